@@ -1,0 +1,77 @@
+# shellcheck shell=bash
+# What a stack is on disk: folders, ports, the password, the lock.
+
+# The name of each port, in the order in which they follow each other. `shop` and `ops` are the program's own.
+PORT_NAMES=(
+    nginx shop ops redis replica postgres
+    rabbitmq rabbitmq_management rabbitmq_prometheus rabbitmq_dist rabbitmq_epmd
+)
+
+install_packages() {
+    install_missing redis-server=redis-server redis-cli=redis-tools "$RABBITMQ_SERVER=rabbitmq-server" \
+        "/usr/lib/postgresql/*/bin/postgres=postgresql" nginx=nginx \
+        ps=procps setsid=util-linux setpriv=util-linux flock=util-linux
+}
+
+create_stack() {
+    local service
+    mkdir -p "$STACK"/{run,log,data/pages}
+    for service in "${SERVICES[@]}"; do
+        [[ -e $STACK/$service ]] || mkdir "$STACK/$service"
+    done
+    [[ -s $STACK/password ]] || (umask 077 && random_password >"$STACK/password")
+    [[ -s $STACK/ports ]] || choose_ports
+}
+
+random_password() {
+    od -An -N16 -tx1 /dev/urandom | tr -d ' \n'
+}
+
+password() {
+    cat "$STACK/password"
+}
+
+# Ports lie below the range from which the kernel takes ports for outgoing connections, in a block of 16 that the
+# folder's name chooses: the same folder gets the same ports again, and folders seldom meet.
+choose_ports() {
+    local first=20000 blocks=750 hash i base
+    hash=$(cksum <<<"$STACK")
+    for ((i = 0; i < blocks; i++)); do
+        base=$((first + 16 * ((${hash%% *} + i) % blocks)))
+        if block_is_free "$base"; then
+            write_ports "$base"
+            return
+        fi
+    done
+    die "no 16 free ports in a row between $first and $((first + 16 * blocks))"
+}
+
+block_is_free() {
+    local hex
+    hex=$(printf '%04X|' $(seq "$1" $(($1 + 15))))
+    ! grep -qsE "^ *[0-9]+: [0-9A-F]+:(${hex%|}) [0-9A-F]+:[0-9A-F]+ 0A " /proc/net/tcp /proc/net/tcp6
+}
+
+write_ports() {
+    local i
+    for i in "${!PORT_NAMES[@]}"; do
+        printf '%s=%d\n' "${PORT_NAMES[i]}" $(($1 + i))
+    done >"$STACK/ports.new"
+    mv "$STACK/ports.new" "$STACK/ports"
+}
+
+read_ports() {
+    [[ -s $STACK/ports ]] || die "no stack in $STACK yet; first: scripts/stack up"
+    local name port
+    while IFS='=' read -r name port; do
+        # shellcheck disable=SC2034 # the services read it
+        PORT["$name"]=$port
+    done <"$STACK/ports"
+}
+
+# One command changes a stack at a time. Daemons do not inherit the lock (see `launch`).
+lock() {
+    mkdir -p "$STACK" || die "cannot create $STACK"
+    exec {LOCK}>"$STACK/lock"
+    flock -w 180 "$LOCK" || die "another scripts/stack has been at work on $STACK for three minutes"
+}

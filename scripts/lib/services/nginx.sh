@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# nginx as the CDN in front of the program. The site is docker/nginx.conf.template; here is only what surrounds it.
+
+nginx_start() {
+    local home
+    home=$(home_of nginx)
+    mkdir -p "$home"/{cache,temp}
+    rm -f "$home/nginx.pid"
+    nginx_site >"$home/site.conf"
+    nginx_main >"$home/nginx.conf"
+    launch nginx "$home" nginx -e stderr -p "$home" -c nginx.conf -g 'daemon off;'
+}
+
+nginx_site() {
+    local site
+    site=$(<"$REPO/docker/nginx.conf.template")
+    site=${site//"\${SECKILL_NGINX_LISTEN}"/"127.0.0.1:${PORT[nginx]}"}
+    site=${site//"\${SECKILL_NGINX_UPSTREAM}"/"server 127.0.0.1:${PORT[shop]};"}
+    site=${site//"\${SECKILL_NGINX_PAGES}"/"$STACK/data/pages"}
+    site=${site//"\${SECKILL_NGINX_CACHE}"/"$(home_of nginx)/cache"}
+    printf '%s\n' "$site"
+}
+
+# Workers run as whoever runs the stack, because they read the pages that the program writes as that user.
+nginx_main() {
+    ((EUID != 0)) || echo 'user root;'
+    cat <<'END'
+worker_processes auto;
+pid nginx.pid;
+events { worker_connections 16384; }
+http {
+    include /etc/nginx/mime.types;
+    default_type application/octet-stream;
+    sendfile on;
+    keepalive_requests 100000;
+    client_body_temp_path temp/body;
+    proxy_temp_path temp/proxy;
+    fastcgi_temp_path temp/fastcgi;
+    uwsgi_temp_path temp/uwsgi;
+    scgi_temp_path temp/scgi;
+    log_format stack '$time_iso8601 $remote_addr "$request" $status $body_bytes_sent ${request_time}s'
+                     ' cache=$upstream_cache_status id=$request_id';
+    access_log ../log/nginx-access.log stack buffer=64k flush=1s;
+    include site.conf;
+}
+END
+}
+
+# The pid file appears once the port is nginx's own; that somebody answers there does not say who.
+nginx_ready() {
+    local home
+    home=$(home_of nginx)
+    [[ -s $home/nginx.pid && $(<"$home/nginx.pid") == "$(pid_of nginx)" ]] && connects "${PORT[nginx]}"
+}
+
+nginx_stop() { end nginx TERM; }

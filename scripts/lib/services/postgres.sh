@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# PostgreSQL. It refuses to run as root, so root runs it as the user postgres.
+
+# postgres_bin: the folder of the newest version, or of the one that made the data.
+postgres_bin() {
+    local version='*'
+    [[ ! -s $(home_of postgres)/data/PG_VERSION ]] || version=$(<"$(home_of postgres)/data/PG_VERSION")
+    compgen -G "/usr/lib/postgresql/$version/bin" | sort -V | tail -n 1
+}
+
+postgres_start() {
+    local home bin
+    prepare_postgres_home
+    home=$(home_of postgres)
+    bin=$(postgres_bin)
+    [[ -n $bin ]] || die "the data in $home was made by a PostgreSQL version that is not installed"
+    [[ -d $home/data ]] || create_postgres_data "$bin" "$home" || return 1
+    remove_stale_lock "$home/data"
+    launch postgres "$home" "${AS_POSTGRES[@]}" "$bin/postgres" -D "$home/data" \
+        -c listen_addresses=127.0.0.1 -c "port=${PORT[postgres]}" -c unix_socket_directories= \
+        -c max_connections=200 -c shared_buffers=256MB -c log_timezone=UTC -c timezone=UTC
+}
+
+# The user postgres must be able to enter every folder above its data. Where it cannot (a checkout under /root), the
+# data moves to /var/tmp and a link stays behind.
+prepare_postgres_home() {
+    AS_POSTGRES=() # becomes the command, without a process in between
+    ((EUID == 0)) || return 0
+    AS_POSTGRES=(setpriv --reuid=postgres --regid=postgres --init-groups)
+    chown postgres: "$(home_of postgres)"
+    if ! "${AS_POSTGRES[@]}" test -w "$(home_of postgres)"; then
+        rmdir "$STACK/postgres" || die "the user postgres cannot enter $STACK/postgres"
+        ln -s "$(mktemp -d /var/tmp/seckill-postgres-XXXXXX)" "$STACK/postgres"
+        chown postgres: "$(home_of postgres)"
+    fi
+}
+
+# Made under another name first, so that an interrupted initdb is not mistaken for a database.
+create_postgres_data() {
+    local bin=$1 home=$2
+    rm -rf "$home/data.new"
+    (umask 077 && password >"$home/password")
+    ((EUID != 0)) || chown postgres: "$home/password"
+    "${AS_POSTGRES[@]}" "$bin/initdb" -D "$home/data.new" -U seckill --auth=scram-sha-256 \
+        --pwfile="$home/password" --encoding=UTF8 --locale=C.UTF-8 --no-sync </dev/null >>"$(log_of postgres)" 2>&1 &&
+        mv "$home/data.new" "$home/data" && rm "$home/password"
+}
+
+# After a kill -9 postmaster.pid stays behind. PostgreSQL ignores it unless its pid belongs to somebody else by now.
+remove_stale_lock() {
+    local pid
+    [[ -s $1/postmaster.pid ]] || return 0
+    read -r pid <"$1/postmaster.pid"
+    [[ $(readlink "/proc/$pid/cwd") == "$1" ]] || rm -f "$1/postmaster.pid"
+}
+
+# Ready means that the database is there, too; the first call after initdb creates it.
+postgres_ready() {
+    local found
+    found=$(postgres_sql "SELECT count(*) FROM pg_database WHERE datname = 'seckill'") || return 1
+    [[ $found == 1 ]] || postgres_sql 'CREATE DATABASE seckill' >/dev/null
+}
+
+postgres_sql() {
+    PGPASSWORD=$(password) timeout 5 "$(postgres_bin)/psql" -XqAt -h 127.0.0.1 -p "${PORT[postgres]}" \
+        -U seckill -d postgres -c "$1" 2>/dev/null
+}
+
+# INT: PostgreSQL's "fast" shutdown, which does not wait for clients to leave.
+postgres_stop() { end postgres INT; }

@@ -1,0 +1,466 @@
+//! The one file that names concrete parts: configuration → parts → running roles.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use axum::Router;
+use redis::aio::ConnectionManager;
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+use tracing_subscriber::EnvFilter;
+use uuid::Uuid;
+
+use crate::accounts::Accounts;
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::commands::{audit, demo, doctor};
+use crate::config::{Config, DEFAULT_DATA_DIR, Role, Task};
+use crate::control::audit::Audit;
+use crate::control::desk::Desk;
+use crate::control::ledger::Ledger;
+use crate::control::{self, Control};
+use crate::gate::Gate;
+use crate::health::Health;
+use crate::lifecycle::Lifecycle;
+use crate::metrics::Metrics;
+use crate::orders::Orders;
+use crate::orders::consumer::Consumer;
+use crate::orders::expiry::Expiry;
+use crate::orders::payment::{Payments, Sandbox};
+use crate::orders::rabbit::{Monitor, Rabbit};
+use crate::orders::relay::Relay;
+use crate::orders::source::Origin;
+use crate::pages::Publisher;
+use crate::seal::Sealer;
+use crate::stock::batch::Lanes;
+use crate::stock::database::DatabaseStock;
+use crate::stock::redis::{RedisFacts, RedisStock};
+use crate::stock::{FactSource, Stock, link};
+use crate::store::{Store, StoreError};
+use crate::till::Till;
+use crate::web::server::{Listen, serve_on};
+use crate::web::{self, Shop};
+
+/// Between two looks at a service that is away at the start.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+pub fn start_logging(config: &Config) {
+    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if config.log_json { logs.json().init() } else { logs.init() }
+}
+
+/// Does what the command line asks.
+pub async fn run(task: Task, config: Config) -> anyhow::Result<ExitCode> {
+    match task {
+        Task::Doctor => doctor::run(&config).await,
+        Task::Migrate => {
+            open_database(&config).await?;
+            println!("the schema is up to date");
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Render => {
+            let parts = Parts::build(&config).await?;
+            parts.catalogue.refresh().await?;
+            control::publish(&parts.catalogue, &parts.pages)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Audit => {
+            let parts = Parts::build(&config).await?;
+            parts.catalogue.refresh().await?;
+            audit::run(&parts.audit()).await
+        }
+        Task::Run(roles) => run_roles(&roles, config).await,
+    }
+}
+
+async fn run_roles(roles: &[Role], config: Config) -> anyhow::Result<ExitCode> {
+    check_roles(roles, &config)?;
+    let fresh = !config.data_dir.exists();
+    let parts = Parts::build(&config).await?;
+    parts.wait_for_services().await?;
+    parts.greet(fresh).await?;
+    parts.catalogue.refresh().await?;
+    let mut lifecycle = Lifecycle::default();
+    parts.spawn_roles(roles, &mut lifecycle)?;
+    let code = lifecycle.run().await;
+    parts.store.close().await;
+    Ok(code)
+}
+
+/// All roles by default start only those that have work; one that is asked for by name and has none is a mistake.
+fn check_roles(roles: &[Role], config: &Config) -> anyhow::Result<()> {
+    let all = roles.len() == Role::ALL.len();
+    if !all && roles.contains(&Role::Relay) && config.amqp_url.is_none() {
+        bail!("the role relay has nothing to do without SECKILL_AMQP_URL");
+    }
+    if !all && roles.contains(&Role::Consume) && config.redis.is_none() {
+        bail!("the role consume has nothing to do without SECKILL_REDIS_URL");
+    }
+    Ok(())
+}
+
+/// The parts of one process, whatever its roles.
+pub struct Parts {
+    pub config: Config,
+    pub secret: SecretString,
+    pub clock: Clock,
+    pub store: Store,
+    pub catalogue: Arc<Catalogue>,
+    pub metrics: Arc<Metrics>,
+    pub stock: Arc<dyn Stock>,
+    pub gate: Arc<Gate>,
+    pub lanes: Lanes,
+    pub payments: Payments,
+    pub pages: Arc<Publisher>,
+    pub health: Health,
+    pub ledger: Option<Arc<Ledger>>,
+    pub monitor: Option<Arc<Monitor>>,
+    redis: Option<RedisStock>,
+    /// Distinguishes this process from all others.
+    member: String,
+}
+
+impl Parts {
+    /// Connects nothing but the database, and brings its schema up to date.
+    pub async fn build(config: &Config) -> anyhow::Result<Parts> {
+        Parts::build_with(config, Clock::system()).await
+    }
+
+    pub async fn build_with(config: &Config, clock: Clock) -> anyhow::Result<Parts> {
+        std::fs::create_dir_all(&config.data_dir)
+            .with_context(|| format!("SECKILL_DATA_DIR ({}) cannot be created", config.data_dir.display()))?;
+        let secret = match &config.secret {
+            Some(secret) => secret.clone(),
+            None => generated_secret(&config.data_dir)?,
+        };
+        let store = open_database(config).await?;
+        let metrics = Arc::new(Metrics::default());
+        let catalogue = Arc::new(Catalogue::new(store.clone()));
+        let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
+        let keepers = Keepers::build(config, &store, &clock)?;
+        let gate = Gate::new(
+            keepers.facts.clone(),
+            catalogue.clone(),
+            &config.web,
+            &secret,
+            clock.clone(),
+            metrics.clone(),
+        );
+        let ledger = keepers.redis.clone().map(|redis| {
+            let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
+            Arc::new(Ledger::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
+        });
+        let sandbox = Sandbox::new(store.clone(), clock.clone(), &secret, &webhook_origin(config))?;
+        Ok(Parts {
+            lanes: Lanes::new(keepers.stock.clone(), metrics.clone()),
+            payments: Payments::new(store.clone(), clock.clone(), metrics.clone(), Arc::new(sandbox)),
+            pages: Arc::new(Publisher::new(config.data_dir.join("pages"))),
+            health: Health::new(store.clone(), keepers.connections, monitor.clone()),
+            member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
+            gate: Arc::new(gate),
+            stock: keepers.stock,
+            redis: keepers.redis,
+            config: config.clone(),
+            secret,
+            clock,
+            store,
+            catalogue,
+            metrics,
+            ledger,
+            monitor,
+        })
+    }
+
+    /// Waits until every configured service answers; stops where waiting would not help.
+    async fn wait_for_services(&self) -> anyhow::Result<()> {
+        if let Some(redis) = &self.redis {
+            wait_for("Redis (SECKILL_REDIS_URL)", || async { Ok(redis.ping().await?) }).await?;
+        }
+        if let Some(url) = &self.config.amqp_url {
+            wait_for("RabbitMQ (SECKILL_AMQP_URL)", || async {
+                Rabbit::connect(url, "seckill start").await?.close().await;
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// The administrator's account, and the demo where there is nothing else to see.
+    async fn greet(&self, fresh: bool) -> anyhow::Result<()> {
+        let password = self.accounts().ensure_admin(self.config.admin_password.clone()).await?;
+        if let Some(password) = password {
+            println!("The administrator is \"admin\" with the password \"{password}\". It is shown only once.");
+        }
+        let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
+        if self.config.demo.unwrap_or(fresh && default_dir) && demo::stock_up(&self.store, self.clock.now()).await? {
+            info!("added demo goods and sales");
+        }
+        Ok(())
+    }
+
+    pub fn accounts(&self) -> Accounts {
+        let session = Sealer::new(&self.secret, "session");
+        Accounts::new(self.store.clone(), self.clock.clone(), session, self.config.web.is_https())
+    }
+
+    pub fn desk(&self) -> Desk {
+        Desk {
+            store: self.store.clone(),
+            stock: self.stock.clone(),
+            catalogue: self.catalogue.clone(),
+            gate: self.gate.clone(),
+            ledger: self.ledger.clone(),
+            monitor: self.monitor.clone(),
+            clock: self.clock.clone(),
+        }
+    }
+
+    pub fn audit(&self) -> Audit {
+        Audit {
+            store: self.store.clone(),
+            ledger: self.ledger.clone(),
+            monitor: self.monitor.clone(),
+            clock: self.clock.clone(),
+        }
+    }
+
+    pub fn orders(&self) -> Orders {
+        Orders::new(self.store.clone(), self.stock.clone(), self.clock.clone(), self.metrics.clone())
+    }
+
+    pub fn till(&self) -> Till {
+        Till::new(self.gate.clone(), self.lanes.clone(), self.metrics.clone())
+    }
+
+    /// The shop's addresses, without a socket.
+    pub fn router(&self) -> Router {
+        web::router(Arc::new(Shop {
+            config: self.config.web.clone(),
+            clock: self.clock.clone(),
+            store: self.store.clone(),
+            catalogue: self.catalogue.clone(),
+            gate: self.gate.clone(),
+            till: self.till(),
+            orders: self.orders(),
+            payments: self.payments.clone(),
+            desk: self.desk(),
+            accounts: self.accounts(),
+            pages: self.pages.clone(),
+            metrics: self.metrics.clone(),
+            health: self.health.clone(),
+            uploads: self.config.data_dir.join("uploads"),
+        }))
+    }
+
+    pub fn consumer(&self) -> Option<Consumer> {
+        let redis = self.config.redis.as_ref()?;
+        let origin = match (&self.config.amqp_url, &self.redis) {
+            (Some(url), _) => Origin::Rabbit { url: url.clone() },
+            (None, Some(stock)) => Origin::Stream {
+                url: redis.master.clone(),
+                master: stock.connection(),
+                catalogue: self.catalogue.clone(),
+                member: self.member.clone(),
+            },
+            (None, None) => return None,
+        };
+        Some(Consumer {
+            origin,
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            payment_window: self.config.payment_window,
+            metrics: self.metrics.clone(),
+        })
+    }
+
+    pub fn relay(&self) -> Option<Relay> {
+        Some(Relay {
+            redis_url: self.config.redis.as_ref()?.master.clone(),
+            amqp_url: self.config.amqp_url.clone()?,
+            master: self.redis.as_ref()?.connection(),
+            store: self.store.clone(),
+            catalogue: self.catalogue.clone(),
+            clock: self.clock.clone(),
+            metrics: self.metrics.clone(),
+            member: self.member.clone(),
+        })
+    }
+
+    pub fn control(&self) -> Control {
+        Control {
+            store: self.store.clone(),
+            stock: self.stock.clone(),
+            ledger: self.ledger.clone(),
+            expiry: Expiry {
+                store: self.store.clone(),
+                stock: self.stock.clone(),
+                clock: self.clock.clone(),
+                metrics: self.metrics.clone(),
+            },
+            payments: self.payments.clone(),
+            monitor: self.monitor.clone(),
+            clock: self.clock.clone(),
+            metrics: self.metrics.clone(),
+            member: self.member.clone(),
+        }
+    }
+
+    /// Starts the roles that have work on this rung.
+    fn spawn_roles(&self, roles: &[Role], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
+        let stop = lifecycle.stop_token();
+        let catalogue = self.catalogue.clone();
+        let following = stop.clone();
+        lifecycle.spawn("catalogue", async move {
+            catalogue.follow(following).await;
+            Ok(())
+        });
+        let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
+        let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());
+        lifecycle.spawn("ops", serve_on(ops, ops_router, stop.clone()));
+        for role in roles {
+            match role {
+                Role::Serve => self.spawn_serve(lifecycle)?,
+                Role::Relay => {
+                    if let Some(relay) = self.relay() {
+                        lifecycle.spawn("sweep", relay.clone().sweep(stop.clone()));
+                        lifecycle.spawn("relay", relay.run(stop.clone()));
+                    }
+                }
+                Role::Consume => {
+                    if let Some(consumer) = self.consumer() {
+                        lifecycle.spawn("consume", consumer.run(stop.clone()));
+                    }
+                }
+                Role::Control => lifecycle.spawn("control", self.control().run(stop.clone())),
+            }
+        }
+        if roles.contains(&Role::Serve) || roles.contains(&Role::Control) {
+            let pages = control::keep_pages(self.catalogue.clone(), self.pages.clone(), stop);
+            lifecycle.spawn("pages", pages);
+        }
+        Ok(())
+    }
+
+    fn spawn_serve(&self, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
+        let stop = lifecycle.stop_token();
+        let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
+        let serve = serve_on(listener, self.router(), stop.clone());
+        let lanes = self.lanes.clone();
+        lifecycle.spawn("serve", async move {
+            serve.await?;
+            lanes.finish().await;
+            Ok(())
+        });
+        let (gate, following) = (self.gate.clone(), stop.clone());
+        lifecycle.spawn("gate", async move {
+            gate.follow(following).await;
+            Ok(())
+        });
+        if let Some(redis) = self.redis.clone() {
+            lifecycle.spawn("promises", async move {
+                redis.keep_promises(stop).await;
+                Ok(())
+            });
+        }
+        info!(url = self.config.web.public_url, "the shop is open");
+        Ok(())
+    }
+
+    /// Keeps gate and catalogue fresh, for those who use the parts without running roles.
+    pub async fn follow(&self, stop: CancellationToken) {
+        tokio::join!(self.catalogue.follow(stop.clone()), self.gate.follow(stop));
+    }
+}
+
+/// Who keeps the stock on this rung, and where the gate looks.
+struct Keepers {
+    stock: Arc<dyn Stock>,
+    facts: Arc<dyn FactSource>,
+    redis: Option<RedisStock>,
+    connections: Vec<(&'static str, ConnectionManager)>,
+}
+
+impl Keepers {
+    fn build(config: &Config, store: &Store, clock: &Clock) -> anyhow::Result<Keepers> {
+        let Some(redis) = &config.redis else {
+            let stock = Arc::new(DatabaseStock::new(store.clone(), clock.clone(), config.payment_window));
+            return Ok(Keepers { stock: stock.clone(), facts: stock, redis: None, connections: Vec::new() });
+        };
+        let master = link::shared(&redis.master)?;
+        let mut connections = vec![("redis master", master.clone())];
+        for url in &redis.replicas {
+            connections.push(("redis replica", link::shared(url)?));
+        }
+        // Replicas first; the master stands in when none of them answers.
+        let servers = connections.iter().rev().map(|(_, connection)| connection.clone()).collect();
+        let stock = RedisStock::new(master);
+        Ok(Keepers {
+            stock: Arc::new(stock.clone()),
+            facts: Arc::new(RedisFacts::new(servers)),
+            redis: Some(stock),
+            connections,
+        })
+    }
+}
+
+/// Opens the database and brings its schema up to date; waits while it is away.
+async fn open_database(config: &Config) -> anyhow::Result<Store> {
+    let store = Store::open(&config.database_url).context("SECKILL_DATABASE_URL has a wrong value")?;
+    loop {
+        match store.ping().await {
+            Ok(()) => break,
+            Err(StoreError::Refused(error)) => bail!("the database (SECKILL_DATABASE_URL) refuses: {error}"),
+            Err(error) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
+        }
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+    }
+    store.migrate().await.context("the schema cannot be brought up to date")?;
+    Ok(store)
+}
+
+/// Waits for a service; stops when it answers that it will not have us, which waiting does not change.
+async fn wait_for<F: Future<Output = anyhow::Result<()>>>(what: &str, look: impl Fn() -> F) -> anyhow::Result<()> {
+    const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
+    loop {
+        let Err(error) = look().await else { return Ok(()) };
+        let text = format!("{error:#}");
+        if FINAL.iter().any(|reason| text.contains(reason)) {
+            bail!("{what} refuses: {text}");
+        }
+        warn!(error = text, "waiting for {what}");
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+    }
+}
+
+/// Where the sandbox provider delivers: what shoppers see, as long as it needs no TLS.
+fn webhook_origin(config: &Config) -> String {
+    if config.web.is_https() { format!("http://{}", config.web.listen) } else { config.web.public_url.clone() }
+}
+
+/// The secret of this data directory; made at the first start, readable by its owner only.
+fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = data_dir.join("secret");
+    let describe = || format!("the secret in {}", path.display());
+    if !path.exists() {
+        let text = format!("{}{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        let mut options = std::fs::OpenOptions::new();
+        let created = options.write(true).create_new(true).mode(0o600).open(&path);
+        match created {
+            Ok(mut file) => file.write_all(text.as_bytes()).with_context(describe)?,
+            // Another process was quicker.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error).with_context(describe),
+        }
+    }
+    let secret = std::fs::read_to_string(&path).with_context(describe)?;
+    anyhow::ensure!(secret.trim().len() >= 64, "the secret in {} is too short", path.display());
+    Ok(SecretString::from(secret.trim().to_owned()))
+}

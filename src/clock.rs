@@ -1,0 +1,43 @@
+//! Where time comes from: the system, or a test's hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// A source of the present time. Cheap to clone; clones of a manual clock advance together.
+#[derive(Clone, Debug)]
+pub struct Clock(Option<Arc<AtomicI64>>);
+
+impl Clock {
+    pub fn system() -> Clock {
+        Clock(None)
+    }
+
+    /// A clock that stands still until a test advances it.
+    pub fn manual(start: Timestamp) -> Clock {
+        Clock(Some(Arc::new(AtomicI64::new(start.as_millisecond()))))
+    }
+
+    /// The present, in whole milliseconds, which is all that the database keeps.
+    pub fn now(&self) -> Timestamp {
+        let ms = match &self.0 {
+            Some(manual) => manual.load(Ordering::Relaxed),
+            None => system_ms(),
+        };
+        Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Moves a manual clock on; the system's cannot be moved.
+    pub fn advance(&self, by: Duration) {
+        if let Some(manual) = &self.0 {
+            manual.fetch_add(by.as_millis() as i64, Ordering::Relaxed);
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that asks the system")]
+fn system_ms() -> i64 {
+    Timestamp::now().as_millisecond()
+}

@@ -1,0 +1,116 @@
+//! Goods and sales that show the shop: one that is on, one that opens soon, one tomorrow, and one to start by hand.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::domain::{Bilingual, Currency, GoodsId, Money, Window};
+use crate::store::{GoodsDraft, SaleChange, SaleDraft, Store};
+
+/// Who the audit log says did it.
+const ACTOR: &str = "demo";
+
+struct Demo {
+    image: &'static str,
+    name: (&'static str, &'static str),
+    description: (&'static str, &'static str),
+    /// In minor units of CNY.
+    price: i64,
+    list_price: i64,
+    total: i64,
+    per_user_limit: i64,
+    /// Until it opens; `None` for a draft.
+    opens_in: Option<Duration>,
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+const DEMOS: [Demo; 4] = [
+    Demo {
+        image: "phone.svg",
+        name: ("极光 X1 手机", "Aurora X1 phone"),
+        description: (
+            "6.4 英寸柔光屏,两天续航,机身轻至 168 克。\n只有一百台,每人限购一台。",
+            "A 6.4-inch soft-light display, two days of battery, 168 grams.\nOne hundred of them, one per person.",
+        ),
+        price: 199_900,
+        list_price: 399_900,
+        total: 100,
+        per_user_limit: 1,
+        opens_in: Some(Duration::ZERO),
+    },
+    Demo {
+        image: "headphones.svg",
+        name: ("静海降噪耳机", "Stillwater headphones"),
+        description: (
+            "主动降噪,四十小时续航,戴一整天也不压耳。",
+            "Active noise cancelling, forty hours of battery, light enough to forget.",
+        ),
+        price: 49_900,
+        list_price: 129_900,
+        total: 500,
+        per_user_limit: 2,
+        opens_in: Some(Duration::from_secs(10 * 60)),
+    },
+    Demo {
+        image: "espresso.svg",
+        name: ("晨光意式咖啡机", "Daybreak espresso machine"),
+        description: (
+            "十五秒预热,九巴恒压,奶泡细到能写字。",
+            "Fifteen seconds to heat, a steady nine bars, and milk foam fine enough to write in.",
+        ),
+        price: 88_800,
+        list_price: 188_800,
+        total: 50,
+        per_user_limit: 1,
+        opens_in: Some(DAY),
+    },
+    Demo {
+        image: "sneakers.svg",
+        name: ("云步跑鞋", "Cloudstep sneakers"),
+        description: (
+            "回弹中底,一体织面,雨天也抓地。",
+            "A springy sole, a knitted upper, and grip that holds in the rain.",
+        ),
+        price: 29_900,
+        list_price: 69_900,
+        total: 200,
+        per_user_limit: 2,
+        opens_in: None,
+    },
+];
+
+/// Adds the demo to a shop that has no goods yet; `false` when it has some.
+pub async fn stock_up(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
+    if !store.all_goods().await?.is_empty() {
+        return Ok(false);
+    }
+    for demo in &DEMOS {
+        let draft = GoodsDraft {
+            name: Some(Bilingual::new(demo.name.0, demo.name.1)),
+            description: Some(Bilingual::new(demo.description.0, demo.description.1)),
+            image: Some(demo.image.to_owned()),
+        };
+        if let Some(goods) = store.put_goods(None, draft, ACTOR, now).await? {
+            add_sale(store, goods.id, demo, now).await?;
+        }
+    }
+    Ok(true)
+}
+
+async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp) -> anyhow::Result<()> {
+    let opens_at = demo.opens_in.map(|wait| now + wait);
+    let draft = SaleDraft {
+        goods_id,
+        price: Money::new(demo.price, Currency::CNY),
+        list_price: Some(Money::new(demo.list_price, Currency::CNY)),
+        total: demo.total,
+        per_user_limit: demo.per_user_limit,
+        window: Window { opens_at, closes_at: opens_at.map(|opens| opens + 7 * DAY) },
+    };
+    let sale = store.create_sale(&draft, ACTOR, now).await?;
+    if opens_at == Some(now) {
+        store.change_sale(sale.id, &SaleChange::Start { at: now }, ACTOR, now).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! `seckill doctor`: checks every configured service and says how to mend what is wrong.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use redis::aio::ConnectionManager;
+use secrecy::SecretString;
+
+use crate::config::Config;
+use crate::orders::rabbit::Rabbit;
+use crate::stock::link;
+use crate::store::Store;
+
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// A finding: what was looked at, and what is wrong with how to mend it.
+struct Finding {
+    what: &'static str,
+    problem: Option<String>,
+}
+
+pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
+    let mut findings = vec![data_dir(config), database(config).await];
+    if let Some(redis) = &config.redis {
+        findings.push(check("redis master", master(&redis.master), "start Redis or correct SECKILL_REDIS_URL").await);
+        for replica in redis.replicas.iter().filter(|url| !same(url, &redis.master)) {
+            let mend = "start the replica or correct SECKILL_REDIS_REPLICA_URLS";
+            findings.push(check("redis replica", self::replica(replica), mend).await);
+        }
+    }
+    if let Some(url) = &config.amqp_url {
+        findings.push(check("rabbitmq", rabbit(url), "start RabbitMQ or correct SECKILL_AMQP_URL").await);
+    }
+    let rung = if config.amqp_url.is_some() { 3 } else if config.redis.is_some() { 2 } else { 1 };
+    println!("configured for rung {rung}");
+    for finding in &findings {
+        match &finding.problem {
+            None => println!("well  {}", finding.what),
+            Some(problem) => println!("SICK  {}: {problem}", finding.what),
+        }
+    }
+    let well = findings.iter().all(|finding| finding.problem.is_none());
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn check(what: &'static str, look: impl Future<Output = anyhow::Result<()>>, mend: &str) -> Finding {
+    let problem = match tokio::time::timeout(ANSWER_WITHIN, look).await {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(format!("{error:#}; {mend}")),
+        Err(_) => Some(format!("no answer within {} s; {mend}", ANSWER_WITHIN.as_secs())),
+    };
+    Finding { what, problem }
+}
+
+fn data_dir(config: &Config) -> Finding {
+    let probe = config.data_dir.join(".doctor");
+    let written = std::fs::create_dir_all(&config.data_dir)
+        .and_then(|()| std::fs::write(&probe, "well"))
+        .and_then(|()| std::fs::remove_file(&probe));
+    let problem = written.err().map(|error| {
+        format!("{} cannot be written ({error}); change its owner or SECKILL_DATA_DIR", config.data_dir.display())
+    });
+    Finding { what: "data directory", problem }
+}
+
+async fn database(config: &Config) -> Finding {
+    let look = async {
+        let store = Store::open(&config.database_url)?;
+        store.ping().await?;
+        anyhow::ensure!(store.revision().await.is_ok(), "the schema is missing; run: seckill migrate");
+        Ok(())
+    };
+    check("database", look, "start the database or correct SECKILL_DATABASE_URL").await
+}
+
+fn same(a: &SecretString, b: &SecretString) -> bool {
+    use secrecy::ExposeSecret;
+    a.expose_secret() == b.expose_secret()
+}
+
+async fn master(url: &SecretString) -> anyhow::Result<()> {
+    let mut connection = link::shared(url)?;
+    anyhow::ensure!(
+        info(&mut connection, "replication", "role").await?.as_deref() == Some("master"),
+        "it is not a master"
+    );
+    let aof = info(&mut connection, "persistence", "aof_enabled").await?;
+    anyhow::ensure!(
+        aof.as_deref() == Some("1"),
+        "it has no append-only file, so a restart would forget reservations (set appendonly yes)"
+    );
+    let policy = info(&mut connection, "memory", "maxmemory_policy").await?;
+    anyhow::ensure!(
+        policy.as_deref() == Some("noeviction"),
+        "it may throw keys away when memory is short (set maxmemory-policy noeviction)"
+    );
+    Ok(())
+}
+
+async fn replica(url: &SecretString) -> anyhow::Result<()> {
+    let mut connection = link::shared(url)?;
+    anyhow::ensure!(
+        info(&mut connection, "replication", "role").await?.as_deref() == Some("slave"),
+        "it replicates nobody"
+    );
+    let up = info(&mut connection, "replication", "master_link_status").await?;
+    anyhow::ensure!(up.as_deref() == Some("up"), "it has lost its master");
+    Ok(())
+}
+
+async fn info(connection: &mut ConnectionManager, section: &str, field: &str) -> anyhow::Result<Option<String>> {
+    let text: String = redis::cmd("INFO").arg(section).query_async(connection).await?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    Ok(line.map(|value| value.trim().to_owned()))
+}
+
+async fn rabbit(url: &SecretString) -> anyhow::Result<()> {
+    Rabbit::connect(url, "seckill doctor").await?.close().await;
+    Ok(())
+}

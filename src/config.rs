@@ -1,0 +1,400 @@
+//! Configuration: one list of settings, each with a flag, a variable `SECKILL_…` and a key in `seckill.toml`, in that
+//! order of precedence. A wrong value stops the start with a message that names it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use secrecy::SecretString;
+use url::Url;
+
+/// What the process was asked to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Serve,
+    Relay,
+    Consume,
+    Control,
+}
+
+impl Role {
+    pub const ALL: [Role; 4] = [Role::Serve, Role::Relay, Role::Consume, Role::Control];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Serve => "serve",
+            Role::Relay => "relay",
+            Role::Consume => "consume",
+            Role::Control => "control",
+        }
+    }
+}
+
+/// What the command line asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Task {
+    Run(Vec<Role>),
+    Migrate,
+    Render,
+    Doctor,
+    Audit,
+}
+
+const COMMANDS: [(&str, Task); 4] =
+    [("migrate", Task::Migrate), ("render", Task::Render), ("doctor", Task::Doctor), ("audit", Task::Audit)];
+
+/// Name, default and meaning of every setting. `payment-window` is the flag `--payment-window`, the variable
+/// `SECKILL_PAYMENT_WINDOW` and the key `payment_window`.
+const SETTINGS: &[(&str, &str)] = &[
+    ("listen", "Address of the shop [127.0.0.1:8080]"),
+    ("ops-listen", "Address of /livez, /readyz and /metrics [127.0.0.1:9090]"),
+    ("public-url", "Origin that shoppers see; https makes cookies Secure [http://<listen>]"),
+    ("data-dir", "SQLite file, rendered pages, uploads, generated secret [./data]"),
+    ("database-url", "sqlite://… or postgres://… [SQLite in the data directory]"),
+    ("redis-url", "Redis master [none: the database alone decides]"),
+    ("redis-replica-urls", "Redis replicas, comma separated; the gate reads there [the master]"),
+    ("amqp-url", "RabbitMQ [none: orders go straight from Redis to the database]"),
+    ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
+    ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
+    ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
+    ("demo", "Demo goods and sales: true or false [true on an empty default data directory]"),
+    ("trusted-proxies", "Addresses whose X-Forwarded-For is believed, comma separated [none]"),
+    ("admission", "Percent of a sale's units that may be asked for between two syncs [200]"),
+    ("user-rate", "Buying requests per second that one user may make [5]"),
+    ("log", "What to log, in the syntax of tracing's EnvFilter [info]"),
+    ("log-format", "text or json [text]"),
+];
+
+/// Everything the program was told.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub web: WebConfig,
+    pub data_dir: PathBuf,
+    pub database_url: String,
+    pub redis: Option<RedisConfig>,
+    pub amqp_url: Option<SecretString>,
+    /// `None`: generate one in the data directory.
+    pub secret: Option<SecretString>,
+    pub admin_password: Option<SecretString>,
+    pub payment_window: Duration,
+    /// `None`: only when the data directory is the default one and new.
+    pub demo: Option<bool>,
+    pub log: String,
+    pub log_json: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct WebConfig {
+    pub listen: SocketAddr,
+    pub ops_listen: SocketAddr,
+    /// Scheme, host and port, without a trailing slash.
+    pub public_url: String,
+    pub trusted_proxies: Vec<IpAddr>,
+    /// Requests let through to the master per unit of stock, in percent.
+    pub admission_percent: i64,
+    /// Buying requests per second and user.
+    pub user_rate: u32,
+}
+
+impl WebConfig {
+    pub fn is_https(&self) -> bool {
+        self.public_url.starts_with("https://")
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct RedisConfig {
+    pub master: SecretString,
+    /// Never empty: without replicas the master stands in.
+    pub replicas: Vec<SecretString>,
+}
+
+pub const DEFAULT_DATA_DIR: &str = "./data";
+
+/// Reads command line, environment and file. Ends the process on `--help` and on flags that do not exist.
+pub fn from_command_line() -> anyhow::Result<(Task, Config)> {
+    let matches = command().get_matches();
+    let named: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();
+    let task = task(&named)?;
+    let file = match matches.get_one::<String>("config") {
+        Some(path) => read_file(Path::new(path))?,
+        None => toml::Table::new(),
+    };
+    Ok((task, Config::read(&Source { matches: Some(&matches), file: &file })?))
+}
+
+fn command() -> Command {
+    let mut command = Command::new("seckill")
+        .about("A flash-sale shop. Without a role or command it runs all four roles in one process.")
+        .version(env!("CARGO_PKG_VERSION"))
+        .arg(
+            Arg::new("what")
+                .value_name("ROLE|COMMAND")
+                .help("Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit")
+                .action(ArgAction::Append)
+                .num_args(0..),
+        )
+        .arg(Arg::new("config").long("config").value_name("FILE").help("seckill.toml with keys like listen = \"…\""));
+    for &(name, help) in SETTINGS {
+        command = command.arg(Arg::new(name).long(name).env(variable(name)).hide_env_values(true).help(help));
+    }
+    command
+}
+
+fn task(named: &[&str]) -> anyhow::Result<Task> {
+    if let [one] = named
+        && let Some((_, task)) = COMMANDS.iter().find(|(name, _)| name == one)
+    {
+        return Ok(task.clone());
+    }
+    let mut roles = Vec::new();
+    for name in named {
+        match Role::ALL.into_iter().find(|role| role.as_str() == *name) {
+            Some(role) if !roles.contains(&role) => roles.push(role),
+            Some(_) => {}
+            None => bail!("{name:?} is neither a role (serve, relay, consume, control) nor, alone, a command"),
+        }
+    }
+    Ok(Task::Run(if roles.is_empty() { Role::ALL.to_vec() } else { roles }))
+}
+
+fn variable(name: &str) -> String {
+    format!("SECKILL_{}", name.replace('-', "_").to_uppercase())
+}
+
+fn read_file(path: &Path) -> anyhow::Result<toml::Table> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let table: toml::Table = text.parse().with_context(|| format!("{} is not valid TOML", path.display()))?;
+    for key in table.keys() {
+        let known = SETTINGS.iter().any(|(name, _)| name.replace('-', "_") == *key);
+        anyhow::ensure!(known, "{}: there is no setting {key:?}", path.display());
+    }
+    Ok(table)
+}
+
+/// Where settings come from.
+struct Source<'a> {
+    matches: Option<&'a ArgMatches>,
+    file: &'a toml::Table,
+}
+
+impl Source<'_> {
+    /// The text of a setting; an empty one counts as not given.
+    fn text(&self, name: &str) -> Option<String> {
+        let given = self.matches.and_then(|m| m.get_one::<String>(name).cloned());
+        given.or_else(|| self.file_text(name)).filter(|text| !text.is_empty())
+    }
+
+    fn file_text(&self, name: &str) -> Option<String> {
+        match self.file.get(&name.replace('-', "_"))? {
+            toml::Value::String(text) => Some(text.clone()),
+            toml::Value::Array(items) => {
+                Some(items.iter().filter_map(|v| v.as_str()).collect::<Vec<_>>().join(","))
+            }
+            other => Some(other.to_string()),
+        }
+    }
+
+    fn parse<T>(&self, name: &str, default: T, parse: impl Fn(&str) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        match self.text(name) {
+            None => Ok(default),
+            Some(text) => parse(text.trim()).with_context(|| format!("{} has a wrong value", variable(name))),
+        }
+    }
+
+    /// A secret or an address with a password in it: its value never appears in a message.
+    fn secret(&self, name: &str) -> Option<SecretString> {
+        self.text(name).map(|text| SecretString::from(text.trim().to_owned()))
+    }
+}
+
+impl Config {
+    /// The defaults, as on a laptop with nothing but this program.
+    pub fn defaults() -> Config {
+        let file = toml::Table::new();
+        Config::read(&Source { matches: None, file: &file }).expect("the defaults are valid")
+    }
+
+    fn read(source: &Source) -> anyhow::Result<Config> {
+        let data_dir = PathBuf::from(source.text("data-dir").unwrap_or_else(|| DEFAULT_DATA_DIR.into()));
+        let web = read_web(source)?;
+        let secret = source.secret("secret");
+        check_secret(&web, secret.as_ref())?;
+        Ok(Config {
+            database_url: source.parse("database-url", sqlite_in(&data_dir), database_url)?,
+            redis: read_redis(source)?,
+            amqp_url: read_amqp(source)?,
+            secret,
+            admin_password: admin_password(source)?,
+            payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
+            demo: source.parse("demo", None, |t| t.parse().map(Some).context("expected true or false"))?,
+            log: source.text("log").unwrap_or_else(|| "info".into()),
+            log_json: source.parse("log-format", false, log_format)?,
+            web,
+            data_dir,
+        })
+    }
+}
+
+fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
+    let address = |text: &str| text.parse::<SocketAddr>().context("expected an address such as 127.0.0.1:8080");
+    let listen = source.parse("listen", SocketAddr::from(([127, 0, 0, 1], 8080)), address)?;
+    Ok(WebConfig {
+        listen,
+        ops_listen: source.parse("ops-listen", SocketAddr::from(([127, 0, 0, 1], 9090)), address)?,
+        public_url: source.parse("public-url", format!("http://{listen}"), origin)?,
+        trusted_proxies: source.parse("trusted-proxies", Vec::new(), proxies)?,
+        admission_percent: source.parse("admission", 200, |t| whole(t, 100, 100_000))?,
+        user_rate: source.parse("user-rate", 5, |t| whole(t, 1, 1_000_000))?,
+    })
+}
+
+fn read_redis(source: &Source) -> anyhow::Result<Option<RedisConfig>> {
+    let replicas = source.parse("redis-replica-urls", Vec::new(), |text| {
+        text.split(',').map(|url| redis_url(url.trim())).collect::<Result<Vec<_>, _>>()
+    })?;
+    let master = source.parse("redis-url", None, |text| redis_url(text).map(Some))?;
+    match master {
+        Some(master) if replicas.is_empty() => Ok(Some(RedisConfig { replicas: vec![master.clone()], master })),
+        Some(master) => Ok(Some(RedisConfig { master, replicas })),
+        None if replicas.is_empty() => Ok(None),
+        None => bail!("SECKILL_REDIS_REPLICA_URLS is set but SECKILL_REDIS_URL, their master, is not"),
+    }
+}
+
+fn read_amqp(source: &Source) -> anyhow::Result<Option<SecretString>> {
+    let url = source.parse("amqp-url", None, amqp_url)?;
+    let useful = url.is_none() || source.text("redis-url").is_some();
+    anyhow::ensure!(useful, "SECKILL_AMQP_URL is set but SECKILL_REDIS_URL, where its orders come from, is not");
+    Ok(url)
+}
+
+fn check_secret(web: &WebConfig, secret: Option<&SecretString>) -> anyhow::Result<()> {
+    use secrecy::ExposeSecret;
+    let long_enough = secret.is_none_or(|s| s.expose_secret().len() >= 64);
+    anyhow::ensure!(long_enough, "SECKILL_SECRET has a wrong value: it needs at least 64 bytes");
+    let local = web.listen.ip().is_loopback();
+    anyhow::ensure!(
+        local || secret.is_some(),
+        "SECKILL_SECRET is required when SECKILL_LISTEN ({}) can be reached from other machines; \
+         make one with: openssl rand -hex 48",
+        web.listen
+    );
+    Ok(())
+}
+
+fn admin_password(source: &Source) -> anyhow::Result<Option<SecretString>> {
+    use secrecy::ExposeSecret;
+    let password = source.secret("admin-password");
+    let long_enough = password.as_ref().is_none_or(|p| p.expose_secret().chars().count() >= 8);
+    anyhow::ensure!(long_enough, "SECKILL_ADMIN_PASSWORD has a wrong value: it needs at least 8 characters");
+    Ok(password)
+}
+
+/// The address of the SQLite file inside a data directory.
+pub fn sqlite_in(data_dir: &Path) -> String {
+    format!("sqlite://{}", data_dir.join("seckill.sqlite").display())
+}
+
+fn database_url(text: &str) -> anyhow::Result<String> {
+    let known = ["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
+    anyhow::ensure!(known, "expected sqlite://… or postgres://…");
+    if !text.starts_with("sqlite:") {
+        Url::parse(text).context("not a valid address")?;
+    }
+    Ok(text.to_owned())
+}
+
+fn redis_url(text: &str) -> anyhow::Result<SecretString> {
+    anyhow::ensure!(text.starts_with("redis://"), "expected redis://…");
+    Url::parse(text).context("not a valid address")?;
+    Ok(SecretString::from(text.to_owned()))
+}
+
+fn amqp_url(text: &str) -> anyhow::Result<Option<SecretString>> {
+    anyhow::ensure!(text.starts_with("amqp://") || text.starts_with("amqps://"), "expected amqp://…");
+    Url::parse(text).context("not a valid address")?;
+    Ok(Some(SecretString::from(text.to_owned())))
+}
+
+fn origin(text: &str) -> anyhow::Result<String> {
+    let url = Url::parse(text).context("expected an address such as https://shop.example")?;
+    let web = matches!(url.scheme(), "http" | "https") && url.host().is_some() && url.path() == "/";
+    anyhow::ensure!(web, "expected http(s)://host[:port] without a path");
+    Ok(url.origin().ascii_serialization())
+}
+
+fn proxies(text: &str) -> anyhow::Result<Vec<IpAddr>> {
+    text.split(',').map(|ip| ip.trim().parse().context("expected IP addresses, comma separated")).collect()
+}
+
+fn duration(text: &str) -> anyhow::Result<Duration> {
+    let parsed = humantime::parse_duration(text).context("expected a duration such as 30m")?;
+    anyhow::ensure!(parsed >= Duration::from_secs(1), "expected at least one second");
+    anyhow::ensure!(parsed <= Duration::from_secs(366 * 24 * 3600), "expected at most a year");
+    Ok(parsed)
+}
+
+fn log_format(text: &str) -> anyhow::Result<bool> {
+    match text {
+        "text" => Ok(false),
+        "json" => Ok(true),
+        _ => bail!("expected text or json"),
+    }
+}
+
+fn whole<T: TryFrom<i64>>(text: &str, least: i64, most: i64) -> anyhow::Result<T> {
+    let number: i64 = text.parse().context("expected a whole number")?;
+    anyhow::ensure!((least..=most).contains(&number), "expected {least} to {most}");
+    T::try_from(number).map_err(|_| anyhow::anyhow!("expected {least} to {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(file: &str) -> anyhow::Result<Config> {
+        let file: toml::Table = file.parse().unwrap();
+        Config::read(&Source { matches: None, file: &file })
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_variable() {
+        let cases = [
+            ("listen = 'nowhere'", "SECKILL_LISTEN"),
+            ("public_url = 'shop.example'", "SECKILL_PUBLIC_URL"),
+            ("database_url = 'mysql://x'", "SECKILL_DATABASE_URL"),
+            ("redis_url = 'http://x'", "SECKILL_REDIS_URL"),
+            ("redis_replica_urls = 'redis://a'", "SECKILL_REDIS_URL"),
+            ("amqp_url = 'x'", "SECKILL_AMQP_URL"),
+            ("secret = 'short'", "SECKILL_SECRET"),
+            ("listen = '0.0.0.0:80'", "SECKILL_SECRET"),
+            ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
+            ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
+            ("demo = 'maybe'", "SECKILL_DEMO"),
+            ("admission = 5", "SECKILL_ADMISSION"),
+        ];
+        for (file, variable) in cases {
+            let message = format!("{:#}", read(file).expect_err(file));
+            assert!(message.contains(variable), "{file}: {message}");
+        }
+    }
+
+    #[test]
+    fn values_of_any_toml_kind_are_read() {
+        let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '::1']").unwrap();
+        assert_eq!((config.demo, config.web.user_rate, config.web.trusted_proxies.len()), (Some(true), 9, 2));
+    }
+
+    #[test]
+    fn roles_and_commands() {
+        assert_eq!(task(&[]).unwrap(), Task::Run(Role::ALL.to_vec()));
+        assert_eq!(task(&["relay", "relay"]).unwrap(), Task::Run(vec![Role::Relay]));
+        assert_eq!(task(&["audit"]).unwrap(), Task::Audit);
+        assert!(task(&["audit", "serve"]).is_err());
+        assert!(task(&["sell"]).is_err());
+        command().debug_assert();
+    }
+}

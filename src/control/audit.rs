@@ -1,0 +1,123 @@
+//! The audit: checks the shop's promises against database, Redis and RabbitMQ, one line each. It changes nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ledger::Ledger;
+use super::reconcile;
+use crate::clock::Clock;
+use crate::orders::rabbit::Monitor;
+use crate::store::Store;
+
+/// What differs while orders are under way is looked at again; only what stays is a violation.
+const LOOKS: u32 = 12;
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
+/// One checked promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub promise: &'static str,
+    /// What was found against it; empty when it is kept.
+    pub violations: Vec<String>,
+}
+
+pub struct Audit {
+    pub store: Store,
+    pub ledger: Option<Arc<Ledger>>,
+    pub monitor: Option<Arc<Monitor>>,
+    pub clock: Clock,
+}
+
+impl Audit {
+    /// Looks until everything agrees, or long enough to be sure that it does not.
+    pub async fn run(&self) -> anyhow::Result<Vec<Check>> {
+        for _ in 1..LOOKS {
+            let checks = self.look().await?;
+            if checks.iter().all(|check| check.violations.is_empty()) {
+                return Ok(checks);
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+        self.look().await
+    }
+
+    /// One look at everything.
+    pub async fn look(&self) -> anyhow::Result<Vec<Check>> {
+        let mut checks = vec![self.sold_is_counted().await?, self.never_beyond_total().await?];
+        checks.push(Check {
+            promise: "a user has at most one live order per sale",
+            violations: self.store.users_with_two_orders().await?,
+        });
+        checks.push(Check {
+            promise: "every charge has its order and every paid order its charge",
+            violations: self.store.money_mismatches().await?,
+        });
+        checks.push(self.units_are_given_back().await?);
+        if let Some(ledger) = &self.ledger {
+            checks.append(&mut self.redis_agrees(ledger).await?);
+        }
+        if let Some(monitor) = &self.monitor {
+            checks.push(queue_is_drained(monitor).await?);
+        }
+        Ok(checks)
+    }
+
+    async fn sold_is_counted(&self) -> anyhow::Result<Check> {
+        let wrong = self.store.miscounted_sales().await?;
+        let line = |(sale, sold, counted)| format!("sale {sale} says {sold} sold, its live orders say {counted}");
+        Ok(Check {
+            promise: "a sale's sold units are those of its live orders",
+            violations: wrong.into_iter().map(line).collect(),
+        })
+    }
+
+    async fn never_beyond_total(&self) -> anyhow::Result<Check> {
+        let sales = self.store.all_sales().await?;
+        let beyond = sales.iter().filter(|sale| sale.sold > sale.total);
+        let line = |sale: &crate::domain::Sale| format!("sale {} sold {} of {}", sale.id, sale.sold, sale.total);
+        Ok(Check { promise: "no sale sells more than its total", violations: beyond.map(line).collect() })
+    }
+
+    async fn units_are_given_back(&self) -> anyhow::Result<Check> {
+        let waiting = self.store.releases(1000).await?;
+        let line = |release: &crate::store::Release| format!("order {} still holds its units", release.order_id);
+        Ok(Check {
+            promise: "units of ended orders are given back",
+            violations: waiting.iter().map(line).collect(),
+        })
+    }
+
+    async fn redis_agrees(&self, ledger: &Ledger) -> anyhow::Result<Vec<Check>> {
+        let (mut holds, mut books, mut outboxes) = (Vec::new(), Vec::new(), Vec::new());
+        for sale in self.store.active_sales().await? {
+            let id = sale.id;
+            let Some(picture) = ledger.picture(id).await? else {
+                books.push(format!("sale {id} is not loaded"));
+                continue;
+            };
+            let found = reconcile::compare(&picture, self.clock.now());
+            let named = |what: &str, hold: &crate::store::Release| format!("sale {id}: order {} {what}", hold.order_id);
+            holds.extend(found.dead_holds.iter().map(|hold| named("has ended but is held", hold)));
+            holds.extend(found.missing_holds.iter().map(|hold| named("lives but is not held", hold)));
+            holds.extend(found.lost_orders.iter().map(|hold| named("is held but on its way nowhere", hold)));
+            let held: i64 = picture.holds.values().map(|hold| i64::from(hold.quantity)).sum();
+            if held != picture.booked || (picture.on_their_way.is_empty() && held != sale.sold) {
+                books.push(format!("sale {id}: {} booked, {held} held, {} sold", picture.booked, sale.sold));
+            }
+            if !picture.on_their_way.is_empty() {
+                outboxes.push(format!("sale {id}: {} orders on their way", picture.on_their_way.len()));
+            }
+        }
+        Ok(vec![
+            Check { promise: "every hold has its order and every live order its hold", violations: holds },
+            Check { promise: "Redis books what the database sold", violations: books },
+            Check { promise: "the outboxes are empty once things are quiet", violations: outboxes },
+        ])
+    }
+}
+
+async fn queue_is_drained(monitor: &Monitor) -> anyhow::Result<Check> {
+    let depths = monitor.depths().await?;
+    let violations = if depths.ready > 0 { vec![format!("{} orders wait in RabbitMQ", depths.ready)] } else { vec![] };
+    Ok(Check { promise: "the queue is empty once things are quiet", violations })
+}

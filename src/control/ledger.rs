@@ -1,0 +1,280 @@
+//! The ledger in Redis: loads sales ahead of time, notices a master that has lost them, and keeps definitions and
+//! counters in step with the database.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use super::reconcile::{self, Picture};
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::domain::{OrderId, Sale, SaleId, UserId};
+use crate::metrics::Metrics;
+use crate::orders::outbox;
+use crate::orders::rabbit::Monitor;
+use crate::stock::load::{Loaded, Mend};
+use crate::stock::redis::RedisStock;
+use crate::stock::{Hold, Stock};
+use crate::store::{Release, Store};
+
+/// Before a lost sale is loaded again, orders that are under way should have reached the database: RabbitMQ has been
+/// empty for so long, and so has every consumer's hand, since a transaction takes milliseconds.
+const QUIET_FOR: Duration = Duration::from_millis(1_500);
+/// Not longer, though: the sale is to be open again within a minute, and the database guards against overselling.
+const WAIT_AT_MOST: Duration = Duration::from_secs(40);
+/// After the load, every server repeats what it promised lately; only then others may buy again.
+const SETTLE_FOR: Duration = Duration::from_secs(2);
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// How long an ended sale stays loaded, for those who still look at it.
+pub const RETIRE_AFTER: Duration = Duration::from_secs(60);
+const PAGE: i64 = 1000;
+const OUTBOX_PAGE: usize = 64;
+
+/// What data control remembers between its steps; a successor finds it out anew.
+#[derive(Default)]
+struct Memory {
+    /// Sales that the master has lost, and since when nothing is under way.
+    lost: HashMap<SaleId, Lost>,
+    /// Sales that were loaded a moment ago and wait for promises to be repeated.
+    settling: HashMap<SaleId, Instant>,
+    synced: Option<Instant>,
+    /// Sales whose counts differed at the last look.
+    drifting: HashMap<SaleId, i64>,
+}
+
+struct Lost {
+    since: Instant,
+    quiet_since: Option<Instant>,
+}
+
+pub struct Ledger {
+    stock: RedisStock,
+    store: Store,
+    catalogue: Arc<Catalogue>,
+    monitor: Option<Arc<Monitor>>,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    memory: Mutex<Memory>,
+}
+
+impl Ledger {
+    pub fn new(
+        stock: RedisStock,
+        store: Store,
+        catalogue: Arc<Catalogue>,
+        monitor: Option<Arc<Monitor>>,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+    ) -> Ledger {
+        Ledger { stock, store, catalogue, monitor, clock, metrics, memory: Mutex::default() }
+    }
+
+    /// What the master holds of the active sales.
+    pub async fn survey(&self) -> anyhow::Result<HashMap<SaleId, Loaded>> {
+        let survey = self.stock.survey(&self.catalogue.active()).await?;
+        Ok(survey.into_iter().filter_map(|(sale, loaded)| Some((sale, loaded?))).collect())
+    }
+
+    /// One step: loads what is missing, passes on new definitions, sets counters back, retires what is over.
+    pub async fn tend(&self) -> anyhow::Result<()> {
+        let mut memory = self.memory.lock().await;
+        let sales = self.store.active_sales().await?;
+        let ids: Vec<SaleId> = sales.iter().map(|sale| sale.id).collect();
+        let survey = self.stock.survey(&ids).await?;
+        memory.lost.retain(|id, _| survey.contains(&(*id, None)));
+        let quiet = !memory.lost.is_empty() && self.is_quiet().await;
+        for (sale, (_, loaded)) in sales.iter().zip(&survey) {
+            match loaded {
+                Some(loaded) => self.keep_defined(sale, loaded, &mut memory).await?,
+                None if sale.epoch == 0 => self.load(sale, false).await?,
+                None => self.recover(sale, quiet, &mut memory).await?,
+            }
+        }
+        if memory.synced.is_none_or(|at| at.elapsed() >= SYNC_EVERY) {
+            memory.synced = Some(Instant::now());
+            self.stock.sync_access(&ids).await?;
+            self.retire(&survey).await?;
+        }
+        Ok(())
+    }
+
+    async fn keep_defined(&self, sale: &Sale, loaded: &Loaded, memory: &mut Memory) -> anyhow::Result<()> {
+        let settled = memory.settling.get(&sale.id).is_none_or(|at| at.elapsed() >= SETTLE_FOR);
+        if settled && loaded.version < sale.version {
+            self.stock.define(sale).await?;
+            if memory.settling.remove(&sale.id).is_some() {
+                info!(sale = %sale.id, state = %sale.state, "a sale that was lost is as it should be again");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no order waits in RabbitMQ. Without it orders are in the outbox or in a consumer's hand.
+    async fn is_quiet(&self) -> bool {
+        match &self.monitor {
+            Some(monitor) => monitor.depths().await.is_ok_and(|depths| depths.ready == 0),
+            None => true,
+        }
+    }
+
+    async fn recover(&self, sale: &Sale, quiet: bool, memory: &mut Memory) -> anyhow::Result<()> {
+        let lost = memory.lost.entry(sale.id).or_insert_with(|| {
+            warn!(sale = %sale.id, "the master has lost a sale; closed until it is loaded again");
+            Lost { since: Instant::now(), quiet_since: None }
+        });
+        lost.quiet_since = if quiet { lost.quiet_since.or(Some(Instant::now())) } else { None };
+        let ready = lost.quiet_since.is_some_and(|at| at.elapsed() >= QUIET_FOR);
+        if ready || lost.since.elapsed() >= WAIT_AT_MOST {
+            self.load(sale, true).await?;
+            memory.lost.remove(&sale.id);
+            memory.settling.insert(sale.id, Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Loads a sale from the database and what is still in its outbox.
+    async fn load(&self, sale: &Sale, settle: bool) -> anyhow::Result<()> {
+        let epoch = self.store.next_epoch(sale.id).await?;
+        let mut holders: HashMap<UserId, Release> = HashMap::new();
+        // The outbox first: what leaves it meanwhile is found in the database.
+        for hold in self.on_their_way(sale.id).await? {
+            holders.insert(hold.user_id, hold);
+        }
+        for hold in self.live_orders(sale.id).await? {
+            holders.insert(hold.user_id, hold);
+        }
+        let holders: Vec<Release> = holders.into_values().collect();
+        let booked = holders.iter().map(|hold| i64::from(hold.quantity)).sum();
+        self.stock.stage(sale.id, epoch, &holders).await?;
+        if self.stock.load(sale, epoch, booked, settle).await? {
+            self.metrics.rebuilt.inc();
+            info!(sale = %sale.id, epoch, booked, holders = holders.len(), "loaded into Redis");
+        }
+        Ok(())
+    }
+
+    async fn live_orders(&self, sale: SaleId) -> anyhow::Result<Vec<Release>> {
+        let mut all = Vec::new();
+        let mut after: Option<OrderId> = None;
+        loop {
+            let mut page = self.store.live_orders(sale, after, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(all) };
+            after = Some(last.order_id);
+            all.append(&mut page);
+        }
+    }
+
+    /// Orders in the outbox that have not reached the database.
+    async fn on_their_way(&self, sale: SaleId) -> anyhow::Result<Vec<Release>> {
+        let mut master = self.stock.connection();
+        let mut all = Vec::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = outbox::oldest(&mut master, sale, after.as_deref(), OUTBOX_PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.id.clone());
+            all.extend(page.iter().flat_map(|entry| entry.reservations.iter().flatten()).map(|r| Release {
+                order_id: r.order_id,
+                sale_id: r.sale_id,
+                user_id: r.user_id,
+                quantity: r.quantity,
+            }));
+        }
+        let ids: Vec<OrderId> = all.iter().map(|hold| hold.order_id).collect();
+        let landed = self.store.statuses(&ids).await?;
+        all.retain(|hold| !landed.contains_key(&hold.order_id));
+        Ok(all)
+    }
+
+    /// Ended sales of which nothing is under way leave Redis.
+    async fn retire(&self, survey: &[(SaleId, Option<Loaded>)]) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        for sale in self.store.retirable(now - RETIRE_AFTER).await? {
+            let empty = survey.iter().any(|(id, loaded)| *id == sale && loaded.is_some_and(|l| l.outbox == 0));
+            if empty {
+                self.store.retire(sale, now).await?;
+                self.stock.unload(sale).await?;
+                info!(%sale, "retired: its keys have left Redis");
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares counts, and single holds where the counts differ twice in a row; mends what is wrong.
+    pub async fn reconcile(&self) -> anyhow::Result<()> {
+        let before = std::mem::take(&mut self.memory.lock().await.drifting);
+        let mut drifting = HashMap::new();
+        for (sale, drift) in self.drifts().await? {
+            if before.get(&sale) == Some(&drift) {
+                self.mend(sale).await?;
+            } else {
+                drifting.insert(sale, drift);
+            }
+        }
+        self.memory.lock().await.drifting = drifting;
+        Ok(())
+    }
+
+    /// Sales for which the master books other units than the database has sold.
+    async fn drifts(&self) -> anyhow::Result<Vec<(SaleId, i64)>> {
+        let sales = self.store.active_sales().await?;
+        let survey = self.survey().await?;
+        let drift = |sale: &Sale| Some((sale.id, survey.get(&sale.id)?.booked - sale.sold));
+        Ok(sales.iter().filter_map(drift).filter(|(_, drift)| *drift != 0).collect())
+    }
+
+    /// Mends single holds of a sale.
+    async fn mend(&self, sale: SaleId) -> anyhow::Result<()> {
+        let Some(picture) = self.picture(sale).await? else { return Ok(()) };
+        let found = reconcile::compare(&picture, self.clock.now());
+        if found.is_empty() {
+            return Ok(());
+        }
+        self.store.release_again(&found.dead_holds).await?;
+        let mends: Vec<Mend> = found
+            .missing_holds
+            .iter()
+            .map(|hold| Mend::Hold(*hold))
+            .chain(found.lost_orders.iter().map(|hold| Mend::Send(*hold)))
+            .collect();
+        let mended = self.stock.mend(sale, picture.epoch, &mends).await?;
+        warn!(
+            %sale,
+            dead_holds = found.dead_holds.len(),
+            missing_holds = found.missing_holds.len(),
+            lost_orders = found.lost_orders.len(),
+            mended,
+            "Redis and the database differed"
+        );
+        Ok(())
+    }
+
+    /// Both sides of a sale, read in such an order that what moves meanwhile is seen twice rather than never.
+    pub async fn picture(&self, sale: SaleId) -> anyhow::Result<Option<Picture>> {
+        let survey = self.stock.survey(&[sale]).await?;
+        let Some((_, Some(loaded))) = survey.first() else { return Ok(None) };
+        let mut holds: HashMap<UserId, Hold> = HashMap::new();
+        let mut cursor = 0;
+        loop {
+            let (next, page) = self.stock.holds(sale, cursor).await?;
+            holds.extend(page);
+            if next == 0 {
+                break;
+            }
+            cursor = next;
+        }
+        let on_their_way = self.on_their_way(sale).await?.into_iter().map(|hold| hold.order_id).collect();
+        let orders: HashMap<UserId, Release> =
+            self.live_orders(sale).await?.into_iter().map(|hold| (hold.user_id, hold)).collect();
+        let unmatched = |(user, hold): (&UserId, &Hold)| {
+            (orders.get(user).map(|order| order.order_id) != Some(hold.order_id)).then_some(hold.order_id)
+        };
+        let ids: Vec<OrderId> = holds.iter().filter_map(unmatched).collect();
+        let statuses = self.store.statuses(&ids).await?;
+        Ok(Some(Picture { sale, epoch: loaded.epoch, booked: loaded.booked, holds, on_their_way, orders, statuses }))
+    }
+}

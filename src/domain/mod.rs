@@ -1,0 +1,16 @@
+//! The shop's own terms, pure: no I/O, no clock, no randomness.
+
+pub mod ids;
+pub mod locale;
+pub mod money;
+
+pub mod goods;
+pub mod order;
+pub mod sale;
+
+pub use goods::{Bilingual, Goods};
+pub use ids::{GoodsId, OrderId, PaymentId, SaleId, UserId};
+pub use locale::Locale;
+pub use money::{Currency, Money};
+pub use order::{Order, OrderStatus, Reservation};
+pub use sale::{Phase, Sale, SaleState, Window};

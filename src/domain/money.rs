@@ -1,0 +1,121 @@
+//! Money in minor units. There are no fractions of a minor unit anywhere.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An ISO 4217 code: three capital letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Currency([u8; 3]);
+
+impl Currency {
+    pub const CNY: Currency = Currency(*b"CNY");
+
+    pub fn parse(text: &str) -> Option<Currency> {
+        let code: [u8; 3] = text.as_bytes().try_into().ok()?;
+        code.iter().all(u8::is_ascii_uppercase).then_some(Currency(code))
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("???")
+    }
+
+    /// Number of decimal digits between the unit that people say and the minor unit.
+    pub fn digits(&self) -> u32 {
+        match &self.0 {
+            b"JPY" | b"KRW" | b"VND" => 0,
+            _ => 2,
+        }
+    }
+
+    fn symbol(&self) -> Option<&'static str> {
+        match &self.0 {
+            b"CNY" | b"JPY" => Some("¥"),
+            b"USD" => Some("$"),
+            b"EUR" => Some("€"),
+            b"GBP" => Some("£"),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for Currency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Currency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Currency::parse(&text).ok_or_else(|| serde::de::Error::custom("a currency is three capital letters"))
+    }
+}
+
+/// An amount in minor units of one currency, such as `{"amount": 1999, "currency": "CNY"}` for ¥19.99.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Money {
+    pub amount: i64,
+    pub currency: Currency,
+}
+
+impl Money {
+    pub fn new(amount: i64, currency: Currency) -> Money {
+        Money { amount, currency }
+    }
+
+    /// The price of `quantity` units; `None` when it does not fit any number.
+    pub fn times(self, quantity: u32) -> Option<Money> {
+        Some(Money { amount: self.amount.checked_mul(quantity.into())?, ..self })
+    }
+}
+
+/// As a person writes it: `¥1,999.00`, or `1,999.00 CHF` for a currency without a sign of its own here.
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.currency.digits();
+        let unit = 10_u64.pow(digits);
+        let absolute = self.amount.unsigned_abs();
+        let whole = (absolute / unit).to_string();
+        let mut text = String::with_capacity(whole.len() * 2);
+        for (i, digit) in whole.chars().enumerate() {
+            if i > 0 && (whole.len() - i).is_multiple_of(3) {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        let sign = if self.amount < 0 { "-" } else { "" };
+        let symbol = self.currency.symbol().unwrap_or_default();
+        write!(f, "{sign}{symbol}{text}")?;
+        if digits > 0 {
+            write!(f, ".{:0width$}", absolute % unit, width = digits as usize)?;
+        }
+        if symbol.is_empty() {
+            write!(f, " {}", self.currency.as_str())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_reads_as_people_write_it() {
+        let show = |amount, code| Money::new(amount, Currency::parse(code).unwrap()).to_string();
+        assert_eq!(show(199_900, "CNY"), "¥1,999.00");
+        assert_eq!(show(5, "USD"), "$0.05");
+        assert_eq!(show(-1_234_567, "EUR"), "-€12,345.67");
+        assert_eq!(show(1_500, "JPY"), "¥1,500");
+        assert_eq!(show(1_500, "CHF"), "15.00 CHF");
+        assert_eq!(show(i64::MIN, "CNY"), "-¥92,233,720,368,547,758.08");
+    }
+
+    #[test]
+    fn a_price_that_overflows_is_refused() {
+        assert_eq!(Money::new(i64::MAX, Currency::CNY).times(2), None);
+        assert_eq!(Currency::parse("cny"), None);
+    }
+}

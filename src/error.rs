@@ -1,0 +1,380 @@
+//! The one table from errors to statuses. Every error answer of the shop is a [`Problem`]: RFC 9457 problem details with
+//! a stable `code`. The client reads the table's words and never those of an inner error; the inner error goes to the
+//! log, once, where the request ends (`web::guard`).
+
+use std::error::Error;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::accounts::AccountRefusal;
+use crate::gate::Refusal;
+use crate::orders::payment::PaymentError;
+use crate::store::{SaleRefusal, StoreError};
+
+pub const PROBLEM_JSON: &str = "application/problem+json";
+
+/// The recommended phrase of a status, which is the title of a problem whose type is `about:blank`.
+macro_rules! phrase {
+    (400) => { "Bad Request" };
+    (401) => { "Unauthorized" };
+    (403) => { "Forbidden" };
+    (404) => { "Not Found" };
+    (405) => { "Method Not Allowed" };
+    (408) => { "Request Timeout" };
+    (409) => { "Conflict" };
+    (413) => { "Content Too Large" };
+    (415) => { "Unsupported Media Type" };
+    (422) => { "Unprocessable Content" };
+    (429) => { "Too Many Requests" };
+    (500) => { "Internal Server Error" };
+    (503) => { "Service Unavailable" };
+}
+
+/// Writes the table: the code as variant, its status, its name, one sentence, and seconds for `Retry-After`.
+macro_rules! problems {
+    ($($variant:ident $status:tt $code:literal $detail:literal $(retry $after:literal)?;)*) => {
+        /// What went wrong, as far as a client is concerned.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code { $($variant,)* }
+
+        impl Code {
+            pub const ALL: &[Code] = &[$(Code::$variant,)*];
+
+            /// The stable code, for programs.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$variant => $code,)* }
+            }
+
+            pub fn status(self) -> StatusCode {
+                let status: u16 = match self { $(Code::$variant => $status,)* };
+                StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+
+            fn title(self) -> &'static str {
+                match self { $(Code::$variant => phrase!($status),)* }
+            }
+
+            fn detail(self) -> &'static str {
+                match self { $(Code::$variant => $detail,)* }
+            }
+
+            fn retry_after(self) -> Option<HeaderValue> {
+                match self { $(Code::$variant => None$(.or(Some(HeaderValue::from_static($after))))?,)* }
+            }
+
+            /// The whole answer, written when the program was built: refusing is what happens most.
+            fn body(self) -> &'static str {
+                match self {
+                    $(Code::$variant => concat!(
+                        r#"{"type":"about:blank","title":""#, phrase!($status), r#"","status":"#, $status,
+                        r#","code":""#, $code, r#"","detail":""#, $detail, r#""}"#
+                    ),)*
+                }
+            }
+        }
+    };
+}
+
+problems! {
+    NotSignedIn 401 "not_signed_in" "Log in first.";
+    BadToken 403 "bad_token" "The purchase token is missing, expired, or was given to somebody else. Ask for a new one.";
+    NoSuchSale 404 "no_such_sale" "There is no such sale.";
+    NotOpen 409 "not_open" "The sale is not open.";
+    SoldOut 409 "sold_out" "All units are taken. Unpaid orders go back on sale.";
+    Ended 409 "ended" "The sale is over.";
+    BadQuantity 422 "bad_quantity" "The quantity must be a whole number above zero.";
+    OverLimit 422 "over_limit" "That is more than one user may buy in this sale.";
+    RateLimited 429 "rate_limited" "Too many requests from you. Wait a little." retry "1";
+    Busy 429 "busy" "Too many people are being let in. Units may be left: try again." retry "1";
+    Overloaded 503 "overloaded" "The shop cannot keep up at this moment." retry "2";
+
+    BadCredentials 401 "bad_credentials" "The user name or the password is not right.";
+    BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";
+    CrossSite 403 "cross_site" "The request came from another site.";
+    NotFound 404 "not_found" "There is nothing here.";
+    MethodNotAllowed 405 "method_not_allowed" "This address does not take that method.";
+    RequestTimeout 408 "request_timeout" "The body of the request did not arrive in time.";
+    UsernameTaken 409 "username_taken" "Somebody has this user name.";
+    NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
+    NotPayable 409 "not_payable" "The order cannot be paid.";
+    WrongState 409 "wrong_state" "The state of the sale does not allow this.";
+    TooLarge 413 "too_large" "The body of the request is too large.";
+    UnsupportedMediaType 415 "unsupported_media_type" "The body of the request is not of the expected type.";
+    BadUsername 422 "bad_username" "A user name has 3 to 32 letters, digits, or characters of _-.";
+    WeakPassword 422 "weak_password" "A password has 8 to 256 characters.";
+    Invalid 422 "invalid" "Some of the values cannot be used.";
+    BadJson 400 "bad_json" "The body of the request is not valid JSON.";
+    BadRequest 400 "bad_request" "The request could not be understood.";
+    Unavailable 503 "unavailable" "Something that the shop needs is not available. Nothing is lost: ask again." retry "2";
+    Internal 500 "internal" "The fault is on our side.";
+}
+
+type Cause = Arc<dyn Error + Send + Sync>;
+
+/// A value of the request that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldProblem {
+    pub field: String,
+    pub code: &'static str,
+}
+
+/// An error answer. Small, because nearly every purchase ends in one.
+#[derive(Debug)]
+pub struct Problem {
+    code: Code,
+    more: Option<Box<More>>,
+}
+
+#[derive(Debug, Default)]
+struct More {
+    detail: Option<String>,
+    fields: Vec<FieldProblem>,
+    retry_after: Option<u64>,
+    back: Option<String>,
+    cause: Option<Cause>,
+}
+
+/// Travels with the response, for the layers around the handlers: which problem it is, where "go back" leads, and what
+/// there is to log.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    pub code: Code,
+    pub back: Option<String>,
+    pub cause: Option<Cause>,
+}
+
+impl Problem {
+    pub fn new(code: Code) -> Problem {
+        Problem { code, more: None }
+    }
+
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
+    }
+
+    /// Words about this one request instead of the table's. Never those of an inner error.
+    pub fn detail(mut self, detail: impl Into<String>) -> Problem {
+        self.more().detail = Some(detail.into());
+        self
+    }
+
+    /// Seconds after which another try may help, instead of the table's.
+    pub fn retry_after(mut self, seconds: u64) -> Problem {
+        self.more().retry_after = Some(seconds);
+        self
+    }
+
+    /// Where "go back" leads, if the problem is shown as a page.
+    pub fn back(mut self, path: impl Into<String>) -> Problem {
+        self.more().back = Some(path.into());
+        self
+    }
+
+    /// What to log; the client does not see it.
+    pub fn cause(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Problem {
+        self.more().cause = Some(Arc::from(cause.into()));
+        self
+    }
+
+    /// Values that cannot be used.
+    pub fn invalid(fields: Vec<FieldProblem>) -> Problem {
+        let mut problem = Problem::new(Code::Invalid);
+        problem.more().fields = fields;
+        problem
+    }
+
+    /// One value that cannot be used.
+    pub fn invalid_field(field: impl Into<String>, code: &'static str) -> Problem {
+        Problem::invalid(vec![FieldProblem { field: field.into(), code }])
+    }
+
+    pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Problem {
+        Problem::new(Code::Internal).cause(cause)
+    }
+}
+
+#[derive(Serialize)]
+struct Wire<'a> {
+    r#type: &'static str,
+    title: &'static str,
+    status: u16,
+    code: &'static str,
+    detail: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    fields: &'a [FieldProblem],
+}
+
+impl More {
+    /// The answer for a problem that says more than the table.
+    fn body(&self, code: Code) -> Bytes {
+        if self.detail.is_none() && self.fields.is_empty() {
+            return Bytes::from_static(code.body().as_bytes());
+        }
+        let wire = Wire {
+            r#type: "about:blank",
+            title: code.title(),
+            status: code.status().as_u16(),
+            code: code.as_str(),
+            detail: self.detail.as_deref().unwrap_or_else(|| code.detail()),
+            fields: &self.fields,
+        };
+        serde_json::to_vec(&wire).map_or_else(|_| Bytes::from_static(code.body().as_bytes()), Bytes::from)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let more = self.more.map(|more| *more);
+        let body = match &more {
+            Some(more) => more.body(self.code),
+            None => Bytes::from_static(self.code.body().as_bytes()),
+        };
+        let own_retry = more.as_ref().and_then(|more| more.retry_after).map(HeaderValue::from);
+        let (back, cause) = more.map_or((None, None), |more| (more.back, more.cause));
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = self.code.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        if let Some(after) = own_retry.or_else(|| self.code.retry_after()) {
+            headers.insert(RETRY_AFTER, after);
+        }
+        response.extensions_mut().insert(Refused { code: self.code, back, cause });
+        response
+    }
+}
+
+impl From<Code> for Problem {
+    fn from(code: Code) -> Self {
+        Problem::new(code)
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Problem::new(match refusal {
+            Refusal::NoSuchSale => Code::NoSuchSale,
+            Refusal::NotOpen => Code::NotOpen,
+            Refusal::SoldOut => Code::SoldOut,
+            Refusal::Ended => Code::Ended,
+            Refusal::BadToken => Code::BadToken,
+            Refusal::BadQuantity => Code::BadQuantity,
+            Refusal::OverLimit => Code::OverLimit,
+            Refusal::RateLimited => Code::RateLimited,
+            Refusal::Busy => Code::Busy,
+            Refusal::Overloaded => Code::Overloaded,
+        })
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let code = match error {
+            StoreError::Unavailable(_) => Code::Unavailable,
+            StoreError::Refused(_) => Code::Internal,
+        };
+        Problem::new(code).cause(error)
+    }
+}
+
+impl From<AccountRefusal> for Problem {
+    fn from(refusal: AccountRefusal) -> Self {
+        match refusal {
+            AccountRefusal::BadCredentials => Code::BadCredentials.into(),
+            AccountRefusal::UsernameTaken => Code::UsernameTaken.into(),
+            AccountRefusal::BadUsername => Code::BadUsername.into(),
+            AccountRefusal::WeakPassword => Code::WeakPassword.into(),
+            AccountRefusal::Throttled(wait) => {
+                Problem::new(Code::RateLimited).retry_after(wait.as_secs().saturating_add(1))
+            }
+            AccountRefusal::Overloaded => Code::Overloaded.into(),
+            AccountRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SaleRefusal> for Problem {
+    fn from(refusal: SaleRefusal) -> Self {
+        match refusal {
+            SaleRefusal::NoSuchSale => Code::NoSuchSale.into(),
+            SaleRefusal::NoSuchGoods => Problem::invalid_field("goods_id", "no_such_goods"),
+            SaleRefusal::TooMany => Problem::invalid_field("units", "bad_number"),
+            SaleRefusal::WrongState(_) | SaleRefusal::HasBegun | SaleRefusal::HasClosed => {
+                Problem::new(Code::WrongState).detail(refusal.to_string())
+            }
+            SaleRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<PaymentError> for Problem {
+    fn from(error: PaymentError) -> Self {
+        match error {
+            PaymentError::BadSignature => Code::BadSignature.into(),
+            PaymentError::Malformed => Code::BadJson.into(),
+            PaymentError::NotPayable => Code::NotPayable.into(),
+            PaymentError::Store(error) => error.into(),
+            error @ PaymentError::Provider(..) => Problem::new(Code::Unavailable).cause(error),
+        }
+    }
+}
+
+impl From<askama::Error> for Problem {
+    fn from(error: askama::Error) -> Self {
+        Problem::internal(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn body(problem: Problem) -> (Response, serde_json::Value) {
+        let more = problem.more.as_ref().map(|more| more.body(problem.code));
+        let bytes = more.unwrap_or_else(|| Bytes::from_static(problem.code.body().as_bytes()));
+        (problem.into_response(), serde_json::from_slice(&bytes).unwrap())
+    }
+
+    #[test]
+    fn the_table_has_unique_codes_and_true_statuses() {
+        let codes: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(codes.len(), Code::ALL.len());
+        for &code in Code::ALL {
+            let (response, json) = body(Problem::new(code));
+            assert_eq!(json["code"], code.as_str());
+            assert_eq!(json["status"], response.status().as_u16());
+            assert_eq!(json["type"], "about:blank");
+            assert_eq!(response.headers()[CONTENT_TYPE], PROBLEM_JSON);
+            let may_help = matches!(response.status().as_u16(), 429 | 503);
+            assert_eq!(response.headers().contains_key(RETRY_AFTER), may_help, "{}", code.as_str());
+        }
+    }
+
+    #[test]
+    fn fields_are_named_and_inner_errors_are_not_shown() {
+        let (response, json) = body(Problem::invalid_field("total", "bad_number"));
+        assert_eq!(response.status(), 422);
+        assert_eq!(json["fields"][0], serde_json::json!({"field": "total", "code": "bad_number"}));
+
+        let (response, json) = body(Problem::internal("password of the database: 1234"));
+        assert!(!json.to_string().contains("1234"));
+        let refused = response.extensions().get::<Refused>().unwrap();
+        assert!(refused.cause.as_ref().unwrap().to_string().contains("1234"), "the log gets it");
+    }
+
+    #[test]
+    fn a_measured_wait_replaces_the_tables() {
+        let problem: Problem = AccountRefusal::Throttled(std::time::Duration::from_millis(6500)).into();
+        assert_eq!(problem.into_response().headers()[RETRY_AFTER], "7");
+    }
+}

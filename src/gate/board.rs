@@ -1,0 +1,238 @@
+//! The board: what this process knows of every active sale. Replaced as a whole many times a second with one read per
+//! sale, however many ask.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use axum::body::Bytes;
+use jiff::Timestamp;
+use serde::Serialize;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::domain::{Phase, Sale, SaleId, SaleState, UserId, Window};
+use crate::metrics::Metrics;
+use crate::stock::{FactSource, Facts};
+
+/// How often the facts are read. People cannot press faster, and a replica hardly notices.
+pub(super) const EVERY: Duration = Duration::from_millis(50);
+
+/// What the gate knows of a sale.
+#[derive(Debug, Clone, Copy)]
+pub struct SaleStatus {
+    pub phase: Phase,
+    pub window: Window,
+    /// Units that nobody holds.
+    pub remaining: i64,
+    pub total: i64,
+    pub per_user_limit: i64,
+    /// `None` while the keeper of stock does not know the sale.
+    pub booked: Option<i64>,
+    pub access: Option<i64>,
+}
+
+/// Users who got units of a sale, so that none of them is turned away at the gate when all are gone.
+struct Winners {
+    users: HashSet<UserId>,
+    /// The units ever granted when this was read: any later grant makes it old.
+    granted: i64,
+}
+
+/// One sale on the board.
+struct Posted {
+    sale: Sale,
+    facts: Option<Facts>,
+    winners: Option<Arc<Winners>>,
+    button: OnceLock<Bytes>,
+}
+
+struct View {
+    at: Timestamp,
+    sales: HashMap<SaleId, Posted>,
+}
+
+pub(super) struct Board {
+    source: Arc<dyn FactSource>,
+    catalogue: Arc<Catalogue>,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    view: ArcSwap<View>,
+    /// Present while a refresh is under way; keeps when the facts were read last and whether that works.
+    refreshing: Mutex<Freshness>,
+}
+
+#[derive(Default)]
+struct Freshness {
+    read_at: Option<Instant>,
+    away: bool,
+}
+
+/// The answer about a button.
+#[derive(Serialize)]
+struct Button {
+    phase: Phase,
+    remaining: i64,
+    total: i64,
+    opens_at: Option<Timestamp>,
+    closes_at: Option<Timestamp>,
+    now: Timestamp,
+    poll_after_ms: i64,
+}
+
+impl Board {
+    pub(super) fn new(
+        source: Arc<dyn FactSource>,
+        catalogue: Arc<Catalogue>,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+    ) -> Board {
+        let view = ArcSwap::from_pointee(View { at: clock.now(), sales: HashMap::new() });
+        Board { source, catalogue, clock, metrics, view, refreshing: Mutex::default() }
+    }
+
+    pub(super) fn status(&self, id: SaleId, now: Timestamp) -> Option<SaleStatus> {
+        match self.view.load().sales.get(&id) {
+            Some(posted) => Some(posted.status(now)),
+            // Retired, or so new that it is not on the board yet.
+            None => self.catalogue.known(id).filter(|entry| is_public(&entry.sale)).map(|e| unloaded(&e.sale, now)),
+        }
+    }
+
+    pub(super) fn button(&self, id: SaleId) -> Option<Bytes> {
+        let view = self.view.load();
+        let body = match view.sales.get(&id) {
+            Some(posted) => posted.button.get_or_init(|| body(&posted.status(view.at), view.at)).clone(),
+            None => {
+                let now = self.clock.now();
+                body(&self.status(id, now)?, now)
+            }
+        };
+        Some(body)
+    }
+
+    /// Whether the user may have units of a sale that has none left; only a fresh list of winners can exclude it.
+    pub(super) fn may_have_won(&self, id: SaleId, user: UserId) -> bool {
+        let view = self.view.load();
+        let Some(posted) = view.sales.get(&id) else { return false };
+        match (&posted.winners, &posted.facts) {
+            (Some(winners), Some(facts)) if winners.granted == facts.granted => winners.users.contains(&user),
+            _ => true,
+        }
+    }
+
+    /// Reads the facts anew. While the source is away the last ones stay: they may only refuse.
+    pub(super) async fn refresh(&self) {
+        let mut freshness = self.refreshing.lock().await;
+        let active = self.catalogue.active();
+        let facts: HashMap<SaleId, Facts> = match self.source.facts(&active).await {
+            Ok(facts) => {
+                if std::mem::take(&mut freshness.away) {
+                    info!("the facts for the gate can be read again");
+                }
+                freshness.read_at = Some(Instant::now());
+                facts.into_iter().collect()
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut freshness.away, true) {
+                    warn!(%error, "cannot read the facts for the gate; going on with the last ones");
+                }
+                let view = self.view.load();
+                view.sales.iter().filter_map(|(id, posted)| Some((*id, posted.facts?))).collect()
+            }
+        };
+        self.metrics.facts_age_ms.set(freshness.read_at.map_or(-1, |at| at.elapsed().as_millis() as i64));
+        let mut sales = HashMap::with_capacity(active.len());
+        for id in active {
+            let Some(entry) = self.catalogue.known(id).filter(|entry| is_public(&entry.sale)) else { continue };
+            let facts = facts.get(&id).copied();
+            let winners = self.winners(id, facts.as_ref()).await;
+            sales.insert(id, Posted { sale: entry.sale.clone(), facts, winners, button: OnceLock::new() });
+        }
+        self.view.store(Arc::new(View { at: self.clock.now(), sales }));
+    }
+
+    /// The winners of a sale that turns people away, read anew only when units were granted since.
+    async fn winners(&self, id: SaleId, facts: Option<&Facts>) -> Option<Arc<Winners>> {
+        let facts = facts?;
+        let known = self.view.load().sales.get(&id).and_then(|posted| posted.winners.clone());
+        let open = Phase::of(facts.state, facts.window, facts.total - facts.booked, self.clock.now()) == Phase::Open;
+        if open || known.as_ref().is_some_and(|winners| winners.granted == facts.granted) {
+            return known;
+        }
+        match self.source.winners(id).await {
+            Ok(users) => Some(Arc::new(Winners { users: users.into_iter().collect(), granted: facts.granted })),
+            Err(error) => {
+                warn!(sale = %id, %error, "cannot read who has won; asking the master about everybody meanwhile");
+                known
+            }
+        }
+    }
+}
+
+fn is_public(sale: &Sale) -> bool {
+    sale.state != SaleState::Draft
+}
+
+impl Posted {
+    fn status(&self, now: Timestamp) -> SaleStatus {
+        let Some(facts) = self.facts else { return unloaded(&self.sale, now) };
+        let remaining = (facts.total - facts.booked).max(0);
+        SaleStatus {
+            phase: Phase::of(facts.state, facts.window, remaining, now),
+            window: facts.window,
+            remaining,
+            total: facts.total,
+            per_user_limit: facts.per_user_limit,
+            booked: Some(facts.booked),
+            access: Some(facts.access),
+        }
+    }
+}
+
+/// A sale that the keeper of stock does not know: nothing can be bought, whatever its state.
+fn unloaded(sale: &Sale, now: Timestamp) -> SaleStatus {
+    let phase = match sale.phase(now) {
+        Phase::Open | Phase::SoldOut => Phase::Paused,
+        other => other,
+    };
+    SaleStatus {
+        phase,
+        window: sale.window,
+        remaining: (sale.total - sale.sold).max(0),
+        total: sale.total,
+        per_user_limit: sale.per_user_limit,
+        booked: None,
+        access: None,
+    }
+}
+
+fn body(status: &SaleStatus, now: Timestamp) -> Bytes {
+    let button = Button {
+        phase: status.phase,
+        remaining: status.remaining,
+        total: status.total,
+        opens_at: status.window.opens_at,
+        closes_at: status.window.closes_at,
+        now,
+        poll_after_ms: poll_after_ms(status, now),
+    };
+    serde_json::to_vec(&button).unwrap_or_default().into()
+}
+
+/// When it is worth asking again. Clients add as much again at random, so that they do not all ask at once.
+fn poll_after_ms(status: &SaleStatus, now: Timestamp) -> i64 {
+    match status.phase {
+        Phase::Upcoming => match status.window.opens_at {
+            Some(opens) => ((opens.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, 15_000),
+            None => 15_000,
+        },
+        Phase::Open => 1_000,
+        Phase::SoldOut | Phase::Paused => 3_000,
+        Phase::Ended => 60_000,
+    }
+}

@@ -1,0 +1,31 @@
+//! How often one user may ask to buy. Nobody's limit depends on what others do.
+
+use std::num::NonZeroU32;
+
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+
+use crate::domain::UserId;
+
+/// Tries that a user may make at once before the rate counts: a double click, a reload and a second tab.
+const BURST: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
+
+pub(super) struct UserLimit {
+    users: DefaultKeyedRateLimiter<UserId>,
+}
+
+impl UserLimit {
+    pub(super) fn new(per_second: u32) -> UserLimit {
+        let rate = NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN);
+        UserLimit { users: RateLimiter::keyed(Quota::per_second(rate).allow_burst(BURST.max(rate))) }
+    }
+
+    pub(super) fn allows(&self, user: UserId) -> bool {
+        self.users.check_key(&user).is_ok()
+    }
+
+    /// Forgets users who have not asked for a while.
+    pub(super) fn forget_idle(&self) {
+        self.users.retain_recent();
+        self.users.shrink_to_fit();
+    }
+}

@@ -1,0 +1,177 @@
+//! Admission. The gate judges by facts that a replica told a moment ago, kept in memory; it does no I/O for a request.
+//! It may refuse; it never grants: what it lets in is decided by the master.
+
+mod board;
+mod limit;
+mod token;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use jiff::Timestamp;
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+pub use board::SaleStatus;
+
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::config::WebConfig;
+use crate::domain::{Phase, SaleId, UserId};
+use crate::metrics::Metrics;
+use crate::stock::FactSource;
+use board::Board;
+use limit::UserLimit;
+use token::Tokens;
+
+/// Why a buying request was refused. The codes are part of the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    NoSuchSale,
+    NotOpen,
+    SoldOut,
+    Ended,
+    BadToken,
+    BadQuantity,
+    OverLimit,
+    /// This user asks too often.
+    RateLimited,
+    /// Enough others were let in for the units there are; some may be left over: try again.
+    Busy,
+    /// The shop cannot tell now; the request may have been granted: ask again.
+    Overloaded,
+}
+
+impl Refusal {
+    pub const ALL: [Refusal; 10] = [
+        Refusal::NoSuchSale,
+        Refusal::NotOpen,
+        Refusal::SoldOut,
+        Refusal::Ended,
+        Refusal::BadToken,
+        Refusal::BadQuantity,
+        Refusal::OverLimit,
+        Refusal::RateLimited,
+        Refusal::Busy,
+        Refusal::Overloaded,
+    ];
+
+    /// The stable code that clients see.
+    pub fn code(self) -> &'static str {
+        match self {
+            Refusal::NoSuchSale => "no_such_sale",
+            Refusal::NotOpen => "not_open",
+            Refusal::SoldOut => "sold_out",
+            Refusal::Ended => "ended",
+            Refusal::BadToken => "bad_token",
+            Refusal::BadQuantity => "bad_quantity",
+            Refusal::OverLimit => "over_limit",
+            Refusal::RateLimited => "rate_limited",
+            Refusal::Busy => "busy",
+            Refusal::Overloaded => "overloaded",
+        }
+    }
+}
+
+/// The gate of one process.
+pub struct Gate {
+    board: Board,
+    limit: UserLimit,
+    tokens: Tokens,
+    admission_percent: i64,
+    clock: Clock,
+}
+
+impl Gate {
+    pub fn new(
+        source: Arc<dyn FactSource>,
+        catalogue: Arc<Catalogue>,
+        config: &WebConfig,
+        secret: &SecretString,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+    ) -> Gate {
+        Gate {
+            board: Board::new(source, catalogue, clock.clone(), metrics),
+            limit: UserLimit::new(config.user_rate),
+            tokens: Tokens::new(secret),
+            admission_percent: config.admission_percent,
+            clock,
+        }
+    }
+
+    /// The answer about a sale's button, ready to be sent; `None` when there is no such sale.
+    pub fn button(&self, sale: SaleId) -> Option<Bytes> {
+        self.board.button(sale)
+    }
+
+    /// What the gate knows of a sale.
+    pub fn status(&self, sale: SaleId) -> Option<SaleStatus> {
+        self.board.status(sale, self.clock.now())
+    }
+
+    /// A purchase token for a user, once the sale is open. Sold out counts as open: units may come back.
+    pub fn issue_token(&self, sale: SaleId, user: UserId) -> Result<(String, Timestamp), Refusal> {
+        let now = self.clock.now();
+        let status = self.board.status(sale, now).ok_or(Refusal::NoSuchSale)?;
+        match status.phase {
+            Phase::Open | Phase::SoldOut => Ok(self.tokens.issue(sale, user, now)),
+            Phase::Upcoming | Phase::Paused => Err(Refusal::NotOpen),
+            Phase::Ended => Err(Refusal::Ended),
+        }
+    }
+
+    /// Judges a buying request, cheapest checks first. `token` is `None` for a form that was sent without a script,
+    /// which could not fetch one; the sale must be open for it all the same. The answer is the quantity.
+    pub fn admit(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
+        let now = self.clock.now();
+        if !self.limit.allows(user) {
+            return Err(Refusal::RateLimited);
+        }
+        let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
+        let status = self.board.status(sale, now).ok_or(Refusal::NoSuchSale)?;
+        if let Some(token) = token
+            && !self.tokens.holds(token, sale, user, now)
+        {
+            return Err(Refusal::BadToken);
+        }
+        if i64::from(quantity) > status.per_user_limit {
+            return Err(Refusal::OverLimit);
+        }
+        let closed = match status.phase {
+            Phase::Open => None,
+            Phase::SoldOut => Some(Refusal::SoldOut),
+            Phase::Upcoming | Phase::Paused => Some(Refusal::NotOpen),
+            Phase::Ended => Some(Refusal::Ended),
+        };
+        if let Some(refusal) = closed {
+            // Whoever may hold units is let through to hear of them: a winner is never told that all are gone.
+            return if self.board.may_have_won(sale, user) { Ok(quantity) } else { Err(refusal) };
+        }
+        let let_in = status.access.unwrap_or(0);
+        if let_in >= status.total.saturating_mul(self.admission_percent) / 100 {
+            return Err(Refusal::Busy);
+        }
+        Ok(quantity)
+    }
+
+    /// Keeps the facts fresh until it is stopped.
+    pub async fn follow(&self, stop: CancellationToken) {
+        let mut tick = tokio::time::interval(board::EVERY);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut sweep = tokio::time::interval(Duration::from_secs(30));
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = tick.tick() => self.board.refresh().await,
+                _ = sweep.tick() => self.limit.forget_idle(),
+            }
+        }
+    }
+
+    /// Looks at the facts now, for somebody who has just changed them.
+    pub async fn refresh(&self) {
+        self.board.refresh().await;
+    }
+}

@@ -1,0 +1,62 @@
+//! Whether the services that this process needs answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::ConnectionManager;
+
+use crate::orders::rabbit::Monitor;
+use crate::store::Store;
+
+/// A service that does not answer for so long counts as away.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// One service and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub name: &'static str,
+    /// `None` when it is well.
+    pub problem: Option<String>,
+}
+
+/// The configured services.
+#[derive(Clone)]
+pub struct Health {
+    store: Store,
+    redis: Vec<(&'static str, ConnectionManager)>,
+    monitor: Option<Arc<Monitor>>,
+}
+
+impl Health {
+    pub fn new(store: Store, redis: Vec<(&'static str, ConnectionManager)>, monitor: Option<Arc<Monitor>>) -> Health {
+        Health { store, redis, monitor }
+    }
+
+    /// Asks every service, all at once.
+    pub async fn report(&self) -> Vec<Part> {
+        let database = part("database", async { Ok(self.store.ping().await?) });
+        let redis = futures::future::join_all(self.redis.iter().map(|(name, connection)| {
+            part(name, async move {
+                redis::cmd("PING").query_async::<()>(&mut connection.clone()).await?;
+                Ok(())
+            })
+        }));
+        let rabbit = futures::future::OptionFuture::from(self.monitor.as_ref().map(|monitor| {
+            part("rabbitmq", async {
+                monitor.depths().await?;
+                Ok(())
+            })
+        }));
+        let (database, redis, rabbit) = tokio::join!(database, redis, rabbit);
+        [database].into_iter().chain(redis).chain(rabbit).collect()
+    }
+}
+
+async fn part(name: &'static str, check: impl Future<Output = anyhow::Result<()>>) -> Part {
+    let problem = match tokio::time::timeout(ANSWER_WITHIN, check).await {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(format!("{error:#}")),
+        Err(_) => Some(format!("no answer within {} s", ANSWER_WITHIN.as_secs())),
+    };
+    Part { name, problem }
+}

@@ -1,0 +1,145 @@
+//! Numbers for Prometheus. Every counter is a handle that was looked up once; counting is one atomic addition.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::gate::Refusal;
+
+type Label = [(&'static str, &'static str); 1];
+
+/// All numbers of this process.
+pub struct Metrics {
+    registry: Registry,
+    pub button_reads: Counter,
+    /// Buying requests that reached the gate.
+    pub asked: Counter,
+    /// Of those, let through to the keeper of stock.
+    pub let_in: Counter,
+    pub reserved: Counter,
+    /// Requests answered with an order that the user had before.
+    pub repeated: Counter,
+    refused: Vec<(Refusal, Counter)>,
+    batch_size: Histogram,
+    batch_seconds: Histogram,
+    pub published: Counter,
+    pub republished: Counter,
+    pub persisted: Counter,
+    pub rejected: Counter,
+    pub dead_lettered: Counter,
+    pub persist_size: Histogram,
+    pub persist_seconds: Histogram,
+    pub paid: Counter,
+    pub refunded: Counter,
+    pub cancelled: Counter,
+    pub released: Counter,
+    pub rebuilt: Counter,
+    /// Entries in all outboxes that this process looks after.
+    pub outbox_length: Gauge,
+    pub queue_ready: Gauge,
+    pub dead_letters: Gauge,
+    /// Age of what the gate judges by, in milliseconds.
+    pub facts_age_ms: Gauge<i64>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut root = Registry::default();
+        let registry = root.sub_registry_with_prefix("seckill");
+        let counter = |registry: &mut Registry, name: &str, help: &str| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            counter
+        };
+        let gauge = |registry: &mut Registry, name: &str, help: &str| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        };
+        let sizes = |registry: &mut Registry, name: &str, help: &str| {
+            let histogram = Histogram::new(exponential_buckets(1.0, 2.0, 11));
+            registry.register(name, help, histogram.clone());
+            histogram
+        };
+        let seconds = |registry: &mut Registry, name: &str, help: &str| {
+            let histogram = Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
+            registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
+            histogram
+        };
+        Metrics {
+            button_reads: counter(registry, "button_reads", "Answers about a sale's button"),
+            asked: counter(registry, "purchases_asked", "Buying requests of signed-in shoppers"),
+            let_in: counter(registry, "purchases_let_in", "Buying requests let through to the stock"),
+            reserved: counter(registry, "purchases_reserved", "Buying requests that got units"),
+            repeated: counter(registry, "purchases_repeated", "Buying requests answered with an earlier order"),
+            refused: refusals(registry),
+            batch_size: sizes(registry, "reserve_batch_size", "Claims per call to the stock"),
+            batch_seconds: seconds(registry, "reserve_batch", "Time of a call to the stock"),
+            published: counter(registry, "orders_published", "Orders confirmed by RabbitMQ"),
+            republished: counter(registry, "orders_republished", "Orders published again because they were overdue"),
+            persisted: counter(registry, "orders_persisted", "Orders written to the database"),
+            rejected: counter(registry, "orders_rejected", "Reservations for which the database had no room"),
+            dead_lettered: counter(registry, "orders_dead_lettered", "Messages that could not be understood"),
+            persist_size: sizes(registry, "persist_batch_size", "Orders per transaction"),
+            persist_seconds: seconds(registry, "persist_batch", "Time of a transaction with orders"),
+            paid: counter(registry, "orders_paid", "Orders paid"),
+            refunded: counter(registry, "payments_refunded", "Payments given back"),
+            cancelled: counter(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
+            released: counter(registry, "releases", "Holds given back"),
+            rebuilt: counter(registry, "sales_loaded", "Sales loaded into Redis"),
+            outbox_length: gauge(registry, "outbox_entries", "Entries in the outboxes"),
+            queue_ready: gauge(registry, "queue_ready", "Messages waiting in seckill.orders"),
+            dead_letters: gauge(registry, "queue_dead", "Messages waiting in seckill.orders.dead"),
+            facts_age_ms: gauge(registry, "facts_age_ms", "Age of what the gate judges by"),
+            registry: root,
+        }
+    }
+}
+
+fn refusals(registry: &mut Registry) -> Vec<(Refusal, Counter)> {
+    let family = Family::<Label, Counter>::default();
+    registry.register("purchases_refused", "Buying requests refused, by reason", family.clone());
+    Refusal::ALL.map(|refusal| (refusal, family.get_or_create_owned(&[("reason", refusal.code())]))).to_vec()
+}
+
+impl Metrics {
+    pub fn refused(&self, refusal: Refusal) {
+        if let Some((_, counter)) = self.refused.get(refusal as usize) {
+            counter.inc();
+        }
+    }
+
+    pub fn batch(&self, claims: usize, took: Duration) {
+        self.batch_size.observe(claims as f64);
+        self.batch_seconds.observe(took.as_secs_f64());
+    }
+
+    /// The text that Prometheus reads.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        if encode(&mut text, &self.registry).is_err() {
+            let _ = writeln!(text, "# the numbers could not be written");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_counted_by_reason() {
+        let metrics = Metrics::default();
+        metrics.refused(Refusal::SoldOut);
+        let text = metrics.encode();
+        assert!(text.contains("seckill_purchases_refused_total{reason=\"sold_out\"} 1"), "{text}");
+        assert!(text.contains("seckill_purchases_refused_total{reason=\"busy\"} 0"), "{text}");
+    }
+}

@@ -1,0 +1,155 @@
+//! The consumer: brings orders to the database, a batch per transaction, and only then lets go of them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::source::{Delivery, OrderSource, Origin};
+use crate::clock::Clock;
+use crate::domain::Reservation;
+use crate::metrics::Metrics;
+use crate::store::{Landing, Release, Store, StoreError};
+
+/// Orders of one transaction.
+const BATCH: usize = 500;
+/// After a failure, before the next try.
+const BREATHER: Duration = Duration::from_millis(500);
+/// How long deliveries are held while the database is away. Then they go back to the source, which may give them to a
+/// consumer that can reach it; RabbitMQ ends consumers that hold on for half an hour.
+const HOLD_ON_FOR: Duration = Duration::from_secs(60);
+
+#[derive(Clone)]
+pub struct Consumer {
+    pub origin: Origin,
+    pub store: Store,
+    pub clock: Clock,
+    pub payment_window: Duration,
+    pub metrics: Arc<Metrics>,
+}
+
+impl Consumer {
+    /// Consumes until it is stopped. Whatever fails is tried again.
+    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        while !stop.is_cancelled() {
+            if let Err(error) = self.consume(&stop).await {
+                warn!(error = format!("{error:#}"), "the consumer is interrupted; orders wait");
+                stop.run_until_cancelled(tokio::time::sleep(BREATHER)).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn consume(&self, stop: &CancellationToken) -> anyhow::Result<()> {
+        // Deliveries are only taken when they can be written.
+        self.store.ping().await?;
+        let mut source = self.origin.open().await?;
+        info!("the consumer brings orders to the database");
+        let mut worked = Ok(());
+        while worked.is_ok() && !stop.is_cancelled() {
+            worked = self.step(source.as_mut(), stop).await;
+        }
+        source.close().await;
+        worked
+    }
+
+    /// One batch, from its delivery to its acknowledgement.
+    pub async fn step(&self, source: &mut dyn OrderSource, stop: &CancellationToken) -> anyhow::Result<()> {
+        let mut deliveries = source.next(BATCH).await?;
+        let orders: Vec<Reservation> =
+            deliveries.iter().flat_map(|delivery| delivery.reservations.iter().flatten()).copied().collect();
+        let mut senseless = Vec::new();
+        if !orders.is_empty() {
+            senseless = self.land_patiently(&orders, stop).await?;
+        }
+        let makes_sense = |delivery: &Delivery| match &delivery.reservations {
+            Some(all) => !all.iter().any(|r| senseless.contains(&r.order_id)),
+            None => false,
+        };
+        for delivery in deliveries.iter().filter(|delivery| !makes_sense(delivery)) {
+            error!(tag = ?delivery.tag, "a delivery makes no sense; set aside as a dead letter");
+            source.set_aside(delivery).await?;
+            self.metrics.dead_lettered.inc();
+        }
+        deliveries.retain(makes_sense);
+        source.finish(&deliveries).await
+    }
+
+    /// Waits for a database that is away. The answer are the orders that can never be written.
+    async fn land_patiently(
+        &self,
+        orders: &[Reservation],
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Vec<crate::domain::OrderId>> {
+        let started = Instant::now();
+        loop {
+            match self.land(orders).await {
+                Ok(senseless) => return Ok(senseless),
+                Err(error) if stop.is_cancelled() || started.elapsed() > HOLD_ON_FOR => return Err(error.into()),
+                Err(error) => {
+                    warn!(%error, orders = orders.len(), "the database does not take orders; holding them");
+                    stop.run_until_cancelled(tokio::time::sleep(BREATHER)).await;
+                }
+            }
+        }
+    }
+
+    async fn land(&self, orders: &[Reservation]) -> Result<Vec<crate::domain::OrderId>, StoreError> {
+        match self.land_batch(orders).await {
+            Err(StoreError::Refused(error)) => {
+                warn!(%error, orders = orders.len(), "the database refused a batch; trying its orders one by one");
+                self.land_singly(orders).await
+            }
+            landed => landed,
+        }
+    }
+
+    async fn land_singly(&self, orders: &[Reservation]) -> Result<Vec<crate::domain::OrderId>, StoreError> {
+        let mut senseless = Vec::new();
+        for order in orders {
+            match self.land_batch(std::slice::from_ref(order)).await {
+                Ok(mut found) => senseless.append(&mut found),
+                Err(StoreError::Refused(error)) => {
+                    error!(order = %order.order_id, %error, "the database refuses this order for good");
+                    senseless.push(order.order_id);
+                }
+                Err(away) => return Err(away),
+            }
+        }
+        Ok(senseless)
+    }
+
+    async fn land_batch(&self, orders: &[Reservation]) -> Result<Vec<crate::domain::OrderId>, StoreError> {
+        let started = Instant::now();
+        let now = self.clock.now();
+        let landings = self.store.land(orders, now, now + self.payment_window).await?;
+        self.metrics.persist_size.observe(orders.len() as f64);
+        self.metrics.persist_seconds.observe(started.elapsed().as_secs_f64());
+        let mut senseless = Vec::new();
+        let mut ended = Vec::new();
+        for (order, landing) in orders.iter().zip(landings) {
+            match landing {
+                Landing::Created => {
+                    self.metrics.persisted.inc();
+                }
+                Landing::Known(status) if status.is_live() => {}
+                // Whoever brought it again may have taken its units again too.
+                Landing::Known(_) => ended.push(release_of(order)),
+                Landing::Rejected => {
+                    self.metrics.rejected.inc();
+                    info!(order = %order.order_id, sale = %order.sale_id, "rejected: it did not fit any more");
+                }
+                Landing::NoSuchSale => senseless.push(order.order_id),
+            }
+        }
+        if !ended.is_empty() {
+            self.store.release_again(&ended).await?;
+        }
+        Ok(senseless)
+    }
+}
+
+fn release_of(r: &Reservation) -> Release {
+    Release { order_id: r.order_id, sale_id: r.sale_id, user_id: r.user_id, quantity: r.quantity }
+}

@@ -1,0 +1,236 @@
+//! The outbox: one Redis Stream per sale, into which the reserving script itself writes. An entry holds the orders of one
+//! batch and stays until its orders have been seen in the database.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use redis::aio::ConnectionLike;
+use redis::{RedisError, Value, from_redis_value_ref};
+use tracing::error;
+
+use crate::domain::{Reservation, SaleId};
+use crate::stock::keys;
+
+/// Who reads the outbox: the relay on rung 3, the consumer on rung 2. Members of a group share the entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    Relay,
+    Consume,
+}
+
+impl Group {
+    const ALL: [Group; 2] = [Group::Relay, Group::Consume];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Group::Relay => "relay",
+            Group::Consume => "consume",
+        }
+    }
+}
+
+/// One entry: the orders of one batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub sale: SaleId,
+    pub id: String,
+    /// `None` when nobody can read what is written there.
+    pub reservations: Option<Vec<Reservation>>,
+}
+
+impl Entry {
+    /// When it was written, by the master's clock: the id of a stream entry starts with it.
+    pub fn written_at(&self) -> Timestamp {
+        let ms = self.id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or(0);
+        Timestamp::from_millisecond(ms).unwrap_or_default()
+    }
+}
+
+/// Waits for new entries of any of the sales, for at most `wait`. The connection must not be shared: others would wait
+/// too.
+pub async fn read(
+    connection: &mut impl ConnectionLike,
+    (group, member): (Group, &str),
+    sales: &[SaleId],
+    most: usize,
+    wait: Duration,
+) -> Result<Vec<Entry>, RedisError> {
+    let mut read = redis::cmd("XREADGROUP");
+    read.arg("GROUP").arg(group.as_str()).arg(member).arg("COUNT").arg(most).arg("BLOCK").arg(wait.as_millis() as u64);
+    read.arg("STREAMS");
+    for &sale in sales {
+        read.arg(keys::outbox(sale));
+    }
+    for _ in sales {
+        read.arg(">");
+    }
+    match read.query_async::<Value>(connection).await {
+        Ok(answer) => entries_by_stream(sales, &answer),
+        Err(error) if error.code() == Some("NOGROUP") => {
+            create_groups(connection, group, sales).await?;
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A group sees every entry there is, also those written before it was made.
+async fn create_groups(
+    connection: &mut impl ConnectionLike,
+    group: Group,
+    sales: &[SaleId],
+) -> Result<(), RedisError> {
+    for &sale in sales {
+        let mut create = redis::cmd("XGROUP");
+        create.arg("CREATE").arg(keys::outbox(sale)).arg(group.as_str()).arg("0").arg("MKSTREAM");
+        match create.query_async::<Value>(connection).await {
+            Err(error) if error.code() != Some("BUSYGROUP") => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Takes over entries that another member read but has not finished for `idle`: it probably died.
+pub async fn take_over(
+    connection: &mut impl ConnectionLike,
+    (group, member): (Group, &str),
+    sale: SaleId,
+    idle: Duration,
+    most: usize,
+) -> Result<Vec<Entry>, RedisError> {
+    let mut claim = redis::cmd("XAUTOCLAIM");
+    claim.arg(keys::outbox(sale)).arg(group.as_str()).arg(member).arg(idle.as_millis() as u64).arg("0-0");
+    claim.arg("COUNT").arg(most);
+    match claim.query_async::<Vec<Value>>(connection).await {
+        Ok(answer) => entries(sale, answer.get(1).unwrap_or(&Value::Nil)),
+        Err(error) if error.code() == Some("NOGROUP") => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The oldest entries after the entry `after`, whoever has read them.
+pub async fn oldest(
+    connection: &mut impl ConnectionLike,
+    sale: SaleId,
+    after: Option<&str>,
+    most: usize,
+) -> Result<Vec<Entry>, RedisError> {
+    let mut range = redis::cmd("XRANGE");
+    range.arg(keys::outbox(sale)).arg(after.map_or("-".into(), |id| format!("({id}"))).arg("+").arg("COUNT").arg(most);
+    entries(sale, &range.query_async::<Value>(connection).await?)
+}
+
+/// Tells the group that entries were passed on. They stay in the stream.
+pub async fn acknowledge(
+    connection: &mut impl ConnectionLike,
+    group: Group,
+    entries: &[Entry],
+) -> Result<(), RedisError> {
+    let mut pipe = redis::pipe();
+    for (sale, ids) in by_sale(entries) {
+        pipe.cmd("XACK").arg(keys::outbox(sale)).arg(group.as_str()).arg(ids);
+    }
+    pipe.query_async::<Value>(connection).await.map(drop)
+}
+
+/// Removes entries whose orders are in the database.
+pub async fn remove(connection: &mut impl ConnectionLike, entries: &[Entry]) -> Result<(), RedisError> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let mut pipe = redis::pipe();
+    for (sale, ids) in by_sale(entries) {
+        for group in Group::ALL {
+            pipe.cmd("XACK").arg(keys::outbox(sale)).arg(group.as_str()).arg(&ids);
+        }
+        pipe.cmd("XDEL").arg(keys::outbox(sale)).arg(ids);
+    }
+    pipe.query_async::<Value>(connection).await.map(drop)
+}
+
+/// Sets an entry aside that nobody can read, for an operator to look at.
+pub async fn set_aside(connection: &mut impl ConnectionLike, entry: &Entry) -> Result<(), RedisError> {
+    let mut range = redis::cmd("XRANGE");
+    range.arg(keys::outbox(entry.sale)).arg(&entry.id).arg(&entry.id);
+    let content: Vec<(String, Vec<Value>)> = range.query_async(connection).await?;
+    error!(sale = %entry.sale, entry = entry.id, "an outbox entry makes no sense; set aside in the stream of the dead");
+    if let Some((_, fields)) = content.into_iter().next() {
+        let mut add = redis::cmd("XADD");
+        add.arg(keys::dead(entry.sale)).arg("*");
+        for field in &fields {
+            if let Value::BulkString(bytes) = field {
+                add.arg(bytes.as_slice());
+            }
+        }
+        add.query_async::<Value>(connection).await?;
+    }
+    remove(connection, std::slice::from_ref(entry)).await
+}
+
+fn by_sale(entries: &[Entry]) -> std::collections::BTreeMap<SaleId, Vec<&str>> {
+    let mut ids: std::collections::BTreeMap<SaleId, Vec<&str>> = Default::default();
+    for entry in entries {
+        ids.entry(entry.sale).or_default().push(&entry.id);
+    }
+    ids
+}
+
+/// `[[stream, [entry, …]], …]`, or nothing when the wait was in vain.
+fn entries_by_stream(sales: &[SaleId], answer: &Value) -> Result<Vec<Entry>, RedisError> {
+    let streams: Option<Vec<(String, Value)>> = from_redis_value_ref(answer)?;
+    let mut all = Vec::new();
+    for (key, of_stream) in streams.unwrap_or_default() {
+        if let Some(&sale) = sales.iter().find(|sale| keys::outbox(**sale) == key) {
+            all.append(&mut entries(sale, &of_stream)?);
+        }
+    }
+    Ok(all)
+}
+
+fn entries(sale: SaleId, answer: &Value) -> Result<Vec<Entry>, RedisError> {
+    let raw: Vec<Option<(String, Option<Vec<String>>)>> = from_redis_value_ref(answer)?;
+    let read = raw.into_iter().flatten().map(|(id, fields)| {
+        let reservations = fields.as_deref().and_then(|fields| reservations(sale, fields));
+        Entry { sale, id, reservations }
+    });
+    Ok(read.collect())
+}
+
+/// Fields `at` (master's clock in ms) and `orders` (a line per order: user id, order id, quantity).
+fn reservations(sale: SaleId, fields: &[String]) -> Option<Vec<Reservation>> {
+    let field = |name| fields.chunks(2).find_map(|pair| (pair[0] == name).then(|| pair.get(1)).flatten());
+    let reserved_at = Timestamp::from_millisecond(field("at")?.parse().ok()?).ok()?;
+    let line = |line: &str| {
+        let mut words = line.split(' ');
+        let user_id = words.next()?.parse().ok()?;
+        let order_id = words.next()?.parse().ok()?;
+        let quantity = words.next()?.parse().ok().filter(|q| *q > 0)?;
+        words.next().is_none().then_some(Reservation { order_id, sale_id: sale, user_id, quantity, reserved_at })
+    };
+    field("orders")?.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(at: &str, orders: &str) -> Option<usize> {
+        let fields: Vec<String> = ["at", at, "orders", orders].map(String::from).to_vec();
+        reservations(SaleId(7), &fields).map(|all| all.len())
+    }
+
+    #[test]
+    fn entries_are_read_whole_or_not_at_all() {
+        let user = "0198c0de-0000-7000-8000-000000000001";
+        let order = "0198c0de-0000-7000-8000-000000000002";
+        let line = format!("{user} {order} 1");
+        assert_eq!(read("1700000000000", &line), Some(1));
+        assert_eq!(read("1700000000000", &format!("{line}\n{line}")), Some(2));
+        assert_eq!(read("soon", &line), None);
+        assert_eq!(read("1700000000000", &format!("{line}\nnonsense")), None);
+        assert_eq!(read("1700000000000", &format!("{user} {order} 0")), None);
+        assert_eq!(read("1700000000000", &format!("{user} {order} 1 2")), None);
+        assert_eq!(reservations(SaleId(7), &[]), None);
+    }
+}

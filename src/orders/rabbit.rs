@@ -1,0 +1,162 @@
+//! RabbitMQ: the exchange, the queues, and a connection that declares them. Operators know the names from the contract.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use lapin::options::{
+    BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
+};
+
+use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind, PublisherConfirm};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::domain::Reservation;
+
+pub const EXCHANGE: &str = "seckill";
+pub const QUEUE: &str = "seckill.orders";
+pub const DEAD: &str = "seckill.orders.dead";
+pub const ROUTING_KEY: &str = "order.reserved";
+pub const MESSAGE_TYPE: &str = "order.reserved.v1";
+
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How long a confirm may take. After that nobody knows whether the message is there, and it is published again.
+const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
+
+/// A connection with one channel on which everything is declared.
+pub struct Rabbit {
+    connection: Connection,
+    pub channel: Channel,
+}
+
+impl Rabbit {
+    pub async fn connect(url: &SecretString, name: &str) -> anyhow::Result<Rabbit> {
+        tokio::time::timeout(CONNECT_WITHIN, Rabbit::open(url, name)).await.context("RabbitMQ does not answer")?
+    }
+
+    async fn open(url: &SecretString, name: &str) -> anyhow::Result<Rabbit> {
+        let properties = ConnectionProperties::default().with_connection_name(name.into());
+        let connection = Connection::connect(url.expose_secret(), properties).await;
+        let connection = connection.context("cannot connect to RabbitMQ")?;
+        let channel = connection.create_channel().await?;
+        declare(&channel).await.context("cannot declare the exchange and queues")?;
+        Ok(Rabbit { connection, channel })
+    }
+
+    /// Messages that wait in a queue.
+    pub async fn waiting(&self, queue: &str) -> anyhow::Result<u32> {
+        let passive = QueueDeclareOptions { passive: true, ..Default::default() };
+        Ok(self.channel.queue_declare(queue.into(), passive, FieldTable::default()).await?.message_count())
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.connection.status().connected() && self.channel.status().connected()
+    }
+
+    pub async fn close(self) {
+        // A connection that is gone already need not be closed.
+        let _ = self.connection.close(200, "finished".into()).await;
+    }
+}
+
+async fn declare(channel: &Channel) -> Result<(), lapin::Error> {
+    let durable = ExchangeDeclareOptions { durable: true, ..Default::default() };
+    channel.exchange_declare(EXCHANGE.into(), ExchangeKind::Topic, durable, FieldTable::default()).await?;
+    let mut quorum = FieldTable::default();
+    quorum.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
+    let mut orders = quorum.clone();
+    // Through the default exchange, straight into the queue of the dead.
+    orders.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
+    orders.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(DEAD.into()));
+    // Messages that make no sense are set aside by name. How often consumers died holding a good one is no reason to
+    // drop it, but newer brokers drop after twenty times unless told otherwise.
+    orders.insert("x-delivery-limit".into(), AMQPValue::LongInt(1_000_000));
+    let durable = QueueDeclareOptions { durable: true, ..Default::default() };
+    channel.queue_declare(DEAD.into(), durable, quorum).await?;
+    channel.queue_declare(QUEUE.into(), durable, orders).await?;
+    let bind = QueueBindOptions::default();
+    channel.queue_bind(QUEUE.into(), EXCHANGE.into(), ROUTING_KEY.into(), bind, FieldTable::default()).await
+}
+
+/// Publishes with confirms.
+pub struct Publisher {
+    rabbit: Rabbit,
+}
+
+impl Publisher {
+    pub async fn connect(url: &SecretString) -> anyhow::Result<Publisher> {
+        let rabbit = Rabbit::connect(url, "seckill relay").await?;
+        rabbit.channel.confirm_select(ConfirmSelectOptions::default()).await?;
+        Ok(Publisher { rabbit })
+    }
+
+    /// Publishes one message per order and waits until the broker has confirmed each. After an error any part of them
+    /// may be there: publish all again.
+    pub async fn publish(&self, reservations: &[Reservation]) -> anyhow::Result<()> {
+        let mut confirms = Vec::with_capacity(reservations.len());
+        for reservation in reservations {
+            confirms.push(self.send(reservation).await?);
+        }
+        for confirm in confirms {
+            let confirmed = tokio::time::timeout(CONFIRM_WITHIN, confirm).await;
+            match confirmed.context("RabbitMQ does not confirm")?? {
+                Confirmation::Ack(None) => {}
+                Confirmation::Ack(Some(_)) => bail!("no queue took the message; declaring the queues again"),
+                Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&self, reservation: &Reservation) -> anyhow::Result<PublisherConfirm> {
+        let body = serde_json::to_vec(reservation)?;
+        let properties = BasicProperties::default()
+            .with_delivery_mode(2)
+            .with_content_type("application/json".into())
+            .with_type(MESSAGE_TYPE.into())
+            .with_message_id(ShortString::from(reservation.order_id.to_string()))
+            .with_timestamp(reservation.reserved_at.as_second().max(0) as u64);
+        let mandatory = BasicPublishOptions { mandatory: true, ..Default::default() };
+        let channel = &self.rabbit.channel;
+        Ok(channel.basic_publish(EXCHANGE.into(), ROUTING_KEY.into(), mandatory, &body, properties).await?)
+    }
+
+    pub async fn close(self) {
+        self.rabbit.close().await;
+    }
+}
+
+/// How much waits where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Depths {
+    pub ready: u32,
+    pub dead: u32,
+}
+
+/// Looks at the queues, on a connection that is made when it is needed.
+pub struct Monitor {
+    url: SecretString,
+    rabbit: tokio::sync::Mutex<Option<Rabbit>>,
+}
+
+impl Monitor {
+    pub fn new(url: SecretString) -> Monitor {
+        Monitor { url, rabbit: tokio::sync::Mutex::new(None) }
+    }
+
+    pub async fn depths(&self) -> anyhow::Result<Depths> {
+        let mut slot = self.rabbit.lock().await;
+        let rabbit = match slot.take().filter(Rabbit::is_connected) {
+            Some(rabbit) => rabbit,
+            None => Rabbit::connect(&self.url, "seckill monitor").await?,
+        };
+        let look = async { Ok(Depths { ready: rabbit.waiting(QUEUE).await?, dead: rabbit.waiting(DEAD).await? }) };
+        let depths: anyhow::Result<Depths> =
+            tokio::time::timeout(CONNECT_WITHIN, look).await.context("RabbitMQ does not answer")?;
+        // A connection that failed is dropped; the next look makes a new one.
+        if depths.is_ok() {
+            *slot = Some(rabbit);
+        }
+        depths
+    }
+}

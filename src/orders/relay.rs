@@ -1,0 +1,220 @@
+//! The relay (rung 3): carries reservations from the outboxes to RabbitMQ, and sweeps behind itself. An entry leaves its
+//! outbox only once its orders were seen in the database; one that is overdue is published again, so RabbitMQ may lose
+//! everything.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::{ConnectionManager, MultiplexedConnection};
+use secrecy::SecretString;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::outbox::{self, Entry, Group};
+use super::rabbit::Publisher;
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::domain::{OrderId, Reservation, SaleId};
+use crate::metrics::Metrics;
+use crate::stock::link;
+use crate::store::{Release, Store};
+
+/// Entries of one read; with up to 256 orders in each, a full read is a few hundred confirms under way.
+const ENTRIES: usize = 8;
+/// How long a read waits for something to come; also how soon a new sale's outbox is noticed.
+const WAIT: Duration = Duration::from_millis(200);
+/// After a failure, before the next try.
+const BREATHER: Duration = Duration::from_millis(500);
+const SWEEP_EVERY: Duration = Duration::from_millis(500);
+const SWEEP_LEASE: Duration = Duration::from_secs(5);
+/// Entries of one look of the sweep.
+const SWEEP_PAGE: usize = 64;
+/// An entry whose orders have not reached the database for so long is published again, later ever more rarely.
+const OVERDUE_AFTER: Duration = Duration::from_secs(5);
+const OVERDUE_AT_MOST: Duration = Duration::from_secs(300);
+
+/// What relay and sweep work with.
+#[derive(Clone)]
+pub struct Relay {
+    pub redis_url: SecretString,
+    pub amqp_url: SecretString,
+    /// The shared connection to the master.
+    pub master: ConnectionManager,
+    pub store: Store,
+    pub catalogue: Arc<Catalogue>,
+    pub clock: Clock,
+    pub metrics: Arc<Metrics>,
+    /// Unique among all processes.
+    pub member: String,
+}
+
+impl Relay {
+    /// Passes entries on until it is stopped. Whatever fails is tried again.
+    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        while !stop.is_cancelled() {
+            if let Err(error) = self.pass_on(&stop).await {
+                warn!(error = format!("{error:#}"), "the relay is interrupted; orders wait in the outbox");
+                stop.run_until_cancelled(tokio::time::sleep(BREATHER)).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn pass_on(&self, stop: &CancellationToken) -> anyhow::Result<()> {
+        let publisher = Publisher::connect(&self.amqp_url).await?;
+        let mut connection = link::private(&self.redis_url, WAIT).await?;
+        info!("the relay carries orders from the outbox to RabbitMQ");
+        while !stop.is_cancelled() {
+            self.pass_on_once(&publisher, &mut connection).await?;
+        }
+        publisher.close().await;
+        Ok(())
+    }
+
+    /// One read with everything that follows from it. If this process dies in the middle, the sweep of another finds
+    /// the entries overdue.
+    async fn pass_on_once(
+        &self,
+        publisher: &Publisher,
+        connection: &mut MultiplexedConnection,
+    ) -> anyhow::Result<()> {
+        let sales = self.catalogue.active();
+        if sales.is_empty() {
+            tokio::time::sleep(WAIT).await;
+            return Ok(());
+        }
+        let entries = outbox::read(connection, (Group::Relay, &self.member), &sales, ENTRIES, WAIT).await?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let orders: Vec<Reservation> = entries.iter().flat_map(|e| e.reservations.iter().flatten()).copied().collect();
+        publisher.publish(&orders).await?;
+        self.metrics.published.inc_by(orders.len() as u64);
+        for entry in entries.iter().filter(|entry| entry.reservations.is_none()) {
+            outbox::set_aside(connection, entry).await?;
+            self.metrics.dead_lettered.inc();
+        }
+        Ok(outbox::acknowledge(connection, Group::Relay, &entries).await?)
+    }
+
+    /// Sweeps until it is stopped; of several relays one at a time.
+    pub async fn sweep(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let mut tick = tokio::time::interval(SWEEP_EVERY);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut patience = Patience::default();
+        let mut publisher = None;
+        while stop.run_until_cancelled(tick.tick()).await.is_some() {
+            if let Err(error) = self.sweep_if_mine(&mut patience, &mut publisher).await {
+                warn!(error = format!("{error:#}"), "the outbox could not be swept");
+                publisher = None;
+            }
+        }
+        Ok(self.store.give_back("sweep", &self.member).await?)
+    }
+
+    async fn sweep_if_mine(&self, patience: &mut Patience, publisher: &mut Option<Publisher>) -> anyhow::Result<()> {
+        if self.store.lease("sweep", &self.member, self.clock.now(), SWEEP_LEASE).await?.is_none() {
+            return Ok(());
+        }
+        let overdue = self.sweep_once(patience).await?;
+        if overdue.is_empty() {
+            return Ok(());
+        }
+        warn!(orders = overdue.len(), "publishing orders again that have not reached the database");
+        let publisher = match publisher {
+            Some(publisher) => publisher,
+            None => publisher.insert(Publisher::connect(&self.amqp_url).await?),
+        };
+        publisher.publish(&overdue).await?;
+        self.metrics.republished.inc_by(overdue.len() as u64);
+        Ok(())
+    }
+
+    /// Removes what has arrived; the answer are the orders that are overdue.
+    pub async fn sweep_once(&self, patience: &mut Patience) -> anyhow::Result<Vec<Reservation>> {
+        let mut overdue = Vec::new();
+        let mut left = 0;
+        for sale in self.catalogue.active() {
+            left += self.sweep_sale(sale, patience, &mut overdue).await?;
+        }
+        patience.forget_removed();
+        self.metrics.outbox_length.set(left);
+        Ok(overdue)
+    }
+
+    async fn sweep_sale(
+        &self,
+        sale: SaleId,
+        patience: &mut Patience,
+        overdue: &mut Vec<Reservation>,
+    ) -> anyhow::Result<i64> {
+        let mut master = self.master.clone();
+        let mut after: Option<String> = None;
+        let mut left = 0;
+        loop {
+            let page = outbox::oldest(&mut master, sale, after.as_deref(), SWEEP_PAGE).await?;
+            let Some(last) = page.last() else { return Ok(left) };
+            after = Some(last.id.clone());
+            let (arrived, missing) = self.sort(page).await?;
+            outbox::remove(&mut master, &arrived).await?;
+            left += missing.len() as i64;
+            let late = missing.iter().filter(|entry| patience.is_over(entry));
+            overdue.extend(late.flat_map(|entry| entry.reservations.iter().flatten()).copied());
+        }
+    }
+
+    /// Entries whose orders are all in the database, and the others.
+    async fn sort(&self, page: Vec<Entry>) -> anyhow::Result<(Vec<Entry>, Vec<Entry>)> {
+        let orders: Vec<&Reservation> = page.iter().flat_map(|e| e.reservations.iter().flatten()).collect();
+        let ids: Vec<OrderId> = orders.iter().map(|r| r.order_id).collect();
+        let statuses = self.store.statuses(&ids).await?;
+        // A hold that was granted again for an order that has ended meanwhile would be held for ever.
+        let ended = orders.iter().filter(|r| statuses.get(&r.order_id).is_some_and(|status| !status.is_live()));
+        let ended: Vec<Release> = ended
+            .map(|r| Release { order_id: r.order_id, sale_id: r.sale_id, user_id: r.user_id, quantity: r.quantity })
+            .collect();
+        if !ended.is_empty() {
+            self.store.release_again(&ended).await?;
+        }
+        let arrived = |entry: &Entry| {
+            entry.reservations.as_ref().is_some_and(|all| all.iter().all(|r| statuses.contains_key(&r.order_id)))
+        };
+        Ok(page.into_iter().partition(arrived))
+    }
+}
+
+/// When each missing entry is to be published again.
+#[derive(Default)]
+pub struct Patience {
+    entries: HashMap<(SaleId, String), Waiting>,
+}
+
+struct Waiting {
+    until: Instant,
+    next: Duration,
+    seen: bool,
+}
+
+impl Patience {
+    fn is_over(&mut self, entry: &Entry) -> bool {
+        let key = (entry.sale, entry.id.clone());
+        let waiting = self.entries.entry(key).or_insert_with(|| Waiting {
+            until: Instant::now() + OVERDUE_AFTER,
+            next: OVERDUE_AFTER,
+            seen: true,
+        });
+        waiting.seen = true;
+        let over = Instant::now() >= waiting.until;
+        if over {
+            waiting.next = (waiting.next * 2).min(OVERDUE_AT_MOST);
+            waiting.until = Instant::now() + waiting.next;
+        }
+        over
+    }
+
+    fn forget_removed(&mut self) {
+        self.entries.retain(|_, waiting| std::mem::take(&mut waiting.seen));
+    }
+}

@@ -1,0 +1,62 @@
+//! Where the consumer gets orders from: RabbitMQ, or without it the outbox itself.
+
+mod rabbit;
+mod stream;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use redis::aio::ConnectionManager;
+use secrecy::SecretString;
+
+use crate::catalogue::Catalogue;
+use crate::domain::{Reservation, SaleId};
+
+/// How to tell the source which delivery is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tag {
+    Message(u64),
+    Entry(SaleId, String),
+}
+
+/// Something that was delivered. It is delivered again, here or elsewhere, unless it is finished.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    pub tag: Tag,
+    /// `None` when nobody can read it.
+    pub reservations: Option<Vec<Reservation>>,
+}
+
+/// A source of orders. After any error it has to be opened anew; what was not finished comes again.
+#[async_trait]
+pub trait OrderSource: Send {
+    /// What has come, up to about `most` orders; empty after a short wait in vain.
+    async fn next(&mut self, most: usize) -> anyhow::Result<Vec<Delivery>>;
+
+    /// All of these are written to the database. They must be everything of one `next` that was not set aside.
+    async fn finish(&mut self, deliveries: &[Delivery]) -> anyhow::Result<()>;
+
+    /// Sets a delivery aside that makes no sense, where operators find it.
+    async fn set_aside(&mut self, delivery: &Delivery) -> anyhow::Result<()>;
+
+    /// Lets go of everything that is not finished.
+    async fn close(self: Box<Self>);
+}
+
+/// How to open a source.
+#[derive(Clone)]
+pub enum Origin {
+    Rabbit { url: SecretString },
+    Stream { url: SecretString, master: ConnectionManager, catalogue: Arc<Catalogue>, member: String },
+}
+
+impl Origin {
+    pub async fn open(&self) -> anyhow::Result<Box<dyn OrderSource>> {
+        Ok(match self {
+            Origin::Rabbit { url } => Box::new(rabbit::RabbitSource::open(url).await?),
+            Origin::Stream { url, master, catalogue, member } => {
+                Box::new(stream::StreamSource::open(url, master.clone(), catalogue.clone(), member.clone()).await?)
+            }
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! Micro-batches: one call to the keeper for everything that gathered while the previous one was under way.
+//!
+//! An idle shop answers at once, because a claim that finds its lane free is sent alone; a busy one grows its batches by
+//! itself. Batches run in tasks of their own: a shopper who hangs up does not undo what was asked.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+
+use super::{Claim, Decision, Stock, Unavailable};
+use crate::domain::SaleId;
+use crate::metrics::Metrics;
+
+/// Claims of one call. Redis is busy for less than a millisecond with as many.
+const BATCH: usize = 256;
+/// Claims that may wait in one lane. More would wait longer than people do: better refused at once.
+const WAITING: usize = 8192;
+
+/// Why there is no decision.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NoDecision {
+    /// Too many wait already; this claim was not made.
+    #[error("too many are waiting")]
+    Crowded,
+    /// The claim may or may not have been granted. Asking again finds out.
+    #[error(transparent)]
+    Unknown(#[from] Unavailable),
+}
+
+struct Waiting {
+    claim: Claim,
+    answer: oneshot::Sender<Result<Decision, Unavailable>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<Waiting>,
+    /// Whether a task is working the lane off.
+    busy: bool,
+}
+
+/// The claims on one sale.
+#[derive(Default)]
+struct Lane {
+    queue: Mutex<Queue>,
+}
+
+/// All lanes of this process; clones share them.
+#[derive(Clone)]
+pub struct Lanes {
+    stock: Arc<dyn Stock>,
+    lanes: Arc<RwLock<HashMap<SaleId, Arc<Lane>>>>,
+    tasks: TaskTracker,
+    metrics: Arc<Metrics>,
+}
+
+impl Lanes {
+    pub fn new(stock: Arc<dyn Stock>, metrics: Arc<Metrics>) -> Lanes {
+        Lanes { stock, lanes: Arc::default(), tasks: TaskTracker::new(), metrics }
+    }
+
+    /// Joins the sale's lane and waits for the decision. Dropping the future does not take the claim back.
+    pub async fn claim(&self, sale: SaleId, claim: Claim) -> Result<Decision, NoDecision> {
+        let (answer, decided) = oneshot::channel();
+        let lane = self.lane(sale);
+        let start = {
+            let mut queue = lane.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            if queue.waiting.len() >= WAITING {
+                return Err(NoDecision::Crowded);
+            }
+            queue.waiting.push(Waiting { claim, answer });
+            !std::mem::replace(&mut queue.busy, true)
+        };
+        if start {
+            self.tasks.spawn(self.clone().work_off(sale, lane));
+        }
+        Ok(decided.await.map_err(|_| Unavailable("the batch was abandoned".into()))??)
+    }
+
+    /// Waits until no batch is under way any more.
+    pub async fn finish(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn lane(&self, sale: SaleId) -> Arc<Lane> {
+        if let Some(lane) = self.lanes.read().unwrap_or_else(PoisonError::into_inner).get(&sale) {
+            return lane.clone();
+        }
+        self.lanes.write().unwrap_or_else(PoisonError::into_inner).entry(sale).or_default().clone()
+    }
+
+    async fn work_off(self, sale: SaleId, lane: Arc<Lane>) {
+        loop {
+            let batch: Vec<Waiting> = {
+                let mut queue = lane.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                if queue.waiting.is_empty() {
+                    queue.busy = false;
+                    return;
+                }
+                let size = queue.waiting.len().min(BATCH);
+                queue.waiting.drain(..size).collect()
+            };
+            self.decide(sale, batch).await;
+        }
+    }
+
+    async fn decide(&self, sale: SaleId, batch: Vec<Waiting>) {
+        let claims: Vec<Claim> = batch.iter().map(|waiting| waiting.claim).collect();
+        let started = Instant::now();
+        let decisions = self.stock.reserve(sale, &claims).await;
+        self.metrics.batch(claims.len(), started.elapsed());
+        match decisions {
+            Ok(decisions) => {
+                for (waiting, decision) in batch.into_iter().zip(decisions) {
+                    // The shopper may have hung up; the decision stands.
+                    let _ = waiting.answer.send(Ok(decision));
+                }
+            }
+            Err(error) => {
+                warn!(%sale, claims = claims.len(), %error, "nobody knows what became of a batch");
+                for waiting in batch {
+                    let _ = waiting.answer.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+}

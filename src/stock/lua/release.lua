@@ -1,0 +1,23 @@
+-- Gives back the units of holds that still belong to the given orders, and lets more people in. Twice changes nothing.
+-- KEYS 1 sale hash, 2 holders hash, 3 access counter
+-- ARGV per hold: user id, order id
+-- Returns the units given back, or -1 when the sale is not loaded
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  return -1
+end
+local units, users = 0, {}
+for i = 1, #ARGV, 2 do
+  local hold = redis.call('HGET', KEYS[2], ARGV[i])
+  if hold then
+    local order, quantity = string.match(hold, '^([^:]+):(%d+)$')
+    if order == ARGV[i + 1] then
+      units = units + quantity
+      users[#users + 1] = ARGV[i]
+    end
+  end
+end
+if units > 0 then
+  redis.call('HDEL', KEYS[2], unpack(users))
+  redis.call('SET', KEYS[3], redis.call('HINCRBY', KEYS[1], 'Booked', -units))
+end
+return units

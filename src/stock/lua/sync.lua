@@ -1,0 +1,11 @@
+-- Sets the access counter back to what is booked, so that the gate lets in as many again as there are units left.
+-- KEYS 1 sale hash, 2 access counter
+-- Returns 0 when the sale is not loaded, otherwise 1
+local booked = redis.call('HGET', KEYS[1], 'Booked')
+if not booked then
+  return 0
+end
+if redis.call('GET', KEYS[2]) ~= booked then
+  redis.call('SET', KEYS[2], booked)
+end
+return 1

@@ -1,0 +1,291 @@
+//! Redis as the keeper of stock. The scripts in `lua/` decide; this file packs and unpacks their words.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use redis::aio::ConnectionManager;
+use redis::{RedisError, Script, Value, from_redis_value_ref};
+
+use super::promises::Promises;
+use super::{Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable, keys, time_text};
+use crate::domain::sale::SaleState;
+use crate::domain::{OrderId, OrderStatus, Sale, SaleId, UserId, Window};
+use crate::store::Release;
+
+impl From<RedisError> for Unavailable {
+    fn from(error: RedisError) -> Self {
+        Unavailable(error.to_string())
+    }
+}
+
+/// An answer that no script of ours gives.
+pub(super) fn garbled(what: &str) -> Unavailable {
+    Unavailable(format!("Redis answered {what} in a way that makes no sense"))
+}
+
+pub(super) struct Scripts {
+    reserve: Script,
+    define: Script,
+    release: Script,
+    pub(super) sync: Script,
+    pub(super) load: Script,
+    pub(super) mend: Script,
+}
+
+/// Stock on a Redis master. Clones share one connection.
+#[derive(Clone)]
+pub struct RedisStock {
+    pub(super) master: ConnectionManager,
+    pub(super) scripts: Arc<Scripts>,
+    promises: Arc<Promises>,
+}
+
+/// Holds given back by one call of the script; more would exceed what Lua can unpack.
+const RELEASES_PER_CALL: usize = 500;
+
+/// Holds of one look; more would block the server for too long.
+const HOLDS_PER_PAGE: usize = 500;
+
+/// How the reserve script is to judge.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Claim,
+    /// Repeat what had been granted before the master forgot it.
+    Keep,
+}
+
+impl RedisStock {
+    pub fn new(master: ConnectionManager) -> RedisStock {
+        let scripts = Scripts {
+            reserve: Script::new(include_str!("lua/reserve.lua")),
+            define: Script::new(include_str!("lua/define.lua")),
+            release: Script::new(include_str!("lua/release.lua")),
+            sync: Script::new(include_str!("lua/sync.lua")),
+            load: Script::new(include_str!("lua/load.lua")),
+            mend: Script::new(include_str!("lua/mend.lua")),
+        };
+        RedisStock { master, scripts: Arc::new(scripts), promises: Arc::default() }
+    }
+
+    pub fn promises(&self) -> &Promises {
+        &self.promises
+    }
+
+    /// One call of the reserve script; with the decisions comes the epoch in which they were made.
+    pub(super) async fn call_reserve(
+        &self,
+        mode: Mode,
+        sale: SaleId,
+        batch: &[Claim],
+    ) -> Result<Option<(i64, Vec<Decision>)>, Unavailable> {
+        let mut call = self.scripts.reserve.key(keys::sale(sale));
+        call.key(keys::holders(sale)).key(keys::outbox(sale)).key(keys::start(sale)).key(keys::access(sale));
+        call.arg(if mode == Mode::Keep { "keep" } else { "claim" });
+        for claim in batch {
+            call.arg(claim.user_id.to_string()).arg(claim.order_id.to_string()).arg(claim.quantity);
+        }
+        let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
+        let [epoch, _now, decisions @ ..] = answer.as_slice() else { return Ok(None) };
+        if decisions.len() != batch.len() {
+            return Err(garbled("a batch"));
+        }
+        let Value::Int(epoch) = epoch else { return Err(garbled("a batch")) };
+        Ok(Some((*epoch, decisions.iter().map(decision).collect::<Result<_, _>>()?)))
+    }
+
+    /// The shared connection to the master.
+    pub fn connection(&self) -> ConnectionManager {
+        self.master.clone()
+    }
+
+    pub async fn ping(&self) -> Result<(), Unavailable> {
+        Ok(redis::cmd("PING").query_async(&mut self.master.clone()).await?)
+    }
+}
+
+fn decision(value: &Value) -> Result<Decision, Unavailable> {
+    match value {
+        Value::Int(1) => Ok(Decision::Granted(OrderStatus::Reserved)),
+        Value::Int(0) => Ok(Decision::SoldOut),
+        Value::Int(-1) => Ok(Decision::OverLimit),
+        Value::Int(-2) => Ok(Decision::NotOpen),
+        Value::Int(-3) => Ok(Decision::Ended),
+        Value::BulkString(text) => std::str::from_utf8(text)
+            .ok()
+            .and_then(parse_hold)
+            .map(Decision::Repeated)
+            .ok_or_else(|| garbled("a hold")),
+        _ => Err(garbled("a decision")),
+    }
+}
+
+/// `order id:quantity`, as the holders hash keeps it.
+pub(super) fn parse_hold(text: &str) -> Option<Hold> {
+    let (order, quantity) = text.split_once(':')?;
+    Some(Hold { order_id: order.parse().ok()?, quantity: quantity.parse().ok()? })
+}
+
+/// `1` while a sale is live: what the start flag says.
+pub(super) fn start_flag(sale: &Sale) -> i64 {
+    i64::from(sale.state == SaleState::Live)
+}
+
+#[async_trait]
+impl Stock for RedisStock {
+    async fn reserve(&self, sale: SaleId, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+        let Some((epoch, decisions)) = self.call_reserve(Mode::Claim, sale, batch).await? else {
+            return Ok(vec![Decision::NotLoaded; batch.len()]);
+        };
+        let granted = batch.iter().zip(&decisions).filter(|(_, d)| matches!(d, Decision::Granted(_)));
+        self.promises.remember(sale, epoch, granted.map(|(claim, _)| *claim));
+        Ok(decisions)
+    }
+
+    async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable> {
+        let mut pipe = redis::pipe();
+        pipe.exists(keys::sale(sale)).hget(keys::holders(sale), user.to_string());
+        let (loaded, hold): (bool, Option<String>) = pipe.query_async(&mut self.master.clone()).await?;
+        if !loaded {
+            return Err(Unavailable("the sale is not loaded".into()));
+        }
+        hold.map(|text| parse_hold(&text).ok_or_else(|| garbled("a hold"))).transpose()
+    }
+
+    async fn define(&self, sale: &Sale) -> Result<Defined, Unavailable> {
+        let mut call = self.scripts.define.key(keys::sale(sale.id));
+        call.key(keys::start(sale.id)).key(keys::count(sale.id)).arg(sale.version).arg(sale.state.as_str());
+        call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
+        call.arg(sale.total).arg(sale.per_user_limit).arg(start_flag(sale));
+        let known: i64 = call.invoke_async(&mut self.master.clone()).await?;
+        Ok(if known == 1 { Defined::Yes } else { Defined::NotLoaded })
+    }
+
+    async fn release(&self, releases: &[Release]) -> Result<Vec<OrderId>, Unavailable> {
+        let mut by_sale: std::collections::BTreeMap<SaleId, Vec<&Release>> = Default::default();
+        for release in releases {
+            by_sale.entry(release.sale_id).or_default().push(release);
+        }
+        let mut done = Vec::with_capacity(releases.len());
+        for (sale, releases) in by_sale {
+            for chunk in releases.chunks(RELEASES_PER_CALL) {
+                let mut call = self.scripts.release.key(keys::sale(sale));
+                call.key(keys::holders(sale)).key(keys::access(sale));
+                for release in chunk {
+                    call.arg(release.user_id.to_string()).arg(release.order_id.to_string());
+                }
+                let units: i64 = call.invoke_async(&mut self.master.clone()).await?;
+                if units >= 0 {
+                    done.extend(chunk.iter().map(|release| release.order_id));
+                }
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// Reads the facts on the first of several servers that answers: replicas, then the master.
+pub struct RedisFacts {
+    servers: Vec<ConnectionManager>,
+}
+
+impl RedisFacts {
+    pub fn new(servers: Vec<ConnectionManager>) -> RedisFacts {
+        RedisFacts { servers }
+    }
+}
+
+#[async_trait]
+impl FactSource for RedisFacts {
+    async fn facts(&self, sales: &[SaleId]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+        if sales.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipe = redis::pipe();
+        for &sale in sales {
+            pipe.mget(&[keys::start(sale), keys::access(sale), keys::count(sale)]);
+            pipe.hmget(keys::sale(sale), &["State", "Opens", "Closes", "Booked", "Limit", "Granted"]);
+        }
+        let mut last = Unavailable("no Redis is configured".into());
+        for server in &self.servers {
+            match pipe.query_async::<Vec<Value>>(&mut server.clone()).await {
+                Ok(answers) => return read_facts(sales, &answers),
+                Err(error) => last = error.into(),
+            }
+        }
+        Err(last)
+    }
+
+    async fn winners(&self, sale: SaleId) -> Result<Vec<UserId>, Unavailable> {
+        let mut last = Unavailable("no Redis is configured".into());
+        for server in &self.servers {
+            match holders(server, sale).await {
+                Ok(users) => return Ok(users),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+async fn holders(server: &ConnectionManager, sale: SaleId) -> Result<Vec<UserId>, Unavailable> {
+    let mut users = Vec::new();
+    let mut cursor = 0;
+    loop {
+        let (next, page) = holds_page(server, sale, cursor).await?;
+        users.extend(page.into_iter().map(|(user, _)| user));
+        if next == 0 {
+            return Ok(users);
+        }
+        cursor = next;
+    }
+}
+
+/// One page of holds, and the cursor of the next; the last page's is 0. A hold may come twice.
+pub(super) async fn holds_page(
+    server: &ConnectionManager,
+    sale: SaleId,
+    cursor: u64,
+) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
+    let mut scan = redis::cmd("HSCAN");
+    scan.arg(keys::holders(sale)).arg(cursor).arg("COUNT").arg(HOLDS_PER_PAGE);
+    let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut server.clone()).await?;
+    let mut holds = Vec::with_capacity(fields.len());
+    for (user, hold) in fields {
+        let user = user.parse().map_err(|_| garbled("a user"))?;
+        holds.push((user, parse_hold(&hold).ok_or_else(|| garbled("a hold"))?));
+    }
+    Ok((next, holds))
+}
+
+fn read_facts(sales: &[SaleId], answers: &[Value]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+    let mut facts = Vec::with_capacity(sales.len());
+    for (sale, answer) in sales.iter().zip(answers.chunks(2)) {
+        let [flags, hash] = answer else { return Err(garbled("facts")) };
+        let flags: Vec<Option<i64>> = from_redis_value_ref(flags).map_err(|_| garbled("flags"))?;
+        let hash: Vec<Option<String>> = from_redis_value_ref(hash).map_err(|_| garbled("a sale"))?;
+        if let Some(known) = read_one(&flags, &hash) {
+            facts.push((*sale, known));
+        }
+    }
+    Ok(facts)
+}
+
+/// `None` when the sale is not loaded there.
+fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<Facts> {
+    let &[start, access, Some(total)] = flags else { return None };
+    let [Some(state), Some(opens), Some(closes), Some(booked), Some(limit), Some(granted)] = hash else { return None };
+    let state: SaleState = state.parse().unwrap_or(SaleState::Paused);
+    // The start flag has the last word on whether the sale may be live.
+    let state = if state == SaleState::Live && start != Some(1) { SaleState::Paused } else { state };
+    let time = |text: &str| Timestamp::from_millisecond(text.parse().ok()?).ok();
+    Some(Facts {
+        state,
+        window: Window { opens_at: time(opens), closes_at: time(closes) },
+        total,
+        booked: booked.parse().ok()?,
+        access: access.unwrap_or(0),
+        granted: granted.parse().ok()?,
+        per_user_limit: limit.parse().ok()?,
+    })
+}

@@ -1,0 +1,73 @@
+//! Units that dead orders still hold in Redis. A release is written in the transaction that ends the order and taken
+//! away once Redis has let go, so none is ever forgotten; doing one twice changes nothing.
+
+use sqlx::AssertSqlSafe;
+
+use super::{Store, StoreError, Tx, list, placeholders, row};
+use crate::domain::{OrderId, SaleId, UserId};
+
+/// Units to give back, if the user's hold still belongs to this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    pub order_id: OrderId,
+    pub sale_id: SaleId,
+    pub user_id: UserId,
+    pub quantity: u32,
+}
+
+impl Store {
+    /// The oldest releases that are not done yet.
+    pub async fn releases(&self, most: i64) -> Result<Vec<Release>, StoreError> {
+        let rows = sqlx::query("SELECT order_id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1")
+            .bind(most)
+            .fetch_all(&self.pool)
+            .await?;
+        let release = |row| {
+            Ok(Release {
+                order_id: row::parsed(row, "order_id")?,
+                sale_id: SaleId(row::int(row, "sale_id")?),
+                user_id: row::parsed(row, "user_id")?,
+                quantity: row::int(row, "quantity")? as u32,
+            })
+        };
+        Ok(rows.iter().map(release).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    pub async fn releases_done(&self, orders: &[OrderId]) -> Result<(), StoreError> {
+        for chunk in orders.chunks(500) {
+            let sql = format!("DELETE FROM releases WHERE order_id IN {}", list(chunk.len(), 0));
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for order in chunk {
+                query = query.bind(order.to_string());
+            }
+            query.execute(&self.pool).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks for units to be given back that should have been long ago.
+    pub async fn release_again(&self, releases: &[Release]) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        add(&mut tx, releases).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+pub(super) async fn add(tx: &mut Tx, releases: &[Release]) -> Result<(), sqlx::Error> {
+    for chunk in releases.chunks(500) {
+        let sql = format!(
+            "INSERT INTO releases (order_id, sale_id, user_id, quantity) VALUES {} ON CONFLICT DO NOTHING",
+            placeholders(chunk.len(), 4)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for release in chunk {
+            query = query
+                .bind(release.order_id.to_string())
+                .bind(release.sale_id.0)
+                .bind(release.user_id.to_string())
+                .bind(i64::from(release.quantity));
+        }
+        query.execute(&mut **tx).await?;
+    }
+    Ok(())
+}

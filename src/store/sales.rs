@@ -1,0 +1,335 @@
+//! Sales: their definition, the moves between their states, and the revision that tells everybody to look again.
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use super::catalogue::{log, next_id, touch};
+use super::{Store, StoreError, Tx, row};
+use crate::domain::sale::WrongState;
+use crate::domain::{GoodsId, Money, Sale, SaleId, SaleState, Window};
+
+/// What an administrator enters to create a sale. It is scheduled if it has an opening time, else a draft.
+#[derive(Debug, Clone)]
+pub struct SaleDraft {
+    pub goods_id: GoodsId,
+    pub price: Money,
+    pub list_price: Option<Money>,
+    pub total: i64,
+    pub per_user_limit: i64,
+    pub window: Window,
+}
+
+/// A change to a sale.
+#[derive(Debug, Clone)]
+pub enum SaleChange {
+    /// Live from `at` on, whatever its opening time was.
+    Start { at: Timestamp },
+    Move(crate::domain::sale::SaleMove),
+    TopUp { units: i64 },
+    /// Everything that was entered, before the sale has begun.
+    Edit(SaleDraft),
+}
+
+/// Why a change was refused; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SaleRefusal {
+    #[error("there is no such sale")]
+    NoSuchSale,
+    #[error("there is no such goods")]
+    NoSuchGoods,
+    #[error(transparent)]
+    WrongState(#[from] WrongState),
+    #[error("a sale that has begun can only be topped up")]
+    HasBegun,
+    #[error("the closing time has passed")]
+    HasClosed,
+    #[error("too many units")]
+    TooMany,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<sqlx::Error> for SaleRefusal {
+    fn from(error: sqlx::Error) -> Self {
+        SaleRefusal::Store(error.into())
+    }
+}
+
+/// More units than any shop has; far from where sums could overflow.
+pub const MOST_UNITS: i64 = 1_000_000_000;
+
+macro_rules! columns {
+    () => {
+        "id, goods_id, price, list_price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, \
+         state, version, epoch"
+    };
+}
+
+pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
+    let price = row::money(row, "price")?;
+    let list_price: Option<i64> = row.try_get("list_price")?;
+    Ok(Sale {
+        id: SaleId(row::int(row, "id")?),
+        goods_id: GoodsId(row::int(row, "goods_id")?),
+        price,
+        list_price: list_price.map(|amount| Money { amount, ..price }),
+        total: row::int(row, "total")?,
+        sold: row::int(row, "sold")?,
+        granted: row::int(row, "granted")?,
+        per_user_limit: row::int(row, "per_user_limit")?,
+        window: Window {
+            opens_at: row::optional_time(row, "opens_at_ms")?,
+            closes_at: row::optional_time(row, "closes_at_ms")?,
+        },
+        state: row::parsed(row, "state")?,
+        version: row::int(row, "version")?,
+        epoch: row::int(row, "epoch")?,
+    })
+}
+
+/// Locks the sale's row until the end of the transaction and reads it.
+pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
+    let row = sqlx::query(concat!("UPDATE sales SET sold = sold WHERE id = $1 RETURNING ", columns!()))
+        .bind(id.0)
+        .fetch_optional(&mut **tx)
+        .await?;
+    row.as_ref().map(sale).transpose()
+}
+
+impl Store {
+    /// Every sale that is not retired, with its present numbers.
+    pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
+        self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE retired_at_ms IS NULL ORDER BY id")).await
+    }
+
+    /// Every sale, newest first.
+    pub async fn all_sales(&self) -> Result<Vec<Sale>, StoreError> {
+        self.sales_where(concat!("SELECT ", columns!(), " FROM sales ORDER BY id DESC")).await
+    }
+
+    async fn sales_where(&self, sql: &'static str) -> Result<Vec<Sale>, StoreError> {
+        let rows = sqlx::query(sql).fetch_all(&self.pool).await?;
+        Ok(rows.iter().map(sale).collect::<Result<_, _>>()?)
+    }
+
+    pub async fn sale(&self, id: SaleId) -> Result<Option<Sale>, StoreError> {
+        let row = sqlx::query(concat!("SELECT ", columns!(), " FROM sales WHERE id = $1"))
+            .bind(id.0)
+            .fetch_optional(&self.pool)
+            .await?;
+        Ok(row.as_ref().map(sale).transpose()?)
+    }
+
+    pub async fn create_sale(&self, draft: &SaleDraft, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
+        let mut tx = self.begin().await?;
+        let id = SaleId(next_id(&mut tx, "last_sale_id").await?);
+        let goods = sqlx::query("SELECT 1 FROM goods WHERE id = $1").bind(draft.goods_id.0);
+        if goods.fetch_optional(&mut *tx).await?.is_none() {
+            return Err(SaleRefusal::NoSuchGoods);
+        }
+        let state = if draft.window.opens_at.is_some() { SaleState::Scheduled } else { SaleState::Draft };
+        let created = Sale {
+            id,
+            goods_id: draft.goods_id,
+            price: draft.price,
+            list_price: draft.list_price,
+            total: draft.total,
+            sold: 0,
+            granted: 0,
+            per_user_limit: draft.per_user_limit,
+            window: draft.window,
+            state,
+            version: 1,
+            epoch: 0,
+        };
+        sqlx::query(
+            "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
+               state, version, id, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        )
+        .bind(created.goods_id.0)
+        .bind(created.price.amount)
+        .bind(created.list_price.map(|p| p.amount))
+        .bind(created.price.currency.as_str().to_owned())
+        .bind(created.total)
+        .bind(created.per_user_limit)
+        .bind(created.window.opens_at.map(Timestamp::as_millisecond))
+        .bind(created.window.closes_at.map(Timestamp::as_millisecond))
+        .bind(state.as_str())
+        .bind(created.version)
+        .bind(id.0)
+        .bind(now.as_millisecond())
+        .execute(&mut *tx)
+        .await?;
+        log(&mut tx, actor, "create", &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
+        tx.commit().await?;
+        Ok(created)
+    }
+
+    /// Changes a sale and writes down who did it. The answer is the sale as it is now.
+    pub async fn change_sale(
+        &self,
+        id: SaleId,
+        change: &SaleChange,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<Sale, SaleRefusal> {
+        let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
+        let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
+        let after = changed(&before, change, now)?;
+        sqlx::query(
+            "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
+               per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10 WHERE id = $11",
+        )
+        .bind(after.goods_id.0)
+        .bind(after.price.amount)
+        .bind(after.list_price.map(|p| p.amount))
+        .bind(after.price.currency.as_str().to_owned())
+        .bind(after.total)
+        .bind(after.per_user_limit)
+        .bind(after.window.opens_at.map(Timestamp::as_millisecond))
+        .bind(after.window.closes_at.map(Timestamp::as_millisecond))
+        .bind(after.state.as_str())
+        .bind(after.version)
+        .bind(id.0)
+        .execute(&mut *tx)
+        .await?;
+        log(&mut tx, actor, action(change), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
+        tx.commit().await?;
+        Ok(after)
+    }
+
+    /// Opens what is due and closes what is over. The answer are the sales that changed.
+    pub async fn follow_schedule(&self, now: Timestamp) -> Result<Vec<Sale>, StoreError> {
+        let due = sqlx::query(
+            "SELECT id, CASE WHEN closes_at_ms <= $1 THEN 1 ELSE 0 END AS over FROM sales
+             WHERE retired_at_ms IS NULL AND ((state = 'scheduled' AND opens_at_ms <= $1)
+               OR (state IN ('scheduled', 'live', 'paused') AND closes_at_ms <= $1)) ORDER BY id",
+        )
+        .bind(now.as_millisecond())
+        .fetch_all(&self.pool)
+        .await?;
+        let mut changed = Vec::new();
+        for row in &due {
+            use crate::domain::sale::SaleMove;
+            let id = SaleId(row::int(row, "id")?);
+            let action = if row::int(row, "over")? == 1 { SaleMove::Stop } else { SaleMove::Start };
+            match self.change_sale(id, &SaleChange::Move(action), "schedule", now).await {
+                Ok(sale) => changed.push(sale),
+                Err(SaleRefusal::Store(error)) => return Err(error),
+                // An administrator was quicker.
+                Err(_) => {}
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The next moment at which a sale opens by itself.
+    pub async fn next_opening(&self) -> Result<Option<Timestamp>, StoreError> {
+        let row = sqlx::query("SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'")
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(row::optional_time(&row, "next")?)
+    }
+
+    /// Starts a new life of the sale's keys in Redis. The answer is its number.
+    pub async fn next_epoch(&self, id: SaleId) -> Result<i64, StoreError> {
+        let row = sqlx::query("UPDATE sales SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch")
+            .bind(id.0)
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(row::int(&row, "epoch")?)
+    }
+
+    /// Marks an ended sale as retired: nothing of it is under way any more.
+    pub async fn retire(&self, id: SaleId, now: Timestamp) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
+        sqlx::query("UPDATE sales SET retired_at_ms = $2 WHERE id = $1 AND state = 'ended'")
+            .bind(id.0)
+            .bind(now.as_millisecond())
+            .execute(&mut *tx)
+            .await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Ended sales without anything unpaid or unreleased, that ended before `before`.
+    pub async fn retirable(&self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended'
+               AND (closes_at_ms IS NULL OR closes_at_ms <= $1)
+               AND NOT EXISTS (SELECT 1 FROM orders WHERE sale_id = sales.id AND status = 'unpaid')
+               AND NOT EXISTS (SELECT 1 FROM releases WHERE sale_id = sales.id)",
+        )
+        .bind(before.as_millisecond())
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.iter().map(|row| Ok(SaleId(row::int(row, "id")?))).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    /// Units in live orders per sale, counted from the orders themselves; only sales where that differs from `sold`.
+    pub async fn miscounted_sales(&self) -> Result<Vec<(SaleId, i64, i64)>, StoreError> {
+        let sql = "SELECT sales.id AS id, sales.sold AS sold,
+               CAST(COALESCE(SUM(orders.quantity), 0) AS BIGINT) AS counted
+             FROM sales LEFT JOIN orders ON orders.sale_id = sales.id AND orders.status IN ('unpaid', 'paid')
+             GROUP BY sales.id, sales.sold HAVING COALESCE(SUM(orders.quantity), 0) <> sales.sold";
+        let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&self.pool).await?;
+        let read = |row| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?, row::int(row, "counted")?));
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+    }
+}
+
+fn action(change: &SaleChange) -> &'static str {
+    match change {
+        SaleChange::Start { .. } => "start",
+        SaleChange::Move(action) => action.as_str(),
+        SaleChange::TopUp { .. } => "top-up",
+        SaleChange::Edit(_) => "edit",
+    }
+}
+
+/// The sale after a change, or why there is none.
+fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, SaleRefusal> {
+    use crate::domain::sale::SaleMove;
+    let mut after = before.clone();
+    after.version += 1;
+    match change {
+        SaleChange::Start { at } => {
+            after.state = before.state.after(SaleMove::Start)?;
+            after.window.opens_at = Some(before.window.opens_at.map_or(*at, |opens| opens.min(*at)));
+            if after.window.closes_at.is_some_and(|closes| closes <= now) {
+                return Err(SaleRefusal::HasClosed);
+            }
+        }
+        SaleChange::Move(action) => {
+            after.state = before.state.after(*action)?;
+            if after.state == SaleState::Ended {
+                after.window.closes_at = Some(before.window.closes_at.map_or(now, |closes| closes.min(now)));
+            }
+        }
+        SaleChange::TopUp { units } => {
+            if before.state == SaleState::Ended {
+                return Err(WrongState { from: before.state, action: SaleMove::Resume }.into());
+            }
+            after.total = before.total.saturating_add(*units);
+            if after.total > MOST_UNITS {
+                return Err(SaleRefusal::TooMany);
+            }
+        }
+        SaleChange::Edit(draft) => {
+            if !matches!(before.state, SaleState::Draft | SaleState::Scheduled) {
+                return Err(SaleRefusal::HasBegun);
+            }
+            let draft = draft.clone();
+            after.state = if draft.window.opens_at.is_some() { SaleState::Scheduled } else { SaleState::Draft };
+            after.goods_id = draft.goods_id;
+            after.price = draft.price;
+            after.list_price = draft.list_price;
+            after.total = draft.total;
+            after.per_user_limit = draft.per_user_limit;
+            after.window = draft.window;
+        }
+    }
+    Ok(after)
+}

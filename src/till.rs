@@ -1,0 +1,69 @@
+//! One purchase: gate, then stock. Everything before it is refusal, everything after it is keeping the promise.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::domain::{OrderId, OrderStatus, SaleId, UserId};
+use crate::gate::{Gate, Refusal};
+use crate::metrics::Metrics;
+use crate::stock::batch::{Lanes, NoDecision};
+use crate::stock::{Claim, Decision};
+
+/// What a user has after asking to buy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bought {
+    New { order: OrderId, status: OrderStatus },
+    /// The user had this order already.
+    Again { order: OrderId, quantity: u32 },
+}
+
+/// Where shoppers buy.
+#[derive(Clone)]
+pub struct Till {
+    gate: Arc<Gate>,
+    lanes: Lanes,
+    metrics: Arc<Metrics>,
+}
+
+impl Till {
+    pub fn new(gate: Arc<Gate>, lanes: Lanes, metrics: Arc<Metrics>) -> Till {
+        Till { gate, lanes, metrics }
+    }
+
+    /// Asks for units. Safe to repeat: whoever holds units gets the same order again.
+    pub async fn buy(
+        &self,
+        user: UserId,
+        sale: SaleId,
+        quantity: i64,
+        token: Option<&str>,
+    ) -> Result<Bought, Refusal> {
+        self.metrics.asked.inc();
+        let bought = self.ask(user, sale, quantity, token).await;
+        match &bought {
+            Ok(Bought::New { .. }) => self.metrics.reserved.inc(),
+            Ok(Bought::Again { .. }) => self.metrics.repeated.inc(),
+            Err(refusal) => {
+                self.metrics.refused(*refusal);
+                0
+            }
+        };
+        bought
+    }
+
+    async fn ask(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
+        let quantity = self.gate.admit(user, sale, quantity, token)?;
+        self.metrics.let_in.inc();
+        let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
+        match self.lanes.claim(sale, claim).await {
+            Ok(Decision::Granted(status)) => Ok(Bought::New { order: claim.order_id, status }),
+            Ok(Decision::Repeated(hold)) => Ok(Bought::Again { order: hold.order_id, quantity: hold.quantity }),
+            Ok(Decision::SoldOut) => Err(Refusal::SoldOut),
+            Ok(Decision::OverLimit) => Err(Refusal::OverLimit),
+            Ok(Decision::NotOpen) => Err(Refusal::NotOpen),
+            Ok(Decision::Ended) => Err(Refusal::Ended),
+            Ok(Decision::NotLoaded) | Err(NoDecision::Crowded | NoDecision::Unknown(_)) => Err(Refusal::Overloaded),
+        }
+    }
+}
