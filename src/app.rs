@@ -397,7 +397,7 @@ impl Keepers {
         for url in &redis.replicas {
             connections.push(("redis replica", link::shared(url)?));
         }
-        // Replicas first; the master stands in when none of them answers.
+        // The master, which stands in when no replica answers, is the last to be asked.
         let servers = connections.iter().rev().map(|(_, connection)| connection.clone()).collect();
         let stock = RedisStock::new(master);
         Ok(Keepers {

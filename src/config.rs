@@ -63,7 +63,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("trusted-proxies", "Addresses whose X-Forwarded-For is believed, comma separated [none]"),
     ("admission", "Percent of a sale's units that may be asked for between two syncs [200]"),
     ("user-rate", "Buying requests per second that one user may make [5]"),
-    ("log", "What to log, in the syntax of tracing's EnvFilter [info]"),
+    ("log", "What to log, in the syntax of tracing's EnvFilter [info,sqlx=warn,lapin=warn]"),
     ("log-format", "text or json [text]"),
 ];
 
@@ -107,7 +107,7 @@ impl WebConfig {
 #[derive(Debug, Clone)]
 pub struct RedisConfig {
     pub master: SecretString,
-    /// Never empty: without replicas the master stands in.
+    /// The gate reads here; the master stands in when there are none or none answers.
     pub replicas: Vec<SecretString>,
 }
 
@@ -217,6 +217,12 @@ impl Config {
         Config::read(&Source { matches: None, file: &file }).expect("the defaults are valid")
     }
 
+    /// What the environment says, without a command line.
+    pub fn from_environment() -> anyhow::Result<Config> {
+        let matches = command().try_get_matches_from(["seckill"])?;
+        Config::read(&Source { matches: Some(&matches), file: &toml::Table::new() })
+    }
+
     fn read(source: &Source) -> anyhow::Result<Config> {
         let data_dir = PathBuf::from(source.text("data-dir").unwrap_or_else(|| DEFAULT_DATA_DIR.into()));
         let web = read_web(source)?;
@@ -230,7 +236,7 @@ impl Config {
             admin_password: admin_password(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             demo: source.parse("demo", None, |t| t.parse().map(Some).context("expected true or false"))?,
-            log: source.text("log").unwrap_or_else(|| "info".into()),
+            log: source.text("log").unwrap_or_else(|| "info,sqlx=warn,lapin=warn".into()),
             log_json: source.parse("log-format", false, log_format)?,
             web,
             data_dir,
@@ -257,7 +263,6 @@ fn read_redis(source: &Source) -> anyhow::Result<Option<RedisConfig>> {
     })?;
     let master = source.parse("redis-url", None, |text| redis_url(text).map(Some))?;
     match master {
-        Some(master) if replicas.is_empty() => Ok(Some(RedisConfig { replicas: vec![master.clone()], master })),
         Some(master) => Ok(Some(RedisConfig { master, replicas })),
         None if replicas.is_empty() => Ok(None),
         None => bail!("SECKILL_REDIS_REPLICA_URLS is set but SECKILL_REDIS_URL, their master, is not"),

@@ -19,6 +19,7 @@ use crate::store::{SaleRefusal, StoreError};
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
 /// The recommended phrase of a status, which is the title of a problem whose type is `about:blank`.
+#[rustfmt::skip]
 macro_rules! phrase {
     (400) => { "Bad Request" };
     (401) => { "Unauthorized" };

@@ -23,6 +23,9 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long a confirm may take. After that nobody knows whether the message is there, and it is published again.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
 
+/// Messages that wait for their confirm at the same time.
+const WINDOW: usize = 1000;
+
 /// A connection with one channel on which everything is declared.
 pub struct Rabbit {
     connection: Connection,
@@ -93,6 +96,13 @@ impl Publisher {
     /// Publishes one message per order and waits until the broker has confirmed each. After an error any part of them
     /// may be there: publish all again.
     pub async fn publish(&self, reservations: &[Reservation]) -> anyhow::Result<()> {
+        for window in reservations.chunks(WINDOW) {
+            self.publish_window(window).await?;
+        }
+        Ok(())
+    }
+
+    async fn publish_window(&self, reservations: &[Reservation]) -> anyhow::Result<()> {
         let mut confirms = Vec::with_capacity(reservations.len());
         for reservation in reservations {
             confirms.push(self.send(reservation).await?);

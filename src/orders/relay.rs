@@ -21,8 +21,8 @@ use crate::metrics::Metrics;
 use crate::stock::link;
 use crate::store::{Release, Store};
 
-/// Entries of one read; with up to 256 orders in each, a full read is a few hundred confirms under way.
-const ENTRIES: usize = 8;
+/// Entries of one read. Each holds up to 256 orders.
+const ENTRIES: usize = 64;
 /// How long a read waits for something to come; also how soon a new sale's outbox is noticed.
 const WAIT: Duration = Duration::from_millis(200);
 /// After a failure, before the next try.

@@ -53,9 +53,10 @@ fn is_passing(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(e) => {
             let code = e.code().unwrap_or_default();
-            // PostgreSQL: connection trouble, shutting down, out of resources, deadlock and serialisation.
+            // PostgreSQL: connection trouble, shutting down, out of resources, deadlock and serialisation, a lock or an
+            // answer that took too long.
             // SQLite: busy and locked, whose extended codes keep the plain one in the low byte.
-            let classes = ["08", "53", "57P", "40"];
+            let classes = ["08", "53", "57", "40", "55P03"];
             let sqlite = code.parse::<u32>().is_ok_and(|c| code.len() < 5 && matches!(c & 0xff, 5 | 6));
             sqlite || (code.len() == 5 && classes.iter().any(|class| code.starts_with(class)))
         }

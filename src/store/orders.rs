@@ -135,7 +135,7 @@ impl Store {
             let inserted = insert(&mut tx, &orders, now, pay_by).await?;
             let units = granted.iter().map(|r| i64::from(r.quantity)).sum();
             if inserted.len() != granted.len() || !add_sold(&mut tx, sale_id, units).await? {
-                return Err(StoreError::Refused(sqlx::Error::RowNotFound));
+                return Err(StoreError::Refused(sqlx::Error::Protocol("orders changed under the sale's lock".into())));
             }
         }
         tx.commit().await?;

@@ -15,8 +15,8 @@ use crate::orders::outbox::{self, Entry, Group};
 use crate::stock::link;
 
 const WAIT: Duration = Duration::from_millis(200);
-/// Orders in one entry, at most; see the batches of `stock::batch`.
-const ORDERS_PER_ENTRY: usize = 256;
+/// Orders that an entry holds when the shop is busy enough for it to matter; it may be one, or 256.
+const ORDERS_PER_ENTRY: usize = 16;
 /// A member that has not finished an entry for so long is probably dead. Longer than any transaction takes.
 const STALE_AFTER: Duration = Duration::from_secs(10);
 const LOOK_FOR_STALE: Duration = Duration::from_secs(2);

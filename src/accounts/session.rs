@@ -1,0 +1,164 @@
+//! Sessions: a signed cookie that says who somebody is, believed without asking the database.
+
+use axum::http::header::COOKIE;
+use axum::http::{HeaderMap, HeaderValue};
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
+
+use crate::clock::Clock;
+use crate::domain::UserId;
+use crate::seal::Sealer;
+use crate::store::{Role, User};
+
+const LASTS: SignedDuration = SignedDuration::from_hours(14 * 24);
+
+/// Who a request comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub user_id: UserId,
+    pub username: String,
+    pub role: Role,
+    /// Changes with the password, so that whoever looks into the database can tell an older session.
+    stamp: String,
+}
+
+impl Session {
+    pub fn of(user: &User) -> Session {
+        Session { user_id: user.id, username: user.username.clone(), role: user.role, stamp: stamp(user) }
+    }
+
+    /// Whether the user's password is still the one of this session.
+    pub fn is_of(&self, user: &User) -> bool {
+        self.user_id == user.id && self.stamp == stamp(user)
+    }
+
+    pub fn is_admin(&self) -> bool {
+        self.role == Role::Admin
+    }
+}
+
+fn stamp(user: &User) -> String {
+    Sha256::digest(&user.password_hash).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Makes and reads session cookies.
+pub struct Sessions {
+    sealer: Sealer,
+    clock: Clock,
+    /// With `=`. The prefix makes browsers insist on https and keeps other hosts of the domain out.
+    name: &'static str,
+    attributes: &'static str,
+}
+
+impl Sessions {
+    pub fn new(sealer: Sealer, clock: Clock, secure: bool) -> Sessions {
+        let (name, attributes) = match secure {
+            true => ("__Host-seckill=", "; Path=/; HttpOnly; SameSite=Lax; Secure"),
+            false => ("seckill=", "; Path=/; HttpOnly; SameSite=Lax"),
+        };
+        Sessions { sealer, clock, name, attributes }
+    }
+
+    pub fn find(&self, headers: &HeaderMap) -> Option<Session> {
+        let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let mut cookies = lines.flat_map(|line| line.split(';'));
+        cookies.find_map(|cookie| self.open(cookie.trim_start().strip_prefix(self.name)?))
+    }
+
+    pub fn cookie(&self, session: &Session) -> HeaderValue {
+        let expires = self.clock.now().saturating_add(LASTS).unwrap_or(Timestamp::MAX);
+        let Session { user_id, username, role, stamp } = session;
+        let payload = format!("{user_id} {} {} {stamp} {username}", role.as_str(), expires.as_millisecond());
+        let sealed = self.sealer.seal(&payload);
+        self.header(&sealed, LASTS.as_secs())
+    }
+
+    pub fn farewell(&self) -> HeaderValue {
+        self.header("", 0)
+    }
+
+    fn header(&self, value: &str, seconds: i64) -> HeaderValue {
+        let text = format!("{}{value}{}; Max-Age={seconds}", self.name, self.attributes);
+        let mut header = HeaderValue::try_from(text).expect("sealed texts fit into headers");
+        header.set_sensitive(true);
+        header
+    }
+
+    fn open(&self, sealed: &str) -> Option<Session> {
+        let payload = self.sealer.open(sealed)?;
+        let mut parts = payload.splitn(5, ' ');
+        let user_id = parts.next()?.parse().ok()?;
+        let role = parts.next()?.parse().ok()?;
+        let expires: i64 = parts.next()?.parse().ok()?;
+        let stamp = parts.next()?.to_owned();
+        let username = parts.next()?.to_owned();
+        (self.clock.now().as_millisecond() < expires).then_some(Session { user_id, username, role, stamp })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use secrecy::SecretString;
+
+    use super::*;
+
+    fn sessions(secure: bool) -> (Sessions, Clock, Session) {
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let sealer = Sealer::new(&SecretString::from("s".repeat(64)), "session");
+        let user = User {
+            id: "0198c0de-0000-7000-8000-000000000001".parse().unwrap(),
+            username: "小美".into(),
+            password_hash: "$argon2id$…".into(),
+            role: Role::User,
+        };
+        (Sessions::new(sealer, clock.clone(), secure), clock, Session::of(&user))
+    }
+
+    fn sent_back(cookie: &HeaderValue) -> HeaderMap {
+        let value = cookie.to_str().unwrap().split(';').next().unwrap();
+        let line = format!("theme=dark; {value}; seckill=nonsense; __Host-seckill=nonsense");
+        HeaderMap::from_iter([(COOKIE, HeaderValue::from_str(&line).unwrap())])
+    }
+
+    #[test]
+    fn a_cookie_is_believed_until_it_expires() {
+        let (sessions, clock, session) = sessions(false);
+        let headers = sent_back(&sessions.cookie(&session));
+        assert_eq!(sessions.find(&headers), Some(session));
+        clock.advance(Duration::from_secs(14 * 24 * 3600 - 1));
+        assert!(sessions.find(&headers).is_some());
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(sessions.find(&headers), None);
+        assert_eq!(sessions.find(&HeaderMap::new()), None);
+        assert_eq!(sessions.find(&sent_back(&sessions.farewell())), None);
+    }
+
+    #[test]
+    fn a_cookie_that_was_altered_is_not_believed() {
+        let (sessions, _, session) = sessions(true);
+        let cookie = sessions.cookie(&session);
+        let text = cookie.to_str().unwrap();
+        let value = text.strip_prefix("__Host-seckill=").unwrap().split(';').next().unwrap();
+        assert!(sessions.open(value).is_some());
+        for at in 0..value.len() {
+            let mut altered = value.as_bytes().to_vec();
+            altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
+            assert_eq!(sessions.open(std::str::from_utf8(&altered).unwrap()), None, "{at}");
+        }
+        assert_eq!(sessions.open(&value[1..]), None);
+    }
+
+    #[test]
+    fn cookies_carry_what_keeps_them_safe() {
+        for (secure, name) in [(true, "__Host-seckill="), (false, "seckill=")] {
+            let (sessions, _, session) = sessions(secure);
+            let cookie = sessions.cookie(&session);
+            let text = cookie.to_str().unwrap();
+            assert!(text.starts_with(name) && cookie.is_sensitive());
+            assert!(text.ends_with("; Max-Age=1209600") && text.contains("; Path=/; HttpOnly; SameSite=Lax"));
+            assert_eq!(text.contains("; Secure"), secure);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What templates do with values.
+
+use std::fmt::Display;
+
+use askama::{Result, Values};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// `2026-11-21 20:00 UTC`, for readers whose browser does not turn it into their own time.
+#[askama::filter_fn]
+pub fn utc(at: &Timestamp, _: &dyn Values) -> Result<String> {
+    let seconds = if at.as_second() % 60 == 0 { "" } else { ":%S" };
+    Ok(at.to_zoned(TimeZone::UTC).strftime(&format!("%Y-%m-%d %H:%M{seconds} UTC")).to_string())
+}
+
+/// Puts a value where a text has `{}`.
+#[askama::filter_fn]
+pub fn fill<V: Display>(text: &str, _: &dyn Values, value: V) -> Result<String> {
+    Ok(super::text::fill(text, value))
+}
+
+/// The address of a file under `static/`.
+#[askama::filter_fn]
+pub fn asset(name: &str, _: &dyn Values) -> Result<&'static str> {
+    Ok(super::assets::url(name))
+}
+
+/// The address of a picture of goods.
+#[askama::filter_fn]
+pub fn picture(image: &str, _: &dyn Values) -> Result<String> {
+    Ok(super::assets::picture(image))
+}

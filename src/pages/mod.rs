@@ -1,0 +1,26 @@
+//! Everything that a browser is shown.
+//!
+//! - `text`: every word, in both languages.
+//! - `assets`: what lies under `static/`, built into the program, at addresses that change with the content.
+//! - `shop`: the list and the page of a sale. They carry no personal and no live data, are the same bytes for
+//!   everybody, and can therefore be files that nginx or a CDN answers. `static/shop.js` fills in what is live.
+//! - `publish`: renders those into memory and onto disk, whenever goods or sales change.
+//! - `views`: the pages that are made for one visitor, each a struct that handlers fill and render.
+//!
+//! Every page works without scripts: forms post, times are printed in UTC, an unfinished order reloads itself. The
+//! policy `default-src 'self'` without exceptions for inline code holds everywhere, so templates carry neither style
+//! attributes nor script.
+
+pub mod text;
+
+pub mod assets;
+mod pack;
+
+pub mod publish;
+pub mod shop;
+
+pub mod views;
+
+mod filters;
+
+pub use publish::{PublishReport, Published, Publisher};

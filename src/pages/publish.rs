@@ -1,0 +1,299 @@
+//! Renders the pages that are the same for everybody into memory and onto disk.
+//!
+//! A page is a file so that nginx or a CDN can answer it without asking us. Several processes may publish into one
+//! folder: they write under a temporary name and rename, so a reader sees a whole old page or a whole new one, and each
+//! compares with what is on disk, so the last to publish mends what a process with older knowledge wrote.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use arc_swap::ArcSwap;
+use axum::body::Bytes;
+
+use super::pack::{self, Effort, Packed};
+use super::{assets, shop};
+use crate::domain::{Goods, Locale, Sale, SaleState};
+
+/// Temporary files older than this were left behind by a process that died.
+const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
+/// How often a file is written again after another process removed its folder in between.
+const WRITE_ATTEMPTS: u32 = 3;
+
+/// One rendered page.
+#[derive(Debug)]
+pub struct Published {
+    pub html: Bytes,
+    pub br: Bytes,
+    pub gzip: Bytes,
+    pub etag: String,
+}
+
+impl Published {
+    fn new(html: String) -> io::Result<Published> {
+        let Packed { br, gzip } = Packed::new(html.as_bytes(), Effort::Page)?;
+        Ok(Published { etag: pack::etag(html.as_bytes()), html: html.into(), br, gzip })
+    }
+}
+
+/// What publishing changed on disk, in pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PublishReport {
+    pub written: usize,
+    pub unchanged: usize,
+    pub removed: usize,
+}
+
+type Pages = HashMap<String, Arc<Published>>;
+
+/// Keeps the rendered pages, in memory for our own server and in a folder for others.
+#[derive(Debug)]
+pub struct Publisher {
+    dir: PathBuf,
+    pages: ArcSwap<Pages>,
+    /// One publication at a time; readers never wait for it.
+    turn: Mutex<()>,
+}
+
+impl Publisher {
+    /// Publishes into `dir`, which is made when the first page is.
+    pub fn new(dir: PathBuf) -> Publisher {
+        Publisher { dir, pages: ArcSwap::default(), turn: Mutex::new(()) }
+    }
+
+    /// The page at an address such as `/zh/` or `/en/sales/7`.
+    pub fn get(&self, path: &str) -> Option<Arc<Published>> {
+        self.pages.load().get(path).cloned()
+    }
+
+    /// Renders all pages anew and writes those that changed. Drafts are not shown. Blocks on compression and the disk.
+    ///
+    /// Pages are in memory before anything is written, so a full disk does not keep our own server from showing them.
+    pub fn publish(&self, sales: &[(Sale, Goods)]) -> anyhow::Result<PublishReport> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = Arc::new(self.render(sales)?);
+        self.pages.store(pages.clone());
+
+        let files = Files::new(&self.dir).context("preparing the folder of pages")?;
+        let mut report = PublishReport::default();
+        for (path, page) in pages.iter() {
+            match files.write_page(path, page).with_context(|| format!("writing the page {path}"))? {
+                true => report.written += 1,
+                false => report.unchanged += 1,
+            }
+        }
+        report.removed = files.remove_gone(&pages).context("removing pages of sales that are gone")?;
+        for asset in assets::all() {
+            files.write_asset(asset).with_context(|| format!("writing {}", asset.path))?;
+        }
+        Ok(report)
+    }
+
+    /// All pages by address. What did not change is taken over as it is, for compressing costs more than rendering.
+    fn render(&self, sales: &[(Sale, Goods)]) -> anyhow::Result<Pages> {
+        let shown: Vec<_> = sales.iter().filter(|(sale, _)| sale.state != SaleState::Draft).collect();
+        let before = self.pages.load();
+        let mut pages = Pages::with_capacity(before.len());
+        for locale in Locale::ALL {
+            for (path, html) in shop::render_all(locale, &shown)? {
+                let page = match before.get(&path) {
+                    Some(same) if same.html == html => same.clone(),
+                    _ => Arc::new(Published::new(html)?),
+                };
+                pages.insert(path, page);
+            }
+        }
+        Ok(pages)
+    }
+}
+
+/// The folder of pages.
+struct Files<'a> {
+    dir: &'a Path,
+    temporary: PathBuf,
+}
+
+impl Files<'_> {
+    fn new(dir: &Path) -> io::Result<Files<'_>> {
+        let temporary = dir.join(".tmp");
+        fs::create_dir_all(&temporary)?;
+        for entry in fs::read_dir(&temporary)?.flatten() {
+            let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|at| at.elapsed().ok());
+            if age.is_some_and(|age| age > ABANDONED_AFTER) {
+                ignore(ErrorKind::NotFound, fs::remove_file(entry.path()))?;
+            }
+        }
+        Ok(Files { dir, temporary })
+    }
+
+    /// Whether anything had to be written.
+    fn write_page(&self, path: &str, page: &Published) -> io::Result<bool> {
+        let folder = self.dir.join(path.trim_matches('/'));
+        let html = self.write(&folder.join("index.html"), &page.html)?;
+        let br = self.write(&folder.join("index.html.br"), &page.br)?;
+        let gzip = self.write(&folder.join("index.html.gz"), &page.gzip)?;
+        Ok(html | br | gzip)
+    }
+
+    fn write_asset(&self, asset: &assets::Asset) -> io::Result<()> {
+        let file = self.dir.join(asset.path.trim_start_matches('/'));
+        self.write(&file, &asset.bytes)?;
+        for (kind, bytes) in [("br", asset.br()), ("gz", asset.gzip())] {
+            if let Some(bytes) = bytes {
+                let mut name = file.clone().into_os_string();
+                name.push(format!(".{kind}"));
+                self.write(Path::new(&name), bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes only what differs, through a temporary name that no other process uses.
+    fn write(&self, file: &Path, bytes: &[u8]) -> io::Result<bool> {
+        if fs::read(file).is_ok_and(|old| old == bytes) {
+            return Ok(false);
+        }
+        let temporary = self.temporary.join(uuid::Uuid::new_v4().to_string());
+        fs::write(&temporary, bytes)?;
+        let mut attempt = 1;
+        loop {
+            if let Some(folder) = file.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            match fs::rename(&temporary, file) {
+                Err(e) if e.kind() == ErrorKind::NotFound && attempt < WRITE_ATTEMPTS => attempt += 1,
+                done => return done.map(|()| true),
+            }
+        }
+    }
+
+    /// Removes the folders of sales that have no page any more, and says how many.
+    fn remove_gone(&self, pages: &Pages) -> io::Result<usize> {
+        let mut removed = 0;
+        for locale in Locale::ALL {
+            let Ok(entries) = fs::read_dir(self.dir.join(locale.as_str()).join("sales")) else { continue };
+            for entry in entries.flatten() {
+                let path = format!("/{locale}/sales/{}", entry.file_name().to_string_lossy());
+                if pages.contains_key(&path) {
+                    continue;
+                }
+                ignore(ErrorKind::NotFound, fs::remove_dir_all(entry.path()))?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// Takes one kind of failure as success: what another process did first is done.
+fn ignore(kind: ErrorKind, result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.kind() == kind => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::shop::tests::sample;
+
+    /// A folder of its own for each test, gone afterwards.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new() -> Scratch {
+            Scratch(std::env::temp_dir().join(format!("seckill-pages-{}", uuid::Uuid::new_v4())))
+        }
+
+        fn read(&self, file: &str) -> Option<Vec<u8>> {
+            fs::read(self.0.join(file)).ok()
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn report(written: usize, unchanged: usize, removed: usize) -> PublishReport {
+        PublishReport { written, unchanged, removed }
+    }
+
+    #[test]
+    fn only_what_changed_is_written_and_what_is_gone_is_removed() {
+        let scratch = Scratch::new();
+        let publisher = Publisher::new(scratch.0.clone());
+        let (one, mut two) = (sample(1, "One"), sample(2, "Two"));
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(6, 0, 0));
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(0, 6, 0));
+
+        two.0.sold = 50;
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(0, 6, 0), "sales change no page");
+        two.1.description.en = "New words".into();
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(1, 5, 0));
+
+        two.0.state = SaleState::Draft;
+        assert_eq!(publisher.publish(&[one, two]).unwrap(), report(2, 2, 2), "both lists change, both pages go");
+        assert!(publisher.get("/en/sales/2").is_none() && scratch.read("en/sales/2/index.html").is_none());
+    }
+
+    #[test]
+    fn memory_and_disk_say_the_same() {
+        let scratch = Scratch::new();
+        let publisher = Publisher::new(scratch.0.clone());
+        publisher.publish(&[sample(1, "One")]).unwrap();
+        let page = publisher.get("/zh/sales/1").unwrap();
+        assert_eq!(scratch.read("zh/sales/1/index.html").unwrap(), page.html);
+        assert_eq!(scratch.read("zh/sales/1/index.html.br").unwrap(), page.br);
+        assert_eq!(scratch.read("zh/sales/1/index.html.gz").unwrap(), page.gzip);
+        assert_eq!(page.etag, pack::etag(&page.html));
+        let style = assets::url("shop.css");
+        assert!(std::str::from_utf8(&page.html).unwrap().contains(style));
+        assert!(scratch.read(style.trim_start_matches('/')).is_some());
+        assert_eq!(fs::read_dir(scratch.0.join(".tmp")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_next_publication_mends_what_another_process_broke() {
+        let scratch = Scratch::new();
+        let publisher = Publisher::new(scratch.0.clone());
+        publisher.publish(&[sample(1, "One")]).unwrap();
+        fs::write(scratch.0.join("en/index.html.br"), "older").unwrap();
+        fs::create_dir_all(scratch.0.join("zh/sales/99")).unwrap();
+        assert_eq!(publisher.publish(&[sample(1, "One")]).unwrap(), report(1, 3, 1));
+    }
+
+    #[test]
+    fn several_processes_may_publish_into_one_folder() {
+        let scratch = Scratch::new();
+        let sales: Vec<_> = (1..8).map(|id| sample(id, "Goods")).collect();
+        std::thread::scope(|scope| {
+            for shown in [7, 3, 7, 5] {
+                let (sales, dir) = (&sales[..shown], scratch.0.clone());
+                scope.spawn(move || {
+                    let publisher = Publisher::new(dir);
+                    (0..5).for_each(|_| assert!(publisher.publish(sales).is_ok()));
+                });
+            }
+        });
+        let last = Publisher::new(scratch.0.clone());
+        last.publish(&sales).unwrap();
+        assert_eq!(last.publish(&sales).unwrap(), report(0, 16, 0));
+    }
+
+    #[test]
+    fn a_disk_that_refuses_does_not_keep_pages_from_memory() {
+        let scratch = Scratch::new();
+        fs::write(&scratch.0, "a file where a folder is needed").unwrap();
+        let publisher = Publisher::new(scratch.0.clone());
+        assert!(publisher.publish(&[sample(1, "One")]).is_err());
+        assert!(publisher.get("/en/sales/1").is_some());
+        fs::remove_file(&scratch.0).unwrap();
+    }
+}

@@ -1,0 +1,160 @@
+//! Every word that the shop says, in both languages.
+//!
+//! A text is a field and its two translations stand side by side in one table, so a key that one language lacks does
+//! not compile, and neither does a template that asks for a key that nobody wrote. `{}` marks where a value goes.
+
+/// Declares one table: a struct with a field for each key, and its two values.
+macro_rules! texts {
+    ($(#[$doc:meta])* $name:ident { $($key:ident: $zh:literal, $en:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name { $(pub $key: &'static str,)+ }
+
+        impl $name {
+            pub const ZH: $name = $name { $($key: $zh,)+ };
+            pub const EN: $name = $name { $($key: $en,)+ };
+
+            /// All texts with their keys, for handing them to a script.
+            pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+                [$((stringify!($key), self.$key),)+].into_iter()
+            }
+        }
+    };
+}
+
+mod account;
+mod admin;
+mod problems;
+mod script;
+mod shop;
+
+pub use account::AccountText;
+pub use admin::AdminText;
+pub use problems::{Problem, field_error, problem, refusals};
+pub use script::ScriptText;
+pub use shop::ShopText;
+
+use crate::domain::{Locale, OrderStatus, Phase, SaleState};
+
+/// The texts of one language.
+#[derive(Debug)]
+pub struct Text {
+    pub shop: ShopText,
+    pub account: AccountText,
+    pub admin: AdminText,
+    pub script: ScriptText,
+}
+
+static ZH: Text = Text { shop: ShopText::ZH, account: AccountText::ZH, admin: AdminText::ZH, script: ScriptText::ZH };
+static EN: Text = Text { shop: ShopText::EN, account: AccountText::EN, admin: AdminText::EN, script: ScriptText::EN };
+
+/// The texts of a language.
+pub fn text(locale: Locale) -> &'static Text {
+    match locale {
+        Locale::Zh => &ZH,
+        Locale::En => &EN,
+    }
+}
+
+/// Puts a value where a text has `{}`.
+pub fn fill(text: &str, value: impl std::fmt::Display) -> String {
+    text.replacen("{}", &value.to_string(), 1)
+}
+
+/// By reference, because that is how templates pass arguments.
+impl Text {
+    pub fn status(&self, status: &OrderStatus) -> &'static str {
+        match status {
+            OrderStatus::Reserved => self.account.status_reserved,
+            OrderStatus::Unpaid => self.account.status_unpaid,
+            OrderStatus::Paid => self.account.status_paid,
+            OrderStatus::Cancelled => self.account.status_cancelled,
+            OrderStatus::Rejected => self.account.status_rejected,
+            OrderStatus::RefundPending => self.account.status_refund_pending,
+            OrderStatus::Refunded => self.account.status_refunded,
+        }
+    }
+
+    /// One sentence about what a status means for the owner of the order.
+    pub fn status_means(&self, status: &OrderStatus) -> &'static str {
+        match status {
+            OrderStatus::Reserved => self.account.means_reserved,
+            OrderStatus::Unpaid => self.account.means_unpaid,
+            OrderStatus::Paid => self.account.means_paid,
+            OrderStatus::Cancelled => self.account.means_cancelled,
+            OrderStatus::Rejected => self.account.means_rejected,
+            OrderStatus::RefundPending => self.account.means_refund_pending,
+            OrderStatus::Refunded => self.account.means_refunded,
+        }
+    }
+
+    /// Why an order was cancelled or rejected; nothing for a reason that owners need not know.
+    pub fn reason(&self, reason: &str) -> Option<&'static str> {
+        match reason {
+            "sold_out" => Some(self.account.reason_sold_out),
+            "repeated" => Some(self.account.reason_repeated),
+            "unpaid" => Some(self.account.reason_unpaid),
+            "by_owner" => Some(self.account.reason_by_owner),
+            _ => None,
+        }
+    }
+
+    pub fn state(&self, state: &SaleState) -> &'static str {
+        match state {
+            SaleState::Draft => self.admin.state_draft,
+            SaleState::Scheduled => self.admin.state_scheduled,
+            SaleState::Live => self.admin.state_live,
+            SaleState::Paused => self.admin.state_paused,
+            SaleState::Ended => self.admin.state_ended,
+        }
+    }
+
+    pub fn phase(&self, phase: &Phase) -> &'static str {
+        match phase {
+            Phase::Upcoming => self.script.phase_upcoming,
+            Phase::Open => self.script.phase_open,
+            Phase::SoldOut => self.script.phase_sold_out,
+            Phase::Paused => self.script.phase_paused,
+            Phase::Ended => self.script.phase_ended,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
+        let shop = text.shop.entries().chain(text.account.entries());
+        shop.chain(text.admin.entries()).chain(text.script.entries()).collect()
+    }
+
+    #[test]
+    fn both_languages_say_everything_with_the_same_gaps() {
+        let (zh, en) = (all(text(Locale::Zh)), all(text(Locale::En)));
+        assert_eq!(zh.len(), en.len());
+        for ((key, zh), (same, en)) in zh.into_iter().zip(en) {
+            assert_eq!(key, same);
+            assert!(!zh.is_empty() && !en.is_empty(), "{key} is empty");
+            assert_eq!(zh.matches("{}").count(), en.matches("{}").count(), "gaps of {key}");
+        }
+    }
+
+    #[test]
+    fn every_status_reason_and_phase_has_words() {
+        for locale in Locale::ALL {
+            let text = text(locale);
+            for status in OrderStatus::ALL {
+                assert_ne!(text.status(&status), text.status_means(&status));
+            }
+            assert!(text.reason("unpaid").is_some() && text.reason("x").is_none());
+            assert_ne!(text.phase(&Phase::Open), text.phase(&Phase::Paused));
+            assert_ne!(text.state(&SaleState::Live), text.state(&SaleState::Draft));
+        }
+    }
+
+    #[test]
+    fn a_gap_is_filled_once() {
+        assert_eq!(fill("{} of {}", 3), "3 of {}");
+    }
+}

@@ -1,0 +1,181 @@
+//! What the shop says about each stable error code, and about each mistake in a form.
+
+use crate::domain::Locale;
+
+/// The words for one error code.
+#[derive(Debug)]
+pub struct Problem {
+    pub code: &'static str,
+    zh: [&'static str; 2],
+    en: [&'static str; 2],
+}
+
+impl Problem {
+    const fn new(code: &'static str, zh: [&'static str; 2], en: [&'static str; 2]) -> Problem {
+        Problem { code, zh, en }
+    }
+
+    fn words(&self, locale: Locale) -> [&'static str; 2] {
+        match locale {
+            Locale::Zh => self.zh,
+            Locale::En => self.en,
+        }
+    }
+
+    /// A headline of a few words.
+    pub fn title(&self, locale: Locale) -> &'static str {
+        self.words(locale)[0]
+    }
+
+    /// One sentence: the plain truth, and what can be done.
+    pub fn text(&self, locale: Locale) -> &'static str {
+        self.words(locale)[1]
+    }
+}
+
+/// For codes that have no words of their own.
+static UNKNOWN: Problem = Problem::new(
+    "internal",
+    ["出了点问题", "我们这边出错了，请稍后再试。"],
+    ["Something went wrong", "The fault is on our side. Please try again in a moment."],
+);
+
+#[rustfmt::skip]
+static PROBLEMS: &[Problem] = &[
+    Problem::new("not_signed_in", ["请先登录", "登录后才能继续。"],
+        ["Please log in", "You need to be logged in for this."]),
+    Problem::new("bad_token", ["请重新抢购", "抢购凭证已过期，请再点一次按钮。"],
+        ["Please press again", "Your ticket for this sale has expired. Please press the button again."]),
+    Problem::new("no_such_sale", ["没有这一场", "该秒杀不存在或已下架。"],
+        ["No such sale", "This sale does not exist or was taken down."]),
+    Problem::new("not_open", ["尚未开始", "秒杀还没开始，请留意开始时间。"],
+        ["Not open yet", "The sale has not started. Please mind the opening time."]),
+    Problem::new("sold_out", ["已售罄", "商品已全部被抢购。未付款的订单会退回库存，可稍后再来看看。"],
+        ["Sold out", "All pieces are taken. Unpaid orders go back on sale, so it may be worth looking again later."]),
+    Problem::new("ended", ["已结束", "本场秒杀已结束。"],
+        ["The sale is over", "This sale has ended. Nothing more is sold in it."]),
+    Problem::new("paused", ["已暂停", "本场秒杀已暂停，请稍后再来。"],
+        ["Paused", "The shop has paused this sale. Please come back in a moment."]),
+    Problem::new("bad_quantity", ["数量不对", "请选择有效的购买数量。"],
+        ["Wrong quantity", "Please choose a valid number of pieces."]),
+    Problem::new("over_limit", ["超过限购", "购买数量超过每人限购数。"],
+        ["Over the limit", "That is more than one person may buy in this sale."]),
+    Problem::new("rate_limited", ["操作太频繁", "请稍等几秒再试。"],
+        ["Too many requests", "Please wait a few seconds and try again."]),
+    Problem::new("busy", ["抢购火爆", "排队人数较多，可能还有库存，请再试一次。"],
+        ["Very busy", "Many people are ahead of you. There may be pieces left: please try again."]),
+    Problem::new("overloaded", ["系统繁忙", "商店暂时忙不过来，请稍后再试。"],
+        ["The shop is overloaded", "We cannot keep up at this moment. Please try again shortly."]),
+    Problem::new("bad_credentials", ["登录失败", "用户名或密码不正确。"],
+        ["Login failed", "The user name or the password is not right."]),
+    Problem::new("username_taken", ["用户名已被占用", "请换一个用户名。"],
+        ["User name taken", "Somebody else has this user name. Please choose another."]),
+    Problem::new("bad_username", ["用户名无效", "用户名须为 3 到 32 个字母、数字或 _ - . 字符。"],
+        ["User name not possible", "A user name has 3 to 32 letters, digits, or characters of _-."]),
+    Problem::new("weak_password", ["密码太弱", "密码须为 8 到 256 个字符。"],
+        ["Password too weak", "A password has 8 to 256 characters."]),
+    Problem::new("not_cancellable", ["无法取消", "订单当前状态不能取消。"],
+        ["Cannot be cancelled", "The order is past the point where it can be cancelled."]),
+    Problem::new("not_payable", ["无法付款", "订单已付款、已取消或已超时。"],
+        ["Cannot be paid", "The order is paid already, was cancelled, or its time is over."]),
+    Problem::new("not_found", ["页面不存在", "没有找到你要的内容。"],
+        ["Not found", "There is nothing at this address."]),
+    Problem::new("cross_site", ["请求被拒绝", "请求来自其他网站，为了你的安全已拒绝。"],
+        ["Refused", "The request came from another site and was refused to protect you."]),
+    Problem::new("too_large", ["内容太大", "提交的内容超过了大小限制。"],
+        ["Too large", "What was sent is larger than the shop accepts."]),
+    Problem::new("wrong_state", ["状态已改变", "当前状态不允许此操作，请刷新后再试。"],
+        ["State has changed", "The present state does not allow this. Please reload and look again."]),
+    Problem::new("bad_request", ["请求无效", "提交的内容无法识别，请返回后再试。"],
+        ["Not understood", "The shop could not read what was sent. Please go back and try again."]),
+    Problem::new("bad_json", ["请求无效", "提交的内容无法识别，请刷新页面后再试。"],
+        ["Not understood", "The shop could not read what was sent. Please reload the page and try again."]),
+    Problem::new("invalid", ["内容有误", "部分内容无效，请检查后再提交。"],
+        ["Please check", "Some of the values cannot be used. Please check them."]),
+    Problem::new("bad_signature", ["签名无效", "通知的签名无效。"],
+        ["Bad signature", "The signature of the notice is not valid."]),
+    Problem::new("method_not_allowed", ["无法直接打开", "这个地址只能通过页面上的按钮访问。"],
+        ["Not a page", "This address only works through a button of the shop."]),
+    Problem::new("request_timeout", ["请求超时", "内容没有及时送达，请再试一次。"],
+        ["Too slow", "What was sent did not arrive in time. Please try again."]),
+    Problem::new("unsupported_media_type", ["格式不支持", "提交的内容格式不受支持。"],
+        ["Format not accepted", "What was sent is not of a kind that the shop takes."]),
+    Problem::new("unavailable", ["服务暂不可用", "商店的某项服务暂时不可用，你的订单不会丢失，请稍后再试。"],
+        ["Not available just now", "Something the shop needs is down. Nothing is lost: please try again shortly."]),
+    Problem::new("not_confirmed", ["未确认", "请勾选确认后再提交。"],
+        ["Not confirmed", "Please confirm the action before sending it."]),
+];
+
+#[rustfmt::skip]
+static FIELD_ERRORS: &[(&str, &str, &str)] = &[
+    ("required", "必填。", "This is needed."),
+    ("too_long", "内容太长。", "This is too long."),
+    ("bad_number", "请填写大于零的整数。", "Please give a whole number above zero."),
+    ("bad_price", "请填写有效金额，例如 1999.00。", "Please give an amount such as 1999.00."),
+    ("bad_time", "请填写有效的日期和时间。", "Please give a valid date and time."),
+    ("window_order", "结束时间必须晚于开始时间。", "The sale must close after it opens."),
+    ("bad_picture", "图片无效，请使用 PNG、JPEG 或 WebP。", "This is not a picture that can be used: PNG, JPEG or WebP."),
+    ("bad_limit", "限购数不能超过总量。", "The limit cannot be more than the total."),
+];
+
+/// The words for a code; a general apology for one that is not in the table.
+pub fn problem(code: &str) -> &'static Problem {
+    PROBLEMS.iter().find(|p| p.code == code).unwrap_or(&UNKNOWN)
+}
+
+/// What a purchase can be refused for, for handing it to the script.
+pub fn refusals() -> impl Iterator<Item = &'static Problem> {
+    const CODES: [&str; 13] = [
+        "bad_token",
+        "no_such_sale",
+        "not_open",
+        "sold_out",
+        "ended",
+        "paused",
+        "bad_quantity",
+        "over_limit",
+        "rate_limited",
+        "busy",
+        "overloaded",
+        "cross_site",
+        "internal",
+    ];
+    CODES.into_iter().map(problem)
+}
+
+/// The words for a mistake in one field of a form; the code itself when there are none.
+pub fn field_error(locale: Locale, code: &'static str) -> &'static str {
+    match (FIELD_ERRORS.iter().find(|e| e.0 == code), locale) {
+        (Some((_, zh, _)), Locale::Zh) => zh,
+        (Some((_, _, en)), Locale::En) => en,
+        (None, _) => code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_have_words() {
+        let mut codes: Vec<_> = PROBLEMS.iter().map(|p| p.code).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), PROBLEMS.len());
+        assert_eq!(refusals().filter(|p| p.code == "internal").count(), 1, "each refusal has words");
+        for locale in Locale::ALL {
+            for p in PROBLEMS {
+                assert!(!p.title(locale).is_empty() && !p.text(locale).is_empty(), "{}", p.code);
+            }
+        }
+        assert_eq!(problem("never heard of").code, "internal");
+    }
+
+    #[test]
+    fn a_field_error_speaks_both_languages() {
+        for (code, ..) in FIELD_ERRORS {
+            assert_ne!(field_error(Locale::Zh, code), field_error(Locale::En, code));
+        }
+        assert_eq!(field_error(Locale::En, "novel"), "novel");
+    }
+}

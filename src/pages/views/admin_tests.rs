@@ -1,0 +1,108 @@
+use super::*;
+use crate::domain::Locale;
+use crate::pages::shop::tests::{at, sample};
+
+pub fn chrome(locale: Locale, path: &str) -> Chrome {
+    Chrome { locale, path: path.into(), username: Some("admin".into()), is_admin: true }
+}
+
+pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {
+    let (mut sale, _) = sample(id, name);
+    sale.state = state;
+    AdminSale {
+        phase: sale.phase(at("2026-11-21T12:30:00Z")),
+        sale,
+        goods_name: name.into(),
+        booked: Some(61),
+        access: None,
+        outbox: Some(3),
+        unpaid: 20,
+        paid: 38,
+    }
+}
+
+pub fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
+    AdminSaleForm {
+        chrome: chrome(locale, "/admin/sales/new"),
+        goods: vec![sample(1, "Phone").1, sample(2, "Shoes").1],
+        goods_id: "2".into(),
+        price: "1999.00".into(),
+        list_price: String::new(),
+        total: "-5".into(),
+        per_user_limit: "1".into(),
+        opens_at: "2026-11-21T12:00:00Z".into(),
+        closes_at: "2026-11-21T10:00".into(),
+        errors,
+    }
+}
+
+#[test]
+fn each_state_offers_its_own_actions() {
+    for (state, start, pause, resume, stop) in [
+        (SaleState::Draft, true, false, false, false),
+        (SaleState::Scheduled, true, false, false, true),
+        (SaleState::Live, false, true, false, true),
+        (SaleState::Paused, false, false, true, true),
+        (SaleState::Ended, false, false, false, false),
+    ] {
+        let page = AdminSalesPage {
+            chrome: chrome(Locale::En, "/admin"),
+            sales: vec![admin_sale(7, "Phone", state)],
+            goods: vec![],
+            warning: None,
+        };
+        let html = page.render().unwrap();
+        let offers = |action: &str| html.contains(&format!("action=\"/admin/sales/7/{action}?lang=en\""));
+        assert_eq!(
+            (offers("start"), offers("pause"), offers("resume"), offers("stop")),
+            (start, pause, resume, stop),
+            "{state}"
+        );
+        assert_eq!(offers("top-up"), state != SaleState::Ended);
+        assert_eq!(
+            html.matches("name=\"confirm\" value=\"yes\"").count(),
+            html.matches("method=\"post\" action=\"/admin/sales").count()
+        );
+    }
+}
+
+#[test]
+fn forms_keep_what_was_typed_and_say_what_is_wrong() {
+    let errors = vec![FieldError { field: "total", code: "bad_number" }];
+    let html = sale_form(Locale::En, errors).render().unwrap();
+    for part in ["value=\"1999.00\"", "value=\"-5\"", "value=\"2026-11-21T12:00:00\"", "value=\"2026-11-21T10:00\""] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(html.contains("whole number above zero") && html.contains("aria-invalid=\"true\""));
+    assert!(html.contains("<option value=\"2\" selected>"));
+    let text = "</textarea><script>".to_owned();
+    let goods = AdminGoodsForm {
+        chrome: chrome(Locale::Zh, "/admin/goods/3"),
+        id: Some(GoodsId(3)),
+        name_zh: text.clone(),
+        name_en: String::new(),
+        description_zh: text.clone(),
+        description_en: text.clone(),
+        image: text,
+        errors: vec![FieldError { field: "name_en", code: "required" }],
+    };
+    let html = goods.render().unwrap();
+    assert_eq!(html.matches("<script").count(), 2, "only our own scripts");
+    assert!(html.contains("必填") && html.contains("action=\"/admin/goods/3?lang=zh\""));
+}
+
+#[test]
+fn the_log_shows_hostile_values_as_text() {
+    let row = |text: &str| AuditRow {
+        at: at("2026-11-21T12:00:00Z"),
+        actor: text.into(),
+        action: text.into(),
+        subject: text.into(),
+        before: text.into(),
+        after: text.into(),
+    };
+    let page = AdminLogPage { chrome: chrome(Locale::En, "/admin/log"), rows: vec![row("<script>"), row("\"'&")] };
+    assert_eq!(page.render().unwrap().matches("<script").count(), 2, "only our own scripts");
+    let empty = AdminLogPage { chrome: chrome(Locale::Zh, "/admin/log"), rows: vec![] };
+    assert!(empty.render().unwrap().contains("还没有操作记录"));
+}

@@ -1,0 +1,70 @@
+//! The pages that are made for one visitor: fill the struct, call `render()` of [`askama::Template`].
+
+mod account;
+mod admin;
+mod message;
+
+pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
+pub use admin::{AdminGoodsForm, AdminLogPage, AdminSale, AdminSaleForm, AdminSalesPage, AuditRow, FieldError};
+pub use askama::Template;
+pub use message::MessagePage;
+
+use super::text::{Text, text};
+use crate::domain::{Bilingual, Locale};
+
+/// What surrounds every page: its language, and who looks at it.
+#[derive(Debug, Clone)]
+pub struct Chrome {
+    pub locale: Locale,
+    /// Of this page, with its query; the language switch leads to the same page.
+    pub path: String,
+    pub username: Option<String>,
+    pub is_admin: bool,
+}
+
+impl Chrome {
+    pub(super) fn text(&self) -> &'static Text {
+        text(self.locale)
+    }
+
+    /// A text of the catalogue in the page's language.
+    pub(super) fn say<'a>(&self, words: &'a Bilingual) -> &'a str {
+        words.get(self.locale)
+    }
+
+    /// This page in the other language. Leads to the list for a path that is not one of ours.
+    pub(super) fn switch_path(&self) -> String {
+        let other = self.locale.other();
+        let home = format!("/{}", self.locale);
+        if let Some(rest) = self.path.strip_prefix(&home).filter(|rest| rest.starts_with('/')) {
+            return format!("/{other}{rest}");
+        }
+        match self.path.split_once('?').unwrap_or((&self.path, "")) {
+            (page, _) if page == "/admin" || page.starts_with("/admin/") => format!("{page}?lang={other}"),
+            _ => format!("/{other}/"),
+        }
+    }
+
+    /// Whether this page is one that all share, so that the script has to fill in who looks at it.
+    pub(super) fn is_shared(&self) -> bool {
+        let rest = self.path.strip_prefix(&format!("/{}/", self.locale));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("sales/"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_switch_keeps_the_page() {
+        let switch = |path: &str| {
+            Chrome { locale: Locale::Zh, path: path.into(), username: None, is_admin: false }.switch_path()
+        };
+        assert_eq!(switch("/zh/orders?before=x"), "/en/orders?before=x");
+        assert_eq!(switch("/zh/"), "/en/");
+        assert_eq!(switch("/admin/log?lang=zh"), "/admin/log?lang=en");
+        assert_eq!(switch("//evil.example/"), "/en/");
+        assert_eq!(switch("/zhx"), "/en/");
+    }
+}

@@ -1,0 +1,103 @@
+//! What everybody may know about sales, and the token that lets one shopper buy.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::written;
+use crate::domain::{Bilingual, GoodsId, Money, Phase, SaleId, Window};
+use crate::error::{Code, Problem};
+use crate::web::Shop;
+use crate::web::cache::Cache;
+use crate::web::input::OfSale;
+use crate::web::session::SignedIn;
+
+/// The live state of the button, as `gate` wrote it down when it last looked.
+pub async fn button(State(shop): State<Arc<Shop>>, OfSale(sale): OfSale) -> Result<Response, Problem> {
+    let text = shop.gate.button(sale).ok_or(Code::NoSuchSale)?;
+    shop.metrics.button_reads.inc();
+    let mut response = written(StatusCode::OK, text);
+    response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());
+    Ok(response)
+}
+
+/// A purchase token: 409 before the sale is open.
+pub async fn token(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    OfSale(sale): OfSale,
+) -> Result<Response, Problem> {
+    let (token, expires_at) = shop.gate.issue_token(sale, session.user_id)?;
+    // Tokens are of characters that need no escaping.
+    Ok(written(StatusCode::OK, format!(r#"{{"token":"{token}","expires_at":"{expires_at}"}}"#)))
+}
+
+/// The way of every request with nothing at its end, for benchmarks to compare with.
+pub async fn ping() -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+/// As `ping`, for somebody who is signed in.
+pub async fn ping_signed_in(SignedIn(_): SignedIn) -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    sales: Vec<Listed<'a>>,
+    now: Timestamp,
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    id: SaleId,
+    goods: ListedGoods<'a>,
+    price: Money,
+    list_price: Option<Money>,
+    total: i64,
+    per_user_limit: i64,
+    #[serde(flatten)]
+    window: Window,
+    phase: Phase,
+    remaining: i64,
+}
+
+#[derive(Serialize)]
+struct ListedGoods<'a> {
+    id: GoodsId,
+    name: &'a Bilingual,
+    image: &'a str,
+}
+
+/// All sales that shoppers may see. Where the gate has no live state of a sale, the catalogue's copy stands in.
+pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
+    let now = shop.clock.now();
+    let entries = shop.catalogue.listed();
+    let sales = entries.iter().map(|entry| {
+        let (sale, goods) = (&entry.sale, &entry.goods);
+        let status = shop.gate.status(sale.id);
+        Listed {
+            id: sale.id,
+            goods: ListedGoods { id: goods.id, name: &goods.name, image: &goods.image },
+            price: sale.price,
+            list_price: sale.list_price,
+            total: status.map_or(sale.total, |s| s.total),
+            per_user_limit: sale.per_user_limit,
+            window: sale.window,
+            phase: status.map_or_else(|| sale.phase(now), |s| s.phase),
+            remaining: status.map_or(sale.total - sale.sold, |s| s.remaining),
+        }
+    });
+    (Cache::Live, Json(Listing { sales: sales.collect(), now })).into_response()
+}
+
+/// The description of this API for programs.
+pub async fn openapi() -> Response {
+    (Cache::Page, written(StatusCode::OK, include_str!("../openapi.json"))).into_response()
+}

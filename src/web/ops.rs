@@ -1,0 +1,56 @@
+//! For operators and their machines, on an address of its own: is it alive, is it ready, how is it going.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Serialize;
+
+use crate::health::Health;
+use crate::metrics::Metrics;
+
+struct Ops {
+    health: Health,
+    metrics: Arc<Metrics>,
+}
+
+pub fn router(health: Health, metrics: Arc<Metrics>) -> Router {
+    Router::new()
+        .route("/livez", get(async || "alive\n"))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics_text))
+        .with_state(Arc::new(Ops { health, metrics }))
+}
+
+#[derive(Serialize)]
+struct Report {
+    ready: bool,
+    parts: Vec<PartReport>,
+}
+
+#[derive(Serialize)]
+struct PartReport {
+    name: &'static str,
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// 503 names what is missing.
+async fn ready(State(ops): State<Arc<Ops>>) -> Response {
+    let parts = ops.health.report().await.into_iter();
+    let parts = parts.map(|part| PartReport { name: part.name, ok: part.problem.is_none(), problem: part.problem });
+    let parts: Vec<PartReport> = parts.collect();
+    let ready = parts.iter().all(|part| part.ok);
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, [(CACHE_CONTROL, "no-store")], Json(Report { ready, parts })).into_response()
+}
+
+async fn metrics_text(State(ops): State<Arc<Ops>>) -> Response {
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(CONTENT_TYPE, content_type)], ops.metrics.encode()).into_response()
+}

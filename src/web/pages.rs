@@ -1,0 +1,80 @@
+//! Pages that are the same for everybody, files, and the front door.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_TYPE, LOCATION, VARY};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use tokio::fs;
+
+use super::Shop;
+use super::cache::Cache;
+use super::negotiate::Content;
+use super::picture::{self, Picture};
+use super::visitor::locale;
+use crate::error::{Code, Problem};
+use crate::pages::assets;
+use crate::pages::views::Template;
+
+/// A rendered page of the list or of a sale, from memory.
+pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+    let page = shop.pages.get(uri.path()).ok_or(Code::NotFound)?;
+    let content = Content {
+        content_type: "text/html; charset=utf-8",
+        etag: &page.etag,
+        plain: &page.html,
+        br: Some(&page.br),
+        gzip: Some(&page.gzip),
+    };
+    Ok(content.answer(&headers, Cache::Page))
+}
+
+/// `/` leads to the list in the language that the browser prefers.
+pub async fn front_door(uri: Uri, headers: HeaderMap) -> Response {
+    let list = format!("/{}/", locale(&uri, &headers));
+    (StatusCode::FOUND, Cache::Redirect, [(LOCATION, list), (VARY, "accept-language".to_owned())]).into_response()
+}
+
+/// `/zh` is `/zh/`.
+pub async fn to_list(uri: Uri) -> Response {
+    (Cache::Redirect, Redirect::permanent(&format!("{}/", uri.path()))).into_response()
+}
+
+/// What lies under `static/`, at an address that changes with its content.
+pub async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+    let asset = assets::find(uri.path()).ok_or(Code::NotFound)?;
+    let content = Content {
+        content_type: asset.content_type,
+        etag: &asset.etag,
+        plain: &asset.bytes,
+        br: asset.br(),
+        gzip: asset.gzip(),
+    };
+    Ok(content.answer(&headers, Cache::Forever))
+}
+
+/// A picture that an administrator uploaded; its name is its content's hash.
+pub async fn upload(State(shop): State<Arc<Shop>>, Path(name): Path<String>) -> Result<Response, Problem> {
+    let kind = Picture::kind_of_name(&name).ok_or(Code::NotFound)?;
+    match fs::read(shop.uploads.join(&name)).await {
+        Ok(bytes) => Ok((Cache::Forever, [(CONTENT_TYPE, kind.content_type())], bytes).into_response()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Code::NotFound.into()),
+        Err(error) => Err(Problem::internal(error)),
+    }
+}
+
+/// A page that was made for one visitor.
+pub fn personal(status: StatusCode, page: &impl Template) -> Result<Response, Problem> {
+    Ok((status, Cache::Private, Html(page.render()?)).into_response())
+}
+
+/// Post, redirect, get: where a form's success leads.
+pub fn see_other(path: &str) -> Response {
+    (Cache::Private, Redirect::to(path)).into_response()
+}
+
+/// Keeps a picture under the name of its content.
+pub async fn keep(shop: &Shop, picture: &Picture<'_>) -> Result<String, Problem> {
+    picture::keep(&shop.uploads, picture).await.map_err(Problem::internal)
+}

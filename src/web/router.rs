@@ -1,0 +1,130 @@
+//! Every address of the shop, grouped by who calls.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, patch, post, put};
+use tower::ServiceBuilder;
+
+use super::api::{accounts, admin, admin_goods as goods_api, admin_sales as sales_api, orders, payments, sales};
+use super::{Shop, account_pages, admin_goods, admin_pages, admin_sales, cashier, guard, order_pages, pages};
+use crate::domain::Locale;
+use crate::error::{Code, Problem};
+
+/// The whole shop as a service. Needs no socket.
+pub fn router(shop: Arc<Shop>) -> Router {
+    let around = ServiceBuilder::new()
+        .layer(from_fn_with_state(shop.clone(), guard::frame))
+        .layer(guard::same_origin(&shop.config));
+    let mut router = Router::new()
+        .merge(crowd())
+        .merge(everybody())
+        .merge(shoppers())
+        .merge(providers())
+        .merge(administrators())
+        .merge(shared_pages());
+    for locale in Locale::ALL {
+        router = router.merge(pages_of(locale));
+    }
+    router
+        .merge(administrators_pages())
+        .fallback(async || Problem::new(Code::NotFound))
+        .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
+        .layer(around)
+        .with_state(shop)
+}
+
+type Routes = Router<Arc<Shop>>;
+
+/// What everybody asks for at once when a sale opens. Kept thin; `ping` is the same way with nothing at its end.
+fn crowd() -> Routes {
+    Router::new()
+        .route("/api/sales/{sale}/button", get(sales::button))
+        .route("/api/sales/{sale}/token", post(sales::token))
+        .route("/api/sales/{sale}/orders", post(orders::buy))
+        .route("/api/ping", get(sales::ping).post(sales::ping_signed_in))
+}
+
+fn everybody() -> Routes {
+    Router::new()
+        .route("/api/sales", get(sales::list))
+        .route("/api/register", post(accounts::register))
+        .route("/api/login", post(accounts::log_in))
+        .route("/api/logout", post(accounts::log_out))
+        .route("/api/openapi.json", get(sales::openapi))
+}
+
+/// Whoever is signed in, about what is theirs.
+fn shoppers() -> Routes {
+    Router::new()
+        .route("/api/me", get(accounts::me))
+        .route("/api/orders", get(orders::list))
+        .route("/api/sales/{sale}/orders/{order}", get(orders::show))
+        .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
+        .route("/api/sales/{sale}/orders/{order}/payments", post(payments::start))
+}
+
+fn providers() -> Routes {
+    Router::new().route("/api/webhooks/payments/sandbox", post(payments::webhook))
+}
+
+fn administrators() -> Routes {
+    Router::new()
+        .route("/api/admin/goods", post(goods_api::create))
+        .route("/api/admin/goods/{goods}", patch(goods_api::edit))
+        .route("/api/admin/goods/{goods}/image", put(goods_api::set_image))
+        .route("/api/admin/sales", get(sales_api::list).post(sales_api::create))
+        .route("/api/admin/sales/{sale}", patch(sales_api::edit))
+        .route("/api/admin/sales/{sale}/start", post(sales_api::start))
+        .route("/api/admin/sales/{sale}/pause", post(sales_api::pause))
+        .route("/api/admin/sales/{sale}/resume", post(sales_api::resume))
+        .route("/api/admin/sales/{sale}/stop", post(sales_api::stop))
+        .route("/api/admin/sales/{sale}/top-up", post(sales_api::top_up))
+        .route("/api/admin/orders", get(admin::orders))
+        .route("/api/admin/audit-log", get(admin::audit_log))
+}
+
+/// Files, and pages outside the two languages.
+fn shared_pages() -> Routes {
+    Router::new()
+        .route("/", get(pages::front_door))
+        .route("/static/{*name}", get(pages::asset))
+        .route("/uploads/{name}", get(pages::upload))
+        .route("/sandbox/cashier/{payment}", get(cashier::show))
+        .route("/sandbox/cashier/{payment}/pay", post(cashier::pay))
+        .route("/sandbox/cashier/{payment}/decline", post(cashier::decline))
+}
+
+/// The first two are the same bytes for everybody.
+fn pages_of(locale: Locale) -> Routes {
+    let at = |path: &str| format!("/{locale}{path}");
+    Router::new()
+        .route(&at("/"), get(pages::shared))
+        .route(&at("/sales/{sale}"), get(pages::shared))
+        .route(&at(""), get(pages::to_list))
+        .route(&at("/sales/{sale}/buy"), post(order_pages::buy))
+        .route(&at("/login"), get(account_pages::login).post(account_pages::log_in))
+        .route(&at("/register"), get(account_pages::registration).post(account_pages::register))
+        .route(&at("/logout"), post(account_pages::log_out))
+        .route(&at("/orders"), get(order_pages::list))
+        .route(&at("/orders/{sale}/{order}"), get(order_pages::show))
+        .route(&at("/orders/{sale}/{order}/pay"), post(order_pages::pay))
+        .route(&at("/orders/{sale}/{order}/cancel"), post(order_pages::cancel))
+}
+
+fn administrators_pages() -> Routes {
+    Router::new()
+        .route("/admin", get(admin_pages::sales))
+        .route("/admin/log", get(admin_pages::log))
+        .route("/admin/sales", post(admin_sales::create))
+        .route("/admin/sales/new", get(admin_sales::blank))
+        .route("/admin/sales/{sale}/start", post(admin_pages::start))
+        .route("/admin/sales/{sale}/pause", post(admin_pages::pause))
+        .route("/admin/sales/{sale}/resume", post(admin_pages::resume))
+        .route("/admin/sales/{sale}/stop", post(admin_pages::stop))
+        .route("/admin/sales/{sale}/top-up", post(admin_pages::top_up))
+        .route("/admin/goods", post(admin_goods::create))
+        .route("/admin/goods/new", get(admin_goods::blank))
+        .route("/admin/goods/{goods}", get(admin_goods::show).post(admin_goods::edit))
+}
