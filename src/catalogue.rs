@@ -44,7 +44,12 @@ impl Catalogue {
     /// An empty copy; [`Catalogue::refresh`] fills it.
     pub fn new(store: Store) -> Catalogue {
         let empty = View { revision: 0, entries: BTreeMap::new(), active: Vec::new() };
-        Catalogue { store, view: ArcSwap::from_pointee(empty), looked: Mutex::new(None), changed: watch::Sender::new(0) }
+        Catalogue {
+            store,
+            view: ArcSwap::from_pointee(empty),
+            looked: Mutex::new(None),
+            changed: watch::Sender::new(0),
+        }
     }
 
     /// A sale, drafts included. One that is not in the copy is looked up, but not by everybody who asks.

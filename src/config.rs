@@ -190,9 +190,7 @@ impl Source<'_> {
     fn file_text(&self, name: &str) -> Option<String> {
         match self.file.get(&name.replace('-', "_"))? {
             toml::Value::String(text) => Some(text.clone()),
-            toml::Value::Array(items) => {
-                Some(items.iter().filter_map(|v| v.as_str()).collect::<Vec<_>>().join(","))
-            }
+            toml::Value::Array(items) => Some(items.iter().filter_map(|v| v.as_str()).collect::<Vec<_>>().join(",")),
             other => Some(other.to_string()),
         }
     }

@@ -26,6 +26,8 @@ pub struct Metrics {
     /// Requests answered with an order that the user had before.
     pub repeated: Counter,
     refused: Vec<(Refusal, Counter)>,
+    /// From the gate to the decision, of requests that were let in.
+    pub purchase_seconds: Histogram,
     batch_size: Histogram,
     batch_seconds: Histogram,
     pub published: Counter,
@@ -79,6 +81,7 @@ impl Default for Metrics {
             reserved: counter(registry, "purchases_reserved", "Buying requests that got units"),
             repeated: counter(registry, "purchases_repeated", "Buying requests answered with an earlier order"),
             refused: refusals(registry),
+            purchase_seconds: seconds(registry, "purchase", "Time from the gate to the decision, of those let in"),
             batch_size: sizes(registry, "reserve_batch_size", "Claims per call to the stock"),
             batch_seconds: seconds(registry, "reserve_batch", "Time of a call to the stock"),
             published: counter(registry, "orders_published", "Orders confirmed by RabbitMQ"),

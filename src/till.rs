@@ -1,6 +1,7 @@
 //! One purchase: gate, then stock. Everything before it is refusal, everything after it is keeping the promise.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use uuid::Uuid;
 
@@ -13,9 +14,15 @@ use crate::stock::{Claim, Decision};
 /// What a user has after asking to buy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bought {
-    New { order: OrderId, status: OrderStatus },
+    New {
+        order: OrderId,
+        status: OrderStatus,
+    },
     /// The user had this order already.
-    Again { order: OrderId, quantity: u32 },
+    Again {
+        order: OrderId,
+        quantity: u32,
+    },
 }
 
 /// Where shoppers buy.
@@ -32,13 +39,7 @@ impl Till {
     }
 
     /// Asks for units. Safe to repeat: whoever holds units gets the same order again.
-    pub async fn buy(
-        &self,
-        user: UserId,
-        sale: SaleId,
-        quantity: i64,
-        token: Option<&str>,
-    ) -> Result<Bought, Refusal> {
+    pub async fn buy(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
         self.metrics.asked.inc();
         let bought = self.ask(user, sale, quantity, token).await;
         match &bought {
@@ -56,7 +57,10 @@ impl Till {
         let quantity = self.gate.admit(user, sale, quantity, token)?;
         self.metrics.let_in.inc();
         let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
-        match self.lanes.claim(sale, claim).await {
+        let began = Instant::now();
+        let decision = self.lanes.claim(sale, claim).await;
+        self.metrics.purchase_seconds.observe(began.elapsed().as_secs_f64());
+        match decision {
             Ok(Decision::Granted(status)) => Ok(Bought::New { order: claim.order_id, status }),
             Ok(Decision::Repeated(hold)) => Ok(Bought::Again { order: hold.order_id, quantity: hold.quantity }),
             Ok(Decision::SoldOut) => Err(Refusal::SoldOut),

@@ -170,8 +170,7 @@ function runSale() {
   const button = slot('button');
   const clockBox = main.querySelector('.clock');
   const state = { phase: '', live: null, busy: false, lost: false, token: null, user: null, warned: 0 };
-  const here = encodeURIComponent(location.pathname);
-  const login = `/${locale}/login?next=${here}`;
+  const login = `/${locale}/login?next=${encodeURIComponent(location.pathname)}`;
 
   const announce = (text) => { slot('announce').textContent = text; };
 
@@ -184,6 +183,7 @@ function runSale() {
       link.textContent = label;
       element.append(' ', link);
     }
+    element.classList.toggle('login', href === login);
     element.hidden = text === '';
   }
 

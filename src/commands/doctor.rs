@@ -31,7 +31,13 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     if let Some(url) = &config.amqp_url {
         findings.push(check("rabbitmq", rabbit(url), "start RabbitMQ or correct SECKILL_AMQP_URL").await);
     }
-    let rung = if config.amqp_url.is_some() { 3 } else if config.redis.is_some() { 2 } else { 1 };
+    let rung = if config.amqp_url.is_some() {
+        3
+    } else if config.redis.is_some() {
+        2
+    } else {
+        1
+    };
     println!("configured for rung {rung}");
     for finding in &findings {
         match &finding.problem {

@@ -81,10 +81,7 @@ impl Audit {
     async fn units_are_given_back(&self) -> anyhow::Result<Check> {
         let waiting = self.store.releases(1000).await?;
         let line = |release: &crate::store::Release| format!("order {} still holds its units", release.order_id);
-        Ok(Check {
-            promise: "units of ended orders are given back",
-            violations: waiting.iter().map(line).collect(),
-        })
+        Ok(Check { promise: "units of ended orders are given back", violations: waiting.iter().map(line).collect() })
     }
 
     async fn redis_agrees(&self, ledger: &Ledger) -> anyhow::Result<Vec<Check>> {

@@ -177,12 +177,7 @@ impl Ledger {
             let page = outbox::oldest(&mut master, sale, after.as_deref(), OUTBOX_PAGE).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.id.clone());
-            all.extend(page.iter().flat_map(|entry| entry.reservations.iter().flatten()).map(|r| Release {
-                order_id: r.order_id,
-                sale_id: r.sale_id,
-                user_id: r.user_id,
-                quantity: r.quantity,
-            }));
+            all.extend(page.iter().flat_map(|entry| entry.reservations.iter().flatten()).map(Release::of));
         }
         let ids: Vec<OrderId> = all.iter().map(|hold| hold.order_id).collect();
         let landed = self.store.statuses(&ids).await?;

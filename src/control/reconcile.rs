@@ -50,8 +50,7 @@ impl Differences {
 pub fn compare(picture: &Picture, now: Timestamp) -> Differences {
     let mut found = Differences::default();
     for (&user_id, hold) in &picture.holds {
-        let of_hold =
-            Release { order_id: hold.order_id, sale_id: picture.sale, user_id, quantity: hold.quantity };
+        let of_hold = Release { order_id: hold.order_id, sale_id: picture.sale, user_id, quantity: hold.quantity };
         let matches = picture.orders.get(&user_id).is_some_and(|order| order.order_id == hold.order_id);
         if matches || picture.on_their_way.contains(&hold.order_id) {
             continue;

@@ -8,7 +8,7 @@ use tracing::{error, info, warn};
 
 use super::source::{Delivery, OrderSource, Origin};
 use crate::clock::Clock;
-use crate::domain::Reservation;
+use crate::domain::{OrderId, Reservation};
 use crate::metrics::Metrics;
 use crate::store::{Landing, Release, Store, StoreError};
 
@@ -77,11 +77,7 @@ impl Consumer {
     }
 
     /// Waits for a database that is away. The answer are the orders that can never be written.
-    async fn land_patiently(
-        &self,
-        orders: &[Reservation],
-        stop: &CancellationToken,
-    ) -> anyhow::Result<Vec<crate::domain::OrderId>> {
+    async fn land_patiently(&self, orders: &[Reservation], stop: &CancellationToken) -> anyhow::Result<Vec<OrderId>> {
         let started = Instant::now();
         loop {
             match self.land(orders).await {
@@ -95,7 +91,7 @@ impl Consumer {
         }
     }
 
-    async fn land(&self, orders: &[Reservation]) -> Result<Vec<crate::domain::OrderId>, StoreError> {
+    async fn land(&self, orders: &[Reservation]) -> Result<Vec<OrderId>, StoreError> {
         match self.land_batch(orders).await {
             Err(StoreError::Refused(error)) => {
                 warn!(%error, orders = orders.len(), "the database refused a batch; trying its orders one by one");
@@ -105,7 +101,7 @@ impl Consumer {
         }
     }
 
-    async fn land_singly(&self, orders: &[Reservation]) -> Result<Vec<crate::domain::OrderId>, StoreError> {
+    async fn land_singly(&self, orders: &[Reservation]) -> Result<Vec<OrderId>, StoreError> {
         let mut senseless = Vec::new();
         for order in orders {
             match self.land_batch(std::slice::from_ref(order)).await {
@@ -120,7 +116,7 @@ impl Consumer {
         Ok(senseless)
     }
 
-    async fn land_batch(&self, orders: &[Reservation]) -> Result<Vec<crate::domain::OrderId>, StoreError> {
+    async fn land_batch(&self, orders: &[Reservation]) -> Result<Vec<OrderId>, StoreError> {
         let started = Instant::now();
         let now = self.clock.now();
         let landings = self.store.land(orders, now, now + self.payment_window).await?;
@@ -135,7 +131,7 @@ impl Consumer {
                 }
                 Landing::Known(status) if status.is_live() => {}
                 // Whoever brought it again may have taken its units again too.
-                Landing::Known(_) => ended.push(release_of(order)),
+                Landing::Known(_) => ended.push(Release::of(order)),
                 Landing::Rejected => {
                     self.metrics.rejected.inc();
                     info!(order = %order.order_id, sale = %order.sale_id, "rejected: it did not fit any more");
@@ -148,8 +144,4 @@ impl Consumer {
         }
         Ok(senseless)
     }
-}
-
-fn release_of(r: &Reservation) -> Release {
-    Release { order_id: r.order_id, sale_id: r.sale_id, user_id: r.user_id, quantity: r.quantity }
 }

@@ -75,11 +75,7 @@ pub async fn read(
 }
 
 /// A group sees every entry there is, also those written before it was made.
-async fn create_groups(
-    connection: &mut impl ConnectionLike,
-    group: Group,
-    sales: &[SaleId],
-) -> Result<(), RedisError> {
+async fn create_groups(connection: &mut impl ConnectionLike, group: Group, sales: &[SaleId]) -> Result<(), RedisError> {
     for &sale in sales {
         let mut create = redis::cmd("XGROUP");
         create.arg("CREATE").arg(keys::outbox(sale)).arg(group.as_str()).arg("0").arg("MKSTREAM");

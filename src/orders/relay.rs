@@ -75,11 +75,7 @@ impl Relay {
 
     /// One read with everything that follows from it. If this process dies in the middle, the sweep of another finds
     /// the entries overdue.
-    async fn pass_on_once(
-        &self,
-        publisher: &Publisher,
-        connection: &mut MultiplexedConnection,
-    ) -> anyhow::Result<()> {
+    async fn pass_on_once(&self, publisher: &Publisher, connection: &mut MultiplexedConnection) -> anyhow::Result<()> {
         let sales = self.catalogue.active();
         if sales.is_empty() {
             tokio::time::sleep(WAIT).await;
@@ -172,9 +168,7 @@ impl Relay {
         let statuses = self.store.statuses(&ids).await?;
         // A hold that was granted again for an order that has ended meanwhile would be held for ever.
         let ended = orders.iter().filter(|r| statuses.get(&r.order_id).is_some_and(|status| !status.is_live()));
-        let ended: Vec<Release> = ended
-            .map(|r| Release { order_id: r.order_id, sale_id: r.sale_id, user_id: r.user_id, quantity: r.quantity })
-            .collect();
+        let ended: Vec<Release> = ended.map(|r| Release::of(r)).collect();
         if !ended.is_empty() {
             self.store.release_again(&ended).await?;
         }

@@ -111,11 +111,9 @@ fn decision(value: &Value) -> Result<Decision, Unavailable> {
         Value::Int(-1) => Ok(Decision::OverLimit),
         Value::Int(-2) => Ok(Decision::NotOpen),
         Value::Int(-3) => Ok(Decision::Ended),
-        Value::BulkString(text) => std::str::from_utf8(text)
-            .ok()
-            .and_then(parse_hold)
-            .map(Decision::Repeated)
-            .ok_or_else(|| garbled("a hold")),
+        Value::BulkString(text) => {
+            std::str::from_utf8(text).ok().and_then(parse_hold).map(Decision::Repeated).ok_or_else(|| garbled("a hold"))
+        }
         _ => Err(garbled("a decision")),
     }
 }

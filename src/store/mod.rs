@@ -4,6 +4,7 @@
 //! changes units of a sale locks the sale's row first and order rows after it, so that nobody waits in a circle.
 
 mod catalogue;
+mod landing;
 mod leases;
 mod orders;
 mod payments;
@@ -22,13 +23,17 @@ use sqlx::{Any, AnyPool, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use catalogue::{AuditRow, GoodsDraft};
+pub use landing::Landing;
 pub use leases::Lease;
-pub use orders::{Landing, OrderTotals};
+pub use orders::OrderTotals;
 pub use payments::{Captured, Payment, PaymentStatus};
 pub use releases::Release;
-pub use sales::{SaleChange, SaleDraft, SaleRefusal};
+pub use sales::{MOST_UNITS, SaleChange, SaleDraft, SaleRefusal};
 pub use sandbox::{SandboxPayment, SandboxWebhook};
 pub use users::{Role, User};
+
+/// Rows of one statement; its parameters stay far below the limits of both databases.
+const ROWS: usize = 500;
 
 /// Why a statement did not work.
 #[derive(Debug, thiserror::Error)]

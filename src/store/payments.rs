@@ -90,17 +90,13 @@ impl Store {
 
     /// Applies the report that a payment was captured: `unpaid → paid`, or the money goes back. All or nothing, once
     /// per webhook and once per payment.
-    pub async fn captured(
-        &self,
-        webhook_id: &str,
-        payment: PaymentId,
-        now: Timestamp,
-    ) -> Result<Captured, StoreError> {
+    pub async fn captured(&self, webhook_id: &str, payment: PaymentId, now: Timestamp) -> Result<Captured, StoreError> {
         let mut tx = self.begin().await?;
         if !first_time(&mut tx, webhook_id, now).await? {
             return Ok(Captured::Known);
         }
-        let captured = "UPDATE payments SET status = 'captured' WHERE id = $1 AND status = 'created' RETURNING order_id";
+        let captured =
+            "UPDATE payments SET status = 'captured' WHERE id = $1 AND status = 'created' RETURNING order_id";
         let Some(row) = sqlx::query(captured).bind(payment.to_string()).fetch_optional(&mut *tx).await? else {
             let known = sqlx::query("SELECT 1 FROM payments WHERE id = $1").bind(payment.to_string());
             let exists = known.fetch_optional(&mut *tx).await?.is_some();
@@ -170,13 +166,12 @@ impl Store {
 }
 
 async fn first_time(tx: &mut Tx, webhook_id: &str, now: Timestamp) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query(
-        "INSERT INTO webhook_events (webhook_id, received_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-    )
-    .bind(webhook_id)
-    .bind(now.as_millisecond())
-    .execute(&mut **tx)
-    .await?;
+    let done =
+        sqlx::query("INSERT INTO webhook_events (webhook_id, received_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+            .bind(webhook_id)
+            .bind(now.as_millisecond())
+            .execute(&mut **tx)
+            .await?;
     Ok(done.rows_affected() == 1)
 }
 

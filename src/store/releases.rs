@@ -3,8 +3,8 @@
 
 use sqlx::AssertSqlSafe;
 
-use super::{Store, StoreError, Tx, list, placeholders, row};
-use crate::domain::{OrderId, SaleId, UserId};
+use super::{ROWS, Store, StoreError, Tx, list, placeholders, row};
+use crate::domain::{OrderId, Reservation, SaleId, UserId};
 
 /// Units to give back, if the user's hold still belongs to this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,13 @@ pub struct Release {
     pub sale_id: SaleId,
     pub user_id: UserId,
     pub quantity: u32,
+}
+
+impl Release {
+    /// What a reservation holds.
+    pub fn of(r: &Reservation) -> Release {
+        Release { order_id: r.order_id, sale_id: r.sale_id, user_id: r.user_id, quantity: r.quantity }
+    }
 }
 
 impl Store {
@@ -34,7 +41,7 @@ impl Store {
     }
 
     pub async fn releases_done(&self, orders: &[OrderId]) -> Result<(), StoreError> {
-        for chunk in orders.chunks(500) {
+        for chunk in orders.chunks(ROWS) {
             let sql = format!("DELETE FROM releases WHERE order_id IN {}", list(chunk.len(), 0));
             let mut query = sqlx::query(AssertSqlSafe(sql));
             for order in chunk {
@@ -54,7 +61,7 @@ impl Store {
 }
 
 pub(super) async fn add(tx: &mut Tx, releases: &[Release]) -> Result<(), sqlx::Error> {
-    for chunk in releases.chunks(500) {
+    for chunk in releases.chunks(ROWS) {
         let sql = format!(
             "INSERT INTO releases (order_id, sale_id, user_id, quantity) VALUES {} ON CONFLICT DO NOTHING",
             placeholders(chunk.len(), 4)

@@ -24,9 +24,13 @@ pub struct SaleDraft {
 #[derive(Debug, Clone)]
 pub enum SaleChange {
     /// Live from `at` on, whatever its opening time was.
-    Start { at: Timestamp },
+    Start {
+        at: Timestamp,
+    },
     Move(crate::domain::sale::SaleMove),
-    TopUp { units: i64 },
+    TopUp {
+        units: i64,
+    },
     /// Everything that was entered, before the sale has begun.
     Edit(SaleDraft),
 }

@@ -12,7 +12,7 @@ use super::Shop;
 use super::client::Client;
 use super::input::{Form, Query, Secret};
 use super::pages::{personal, see_other};
-use super::visitor::{Visitor, own_path};
+use super::visitor::{Visitor, login_path, own_path};
 use crate::accounts::{AccountRefusal, Session};
 use crate::error::Problem;
 use crate::pages::views::SignInPage;
@@ -44,14 +44,25 @@ fn blank(visitor: &Visitor, register: bool, next: &str) -> Result<Response, Prob
     if visitor.session.is_some() {
         return Ok(see_other(&destination(visitor, next)));
     }
-    let page = SignInPage {
-        chrome: visitor.chrome(),
-        register,
-        username: String::new(),
-        next: own_path(next).unwrap_or_default().to_owned(),
-        error: None,
-    };
-    personal(StatusCode::OK, &page)
+    form(visitor, StatusCode::OK, register, String::new(), next, None)
+}
+
+fn form(
+    visitor: &Visitor,
+    status: StatusCode,
+    register: bool,
+    username: String,
+    next: &str,
+    error: Option<&'static str>,
+) -> Result<Response, Problem> {
+    let next = own_path(next).unwrap_or_default();
+    let mut chrome = visitor.chrome();
+    // Without what else the address carried: the page leads to itself in the other language.
+    chrome.path = login_path(visitor.locale, next);
+    if register {
+        chrome.path = chrome.path.replacen("login", "register", 1);
+    }
+    personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), error })
 }
 
 pub async fn log_in(
@@ -89,14 +100,7 @@ fn outcome(
         Err(AccountRefusal::Store(error)) => return Err(error.into()),
         Err(refusal) => Problem::from(refusal),
     };
-    let page = SignInPage {
-        chrome: visitor.chrome(),
-        register,
-        username,
-        next: own_path(&next).unwrap_or_default().to_owned(),
-        error: Some(refusal.code().as_str()),
-    };
-    personal(refusal.code().status(), &page)
+    form(visitor, refusal.code().status(), register, username, &next, Some(refusal.code().as_str()))
 }
 
 fn destination(visitor: &Visitor, next: &str) -> String {

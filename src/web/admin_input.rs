@@ -7,10 +7,8 @@ use jiff::tz::TimeZone;
 use crate::domain::{Bilingual, Currency, Money};
 use crate::error::FieldProblem;
 use crate::pages::views::FieldError;
-use crate::store::SaleDraft;
+use crate::store::{MOST_UNITS, SaleDraft};
 
-/// More units than any shop has. The database refuses more, too.
-pub const MOST_UNITS: i64 = 1_000_000_000;
 /// The highest price, in minor units, so that sums stay far from overflowing.
 const HIGHEST_PRICE: i64 = 1_000_000_000_000;
 const NAME_CHARS: usize = 200;

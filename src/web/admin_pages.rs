@@ -8,7 +8,6 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::Shop;
-use super::admin_input::MOST_UNITS;
 use super::api::admin::LOG_PAGE;
 use super::input::{Form, Ids};
 use super::pages::{personal, see_other};
@@ -19,7 +18,7 @@ use crate::domain::{Locale, SaleId};
 use crate::error::Problem;
 use crate::pages::text;
 use crate::pages::views::{AdminLogPage, AdminSale, AdminSalesPage, AuditRow};
-use crate::store::{SaleRefusal, StoreError};
+use crate::store::{MOST_UNITS, SaleRefusal, StoreError};
 
 pub async fn sales(State(shop): State<Arc<Shop>>, _: Admin, visitor: Visitor) -> Result<Response, Problem> {
     show(&shop, &visitor, StatusCode::OK, None).await

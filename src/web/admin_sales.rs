@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::Shop;
-use super::admin_input::{MOST_UNITS, check_sale, price, time};
+use super::admin_input::{check_sale, price, time};
 use super::admin_pages::admin_path;
 use super::input::Form;
 use super::pages::{personal, see_other};
@@ -17,7 +17,7 @@ use super::visitor::Visitor;
 use crate::domain::{Currency, GoodsId, Money, Window};
 use crate::error::Problem;
 use crate::pages::views::{AdminSaleForm, FieldError};
-use crate::store::{SaleDraft, SaleRefusal};
+use crate::store::{MOST_UNITS, SaleDraft, SaleRefusal};
 
 /// All values as typed.
 #[derive(Debug, Default, Deserialize)]

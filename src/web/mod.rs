@@ -33,6 +33,9 @@ pub mod picture;
 
 pub mod ops;
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

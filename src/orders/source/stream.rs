@@ -67,10 +67,9 @@ impl OrderSource for StreamSource {
             let me = (Group::Consume, self.member.as_str());
             entries = outbox::read(&mut self.waiting, me, &sales, entries_at_most, WAIT).await?;
         }
-        let deliveries = entries.into_iter().map(|entry| Delivery {
-            tag: Tag::Entry(entry.sale, entry.id),
-            reservations: entry.reservations,
-        });
+        let deliveries = entries
+            .into_iter()
+            .map(|entry| Delivery { tag: Tag::Entry(entry.sale, entry.id), reservations: entry.reservations });
         Ok(deliveries.collect())
     }
 

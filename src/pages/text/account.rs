@@ -18,7 +18,6 @@ texts! {
         orders_empty_text: "看看正在进行和即将开始的秒杀。", "See what is on sale now and what opens next.";
         orders_older: "更早的订单", "Older orders";
         to_sales: "去看秒杀", "See the sales";
-        to_sale: "查看商品", "See the product";
         quantity: "共 {} 件", "{} pcs";
         order_title: "订单", "Order";
         order_number: "订单号", "Order number";
@@ -27,7 +26,6 @@ texts! {
         pay_by: "请在此时间前付款", "Pay before";
         time_left: "剩余时间", "Time left";
         pay: "去付款", "Pay now";
-        pay_short: "待付款", "To pay";
         cancel: "取消订单", "Cancel order";
         cancel_question: "确定要取消订单吗？", "Cancel this order?";
         cancel_text: "取消后商品将重新开放抢购，你可能抢不回来。",

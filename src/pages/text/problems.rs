@@ -68,7 +68,7 @@ static PROBLEMS: &[Problem] = &[
         ["The shop is overloaded", "We cannot keep up at this moment. Please try again shortly."]),
     Problem::new("bad_credentials", ["登录失败", "用户名或密码不正确。"],
         ["Login failed", "The user name or the password is not right."]),
-    Problem::new("username_taken", ["用户名已被占用", "请换一个用户名。"],
+    Problem::new("username_taken", ["用户名已被占用", "该用户名已被占用，请换一个。"],
         ["User name taken", "Somebody else has this user name. Please choose another."]),
     Problem::new("bad_username", ["用户名无效", "用户名须为 3 到 32 个字母、数字或 _ - . 字符。"],
         ["User name not possible", "A user name has 3 to 32 letters, digits, or characters of _-."]),

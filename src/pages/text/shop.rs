@@ -39,6 +39,5 @@ texts! {
             "Your pieces are held for you. Pay before the time shown on your order.";
         about: "商品介绍", "About this product";
         progress: "销售进度", "Share of pieces already taken";
-        test_shop: "演示商店", "Demo shop";
     }
 }

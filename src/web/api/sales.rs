@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::written;
 use crate::domain::{Bilingual, GoodsId, Money, Phase, SaleId, Window};
 use crate::error::{Code, Problem};
+use crate::pages::assets;
 use crate::web::Shop;
 use crate::web::cache::Cache;
 use crate::web::input::OfSale;
@@ -72,7 +73,8 @@ struct Listed<'a> {
 struct ListedGoods<'a> {
     id: GoodsId,
     name: &'a Bilingual,
-    image: &'a str,
+    /// Its address.
+    image: String,
 }
 
 /// All sales that shoppers may see. Where the gate has no live state of a sale, the catalogue's copy stands in.
@@ -84,7 +86,7 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
         let status = shop.gate.status(sale.id);
         Listed {
             id: sale.id,
-            goods: ListedGoods { id: goods.id, name: &goods.name, image: &goods.image },
+            goods: ListedGoods { id: goods.id, name: &goods.name, image: assets::picture(&goods.image) },
             price: sale.price,
             list_price: sale.list_price,
             total: status.map_or(sale.total, |s| s.total),

@@ -1,19 +1,21 @@
 //! The one file that names concrete parts: configuration → parts → running roles.
 
+mod start;
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use axum::Router;
 use redis::aio::ConnectionManager;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
+use self::start::{generated_secret, open_database, wait_for};
 use crate::accounts::Accounts;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
@@ -40,13 +42,10 @@ use crate::stock::batch::Lanes;
 use crate::stock::database::DatabaseStock;
 use crate::stock::redis::{RedisFacts, RedisStock};
 use crate::stock::{FactSource, Stock, link};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 use crate::till::Till;
 use crate::web::server::{Listen, serve_on};
 use crate::web::{self, Shop};
-
-/// Between two looks at a service that is away at the start.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 pub fn start_logging(config: &Config) {
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
@@ -143,14 +142,8 @@ impl Parts {
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
         let keepers = Keepers::build(config, &store, &clock)?;
-        let gate = Gate::new(
-            keepers.facts.clone(),
-            catalogue.clone(),
-            &config.web,
-            &secret,
-            clock.clone(),
-            metrics.clone(),
-        );
+        let gate =
+            Gate::new(keepers.facts.clone(), catalogue.clone(), &config.web, &secret, clock.clone(), metrics.clone());
         let ledger = keepers.redis.clone().map(|redis| {
             let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
             Arc::new(Ledger::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
@@ -409,58 +402,7 @@ impl Keepers {
     }
 }
 
-/// Opens the database and brings its schema up to date; waits while it is away.
-async fn open_database(config: &Config) -> anyhow::Result<Store> {
-    let store = Store::open(&config.database_url).context("SECKILL_DATABASE_URL has a wrong value")?;
-    loop {
-        match store.ping().await {
-            Ok(()) => break,
-            Err(StoreError::Refused(error)) => bail!("the database (SECKILL_DATABASE_URL) refuses: {error}"),
-            Err(error) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
-        }
-        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
-    }
-    store.migrate().await.context("the schema cannot be brought up to date")?;
-    Ok(store)
-}
-
-/// Waits for a service; stops when it answers that it will not have us, which waiting does not change.
-async fn wait_for<F: Future<Output = anyhow::Result<()>>>(what: &str, look: impl Fn() -> F) -> anyhow::Result<()> {
-    const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
-    loop {
-        let Err(error) = look().await else { return Ok(()) };
-        let text = format!("{error:#}");
-        if FINAL.iter().any(|reason| text.contains(reason)) {
-            bail!("{what} refuses: {text}");
-        }
-        warn!(error = text, "waiting for {what}");
-        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
-    }
-}
-
 /// Where the sandbox provider delivers: what shoppers see, as long as it needs no TLS.
 fn webhook_origin(config: &Config) -> String {
     if config.web.is_https() { format!("http://{}", config.web.listen) } else { config.web.public_url.clone() }
-}
-
-/// The secret of this data directory; made at the first start, readable by its owner only.
-fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let path = data_dir.join("secret");
-    let describe = || format!("the secret in {}", path.display());
-    if !path.exists() {
-        let text = format!("{}{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple(), Uuid::new_v4().simple());
-        let mut options = std::fs::OpenOptions::new();
-        let created = options.write(true).create_new(true).mode(0o600).open(&path);
-        match created {
-            Ok(mut file) => file.write_all(text.as_bytes()).with_context(describe)?,
-            // Another process was quicker.
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error).with_context(describe),
-        }
-    }
-    let secret = std::fs::read_to_string(&path).with_context(describe)?;
-    anyhow::ensure!(secret.trim().len() >= 64, "the secret in {} is too short", path.display());
-    Ok(SecretString::from(secret.trim().to_owned()))
 }

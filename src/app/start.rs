@@ -1,0 +1,69 @@
+//! What has to be there before anything runs: the database with its schema, the services, the secret.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use secrecy::SecretString;
+use tracing::warn;
+use uuid::Uuid;
+
+use crate::config::Config;
+use crate::store::{Store, StoreError};
+
+/// Between two looks at a service that is away at the start.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// Opens the database and brings its schema up to date; waits while it is away.
+pub(super) async fn open_database(config: &Config) -> anyhow::Result<Store> {
+    let store = Store::open(&config.database_url).context("SECKILL_DATABASE_URL has a wrong value")?;
+    loop {
+        match store.ping().await {
+            Ok(()) => break,
+            Err(StoreError::Refused(error)) => bail!("the database (SECKILL_DATABASE_URL) refuses: {error}"),
+            Err(error) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
+        }
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+    }
+    store.migrate().await.context("the schema cannot be brought up to date")?;
+    Ok(store)
+}
+
+/// Waits for a service; stops when it answers that it will not have us, which waiting does not change.
+pub(super) async fn wait_for<F: Future<Output = anyhow::Result<()>>>(
+    what: &str,
+    look: impl Fn() -> F,
+) -> anyhow::Result<()> {
+    const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
+    loop {
+        let Err(error) = look().await else { return Ok(()) };
+        let text = format!("{error:#}");
+        if FINAL.iter().any(|reason| text.contains(reason)) {
+            bail!("{what} refuses: {text}");
+        }
+        warn!(error = text, "waiting for {what}");
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+    }
+}
+
+/// The secret of this data directory; made at the first start, readable by its owner only.
+pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = data_dir.join("secret");
+    let describe = || format!("the secret in {}", path.display());
+    if !path.exists() {
+        let text = format!("{}{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        let mut options = std::fs::OpenOptions::new();
+        let created = options.write(true).create_new(true).mode(0o600).open(&path);
+        match created {
+            Ok(mut file) => file.write_all(text.as_bytes()).with_context(describe)?,
+            // Another process was quicker.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error).with_context(describe),
+        }
+    }
+    let secret = std::fs::read_to_string(&path).with_context(describe)?;
+    anyhow::ensure!(secret.trim().len() >= 64, "the secret in {} is too short", path.display());
+    Ok(SecretString::from(secret.trim().to_owned()))
+}

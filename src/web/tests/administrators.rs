@@ -1,0 +1,133 @@
+use super::*;
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x08\0\0\0\x08";
+
+#[tokio::test]
+async fn for_anybody_else_there_is_no_desk() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    for path in ["/admin", "/admin/log", "/admin/goods/new", "/admin/sales/new"] {
+        assert!(mei.get(path).await.is_page(404) && shop.anybody().get(path).await.is_page(404), "{path}");
+        assert!(admin.get(path).await.is_page(200), "{path}");
+    }
+    for path in ["/api/admin/sales", "/api/admin/audit-log", "/api/admin/orders?username=mei"] {
+        assert_eq!(mei.get(path).await.problem(), problem(404, "not_found"), "{path}");
+        assert_eq!(shop.anybody().get(path).await.problem(), problem(404, "not_found"), "{path}");
+        assert_eq!(admin.get(path).await.status, 200, "{path}");
+    }
+    assert!(mei.send_form("/admin/sales/1/stop", "confirm=yes").await.is_page(404));
+}
+
+#[tokio::test]
+async fn sales_by_api() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let goods = json!({"name": {"zh": "", "en": "Phone"}, "description": {"zh": "", "en": ""}});
+    let wrong = admin.post("/api/admin/goods", goods).await;
+    assert_eq!(wrong.json()["fields"], json!([{"field": "name.zh", "code": "required"}]));
+    let sale = |goods: &str, total: i64| json!({"goods_id": goods, "price": {"amount": 1, "currency": "CNY"}, "total": total, "per_user_limit": 1});
+    let wrong = admin.post("/api/admin/sales", sale("1", 5)).await;
+    assert_eq!(wrong.json()["fields"][0]["field"], "goods_id");
+    let wrong = admin.post("/api/admin/sales", sale("1", 0)).await;
+    assert_eq!(wrong.json()["fields"], json!([{"field": "total", "code": "bad_number"}]));
+
+    let id = shop.open_sale(&admin, 5).await;
+    let at = |action: &str| format!("/api/admin/sales/{id}/{action}");
+    let edit = admin.ask("PATCH", &at("")[..at("").len() - 1], &[("content-type", "application/json")], "{}").await;
+    assert_eq!(edit.problem(), problem(409, "wrong_state"));
+    assert_eq!(admin.post(&at("resume"), json!({})).await.problem(), problem(409, "wrong_state"));
+    assert_eq!(admin.post(&at("pause"), json!({})).await.json()["sale"]["state"], "paused");
+    assert_eq!(admin.post(&at("top-up"), json!({"units": 0})).await.problem(), problem(422, "invalid"));
+    assert_eq!(admin.post(&at("top-up"), json!({"units": 3})).await.json()["sale"]["total"], 8);
+    assert_eq!(admin.post("/api/admin/sales/999/stop", json!({})).await.problem(), problem(404, "no_such_sale"));
+    let desk = admin.get("/api/admin/sales").await.json();
+    assert_eq!((&desk["sales"][0]["state"], &desk["queue"]["ready"]), (&json!("paused"), &json!(null)));
+    let log = admin.get("/api/admin/audit-log").await.json();
+    assert_eq!((&log["entries"][0]["action"], &log["entries"][0]["after"]["total"]), (&json!("top-up"), &json!(8)));
+    assert_eq!(log["next"], json!(null));
+    assert_eq!(admin.get("/api/admin/audit-log?before=x").await.problem(), problem(422, "invalid"));
+}
+
+#[tokio::test]
+async fn a_sale_is_edited_before_it_begins() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    shop.open_sale(&admin, 2).await;
+    let sale = json!({
+        "goods_id": "1", "price": {"amount": 5, "currency": "CNY"}, "list_price": {"amount": 9, "currency": "CNY"},
+        "total": 5, "per_user_limit": 1, "opens_at": "2099-01-01T00:00:00Z",
+    });
+    let id = admin.post("/api/admin/sales", sale).await.json()["sale"]["id"].as_str().unwrap().to_owned();
+    let edit = async |body: Value| {
+        let path = format!("/api/admin/sales/{id}");
+        admin.ask("PATCH", &path, &[("content-type", "application/json")], body.to_string()).await
+    };
+    let edited = edit(json!({"list_price": null, "total": 7})).await.json();
+    assert_eq!((&edited["sale"]["list_price"], &edited["sale"]["total"]), (&json!(null), &json!(7)));
+    assert_eq!(edited["sale"]["opens_at"], "2099-01-01T00:00:00Z", "what is absent stays");
+    assert_eq!(edit(json!({"per_user_limit": 8})).await.json()["fields"][0]["code"], "bad_limit");
+    assert_eq!(edit(json!({"state": "live"})).await.json()["fields"][0]["code"], "unknown");
+}
+
+#[tokio::test]
+async fn nothing_happens_to_a_sale_by_a_slip_of_the_finger() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let id = shop.open_sale(&admin, 5).await;
+    let form =
+        async |action: &str, body: &str| admin.send_form(&format!("/admin/sales/{id}/{action}?lang=en"), body).await;
+    assert!(form("pause", "").await.is_page(422));
+    assert!(form("stop", "confirm=yes&typed=999").await.is_page(422));
+    assert!(form("top-up", "confirm=yes&units=-1").await.is_page(422));
+    assert!(form("resume", "confirm=yes").await.is_page(409));
+    assert!(form("pause", "confirm=yes").await.leads_to("/admin?lang=en"));
+    assert!(form("top-up", "confirm=yes&units=2").await.leads_to("/admin?lang=en"));
+    assert!(form("stop", &format!("confirm=yes&typed={id}")).await.leads_to("/admin?lang=en"));
+    assert!(admin.get("/admin/log?lang=en").await.text().contains("top-up"));
+}
+
+#[tokio::test]
+async fn goods_with_a_picture() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let send = async |path: &str, name_en: &str, picture: &[u8]| {
+        let mut body = Vec::new();
+        for (field, value) in [("name_zh", "手机"), ("name_en", name_en), ("description_zh", "")] {
+            let part = format!("--B\r\ncontent-disposition: form-data; name=\"{field}\"\r\n\r\n{value}\r\n");
+            body.extend(part.into_bytes());
+        }
+        body.extend(b"--B\r\ncontent-disposition: form-data; name=\"image\"; filename=\"x.png\"\r\n\r\n");
+        body.extend(picture);
+        body.extend(b"\r\n--B--\r\n");
+        admin.ask("POST", path, &[("content-type", "multipart/form-data; boundary=B")], body).await
+    };
+    let wrong = send("/admin/goods?lang=en", "Phone", b"<svg>").await;
+    assert!(wrong.is_page(422) && wrong.text().contains("image-wrong") && wrong.text().contains("手机"));
+    let kept = send("/admin/goods?lang=en", "", PNG).await;
+    assert!(kept.is_page(422) && kept.text().contains("/uploads/u-"), "an accepted picture survives");
+    assert!(send("/admin/goods?lang=en", "Phone", PNG).await.leads_to("/admin?lang=en"));
+    let page = admin.get("/admin/goods/1?lang=en").await;
+    let start = page.text().find("/uploads/u-").unwrap();
+    let picture = shop.anybody().get(page.text()[start..].split('"').next().unwrap()).await;
+    assert_eq!((picture.body.as_ref(), picture.header("content-type")), (PNG, "image/png"));
+    assert!(picture.header("cache-control").ends_with("immutable"));
+    assert!(send("/admin/goods/1?lang=en", "Telephone", b"").await.leads_to("/admin?lang=en"));
+    assert!(admin.get("/admin/goods/1?lang=en").await.text().contains("/uploads/u-"), "no new picture keeps the old");
+    assert!(send("/admin/goods", "Phone", &vec![0; 6_000_000]).await.is_page(413));
+
+    let put = async |body: &[u8]| admin.ask("PUT", "/api/admin/goods/1/image", &[], body.to_vec()).await;
+    assert_eq!(put(b"GIF89a").await.problem(), problem(422, "invalid"));
+    assert_eq!(put(&vec![0; 4_200_000]).await.problem(), problem(413, "too_large"));
+    assert_eq!(put(PNG).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_sale_by_form() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    shop.open_sale(&admin, 2).await;
+    let wrong = admin.send_form("/admin/sales?lang=en", "goods_id=1&price=cheap&total=5&per_user_limit=1").await;
+    assert!(wrong.is_page(422) && wrong.text().contains("value=\"cheap\""));
+    let right = "goods_id=1&price=1999.00&total=5&per_user_limit=1&opens_at=2099-01-01T00:00";
+    assert!(admin.send_form("/admin/sales?lang=en", right).await.leads_to("/admin?lang=en"));
+}

@@ -1,0 +1,113 @@
+use super::*;
+
+#[tokio::test]
+async fn shared_pages_are_the_same_for_everybody_and_may_be_kept() {
+    let shop = TestShop::open().await;
+    let anybody = shop.anybody();
+    let door = anybody.ask("GET", "/", &[("accept-language", "zh-CN")], "").await;
+    assert_eq!((door.status.as_u16(), door.header("location"), door.header("vary")), (302, "/zh/", "accept-language"));
+    assert_eq!(anybody.get("/zh").await.header("location"), "/zh/");
+
+    let page = anybody.ask("GET", "/zh/", &[("accept-encoding", "gzip, br"), ("cookie", "seckill=x")], "").await;
+    assert_eq!((page.status.as_u16(), page.header("content-encoding")), (200, "br"));
+    assert_eq!((page.header("set-cookie"), page.header("vary")), ("", "accept-encoding"));
+    assert!(page.header("cache-control").starts_with("public, max-age=5"));
+    let again = anybody.ask("GET", "/zh/", &[("if-none-match", page.header("etag"))], "").await;
+    assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
+    let head = anybody.ask("HEAD", "/en/", &[], "").await;
+    assert_eq!((head.status.as_u16(), head.body.len()), (200, 0));
+    assert_eq!(head.header("content-length"), anybody.get("/en/").await.body.len().to_string());
+
+    let script = anybody.get(crate::pages::assets::url("shop.js")).await;
+    assert!(script.status == 200 && script.header("cache-control").ends_with("immutable"));
+    let sales = anybody.get("/api/sales").await;
+    assert_eq!((sales.json()["sales"].clone(), sales.header("cache-control")), (json!([]), "public, max-age=1"));
+    assert_eq!(anybody.get("/api/ping").await.status, 204);
+}
+
+#[tokio::test]
+async fn what_does_not_exist_is_told_to_people_and_programs_each_in_their_way() {
+    let shop = TestShop::open().await;
+    let anybody = shop.anybody();
+    for path in
+        ["/nowhere", "/zh/sales/7", "/static/../Cargo.toml", "/uploads/..%2Fsecret", "/uploads/u-0.png", "/admin"]
+    {
+        let page = anybody.get(path).await;
+        assert!(page.is_page(404) && page.text().contains("not_found") || page.text().contains("404"), "{path}");
+        assert!(page.header("content-security-policy").starts_with("default-src 'self'"), "{path}");
+        assert_eq!(page.header("cache-control"), "no-store", "{path}");
+    }
+    assert_eq!(anybody.get("/api/nowhere").await.problem(), problem(404, "not_found"));
+    assert_eq!(anybody.get("/api/sales/7/button").await.problem(), problem(404, "no_such_sale"));
+    assert_eq!(anybody.get("/api/sales/seven/button").await.problem(), problem(404, "no_such_sale"));
+    let wrong = anybody.ask("DELETE", "/api/sales", &[], "").await;
+    assert_eq!((wrong.problem(), wrong.header("allow")), (problem(405, "method_not_allowed"), "GET,HEAD"));
+    let wrong = anybody.get("/zh/sales/7/buy").await;
+    assert!(wrong.is_page(405) && wrong.header("allow") == "POST");
+}
+
+#[tokio::test]
+async fn every_answer_has_an_id_and_its_headers() {
+    let shop = TestShop::open().await;
+    let anybody = shop.anybody();
+    let given = anybody.ask("GET", "/api/me", &[("x-request-id", "from-proxy-1")], "").await;
+    assert_eq!(given.header("x-request-id"), "from-proxy-1");
+    assert_eq!(given.problem(), problem(401, "not_signed_in"));
+    let (one, two) = (anybody.get("/en/").await, anybody.get("/en/").await);
+    assert!(!one.header("x-request-id").is_empty() && one.header("x-request-id") != two.header("x-request-id"));
+    assert_eq!(one.header("x-content-type-options"), "nosniff");
+}
+
+#[tokio::test]
+async fn requests_from_other_sites_change_nothing() {
+    let shop = TestShop::open().await;
+    let anybody = shop.anybody();
+    let json = ("content-type", "application/json");
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let evil = ("origin", "https://evil.example");
+    let there = anybody.ask("POST", "/api/login", &[json, ("sec-fetch-site", "cross-site")], "{}").await;
+    assert_eq!(there.problem(), problem(403, "cross_site"));
+    let there = anybody.ask("POST", "/zh/login", &[form, evil, ("host", "shop")], "username=a&password=b").await;
+    assert!(there.is_page(403));
+    let own = ("origin", shop.parts.config.web.public_url.as_str());
+    for headers in [[json, own].as_slice(), &[json], &[json, evil, ("sec-fetch-site", "same-origin")]] {
+        let here = anybody.ask("POST", "/api/login", headers, "{}").await;
+        assert_eq!(here.problem(), problem(422, "invalid"));
+    }
+}
+
+#[tokio::test]
+async fn bodies_are_read_strictly_and_within_bounds() {
+    let shop = TestShop::open().await;
+    let anybody = shop.anybody();
+    assert_eq!(anybody.ask("POST", "/api/login", &[], "{}").await.problem(), problem(415, "unsupported_media_type"));
+    let broken = anybody.ask("POST", "/api/login", &[("content-type", "application/json")], "{").await;
+    assert_eq!(broken.problem(), problem(400, "bad_json"));
+    let extra = anybody.post("/api/login", json!({"username": "a", "password": "b", "role": "admin"})).await;
+    assert_eq!(extra.json()["fields"], json!([{"field": "role", "code": "unknown"}]));
+    let long = json!({"username": "x".repeat(20_000), "password": "b"});
+    assert_eq!(anybody.post("/api/login", long).await.problem(), problem(413, "too_large"));
+    let long = format!("username={}&password=b", "x".repeat(20_000));
+    assert!(anybody.send_form("/zh/login", &long).await.is_page(413));
+    let webhook = anybody.ask("POST", "/api/webhooks/payments/sandbox", &[], "{}").await;
+    assert_eq!(webhook.problem(), problem(401, "bad_signature"));
+}
+
+#[tokio::test]
+async fn what_the_description_of_the_api_says_exists() {
+    let shop = TestShop::open().await;
+    let description = shop.anybody().get("/api/openapi.json").await.json();
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
+        let path = path.replace("{sale}", "7").replace("{goods}", "7");
+        let none = shop.anybody().ask("TRACE", &path, &[], "").await;
+        assert_eq!(none.problem(), problem(405, "method_not_allowed"), "{path}");
+        for method in methods.as_object().unwrap().keys() {
+            assert!(none.header("allow").contains(&method.to_uppercase()), "{method} {path}");
+        }
+    }
+    let codes = description.to_string();
+    for code in ["sold_out", "busy", "overloaded", "bad_token", "not_payable", "wrong_state"] {
+        assert!(codes.contains(code), "{code}");
+    }
+}

@@ -1,0 +1,130 @@
+use super::*;
+
+#[tokio::test]
+async fn accounts_by_api() {
+    let shop = TestShop::open().await;
+    let anybody = shop.anybody();
+    let register = async |username, password| {
+        anybody.post("/api/register", json!({"username": username, "password": password})).await
+    };
+    assert_eq!(register("mei mei", "correct horse").await.problem(), problem(422, "bad_username"));
+    assert_eq!(register("mei", "short").await.problem(), problem(422, "weak_password"));
+    let mei = shop.shopper("mei").await;
+    assert_eq!(register("MEI", "correct horse").await.problem(), problem(409, "username_taken"));
+
+    let me = mei.get("/api/me").await;
+    assert_eq!((me.json()["user"]["username"].as_str(), me.header("cache-control")), (Some("mei"), "no-store"));
+    assert_eq!(mei.post("/api/ping", json!({})).await.status, 204);
+    assert_eq!(anybody.post("/api/ping", json!({})).await.problem(), problem(401, "not_signed_in"));
+    let wrong = anybody.post("/api/login", json!({"username": "mei", "password": "wrong horse"})).await;
+    assert_eq!(wrong.problem(), problem(401, "bad_credentials"));
+    let out = mei.post("/api/logout", json!({})).await;
+    assert!(out.status == 204 && out.header("set-cookie").contains("Max-Age=0"));
+}
+
+#[tokio::test]
+async fn signing_in_leads_back_but_never_elsewhere() {
+    let shop = TestShop::open().await;
+    let anybody = shop.anybody();
+    shop.shopper("mei").await;
+    assert!(anybody.get("/en/orders?x=1").await.leads_to("/en/login?next=%2Fen%2Forders%3Fx%3D1"));
+    let wrong = anybody.send_form("/en/login", "username=mei&password=wrong&next=/en/orders").await;
+    assert!(
+        wrong.is_page(401) && wrong.text().contains("value=\"/en/orders\"") && wrong.text().contains("value=\"mei\"")
+    );
+    let right = anybody.send_form("/en/login", "username=mei&password=correct+horse&next=/en/orders").await;
+    assert!(right.leads_to("/en/orders") && !right.cookie().is_empty());
+    let evil = anybody.send_form("/en/login", "username=mei&password=correct+horse&next=//evil.example").await;
+    assert!(evil.leads_to("/en/"));
+    assert!(!anybody.get("/en/login?next=//evil.example").await.text().contains("evil"));
+    let new = anybody.send_form("/zh/register", "username=lei&password=correct+horse&next=").await;
+    assert!(new.leads_to("/zh/"));
+}
+
+#[tokio::test]
+async fn a_purchase_from_button_to_payment() {
+    let shop = TestShop::open().await;
+    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let button = shop.anybody().get(&format!("/api/sales/{sale}/button")).await;
+    assert_eq!((button.json()["phase"].as_str(), button.header("cache-control")), (Some("open"), "public, max-age=1"));
+
+    let orders = format!("/api/sales/{sale}/orders");
+    let without = mei.post(&orders, json!({"quantity": 1})).await;
+    assert_eq!(without.problem(), problem(403, "bad_token"));
+    for quantity in [json!(0), json!(-1), json!(1.5), json!("1"), json!(null), json!(99_999_999_999_999_i64)] {
+        let wrong = mei.post(&orders, json!({"quantity": quantity, "token": "x"})).await;
+        assert_eq!(wrong.problem(), problem(422, "bad_quantity"), "{quantity}");
+    }
+    let bought = mei.buy(&sale, 2).await;
+    assert_eq!(bought.status, 202);
+    let receipt = bought.json();
+    let status_url = receipt["status_url"].as_str().unwrap();
+    let again = mei.buy(&sale, 1).await;
+    assert_eq!((again.status.as_u16(), again.json()["repeated"].as_bool()), (200, Some(true)));
+    assert_eq!(again.json()["order"], receipt["order"]);
+    shop.parts.gate.refresh().await;
+    let late = lei.buy(&sale, 1).await;
+    assert_eq!(late.problem(), problem(409, "sold_out"));
+
+    let order = mei.get(status_url).await.json();
+    assert_eq!(
+        (order["order"]["status"].as_str(), &order["order"]["amount"]["amount"]),
+        (Some("unpaid"), &json!(399_800))
+    );
+    assert_eq!(order["order"]["history"].as_array().unwrap().len(), 2);
+    assert_eq!(lei.get(status_url).await.problem(), problem(404, "not_found"));
+    let list = mei.get("/api/orders").await.json();
+    assert_eq!((list["orders"].as_array().unwrap().len(), &list["next"]), (1, &json!(null)));
+    assert_eq!(mei.get("/api/orders?before=nonsense").await.problem(), problem(422, "invalid"));
+
+    let payment = mei.post(&format!("{status_url}/payments?lang=zh"), json!({})).await;
+    assert_eq!(payment.status, 201);
+    let checkout = payment.json()["checkout_url"].as_str().unwrap().to_owned();
+    let cashier = &checkout[checkout.find("/sandbox").unwrap()..];
+    let page = shop.anybody().get(cashier).await;
+    assert!(page.is_page(200) && page.text().contains("zh-CN") && page.text().contains("3,998.00"));
+    let order_page = format!("/zh/orders/{sale}/{}", receipt["order"]["id"].as_str().unwrap());
+    let paid = shop.anybody().send_form(&format!("{}/pay", cashier.split('?').next().unwrap()), "").await;
+    assert!(paid.leads_to(&order_page));
+    assert!(mei.get(&order_page).await.is_page(200));
+    assert!(lei.get(&order_page).await.is_page(404));
+}
+
+#[tokio::test]
+async fn an_order_is_cancelled_once() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let receipt = mei.buy(&sale, 1).await.json();
+    let cancel = format!("{}/cancel", receipt["status_url"].as_str().unwrap());
+    let cancelled = mei.post(&cancel, json!({})).await;
+    assert_eq!((cancelled.status.as_u16(), cancelled.json()["order"]["status"].as_str()), (200, Some("cancelled")));
+    assert_eq!(mei.post(&cancel, json!({})).await.problem(), problem(409, "not_cancellable"));
+    let payments = mei.post(&cancel.replace("cancel", "payments"), json!({})).await;
+    assert_eq!(payments.problem(), problem(409, "not_payable"));
+}
+
+#[tokio::test]
+async fn a_purchase_without_scripts() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let buy = format!("/en/sales/{sale}/buy");
+    let login = format!("/en/login?next=%2Fen%2Fsales%2F{sale}");
+    assert!(shop.anybody().send_form(&buy, "quantity=1").await.leads_to(&login));
+    let wrong = mei.send_form(&buy, "quantity=3").await;
+    assert!(wrong.is_page(422) && wrong.text().contains(&format!("href=\"/en/sales/{sale}\"")));
+    assert!(mei.send_form(&buy, "quantity=many").await.is_page(422));
+
+    let bought = mei.send_form(&buy, "quantity=1").await;
+    let order = bought.header("location").to_owned();
+    assert!(bought.status == 303 && order.starts_with(&format!("/en/orders/{sale}/")));
+    let page = mei.get(&order).await;
+    assert!(page.is_page(200) && page.text().contains("Phone") && page.header("cache-control") == "no-store");
+    assert!(mei.get("/en/orders").await.text().contains(&order));
+    let pay = mei.send_form(&format!("{order}/pay"), "").await;
+    assert!(pay.status == 303 && pay.header("location").starts_with("/sandbox/cashier/"), "{pay:?}");
+    assert!(mei.send_form(&format!("{order}/cancel"), "").await.leads_to(&order));
+    assert!(mei.send_form(&format!("{order}/cancel"), "").await.is_page(409));
+}
