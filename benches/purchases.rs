@@ -1,8 +1,10 @@
 //! How many purchases a second the shop accepts over HTTP and persists, as ratios against something measured in the same
 //! run on the same machine:
 //!
-//! - accepted purchases ÷ an authenticated no-op POST of the same server, both driven by wrk;
-//! - orders persisted ÷ a single-row conditional update with insert by pgbench with 20 clients.
+//! - accepted purchases ÷ an authenticated no-op POST of the same server, both driven by wrk. `serve` and `control` run;
+//!   the orders gather in the outbox, as they do in a rush whose pipeline has machines of its own;
+//! - orders persisted ÷ a single-row conditional update with insert by pgbench with 20 clients: `relay` and `consume`
+//!   work that backlog off, from the outbox through RabbitMQ into PostgreSQL.
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench purchases`
 //!
@@ -20,7 +22,7 @@ use seckill::app::Parts;
 use seckill::config::Config;
 use seckill::control::desk::DeskChange;
 use seckill::domain::{Bilingual, Currency, Money, SaleId, UserId, Window};
-use seckill::store::{GoodsDraft, Role, SaleDraft, User};
+use seckill::store::{self, GoodsDraft, SaleDraft, User};
 use uuid::Uuid;
 
 const CONNECTIONS: [u32; 2] = [64, 1000];
@@ -41,7 +43,7 @@ async fn run() -> anyhow::Result<()> {
     let rung3 = config.redis.is_some() && config.amqp_url.is_some();
     ensure!(rung3, "this measures rung 3: scripts/stack up && eval \"$(scripts/stack env)\"");
     let dir = tempfile::tempdir()?;
-    let _shop = Shop::start(&config)?;
+    let _shop = start_shop(&config)?;
     let parts = Parts::build(&config).await?;
     for connections in CONNECTIONS {
         measure(&parts, dir.path(), connections, seconds).await?;
@@ -57,9 +59,9 @@ async fn measure(parts: &Parts, dir: &Path, connections: u32, seconds: u64) -> a
     let (noop, buy) = (dir.join("noop"), dir.join("buy"));
     write_requests(parts, sale, shoppers, &noop, &buy)?;
     let noop_rate = wrk(&parts.config, &noop, dir, connections, seconds)?;
-    let began = Instant::now();
     let buy_rate = wrk(&parts.config, &buy, dir, connections, seconds)?;
-    let (persisted, took) = until_quiet(parts, sale, began).await?;
+    let _pipeline = [Role::start("relay")?, Role::start("consume")?];
+    let (persisted, took) = until_quiet(parts, sale, Instant::now()).await?;
     println!(
         "{connections} connections: no-op {noop_rate:.0}/s, accepted {buy_rate:.0}/s, ratio {:.2}; \
          {persisted} orders persisted in {:.1} s: {:.0}/s",
@@ -70,31 +72,40 @@ async fn measure(parts: &Parts, dir: &Path, connections: u32, seconds: u64) -> a
     Ok(())
 }
 
-/// The program in release mode, all roles in one process.
-struct Shop(Child);
+/// A process of the program in release mode.
+struct Role(Child);
 
-impl Shop {
-    fn start(config: &Config) -> anyhow::Result<Shop> {
+impl Role {
+    fn start(role: &str) -> anyhow::Result<Role> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seckill"));
-        command.env("SECKILL_DEMO", "false").env("SECKILL_LOG", "warn").env("SECKILL_USER_RATE", "1000");
-        let shop = Shop(command.stdout(Stdio::null()).spawn()?);
-        let address = config.web.listen;
-        for _ in 0..200 {
-            if std::net::TcpStream::connect(address).is_ok() {
-                return Ok(shop);
-            }
-            std::thread::sleep(Duration::from_millis(100));
+        command.arg(role).env("SECKILL_DEMO", "false").env("SECKILL_LOG", "warn").env("SECKILL_USER_RATE", "1000");
+        if role != "serve" {
+            let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+            command.env("SECKILL_OPS_LISTEN", free.to_string());
         }
-        anyhow::bail!("the shop does not listen on {address}")
+        Ok(Role(command.stdout(Stdio::null()).spawn()?))
     }
 }
 
-impl Drop for Shop {
+impl Drop for Role {
     fn drop(&mut self) {
         // It may have ended by itself, which the run has noticed.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// What takes orders.
+fn start_shop(config: &Config) -> anyhow::Result<[Role; 2]> {
+    let shop = [Role::start("serve")?, Role::start("control")?];
+    let address = config.web.listen;
+    for _ in 0..200 {
+        if std::net::TcpStream::connect(address).is_ok() {
+            return Ok(shop);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    anyhow::bail!("the shop does not listen on {address}")
 }
 
 async fn open_sale(parts: &Parts, units: i64) -> anyhow::Result<SaleId> {
@@ -143,7 +154,7 @@ fn write_requests(parts: &Parts, sale: SaleId, shoppers: u64, noop: &Path, buy: 
 
 /// The cookie of a shopper who signed in. Nobody asks the database about shoppers who buy.
 fn session_cookie(accounts: &Accounts, id: UserId, n: u64) -> anyhow::Result<String> {
-    let user = User { id, username: format!("bench-{n}"), password_hash: String::new(), role: Role::User };
+    let user = User { id, username: format!("bench-{n}"), password_hash: String::new(), role: store::Role::User };
     let cookie = accounts.cookie(&Session::of(&user));
     Ok(cookie.to_str()?.split(';').next().unwrap_or_default().to_owned())
 }

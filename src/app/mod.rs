@@ -277,6 +277,7 @@ impl Parts {
             redis_url: self.config.redis.as_ref()?.master.clone(),
             amqp_url: self.config.amqp_url.clone()?,
             master: self.redis.as_ref()?.connection(),
+            monitor: self.monitor.clone()?,
             store: self.store.clone(),
             catalogue: self.catalogue.clone(),
             clock: self.clock.clone(),

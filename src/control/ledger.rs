@@ -97,6 +97,7 @@ impl Ledger {
         if memory.synced.is_none_or(|at| at.elapsed() >= SYNC_EVERY) {
             memory.synced = Some(Instant::now());
             self.stock.sync_access(&ids).await?;
+            self.metrics.outbox_length.set(survey.iter().filter_map(|(_, l)| *l).map(|l| l.outbox).sum());
             self.retire(&survey).await?;
         }
         Ok(())

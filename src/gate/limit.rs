@@ -26,6 +26,5 @@ impl UserLimit {
     /// Forgets users who have not asked for a while.
     pub(super) fn forget_idle(&self) {
         self.users.retain_recent();
-        self.users.shrink_to_fit();
     }
 }

@@ -1,6 +1,7 @@
 //! The outbox: one Redis Stream per sale, into which the reserving script itself writes. An entry holds the orders of one
 //! batch and stays until its orders have been seen in the database.
 
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -29,6 +30,17 @@ impl Group {
     }
 }
 
+/// The id of a stream entry: the master's clock in milliseconds, and a number within the millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EntryId(u64, u64);
+
+impl EntryId {
+    fn parse(text: &str) -> Option<EntryId> {
+        let (ms, number) = text.split_once('-')?;
+        Some(EntryId(ms.parse().ok()?, number.parse().ok()?))
+    }
+}
+
 /// One entry: the orders of one batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -39,10 +51,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// When it was written, by the master's clock: the id of a stream entry starts with it.
-    pub fn written_at(&self) -> Timestamp {
-        let ms = self.id.split('-').next().and_then(|ms| ms.parse().ok()).unwrap_or(0);
-        Timestamp::from_millisecond(ms).unwrap_or_default()
+    /// Whether a group that has read up to `last` has read this one.
+    pub fn is_read(&self, last: Option<EntryId>) -> bool {
+        last.is_some_and(|last| EntryId::parse(&self.id).is_some_and(|id| id <= last))
     }
 }
 
@@ -117,6 +128,25 @@ pub async fn oldest(
     entries(sale, &range.query_async::<Value>(connection).await?)
 }
 
+/// Where a group stands in a sale's outbox: the id of the last entry that any member has read; `None` before the first.
+pub async fn last_read(
+    connection: &mut impl ConnectionLike,
+    group: Group,
+    sale: SaleId,
+) -> Result<Option<EntryId>, RedisError> {
+    let mut groups = redis::cmd("XINFO");
+    groups.arg("GROUPS").arg(keys::outbox(sale));
+    let groups: Vec<HashMap<String, Value>> = match groups.query_async(connection).await {
+        Ok(groups) => groups,
+        // There is no outbox.
+        Err(error) if error.code() == Some("ERR") => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let text = |value: &Value| from_redis_value_ref::<String>(value).unwrap_or_default();
+    let ours = groups.iter().find(|g| g.get("name").map(text).as_deref() == Some(group.as_str()));
+    Ok(ours.and_then(|g| g.get("last-delivered-id")).and_then(|id| EntryId::parse(&text(id))))
+}
+
 /// Tells the group that entries were passed on. They stay in the stream.
 pub async fn acknowledge(
     connection: &mut impl ConnectionLike,
@@ -164,8 +194,8 @@ pub async fn set_aside(connection: &mut impl ConnectionLike, entry: &Entry) -> R
     remove(connection, std::slice::from_ref(entry)).await
 }
 
-fn by_sale(entries: &[Entry]) -> std::collections::BTreeMap<SaleId, Vec<&str>> {
-    let mut ids: std::collections::BTreeMap<SaleId, Vec<&str>> = Default::default();
+fn by_sale(entries: &[Entry]) -> BTreeMap<SaleId, Vec<&str>> {
+    let mut ids: BTreeMap<SaleId, Vec<&str>> = BTreeMap::new();
     for entry in entries {
         ids.entry(entry.sale).or_default().push(&entry.id);
     }
@@ -210,6 +240,16 @@ fn reservations(sale: SaleId, fields: &[String]) -> Option<Vec<Reservation>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_after_the_last_one_read_are_unread() {
+        let entry = |id: &str| Entry { sale: SaleId(7), id: id.into(), reservations: None };
+        let last = EntryId::parse("1700000000000-9");
+        assert!(entry("1700000000000-9").is_read(last));
+        assert!(entry("999999999999-10").is_read(last));
+        assert!(!entry("1700000000000-10").is_read(last));
+        assert!(!entry("1700000000000-9").is_read(None));
+    }
 
     fn read(at: &str, orders: &str) -> Option<usize> {
         let fields: Vec<String> = ["at", at, "orders", orders].map(String::from).to_vec();

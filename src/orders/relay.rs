@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::outbox::{self, Entry, Group};
-use super::rabbit::Publisher;
+use super::rabbit::{Monitor, Publisher};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::domain::{OrderId, Reservation, SaleId};
@@ -31,9 +31,11 @@ const SWEEP_EVERY: Duration = Duration::from_millis(500);
 const SWEEP_LEASE: Duration = Duration::from_secs(5);
 /// Entries of one look of the sweep.
 const SWEEP_PAGE: usize = 64;
-/// An entry whose orders have not reached the database for so long is published again, later ever more rarely.
+/// An entry whose orders have not reached the database for so long after they were published, is published again, and
+/// then ever more rarely.
 const OVERDUE_AFTER: Duration = Duration::from_secs(5);
-const OVERDUE_AT_MOST: Duration = Duration::from_secs(300);
+/// While other orders wait in RabbitMQ, these probably wait among them.
+const OVERDUE_IN_BACKLOG: Duration = Duration::from_secs(60);
 
 /// What relay and sweep work with.
 #[derive(Clone)]
@@ -46,6 +48,7 @@ pub struct Relay {
     pub catalogue: Arc<Catalogue>,
     pub clock: Clock,
     pub metrics: Arc<Metrics>,
+    pub monitor: Arc<Monitor>,
     /// Unique among all processes.
     pub member: String,
 }
@@ -114,6 +117,8 @@ impl Relay {
         if self.store.lease("sweep", &self.member, self.clock.now(), SWEEP_LEASE).await?.is_none() {
             return Ok(());
         }
+        // Who cannot ask RabbitMQ cannot publish either; sweeping goes on.
+        patience.backlog = self.monitor.depths().await.is_ok_and(|depths| depths.ready > 0);
         let overdue = self.sweep_once(patience).await?;
         if overdue.is_empty() {
             return Ok(());
@@ -131,12 +136,10 @@ impl Relay {
     /// Removes what has arrived; the answer are the orders that are overdue.
     pub async fn sweep_once(&self, patience: &mut Patience) -> anyhow::Result<Vec<Reservation>> {
         let mut overdue = Vec::new();
-        let mut left = 0;
         for sale in self.catalogue.active() {
-            left += self.sweep_sale(sale, patience, &mut overdue).await?;
+            self.sweep_sale(sale, patience, &mut overdue).await?;
         }
         patience.forget_removed();
-        self.metrics.outbox_length.set(left);
         Ok(overdue)
     }
 
@@ -145,17 +148,18 @@ impl Relay {
         sale: SaleId,
         patience: &mut Patience,
         overdue: &mut Vec<Reservation>,
-    ) -> anyhow::Result<i64> {
+    ) -> anyhow::Result<()> {
         let mut master = self.master.clone();
+        let last_read = outbox::last_read(&mut master, Group::Relay, sale).await?;
         let mut after: Option<String> = None;
-        let mut left = 0;
         loop {
-            let page = outbox::oldest(&mut master, sale, after.as_deref(), SWEEP_PAGE).await?;
-            let Some(last) = page.last() else { return Ok(left) };
+            let mut page = outbox::oldest(&mut master, sale, after.as_deref(), SWEEP_PAGE).await?;
+            // What the relay has not come to cannot have arrived and is not late.
+            page.retain(|entry| entry.is_read(last_read));
+            let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.id.clone());
             let (arrived, missing) = self.sort(page).await?;
             outbox::remove(&mut master, &arrived).await?;
-            left += missing.len() as i64;
             let late = missing.iter().filter(|entry| patience.is_over(entry));
             overdue.extend(late.flat_map(|entry| entry.reservations.iter().flatten()).copied());
         }
@@ -183,27 +187,28 @@ impl Relay {
 #[derive(Default)]
 pub struct Patience {
     entries: HashMap<(SaleId, String), Waiting>,
+    /// Whether other orders wait in RabbitMQ.
+    backlog: bool,
 }
 
 struct Waiting {
-    until: Instant,
-    next: Duration,
+    /// When it was seen first, or published again.
+    since: Instant,
+    /// Twice as long after every time.
+    factor: u32,
     seen: bool,
 }
 
 impl Patience {
     fn is_over(&mut self, entry: &Entry) -> bool {
-        let key = (entry.sale, entry.id.clone());
-        let waiting = self.entries.entry(key).or_insert_with(|| Waiting {
-            until: Instant::now() + OVERDUE_AFTER,
-            next: OVERDUE_AFTER,
-            seen: true,
-        });
+        let first = || Waiting { since: Instant::now(), factor: 1, seen: true };
+        let waiting = self.entries.entry((entry.sale, entry.id.clone())).or_insert_with(first);
         waiting.seen = true;
-        let over = Instant::now() >= waiting.until;
+        let patience = if self.backlog { OVERDUE_IN_BACKLOG } else { OVERDUE_AFTER };
+        let over = waiting.since.elapsed() >= patience * waiting.factor;
         if over {
-            waiting.next = (waiting.next * 2).min(OVERDUE_AT_MOST);
-            waiting.until = Instant::now() + waiting.next;
+            waiting.since = Instant::now();
+            waiting.factor = (waiting.factor * 2).min(64);
         }
         over
     }
