@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::accounts::AccountRefusal;
-use crate::gate::Refusal;
+use crate::domain::Refusal;
 use crate::orders::payment::PaymentError;
 use crate::store::{SaleRefusal, StoreError};
 

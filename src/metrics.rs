@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::gate::Refusal;
+use crate::domain::Refusal;
 
 type Label = [(&'static str, &'static str); 1];
 

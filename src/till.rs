@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use uuid::Uuid;
 
-use crate::domain::{OrderId, OrderStatus, SaleId, UserId};
-use crate::gate::{Gate, Refusal};
+use crate::domain::{OrderId, OrderStatus, Refusal, SaleId, UserId};
+use crate::gate::Gate;
 use crate::metrics::Metrics;
 use crate::stock::batch::{Lanes, NoDecision};
 use crate::stock::{Claim, Decision};

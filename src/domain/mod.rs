@@ -6,6 +6,7 @@ pub mod money;
 
 pub mod goods;
 pub mod order;
+pub mod refusal;
 pub mod sale;
 
 pub use goods::{Bilingual, Goods};
@@ -13,4 +14,5 @@ pub use ids::{GoodsId, OrderId, PaymentId, SaleId, UserId};
 pub use locale::Locale;
 pub use money::{Currency, Money};
 pub use order::{Order, OrderStatus, Reservation};
+pub use refusal::Refusal;
 pub use sale::{Phase, Sale, SaleState, Window};

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::orders::hold;
-use super::releases::{self, Release};
+use super::releases::{self, Release, hold};
+use super::sales::add_sold;
 use super::{ROWS, Store, StoreError, Tx, list, placeholders, row, sales};
 use crate::domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 
@@ -66,13 +66,6 @@ async fn insert(
         }
     }
     Ok(inserted)
-}
-
-/// Adds units to a sale's `sold`, if they fit. A negative number takes units away.
-pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bool, sqlx::Error> {
-    let sql = "UPDATE sales SET sold = sold + $2, granted = granted + $3 WHERE id = $1 AND sold + $2 <= total";
-    let done = sqlx::query(sql).bind(sale.0).bind(units).bind(units.max(0)).execute(&mut **tx).await?;
-    Ok(done.rows_affected() == 1)
 }
 
 impl Store {

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::landing::add_sold;
-use super::releases::{self, Release};
+use super::releases::{self, Release, hold};
+use super::sales::add_sold;
 use super::{ROWS, Store, StoreError, Tx, list, placeholders, row, sales};
 use crate::domain::order::OrderEvent;
 use crate::domain::{Order, OrderId, OrderStatus, SaleId, UserId};
@@ -213,13 +213,4 @@ pub(super) async fn add_events(
         query.execute(&mut **tx).await?;
     }
     Ok(())
-}
-
-pub(super) fn hold(row: &AnyRow) -> Result<Release, sqlx::Error> {
-    Ok(Release {
-        order_id: row::parsed(row, "id")?,
-        sale_id: SaleId(row::int(row, "sale_id")?),
-        user_id: row::parsed(row, "user_id")?,
-        quantity: row::int(row, "quantity")? as u32,
-    })
 }

@@ -2,6 +2,7 @@
 //! away once Redis has let go, so none is ever forgotten; doing one twice changes nothing.
 
 use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
 
 use super::{ROWS, Store, StoreError, Tx, list, placeholders, row};
 use crate::domain::{OrderId, Reservation, SaleId, UserId};
@@ -77,4 +78,14 @@ pub(super) async fn add(tx: &mut Tx, releases: &[Release]) -> Result<(), sqlx::E
         query.execute(&mut **tx).await?;
     }
     Ok(())
+}
+
+/// What an order holds; the row has the order's `id`, `sale_id`, `user_id` and `quantity`.
+pub(super) fn hold(row: &AnyRow) -> Result<Release, sqlx::Error> {
+    Ok(Release {
+        order_id: row::parsed(row, "id")?,
+        sale_id: SaleId(row::int(row, "sale_id")?),
+        user_id: row::parsed(row, "user_id")?,
+        quantity: row::int(row, "quantity")? as u32,
+    })
 }

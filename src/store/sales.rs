@@ -101,6 +101,13 @@ pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::
     row.as_ref().map(sale).transpose()
 }
 
+/// Adds units to a sale's `sold`, if they fit. A negative number takes units away.
+pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bool, sqlx::Error> {
+    let sql = "UPDATE sales SET sold = sold + $2, granted = granted + $3 WHERE id = $1 AND sold + $2 <= total";
+    let done = sqlx::query(sql).bind(sale.0).bind(units).bind(units.max(0)).execute(&mut **tx).await?;
+    Ok(done.rows_affected() == 1)
+}
+
 impl Store {
     /// Every sale that is not retired, with its present numbers.
     pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
