@@ -3,7 +3,7 @@
 //! finds a hold that survived and changes nothing, or grants it again and puts it back into the outbox.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::ConnectionManager;
@@ -18,56 +18,67 @@ use crate::domain::SaleId;
 /// How long a promise is remembered: longer than a master with an append-only file fsynced every second may lose, and
 /// than a relay usually needs to pass an order on.
 const REMEMBERED_FOR: Duration = Duration::from_secs(120);
-/// At most this many, so that memory is bounded; the oldest go first.
+/// At most this many, so that memory is bounded (72 MB); the oldest go first.
 const MOST: usize = 1_000_000;
 /// How often the master is asked whether it is still the same.
 const EVERY: Duration = Duration::from_millis(500);
 const BATCH: usize = 256;
 
-struct Promise {
+/// The grants of one batch.
+struct Batch {
     at: Instant,
-    sale: SaleId,
-    epoch: i64,
-    claim: Claim,
+    claims: Vec<Claim>,
 }
 
-/// The promises of the last moments, oldest first.
+/// The promises of the last moments, by sale and the epoch in which they were given, oldest first.
 #[derive(Default)]
 pub struct Promises {
-    recent: Mutex<VecDeque<Promise>>,
+    recent: Mutex<BTreeMap<(SaleId, i64), VecDeque<Batch>>>,
 }
 
 impl Promises {
-    pub(super) fn remember(&self, sale: SaleId, epoch: i64, claims: impl Iterator<Item = Claim>) {
-        let at = Instant::now();
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.extend(claims.map(|claim| Promise { at, sale, epoch, claim }));
-        let surplus = recent.len().saturating_sub(MOST);
-        recent.drain(..surplus);
-    }
-
-    /// The claims by sale and epoch that are young enough to repeat; the others are forgotten.
-    fn young(&self) -> BTreeMap<(SaleId, i64), Vec<Claim>> {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = recent.partition_point(|promise| promise.at.elapsed() > REMEMBERED_FOR);
-        recent.drain(..old);
-        let mut by_epoch: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for promise in recent.iter() {
-            by_epoch.entry((promise.sale, promise.epoch)).or_default().push(promise.claim);
+    pub(super) fn remember(&self, sale: SaleId, epoch: i64, claims: Vec<Claim>) {
+        if !claims.is_empty() {
+            let batch = Batch { at: Instant::now(), claims };
+            self.lock().entry((sale, epoch)).or_default().push_back(batch);
         }
-        by_epoch
     }
 
-    /// The promises of `sale` made in `from` now stand in `to`.
+    /// Sales and epochs of which something is remembered. What is too old, or more than is kept, is forgotten.
+    fn lives(&self) -> Vec<(SaleId, i64)> {
+        let mut recent = self.lock();
+        let mut kept = 0;
+        for batches in recent.values_mut() {
+            let young = batches.iter().rev().take_while(|batch| {
+                kept += batch.claims.len();
+                kept <= MOST && batch.at.elapsed() <= REMEMBERED_FOR
+            });
+            let forgotten = batches.len() - young.count();
+            batches.drain(..forgotten);
+        }
+        recent.retain(|_, batches| !batches.is_empty());
+        recent.keys().copied().collect()
+    }
+
+    fn claims(&self, sale: SaleId, epoch: i64) -> Vec<Claim> {
+        let recent = self.lock();
+        recent.get(&(sale, epoch)).into_iter().flatten().flat_map(|batch| &batch.claims).copied().collect()
+    }
+
+    /// The promises of `sale` given in `from` now stand in `to`. Those are older than what was given in `to` since.
     fn moved(&self, sale: SaleId, from: i64, to: i64) {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        for promise in recent.iter_mut().filter(|p| p.sale == sale && p.epoch == from) {
-            promise.epoch = to;
+        let mut recent = self.lock();
+        if from != to
+            && let Some(mut older) = recent.remove(&(sale, from))
+        {
+            let newer = recent.entry((sale, to)).or_default();
+            older.append(newer);
+            *newer = older;
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(SaleId, i64), VecDeque<Batch>>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,16 +97,17 @@ impl RedisStock {
 
     /// One look. `run_id` is the server process that was seen last.
     async fn keep_once(&self, run_id: &mut Option<String>) -> Result<(), Unavailable> {
-        if self.promises().is_empty() && run_id.is_some() {
+        let lives = self.promises().lives();
+        if lives.is_empty() && run_id.is_some() {
             return Ok(());
         }
         let present = server_run_id(&self.master).await?;
         let restarted = run_id.as_ref().is_some_and(|seen| *seen != present);
-        for ((sale, epoch), claims) in self.promises().young() {
+        for (sale, epoch) in lives {
             // Not loaded yet: control is at it, and the promises follow.
             let Some(now) = self.epoch_of(sale).await? else { return Ok(()) };
             if restarted || now != epoch {
-                self.repeat(sale, epoch, now, &claims).await?;
+                self.repeat(sale, epoch, now).await?;
             }
         }
         // Only now: what failed above is done again at the next look.
@@ -109,14 +121,15 @@ impl RedisStock {
         Ok(get.query_async(&mut self.master.clone()).await?)
     }
 
-    async fn repeat(&self, sale: SaleId, from: i64, to: i64, claims: &[Claim]) -> Result<(), Unavailable> {
+    async fn repeat(&self, sale: SaleId, from: i64, to: i64) -> Result<(), Unavailable> {
+        let claims = self.promises().claims(sale, from);
         let mut again = 0;
         for batch in claims.chunks(BATCH) {
             let Some((_, decisions)) = self.call_reserve(Mode::Keep, sale, batch).await? else { return Ok(()) };
             again += decisions.iter().filter(|d| matches!(d, super::Decision::Granted(_))).count();
         }
         self.promises().moved(sale, from, to);
-        info!(%sale, promises = claims.len(), forgotten = again, "repeated promises to a master that was restarted");
+        info!(%sale, promises = claims.len(), forgotten = again, "repeated promises to a master that may have forgotten them");
         Ok(())
     }
 }
@@ -125,4 +138,35 @@ async fn server_run_id(master: &ConnectionManager) -> Result<String, Unavailable
     let info: String = redis::cmd("INFO").arg("server").query_async(&mut master.clone()).await?;
     let line = info.lines().find_map(|line| line.strip_prefix("run_id:"));
     line.map(|id| id.trim().to_owned()).ok_or_else(|| garbled("INFO"))
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::{OrderId, UserId};
+
+    fn claim(n: u128) -> Claim {
+        Claim { user_id: UserId(Uuid::from_u128(n)), order_id: OrderId(Uuid::from_u128(n)), quantity: 1 }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn promises_move_to_a_new_epoch_in_their_order_and_are_forgotten_in_time() {
+        let promises = Promises::default();
+        let sale = SaleId(7);
+        promises.remember(sale, 1, vec![claim(1), claim(2)]);
+        promises.remember(sale, 1, vec![]);
+        tokio::time::advance(REMEMBERED_FOR / 2).await;
+        promises.remember(sale, 2, vec![claim(3)]);
+        assert_eq!(promises.lives(), [(sale, 1), (sale, 2)]);
+        promises.moved(sale, 1, 2);
+        assert_eq!(promises.lives(), [(sale, 2)]);
+        assert_eq!(promises.claims(sale, 2), [claim(1), claim(2), claim(3)]);
+        tokio::time::advance(REMEMBERED_FOR * 2 / 3).await;
+        assert_eq!(promises.lives(), [(sale, 2)]);
+        assert_eq!(promises.claims(sale, 2), [claim(3)]);
+        tokio::time::advance(REMEMBERED_FOR).await;
+        assert_eq!(promises.lives(), []);
+    }
 }

@@ -136,7 +136,7 @@ impl Stock for RedisStock {
             return Ok(vec![Decision::NotLoaded; batch.len()]);
         };
         let granted = batch.iter().zip(&decisions).filter(|(_, d)| matches!(d, Decision::Granted(_)));
-        self.promises.remember(sale, epoch, granted.map(|(claim, _)| *claim));
+        self.promises.remember(sale, epoch, granted.map(|(claim, _)| *claim).collect());
         Ok(decisions)
     }
 
