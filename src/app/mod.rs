@@ -83,7 +83,7 @@ async fn run_roles(roles: &[Role], config: Config) -> anyhow::Result<ExitCode> {
     let parts = Parts::build(&config).await?;
     parts.wait_for_services().await?;
     parts.greet(fresh).await?;
-    parts.catalogue.refresh().await?;
+    parts.look_around(roles).await?;
     let mut lifecycle = Lifecycle::default();
     parts.spawn_roles(roles, &mut lifecycle)?;
     let code = lifecycle.run().await;
@@ -193,6 +193,17 @@ impl Parts {
         let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
         if self.config.demo.unwrap_or(fresh && default_dir) && demo::stock_up(&self.store, self.clock.now()).await? {
             info!("added demo goods and sales");
+        }
+        Ok(())
+    }
+
+    /// Knows what is on sale, and has its pages, before the first request comes.
+    async fn look_around(&self, roles: &[Role]) -> anyhow::Result<()> {
+        self.catalogue.refresh().await?;
+        if roles.contains(&Role::Serve) {
+            self.gate.refresh().await;
+            let (catalogue, pages) = (self.catalogue.clone(), self.pages.clone());
+            tokio::task::spawn_blocking(move || control::publish(&catalogue, &pages)).await??;
         }
         Ok(())
     }

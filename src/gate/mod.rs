@@ -92,8 +92,9 @@ impl Gate {
         }
         let closed = match status.phase {
             Phase::Open => None,
+            Phase::Upcoming => return Err(Refusal::NotOpen),
             Phase::SoldOut => Some(Refusal::SoldOut),
-            Phase::Upcoming | Phase::Paused => Some(Refusal::NotOpen),
+            Phase::Paused => Some(Refusal::NotOpen),
             Phase::Ended => Some(Refusal::Ended),
         };
         if let Some(refusal) = closed {

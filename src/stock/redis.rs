@@ -41,7 +41,7 @@ pub struct RedisStock {
     promises: Arc<Promises>,
 }
 
-/// Holds given back by one call of the script; more would exceed what Lua can unpack.
+/// Holds given back by one call of the script; more would block the server for too long.
 const RELEASES_PER_CALL: usize = 500;
 
 /// Holds of one look; more would block the server for too long.

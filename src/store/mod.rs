@@ -41,10 +41,10 @@ pub enum StoreError {
     /// The database is away, restarting, or lost patience with a lock. The statement may or may not have happened;
     /// asking again later is right, because every write here may run twice.
     #[error("the database is not available: {0}")]
-    Unavailable(#[source] sqlx::Error),
+    Unavailable(sqlx::Error),
     /// Asking again would fail again.
     #[error("the database refused: {0}")]
-    Refused(#[source] sqlx::Error),
+    Refused(sqlx::Error),
 }
 
 impl From<sqlx::Error> for StoreError {
@@ -118,7 +118,7 @@ impl Store {
         let url = if sqlite && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
         let pool = AnyPoolOptions::new()
             .max_connections(if sqlite { 8 } else { 16 })
-            .acquire_timeout(Duration::from_secs(5))
+            .acquire_timeout(Duration::from_secs(3))
             .idle_timeout(Duration::from_secs(300))
             .after_connect(move |connection, _| Box::pin(tune(connection, sqlite)))
             .connect_lazy_with(AnyConnectOptions::from_str(&url)?);

@@ -5,19 +5,18 @@
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return -1
 end
-local units, users = 0, {}
+local units = 0
 for i = 1, #ARGV, 2 do
   local hold = redis.call('HGET', KEYS[2], ARGV[i])
   if hold then
     local order, quantity = string.match(hold, '^([^:]+):(%d+)$')
     if order == ARGV[i + 1] then
+      redis.call('HDEL', KEYS[2], ARGV[i])
       units = units + quantity
-      users[#users + 1] = ARGV[i]
     end
   end
 end
 if units > 0 then
-  redis.call('HDEL', KEYS[2], unpack(users))
   redis.call('SET', KEYS[3], redis.call('HINCRBY', KEYS[1], 'Booked', -units))
 end
 return units
