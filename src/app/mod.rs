@@ -1,5 +1,6 @@
 //! The one file that names concrete parts: configuration → parts → running roles.
 
+mod keepers;
 mod start;
 
 use std::path::Path;
@@ -8,13 +9,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use axum::Router;
-use redis::aio::ConnectionManager;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
+use self::keepers::Keepers;
 use self::start::{generated_secret, open_database, wait_for};
 use crate::accounts::Accounts;
 use crate::catalogue::Catalogue;
@@ -38,10 +39,9 @@ use crate::orders::relay::Relay;
 use crate::orders::source::Origin;
 use crate::pages::Publisher;
 use crate::seal::Sealer;
+use crate::stock::Stock;
 use crate::stock::batch::Lanes;
-use crate::stock::database::DatabaseStock;
-use crate::stock::redis::{RedisFacts, RedisStock};
-use crate::stock::{FactSource, Stock, link};
+use crate::stock::redis::RedisStock;
 use crate::store::Store;
 use crate::till::Till;
 use crate::web::server::{Listen, serve_on};
@@ -380,37 +380,6 @@ impl Parts {
     /// Keeps gate and catalogue fresh, for those who use the parts without running roles.
     pub async fn follow(&self, stop: CancellationToken) {
         tokio::join!(self.catalogue.follow(stop.clone()), self.gate.follow(stop));
-    }
-}
-
-/// Who keeps the stock on this rung, and where the gate looks.
-struct Keepers {
-    stock: Arc<dyn Stock>,
-    facts: Arc<dyn FactSource>,
-    redis: Option<RedisStock>,
-    connections: Vec<(&'static str, ConnectionManager)>,
-}
-
-impl Keepers {
-    fn build(config: &Config, store: &Store, clock: &Clock) -> anyhow::Result<Keepers> {
-        let Some(redis) = &config.redis else {
-            let stock = Arc::new(DatabaseStock::new(store.clone(), clock.clone(), config.payment_window));
-            return Ok(Keepers { stock: stock.clone(), facts: stock, redis: None, connections: Vec::new() });
-        };
-        let master = link::shared(&redis.master)?;
-        let mut connections = vec![("redis master", master.clone())];
-        for url in &redis.replicas {
-            connections.push(("redis replica", link::shared(url)?));
-        }
-        // The master, which stands in when no replica answers, is the last to be asked.
-        let servers = connections.iter().rev().map(|(_, connection)| connection.clone()).collect();
-        let stock = RedisStock::new(master);
-        Ok(Keepers {
-            stock: Arc::new(stock.clone()),
-            facts: Arc::new(RedisFacts::new(servers)),
-            redis: Some(stock),
-            connections,
-        })
     }
 }
 

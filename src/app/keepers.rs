@@ -1,0 +1,44 @@
+//! Who keeps the stock on which rung.
+
+use std::sync::Arc;
+
+use redis::aio::ConnectionManager;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::stock::database::DatabaseStock;
+use crate::stock::redis::{RedisFacts, RedisStock};
+use crate::stock::{FactSource, Stock, link};
+use crate::store::Store;
+
+/// Who keeps the stock on this rung, and where the gate looks.
+pub(super) struct Keepers {
+    pub(super) stock: Arc<dyn Stock>,
+    pub(super) facts: Arc<dyn FactSource>,
+    pub(super) redis: Option<RedisStock>,
+    /// For those who look whether Redis is well.
+    pub(super) connections: Vec<(&'static str, ConnectionManager)>,
+}
+
+impl Keepers {
+    pub(super) fn build(config: &Config, store: &Store, clock: &Clock) -> anyhow::Result<Keepers> {
+        let Some(redis) = &config.redis else {
+            let stock = Arc::new(DatabaseStock::new(store.clone(), clock.clone(), config.payment_window));
+            return Ok(Keepers { stock: stock.clone(), facts: stock, redis: None, connections: Vec::new() });
+        };
+        let master = link::shared(&redis.master)?;
+        let mut connections = vec![("redis master", master.clone())];
+        for url in &redis.replicas {
+            connections.push(("redis replica", link::shared(url)?));
+        }
+        // The master, which stands in when no replica answers, is the last to be asked.
+        let servers = connections.iter().rev().map(|(_, connection)| connection.clone()).collect();
+        let stock = RedisStock::new(master);
+        Ok(Keepers {
+            stock: Arc::new(stock.clone()),
+            facts: Arc::new(RedisFacts::new(servers)),
+            redis: Some(stock),
+            connections,
+        })
+    }
+}
