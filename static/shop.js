@@ -69,6 +69,10 @@ function localTimes() {
   }
 }
 
+/** One day, two days: the browser knows how each language counts them. */
+const dayCount = new Intl.NumberFormat(language, { style: 'unit', unit: 'day', unitDisplay: 'long' });
+const unitOf = (n, unit) => (unit === 'days' ? dayCount.formatToParts(n).find((part) => part.type === 'unit').value : say(unit));
+
 /** `[[days, "days"], …]` of a length of time, without leading days. */
 function parts(ms) {
   const s = Math.max(0, Math.ceil(ms / 1000));
@@ -79,20 +83,23 @@ function parts(ms) {
 function digits(ms) {
   const all = parts(ms);
   const time = all.slice(-3).map(([n]) => String(n).padStart(2, '0')).join(':');
-  return all.length > 3 ? `${all[0][0]} ${say('days')} ${time}` : time;
+  return all.length > 3 ? `${dayCount.format(all[0][0])} ${time}` : time;
 }
 
 function drawCountdown(element, ms) {
   const units = parts(ms);
   if (element.children.length !== units.length) {
-    element.replaceChildren(...units.map(([, unit]) => {
+    element.replaceChildren(...units.map(() => {
       const cell = document.createElement('span');
       cell.append(document.createElement('b'), document.createElement('small'));
-      cell.lastChild.textContent = say(unit);
       return cell;
     }));
   }
-  units.forEach(([n], i) => show(element.children[i].firstChild, String(n).padStart(2, '0')));
+  units.forEach(([n, unit], i) => {
+    const { firstChild: number, lastChild: label } = element.children[i];
+    show(number, String(n).padStart(2, '0'));
+    show(label, unitOf(n, unit));
+  });
   element.hidden = false;
 }
 
@@ -319,6 +326,7 @@ function runSale() {
   /** Waits until the order is written, then shows it. Its page knows how to wait too, so this need not succeed. */
   async function follow({ order, status_url: url = `${api}/orders/${order.id}` }) {
     label(say('button_held'), false);
+    show(slot('hint'), say('hint_holding'));
     announce(say('button_held'));
     let { status } = order;
     for (let i = 0; status === 'reserved' && i < 20; i += 1) {

@@ -1,0 +1,87 @@
+// Examining a page as it stands.
+
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+export const ARTIFACTS = fileURLToPath(new URL('../artifacts/', import.meta.url));
+mkdirSync(ARTIFACTS, { recursive: true });
+
+let axe;
+
+function axeSource() {
+  axe ??= readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  return axe;
+}
+
+/** Pages that were examined already; what differs between two visits are numbers. */
+const seen = new Set();
+
+/** The rest of the rules look at what is the same in both themes. */
+const RULES_ABOUT_COLOUR = ['color-contrast', 'link-in-text-block'];
+const TALLEST_PICTURE = 4000;
+
+/** What is wrong with the page, as sentences. axe is a script itself, and needs a page that may run some. */
+export async function look(page, name, { locale, scripts }) {
+  if (seen.has(name)) return [];
+  seen.add(name);
+  const faults = (await page.evaluate(strangeWords, locale)).map((words) => `not in this language: ${words}`);
+  for (const theme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: theme });
+    faults.push(...(await page.evaluate(overflowing)).map((what) => `${theme}: wider than the screen: ${what}`));
+    const rules = theme === 'light' ? undefined : RULES_ABOUT_COLOUR;
+    if (scripts) faults.push(...(await inaccessible(page, rules)).map((what) => `${theme}: ${what}`));
+    await photograph(page, `${name}-${theme}`);
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  return faults.map((fault) => `${name}: ${fault}`);
+}
+
+/** The whole page; a dialog covers the screen, and the screen only. */
+async function photograph(page, name) {
+  const { width, height, dialog } = await page.evaluate(() => ({
+    width: document.documentElement.clientWidth,
+    height: document.documentElement.scrollHeight,
+    dialog: document.querySelector('dialog[open]') !== null,
+  }));
+  const whole = { fullPage: true, clip: { x: 0, y: 0, width, height: Math.min(height, TALLEST_PICTURE) } };
+  await page.screenshot({ path: `${ARTIFACTS}${name}.png`, animations: 'disabled', ...(!dialog && whole) });
+}
+
+async function inaccessible(page, rules) {
+  if (!(await page.evaluate('typeof axe === "object"'))) await page.evaluate(axeSource());
+  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) };
+  const { violations } = await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`);
+  return violations.flatMap(({ id, help, nodes }) => nodes.map((node) => {
+    const why = node.failureSummary.split('\n').slice(1).join(' ').trim();
+    return `axe ${id} (${help}): ${node.target.join(' ')}: ${why}`;
+  }));
+}
+
+/** Runs in the page. Elements that scroll by themselves may be wider inside. */
+function overflowing() {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  const wide = [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > width + 1);
+  return wide.slice(-3).map((e) => `${e.tagName.toLowerCase()}.${e.className} ends at ${Math.round(e.getBoundingClientRect().right)} of ${width}`);
+}
+
+/** Runs in the page: visible words and labels in another language than the page's, unless marked with `lang`. */
+function strangeWords(locale) {
+  const known = /UTC|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
+  const strange = locale === 'en' ? /[\u3400-\u9fff]/ : /[A-Za-z]{2,}/;
+  const found = new Set();
+  const judge = (text) => strange.test((text ?? '').replace(known, '')) && found.add(text.trim().slice(0, 60));
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    const own = element.closest('[lang]').lang.slice(0, 2) === locale;
+    if (own && !element.closest('script, noscript, code, bdi, textarea') && element.checkVisibility()) judge(walker.currentNode.data);
+  }
+  for (const element of document.body.querySelectorAll('[aria-label], [alt], [title], [placeholder]')) {
+    if (element.closest('[lang]').lang.slice(0, 2) !== locale) continue;
+    for (const name of ['aria-label', 'alt', 'title', 'placeholder']) judge(element.getAttribute(name));
+  }
+  judge(document.title);
+  return [...found];
+}

@@ -1,0 +1,105 @@
+// The shop without a browser: what an administrator's and a shopper's programs do, to prepare what pages then show.
+
+import { randomBytes } from 'node:crypto';
+
+import { eventually } from './check.mjs';
+
+export const PASSWORD = 'correct horse battery';
+
+/** Goods that every demo shop has. */
+export const GOODS = { phone: '1', headphones: '2', espresso: '3', sneakers: '4' };
+
+export function newName() {
+  return `visitor-${randomBytes(5).toString('hex')}`;
+}
+
+/** Somebody with a session. */
+export class Account {
+  constructor(origin, username, cookie) {
+    Object.assign(this, { origin, username, cookie });
+  }
+
+  async ask(method, path, body) {
+    const response = await fetch(this.origin + path, {
+      method,
+      headers: { cookie: this.cookie, ...(body && { 'content-type': 'application/json' }) },
+      body: body && JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status} ${text}`);
+    return text && JSON.parse(text);
+  }
+
+  orders() {
+    return this.ask('GET', '/api/orders').then(({ orders }) => orders);
+  }
+
+  /** Buys as a program does. */
+  async buy(sale, quantity = 1) {
+    const { token } = await this.ask('POST', `/api/sales/${sale}/token`);
+    const { order } = await this.ask('POST', `/api/sales/${sale}/orders`, { quantity, token });
+    return order;
+  }
+}
+
+export class Shop {
+  static async visit(origin, admin) {
+    const shop = new Shop();
+    shop.origin = origin;
+    shop.admin = await shop.account('/api/login', admin.username, admin.password);
+    return shop;
+  }
+
+  async account(path, username, password) {
+    const response = await fetch(this.origin + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password }),
+    });
+    if (!response.ok) throw new Error(`${path} answered ${response.status} ${await response.text()}`);
+    return new Account(this.origin, username, response.headers.getSetCookie()[0].split(';')[0]);
+  }
+
+  register(username = newName()) {
+    return this.account('/api/register', username, PASSWORD);
+  }
+
+  /** A new sale's id. Without `opensIn` it waits for `start`. */
+  async newSale({ goods = GOODS.phone, price = 199_900, total = 10, limit = 1, opensIn, closesIn } = {}) {
+    const at = (ms) => (ms == null ? null : new Date(Date.now() + ms).toISOString());
+    const { sale } = await this.admin.ask('POST', '/api/admin/sales', {
+      goods_id: goods,
+      price: { amount: price, currency: 'CNY' },
+      list_price: { amount: 2 * price, currency: 'CNY' },
+      total,
+      per_user_limit: limit,
+      opens_at: at(opensIn),
+      closes_at: at(closesIn),
+    });
+    return sale.id;
+  }
+
+  async openSale(options) {
+    const id = await this.newSale(options);
+    await this.act(id, 'start');
+    await this.shows(id, 'open');
+    return id;
+  }
+
+  act(sale, action, body) {
+    return this.admin.ask('POST', `/api/admin/sales/${sale}/${action}`, body);
+  }
+
+  /** Until everybody sees the sale in this phase, on a page of its own. */
+  async shows(sale, phase) {
+    await eventually(`sale ${sale} is ${phase}`, async () => {
+      const page = await fetch(`${this.origin}/en/sales/${sale}`);
+      return page.ok && (await this.button(sale)).phase === phase;
+    });
+  }
+
+  async button(sale) {
+    const response = await fetch(`${this.origin}/api/sales/${sale}/button`);
+    return response.json();
+  }
+}

@@ -1,0 +1,140 @@
+// Somebody at a browser. Whatever goes wrong on their pages is written down, and fails the journey in the end.
+
+import { PASSWORD } from './shop.mjs';
+import { WORDS } from './words.mjs';
+import { look } from './look.mjs';
+
+const SCREENS = {
+  390: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+  1280: { viewport: { width: 1280, height: 900 } },
+};
+
+/** Where they live: the time zones differ from the server's and from each other. */
+const PLACES = {
+  zh: { locale: 'zh-CN', timezoneId: 'Asia/Shanghai' },
+  en: { locale: 'en-US', timezoneId: 'America/New_York' },
+};
+
+/** Refusals that are no fault wherever they occur: who is not signed in is told so. */
+const USUAL = [{ status: 401, path: /^\/api\/me$/ }];
+
+export class Visitor {
+  static async arrive(browser, shop, { locale, width, settings }, { scripts = true } = {}) {
+    const visitor = new Visitor();
+    Object.assign(visitor, { shop, locale, width, scripts, words: WORDS[locale], examines: settings.examine ?? true, faults: [], expected: [...USUAL] });
+    // Leaving a page ends what it was asking for.
+    visitor.failures = ['net::ERR_ABORTED'];
+    visitor.context = await browser.newContext({
+      ...SCREENS[width],
+      ...PLACES[locale],
+      baseURL: shop.origin,
+      javaScriptEnabled: scripts,
+      reducedMotion: 'reduce',
+    });
+    visitor.context.setDefaultTimeout(15_000);
+    visitor.watch();
+    visitor.page = await visitor.tab();
+    return visitor;
+  }
+
+  /** Another tab of the same browser. */
+  tab() {
+    return this.context.newPage();
+  }
+
+  /** Signs in without pages. */
+  async carry(account) {
+    const [name, value] = account.cookie.split('=');
+    await this.context.addCookies([{ name, value, url: this.shop.origin }]);
+    this.account = account;
+    return this;
+  }
+
+  async signInAsSomebody() {
+    return this.carry(await this.shop.register());
+  }
+
+  /** An answer that belongs to the journey, not a fault. */
+  expect(status, path) {
+    this.expected.push({ status, path });
+  }
+
+  /** A failure of the network that belongs to the journey. */
+  foresee(failure) {
+    this.failures.push(failure);
+  }
+
+  watch() {
+    const fault = (page, text) => this.faults.push(`${page ? new URL(page.url()).pathname : '?'}: ${text}`);
+    this.context.on('console', (message) => {
+      const kind = message.type();
+      // Answers are judged below, where their status is known.
+      if (!['error', 'warning'].includes(kind) || message.text().startsWith('Failed to load resource')) return;
+      fault(message.page(), `console ${kind}: ${message.text()}`);
+    });
+    this.context.on('weberror', (error) => fault(error.page(), `uncaught: ${error.error().stack ?? error.error()}`));
+    this.context.on('requestfailed', (request) => {
+      const why = request.failure()?.errorText ?? '';
+      if (!this.failures.includes(why)) fault(null, `${request.method()} ${request.url()} failed: ${why}`);
+    });
+    this.context.on('response', (response) => {
+      const [status, url] = [response.status(), new URL(response.url())];
+      const foreseen = this.expected.some((e) => e.status === status && e.path.test(url.pathname));
+      if (status >= 400 && !foreseen) fault(null, `${response.request().method()} ${url.pathname} answered ${status}`);
+      if (url.origin !== this.shop.origin) fault(null, `asked a stranger: ${url}`);
+    });
+  }
+
+  path(rest = '/') {
+    return `/${this.locale}${rest}`;
+  }
+
+  go(rest) {
+    return this.page.goto(this.path(rest));
+  }
+
+  goAdmin(rest = '') {
+    return this.page.goto(`/admin${rest}?lang=${this.locale}`);
+  }
+
+  slot(name) {
+    return this.page.locator(`[data-slot="${name}"]`);
+  }
+
+  button(name) {
+    return this.page.getByRole('button', { name, exact: typeof name === 'string' });
+  }
+
+  link(name) {
+    return this.page.getByRole('link', { name, exact: true });
+  }
+
+  async fillCredentials(username, password = PASSWORD) {
+    await this.page.getByLabel(this.words.username).fill(username);
+    await this.page.getByLabel(this.words.password).fill(password);
+  }
+
+  /** Follows the language switch there and back; the page stays the same one. */
+  async switchLanguage() {
+    const here = new URL(this.page.url());
+    const other = this.locale === 'zh' ? 'en' : 'zh';
+    await this.page.getByRole('link', { name: this.words.other, exact: true }).click();
+    const there = here.pathname.startsWith('/admin') || here.pathname.startsWith('/sandbox')
+      ? (url) => url.pathname === here.pathname && url.searchParams.get('lang') === other
+      : (url) => url.pathname === here.pathname.replace(`/${this.locale}/`, `/${other}/`);
+    await this.page.waitForURL(there);
+    await this.page.locator(`html[lang^="${other}"]`).waitFor();
+    await this.page.getByRole('link', { name: WORDS[other].other, exact: true }).click();
+    await this.page.waitForURL((url) => url.pathname === here.pathname);
+    await this.page.locator(`html[lang^="${this.locale}"]`).waitFor();
+  }
+
+  /** Examines the page: its width, accessibility, words, in light and dark, with a picture of each. */
+  async look(name, page = this.page) {
+    if (this.examines) this.faults.push(...await look(page, `${name}-${this.locale}-${this.width}`, this));
+  }
+
+  async leave() {
+    await this.context.close();
+  }
+}

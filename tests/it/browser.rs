@@ -1,0 +1,96 @@
+//! The shop in a real browser: `tests/browser` leads Chromium through it in both languages, on a phone and on a desktop.
+//! Pictures of every page lie in `tests/browser/artifacts` afterwards.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::support::{Plan, Rung, Shop};
+
+/// What one journey sees of a shop, with goods that are worth looking at.
+async fn shop(rung: Rung) -> Shop {
+    Plan::on(rung).await.set("SECKILL_DEMO", "true").start().await
+}
+
+/// Runs a journey of `tests/browser/journeys` in every language on every screen.
+async fn journey(name: &str, shop: &Shop) {
+    walk(name, &[shop], json!({})).await;
+}
+
+/// The same with more settings than every journey has, in several shops at once.
+async fn walk(name: &str, shops: &[&Shop], more: Value) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
+    let installed = folder.join("node_modules/playwright-core").exists();
+    assert!(installed, "tests/browser/node_modules is missing: run scripts/test, which installs it");
+    let mut settings = json!({
+        "origins": shops.iter().map(|shop| &shop.origins()[0]).collect::<Vec<_>>(),
+        "admin": {"username": "admin", "password": shops[0].setting("SECKILL_ADMIN_PASSWORD")},
+        "journeys": [name],
+    });
+    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let mut node = Command::new("node");
+    node.arg(folder.join("run.mjs")).arg(settings.to_string()).kill_on_drop(true);
+    let done = node.output().await.unwrap_or_else(|error| {
+        panic!(
+            "node does not start ({error}): install Node 20 or newer; scripts/test brings the rest of what is needed"
+        )
+    });
+    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "the journey {name} failed:\n{said}");
+    print!("{said}");
+}
+
+#[tokio::test]
+async fn on_sqlite_a_shopper_sees_the_sale_open_buys_and_pays() {
+    let shop = shop(Rung::Sqlite).await;
+    // The pages are the same as on rung 3, where they are examined.
+    walk("shopper", &[&shop], json!({"examine": false})).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn a_shopper_sees_the_sale_open_buys_and_pays() {
+    let shop = shop(Rung::Rabbit).await;
+    journey("shopper", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn every_page_is_good_to_look_at() {
+    journey("tour", &shop(Rung::Rabbit).await).await;
+}
+
+#[tokio::test]
+async fn impatience_buys_once_and_cancelled_units_are_sold_again() {
+    let shop = shop(Rung::Rabbit).await;
+    journey("contest", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn a_slow_shop_says_so_and_loses_nothing() {
+    let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_DEMO", "true");
+    let mut shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
+    let consumer = shop.process("consume", 0).id();
+    walk("waiting", &[&shop], json!({"consumer": consumer})).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn without_scripts_forms_buy_and_pay() {
+    let shop = shop(Rung::Rabbit).await;
+    journey("no_script", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn an_administrator_runs_a_sale() {
+    // Four at one desk would see each other's doings; each has a shop of their own.
+    let open = || shop(Rung::Rabbit);
+    let shops: [Shop; 4] = tokio::join!(open(), open(), open(), open()).into();
+    walk("admin", &shops.each_ref(), json!({})).await;
+    for shop in &shops {
+        shop.audit_is_clean().await;
+    }
+}

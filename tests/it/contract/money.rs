@@ -1,0 +1,157 @@
+//! Money: it arrives once, and goes back when it comes too late.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use futures::future::join_all;
+use seckill::clock::Clock;
+use seckill::seal;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use standardwebhooks::Webhook;
+
+use crate::support::{Answer, NewSale, Plan, Rung, SECRET, Shop, Shopper, eventually, pause};
+
+const SETTLED_WITHIN: Duration = Duration::from_secs(30);
+const WEBHOOKS: &str = "/api/webhooks/payments/sandbox";
+
+pub async fn whoever_pays_at_the_cashier_has_a_paid_order(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(5)).await;
+    let shopper = shop.shopper(1);
+    let order = shopper.wins(&sale).await;
+    shopper.sees(&sale, &order, "unpaid").await;
+    let checkout = shopper.begin_payment(&sale, &order).await;
+    shopper.client.get(&checkout).await.expect(200);
+    let paid = shopper.pay_at(&checkout).await.expect(303);
+    assert_eq!(paid.header("location"), format!("/en/orders/{sale}/{order}"));
+    // Twice changes nothing.
+    shopper.pay_at(&checkout).await.expect(303);
+    let seen = shopper.sees(&sale, &order, "paid").await;
+    let steps: Vec<_> = seen["history"].as_array().unwrap().iter().map(|event| event["status"].clone()).collect();
+    assert_eq!(steps, ["reserved", "unpaid", "paid"]);
+    shopper.cancel(&sale, &order).await.expect_problem(409, "not_cancellable");
+    let again = format!("/api/sales/{sale}/orders/{order}/payments");
+    shopper.client.post(&again, json!({})).await.expect_problem(409, "not_payable");
+    let numbers = shop.numbers(&sale).await;
+    assert_eq!((&numbers["paid"], &numbers["unpaid"]), (&1.into(), &0.into()));
+    shop.audit_is_clean().await;
+}
+
+const RACES: u64 = 200;
+const RACES_AT_ONCE: u64 = 20;
+
+pub async fn pay_and_cancel_together_have_one_winner(rung: Rung) {
+    let shop = Plan::on(rung).await.start().await;
+    let sale = shop.open(NewSale::of(RACES as i64)).await;
+    let (mut paid, mut refunded) = (0, 0);
+    // How much later the wish to cancel is sent; it follows the outcomes, so that the race is a close one.
+    let mut head_start: u64 = 5;
+    for first in (0..RACES).step_by(RACES_AT_ONCE as usize) {
+        let races = (first..first + RACES_AT_ONCE).map(|n| race(&shop, &sale, n, head_start));
+        let ends: Vec<&str> = join_all(races).await;
+        let won = ends.iter().filter(|end| **end == "paid").count();
+        (paid, refunded) = (paid + won, refunded + ends.len() - won);
+        let cancelled_too_often = won * 2 < ends.len();
+        head_start = if cancelled_too_often { head_start * 2 + 1 } else { head_start / 2 };
+    }
+    println!("{paid} were paid, {refunded} were cancelled and refunded");
+    assert!(paid > 0 && refunded > 0, "there was no race: {paid} paid, {refunded} refunded");
+    shop.has_sold(&sale, paid as i64, SETTLED_WITHIN).await;
+    let button = shop.shows(&sale, "open").await;
+    assert_eq!(button["remaining"], refunded);
+    shop.audit_is_clean().await;
+}
+
+/// Pays and cancels one order at the same moment; the answer is how it ended: `paid` or `refunded`.
+async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str {
+    let shopper = shop.shopper(n);
+    let order = shopper.wins(sale).await;
+    shopper.sees(sale, &order, "unpaid").await;
+    let checkout = shopper.begin_payment(sale, &order).await;
+    let cancel = async {
+        pause(head_start + n % 7).await;
+        shopper.cancel(sale, &order).await
+    };
+    let (paid, cancelled) = tokio::join!(shopper.pay_at(&checkout), cancel);
+    paid.expect(303);
+    if cancelled.status == 200 {
+        let end = ends_as(&shopper, sale, &order, "refunded").await;
+        assert_eq!(end, ["reserved", "unpaid", "cancelled", "refund_pending", "refunded"]);
+        return "refunded";
+    }
+    cancelled.expect_problem(409, "not_cancellable");
+    assert_eq!(ends_as(&shopper, sale, &order, "paid").await, ["reserved", "unpaid", "paid"]);
+    "paid"
+}
+
+/// Waits for the end of an order; the answer are its steps. Steps of one moment stand in the order of their edges.
+async fn ends_as(shopper: &Shopper, sale: &str, order: &str, status: &str) -> Vec<String> {
+    const EDGES: [&str; 6] = ["reserved", "unpaid", "paid", "cancelled", "refund_pending", "refunded"];
+    let end = eventually(&format!("order {order} is {status}"), SETTLED_WITHIN, async || {
+        let answer = shopper.order(sale, order).await.expect(200).json()["order"].take();
+        if answer["status"] == status { Ok(answer) } else { Err(answer.to_string()) }
+    })
+    .await;
+    let events: &Vec<Value> = end["history"].as_array().unwrap();
+    let mut steps: Vec<String> = events.iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect();
+    steps.sort_by_key(|step| EDGES.iter().position(|edge| edge == step));
+    steps
+}
+
+/// A webhook as the provider makes it: id, time, signature, body.
+struct Report {
+    id: String,
+    at: i64,
+    signature: String,
+    body: String,
+}
+
+impl Report {
+    fn new(key: &[u8], payment: &str, id: &str, at: i64) -> Report {
+        let body = json!({"type": "payment.captured", "data": {"payment_id": payment}}).to_string();
+        let signature = Webhook::from_bytes(key.to_vec()).unwrap().sign(id, at, body.as_bytes()).unwrap();
+        Report { id: id.into(), at, signature, body }
+    }
+
+    async fn deliver(&self, shop: &Shop, body: &str) -> Answer {
+        let client = shop.client();
+        let asking = client.ask(Method::POST, WEBHOOKS).header("webhook-id", &self.id);
+        let asking = asking.header("webhook-timestamp", &self.at.to_string());
+        asking.header("webhook-signature", &self.signature).body("application/json", body.to_owned()).send().await
+    }
+}
+
+pub async fn a_webhook_counts_once_and_only_if_it_is_genuine(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(5)).await;
+    let shopper = shop.shopper(1);
+    let order = shopper.wins(&sale).await;
+    shopper.sees(&sale, &order, "unpaid").await;
+    let checkout = shopper.begin_payment(&sale, &order).await;
+    let payment = checkout.rsplit('/').next().unwrap();
+    let key = seal::key_for(&SecretString::from(SECRET.to_owned()), "sandbox webhooks");
+    let now = Clock::system().now().as_second();
+
+    let forged = Report::new(&[7; 32], payment, "msg_1", now);
+    forged.deliver(&shop, &forged.body).await.expect_problem(401, "bad_signature");
+    let old = Report::new(&key, payment, "msg_1", now - 3600);
+    old.deliver(&shop, &old.body).await.expect_problem(401, "bad_signature");
+    let genuine = Report::new(&key, payment, "msg_1", now);
+    genuine.deliver(&shop, &format!("{} ", genuine.body)).await.expect_problem(401, "bad_signature");
+    let unsigned = shop.client().post(WEBHOOKS, json!({})).await;
+    unsigned.expect_problem(401, "bad_signature");
+    assert_eq!(shopper.order(&sale, &order).await.json()["order"]["status"], "unpaid");
+
+    // Delivered by several at once, then again, then by another name: it counts once.
+    let answers = join_all((0..5).map(|_| genuine.deliver(&shop, &genuine.body))).await;
+    answers.into_iter().for_each(|answer| drop(answer.expect(204)));
+    genuine.deliver(&shop, &genuine.body).await.expect(204);
+    let renamed = Report::new(&key, payment, "msg_2", now);
+    renamed.deliver(&shop, &renamed.body).await.expect(204);
+    let seen = shopper.sees(&sale, &order, "paid").await;
+    assert_eq!(seen["history"].as_array().unwrap().len(), 3, "{seen}");
+    let stranger = Report::new(&key, "0198c0de-0000-7000-8000-00000000dead", "msg_3", now);
+    stranger.deliver(&shop, &stranger.body).await.expect(204);
+    shop.audit_is_clean().await;
+}

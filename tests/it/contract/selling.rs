@@ -1,0 +1,88 @@
+//! Selling exactly what there is.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use seckill::domain::SaleId;
+
+use crate::support::{Answer, NewSale, Plan, Rung, Shop, Shopper, pause};
+
+const USERS: u64 = 500;
+const UNITS: i64 = 100;
+const TRIES: usize = 3;
+const SETTLED_WITHIN: Duration = Duration::from_secs(20);
+
+/// One try; being told that too many were let in is none.
+async fn one_try(shopper: &Shopper, sale: &str) -> Answer {
+    loop {
+        let answer = shopper.buy(sale, 1).await;
+        if answer.status != 429 {
+            return answer;
+        }
+        pause(200).await;
+    }
+}
+
+/// Three tries at once. The order, if there is one: then one of them was told 202 and the others of the same order.
+async fn try_thrice(shopper: Arc<Shopper>, sale: String) -> Option<String> {
+    // The token first, so that three purchases are sent together.
+    shopper.token(&sale).await.expect(200);
+    let answers = join_all((0..TRIES).map(|_| one_try(&shopper, &sale))).await;
+    let orders: HashSet<String> = answers.iter().filter(|a| a.status != 409).map(Answer::order_id).collect();
+    if orders.is_empty() {
+        answers.into_iter().for_each(|answer| drop(answer.expect_problem(409, "sold_out")));
+        return None;
+    }
+    assert_eq!(orders.len(), 1, "a user has one order: {answers:?}");
+    assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 1, "{answers:?}");
+    assert_eq!(answers.iter().filter(|answer| is_repeated(answer)).count(), TRIES - 1, "{answers:?}");
+    orders.into_iter().next()
+}
+
+fn is_repeated(answer: &Answer) -> bool {
+    answer.status == 200 && answer.json()["repeated"] == true
+}
+
+pub async fn five_hundred_who_want_one_hundred_get_exactly_those(rung: Rung) {
+    let shop = Plan::on(rung).await.apart().start().await;
+    let sale = shop.open(NewSale::of(UNITS)).await;
+    let shoppers: Vec<Arc<Shopper>> = (0..USERS).map(|n| Arc::new(shop.shopper(n))).collect();
+    let tries: Vec<_> = shoppers.iter().map(|s| tokio::spawn(try_thrice(s.clone(), sale.clone()))).collect();
+    let orders: Vec<Option<String>> = join_all(tries).await.into_iter().map(Result::unwrap).collect();
+    let distinct: HashSet<&String> = orders.iter().flatten().collect();
+    assert_eq!((distinct.len(), orders.iter().flatten().count()), (UNITS as usize, UNITS as usize));
+
+    for (shopper, order) in shoppers.iter().zip(&orders) {
+        let later = one_try(shopper, &sale).await;
+        match order {
+            Some(order) => assert_eq!((is_repeated(&later), &later.order_id()), (true, order)),
+            None => drop(later.expect_problem(409, "sold_out")),
+        }
+    }
+    shop.has_sold(&sale, UNITS, SETTLED_WITHIN).await;
+    assert_eq!(shop.shows(&sale, "sold_out").await["remaining"], 0);
+    let live = shop.store().live_orders(SaleId(sale.parse().unwrap()), None, 1000).await.unwrap();
+    let written: HashSet<String> = live.iter().map(|order| order.order_id.to_string()).collect();
+    assert_eq!(written, distinct.into_iter().cloned().collect());
+    assert_eq!(live.iter().map(|order| order.user_id).collect::<HashSet<_>>().len(), UNITS as usize);
+    shop.audit_is_clean().await;
+}
+
+pub async fn nobody_gets_more_than_the_limit(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(5).limit(3)).await;
+    shop.shopper(1).buy(&sale, 4).await.expect_problem(422, "over_limit");
+    let two = shop.shopper(2).buy(&sale, 3).await.expect(202);
+    assert_eq!(two.json()["order"]["quantity"], 3);
+    // Two are left: three are too many, two are not.
+    shop.shopper(3).buy(&sale, 3).await.expect_problem(409, "sold_out");
+    let three = shop.shopper(3).buy(&sale, 2).await.expect(202);
+    let again = shop.shopper(2).buy(&sale, 1).await.expect(200).json();
+    assert_eq!((&again["order"]["quantity"], &again["repeated"]), (&3.into(), &true.into()));
+    let order = shop.shopper(3).sees(&sale, &three.order_id(), "unpaid").await;
+    assert_eq!((&order["quantity"], &order["amount"]["amount"]), (&2.into(), &3998.into()));
+    shop.has_sold(&sale, 5, SETTLED_WITHIN).await;
+    shop.audit_is_clean().await;
+}

@@ -1,0 +1,111 @@
+//! When a sale sells.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use seckill::clock::Clock;
+use serde_json::{Value, json};
+
+use crate::support::{NewSale, Rung, Shop, eventually, pause};
+
+const SOON: Duration = Duration::from_secs(10);
+
+pub async fn nothing_is_sold_before_the_start(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let draft = shop.create(NewSale::of(5)).await;
+    let shopper = shop.shopper(1);
+    // A draft is nobody's business.
+    shopper.client.get(&format!("/api/sales/{draft}/button")).await.expect_problem(404, "no_such_sale");
+    shopper.token(&draft).await.expect_problem(404, "no_such_sale");
+
+    let announced = shop.create(NewSale::of(5).opens_in(Duration::from_secs(3600))).await;
+    shop.shows(&announced, "upcoming").await;
+    shopper.token(&announced).await.expect_problem(409, "not_open");
+    let order = json!({"quantity": 1, "token": "made-up"});
+    shopper.client.post(&format!("/api/sales/{announced}/orders"), order).await.expect_problem(403, "bad_token");
+    // The form without scripts brings no token; the window holds for it all the same.
+    let form = shopper.client.ask(axum::http::Method::POST, &format!("/en/sales/{announced}/buy"));
+    form.form(&[("quantity", "1")]).send().await.expect(409);
+
+    shop.order_sale(&announced, "start").await;
+    shop.shows(&announced, "open").await;
+    shopper.wins(&announced).await;
+}
+
+fn time(json: &Value) -> Timestamp {
+    json.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("not a time: {json}"))
+}
+
+pub async fn a_schedule_opens_and_closes_a_sale(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let scheduled = NewSale::of(50).opens_in(Duration::from_secs(2)).closes_in(Duration::from_secs(5));
+    let sale = shop.create(scheduled).await;
+    let button = shop.shows(&sale, "upcoming").await;
+    let (opens, closes) = (time(&button["opens_at"]), time(&button["closes_at"]));
+
+    // Many ask all the time from before; the first of them gets in at the moment, not before it, and not much later.
+    let first = Instant::now();
+    let mut n = 0;
+    let order = loop {
+        let answer = shop.shopper(n).buy(&sale, 1).await;
+        n += 1;
+        if answer.status == 202 {
+            break answer.order_id();
+        }
+        answer.expect_problem(409, "not_open");
+        assert!(first.elapsed() < SOON, "the sale does not open");
+        pause(10).await;
+    };
+    let late = Clock::system().now().duration_since(opens);
+    assert!(!late.is_negative() && late.as_millis() < 1_500, "the first order came {late:?} after the opening");
+    let order = shop.shopper(n - 1).sees(&sale, &order, "unpaid").await;
+    assert!(time(&order["history"][0]["at"]) >= opens, "reserved before the opening: {order}");
+
+    shop.shows(&sale, "ended").await;
+    assert!(Clock::system().now() >= closes);
+    let shopper = shop.shopper(n);
+    shopper.token(&sale).await.expect_problem(409, "ended");
+    eventually("the sale is over for good", SOON, async || {
+        let numbers = shop.numbers(&sale).await;
+        if numbers["state"] == "ended" { Ok(()) } else { Err(numbers.to_string()) }
+    })
+    .await;
+    // It had a token before the end.
+    shop.shopper(n - 1).client.post(&format!("/api/sales/{sale}/token"), json!({})).await.expect_problem(409, "ended");
+    shop.audit_is_clean().await;
+}
+
+pub async fn an_administrator_pauses_resumes_tops_up_and_stops(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(2)).await;
+    let (one, two, three, four) = (shop.shopper(1), shop.shopper(2), shop.shopper(3), shop.shopper(4));
+    one.wins(&sale).await;
+    // Everybody has a token from when it was open.
+    two.token(&sale).await.expect(200);
+
+    shop.order_sale(&sale, "pause").await;
+    shop.shows(&sale, "paused").await;
+    two.buy(&sale, 1).await.expect_problem(409, "not_open");
+    let path = format!("/api/admin/sales/{sale}/pause");
+    shop.admin().await.post(&path, json!({})).await.expect_problem(409, "wrong_state");
+
+    shop.order_sale(&sale, "resume").await;
+    shop.shows(&sale, "open").await;
+    two.wins(&sale).await;
+    shop.shows(&sale, "sold_out").await;
+    three.buy(&sale, 1).await.expect_problem(409, "sold_out");
+
+    let top_up = format!("/api/admin/sales/{sale}/top-up");
+    shop.admin().await.post(&top_up, json!({"units": 2})).await.expect(200);
+    let button = shop.shows(&sale, "open").await;
+    assert_eq!((&button["total"], &button["remaining"]), (&4.into(), &2.into()));
+    three.wins(&sale).await;
+    four.token(&sale).await.expect(200);
+
+    shop.order_sale(&sale, "stop").await;
+    shop.shows(&sale, "ended").await;
+    four.buy(&sale, 1).await.expect_problem(409, "ended");
+    shop.admin().await.post(&top_up, json!({"units": 2})).await.expect_problem(409, "wrong_state");
+    shop.has_sold(&sale, 3, SOON).await;
+    shop.audit_is_clean().await;
+}

@@ -1,0 +1,78 @@
+//! `kill -9`, five times each, at random instants of the rush.
+
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::{nothing_is_lost, open_shop};
+use crate::support::{Crowd, Shop, Stack, pause, seed};
+
+const KILLS: u64 = 5;
+/// Shoppers around each kill; all of them find units.
+const PER_KILL: u64 = 60;
+const UNITS: u64 = 400;
+const RUSH: Duration = Duration::from_millis(1_500);
+
+enum Victim {
+    /// One of the two processes with this role.
+    Role(&'static str),
+    Service(&'static str),
+}
+
+async fn survives(victim: Victim) {
+    let _mended = Stack::get().mended();
+    let mut random = StdRng::seed_from_u64(seed());
+    let (mut shop, sale) = open_shop(UNITS as i64).await;
+    let mut crowd = Crowd::new(&sale);
+    for _ in 0..KILLS {
+        crowd.arrive(&shop, PER_KILL, RUSH);
+        pause(random.random_range(0..1_300)).await;
+        let down_for = random.random_range(50..600);
+        match victim {
+            Victim::Role(role) => kill_role(&mut shop, role, random.random_range(0..2), down_for).await,
+            Victim::Service(service) => kill_service(service, down_for).await,
+        }
+        crowd.served().await;
+    }
+    assert_eq!(crowd.winners() as u64, KILLS * PER_KILL, "there were units for everybody: {:?}", crowd.refusals());
+    crowd.arrive(&shop, 3 * (UNITS - KILLS * PER_KILL), RUSH);
+    crowd.served().await;
+    let refusals = crowd.refusals();
+    assert!(!refusals.contains_key("not_open"), "the sale was open all the time: {refusals:?}");
+    nothing_is_lost(&shop, &sale, &crowd, UNITS as i64).await;
+}
+
+async fn kill_role(shop: &mut Shop, role: &str, which: usize, down_for: u64) {
+    shop.process(role, which).check();
+    shop.process(role, which).kill();
+    pause(down_for).await;
+    shop.process(role, which).start();
+}
+
+async fn kill_service(service: &str, down_for: u64) {
+    Stack::get().run(&["kill", service]).await;
+    pause(down_for).await;
+    Stack::get().run(&["start", service]).await;
+}
+
+macro_rules! killed {
+    ($($name:ident: $victim:expr,)+) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                survives($victim).await;
+            }
+        )+
+    };
+}
+
+killed! {
+    serve_dies: Victim::Role("serve"),
+    relay_dies: Victim::Role("relay"),
+    consume_dies: Victim::Role("consume"),
+    control_dies: Victim::Role("control"),
+    redis_dies: Victim::Service("redis"),
+    rabbitmq_dies: Victim::Service("rabbitmq"),
+    postgres_dies: Victim::Service("postgres"),
+}

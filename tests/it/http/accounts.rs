@@ -1,0 +1,130 @@
+//! Registering, logging in and out, and guessing.
+
+use std::time::{Duration, Instant};
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Plan, Rung, Shop};
+
+const PASSWORD: &str = "correct horse";
+
+async fn log_in(shop: &Shop, username: &str, password: &str) -> Answer {
+    shop.client().post("/api/login", json!({"username": username, "password": password})).await
+}
+
+#[tokio::test]
+async fn whoever_registers_is_known_until_they_log_out() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let client = shop.client();
+    let made = client.post("/api/register", json!({"username": "Mei", "password": PASSWORD})).await.expect(201);
+    let user = made.json()["user"].take();
+    assert_eq!(user["username"], "Mei");
+    let cookie = made.header("set-cookie");
+    for part in ["seckill=", "HttpOnly", "SameSite=Lax", "Path=/", "Max-Age="] {
+        assert!(cookie.contains(part), "{part} in {cookie}");
+    }
+    assert!(!cookie.contains("Secure"), "{cookie}");
+    assert_eq!(client.get("/api/me").await.expect(200).json()["user"], user);
+    client.post("/api/logout", json!({})).await.expect(204);
+    client.get("/api/me").await.expect_problem(401, "not_signed_in");
+    let again = log_in(&shop, "Mei", PASSWORD).await.expect(200);
+    assert_eq!(again.json()["user"], user);
+}
+
+#[tokio::test]
+async fn names_that_differ_in_case_are_one_name() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    for (name, other) in [("Mei", "mEI"), ("Ömer", "öMER"), ("小美的店A", "小美的店a")] {
+        let made = shop.register(name, PASSWORD).await.get("/api/me").await.json();
+        let taken = shop.client().post("/api/register", json!({"username": other, "password": PASSWORD})).await;
+        taken.expect_problem(409, "username_taken");
+        assert_eq!(log_in(&shop, other, PASSWORD).await.expect(200).json()["user"]["id"], made["user"]["id"]);
+    }
+    for name in ["admin", "Admin", "ADMIN"] {
+        let taken = shop.client().post("/api/register", json!({"username": name, "password": PASSWORD})).await;
+        taken.expect_problem(409, "username_taken");
+    }
+}
+
+#[tokio::test]
+async fn names_and_passwords_that_cannot_be_are_named() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let register = async |who: Value| shop.client().post("/api/register", who).await;
+    for name in ["", "ab", "a b", "<script>", "a\u{202e}bc", "a\nb", "mei@example.com", &"x".repeat(33), "😀😀😀"]
+    {
+        register(json!({"username": name, "password": PASSWORD})).await.expect_problem(422, "bad_username");
+    }
+    for password in ["", "1234567", &"x".repeat(257)] {
+        register(json!({"username": "mei", "password": password})).await.expect_problem(422, "weak_password");
+    }
+    register(json!({"username": "mei"})).await.expect_problem(422, "invalid");
+    register(json!({"username": "mei", "password": PASSWORD, "role": "admin"})).await.expect_problem(422, "invalid");
+    register(json!({"username": ["mei"], "password": PASSWORD})).await.expect_problem(422, "invalid");
+    assert_eq!(log_in(&shop, "mei", PASSWORD).await.status, 401);
+}
+
+#[tokio::test]
+async fn an_unknown_name_and_a_wrong_password_get_the_same_answer_after_the_same_time() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    for n in 0..3 {
+        shop.register(&format!("known-{n}"), PASSWORD).await;
+    }
+    let (mut unknown, mut wrong) = (Vec::new(), Vec::new());
+    let mut answers = Vec::new();
+    for n in 0..15 {
+        for (name, times) in [(format!("nobody-{}", n % 3), &mut unknown), (format!("known-{}", n % 3), &mut wrong)] {
+            let began = Instant::now();
+            answers.push(log_in(&shop, &name, "wrong password").await.expect_problem(401, "bad_credentials").body);
+            times.push(began.elapsed());
+        }
+    }
+    assert!(answers.iter().all(|body| *body == answers[0]));
+    let median = |times: &mut Vec<Duration>| {
+        times.sort();
+        times[times.len() / 2].as_secs_f64()
+    };
+    let ratio = median(&mut unknown) / median(&mut wrong);
+    assert!((0.6..1.7).contains(&ratio), "an unknown name takes {ratio:.2} times as long");
+}
+
+#[tokio::test]
+async fn guessing_is_slowed_and_keeps_nobody_else_out() {
+    let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").start().await;
+    shop.register("mei", PASSWORD).await;
+    let from = async |address: &str, name: &str, password: &str| {
+        let client = shop.client();
+        let asking = client.ask(Method::POST, "/api/login").header("x-forwarded-for", address);
+        asking.json(&json!({"username": name, "password": password})).send().await
+    };
+    let mut throttled = None;
+    for _ in 0..30 {
+        let answer = from("198.51.100.7", "MEI", "wrong password").await;
+        if answer.status == 429 {
+            throttled = Some(answer);
+            break;
+        }
+        answer.expect_problem(401, "bad_credentials");
+    }
+    let throttled = throttled.expect("guessing is slowed").expect_problem(429, "rate_limited");
+    let wait: u64 = throttled.header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    from("198.51.100.7", "mei", PASSWORD).await.expect_problem(429, "rate_limited");
+    // What a client invents is left of what the proxy adds.
+    from("203.0.113.1, 198.51.100.7", "mei", PASSWORD).await.expect_problem(429, "rate_limited");
+    // The owner, elsewhere, and others at the same address.
+    from("198.51.100.8", "mei", PASSWORD).await.expect(200);
+    shop.register("lei", PASSWORD).await;
+    from("198.51.100.7", "lei", PASSWORD).await.expect(200);
+}
+
+#[tokio::test]
+async fn behind_https_the_cookie_is_for_https_only() {
+    let plan = Plan::on(Rung::Sqlite).await.set("SECKILL_PUBLIC_URL", "https://shop.example");
+    let shop = plan.start().await;
+    let made = shop.client().post("/api/register", json!({"username": "mei", "password": PASSWORD})).await.expect(201);
+    let cookie = made.header("set-cookie");
+    assert!(cookie.starts_with("__Host-seckill=") && cookie.contains("; Secure"), "{cookie}");
+    let page = shop.client().get("/en/").await.expect(200);
+    assert!(page.header("strict-transport-security").starts_with("max-age="));
+}

@@ -1,0 +1,174 @@
+//! The administrator's side, for whom it is and for whom it is not.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{NewSale, Rung, Shop};
+
+#[tokio::test]
+async fn for_anybody_else_there_is_no_administration() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let sale = shop.open(NewSale::of(5)).await;
+    let shopper = shop.register("mei", "correct horse").await;
+    let gets = ["/api/admin/sales", "/api/admin/audit-log", "/api/admin/orders?username=mei"];
+    let pages = ["/admin", "/admin/log", "/admin/sales/new", "/admin/goods/new", "/admin/goods/1"];
+    let posts = [
+        "goods",
+        "sales",
+        &format!("sales/{sale}/stop"),
+        &format!("sales/{sale}/pause"),
+        &format!("sales/{sale}/top-up"),
+    ];
+    for client in [&shop.client(), &shopper, &shop.shopper(1).client] {
+        for path in gets {
+            client.get(path).await.expect_problem(404, "not_found");
+        }
+        for path in pages {
+            client.get(path).await.expect(404);
+        }
+        for path in posts {
+            client.post(&format!("/api/admin/{path}"), json!({})).await.expect_problem(404, "not_found");
+        }
+        let form = client.ask(Method::POST, &format!("/admin/sales/{sale}/stop")).form(&[]);
+        form.send().await.expect(404);
+        let patch = client.ask(Method::PATCH, &format!("/api/admin/sales/{sale}")).json(&json!({"total": 1}));
+        patch.send().await.expect_problem(404, "not_found");
+    }
+    assert_eq!(shop.numbers(&sale).await["state"], "live");
+    for path in gets.into_iter().chain(pages) {
+        shop.admin().await.get(path).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn every_change_is_written_down_with_who_and_what() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let sale = shop.open(NewSale::of(5)).await;
+    for action in ["pause", "resume"] {
+        shop.order_sale(&sale, action).await;
+    }
+    let admin = shop.admin().await;
+    admin.post(&format!("/api/admin/sales/{sale}/top-up"), json!({"units": 3})).await.expect(200);
+    shop.order_sale(&sale, "stop").await;
+    admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await.expect_problem(409, "wrong_state");
+
+    let log = admin.get("/api/admin/audit-log").await.expect(200).json();
+    let entries = log["entries"].as_array().unwrap();
+    let of_sale: Vec<&Value> = entries.iter().filter(|entry| entry["subject"] == format!("sale {sale}")).collect();
+    let actions: Vec<&str> = of_sale.iter().map(|entry| entry["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["stop", "top-up", "resume", "pause", "start", "create"], "newest first, refusals not at all");
+    for entry in &of_sale {
+        assert_eq!(entry["actor"], "admin");
+        assert!(entry["at"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok());
+    }
+    assert_eq!((&of_sale[1]["before"]["total"], &of_sale[1]["after"]["total"]), (&5.into(), &8.into()));
+    assert_eq!((&of_sale[3]["before"]["state"], &of_sale[3]["after"]["state"]), (&"live".into(), &"paused".into()));
+    assert_eq!(of_sale[5]["before"], Value::Null);
+}
+
+#[tokio::test]
+async fn what_cannot_be_sold_is_named_by_field() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let good = NewSale::of(10).json(shop.goods().await);
+    let admin = shop.admin().await;
+    let with = |field: &str, value: Value| {
+        let mut changed = good.clone();
+        changed[field] = value;
+        changed
+    };
+    let now = "2026-11-21T12:00:00Z";
+    let mut backwards = with("opens_at", now.into());
+    backwards["closes_at"] = now.into();
+    let mistakes = [
+        (with("total", 0.into()), "total"),
+        (with("total", (-5).into()), "total"),
+        (with("total", 2_000_000_000_i64.into()), "total"),
+        (with("total", "10".into()), "total"),
+        (with("total", json!(1.5)), "total"),
+        (with("per_user_limit", 0.into()), "per_user_limit"),
+        (with("per_user_limit", 11.into()), "per_user_limit"),
+        (with("price", json!({"amount": -1, "currency": "CNY"})), "price"),
+        (with("price", json!({"amount": i64::MAX, "currency": "CNY"})), "price"),
+        (with("price", json!({"amount": 1, "currency": "yuan"})), "price.currency"),
+        (with("price", json!({"amount": 1.5, "currency": "CNY"})), "price.amount"),
+        (with("goods_id", "999".into()), "goods_id"),
+        (with("goods_id", 1.into()), "goods_id"),
+        (with("opens_at", "soon".into()), "opens_at"),
+        (with("state", "live".into()), "state"),
+        (backwards, "closes_at"),
+    ];
+    for (sale, field) in mistakes {
+        let answer = admin.post("/api/admin/sales", sale.clone()).await.expect_problem(422, "invalid");
+        assert_eq!(answer.json()["fields"][0]["field"], field, "{sale}: {}", answer.text());
+    }
+    for (goods, field) in [
+        (json!({"name": {"zh": "", "en": "x"}, "description": {"zh": "", "en": ""}}), "name.zh"),
+        (json!({"name": {"zh": "x"}, "description": {"zh": "", "en": ""}}), "name.en"),
+        (json!({"name": {"zh": "x", "en": "y".repeat(201)}, "description": {"zh": "", "en": ""}}), "name.en"),
+    ] {
+        let answer = admin.post("/api/admin/goods", goods.clone()).await.expect_problem(422, "invalid");
+        assert_eq!(answer.json()["fields"][0]["field"], field, "{goods}");
+    }
+    assert_eq!(admin.get("/api/admin/sales").await.expect(200).json()["sales"], json!([]));
+    let sale = shop.open(NewSale::of(10)).await;
+    for units in [json!(0), json!(-1), json!("5"), json!(i64::MAX), json!(999_999_999_999_i64)] {
+        let top_up = admin.post(&format!("/api/admin/sales/{sale}/top-up"), json!({"units": units})).await;
+        top_up.expect_problem(422, "invalid");
+    }
+    admin.post(&format!("/api/admin/sales/{sale}/top-up"), json!({"units": 999_999_999})).await.expect(422);
+    admin.post("/api/admin/sales/999/start", json!({})).await.expect_problem(404, "no_such_sale");
+}
+
+#[tokio::test]
+async fn a_sale_is_edited_until_it_begins() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let sale = shop.create(NewSale::of(10)).await;
+    let (admin, path) = (shop.admin().await, format!("/api/admin/sales/{sale}"));
+    let edit = async |json: Value| admin.ask(Method::PATCH, &path).json(&json).send().await;
+    let edited = edit(json!({"total": 20, "per_user_limit": 2})).await.expect(200).json();
+    assert_eq!((&edited["sale"]["total"], &edited["sale"]["price"]["amount"]), (&20.into(), &1999.into()));
+    let scheduled = edit(json!({"opens_at": "2099-01-01T00:00:00Z"})).await.expect(200).json();
+    assert_eq!(scheduled["sale"]["state"], "scheduled");
+    let drafted = edit(json!({"opens_at": null})).await.expect(200).json();
+    assert_eq!(drafted["sale"]["state"], "draft");
+    shop.order_sale(&sale, "start").await;
+    edit(json!({"total": 30})).await.expect_problem(409, "wrong_state");
+    admin.post(&format!("{path}/start"), json!({})).await.expect_problem(409, "wrong_state");
+    assert_eq!(shop.shows(&sale, "open").await["total"], 20);
+}
+
+/// The smallest picture there is.
+const PIXEL: &[u8] =
+    b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\
+    \x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82";
+
+#[tokio::test]
+async fn goods_have_a_picture_and_nothing_else_passes_for_one() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let (admin, path) = (shop.admin().await, format!("/api/admin/goods/{}/image", shop.goods().await));
+    let put = async |kind: &str, body: Vec<u8>| admin.ask(Method::PUT, &path).body(kind, body).send().await;
+    for wrong in [&b""[..], b"nonsense", b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"] {
+        put("image/png", wrong.to_vec()).await.expect_problem(422, "invalid");
+    }
+    let goods = put("image/png", PIXEL.to_vec()).await.expect(200).json()["goods"].take();
+    let name = goods["image"].as_str().unwrap();
+    let picture = shop.client().get(&format!("/uploads/{name}")).await.expect(200);
+    assert_eq!((&picture.body[..], picture.header("content-type")), (PIXEL, "image/png"));
+    assert!(picture.header("cache-control").contains("immutable"));
+}
+
+#[tokio::test]
+async fn a_new_password_ends_the_administrators_old_sessions() {
+    let mut shop = Shop::start(Rung::Sqlite).await;
+    let old = shop.admin().await.clone();
+    old.get("/api/admin/sales").await.expect(200);
+    shop.processes[0].kill();
+    shop.processes[0].set("SECKILL_ADMIN_PASSWORD", "another password");
+    shop.processes[0].start();
+    shop.ready().await;
+    old.get("/api/admin/sales").await.expect_problem(404, "not_found");
+    let who = json!({"username": "admin", "password": "another password"});
+    let client = shop.client();
+    client.post("/api/login", who).await.expect(200);
+    client.get("/api/admin/sales").await.expect(200);
+}

@@ -1,0 +1,238 @@
+//! The program itself: how it starts, refuses to start, and tells how it is.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use axum::http::Method;
+use serde_json::Value;
+
+use crate::support::{NewSale, Plan, Rung, Shop, eventually, run};
+
+const SOON: Duration = Duration::from_secs(15);
+
+#[tokio::test]
+async fn a_wrong_value_stops_the_start_and_is_named() {
+    let wrong = [
+        ("SECKILL_LISTEN", "nowhere"),
+        ("SECKILL_OPS_LISTEN", "127.0.0.1"),
+        ("SECKILL_PUBLIC_URL", "shop.example"),
+        ("SECKILL_PUBLIC_URL", "https://shop.example/path"),
+        ("SECKILL_DATABASE_URL", "mysql://localhost/x"),
+        ("SECKILL_DATABASE_URL", "sqlite:///no/such/folder/shop.sqlite"),
+        ("SECKILL_DATA_DIR", "/proc/no"),
+        ("SECKILL_REDIS_URL", "localhost"),
+        ("SECKILL_REDIS_REPLICA_URLS", "redis://127.0.0.1:1/"),
+        ("SECKILL_AMQP_URL", "http://localhost"),
+        ("SECKILL_AMQP_URL", "amqp://127.0.0.1:1/x"),
+        ("SECKILL_SECRET", "too short"),
+        ("SECKILL_ADMIN_PASSWORD", "short"),
+        ("SECKILL_PAYMENT_WINDOW", "soon"),
+        ("SECKILL_PAYMENT_WINDOW", "0s"),
+        ("SECKILL_DEMO", "perhaps"),
+        ("SECKILL_TRUSTED_PROXIES", "everybody"),
+        ("SECKILL_USER_RATE", "0"),
+        ("SECKILL_ADMISSION", "-5"),
+        ("SECKILL_LOG_FORMAT", "xml"),
+    ];
+    for (name, value) in wrong {
+        let mut shop = Plan::on(Rung::Sqlite).await.set(name, value).launch();
+        if name.ends_with("LISTEN") {
+            // The plan gave it an address of its own.
+            shop.processes[0].kill();
+            shop.processes[0].set(name, value);
+            shop.processes[0].start();
+        }
+        let status = shop.processes[0].ended(SOON).await;
+        let log = shop.processes[0].log();
+        assert!(!status.success() && log.contains(name), "{name}={value}: {status}\n{log}");
+        assert!(!log.contains("panicked"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn beyond_this_machine_nothing_starts_without_a_secret() {
+    for (name, value) in [("SECKILL_LISTEN", "0.0.0.0:0"), ("SECKILL_LISTEN", "[::]:0")] {
+        let mut shop = Plan::on(Rung::Sqlite).await.unset("SECKILL_SECRET").launch();
+        shop.processes[0].kill();
+        shop.processes[0].set(name, value);
+        shop.processes[0].start();
+        let status = shop.processes[0].ended(SOON).await;
+        let log = shop.processes[0].log();
+        assert!(!status.success() && log.contains("SECKILL_SECRET"), "{value}: {log}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_in_use_names_its_variable() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    for (name, taken) in [("SECKILL_LISTEN", shop.processes[0].listen), ("SECKILL_OPS_LISTEN", shop.processes[0].ops)] {
+        let mut second = Plan::on(Rung::Sqlite).await.launch();
+        second.processes[0].kill();
+        second.processes[0].set(name, &taken.to_string());
+        second.processes[0].start();
+        let status = second.processes[0].ended(SOON).await;
+        let log = second.processes[0].log();
+        assert!(!status.success() && log.contains(name) && log.contains(&taken.to_string()), "{name}: {log}");
+    }
+}
+
+#[tokio::test]
+async fn roles_without_work_and_words_without_sense_are_refused() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    for (words, named) in [
+        (&["relay"][..], "SECKILL_AMQP_URL"),
+        (&["consume"], "SECKILL_REDIS_URL"),
+        (&["sell"], "sell"),
+        (&["audit", "serve"], "audit"),
+        (&["--no-such-flag"], "--no-such-flag"),
+        (&["--config", "/no/such/file.toml"], "/no/such/file.toml"),
+    ] {
+        let done = shop.run(words).await;
+        let text = String::from_utf8_lossy(&done.stderr);
+        assert!(!done.status.success() && text.contains(named), "{words:?}: {text}");
+    }
+    let help = shop.run(&["--help"]).await;
+    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--payment-window"));
+}
+
+#[tokio::test]
+async fn a_flag_beats_the_environment_and_both_beat_the_file() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let settings = shop.processes[0].settings().clone();
+    let try_with = async |toml: &str, flags: &[&str]| {
+        std::fs::write(path, toml).unwrap();
+        let words = [&["migrate", "--config", path], flags].concat();
+        let done = run(&settings, std::path::Path::new("/"), &words).await;
+        (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    // The environment has a good secret, so that a bad one in the file is not even seen.
+    assert!(try_with("secret = 'short'", &[]).await.0);
+    let (started, words) = try_with("", &["--secret", "short"]).await;
+    assert!(!started && words.contains("SECKILL_SECRET"), "{words}");
+    let (started, words) = try_with("payment_window = 'soon'", &[]).await;
+    assert!(!started && words.contains("SECKILL_PAYMENT_WINDOW"), "{words}");
+    let (started, words) = try_with("no_such_key = 1", &[]).await;
+    assert!(!started && words.contains("no_such_key"), "{words}");
+}
+
+#[tokio::test]
+async fn a_fresh_start_shows_a_shop_with_something_to_buy() {
+    let names = ["SECKILL_DATA_DIR", "SECKILL_SECRET", "SECKILL_ADMIN_PASSWORD", "SECKILL_DEMO"];
+    let plan = names.into_iter().fold(Plan::on(Rung::Sqlite).await, Plan::unset);
+    let mut shop = plan.start().await;
+    let sales = shop.client().get("/api/sales").await.expect(200).json();
+    let listed = sales["sales"].as_array().unwrap();
+    assert!(listed.len() >= 3 && listed.iter().any(|sale| sale["phase"] == "open"), "{sales}");
+    for (locale, name) in [("zh", "手机"), ("en", "phone")] {
+        let page = eventually("the list is there", SOON, async || {
+            let page = shop.client().get(&format!("/{locale}/")).await;
+            if page.status == 200 { Ok(page.text()) } else { Err(page.text()) }
+        })
+        .await;
+        assert!(page.contains(name), "{page}");
+        for picture in page.split('"').filter(|part| part.contains("/goods/")) {
+            shop.client().get(picture).await.expect(200);
+        }
+    }
+    let log = shop.processes[0].log();
+    let password = log.split("with the password \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let who = serde_json::json!({"username": "admin", "password": password});
+    shop.client().post("/api/login", who.clone()).await.expect(200);
+    let secret = shop.dir().join("data/secret");
+    assert_eq!(std::fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
+
+    // A second start finds everything as it was, and says the password no more.
+    shop.processes[0].kill();
+    shop.processes[0].start();
+    shop.ready().await;
+    assert_eq!(shop.client().get("/api/sales").await.json()["sales"].as_array().unwrap().len(), listed.len());
+    assert_eq!(shop.processes[0].log().matches("with the password").count(), 1);
+    shop.client().post("/api/login", who).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_data_directory_of_ones_own_has_no_demo() {
+    let shop = Plan::on(Rung::Sqlite).await.unset("SECKILL_DEMO").start().await;
+    assert_eq!(shop.client().get("/api/sales").await.expect(200).json()["sales"], serde_json::json!([]));
+    let shown = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").start().await;
+    let sales: Value = shown.client().get("/api/sales").await.expect(200).json();
+    assert!(sales["sales"].as_array().unwrap().len() >= 3, "{sales}");
+}
+
+#[tokio::test]
+async fn operators_see_how_it_is() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let sale = shop.open(NewSale::of(2)).await;
+    let order = shop.shopper(1).wins(&sale).await;
+    shop.shopper(1).cancel(&sale, &order).await.expect(200);
+    shop.shopper(2).wins(&sale).await;
+    let ops = shop.ops(0);
+    ops.get("/livez").await.expect(200);
+    let ready = ops.get("/readyz").await.expect(200).json();
+    assert_eq!((&ready["ready"], &ready["parts"][0]["name"]), (&true.into(), &"database".into()));
+    let metrics = ops.get("/metrics").await.expect(200).text();
+    let number = |name: &str| {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse::<f64>().unwrap()
+    };
+    assert_eq!(number("seckill_purchases_asked_total"), 2.0);
+    assert_eq!(number("seckill_purchases_reserved_total"), 2.0);
+    assert_eq!(number("seckill_orders_cancelled_total"), 1.0);
+    assert!(number("seckill_button_reads_total") >= 1.0);
+    assert!(metrics.contains("seckill_purchases_refused_total{reason=\"sold_out\"} 0"), "{metrics}");
+    assert!(metrics.contains("seckill_reserve_batch_size_count"), "{metrics}");
+    assert!(metrics.ends_with("# EOF\n"));
+    // None of it is for shoppers.
+    for path in ["/metrics", "/readyz", "/livez"] {
+        shop.client().get(path).await.expect(404);
+    }
+}
+
+/// Whoever sends shoppers to a server that says it is ready sends them to one that answers.
+#[tokio::test]
+async fn ready_means_that_shoppers_are_answered() {
+    let mut shop = Shop::start(Rung::Sqlite).await;
+    for _ in 0..10 {
+        shop.processes[0].kill();
+        shop.processes[0].start();
+        let (ops, client) = (shop.ops(0), shop.client());
+        let deadline = Instant::now() + SOON;
+        // Without a pause: the moment counts.
+        while !ops.ask(Method::GET, "/readyz").try_send().await.is_ok_and(|answer| answer.status == 200) {
+            assert!(Instant::now() < deadline, "it does not become ready");
+        }
+        client.get("/en/").await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn commands_do_what_they_say() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    shop.open(NewSale::of(2)).await;
+    shop.audit_is_clean().await;
+    for command in ["migrate", "doctor"] {
+        let done = shop.run(&[command]).await;
+        assert!(done.status.success(), "{command}: {done:?}");
+    }
+    let pages = shop.dir().join("data/pages");
+    std::fs::remove_dir_all(&pages).unwrap();
+    assert!(shop.run(&["render"]).await.status.success());
+    assert!(pages.join("zh/index.html").exists() && pages.join("en/index.html.br").exists());
+}
+
+#[tokio::test]
+async fn the_audit_finds_what_is_wrong() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let sale = shop.open(NewSale::of(5)).await;
+    shop.shopper(1).wins(&sale).await;
+    let url = format!("sqlite://{}/seckill.sqlite", shop.setting("SECKILL_DATA_DIR"));
+    sqlx::any::install_default_drivers();
+    let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(&url).await.unwrap();
+    sqlx::query("UPDATE sales SET sold = 3").execute(&mut connection).await.unwrap();
+    let audit = shop.run(&["audit"]).await;
+    let text = String::from_utf8_lossy(&audit.stdout);
+    assert_eq!(audit.status.code(), Some(1), "{text}");
+    assert!(text.contains("VIOLATED") && text.contains("sale 1 says 3 sold, its live orders say 1"), "{text}");
+}

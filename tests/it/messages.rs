@@ -1,0 +1,216 @@
+//! What RabbitMQ may do to messages: deliver them twice and in any order, and carry what nobody can read.
+
+mod stack {
+    use std::time::Duration;
+
+    use axum::http::Method;
+    use futures::future::join_all;
+    use lapin::message::Delivery;
+    use lapin::options::{BasicGetOptions, BasicNackOptions, BasicPublishOptions, ExchangeDeleteOptions};
+    use lapin::options::{QueueDeclareOptions, QueueDeleteOptions};
+    use lapin::types::FieldTable;
+    use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
+    use rand::rngs::StdRng;
+    use rand::seq::SliceRandom;
+    use rand::{Rng, SeedableRng};
+    use seckill::orders::rabbit::{DEAD, EXCHANGE, MESSAGE_TYPE, QUEUE, ROUTING_KEY};
+    use serde_json::json;
+
+    use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually, manage, seed};
+
+    const SOON: Duration = Duration::from_secs(20);
+    const ROLES: [&str; 4] = ["serve", "relay", "consume", "control"];
+
+    /// The operators' side of a shop's RabbitMQ.
+    struct Broker {
+        channel: Channel,
+        _connection: Connection,
+    }
+
+    impl Broker {
+        async fn of(shop: &Shop) -> Broker {
+            let url = shop.setting("SECKILL_AMQP_URL");
+            let connection = Connection::connect(url, ConnectionProperties::default()).await.unwrap();
+            Broker { channel: connection.create_channel().await.unwrap(), _connection: connection }
+        }
+
+        async fn holds(&self, queue: &str, messages: u32) {
+            eventually(&format!("{queue} holds {messages}"), SOON, async || {
+                let passive = QueueDeclareOptions { passive: true, ..Default::default() };
+                let state = self.channel.queue_declare(queue.into(), passive, FieldTable::default()).await.unwrap();
+                let found = state.message_count();
+                if found == messages { Ok(()) } else { Err(found.to_string()) }
+            })
+            .await;
+        }
+
+        /// Takes so many messages out, without an acknowledgement.
+        async fn take(&self, count: usize) -> Vec<Delivery> {
+            let mut taken = Vec::new();
+            while taken.len() < count {
+                let got = self.channel.basic_get(QUEUE.into(), BasicGetOptions::default()).await.unwrap();
+                taken.push(got.expect("a message").delivery);
+            }
+            taken
+        }
+
+        async fn publish(&self, kind: &str, body: &[u8]) {
+            let properties = BasicProperties::default().with_delivery_mode(2).with_type(kind.into());
+            let options = BasicPublishOptions::default();
+            let (exchange, key) = (EXCHANGE.into(), ROUTING_KEY.into());
+            self.channel.basic_publish(exchange, key, options, body, properties).await.unwrap().await.unwrap();
+        }
+
+        /// All of what was taken goes back.
+        async fn give_back(&self) {
+            let all = BasicNackOptions { multiple: true, requeue: true };
+            self.channel.basic_nack(0, all).await.unwrap();
+        }
+    }
+
+    async fn all_buy(shop: &Shop, sale: &str, count: u64) -> Vec<(Shopper, String)> {
+        join_all((0..count).map(async |n| {
+            let shopper = shop.shopper(n);
+            let order = shopper.wins(sale).await;
+            (shopper, order)
+        }))
+        .await
+    }
+
+    #[tokio::test]
+    async fn orders_that_come_twice_and_shuffled_count_once() {
+        const ORDERS: usize = 50;
+        let mut random = StdRng::seed_from_u64(seed());
+        let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
+        let sale = shop.open(NewSale::of(ORDERS as i64)).await;
+        shop.process("consume", 0).kill();
+        let orders = all_buy(&shop, &sale, ORDERS as u64).await;
+        let broker = Broker::of(&shop).await;
+        broker.holds(QUEUE, ORDERS as u32).await;
+
+        let originals = broker.take(ORDERS).await;
+        let mut copies: Vec<&Delivery> = originals.iter().chain(&originals).collect();
+        copies.shuffle(&mut random);
+        for copy in &copies[..ORDERS + ORDERS / 2] {
+            broker.publish(MESSAGE_TYPE, &copy.data).await;
+        }
+        broker.give_back().await;
+        shop.process("consume", 0).start();
+        for (shopper, order) in &orders {
+            shopper.sees(&sale, order, "unpaid").await;
+        }
+        // More of them when all are there.
+        for copy in &copies[ORDERS + ORDERS / 2..] {
+            broker.publish(MESSAGE_TYPE, &copy.data).await;
+        }
+        broker.holds(QUEUE, 0).await;
+        broker.holds(DEAD, 0).await;
+        shop.has_sold(&sale, ORDERS as i64, SOON).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn a_late_copy_of_a_cancelled_order_changes_nothing() {
+        let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
+        let sale = shop.open(NewSale::of(1)).await;
+        shop.process("consume", 0).kill();
+        let (one, two) = (shop.shopper(1), shop.shopper(2));
+        let first = one.wins(&sale).await;
+        let broker = Broker::of(&shop).await;
+        broker.holds(QUEUE, 1).await;
+        let copy = broker.take(1).await.remove(0).data;
+        broker.give_back().await;
+        shop.process("consume", 0).start();
+        one.sees(&sale, &first, "unpaid").await;
+        one.cancel(&sale, &first).await.expect(200);
+
+        // On sale again, and sold to somebody else: both times the copy comes too late.
+        shop.shows(&sale, "open").await;
+        broker.publish(MESSAGE_TYPE, &copy).await;
+        broker.holds(QUEUE, 0).await;
+        let second = two.wins(&sale).await;
+        broker.publish(MESSAGE_TYPE, &copy).await;
+        broker.holds(QUEUE, 0).await;
+        two.sees(&sale, &second, "unpaid").await;
+        one.sees(&sale, &first, "cancelled").await;
+        shop.has_sold(&sale, 1, SOON).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn what_nobody_can_read_is_set_aside_and_everything_else_goes_on() {
+        let mut random = StdRng::seed_from_u64(seed());
+        let shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
+        let sale = shop.open(NewSale::of(30)).await;
+        let broker = Broker::of(&shop).await;
+        let id = |n: u8| format!("0198c0de-0000-7000-8000-0000000000{n:02}");
+        let order = |sale: &str, quantity: i64| {
+            let at = "2026-11-21T12:00:00Z";
+            json!({"order_id": id(1), "user_id": id(2), "sale_id": sale, "quantity": quantity, "reserved_at": at})
+        };
+        let mut poison: Vec<(&str, Vec<u8>)> = vec![
+            (MESSAGE_TYPE, b"not JSON".to_vec()),
+            (MESSAGE_TYPE, Vec::new()),
+            (MESSAGE_TYPE, b"{}".to_vec()),
+            (MESSAGE_TYPE, order(&sale, 0).to_string().into()),
+            (MESSAGE_TYPE, order(&sale, -1).to_string().into()),
+            (MESSAGE_TYPE, order("424242", 1).to_string().into()),
+            (MESSAGE_TYPE, order("0", 1).to_string().into()),
+            ("order.reserved.v2", order(&sale, 1).to_string().into()),
+            ("", order(&sale, 1).to_string().into()),
+        ];
+        poison.push((MESSAGE_TYPE, (0..5_000).map(|_| random.random::<u8>()).collect()));
+        let (before, after) = poison.split_at(poison.len() / 2);
+        for (kind, body) in before {
+            broker.publish(kind, body).await;
+        }
+        let orders = all_buy(&shop, &sale, 30).await;
+        for (kind, body) in after {
+            broker.publish(kind, body).await;
+        }
+        for (shopper, order) in &orders {
+            shopper.sees(&sale, order, "unpaid").await;
+        }
+        broker.holds(DEAD, poison.len() as u32).await;
+        broker.holds(QUEUE, 0).await;
+        shop.has_sold(&sale, 30, SOON).await;
+        shop.audit_is_clean().await;
+    }
+
+    /// The outbox keeps an order until the database has it.
+    #[tokio::test]
+    async fn a_broker_that_loses_everything_is_filled_again() {
+        let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
+        let sale = shop.open(NewSale::of(20)).await;
+        shop.process("consume", 0).kill();
+        let orders = all_buy(&shop, &sale, 20).await;
+        let broker = Broker::of(&shop).await;
+        broker.holds(QUEUE, 20).await;
+        for queue in [QUEUE, DEAD] {
+            broker.channel.queue_delete(queue.into(), QueueDeleteOptions::default()).await.unwrap();
+        }
+        broker.channel.exchange_delete(EXCHANGE.into(), ExchangeDeleteOptions::default()).await.unwrap();
+        shop.process("consume", 0).start();
+        for (shopper, order) in &orders {
+            shopper.sees(&sale, order, "unpaid").await;
+        }
+        shop.has_sold(&sale, 20, SOON).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn operators_find_the_exchange_and_the_queues_under_their_names() {
+        let shop = Shop::start(Rung::Rabbit).await;
+        let ask = async |what: &str| {
+            let path = format!("/api/{what}").replace("VHOST", shop.vhost());
+            manage(Method::GET, &path, "").await.expect(200).json()
+        };
+        assert_eq!(ask("exchanges/VHOST/seckill").await["type"], "topic");
+        for queue in [QUEUE, DEAD] {
+            let found = ask(&format!("queues/VHOST/{queue}")).await;
+            assert_eq!((&found["durable"], &found["type"]), (&true.into(), &"quorum".into()), "{found}");
+        }
+        let bindings = ask("bindings/VHOST/e/seckill/q/seckill.orders").await;
+        assert_eq!(bindings[0]["routing_key"], ROUTING_KEY);
+    }
+}

@@ -1,0 +1,109 @@
+//! The schema: it arrives once, keeps what is there, and guards what the shop promises by itself.
+
+use seckill::store::Store;
+use sqlx::{AnyConnection, Connection};
+
+const USER: &str = "0198c0de-0000-7000-8000-000000000001";
+
+async fn execute(connection: &mut AnyConnection, sql: &str) -> Result<u64, sqlx::Error> {
+    Ok(sqlx::query(sqlx::AssertSqlSafe(sql)).execute(connection).await?.rows_affected())
+}
+
+/// A row of `orders` with this id, user and status.
+fn order(id: u32, user: &str, status: &str) -> String {
+    format!(
+        "INSERT INTO orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms,
+         pay_by_ms) VALUES ('order-{id}', 1, '{user}', 1, 100, 'CNY', '{status}', 1, 1, 1)"
+    )
+}
+
+/// Goods, a sale of ten units of which nine are sold, and one live order.
+async fn fill(connection: &mut AnyConnection) {
+    for sql in [
+        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, image, updated_at_ms)
+         VALUES (1, '手机', 'Phone', '', '', '', 1)",
+        "INSERT INTO sales (id, goods_id, price, currency, total, sold, per_user_limit, state, version, created_at_ms)
+         VALUES (1, 1, 100, 'CNY', 10, 9, 1, 'live', 1, 1)",
+        &order(1, USER, "unpaid"),
+    ] {
+        assert_eq!(execute(connection, sql).await.unwrap(), 1);
+    }
+}
+
+#[track_caller]
+fn refused(outcome: Result<u64, sqlx::Error>, what: &str) {
+    let Err(sqlx::Error::Database(error)) = outcome else { panic!("{what} went through: {outcome:?}") };
+    let kind = error.kind();
+    let guarded = matches!(kind, sqlx::error::ErrorKind::CheckViolation | sqlx::error::ErrorKind::UniqueViolation);
+    assert!(guarded || format!("{error}").contains("constraint"), "{what}: {error}");
+}
+
+async fn the_database_is_the_last_line(connection: &mut AnyConnection) {
+    let too_many = execute(connection, "UPDATE sales SET sold = 11 WHERE id = 1").await;
+    refused(too_many, "selling more than the total");
+    refused(execute(connection, "UPDATE sales SET total = 8 WHERE id = 1").await, "a total below what is sold");
+    refused(execute(connection, "UPDATE sales SET sold = -1 WHERE id = 1").await, "selling less than nothing");
+    refused(execute(connection, "UPDATE sales SET state = 'odd' WHERE id = 1").await, "an unknown state");
+    for status in ["unpaid", "paid"] {
+        refused(execute(connection, &order(2, USER, status)).await, "a second live order of a user");
+    }
+    refused(execute(connection, &order(3, "somebody", "lost")).await, "an unknown status");
+    refused(execute(connection, &order(1, "somebody", "unpaid")).await, "an order twice");
+    // What is over does not stand in the way.
+    assert_eq!(execute(connection, &order(4, USER, "cancelled")).await.unwrap(), 1);
+    assert_eq!(execute(connection, &order(5, USER, "rejected")).await.unwrap(), 1);
+    assert_eq!(execute(connection, "UPDATE orders SET status = 'cancelled' WHERE id = 'order-1'").await.unwrap(), 1);
+    assert_eq!(execute(connection, &order(6, USER, "unpaid")).await.unwrap(), 1);
+    assert_eq!(execute(connection, "UPDATE sales SET sold = 10 WHERE id = 1").await.unwrap(), 1);
+}
+
+async fn migrates(url: &str) {
+    let store = Store::open(url).unwrap();
+    store.migrate().await.unwrap();
+    let mut connection = AnyConnection::connect(url).await.unwrap();
+    fill(&mut connection).await;
+    // Again, by several at once, as when processes start together.
+    let again = (0..4).map(async |_| Store::open(url).unwrap().migrate().await);
+    for migrated in futures::future::join_all(again).await {
+        migrated.unwrap();
+    }
+    assert_eq!(store.all_sales().await.unwrap()[0].sold, 9);
+    the_database_is_the_last_line(&mut connection).await;
+}
+
+/// Processes that start together on an empty database: one brings the schema, the others wait.
+async fn migrates_once_for_all(url: &str) {
+    let stores: Vec<Store> = (0..4).map(|_| Store::open(url).unwrap()).collect();
+    for migrated in futures::future::join_all(stores.iter().map(Store::migrate)).await {
+        migrated.unwrap();
+    }
+    assert_eq!(stores[0].revision().await.unwrap(), 1);
+}
+
+mod sqlite {
+    use seckill::config::sqlite_in;
+
+    #[tokio::test]
+    async fn the_schema_arrives_once_and_guards_by_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        super::migrates(&sqlite_in(dir.path())).await;
+    }
+}
+
+mod stack {
+    mod postgres {
+        use crate::support::{Ground, Rung};
+
+        #[tokio::test]
+        async fn the_schema_arrives_once_and_guards_by_itself() {
+            let ground = Ground::new(Rung::Postgres).await;
+            super::super::migrates(&ground.settings["SECKILL_DATABASE_URL"]).await;
+        }
+
+        #[tokio::test]
+        async fn those_who_start_together_bring_the_schema_once() {
+            let ground = Ground::new(Rung::Postgres).await;
+            super::super::migrates_once_for_all(&ground.settings["SECKILL_DATABASE_URL"]).await;
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The two keepers of stock decide alike: the Lua script and the database's transaction.
+
+mod stack {
+    use std::collections::HashMap;
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+    use seckill::clock::Clock;
+    use seckill::config::sqlite_in;
+    use seckill::domain::sale::SaleMove;
+    use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Sale, SaleId, UserId, Window};
+    use seckill::stock::database::DatabaseStock;
+    use seckill::stock::redis::RedisStock;
+    use seckill::stock::{Claim, Decision, Defined, Hold, Stock, link};
+    use seckill::store::{GoodsDraft, Release, SaleChange, SaleDraft, Store};
+    use secrecy::SecretString;
+    use uuid::Uuid;
+
+    use crate::support::{Ground, Rung, seed};
+
+    const SALES: usize = 60;
+    const STEPS: usize = 12;
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// Both keepers with the same sales.
+    struct Keepers {
+        redis: RedisStock,
+        database: DatabaseStock,
+        store: Store,
+        goods: GoodsId,
+        clock: Clock,
+        ground: Ground,
+    }
+
+    impl Keepers {
+        async fn new() -> Keepers {
+            let ground = Ground::new(Rung::Redis).await;
+            let master = SecretString::from(ground.settings["SECKILL_REDIS_URL"].clone());
+            let redis = RedisStock::new(link::shared(&master).unwrap());
+            let store = Store::open(&sqlite_in(ground.dir())).unwrap();
+            store.migrate().await.unwrap();
+            let clock = Clock::system();
+            let text = Bilingual::new("手机", "Phone");
+            let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), image: None };
+            let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
+            let database = DatabaseStock::new(store.clone(), clock.clone(), HOUR);
+            Keepers { redis, database, store, goods, clock, ground }
+        }
+
+        /// A sale in both, live unless it has a window of its own.
+        async fn sale(&self, total: i64, limit: i64, window: Window) -> Sale {
+            let price = Money::new(100, Currency::CNY);
+            let draft =
+                SaleDraft { goods_id: self.goods, price, list_price: None, total, per_user_limit: limit, window };
+            let now = self.clock.now();
+            let mut sale = self.store.create_sale(&draft, "test", now).await.unwrap();
+            if window == (Window { opens_at: None, closes_at: None }) {
+                sale = self.store.change_sale(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
+            }
+            assert!(self.redis.load(&sale, 1, 0, false).await.unwrap());
+            sale
+        }
+
+        /// Asks both; the answer is what both said.
+        async fn reserve(&self, sale: SaleId, batch: &[Claim]) -> Vec<Decision> {
+            let redis = self.redis.reserve(sale, batch).await.unwrap();
+            let database = self.database.reserve(sale, batch).await.unwrap();
+            let plain = |decisions: Vec<Decision>| decisions.into_iter().map(plain).collect::<Vec<_>>();
+            let (redis, database) = (plain(redis), plain(database));
+            assert_eq!(redis, database, "Redis and the database differ about {batch:#?}");
+            redis
+        }
+
+        async fn change(&self, sale: SaleId, change: SaleChange) {
+            if let Ok(sale) = self.store.change_sale(sale, &change, "test", self.clock.now()).await {
+                assert_eq!(self.redis.define(&sale).await.unwrap(), Defined::Yes);
+            }
+        }
+
+        /// Ends an order; its units return once, however often they are given back.
+        async fn cancel(&self, sale: SaleId, order: OrderId) {
+            let released = self.store.cancel(sale, &[order], "by_owner", self.clock.now()).await.unwrap();
+            for _ in 0..2 {
+                let done = self.redis.release(&released).await.unwrap();
+                assert_eq!(done, released.iter().map(|release| release.order_id).collect::<Vec<_>>());
+            }
+            assert_eq!(self.store.cancel(sale, &[order], "by_owner", self.clock.now()).await.unwrap(), []);
+        }
+
+        async fn booked(&self, sale: SaleId) -> i64 {
+            self.redis.survey(&[sale]).await.unwrap()[0].1.expect("the sale is loaded").booked
+        }
+
+        async fn books_agree(&self, sale: SaleId) {
+            let (booked, row) = (self.booked(sale).await, self.store.sale(sale).await.unwrap().unwrap());
+            assert_eq!(booked, row.sold, "Redis books what the database sold");
+            assert!(booked <= row.total);
+        }
+    }
+
+    /// Both ways of granting are one here.
+    fn plain(decision: Decision) -> Decision {
+        match decision {
+            Decision::Granted(_) => Decision::Granted(seckill::domain::OrderStatus::Reserved),
+            other => other,
+        }
+    }
+
+    fn claim(user: u128, quantity: u32) -> Claim {
+        Claim { user_id: UserId(Uuid::from_u128(user)), order_id: OrderId(Uuid::now_v7()), quantity }
+    }
+
+    /// Few users, so that many come again, also within one batch.
+    fn batch(random: &mut StdRng) -> Vec<Claim> {
+        let size = random.random_range(1..=12);
+        (0..size).map(|_| claim(random.random_range(1..=8), random.random_range(1..=4))).collect()
+    }
+
+    fn change(random: &mut StdRng) -> SaleChange {
+        match random.random_range(0..8) {
+            0..=2 => SaleChange::TopUp { units: random.random_range(1..4) },
+            3 | 4 => SaleChange::Move(SaleMove::Pause),
+            7 => SaleChange::Move(SaleMove::Stop),
+            _ => SaleChange::Move(SaleMove::Resume),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_script_and_the_database_decide_alike() {
+        let mut random = StdRng::seed_from_u64(seed());
+        let keepers = Keepers::new().await;
+        let mut seen: HashMap<&str, u32> = HashMap::new();
+        for _ in 0..SALES {
+            let (total, limit) = (random.random_range(1..12), random.random_range(1..4));
+            let sale = keepers.sale(total, limit, Window { opens_at: None, closes_at: None }).await;
+            let mut live: Vec<OrderId> = Vec::new();
+            for _ in 0..STEPS {
+                match random.random_range(0..10) {
+                    0 => keepers.change(sale.id, change(&mut random)).await,
+                    1 | 2 if !live.is_empty() => {
+                        let order = live.swap_remove(random.random_range(0..live.len()));
+                        keepers.cancel(sale.id, order).await;
+                    }
+                    _ => {
+                        let batch = batch(&mut random);
+                        let decisions = keepers.reserve(sale.id, &batch).await;
+                        for (claim, decision) in batch.iter().zip(decisions) {
+                            *seen.entry(name(decision)).or_default() += 1;
+                            if matches!(decision, Decision::Granted(_)) {
+                                live.push(claim.order_id);
+                            }
+                        }
+                    }
+                }
+                keepers.books_agree(sale.id).await;
+            }
+        }
+        println!("decisions: {seen:?}");
+        for name in ["granted", "repeated", "sold_out", "over_limit", "not_open", "ended"] {
+            assert!(seen.contains_key(name), "nothing was {name}: {seen:?}");
+        }
+    }
+
+    fn name(decision: Decision) -> &'static str {
+        match decision {
+            Decision::Granted(_) => "granted",
+            Decision::Repeated(_) => "repeated",
+            Decision::SoldOut => "sold_out",
+            Decision::OverLimit => "over_limit",
+            Decision::NotOpen => "not_open",
+            Decision::Ended => "ended",
+            Decision::NotLoaded => "not_loaded",
+        }
+    }
+
+    #[tokio::test]
+    async fn the_window_holds_for_both() {
+        let keepers = Keepers::new().await;
+        let now = keepers.clock.now();
+        let at = |offset: i64| Timestamp::from_second(now.as_second() + offset).unwrap();
+        let window = |opens, closes| Window { opens_at: Some(at(opens)), closes_at: Some(at(closes)) };
+        let early = keepers.sale(5, 1, window(3_600, 7_200)).await;
+        assert_eq!(keepers.reserve(early.id, &[claim(1, 1)]).await, [Decision::NotOpen]);
+        let over = keepers.sale(5, 1, window(-7_200, -3_600)).await;
+        assert_eq!(keepers.reserve(over.id, &[claim(1, 1)]).await, [Decision::Ended]);
+        let unknown = SaleId(4_242);
+        assert_eq!(keepers.reserve(unknown, &[claim(1, 1), claim(2, 1)]).await, [Decision::NotLoaded; 2]);
+    }
+
+    #[tokio::test]
+    async fn one_user_in_one_batch_holds_once_and_hears_of_it() {
+        let keepers = Keepers::new().await;
+        let sale = keepers.sale(3, 2, Window { opens_at: None, closes_at: None }).await;
+        let batch = [claim(1, 2), claim(1, 1), claim(2, 2), claim(2, 1), claim(3, 3), claim(1, 9), claim(4, 1)];
+        let decisions = keepers.reserve(sale.id, &batch).await;
+        let hold = |n: usize| Hold { order_id: batch[n].order_id, quantity: batch[n].quantity };
+        let granted = plain(Decision::Granted(seckill::domain::OrderStatus::Unpaid));
+        let expected = [
+            granted,
+            Decision::Repeated(hold(0)),
+            Decision::SoldOut,
+            granted,
+            Decision::OverLimit,
+            Decision::Repeated(hold(0)),
+            Decision::SoldOut,
+        ];
+        assert_eq!(decisions, expected);
+    }
+
+    #[tokio::test]
+    async fn units_are_given_back_once_and_only_by_the_order_that_holds_them() {
+        let keepers = Keepers::new().await;
+        let sale = keepers.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let (first, second) = (claim(1, 3), claim(1, 2));
+        keepers.redis.reserve(sale.id, &[first]).await.unwrap();
+        let release = |claim: &Claim| Release {
+            order_id: claim.order_id,
+            sale_id: sale.id,
+            user_id: claim.user_id,
+            quantity: claim.quantity,
+        };
+        for _ in 0..3 {
+            keepers.redis.release(&[release(&first), release(&first)]).await.unwrap();
+            assert_eq!(keepers.booked(sale.id).await, 0);
+        }
+        // The user has a new order; the old one has nothing to give back any more.
+        keepers.redis.reserve(sale.id, &[second]).await.unwrap();
+        keepers.redis.release(&[release(&first)]).await.unwrap();
+        assert_eq!(keepers.booked(sale.id).await, 2);
+        keepers.redis.release(&[release(&second)]).await.unwrap();
+        assert_eq!(keepers.booked(sale.id).await, 0);
+        drop(keepers.ground);
+    }
+}

@@ -1,0 +1,26 @@
+//! Shops to try things on, and people to try them with.
+
+mod client;
+mod crowd;
+mod ground;
+mod ports;
+mod process;
+mod proxy;
+mod rung;
+mod sale;
+mod shop;
+mod shopper;
+mod stack;
+mod wait;
+
+pub use client::{Answer, Client};
+pub use crowd::{Crowd, Outcome};
+pub use ground::{Ground, manage};
+pub use process::run;
+pub use proxy::Proxy;
+pub use rung::Rung;
+pub use sale::NewSale;
+pub use shop::{ADMIN_PASSWORD, Plan, SECRET, Shop};
+pub use shopper::{Shopper, expired_token, forged_cookie, old_cookie};
+pub use stack::Stack;
+pub use wait::{eventually, pause, seed};

@@ -1,0 +1,133 @@
+//! One process of the program.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use super::ports::free_address;
+use super::wait::eventually;
+
+/// Lines of a log that are shown when a test fails.
+const TAIL: usize = 40;
+
+pub type Settings = BTreeMap<String, String>;
+
+/// A process with roles of the shop. It is killed when this goes.
+pub struct Process {
+    /// The role, or nothing for all of them.
+    pub role: String,
+    pub listen: SocketAddr,
+    pub ops: SocketAddr,
+    settings: Settings,
+    dir: PathBuf,
+    log: PathBuf,
+    child: Option<Child>,
+}
+
+/// The program with nothing in its environment but these settings.
+pub fn program(settings: &Settings, dir: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seckill"));
+    command.args(words).current_dir(dir).env_clear().envs(settings).env("RUST_BACKTRACE", "1").stdin(Stdio::null());
+    command
+}
+
+/// Runs a command of the program, such as `audit`, to its end.
+pub async fn run(settings: &Settings, dir: &Path, words: &[&str]) -> Output {
+    let mut command = program(settings, dir, words);
+    tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
+}
+
+impl Process {
+    /// Not started yet. `name` is that of its log.
+    pub fn new(role: &str, name: &str, settings: &Settings, dir: &Path) -> Process {
+        let (listen, ops) = (free_address(), free_address());
+        let mut settings = settings.clone();
+        settings.insert("SECKILL_LISTEN".into(), listen.to_string());
+        settings.insert("SECKILL_OPS_LISTEN".into(), ops.to_string());
+        let log = dir.join(format!("{name}.log"));
+        Process { role: role.into(), listen, ops, settings, dir: dir.into(), log, child: None }
+    }
+
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.insert(name.into(), value.into());
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub fn serves(&self) -> bool {
+        matches!(self.role.as_str(), "" | "serve")
+    }
+
+    /// Starts it; what it writes goes to the end of its log.
+    pub fn start(&mut self) {
+        assert!(self.child.is_none(), "{} runs already", self.role);
+        let log: File = OpenOptions::new().create(true).append(true).open(&self.log).unwrap();
+        let words: Vec<&str> = Some(self.role.as_str()).filter(|role| !role.is_empty()).into_iter().collect();
+        let mut command = program(&self.settings, &self.dir, &words);
+        command.stdout(log.try_clone().unwrap()).stderr(log);
+        self.child = Some(command.spawn().unwrap());
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
+    }
+
+    /// `SIGTERM`.
+    pub fn terminate(&self) {
+        let done = Command::new("kill").args(["-TERM", &self.id().to_string()]).status().unwrap();
+        assert!(done.success(), "cannot signal {}", self.role);
+    }
+
+    /// Waits until it has ended by itself.
+    pub async fn ended(&mut self, within: Duration) -> ExitStatus {
+        let what = format!("the process {:?} ends", self.role);
+        let status = eventually(&what, within, async || self.exit_status().ok_or("it runs".to_owned())).await;
+        self.child = None;
+        status
+    }
+
+    fn exit_status(&mut self) -> Option<ExitStatus> {
+        self.child.as_mut()?.try_wait().unwrap()
+    }
+
+    /// Fails if it should run and does not.
+    pub fn check(&mut self) {
+        if let Some(status) = self.exit_status() {
+            panic!("the process {:?} ended by itself: {status}", self.role);
+        }
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The last lines of the log, for whoever looks at a failed test.
+    pub fn print_tail(&self) {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        println!("--- the end of {}", self.log.display());
+        for line in &lines[lines.len().saturating_sub(TAIL)..] {
+            println!("{line}");
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

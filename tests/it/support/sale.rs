@@ -1,0 +1,49 @@
+//! Sales as an administrator enters them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use seckill::clock::Clock;
+use serde_json::{Value, json};
+
+/// A sale to be created.
+#[derive(Debug, Clone)]
+pub struct NewSale {
+    total: i64,
+    limit: i64,
+    opens_at: Option<Timestamp>,
+    closes_at: Option<Timestamp>,
+}
+
+impl NewSale {
+    /// So many units, one for each, to be started by hand.
+    pub fn of(total: i64) -> NewSale {
+        NewSale { total, limit: 1, opens_at: None, closes_at: None }
+    }
+
+    pub fn limit(mut self, units: i64) -> NewSale {
+        self.limit = units;
+        self
+    }
+
+    pub fn opens_in(mut self, wait: Duration) -> NewSale {
+        self.opens_at = Some(Clock::system().now() + wait);
+        self
+    }
+
+    pub fn closes_in(mut self, wait: Duration) -> NewSale {
+        self.closes_at = Some(Clock::system().now() + wait);
+        self
+    }
+
+    pub fn json(&self, goods: &str) -> Value {
+        json!({
+            "goods_id": goods,
+            "price": {"amount": 1999, "currency": "CNY"},
+            "total": self.total,
+            "per_user_limit": self.limit,
+            "opens_at": self.opens_at,
+            "closes_at": self.closes_at,
+        })
+    }
+}

@@ -1,0 +1,312 @@
+//! A shop of a test: processes on a ground of their own.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Output;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::Method;
+use seckill::store::Store;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use url::Url;
+
+use super::client::{Client, Connections};
+use super::ground::Ground;
+use super::process::{self, Process, Settings};
+use super::shopper::{Mint, Shopper};
+use super::wait::eventually;
+use super::{NewSale, Proxy, Rung};
+
+/// Of every shop of the tests, so that they can sign what the shop believes.
+pub const SECRET: &str = "a-secret-of-the-tests-that-everybody-may-know-0123456789-0123456789-0123456789";
+pub const ADMIN_PASSWORD: &str = "password of the tests";
+
+/// How long everything may take to start, on a busy machine.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(15);
+
+/// A shop that is not there yet.
+pub struct Plan {
+    ground: Ground,
+    roles: Vec<&'static str>,
+    settings: Settings,
+}
+
+impl Plan {
+    /// One process with all roles.
+    pub async fn on(rung: Rung) -> Plan {
+        let ground = Ground::new(rung).await;
+        let mut settings = ground.settings.clone();
+        let given = [
+            ("SECKILL_DATA_DIR", ground.dir().join("data").display().to_string()),
+            ("SECKILL_SECRET", SECRET.into()),
+            ("SECKILL_ADMIN_PASSWORD", ADMIN_PASSWORD.into()),
+            ("SECKILL_DEMO", "false".into()),
+        ];
+        settings.extend(given.map(|(name, value)| (name.to_owned(), value)));
+        Plan { ground, roles: vec![""], settings }
+    }
+
+    /// Every role in processes of its own, two of each where that is allowed.
+    pub fn apart(mut self) -> Plan {
+        self.roles = self.ground.rung().roles_apart().to_vec();
+        self
+    }
+
+    pub fn roles(mut self, roles: &[&'static str]) -> Plan {
+        self.roles = roles.to_vec();
+        self
+    }
+
+    pub fn set(mut self, name: &str, value: &str) -> Plan {
+        self.settings.insert(name.into(), value.into());
+        self
+    }
+
+    pub fn setting(&self, name: &str) -> &str {
+        &self.settings[name]
+    }
+
+    pub fn unset(mut self, name: &str) -> Plan {
+        self.settings.remove(name);
+        self
+    }
+
+    /// Puts a proxy in front of the service whose address this setting is. The service is away until it is mended.
+    pub fn through_proxy(&mut self, name: &str) -> Proxy {
+        let mut url = Url::parse(&self.settings[name]).unwrap();
+        let proxy = Proxy::new(format!("{}:{}", url.host_str().unwrap(), url.port().unwrap()));
+        url.set_port(Some(proxy.address.port())).unwrap();
+        self.settings.insert(name.into(), url.into());
+        proxy
+    }
+
+    /// Starts the processes and waits until they are ready.
+    pub async fn start(self) -> Shop {
+        let mut shop = self.launch();
+        shop.ready().await;
+        shop
+    }
+
+    /// Starts the processes.
+    pub fn launch(self) -> Shop {
+        let mut processes: Vec<Process> = Vec::new();
+        for (n, role) in self.roles.iter().enumerate() {
+            let name = format!("{n}-{}", if role.is_empty() { "all" } else { role });
+            processes.push(Process::new(role, &name, &self.settings, self.ground.dir()));
+        }
+        let origins: Vec<String> =
+            processes.iter().filter(|p| p.serves()).map(|p| format!("http://{}", p.listen)).collect();
+        for process in &mut processes {
+            // The payment provider delivers there.
+            if let Some(origin) = origins.first().filter(|_| !self.settings.contains_key("SECKILL_PUBLIC_URL")) {
+                process.set("SECKILL_PUBLIC_URL", origin);
+            }
+            process.start();
+        }
+        Shop {
+            processes,
+            origins: origins.into(),
+            connections: Connections::new(),
+            mint: Mint::new(SECRET),
+            admin: OnceCell::new(),
+            goods: OnceCell::new(),
+            ground: self.ground,
+        }
+    }
+}
+
+/// A shop that runs. Its processes are killed when it goes.
+pub struct Shop {
+    pub processes: Vec<Process>,
+    origins: Arc<[String]>,
+    connections: Connections,
+    mint: Mint,
+    admin: OnceCell<Client>,
+    goods: OnceCell<String>,
+    // The last to go.
+    ground: Ground,
+}
+
+impl Shop {
+    pub async fn start(rung: Rung) -> Shop {
+        Plan::on(rung).await.start().await
+    }
+
+    /// The name of the shop's virtual host in RabbitMQ.
+    pub fn vhost(&self) -> &str {
+        self.ground.vhost()
+    }
+
+    pub fn setting(&self, name: &str) -> &str {
+        &self.processes[0].settings()[name]
+    }
+
+    /// The folder in which the processes run.
+    pub fn dir(&self) -> &Path {
+        self.ground.dir()
+    }
+
+    pub fn origins(&self) -> &[String] {
+        &self.origins
+    }
+
+    /// The shop's database.
+    pub fn store(&self) -> Store {
+        let sqlite = || format!("sqlite://{}/seckill.sqlite", self.setting("SECKILL_DATA_DIR"));
+        let url = self.processes[0].settings().get("SECKILL_DATABASE_URL").cloned().unwrap_or_else(sqlite);
+        Store::open(&url).unwrap()
+    }
+
+    /// Waits until every process has what it needs, and every server answers.
+    pub async fn ready(&mut self) {
+        let probe: Vec<SocketAddr> = self.processes.iter().map(|process| process.ops).collect();
+        for (n, ops) in probe.into_iter().enumerate() {
+            let client = Client::new(self.connections.clone(), [format!("http://{ops}")].into());
+            let what = format!("process {n} {:?} is ready", self.processes[n].role);
+            eventually(&what, READY_WITHIN, async || {
+                self.processes[n].check();
+                let answer = client.ask(Method::GET, "/readyz").try_send().await?;
+                if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
+            })
+            .await;
+        }
+        for n in 0..self.origins.len() {
+            let client = self.client().at(n);
+            let answers = async || client.ask(Method::GET, "/api/ping").try_send().await;
+            eventually(&format!("server {n} answers"), READY_WITHIN, answers).await.expect(204);
+        }
+    }
+
+    /// The n-th process with this role.
+    pub fn process(&mut self, role: &str, n: usize) -> &mut Process {
+        self.processes.iter_mut().filter(|process| process.role == role).nth(n).expect("such a process")
+    }
+
+    /// Somebody who asks all servers in turn.
+    pub fn client(&self) -> Client {
+        Client::new(self.connections.clone(), self.origins.clone())
+    }
+
+    /// Whoever asks the operators' address of the n-th process.
+    pub fn ops(&self, n: usize) -> Client {
+        Client::new(self.connections.clone(), [format!("http://{}", self.processes[n].ops)].into())
+    }
+
+    /// The n-th shopper, signed in.
+    pub fn shopper(&self, n: u64) -> Shopper {
+        Shopper::new(self.client().with_cookie(&self.mint.cookie(n)))
+    }
+
+    /// Somebody who has registered.
+    pub async fn register(&self, username: &str, password: &str) -> Client {
+        let client = self.client();
+        client.post("/api/register", json!({"username": username, "password": password})).await.expect(201);
+        client
+    }
+
+    /// The administrator, logged in.
+    pub async fn admin(&self) -> &Client {
+        let log_in = async || {
+            let client = self.client();
+            let who = json!({"username": "admin", "password": ADMIN_PASSWORD});
+            client.post("/api/login", who).await.expect(200);
+            client
+        };
+        self.admin.get_or_init(log_in).await
+    }
+
+    /// The goods that all sales are of.
+    pub async fn goods(&self) -> &str {
+        let create = async || {
+            let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "好", "en": "Good"}});
+            let made = self.admin().await.post("/api/admin/goods", goods).await.expect(201).json();
+            made["goods"]["id"].as_str().unwrap().to_owned()
+        };
+        self.goods.get_or_init(create).await
+    }
+
+    pub async fn create(&self, sale: NewSale) -> String {
+        let entered = sale.json(self.goods().await);
+        let made = self.admin().await.post("/api/admin/sales", entered).await.expect(201).json();
+        made["sale"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Creates a sale, starts it, and waits until every server shows its page and sells.
+    pub async fn open(&self, sale: NewSale) -> String {
+        let sale = self.create(sale).await;
+        self.order_sale(&sale, "start").await;
+        self.shows(&sale, "open").await;
+        for n in 0..self.origins.len() {
+            let client = self.client().at(n);
+            eventually(&format!("server {n} has the page"), SOON, async || {
+                let page = client.get(&format!("/en/sales/{sale}")).await;
+                if page.status == 200 { Ok(()) } else { Err(page.status.to_string()) }
+            })
+            .await;
+        }
+        sale
+    }
+
+    /// `start`, `pause`, `resume` or `stop`.
+    pub async fn order_sale(&self, sale: &str, action: &str) {
+        self.admin().await.post(&format!("/api/admin/sales/{sale}/{action}"), json!({})).await.expect(200);
+    }
+
+    /// Waits until the button shows this phase at every server; the answer is the last one's.
+    pub async fn shows(&self, sale: &str, phase: &str) -> Value {
+        let mut last = Value::Null;
+        for n in 0..self.origins.len() {
+            let client = self.client().at(n);
+            last = eventually(&format!("server {n} shows {phase}"), SOON, async || {
+                let button = client.get(&format!("/api/sales/{sale}/button")).await;
+                let json = if button.status == 200 { button.json() } else { Value::Null };
+                if json["phase"] == phase { Ok(json) } else { Err(button.text()) }
+            })
+            .await;
+        }
+        last
+    }
+
+    /// The sale with its numbers, as the administrator sees it.
+    pub async fn numbers(&self, sale: &str) -> Value {
+        let all = self.admin().await.get("/api/admin/sales").await.expect(200).json();
+        let found = all["sales"].as_array().unwrap().iter().find(|row| row["id"] == sale).cloned();
+        found.unwrap_or_else(|| panic!("no sale {sale} in {all}"))
+    }
+
+    /// Waits until the database has sold so many units of a sale.
+    pub async fn has_sold(&self, sale: &str, units: i64, within: Duration) {
+        eventually(&format!("{units} units of sale {sale} are sold"), within, async || {
+            let numbers = self.numbers(sale).await;
+            if numbers["sold"] == units { Ok(()) } else { Err(numbers.to_string()) }
+        })
+        .await;
+    }
+
+    /// Runs a command of the program, such as `audit`.
+    pub async fn run(&self, words: &[&str]) -> Output {
+        process::run(self.processes[0].settings(), self.ground.dir(), words).await
+    }
+
+    /// The audit finds that every promise was kept.
+    pub async fn audit_is_clean(&self) {
+        let audit = self.run(&["audit"]).await;
+        let text = String::from_utf8_lossy(&audit.stdout);
+        let log = String::from_utf8_lossy(&audit.stderr);
+        assert!(audit.status.success(), "the audit ends with {}:\n{text}{log}", audit.status);
+        assert!(text.contains("kept") && !text.contains("VIOLATED"), "{text}");
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for process in &self.processes {
+                process.print_tail();
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! People who buy.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::http::Method;
+use seckill::accounts::{Accounts, Session};
+use seckill::clock::Clock;
+use seckill::domain::UserId;
+use seckill::seal::Sealer;
+use seckill::store::{Role, Store, User};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::SECRET;
+use super::client::{Answer, Client};
+use super::wait::eventually;
+
+/// How long an order may take from `reserved` on, and money to its end, while nothing is broken.
+const SOON: Duration = Duration::from_secs(15);
+
+/// Makes sessions as the shop does. A shopper needs no account to buy with one.
+pub struct Mint(Accounts);
+
+impl Mint {
+    pub fn new(secret: &str) -> Mint {
+        Mint::at(secret, Clock::system())
+    }
+
+    fn at(secret: &str, clock: Clock) -> Mint {
+        // Never asked.
+        let store = Store::open("sqlite::memory:").unwrap();
+        let sealer = Sealer::new(&SecretString::from(secret.to_owned()), "session");
+        Mint(Accounts::new(store, clock, sealer, false))
+    }
+
+    /// The cookie of the n-th shopper.
+    pub fn cookie(&self, n: u64) -> String {
+        let username = format!("shopper-{n}");
+        let user = User { id: user_id(n), username, password_hash: String::new(), role: Role::User };
+        let cookie = self.0.cookie(&Session::of(&user));
+        cookie.to_str().unwrap().split(';').next().unwrap().to_owned()
+    }
+}
+
+/// As somebody would make one who does not know the secret.
+pub fn forged_cookie() -> String {
+    Mint::new(&"x".repeat(64)).cookie(1)
+}
+
+/// Of somebody who signed in long ago.
+pub fn old_cookie() -> String {
+    let long_ago = "2020-01-01T00:00:00Z".parse().unwrap();
+    Mint::at(SECRET, Clock::manual(long_ago)).cookie(1)
+}
+
+/// A purchase token for the n-th shopper that is not valid any more.
+pub fn expired_token(sale: &str, n: u64) -> String {
+    let sealer = Sealer::new(&SecretString::from(SECRET.to_owned()), "purchase token");
+    let expired = Clock::system().now().as_millisecond() - 1;
+    sealer.seal(&format!("{sale} {} {expired}", user_id(n)))
+}
+
+fn user_id(n: u64) -> UserId {
+    UserId(Uuid::from_u128((0x0198_c0de_0000_7000_8000 << 48) + u128::from(n)))
+}
+
+/// Somebody who is signed in.
+pub struct Shopper {
+    pub client: Client,
+    /// Purchase tokens by sale.
+    tokens: Mutex<HashMap<String, String>>,
+}
+
+impl Shopper {
+    pub fn new(client: Client) -> Shopper {
+        Shopper { client, tokens: Mutex::default() }
+    }
+
+    pub async fn token(&self, sale: &str) -> Answer {
+        self.client.post(&format!("/api/sales/{sale}/token"), json!({})).await
+    }
+
+    /// Asks for units, with a token that is fetched before if there is none. Where no token is given, the answer says
+    /// why.
+    pub async fn try_buy(&self, sale: &str, quantity: i64) -> Result<Answer, String> {
+        let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(sale).cloned();
+        let token = match known {
+            Some(token) => token,
+            None => {
+                let answer = self.client.ask(Method::POST, &format!("/api/sales/{sale}/token")).try_send().await?;
+                if answer.status != 200 {
+                    return Ok(answer);
+                }
+                let token = answer.json()["token"].as_str().unwrap().to_owned();
+                self.tokens.lock().unwrap_or_else(PoisonError::into_inner).insert(sale.into(), token.clone());
+                token
+            }
+        };
+        self.try_buy_with(sale, json!({"quantity": quantity, "token": token})).await
+    }
+
+    async fn try_buy_with(&self, sale: &str, body: Value) -> Result<Answer, String> {
+        self.client.ask(Method::POST, &format!("/api/sales/{sale}/orders")).json(&body).try_send().await
+    }
+
+    pub async fn buy(&self, sale: &str, quantity: i64) -> Answer {
+        self.try_buy(sale, quantity).await.unwrap()
+    }
+
+    /// Buys one unit, which must work; the answer is the order.
+    pub async fn wins(&self, sale: &str) -> String {
+        self.buy(sale, 1).await.expect(202).order_id()
+    }
+
+    pub async fn order(&self, sale: &str, order: &str) -> Answer {
+        self.client.get(&format!("/api/sales/{sale}/orders/{order}")).await
+    }
+
+    pub async fn cancel(&self, sale: &str, order: &str) -> Answer {
+        self.client.post(&format!("/api/sales/{sale}/orders/{order}/cancel"), json!({})).await
+    }
+
+    /// Begins to pay; the answer is the cashier's address.
+    pub async fn begin_payment(&self, sale: &str, order: &str) -> String {
+        let answer = self.client.post(&format!("/api/sales/{sale}/orders/{order}/payments"), json!({})).await;
+        answer.expect(201).json()["checkout_url"].as_str().unwrap().to_owned()
+    }
+
+    /// Presses the cashier's button.
+    pub async fn pay_at(&self, checkout: &str) -> Answer {
+        self.client.ask(Method::POST, &format!("{checkout}/pay")).form(&[]).send().await
+    }
+
+    /// Waits until the order has this status; the answer is the order.
+    pub async fn sees(&self, sale: &str, order: &str, status: &str) -> Value {
+        eventually(&format!("order {order} is {status}"), SOON, async || {
+            let answer = self.order(sale, order).await.expect(200).json()["order"].take();
+            if answer["status"] == status { Ok(answer) } else { Err(answer.to_string()) }
+        })
+        .await
+    }
+}
+
+impl Answer {
+    /// The order that this answer is about.
+    #[track_caller]
+    pub fn order_id(&self) -> String {
+        let json = self.json();
+        json["order"]["id"].as_str().unwrap_or_else(|| panic!("no order in {json}")).to_owned()
+    }
+}

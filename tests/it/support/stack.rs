@@ -1,0 +1,72 @@
+//! The services that `scripts/stack` has started for this run.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+/// A running stack.
+pub struct Stack {
+    dir: PathBuf,
+    variables: HashMap<String, String>,
+}
+
+static STACK: LazyLock<Stack> = LazyLock::new(|| {
+    let dir = std::env::var_os("SECKILL_TEST_STACK").map(PathBuf::from).unwrap_or_else(|| {
+        panic!(
+            "this test needs services: run scripts/test, or let SECKILL_TEST_STACK name the folder of a stack that \
+                runs (scripts/stack up)"
+        )
+    });
+    let text = std::fs::read_to_string(dir.join("env"))
+        .unwrap_or_else(|error| panic!("no stack runs in {}: {error}; run scripts/test", dir.display()));
+    Stack { variables: text.lines().filter_map(variable).collect(), dir }
+});
+
+/// `export NAME=value`, where the shell's quoting knows backslashes only.
+fn variable(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.strip_prefix("export ")?.split_once('=')?;
+    Some((name.to_owned(), value.replace('\\', "")))
+}
+
+impl Stack {
+    pub fn get() -> &'static Stack {
+        &STACK
+    }
+
+    pub fn variable(&self, name: &str) -> &str {
+        self.variables.get(name).unwrap_or_else(|| panic!("{name} is not in {}/env", self.dir.display()))
+    }
+
+    /// Runs `scripts/stack` with these words, such as `kill redis`.
+    pub async fn run(&self, words: &[&str]) {
+        let mut command = self.script(words);
+        let done = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+        let text = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "scripts/stack {}: {text}", words.join(" "));
+    }
+
+    fn script(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/stack"));
+        command.args(words).env("SECKILL_STACK_DIR", &self.dir);
+        command
+    }
+
+    /// Brings back whatever a test has stopped, also when it failed: the next test needs everything.
+    pub fn mended(&self) -> Mended<'_> {
+        Mended { stack: self }
+    }
+}
+
+/// Brings the services back when it goes.
+pub struct Mended<'a> {
+    stack: &'a Stack,
+}
+
+impl Drop for Mended<'_> {
+    fn drop(&mut self) {
+        let up = self.stack.script(&["up"]).output();
+        let works = up.as_ref().is_ok_and(|done| done.status.success());
+        assert!(works || std::thread::panicking(), "the services do not come back: {up:?}");
+    }
+}
