@@ -15,7 +15,7 @@ import { Shop } from './lib/shop.mjs';
 import { Visitor } from './lib/visitor.mjs';
 
 const PLACES = [['zh', 390], ['zh', 1280], ['en', 390], ['en', 1280]];
-const JOURNEY_WITHIN_MS = 100_000;
+const JOURNEY_WITHIN_MS = 240_000;
 
 /** One journey in one language on one screen. */
 class Stage {

@@ -4,7 +4,7 @@ import { eventually, ok, same } from '../lib/check.mjs';
 import { newName } from '../lib/shop.mjs';
 
 /** Time enough to find the sale and to register. */
-const OPENS_IN_MS = 16_000;
+const OPENS_IN_MS = 20_000;
 /** The page asks again within 0.6 s of the start, and the answer may be a second old. */
 const AWAKE_WITHIN_MS = 4000;
 
