@@ -118,7 +118,7 @@ impl Store {
         let url = if sqlite && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
         let pool = AnyPoolOptions::new()
             .max_connections(if sqlite { 8 } else { 16 })
-            .acquire_timeout(Duration::from_secs(3))
+            .acquire_timeout(Duration::from_secs(5))
             .idle_timeout(Duration::from_secs(300))
             .after_connect(move |connection, _| Box::pin(tune(connection, sqlite)))
             .connect_lazy_with(AnyConnectOptions::from_str(&url)?);

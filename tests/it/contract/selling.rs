@@ -14,12 +14,16 @@ const UNITS: i64 = 100;
 const TRIES: usize = 3;
 const SETTLED_WITHIN: Duration = Duration::from_secs(20);
 
-/// One try; being told that too many were let in is none.
-async fn one_try(shopper: &Shopper, sale: &str) -> Answer {
+/// One try; being told that too many were let in is none. On a machine that is too busy nobody may be able to tell
+/// (503): then the try may have been granted unseen, and is asked for again.
+async fn one_try(shopper: &Shopper, sale: &str) -> (Answer, bool) {
+    let mut unseen = false;
     loop {
         let answer = shopper.buy(sale, 1).await;
-        if answer.status != 429 {
-            return answer;
+        match answer.status {
+            429 => {}
+            503 => unseen = true,
+            _ => return (answer, unseen),
         }
         pause(200).await;
     }
@@ -29,15 +33,18 @@ async fn one_try(shopper: &Shopper, sale: &str) -> Answer {
 async fn try_thrice(shopper: Arc<Shopper>, sale: String) -> Option<String> {
     // The token first, so that three purchases are sent together.
     shopper.token(&sale).await.expect(200);
-    let answers = join_all((0..TRIES).map(|_| one_try(&shopper, &sale))).await;
+    let tries = join_all((0..TRIES).map(|_| one_try(&shopper, &sale))).await;
+    let unseen = tries.iter().any(|(_, unseen)| *unseen);
+    let answers: Vec<Answer> = tries.into_iter().map(|(answer, _)| answer).collect();
     let orders: HashSet<String> = answers.iter().filter(|a| a.status != 409).map(Answer::order_id).collect();
     if orders.is_empty() {
         answers.into_iter().for_each(|answer| drop(answer.expect_problem(409, "sold_out")));
         return None;
     }
     assert_eq!(orders.len(), 1, "a user has one order: {answers:?}");
-    assert_eq!(answers.iter().filter(|answer| answer.status == 202).count(), 1, "{answers:?}");
-    assert_eq!(answers.iter().filter(|answer| is_repeated(answer)).count(), TRIES - 1, "{answers:?}");
+    let firsts = answers.iter().filter(|answer| answer.status == 202).count();
+    assert!(firsts == 1 || (firsts == 0 && unseen), "{answers:?}");
+    assert_eq!(answers.iter().filter(|answer| is_repeated(answer)).count(), TRIES - firsts, "{answers:?}");
     orders.into_iter().next()
 }
 
@@ -55,7 +62,7 @@ pub async fn five_hundred_who_want_one_hundred_get_exactly_those(rung: Rung) {
     assert_eq!((distinct.len(), orders.iter().flatten().count()), (UNITS as usize, UNITS as usize));
 
     for (shopper, order) in shoppers.iter().zip(&orders) {
-        let later = one_try(shopper, &sale).await;
+        let (later, _) = one_try(shopper, &sale).await;
         match order {
             Some(order) => assert_eq!((is_repeated(&later), &later.order_id()), (true, order)),
             None => drop(later.expect_problem(409, "sold_out")),

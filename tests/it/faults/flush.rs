@@ -72,3 +72,41 @@ async fn flushall_of_orders_that_nobody_has_carried_on_loses_none() {
     }
     nothing_is_lost(&shop, &sale, &crowd, (CARRIED + WAITING) as i64).await;
 }
+
+/// EXPERIMENT
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn experiment_retired() {
+    use seckill::domain::SaleId;
+    let _mended = Stack::get().mended();
+    let (mut shop, first) = open_shop(5).await;
+    let began = Instant::now();
+    let order = shop.shopper(900).wins(&first).await;
+    shop.shopper(900).sees(&first, &order, "unpaid").await;
+    shop.shopper(900).cancel(&first, &order).await.expect(200);
+    shop.order_sale(&first, "stop").await;
+    let second = shop.open(crate::support::NewSale::of(20)).await;
+    let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
+    let mut c = client.get_multiplexed_async_connection().await.unwrap();
+    eventually("retired", Duration::from_secs(90), async || {
+        let n: i64 = redis::cmd("EXISTS").arg(seckill::stock::keys::sale(SaleId(1))).query_async(&mut c).await.unwrap();
+        if n == 0 { Ok(()) } else { Err("there".into()) }
+    }).await;
+    println!("retired after {:?}", began.elapsed());
+    for n in 0..2 { shop.process("relay", n).kill(); }
+    let mut crowd = Crowd::new(&second);
+    crowd.arrive(&shop, 20, Duration::from_millis(300));
+    crowd.served().await;
+    flush_all().await;
+    pause(8_000).await;
+    println!("button {:?} at {:?}", button(&shop, &second).await, began.elapsed());
+    for n in 0..2 { shop.process("relay", n).start(); }
+    let mut won = 0;
+    for n in 500..520 { if shop.shopper(n).buy(&second, 1).await.status == 202 { won += 1; } }
+    println!("others: {won}");
+    for o in crowd.outcomes().iter().take(3) {
+        for id in &o.orders { println!("{:?}", o.shopper.order(&second, id).await.text()); }
+    }
+    let ends = super::every_order_ends(&second, &crowd).await;
+    println!("{:?} after {:?}", ends.values().collect::<Vec<_>>(), began.elapsed());
+    panic!("see");
+}

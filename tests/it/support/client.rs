@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client as Legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -22,7 +22,10 @@ impl Connections {
     pub fn new() -> Connections {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        Connections(Legacy::builder(TokioExecutor::new()).build(connector))
+        let mut builder = Legacy::builder(TokioExecutor::new());
+        // Sooner than the shop, which would close a connection at the moment of the next question now and then.
+        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(Duration::from_secs(3));
+        Connections(builder.build(connector))
     }
 }
 
