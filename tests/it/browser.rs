@@ -86,9 +86,8 @@ async fn without_scripts_forms_buy_and_pay() {
 
 #[tokio::test]
 async fn an_administrator_runs_a_sale() {
-    // Four at one desk would see each other's doings; each has a shop of their own.
-    let open = || shop(Rung::Rabbit);
-    let shops: [Shop; 4] = tokio::join!(open(), open(), open(), open()).into();
+    // Two at one desk would see each other's doings.
+    let shops: [Shop; 2] = tokio::join!(shop(Rung::Rabbit), shop(Rung::Rabbit)).into();
     walk("admin", &shops.each_ref(), json!({})).await;
     for shop in &shops {
         shop.audit_is_clean().await;

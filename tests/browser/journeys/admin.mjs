@@ -5,8 +5,8 @@ import { randomInt } from 'node:crypto';
 import { eventually, ok, same } from '../lib/check.mjs';
 import { png } from '../lib/png.mjs';
 
-/** The desk shows every sale, and is loaded again when another administrator changes one: a shop for each. */
-export const alone = true;
+/** The desk shows every sale, and is loaded again when another administrator changes one. */
+export const lanes = 'one per shop';
 
 export default async function administer(stage) {
   const visitor = await stage.visit();

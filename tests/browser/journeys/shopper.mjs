@@ -8,6 +8,9 @@ const OPENS_IN_MS = 20_000;
 /** The page asks again within 0.6 s of the start, and the answer may be a second old. */
 const AWAKE_WITHIN_MS = 4000;
 
+/** Most of it is waiting. */
+export const lanes = 4;
+
 export default async function shopper(stage) {
   const visitor = await stage.visit();
   const opens = Date.now() + OPENS_IN_MS;
