@@ -378,6 +378,18 @@ function runOrder() {
   }
 }
 
+// ---- a page that could not be shown ----
+
+/** What was away for a moment comes back by itself. */
+function runRetry() {
+  const again = async () => {
+    const { status } = await call('GET', location.pathname + location.search);
+    if (status > 0 && status < 500) location.reload();
+    return 2000 + jitter(3000);
+  };
+  setTimeout(() => keepAsking(again), 2000 + jitter(1000));
+}
+
 /** Turns `<details data-dialog>` into a dialog; without scripts it simply unfolds. */
 function dialogs() {
   if (typeof HTMLDialogElement === 'undefined') return;
@@ -404,5 +416,5 @@ function dialogs() {
 
 localTimes();
 dialogs();
-const onUser = { list: runList, sale: runSale, order: runOrder }[page]?.();
+const onUser = { list: runList, sale: runSale, order: runOrder, retry: runRetry }[page]?.();
 fillAccount().then((user) => page === 'sale' && onUser(user));

@@ -71,7 +71,7 @@ pub async fn run(task: Task, config: Config) -> anyhow::Result<ExitCode> {
         Task::Audit => {
             let parts = Parts::build(&config).await?;
             parts.catalogue.refresh().await?;
-            audit::run(&parts.audit()).await
+            Ok(audit::run(&parts.audit()).await)
         }
         Task::Run(roles) => run_roles(&roles, config).await,
     }

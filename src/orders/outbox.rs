@@ -81,6 +81,8 @@ pub async fn read(
             create_groups(connection, group, sales).await?;
             Ok(Vec::new())
         }
+        // A sale was retired while we waited for it.
+        Err(error) if error.code() == Some("UNBLOCKED") => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }

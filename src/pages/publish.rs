@@ -22,7 +22,7 @@ use crate::domain::{Goods, Locale, Sale, SaleState};
 /// Temporary files older than this were left behind by a process that died.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 /// How often a file is written again after another process removed its folder in between.
-const WRITE_ATTEMPTS: u32 = 3;
+const WRITE_ATTEMPTS: u32 = 20;
 
 /// One rendered page.
 #[derive(Debug)]
@@ -161,10 +161,9 @@ impl Files<'_> {
         fs::write(&temporary, bytes)?;
         let mut attempt = 1;
         loop {
-            if let Some(folder) = file.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            match fs::rename(&temporary, file) {
+            // Another process may be removing the folder at this moment.
+            let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
+            match folder.and_then(|()| fs::rename(&temporary, file)) {
                 Err(e) if e.kind() == ErrorKind::NotFound && attempt < WRITE_ATTEMPTS => attempt += 1,
                 done => return done.map(|()| true),
             }
@@ -181,7 +180,8 @@ impl Files<'_> {
                 if pages.contains_key(&path) {
                     continue;
                 }
-                ignore(ErrorKind::NotFound, fs::remove_dir_all(entry.path()))?;
+                // Not empty: another process, which still knows the sale, is writing into it.
+                ignore(ErrorKind::DirectoryNotEmpty, ignore(ErrorKind::NotFound, fs::remove_dir_all(entry.path())))?;
                 removed += 1;
             }
         }

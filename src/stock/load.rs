@@ -3,7 +3,7 @@
 
 use redis::AsyncCommands;
 
-use super::redis::{RedisStock, garbled, holds_page, start_flag};
+use super::redis::{RedisStock, SETTLING, garbled, holds_page, start_flag};
 use super::{Hold, Unavailable, keys, time_text};
 use crate::domain::{Sale, SaleId, UserId};
 use crate::store::Release;
@@ -74,7 +74,7 @@ impl RedisStock {
     /// stays closed, whatever its definition says, until [`super::Stock::define`] is called.
     pub async fn load(&self, sale: &Sale, epoch: i64, booked: i64, settle: bool) -> Result<bool, Unavailable> {
         let (version, state, start) =
-            if settle { (0, "paused", 0) } else { (sale.version, sale.state.as_str(), start_flag(sale)) };
+            if settle { (SETTLING, "paused", 0) } else { (sale.version, sale.state.as_str(), start_flag(sale)) };
         let mut call = self.scripts.load.key(keys::sale(sale.id));
         call.key(keys::holders(sale.id)).key(keys::loading(sale.id, epoch)).key(keys::start(sale.id));
         call.key(keys::count(sale.id)).key(keys::access(sale.id)).arg(epoch).arg(version).arg(state);

@@ -3,6 +3,7 @@
 //! finds a hold that survived and changes nothing, or grants it again and puts it back into the outbox.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,28 +25,41 @@ const MOST: usize = 1_000_000;
 const EVERY: Duration = Duration::from_millis(500);
 const BATCH: usize = 256;
 
+/// One life of a sale's keys: the epoch in which they were loaded, by the how manieth server process that was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Life {
+    epoch: i64,
+    server: u64,
+}
+
 /// The grants of one batch.
 struct Batch {
     at: Instant,
     claims: Vec<Claim>,
 }
 
-/// The promises of the last moments, by sale and the epoch in which they were given, oldest first.
+type Recent = BTreeMap<(SaleId, Life), VecDeque<Batch>>;
+
+/// The promises of the last moments, by sale and the life in which they were given, oldest first.
 #[derive(Default)]
 pub struct Promises {
-    recent: Mutex<BTreeMap<(SaleId, i64), VecDeque<Batch>>>,
+    recent: Mutex<Recent>,
+    /// Counts the server processes that were seen. A promise given before a new one was noticed is repeated once more
+    /// than needed, which changes nothing.
+    server: AtomicU64,
 }
 
 impl Promises {
     pub(super) fn remember(&self, sale: SaleId, epoch: i64, claims: Vec<Claim>) {
         if !claims.is_empty() {
             let batch = Batch { at: Instant::now(), claims };
-            self.lock().entry((sale, epoch)).or_default().push_back(batch);
+            let life = Life { epoch, server: self.server.load(Ordering::Relaxed) };
+            self.lock().entry((sale, life)).or_default().push_back(batch);
         }
     }
 
-    /// Sales and epochs of which something is remembered. What is too old, or more than is kept, is forgotten.
-    fn lives(&self) -> Vec<(SaleId, i64)> {
+    /// Sales and their lives of which something is remembered. What is too old, or more than is kept, is forgotten.
+    fn lives(&self) -> Vec<(SaleId, Life)> {
         let mut recent = self.lock();
         let mut kept = 0;
         for batches in recent.values_mut() {
@@ -60,13 +74,13 @@ impl Promises {
         recent.keys().copied().collect()
     }
 
-    fn claims(&self, sale: SaleId, epoch: i64) -> Vec<Claim> {
+    fn claims(&self, sale: SaleId, life: Life) -> Vec<Claim> {
         let recent = self.lock();
-        recent.get(&(sale, epoch)).into_iter().flatten().flat_map(|batch| &batch.claims).copied().collect()
+        recent.get(&(sale, life)).into_iter().flatten().flat_map(|batch| &batch.claims).copied().collect()
     }
 
     /// The promises of `sale` given in `from` now stand in `to`. Those are older than what was given in `to` since.
-    fn moved(&self, sale: SaleId, from: i64, to: i64) {
+    fn moved(&self, sale: SaleId, from: Life, to: Life) {
         let mut recent = self.lock();
         if from != to
             && let Some(mut older) = recent.remove(&(sale, from))
@@ -77,7 +91,14 @@ impl Promises {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(SaleId, i64), VecDeque<Batch>>> {
+    /// Notes which server process answers; the answer is its number.
+    fn seen(&self, last: &mut Option<String>, present: String) -> u64 {
+        let another = last.as_ref().is_some_and(|last| *last != present);
+        *last = Some(present);
+        self.server.fetch_add(another.into(), Ordering::Relaxed) + u64::from(another)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recent> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,16 +123,15 @@ impl RedisStock {
             return Ok(());
         }
         let present = server_run_id(&self.master).await?;
-        let restarted = run_id.as_ref().is_some_and(|seen| *seen != present);
-        for (sale, epoch) in lives {
-            // Not loaded yet: control is at it, and the promises follow.
-            let Some(now) = self.epoch_of(sale).await? else { return Ok(()) };
-            if restarted || now != epoch {
-                self.repeat(sale, epoch, now).await?;
+        let server = self.promises().seen(run_id, present);
+        for (sale, life) in lives {
+            // Not loaded: control is at it and the promises follow, or the sale is over and they lapse.
+            let Some(epoch) = self.epoch_of(sale).await? else { continue };
+            let now = Life { epoch, server };
+            if life != now {
+                self.repeat(sale, life, now).await?;
             }
         }
-        // Only now: what failed above is done again at the next look.
-        *run_id = Some(present);
         Ok(())
     }
 
@@ -121,7 +141,7 @@ impl RedisStock {
         Ok(get.query_async(&mut self.master.clone()).await?)
     }
 
-    async fn repeat(&self, sale: SaleId, from: i64, to: i64) -> Result<(), Unavailable> {
+    async fn repeat(&self, sale: SaleId, from: Life, to: Life) -> Result<(), Unavailable> {
         let claims = self.promises().claims(sale, from);
         let mut again = 0;
         for batch in claims.chunks(BATCH) {
@@ -151,22 +171,36 @@ mod tests {
         Claim { user_id: UserId(Uuid::from_u128(n)), order_id: OrderId(Uuid::from_u128(n)), quantity: 1 }
     }
 
+    const fn life(epoch: i64, server: u64) -> Life {
+        Life { epoch, server }
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn promises_move_to_a_new_epoch_in_their_order_and_are_forgotten_in_time() {
+    async fn promises_move_to_a_new_life_in_their_order_and_are_forgotten_in_time() {
         let promises = Promises::default();
         let sale = SaleId(7);
         promises.remember(sale, 1, vec![claim(1), claim(2)]);
         promises.remember(sale, 1, vec![]);
         tokio::time::advance(REMEMBERED_FOR / 2).await;
         promises.remember(sale, 2, vec![claim(3)]);
-        assert_eq!(promises.lives(), [(sale, 1), (sale, 2)]);
-        promises.moved(sale, 1, 2);
-        assert_eq!(promises.lives(), [(sale, 2)]);
-        assert_eq!(promises.claims(sale, 2), [claim(1), claim(2), claim(3)]);
+        assert_eq!(promises.lives(), [(sale, life(1, 0)), (sale, life(2, 0))]);
+        promises.moved(sale, life(1, 0), life(2, 0));
+        assert_eq!(promises.lives(), [(sale, life(2, 0))]);
+        assert_eq!(promises.claims(sale, life(2, 0)), [claim(1), claim(2), claim(3)]);
         tokio::time::advance(REMEMBERED_FOR * 2 / 3).await;
-        assert_eq!(promises.lives(), [(sale, 2)]);
-        assert_eq!(promises.claims(sale, 2), [claim(3)]);
+        assert_eq!(promises.lives(), [(sale, life(2, 0))]);
+        assert_eq!(promises.claims(sale, life(2, 0)), [claim(3)]);
         tokio::time::advance(REMEMBERED_FOR).await;
         assert_eq!(promises.lives(), []);
+    }
+
+    #[test]
+    fn a_server_that_restarts_is_another_one() {
+        let promises = Promises::default();
+        let mut last = None;
+        let numbers = ["a", "a", "b", "b", "a"].map(|run| promises.seen(&mut last, run.to_owned()));
+        assert_eq!(numbers, [0, 0, 1, 1, 2]);
+        promises.remember(SaleId(7), 1, vec![claim(1)]);
+        assert_eq!(promises.lives(), [(SaleId(7), life(1, 2))]);
     }
 }

@@ -47,6 +47,9 @@ const RELEASES_PER_CALL: usize = 500;
 /// Holds of one look; more would block the server for too long.
 const HOLDS_PER_PAGE: usize = 500;
 
+/// The version of a sale that was loaded again and waits for promises to be repeated. Every definition is newer.
+pub(super) const SETTLING: i64 = 0;
+
 /// How the reserve script is to judge.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -142,12 +145,14 @@ impl Stock for RedisStock {
 
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable> {
         let mut pipe = redis::pipe();
-        pipe.exists(keys::sale(sale)).hget(keys::holders(sale), user.to_string());
-        let (loaded, hold): (bool, Option<String>) = pipe.query_async(&mut self.master.clone()).await?;
-        if !loaded {
-            return Err(Unavailable("the sale is not loaded".into()));
+        pipe.hget(keys::sale(sale), "Version").hget(keys::holders(sale), user.to_string());
+        let (version, hold): (Option<i64>, Option<String>) = pipe.query_async(&mut self.master.clone()).await?;
+        match (version, hold) {
+            (Some(_), Some(text)) => Ok(Some(parse_hold(&text).ok_or_else(|| garbled("a hold"))?)),
+            // Just loaded again: the hold may be a promise that is about to be repeated.
+            (None | Some(SETTLING), _) => Err(Unavailable("the sale is being loaded".into())),
+            (Some(_), None) => Ok(None),
         }
-        hold.map(|text| parse_hold(&text).ok_or_else(|| garbled("a hold"))).transpose()
     }
 
     async fn define(&self, sale: &Sale) -> Result<Defined, Unavailable> {

@@ -83,7 +83,7 @@ async fn nothing_happens_to_a_sale_by_a_slip_of_the_finger() {
     assert!(form("pause", "confirm=yes").await.leads_to("/admin?lang=en"));
     assert!(form("top-up", "confirm=yes&units=2").await.leads_to("/admin?lang=en"));
     assert!(form("stop", &format!("confirm=yes&typed={id}")).await.leads_to("/admin?lang=en"));
-    assert!(admin.get("/admin/log?lang=en").await.text().contains("top-up"));
+    assert!(admin.get("/admin/log?lang=en").await.text().contains("Top up"));
 }
 
 #[tokio::test]

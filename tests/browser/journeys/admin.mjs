@@ -160,11 +160,13 @@ async function decide(visitor, sale, verb, name, fill = async () => {}) {
   const row = page.locator(`article[data-sale="${sale}"]`);
   await row.getByRole('button', { name: verb, exact: true }).click();
   await dialog.waitFor();
-  if (name) await visitor.look(name);
-  await dialog.getByRole('button', { name: words.close, exact: true }).click();
-  await dialog.waitFor({ state: 'hidden' });
-  await row.getByRole('button', { name: verb, exact: true }).click();
-  await dialog.waitFor();
+  if (name) {
+    await visitor.look(name);
+    await dialog.getByRole('button', { name: words.close, exact: true }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    await row.getByRole('button', { name: verb, exact: true }).click();
+    await dialog.waitFor();
+  }
   await fill(dialog);
   await Promise.all([page.waitForEvent('load'), dialog.getByRole('button', { name: verb, exact: true }).click()]);
 }
