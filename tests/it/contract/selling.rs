@@ -19,11 +19,11 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(20);
 async fn one_try(shopper: &Shopper, sale: &str) -> (Answer, bool) {
     let mut unseen = false;
     loop {
-        let answer = shopper.buy(sale, 1).await;
-        match answer.status {
-            429 => {}
-            503 => unseen = true,
-            _ => return (answer, unseen),
+        match shopper.try_buy(sale, 1).await {
+            Ok(answer) if answer.status == 429 => {}
+            Ok(answer) if answer.status != 503 => return (answer, unseen),
+            // Nobody knows what became of it: asking again finds out.
+            Ok(_) | Err(_) => unseen = true,
         }
         pause(200).await;
     }
