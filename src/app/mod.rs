@@ -6,6 +6,7 @@ mod start;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use axum::Router;
@@ -46,6 +47,9 @@ use crate::store::Store;
 use crate::till::Till;
 use crate::web::server::{Listen, serve_on};
 use crate::web::{self, Shop};
+
+/// Longer than it takes to add the demo.
+const DEMO_LEASE: Duration = Duration::from_secs(60);
 
 pub fn start_logging(config: &Config) {
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
@@ -191,8 +195,13 @@ impl Parts {
             println!("The administrator is \"admin\" with the password \"{password}\". It is shown only once.");
         }
         let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
-        if self.config.demo.unwrap_or(fresh && default_dir) && demo::stock_up(&self.store, self.clock.now()).await? {
-            info!("added demo goods and sales");
+        if self.config.demo.unwrap_or(fresh && default_dir) {
+            // Of several processes that start together one stocks up.
+            let now = self.clock.now();
+            let mine = self.store.lease("demo", &self.member, now, DEMO_LEASE).await?.is_some();
+            if mine && demo::stock_up(&self.store, now).await? {
+                info!("added demo goods and sales");
+            }
         }
         Ok(())
     }

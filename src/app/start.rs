@@ -13,6 +13,7 @@ use crate::store::{Store, StoreError};
 
 /// Between two looks at a service that is away at the start.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+const MIGRATION_ATTEMPTS: u32 = 3;
 
 /// Opens the database and brings its schema up to date; waits while it is away.
 pub(super) async fn open_database(config: &Config) -> anyhow::Result<Store> {
@@ -22,6 +23,14 @@ pub(super) async fn open_database(config: &Config) -> anyhow::Result<Store> {
             Ok(()) => break,
             Err(StoreError::Refused(error)) => bail!("the database (SECKILL_DATABASE_URL) refuses: {error}"),
             Err(error) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
+        }
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+    }
+    // SQLite has no lock around migrations: of several processes that start together one succeeds, the others then find
+    // everything done.
+    for _ in 1..MIGRATION_ATTEMPTS {
+        if store.migrate().await.is_ok() {
+            return Ok(store);
         }
         tokio::time::sleep(LOOK_AGAIN_AFTER).await;
     }
@@ -54,13 +63,16 @@ pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> 
     let describe = || format!("the secret in {}", path.display());
     if !path.exists() {
         let text = format!("{}{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        let draft = data_dir.join(format!("secret.{}", Uuid::new_v4().simple()));
         let mut options = std::fs::OpenOptions::new();
-        let created = options.write(true).create_new(true).mode(0o600).open(&path);
-        match created {
-            Ok(mut file) => file.write_all(text.as_bytes()).with_context(describe)?,
-            // Another process was quicker.
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error).with_context(describe),
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&draft).with_context(describe)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(describe)?;
+        // Appears whole or not at all; the first of several processes wins.
+        match std::fs::hard_link(&draft, &path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(error).with_context(describe);
+            }
+            _ => std::fs::remove_file(&draft).with_context(describe)?,
         }
     }
     let secret = std::fs::read_to_string(&path).with_context(describe)?;
