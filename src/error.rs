@@ -97,6 +97,7 @@ problems! {
     BadCredentials 401 "bad_credentials" "The user name or the password is not right.";
     BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";
     CrossSite 403 "cross_site" "The request came from another site.";
+    NotAllowed 403 "not_allowed" "Your role does not allow this.";
     NotFound 404 "not_found" "There is nothing here.";
     MethodNotAllowed 405 "method_not_allowed" "This address does not take that method.";
     RequestTimeout 408 "request_timeout" "The body of the request did not arrive in time.";

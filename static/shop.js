@@ -131,7 +131,7 @@ async function fillAccount() {
   const form = document.getElementById('signed-in').content.cloneNode(true);
   form.querySelector('bdi').textContent = data.user.username;
   link.replaceWith(form);
-  if (data.user.is_admin || data.user.role === 'admin') {
+  if (data.user.role !== 'user') {
     document.querySelector('.top nav').prepend(document.getElementById('admin-link').content.cloneNode(true));
   }
   return data.user;

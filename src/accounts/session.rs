@@ -32,8 +32,8 @@ impl Session {
         self.user_id == user.id && self.stamp == stamp(user)
     }
 
-    pub fn is_admin(&self) -> bool {
-        self.role == Role::Admin
+    pub fn is_staff(&self) -> bool {
+        self.role.is_staff()
     }
 }
 

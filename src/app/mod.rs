@@ -335,8 +335,6 @@ impl Parts {
             Ok(())
         });
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
-        let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());
-        lifecycle.spawn("ops", serve_on(ops, ops_router, stop.clone()));
         for role in roles {
             match role {
                 Role::Serve => self.spawn_serve(lifecycle)?,
@@ -355,9 +353,12 @@ impl Parts {
             }
         }
         if roles.contains(&Role::Serve) || roles.contains(&Role::Control) {
-            let pages = control::keep_pages(self.catalogue.clone(), self.pages.clone(), stop);
+            let pages = control::keep_pages(self.catalogue.clone(), self.pages.clone(), stop.clone());
             lifecycle.spawn("pages", pages);
         }
+        // Last, because what it says is that shoppers are answered.
+        let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());
+        lifecycle.spawn("ops", serve_on(ops, ops_router, stop));
         Ok(())
     }
 

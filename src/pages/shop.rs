@@ -29,7 +29,7 @@ pub fn render_all(locale: Locale, sales: &[&(Sale, Goods)]) -> askama::Result<Ve
 }
 
 fn anonymous(locale: Locale, path: String) -> Chrome {
-    Chrome { locale, path, username: None, is_admin: false }
+    Chrome { locale, path, username: None, is_staff: false }
 }
 
 #[derive(Template)]

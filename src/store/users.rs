@@ -6,26 +6,42 @@ use sqlx::any::AnyRow;
 use super::{Store, StoreError, row};
 use crate::domain::UserId;
 
-/// What somebody may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What somebody is to the shop. All but `User` are staff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     User,
+    /// The owner: may do everything, also appoint others.
     Admin,
+    /// Runs sales and keeps the catalogue.
+    Operator,
+    /// Helps shoppers with their orders and accounts.
+    Support,
+    /// Looks, and changes nothing.
+    Viewer,
 }
 
 impl Role {
+    pub const ALL: [Role; 5] = [Role::User, Role::Admin, Role::Operator, Role::Support, Role::Viewer];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Role::User => "user",
             Role::Admin => "admin",
+            Role::Operator => "operator",
+            Role::Support => "support",
+            Role::Viewer => "viewer",
         }
+    }
+
+    pub fn is_staff(self) -> bool {
+        self != Role::User
     }
 }
 
 impl std::str::FromStr for Role {
     type Err = ();
     fn from_str(text: &str) -> Result<Self, ()> {
-        [Role::User, Role::Admin].into_iter().find(|role| role.as_str() == text).ok_or(())
+        Role::ALL.into_iter().find(|role| role.as_str() == text).ok_or(())
     }
 }
 

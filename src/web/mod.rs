@@ -25,10 +25,7 @@ pub mod pages;
 
 pub mod api;
 
-pub mod admin_goods;
-pub mod admin_input;
-pub mod admin_pages;
-pub mod admin_sales;
+pub mod admin;
 pub mod picture;
 
 pub mod ops;

@@ -7,8 +7,9 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, patch, post, put};
 use tower::ServiceBuilder;
 
+use super::admin::{desk, goods, sale_form};
 use super::api::{accounts, admin, admin_goods as goods_api, admin_sales as sales_api, orders, payments, sales};
-use super::{Shop, account_pages, admin_goods, admin_pages, admin_sales, cashier, guard, order_pages, pages};
+use super::{Shop, account_pages, cashier, guard, order_pages, pages};
 use crate::domain::Locale;
 use crate::error::{Code, Problem};
 
@@ -115,16 +116,16 @@ fn pages_of(locale: Locale) -> Routes {
 
 fn administrators_pages() -> Routes {
     Router::new()
-        .route("/admin", get(admin_pages::sales))
-        .route("/admin/log", get(admin_pages::log))
-        .route("/admin/sales", post(admin_sales::create))
-        .route("/admin/sales/new", get(admin_sales::blank))
-        .route("/admin/sales/{sale}/start", post(admin_pages::start))
-        .route("/admin/sales/{sale}/pause", post(admin_pages::pause))
-        .route("/admin/sales/{sale}/resume", post(admin_pages::resume))
-        .route("/admin/sales/{sale}/stop", post(admin_pages::stop))
-        .route("/admin/sales/{sale}/top-up", post(admin_pages::top_up))
-        .route("/admin/goods", post(admin_goods::create))
-        .route("/admin/goods/new", get(admin_goods::blank))
-        .route("/admin/goods/{goods}", get(admin_goods::show).post(admin_goods::edit))
+        .route("/admin", get(desk::sales))
+        .route("/admin/log", get(desk::log))
+        .route("/admin/sales", post(sale_form::create))
+        .route("/admin/sales/new", get(sale_form::blank))
+        .route("/admin/sales/{sale}/start", post(desk::start))
+        .route("/admin/sales/{sale}/pause", post(desk::pause))
+        .route("/admin/sales/{sale}/resume", post(desk::resume))
+        .route("/admin/sales/{sale}/stop", post(desk::stop))
+        .route("/admin/sales/{sale}/top-up", post(desk::top_up))
+        .route("/admin/goods", post(goods::create))
+        .route("/admin/goods/new", get(goods::blank))
+        .route("/admin/goods/{goods}", get(goods::show).post(goods::edit))
 }

@@ -1,5 +1,6 @@
 //! What a handler demands of whoever calls it.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -8,6 +9,7 @@ use axum::http::request::Parts;
 use super::Shop;
 use crate::accounts::Session;
 use crate::error::{Code, Problem};
+use crate::store::Role;
 
 /// Somebody who is signed in. Programs are told 401 otherwise; `guard` shows people where to log in.
 #[derive(Debug, Clone)]
@@ -21,26 +23,59 @@ impl FromRequestParts<Arc<Shop>> for SignedIn {
     }
 }
 
-/// An administrator, confirmed by the database. For anybody else the address does not exist.
-#[derive(Debug, Clone)]
-pub struct Admin(pub Session);
+/// What a member of the staff may do.
+pub trait Duty: Send + Sync + 'static {
+    const ROLES: &'static [Role];
+}
 
-impl Admin {
+macro_rules! duties {
+    ($($(#[$about:meta])* $duty:ident: $($role:ident),+;)+) => {$(
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $duty;
+
+        impl Duty for $duty {
+            const ROLES: &'static [Role] = &[$(Role::$role),+];
+        }
+    )+};
+}
+
+duties! {
+    /// Look at everything in the console.
+    Look: Admin, Operator, Support, Viewer;
+    /// Start, stop and change sales, goods, and what happens to messages.
+    RunSales: Admin, Operator;
+    /// Change orders and accounts of shoppers.
+    HelpShoppers: Admin, Support;
+    /// Appoint staff.
+    Own: Admin;
+}
+
+/// A member of the staff with a duty, confirmed by the database. For shoppers and strangers the address does not exist;
+/// staff without the duty are told so.
+#[derive(Debug, Clone)]
+pub struct Staff<D: Duty> {
+    pub session: Session,
+    duty: PhantomData<D>,
+}
+
+impl<D: Duty> Staff<D> {
     /// The name under which the audit log knows them.
     pub fn actor(&self) -> &str {
-        &self.0.username
+        &self.session.username
     }
 }
 
-impl FromRequestParts<Arc<Shop>> for Admin {
+impl<D: Duty> FromRequestParts<Arc<Shop>> for Staff<D> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
         let nowhere = || Problem::new(Code::NotFound);
         let session = shop.accounts.session(&parts.headers).ok_or_else(nowhere)?;
-        if !shop.accounts.is_admin(&session).await? {
-            return Err(nowhere());
+        let role = shop.accounts.staff_role(&session).await?.ok_or_else(nowhere)?;
+        match D::ROLES.contains(&role) {
+            true => Ok(Staff { session, duty: PhantomData }),
+            false => Err(Problem::new(Code::NotAllowed)),
         }
-        Ok(Admin(session))
     }
 }

@@ -40,7 +40,7 @@ impl Visitor {
             locale: self.locale,
             path: self.path.clone(),
             username: self.session.as_ref().map(|session| session.username.clone()),
-            is_admin: self.session.as_ref().is_some_and(Session::is_admin),
+            is_staff: self.session.as_ref().is_some_and(Session::is_staff),
         }
     }
 }

@@ -4,6 +4,10 @@ texts! {
         title: "秒杀管理", "Sales desk";
         nav: "管理导航", "Administration";
         nav_sales: "场次", "Sales";
+        nav_goods: "商品", "Products";
+        nav_orders: "订单", "Orders";
+        nav_users: "用户", "Shoppers";
+        nav_staff: "员工", "Staff";
         nav_log: "操作记录", "Log";
         new_sale: "新建场次", "New sale";
         new_goods: "新建商品", "New product";

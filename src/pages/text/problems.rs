@@ -78,6 +78,8 @@ static PROBLEMS: &[Problem] = &[
         ["Cannot be cancelled", "The order is past the point where it can be cancelled."]),
     Problem::new("not_payable", ["无法付款", "订单已付款、已取消或已超时。"],
         ["Cannot be paid", "The order is paid already, was cancelled, or its time is over."]),
+    Problem::new("not_allowed", ["没有权限", "你的角色不能进行此操作，请联系店主。"],
+        ["Not allowed", "Your role does not allow this. Ask the shop's owner."]),
     Problem::new("not_found", ["页面不存在", "没有找到你要的内容。"],
         ["Not found", "There is nothing at this address."]),
     Problem::new("cross_site", ["请求被拒绝", "请求来自其他网站，为了你的安全已拒绝。"],

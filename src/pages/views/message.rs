@@ -44,7 +44,7 @@ mod tests {
     use crate::domain::Locale;
 
     fn page(status: u16, code: &str, back: &str) -> String {
-        let chrome = Chrome { locale: Locale::En, path: "/en/sales/7/buy".into(), username: None, is_admin: false };
+        let chrome = Chrome { locale: Locale::En, path: "/en/sales/7/buy".into(), username: None, is_staff: false };
         MessagePage { chrome, status, code: code.into(), back: back.into() }.render().unwrap()
     }
 

@@ -19,7 +19,7 @@ pub struct Chrome {
     /// Of this page, with its query; the language switch leads to the same page.
     pub path: String,
     pub username: Option<String>,
-    pub is_admin: bool,
+    pub is_staff: bool,
 }
 
 impl Chrome {
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn the_language_switch_keeps_the_page() {
         let switch = |path: &str| {
-            Chrome { locale: Locale::Zh, path: path.into(), username: None, is_admin: false }.switch_path()
+            Chrome { locale: Locale::Zh, path: path.into(), username: None, is_staff: false }.switch_path()
         };
         assert_eq!(switch("/zh/orders?before=x"), "/en/orders?before=x");
         assert_eq!(switch("/zh/"), "/en/");

@@ -18,7 +18,7 @@ use crate::web::Shop;
 use crate::web::cache::Cache;
 use crate::web::input::Query;
 use crate::web::order_pages::page_of_orders;
-use crate::web::session::Admin;
+use crate::web::session::{Look, Staff};
 
 /// Entries of the log on one page.
 pub const LOG_PAGE: i64 = 50;
@@ -40,7 +40,7 @@ struct FoundOrder {
 /// The orders of one user, newest first.
 pub async fn orders(
     State(shop): State<Arc<Shop>>,
-    _: Admin,
+    _: Staff<Look>,
     Query(search): Query<OrderSearch>,
 ) -> Result<Response, Problem> {
     let before = Page { before: search.before }.before()?;
@@ -96,7 +96,7 @@ pub struct LogPage {
 /// Who did what, newest first.
 pub async fn audit_log(
     State(shop): State<Arc<Shop>>,
-    _: Admin,
+    _: Staff<Look>,
     Query(page): Query<LogPage>,
 ) -> Result<Response, Problem> {
     if page.before.as_deref().is_some_and(|id| Uuid::try_parse(id).is_err()) {

@@ -12,11 +12,11 @@ use crate::domain::{Bilingual, Goods, GoodsId};
 use crate::error::{Code, Problem};
 use crate::store::GoodsDraft;
 use crate::web::Shop;
-use crate::web::admin_input::{check_description, check_name};
+use crate::web::admin::input::{check_description, check_name};
 use crate::web::input::{Ids, Json, body};
 use crate::web::pages::keep;
 use crate::web::picture::{self, Picture};
-use crate::web::session::Admin;
+use crate::web::session::{RunSales, Staff};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,7 +39,7 @@ struct OneGoods {
 
 pub async fn create(
     State(shop): State<Arc<Shop>>,
-    admin: Admin,
+    admin: Staff<RunSales>,
     Json(new): Json<NewGoods>,
 ) -> Result<Response, Problem> {
     let draft = draft(Some(new.name), Some(new.description))?;
@@ -48,7 +48,7 @@ pub async fn create(
 
 pub async fn edit(
     State(shop): State<Arc<Shop>>,
-    admin: Admin,
+    admin: Staff<RunSales>,
     Ids(id): Ids<GoodsId>,
     Json(edit): Json<GoodsEdit>,
 ) -> Result<Response, Problem> {
@@ -59,7 +59,7 @@ pub async fn edit(
 /// The picture as it is, without any form around it.
 pub async fn set_image(
     State(shop): State<Arc<Shop>>,
-    admin: Admin,
+    admin: Staff<RunSales>,
     Ids(id): Ids<GoodsId>,
     headers: HeaderMap,
     content: Body,
@@ -85,7 +85,7 @@ fn draft(name: Option<Bilingual>, description: Option<Bilingual>) -> Result<Good
 
 async fn put(
     shop: &Shop,
-    admin: &Admin,
+    admin: &Staff<RunSales>,
     id: Option<GoodsId>,
     draft: GoodsDraft,
     status: StatusCode,

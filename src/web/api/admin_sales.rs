@@ -14,10 +14,10 @@ use crate::error::{Code, Problem};
 use crate::store::MOST_UNITS;
 use crate::store::SaleDraft;
 use crate::web::Shop;
-use crate::web::admin_input::check_sale;
+use crate::web::admin::input::check_sale;
 use crate::web::cache::Cache;
 use crate::web::input::{Ids, Json};
-use crate::web::session::Admin;
+use crate::web::session::{Look, RunSales, Staff};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,7 +65,7 @@ struct OneSale {
 
 pub async fn create(
     State(shop): State<Arc<Shop>>,
-    admin: Admin,
+    admin: Staff<RunSales>,
     Json(new): Json<NewSale>,
 ) -> Result<Response, Problem> {
     let draft = SaleDraft {
@@ -83,7 +83,7 @@ pub async fn create(
 /// Changes what was entered, before the sale has begun.
 pub async fn edit(
     State(shop): State<Arc<Shop>>,
-    admin: Admin,
+    admin: Staff<RunSales>,
     Ids(id): Ids<SaleId>,
     Json(edit): Json<SaleEdit>,
 ) -> Result<Response, Problem> {
@@ -110,25 +110,41 @@ fn checked(draft: SaleDraft) -> Result<SaleDraft, Problem> {
     }
 }
 
-pub async fn start(State(shop): State<Arc<Shop>>, admin: Admin, Ids(id): Ids<SaleId>) -> Result<Response, Problem> {
+pub async fn start(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<SaleId>,
+) -> Result<Response, Problem> {
     change(&shop, &admin, id, DeskChange::Start).await
 }
 
-pub async fn pause(State(shop): State<Arc<Shop>>, admin: Admin, Ids(id): Ids<SaleId>) -> Result<Response, Problem> {
+pub async fn pause(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<SaleId>,
+) -> Result<Response, Problem> {
     change(&shop, &admin, id, DeskChange::Pause).await
 }
 
-pub async fn resume(State(shop): State<Arc<Shop>>, admin: Admin, Ids(id): Ids<SaleId>) -> Result<Response, Problem> {
+pub async fn resume(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<SaleId>,
+) -> Result<Response, Problem> {
     change(&shop, &admin, id, DeskChange::Resume).await
 }
 
-pub async fn stop(State(shop): State<Arc<Shop>>, admin: Admin, Ids(id): Ids<SaleId>) -> Result<Response, Problem> {
+pub async fn stop(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<SaleId>,
+) -> Result<Response, Problem> {
     change(&shop, &admin, id, DeskChange::Stop).await
 }
 
 pub async fn top_up(
     State(shop): State<Arc<Shop>>,
-    admin: Admin,
+    admin: Staff<RunSales>,
     Ids(id): Ids<SaleId>,
     Json(TopUp { units }): Json<TopUp>,
 ) -> Result<Response, Problem> {
@@ -138,7 +154,7 @@ pub async fn top_up(
     change(&shop, &admin, id, DeskChange::TopUp(units)).await
 }
 
-async fn change(shop: &Shop, admin: &Admin, id: SaleId, change: DeskChange) -> Result<Response, Problem> {
+async fn change(shop: &Shop, admin: &Staff<RunSales>, id: SaleId, change: DeskChange) -> Result<Response, Problem> {
     let sale = shop.desk.change(id, change, admin.actor()).await?;
     Ok(axum::Json(OneSale { sale }).into_response())
 }
@@ -170,7 +186,7 @@ struct DeskSale {
 }
 
 /// All sales with their live numbers.
-pub async fn list(State(shop): State<Arc<Shop>>, _: Admin) -> Result<Response, Problem> {
+pub async fn list(State(shop): State<Arc<Shop>>, _: Staff<Look>) -> Result<Response, Problem> {
     let overview = shop.desk.overview().await?;
     let now = shop.clock.now();
     let row = |row: SaleRow| DeskSale {

@@ -190,5 +190,4 @@ pub struct AdminLogPage {
 }
 
 #[cfg(test)]
-#[path = "admin_tests.rs"]
 pub(in crate::pages) mod tests;

@@ -8,18 +8,18 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use tokio::time::timeout;
 
-use super::Shop;
-use super::admin_input::{check_description, check_name};
-use super::admin_pages::admin_path;
-use super::input::{Ids, MOST_BYTES_WITH_PICTURE, PICTURE_WITHIN};
-use super::pages::{keep, personal, see_other};
-use super::picture::Picture;
-use super::session::Admin;
-use super::visitor::Visitor;
+use super::desk::admin_path;
+use super::input::{check_description, check_name};
 use crate::domain::{Bilingual, Goods, GoodsId};
 use crate::error::{Code, Problem};
 use crate::pages::views::{AdminGoodsForm, FieldError};
 use crate::store::GoodsDraft;
+use crate::web::Shop;
+use crate::web::input::{Ids, MOST_BYTES_WITH_PICTURE, PICTURE_WITHIN};
+use crate::web::pages::{keep, personal, see_other};
+use crate::web::picture::Picture;
+use crate::web::session::{Look, RunSales, Staff};
+use crate::web::visitor::Visitor;
 
 /// The form as sent. `image` is what was uploaded, empty for nothing.
 #[derive(Debug, Default)]
@@ -69,13 +69,13 @@ fn broken(error: MultipartError) -> Problem {
     })
 }
 
-pub async fn blank(_: Admin, visitor: Visitor) -> Result<Response, Problem> {
+pub async fn blank(_: Staff<Look>, visitor: Visitor) -> Result<Response, Problem> {
     form(&visitor, StatusCode::OK, None, Sent::default(), String::new(), Vec::new())
 }
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    _: Admin,
+    _: Staff<Look>,
     visitor: Visitor,
     Ids(id): Ids<GoodsId>,
 ) -> Result<Response, Problem> {
@@ -87,7 +87,7 @@ pub async fn show(
 
 pub async fn create(
     State(shop): State<Arc<Shop>>,
-    admin: Admin,
+    admin: Staff<RunSales>,
     visitor: Visitor,
     sent: Sent,
 ) -> Result<Response, Problem> {
@@ -96,7 +96,7 @@ pub async fn create(
 
 pub async fn edit(
     State(shop): State<Arc<Shop>>,
-    admin: Admin,
+    admin: Staff<RunSales>,
     visitor: Visitor,
     Ids(id): Ids<GoodsId>,
     sent: Sent,
@@ -106,7 +106,7 @@ pub async fn edit(
 
 async fn put(
     shop: &Shop,
-    admin: &Admin,
+    admin: &Staff<RunSales>,
     visitor: &Visitor,
     id: Option<GoodsId>,
     sent: Sent,

@@ -7,17 +7,17 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::Shop;
-use super::admin_input::{check_sale, price, time};
-use super::admin_pages::admin_path;
-use super::input::Form;
-use super::pages::{personal, see_other};
-use super::session::Admin;
-use super::visitor::Visitor;
+use super::desk::admin_path;
+use super::input::{check_sale, price, time};
 use crate::domain::{Currency, GoodsId, Money, Window};
 use crate::error::Problem;
 use crate::pages::views::{AdminSaleForm, FieldError};
 use crate::store::{MOST_UNITS, SaleDraft, SaleRefusal};
+use crate::web::Shop;
+use crate::web::input::Form;
+use crate::web::pages::{personal, see_other};
+use crate::web::session::{Look, RunSales, Staff};
+use crate::web::visitor::Visitor;
 
 /// All values as typed.
 #[derive(Debug, Default, Deserialize)]
@@ -32,14 +32,14 @@ pub struct Typed {
     closes_at: String,
 }
 
-pub async fn blank(State(shop): State<Arc<Shop>>, _: Admin, visitor: Visitor) -> Result<Response, Problem> {
+pub async fn blank(State(shop): State<Arc<Shop>>, _: Staff<Look>, visitor: Visitor) -> Result<Response, Problem> {
     let typed = Typed { per_user_limit: "1".to_owned(), ..Typed::default() };
     form(&shop, &visitor, StatusCode::OK, typed, Vec::new()).await
 }
 
 pub async fn create(
     State(shop): State<Arc<Shop>>,
-    admin: Admin,
+    admin: Staff<RunSales>,
     visitor: Visitor,
     Form(typed): Form<Typed>,
 ) -> Result<Response, Problem> {

@@ -3,7 +3,7 @@ use crate::domain::Locale;
 use crate::pages::shop::tests::{at, sample};
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
-    Chrome { locale, path: path.into(), username: Some("admin".into()), is_admin: true }
+    Chrome { locale, path: path.into(), username: Some("admin".into()), is_staff: true }
 }
 
 pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {

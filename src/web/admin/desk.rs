@@ -7,20 +7,20 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::Shop;
-use super::api::admin::LOG_PAGE;
-use super::input::{Form, Ids};
-use super::pages::{personal, see_other};
-use super::session::Admin;
-use super::visitor::Visitor;
 use crate::control::desk::{DeskChange, SaleRow};
 use crate::domain::{Locale, SaleId};
 use crate::error::Problem;
 use crate::pages::text;
 use crate::pages::views::{AdminLogPage, AdminSale, AdminSalesPage, AuditRow};
 use crate::store::{MOST_UNITS, SaleRefusal, StoreError};
+use crate::web::Shop;
+use crate::web::api::admin::LOG_PAGE;
+use crate::web::input::{Form, Ids};
+use crate::web::pages::{personal, see_other};
+use crate::web::session::{Look, RunSales, Staff};
+use crate::web::visitor::Visitor;
 
-pub async fn sales(State(shop): State<Arc<Shop>>, _: Admin, visitor: Visitor) -> Result<Response, Problem> {
+pub async fn sales(State(shop): State<Arc<Shop>>, _: Staff<Look>, visitor: Visitor) -> Result<Response, Problem> {
     show(&shop, &visitor, StatusCode::OK, None).await
 }
 
@@ -70,7 +70,7 @@ impl Confirmation {
     }
 }
 
-type Order = (State<Arc<Shop>>, Admin, Visitor, Ids<SaleId>);
+type Order = (State<Arc<Shop>>, Staff<RunSales>, Visitor, Ids<SaleId>);
 
 pub async fn start(
     (State(shop), admin, visitor, Ids(id)): Order,
@@ -116,7 +116,7 @@ pub async fn top_up(
 /// Changes the sale and shows the list again; with a warning, when the change was not confirmed or not possible.
 async fn carry_out(
     shop: &Shop,
-    admin: &Admin,
+    admin: &Staff<RunSales>,
     visitor: &Visitor,
     id: SaleId,
     confirmed: Option<DeskChange>,
@@ -136,7 +136,7 @@ async fn carry_out(
     }
 }
 
-pub async fn log(State(shop): State<Arc<Shop>>, _: Admin, visitor: Visitor) -> Result<Response, Problem> {
+pub async fn log(State(shop): State<Arc<Shop>>, _: Staff<Look>, visitor: Visitor) -> Result<Response, Problem> {
     let rows = log_rows(&shop).await?;
     personal(StatusCode::OK, &AdminLogPage { chrome: visitor.chrome(), rows })
 }
