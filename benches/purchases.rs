@@ -3,12 +3,14 @@
 //!
 //! - accepted purchases ÷ an authenticated no-op POST of the same server, both driven by wrk. `serve` and `control` run;
 //!   the orders gather in the outbox, as they do in a rush whose pipeline has machines of its own;
+//! - refused purchases (sold out) ÷ the same no-op, and the button ÷ a no-op GET;
 //! - orders persisted ÷ a single-row conditional update with insert by pgbench with 20 clients: `relay` and `consume`
 //!   work that backlog off, from the outbox through RabbitMQ into PostgreSQL.
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench purchases`
 //!
-//! The generators share the cores with what they measure. `PURCHASES_SECONDS` (default 8) is the length of each run.
+//! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3), in
+//! which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -37,8 +39,26 @@ fn main() -> anyhow::Result<()> {
     tokio::runtime::Runtime::new()?.block_on(run())
 }
 
+/// How long and how often.
+struct Plan {
+    seconds: u64,
+    rounds: u64,
+}
+
+impl Plan {
+    fn from_environment() -> Plan {
+        let number = |name, otherwise| std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(otherwise);
+        Plan { seconds: number("PURCHASES_SECONDS", 4), rounds: number("PURCHASES_ROUNDS", 3) }
+    }
+
+    /// Distinct shoppers that no run exhausts.
+    fn shoppers(&self) -> u64 {
+        SHOPPERS_PER_SECOND * (self.seconds + 1)
+    }
+}
+
 async fn run() -> anyhow::Result<()> {
-    let seconds: u64 = std::env::var("PURCHASES_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(8);
+    let plan = Plan::from_environment();
     let config = Config::from_environment()?;
     let rung3 = config.redis.is_some() && config.amqp_url.is_some();
     ensure!(rung3, "this measures rung 3: scripts/stack up && eval \"$(scripts/stack env)\"");
@@ -46,30 +66,86 @@ async fn run() -> anyhow::Result<()> {
     let _shop = start_shop(&config)?;
     let parts = Parts::build(&config).await?;
     for connections in CONNECTIONS {
-        measure(&parts, dir.path(), connections, seconds).await?;
+        accepted(&parts, dir.path(), connections, &plan).await?;
+        refused_and_button(&parts, dir.path(), connections, &plan).await?;
     }
-    let single = pgbench(&config, dir.path(), seconds)?;
+    let single = pgbench(&config, dir.path(), 2 * plan.seconds)?;
     println!("single-row conditional update with insert (pgbench, 20 clients): {single:.0}/s");
     Ok(())
 }
 
-async fn measure(parts: &Parts, dir: &Path, connections: u32, seconds: u64) -> anyhow::Result<()> {
-    let shoppers = SHOPPERS_PER_SECOND * (seconds + 2);
-    let sale = open_sale(parts, shoppers as i64).await?;
-    let (noop, buy) = (dir.join("noop"), dir.join("buy"));
-    write_requests(parts, sale, shoppers, &noop, &buy)?;
-    let noop_rate = wrk(&parts.config, &noop, dir, connections, seconds)?;
-    let buy_rate = wrk(&parts.config, &buy, dir, connections, seconds)?;
-    let _pipeline = [Role::start("relay")?, Role::start("consume")?];
-    let (persisted, took) = until_quiet(parts, sale, Instant::now()).await?;
-    println!(
-        "{connections} connections: no-op {noop_rate:.0}/s, accepted {buy_rate:.0}/s, ratio {:.2}; \
-         {persisted} orders persisted in {:.1} s: {:.0}/s",
-        buy_rate / noop_rate,
-        took.as_secs_f64(),
-        persisted as f64 / took.as_secs_f64()
-    );
+async fn accepted(parts: &Parts, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
+    let mut pairs = Vec::new();
+    for round in 0..plan.rounds {
+        let sale = open_sale(parts, plan.shoppers() as i64).await?;
+        let (noop, buy) = (dir.join("noop"), dir.join("buy"));
+        write_requests(parts, sale, plan.shoppers(), &noop, &buy)?;
+        let below = wrk(&parts.config, Load { requests: &noop, expected: 204 }, dir, connections, plan.seconds)?;
+        let above = wrk(&parts.config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
+        pairs.push((above, below));
+        if round + 1 == plan.rounds {
+            persist(parts, sale).await?;
+        }
+        parts.desk().change(sale, DeskChange::Stop, "bench").await?;
+    }
+    print_ratio(connections, "accepted purchases", "no-op POST", pairs);
     Ok(())
+}
+
+/// Works off the orders of a sale that gathered meanwhile, and those of the sales before it.
+async fn persist(parts: &Parts, sale: SaleId) -> anyhow::Result<()> {
+    let _pipeline = [Role::start("relay")?, Role::start("consume")?];
+    let before = persisted(parts).await?;
+    let began = Instant::now();
+    let took = until_quiet(parts, sale, began).await?;
+    let orders = persisted(parts).await? - before;
+    println!("{orders} orders persisted in {:.1} s: {:.0}/s", took.as_secs_f64(), orders as f64 / took.as_secs_f64());
+    Ok(())
+}
+
+async fn persisted(parts: &Parts) -> anyhow::Result<i64> {
+    Ok(parts.store.all_sales().await?.iter().map(|sale| sale.sold).sum())
+}
+
+async fn refused_and_button(parts: &Parts, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
+    const SHOPPERS: u64 = 50_000;
+    let sale = open_sale(parts, 1).await?;
+    let file = |name: &str| dir.join(name);
+    write_requests(parts, sale, SHOPPERS, &file("noop"), &file("buy"))?;
+    let winner = UserId(Uuid::now_v7());
+    parts.till().buy(winner, sale, 1, None).await.map_err(|r| anyhow::anyhow!("no unit: {}", r.code()))?;
+    let host = parts.config.web.listen;
+    for (name, path) in [("get", "/api/ping".to_owned()), ("button", format!("/api/sales/{sale}/button"))] {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        std::fs::write(file(name), format!("{}\n{request}", request.len()).repeat(1000))?;
+    }
+    // The shop's gate learns who has won within moments.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let rate = |name: &str, expected| {
+        wrk(&parts.config, Load { requests: &file(name), expected }, dir, connections, plan.seconds)
+    };
+    let (mut refusals, mut buttons) = (Vec::new(), Vec::new());
+    for _ in 0..plan.rounds {
+        let below = rate("noop", 204)?;
+        refusals.push((rate("buy", 409)?, below));
+        let below = rate("get", 204)?;
+        buttons.push((rate("button", 200)?, below));
+    }
+    print_ratio(connections, "refused purchases (sold out)", "no-op POST", refusals);
+    print_ratio(connections, "button", "no-op GET", buttons);
+    Ok(())
+}
+
+/// The round with the median ratio.
+fn print_ratio(connections: u32, above: &str, below: &str, mut pairs: Vec<(f64, f64)>) {
+    pairs.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    let ratios: Vec<String> = pairs.iter().map(|(a, b)| format!("{:.2}", a / b)).collect();
+    let (a, b) = pairs[pairs.len() / 2];
+    println!(
+        "{connections} connections: {above} {a:.0}/s, {below} {b:.0}/s, ratio {:.2} of {}",
+        a / b,
+        ratios.join(" ")
+    );
 }
 
 /// A process of the program in release mode.
@@ -161,24 +237,33 @@ fn session_cookie(accounts: &Accounts, id: UserId, n: u64) -> anyhow::Result<Str
 
 const SCRIPT: &str = r#"
 local file
-function init(args) file = io.open(args[1], "rb") end
+function init(args) file, expected = io.open(args[1], "rb"), tonumber(args[2]) end
 function request()
   local length = file:read("*n")
   if not length then file:seek("set", 0) length = file:read("*n") end
   file:read(1)
   return file:read(length)
 end
-local wrong = 0
-function response(status) if status ~= 202 and status ~= 204 then wrong = wrong + 1 end end
+local threads = {}
+function setup(thread) table.insert(threads, thread) end
+wrong = 0
+function response(status) if status ~= expected then wrong = wrong + 1 end end
 function done(summary)
-  local errors = summary.errors
+  local errors, wrong = summary.errors, 0
+  for _, thread in ipairs(threads) do wrong = wrong + thread:get("wrong") end
   io.write(string.format("RATE %f WRONG %d\n", summary.requests / summary.duration * 1e6,
-    errors.status + errors.connect + errors.read + errors.write + errors.timeout))
+    wrong + errors.connect + errors.read + errors.write + errors.timeout))
 end
 "#;
 
-/// Successful answers a second.
-fn wrk(config: &Config, requests: &Path, dir: &Path, connections: u32, seconds: u64) -> anyhow::Result<f64> {
+/// Whole requests in a file, and the status that each must be answered with.
+struct Load<'a> {
+    requests: &'a Path,
+    expected: u16,
+}
+
+/// Answers a second.
+fn wrk(config: &Config, load: Load, dir: &Path, connections: u32, seconds: u64) -> anyhow::Result<f64> {
     let script = dir.join("wrk.lua");
     std::fs::write(&script, SCRIPT)?;
     let output = Command::new("wrk")
@@ -186,18 +271,19 @@ fn wrk(config: &Config, requests: &Path, dir: &Path, connections: u32, seconds: 
         .arg(&script)
         .arg(format!("http://{}", config.web.listen))
         .arg("--")
-        .arg(requests)
+        .arg(load.requests)
+        .arg(load.expected.to_string())
         .output()
         .context("wrk is needed: apt-get install wrk")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find(|line| line.starts_with("RATE")).with_context(|| format!("wrk said: {text}"))?;
     let words: Vec<&str> = line.split_whitespace().collect();
-    ensure!(words[3] == "0", "not every request was accepted: {text}");
+    ensure!(words[3] == "0", "not every answer was {}: {text}", load.expected);
     Ok(words[1].parse()?)
 }
 
 /// Waits until every accepted order is in the database.
-async fn until_quiet(parts: &Parts, sale: SaleId, began: Instant) -> anyhow::Result<(i64, Duration)> {
+async fn until_quiet(parts: &Parts, sale: SaleId, began: Instant) -> anyhow::Result<Duration> {
     let mut last = (-1, Instant::now());
     loop {
         let sold = parts.store.sale(sale).await?.context("the sale")?.sold;
@@ -207,7 +293,7 @@ async fn until_quiet(parts: &Parts, sale: SaleId, began: Instant) -> anyhow::Res
             let booked = parts.gate.status(sale).and_then(|status| status.booked);
             parts.gate.refresh().await;
             if booked == Some(sold) {
-                return Ok((sold, last.1 - began));
+                return Ok(last.1 - began);
             }
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -1,5 +1,7 @@
 //! Redis as the keeper of stock. The scripts in `lua/` decide; this file packs and unpacks their words.
 
+use std::collections::HashSet;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -82,18 +84,20 @@ impl RedisStock {
         sale: SaleId,
         batch: &[Claim],
     ) -> Result<Option<(i64, Vec<Decision>)>, Unavailable> {
+        let words = Words::of(batch);
         let mut call = self.scripts.reserve.key(keys::sale(sale));
         call.key(keys::holders(sale)).key(keys::outbox(sale)).key(keys::start(sale)).key(keys::access(sale));
         call.arg(if mode == Mode::Keep { "keep" } else { "claim" });
-        for claim in batch {
-            call.arg(claim.user_id.to_string()).arg(claim.order_id.to_string()).arg(claim.quantity);
-        }
+        call.arg(words.units).arg(words.most).arg(words.entry).arg(words.pairs);
         let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
         let [epoch, _now, decisions @ ..] = answer.as_slice() else { return Ok(None) };
+        let Value::Int(epoch) = epoch else { return Err(garbled("a batch")) };
+        if decisions.is_empty() {
+            return Ok(Some((*epoch, vec![Decision::Granted(OrderStatus::Reserved); batch.len()])));
+        }
         if decisions.len() != batch.len() {
             return Err(garbled("a batch"));
         }
-        let Value::Int(epoch) = epoch else { return Err(garbled("a batch")) };
         Ok(Some((*epoch, decisions.iter().map(decision).collect::<Result<_, _>>()?)))
     }
 
@@ -104,6 +108,38 @@ impl RedisStock {
 
     pub async fn ping(&self) -> Result<(), Unavailable> {
         Ok(redis::cmd("PING").query_async(&mut self.master.clone()).await?)
+    }
+}
+
+/// A batch in the words of the reserve script.
+struct Words {
+    /// All units asked for; 0 when a user comes twice.
+    units: u64,
+    most: u32,
+    entry: String,
+    /// User, `order id:quantity`, user, …
+    pairs: Vec<String>,
+}
+
+impl Words {
+    fn of(batch: &[Claim]) -> Words {
+        let users: HashSet<UserId> = batch.iter().map(|claim| claim.user_id).collect();
+        let units =
+            if users.len() == batch.len() { batch.iter().map(|claim| u64::from(claim.quantity)).sum() } else { 0 };
+        let mut words = Words {
+            units,
+            most: batch.iter().map(|claim| claim.quantity).max().unwrap_or_default(),
+            entry: String::with_capacity(80 * batch.len()),
+            pairs: Vec::with_capacity(2 * batch.len()),
+        };
+        for Claim { user_id, order_id, quantity } in batch {
+            let gap = if words.entry.is_empty() { "" } else { "\n" };
+            // Writing to a text cannot fail.
+            let _ = write!(words.entry, "{gap}{user_id} {order_id} {quantity}");
+            words.pairs.push(user_id.to_string());
+            words.pairs.push(format!("{order_id}:{quantity}"));
+        }
+        words
     }
 }
 

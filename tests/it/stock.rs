@@ -112,10 +112,11 @@ mod stack {
         Claim { user_id: UserId(Uuid::from_u128(user)), order_id: OrderId(Uuid::now_v7()), quantity }
     }
 
-    /// Few users, so that many come again, also within one batch.
+    /// Few users, so that many come again, also within one batch; or only new ones, as in a rush.
     fn batch(random: &mut StdRng) -> Vec<Claim> {
         let size = random.random_range(1..=12);
-        (0..size).map(|_| claim(random.random_range(1..=8), random.random_range(1..=4))).collect()
+        let users = if random.random() { 1..=8 } else { 9..=u128::MAX };
+        (0..size).map(|_| claim(random.random_range(users.clone()), random.random_range(1..=4))).collect()
     }
 
     fn change(random: &mut StdRng) -> SaleChange {
@@ -133,7 +134,7 @@ mod stack {
         let keepers = Keepers::new().await;
         let mut seen: HashMap<&str, u32> = HashMap::new();
         for _ in 0..SALES {
-            let (total, limit) = (random.random_range(1..12), random.random_range(1..4));
+            let (total, limit) = (random.random_range(1..60), random.random_range(1..5));
             let sale = keepers.sale(total, limit, Window { opens_at: None, closes_at: None }).await;
             let mut live: Vec<OrderId> = Vec::new();
             for _ in 0..STEPS {

@@ -1,16 +1,20 @@
 -- Reserves units of one sale for a batch of users. Everything is checked before the first write.
 -- KEYS 1 sale hash, 2 holders hash, 3 outbox stream, 4 start flag, 5 access counter
--- ARGV 1 "claim", or "keep" to repeat what was granted before this master forgot it; then per user: user id, order id,
---      quantity
--- Returns {} when the sale is not loaded; otherwise {epoch, now in ms, then per user:
---      1 granted, 0 sold out, -1 over the limit, -2 not open, -3 ended, or "order id:quantity" of the hold there is}
+-- ARGV 1 "claim", or "keep" to repeat what was granted before this master forgot it; 2 units asked for in all, or 0 when
+--      a user comes twice; 3 the most units that one of them asks for; 4 what the outbox says if all are granted: a line
+--      "user id order id quantity" for each; then per user: user id, "order id:quantity"
+-- Returns {} when the sale is not loaded; {epoch, now in ms} when everybody was granted; otherwise {epoch, now in ms,
+--      then per user: 1 granted, 0 sold out, -1 over the limit, -2 not open, -3 ended, or "order id:quantity" of the hold
+--      there is}
 -- A kept promise is granted whatever the stock and the window say: the database has the last word on it.
+local FIRST = 5
 local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch')
 if not sale[1] then
   return {}
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local epoch, left, limit = tonumber(sale[7]), sale[4] - sale[5], tonumber(sale[6])
 local keep = ARGV[1] == 'keep'
 
 local closed
@@ -23,43 +27,67 @@ if not keep then
 end
 
 local users = {}
-for i = 2, #ARGV, 3 do
+for i = FIRST, #ARGV, 2 do
   users[#users + 1] = ARGV[i]
 end
 local held = redis.call('HMGET', KEYS[2], unpack(users))
 
-local left = sale[4] - sale[5]
-local limit = tonumber(sale[6])
-local granted, holders, entry, units = {}, {}, {}, 0
-local answer = { tonumber(sale[7]), now }
-for n = 1, #users do
-  local user, order, quantity = ARGV[3 * n - 1], ARGV[3 * n], tonumber(ARGV[3 * n + 1])
-  local hold = held[n] or granted[user]
-  local decision
-  if hold then
-    decision = hold
-  elseif closed then
-    decision = closed
-  elseif quantity > limit and not keep then
-    decision = -1
-  elseif quantity > left - units and not keep then
-    decision = 0
-  else
-    decision = 1
-    units = units + quantity
-    granted[user] = order .. ':' .. quantity
-    holders[#holders + 1] = user
-    holders[#holders + 1] = granted[user]
-    entry[#entry + 1] = user .. ' ' .. order .. ' ' .. quantity
-  end
-  answer[n + 2] = decision
-end
-
-if units > 0 then
+local function grant(holders, units, entry)
   redis.call('HSET', KEYS[2], unpack(holders))
   redis.call('HINCRBY', KEYS[1], 'Booked', units)
   redis.call('HINCRBY', KEYS[1], 'Granted', units)
-  redis.call('XADD', KEYS[3], '*', 'at', string.format('%.0f', now), 'orders', table.concat(entry, '\n'))
+  redis.call('XADD', KEYS[3], '*', 'at', string.format('%.0f', now), 'orders', entry)
+end
+
+-- The rush: everybody is new and there is enough for all. The caller's words are used as they are.
+local function all_fit()
+  local units = tonumber(ARGV[2])
+  if units == 0 or not (keep or (not closed and units <= left and tonumber(ARGV[3]) <= limit)) then
+    return false
+  end
+  for n = 1, #users do
+    if held[n] then
+      return false
+    end
+  end
+  grant({ unpack(ARGV, FIRST) }, units, ARGV[4])
+  return true
+end
+
+-- One after the other; who asks twice in a batch meets the hold of the first time.
+local function one_by_one(answer)
+  local granted, holders, entry, units = {}, {}, {}, 0
+  for n = 1, #users do
+    local user, wish = users[n], ARGV[FIRST + 2 * n - 1]
+    local order, quantity = string.match(wish, '^(.*):(%d+)$')
+    quantity = tonumber(quantity)
+    local decision = held[n] or granted[user]
+    if not decision then
+      if closed then
+        decision = closed
+      elseif quantity > limit and not keep then
+        decision = -1
+      elseif quantity > left - units and not keep then
+        decision = 0
+      else
+        decision = 1
+        units = units + quantity
+        granted[user] = wish
+        holders[#holders + 1] = user
+        holders[#holders + 1] = wish
+        entry[#entry + 1] = user .. ' ' .. order .. ' ' .. quantity
+      end
+    end
+    answer[n + 2] = decision
+  end
+  if units > 0 then
+    grant(holders, units, table.concat(entry, '\n'))
+  end
+end
+
+local answer = { epoch, now }
+if not all_fit() then
+  one_by_one(answer)
 end
 if not closed then
   redis.call('INCRBY', KEYS[5], #users)
