@@ -138,15 +138,17 @@ struct More {
     fields: Vec<FieldProblem>,
     retry_after: Option<u64>,
     back: Option<String>,
+    again: Option<i64>,
     cause: Option<Cause>,
 }
 
-/// Travels with the response, for the layers around the handlers: which problem it is, where "go back" leads, and what
-/// there is to log.
+/// Travels with the response, for the layers around the handlers: which problem it is, where "go back" leads, how many
+/// units a purchase that may be tried again was for, and what there is to log.
 #[derive(Debug, Clone)]
 pub struct Refused {
     pub code: Code,
     pub back: Option<String>,
+    pub again: Option<i64>,
     pub cause: Option<Cause>,
 }
 
@@ -178,6 +180,12 @@ impl Problem {
     /// Where "go back" leads, if the problem is shown as a page.
     pub fn back(mut self, path: impl Into<String>) -> Problem {
         self.more().back = Some(path.into());
+        self
+    }
+
+    /// How many units were asked for, so that a page can offer to ask for them again.
+    pub fn again(mut self, quantity: i64) -> Problem {
+        self.more().again = Some(quantity);
         self
     }
 
@@ -241,7 +249,7 @@ impl IntoResponse for Problem {
             None => Bytes::from_static(self.code.body().as_bytes()),
         };
         let own_retry = more.as_ref().and_then(|more| more.retry_after).map(HeaderValue::from);
-        let (back, cause) = more.map_or((None, None), |more| (more.back, more.cause));
+        let (back, again, cause) = more.map_or((None, None, None), |more| (more.back, more.again, more.cause));
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = self.code.status();
         let headers = response.headers_mut();
@@ -249,7 +257,7 @@ impl IntoResponse for Problem {
         if let Some(after) = own_retry.or_else(|| self.code.retry_after()) {
             headers.insert(RETRY_AFTER, after);
         }
-        response.extensions_mut().insert(Refused { code: self.code, back, cause });
+        response.extensions_mut().insert(Refused { code: self.code, back, again, cause });
         response
     }
 }

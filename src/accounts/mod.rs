@@ -21,7 +21,7 @@ use crate::seal::Sealer;
 use crate::store::{Role, Store, StoreError, User};
 
 use password::Passwords;
-pub use session::Session;
+pub use session::{Session, hint};
 use session::Sessions;
 use throttle::Guesses;
 

@@ -1,6 +1,6 @@
 //! Sessions: a signed cookie that says who somebody is, believed without asking the database.
 
-use axum::http::header::COOKIE;
+use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -41,6 +41,9 @@ fn stamp(user: &User) -> String {
     Sha256::digest(&user.password_hash).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Of the session cookie, over http and over https.
+const NAMES: [&str; 2] = ["seckill=", "__Host-seckill="];
+
 /// Makes and reads session cookies.
 pub struct Sessions {
     sealer: Sealer,
@@ -53,8 +56,8 @@ pub struct Sessions {
 impl Sessions {
     pub fn new(sealer: Sealer, clock: Clock, secure: bool) -> Sessions {
         let (name, attributes) = match secure {
-            true => ("__Host-seckill=", "; Path=/; HttpOnly; SameSite=Lax; Secure"),
-            false => ("seckill=", "; Path=/; HttpOnly; SameSite=Lax"),
+            true => (NAMES[1], "; Path=/; HttpOnly; SameSite=Lax; Secure"),
+            false => (NAMES[0], "; Path=/; HttpOnly; SameSite=Lax"),
         };
         Sessions { sealer, clock, name, attributes }
     }
@@ -94,6 +97,20 @@ impl Sessions {
         let username = parts.next()?.to_owned();
         (self.clock.now().as_millisecond() < expires).then_some(Session { user_id, username, role, stamp })
     }
+}
+
+/// Beside every session cookie goes one that scripts may read. It says that there is a session, and nothing about whose:
+/// pages that all share ask who looks at them only when somebody is signed in.
+const HINT: &str = "seckill_hint";
+
+/// The hint for an answer that sets or clears the session cookie; it lasts as long as that one.
+pub fn hint(answer: &HeaderMap) -> Option<HeaderValue> {
+    let mut cookies = answer.get_all(SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok());
+    let session = cookies.find(|cookie| NAMES.iter().any(|name| cookie.starts_with(name)))?;
+    let seconds: i64 = session.rsplit_once("Max-Age=")?.1.parse().ok()?;
+    let secure = if session.contains("; Secure") { "; Secure" } else { "" };
+    let value = i64::from(seconds > 0);
+    HeaderValue::try_from(format!("{HINT}={value}; Path=/; SameSite=Lax{secure}; Max-Age={seconds}")).ok()
 }
 
 #[cfg(test)]
@@ -160,5 +177,21 @@ mod tests {
             assert!(text.ends_with("; Max-Age=1209600") && text.contains("; Path=/; HttpOnly; SameSite=Lax"));
             assert_eq!(text.contains("; Secure"), secure);
         }
+    }
+
+    #[test]
+    fn the_hint_comes_and_goes_with_the_session() {
+        let answered = |cookie: HeaderValue| hint(&HeaderMap::from_iter([(SET_COOKIE, cookie)]));
+        for secure in [true, false] {
+            let (sessions, _, session) = sessions(secure);
+            let come = answered(sessions.cookie(&session)).unwrap();
+            let text = come.to_str().unwrap();
+            assert!(text.starts_with("seckill_hint=1; Path=/; SameSite=Lax") && text.ends_with("; Max-Age=1209600"));
+            assert!(!text.contains("HttpOnly") && text.contains("; Secure") == secure);
+            let gone = answered(sessions.farewell()).unwrap();
+            assert!(gone.to_str().unwrap().ends_with("; Max-Age=0"));
+        }
+        assert_eq!(answered(HeaderValue::from_static("theme=dark; Max-Age=9")), None);
+        assert_eq!(hint(&HeaderMap::new()), None);
     }
 }

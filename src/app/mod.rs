@@ -156,7 +156,7 @@ impl Parts {
         Ok(Parts {
             lanes: Lanes::new(keepers.stock.clone(), metrics.clone()),
             payments: Payments::new(store.clone(), clock.clone(), metrics.clone(), Arc::new(sandbox)),
-            pages: Arc::new(Publisher::new(config.data_dir.join("pages"))),
+            pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
             health: Health::new(store.clone(), keepers.connections, monitor.clone()),
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
             gate: Arc::new(gate),

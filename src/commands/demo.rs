@@ -30,7 +30,7 @@ const DEMOS: [Demo; 4] = [
         image: "phone.svg",
         name: ("极光 X1 手机", "Aurora X1 phone"),
         description: (
-            "6.4 英寸柔光屏,两天续航,机身轻至 168 克。\n只有一百台,每人限购一台。",
+            "6.4 英寸柔光屏，两天续航，机身轻至 168 克。\n只有一百台，每人限购一台。",
             "A 6.4-inch soft-light display, two days of battery, 168 grams.\nOne hundred of them, one per person.",
         ),
         price: 199_900,
@@ -43,7 +43,7 @@ const DEMOS: [Demo; 4] = [
         image: "headphones.svg",
         name: ("静海降噪耳机", "Stillwater headphones"),
         description: (
-            "主动降噪,四十小时续航,戴一整天也不压耳。",
+            "主动降噪，四十小时续航，戴一整天也不压耳。",
             "Active noise cancelling, forty hours of battery, light enough to forget.",
         ),
         price: 49_900,
@@ -56,7 +56,7 @@ const DEMOS: [Demo; 4] = [
         image: "espresso.svg",
         name: ("晨光意式咖啡机", "Daybreak espresso machine"),
         description: (
-            "十五秒预热,九巴恒压,奶泡细到能写字。",
+            "十五秒预热，九巴恒压，奶泡细到能写字。",
             "Fifteen seconds to heat, a steady nine bars, and milk foam fine enough to write in.",
         ),
         price: 88_800,
@@ -69,7 +69,7 @@ const DEMOS: [Demo; 4] = [
         image: "sneakers.svg",
         name: ("云步跑鞋", "Cloudstep sneakers"),
         description: (
-            "回弹中底,一体织面,雨天也抓地。",
+            "回弹中底，一体织面，雨天也抓地。",
             "A springy sole, a knitted upper, and grip that holds in the rain.",
         ),
         price: 29_900,

@@ -219,20 +219,46 @@ fn body(status: &SaleStatus, now: Timestamp) -> Bytes {
         opens_at: status.window.opens_at,
         closes_at: status.window.closes_at,
         now,
-        poll_after_ms: poll_after_ms(status, now),
+        poll_after_ms: status.poll_after_ms(now),
     };
     serde_json::to_vec(&button).unwrap_or_default().into()
 }
 
-/// When it is worth asking again. Clients add as much again at random, so that they do not all ask at once.
-fn poll_after_ms(status: &SaleStatus, now: Timestamp) -> i64 {
-    match status.phase {
-        Phase::Upcoming => match status.window.opens_at {
-            Some(opens) => ((opens.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, 15_000),
-            None => 15_000,
-        },
-        Phase::Open => 1_000,
-        Phase::SoldOut | Phase::Paused => 3_000,
-        Phase::Ended => 60_000,
+impl SaleStatus {
+    /// When it is worth asking again. Clients add as much again at random, so that they do not all ask at once: a page
+    /// that waits learns within ten seconds that its sale was started early. Answers are kept for a second on their way,
+    /// so asking costs the shop nothing.
+    pub fn poll_after_ms(&self, now: Timestamp) -> i64 {
+        const WAITING_MS: i64 = 5_000;
+        match self.phase {
+            Phase::Upcoming => match self.window.opens_at {
+                Some(opens) => ((opens.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, WAITING_MS),
+                None => WAITING_MS,
+            },
+            Phase::Open => 1_000,
+            Phase::SoldOut | Phase::Paused => 3_000,
+            Phase::Ended => 60_000,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poll(phase: Phase, opens_at: Option<i64>) -> i64 {
+        let opens_at = opens_at.map(|ms| Timestamp::from_millisecond(ms).unwrap());
+        let window = Window { opens_at, closes_at: None };
+        let status =
+            SaleStatus { phase, window, remaining: 1, total: 1, per_user_limit: 1, booked: None, access: None };
+        status.poll_after_ms(Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn whoever_waits_asks_more_often_towards_the_start_and_never_rarely() {
+        let waits = [Some(86_400_000), Some(60_000), Some(10_000), Some(4_000), Some(-5), None];
+        assert_eq!(waits.map(|opens| poll(Phase::Upcoming, opens)), [5_000, 5_000, 2_500, 1_000, 1_000, 5_000]);
+        assert!(poll(Phase::Open, None) < poll(Phase::SoldOut, None));
+        assert!(poll(Phase::SoldOut, None) < poll(Phase::Ended, None));
     }
 }

@@ -31,9 +31,7 @@ pub struct Asset {
 
 impl Asset {
     fn new(name: &str, content_type: &'static str, bytes: Bytes) -> Asset {
-        let (stem, kind) = name.rsplit_once('.').unwrap_or((name, "bin"));
-        let path = format!("{PREFIX}{stem}.{}.{kind}", pack::fingerprint(&bytes, 8));
-        Asset { path, content_type, etag: pack::etag(&bytes), bytes, packed: OnceLock::new() }
+        Asset { path: address(name, &bytes), content_type, etag: pack::etag(&bytes), bytes, packed: OnceLock::new() }
     }
 
     /// Compressed with brotli; `None` for kinds that do not gain from it.
@@ -62,13 +60,37 @@ struct Table {
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table { by_name: HashMap::new(), by_path: HashMap::new() };
     for name in Files::iter() {
-        let (Some(content_type), Some(file)) = (content_type(&name), Files::get(&name)) else { continue };
-        let asset = &*Box::leak(Box::new(Asset::new(&name, content_type, file.data.into_owned().into())));
+        let (Some(content_type), Some(content)) = (content_type(&name), content(&name)) else { continue };
+        let asset = &*Box::leak(Box::new(Asset::new(&name, content_type, content)));
         table.by_path.insert(&asset.path, asset);
         table.by_name.insert(name.into_owned(), asset);
     }
     table
 });
+
+/// A file as it is served: a script's imports (`from './lib.js'`) name the addresses of what they import. Scripts must
+/// not import each other in circles.
+fn content(name: &str) -> Option<Bytes> {
+    let bytes = Files::get(name)?.data.into_owned();
+    if !name.ends_with(".js") {
+        return Some(bytes.into());
+    }
+    let mut script = String::from_utf8(bytes).ok()?;
+    for other in Files::iter().filter(|other| other.ends_with(".js")) {
+        let import = format!("from './{other}'");
+        if script.contains(&import) {
+            let address = address(&other, &content(&other)?);
+            script = script.replace(&import, &format!("from '{address}'"));
+        }
+    }
+    Some(script.into())
+}
+
+/// With a part of the content's hash.
+fn address(name: &str, content: &[u8]) -> String {
+    let (stem, kind) = name.rsplit_once('.').unwrap_or((name, "bin"));
+    format!("{PREFIX}{stem}.{}.{kind}", pack::fingerprint(content, 8))
+}
 
 /// The kinds that are served; notes and licences that lie beside them are not.
 fn content_type(name: &str) -> Option<&'static str> {
@@ -131,6 +153,13 @@ mod tests {
         assert!(asset.br().unwrap().len() < asset.gzip().unwrap().len());
         assert!(find("/static/shop.css").is_none());
         assert!(find("/static/../Cargo.toml").is_none());
+    }
+
+    #[test]
+    fn scripts_import_each_other_by_address() {
+        let script = std::str::from_utf8(&find(url("sale.js")).unwrap().bytes).unwrap();
+        assert!(script.contains(&format!("from '{}'", url("lib.js"))));
+        assert!(!script.contains("from './"), "an import that leads nowhere");
     }
 
     #[test]

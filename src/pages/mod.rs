@@ -4,6 +4,7 @@
 //! - `assets`: what lies under `static/`, built into the program, at addresses that change with the content.
 //! - `shop`: the list and the page of a sale. They carry no personal and no live data, are the same bytes for
 //!   everybody, and can therefore be files that nginx or a CDN answers. `static/shop.js` fills in what is live.
+//! - `calendar`: the reminder of a sale's start, a file as those are.
 //! - `publish`: renders those into memory and onto disk, whenever goods or sales change.
 //! - `views`: the pages that are made for one visitor, each a struct that handlers fill and render.
 //!
@@ -16,6 +17,7 @@ pub mod text;
 pub mod assets;
 mod pack;
 
+mod calendar;
 pub mod publish;
 pub mod shop;
 

@@ -16,6 +16,7 @@ use arc_swap::ArcSwap;
 use axum::body::Bytes;
 
 use super::pack::{self, Effort, Packed};
+use super::shop::REMINDER;
 use super::{assets, shop};
 use crate::domain::{Goods, Locale, Sale, SaleState};
 
@@ -24,19 +25,24 @@ const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
 /// How often a file is written again after another process removed its folder in between.
 const WRITE_ATTEMPTS: u32 = 20;
 
-/// One rendered page.
+/// One rendered page, or a file that belongs to it.
 #[derive(Debug)]
 pub struct Published {
-    pub html: Bytes,
+    pub content_type: &'static str,
+    pub body: Bytes,
     pub br: Bytes,
     pub gzip: Bytes,
     pub etag: String,
 }
 
 impl Published {
-    fn new(html: String) -> io::Result<Published> {
-        let Packed { br, gzip } = Packed::new(html.as_bytes(), Effort::Page)?;
-        Ok(Published { etag: pack::etag(html.as_bytes()), html: html.into(), br, gzip })
+    fn new(path: &str, body: String) -> io::Result<Published> {
+        let Packed { br, gzip } = Packed::new(body.as_bytes(), Effort::Page)?;
+        let content_type = match path.ends_with(".ics") {
+            true => "text/calendar; charset=utf-8",
+            false => "text/html; charset=utf-8",
+        };
+        Ok(Published { content_type, etag: pack::etag(body.as_bytes()), body: body.into(), br, gzip })
     }
 }
 
@@ -54,6 +60,8 @@ type Pages = HashMap<String, Arc<Published>>;
 #[derive(Debug)]
 pub struct Publisher {
     dir: PathBuf,
+    /// Where shoppers find the shop, for what leaves it.
+    origin: String,
     pages: ArcSwap<Pages>,
     /// One publication at a time; readers never wait for it.
     turn: Mutex<()>,
@@ -61,8 +69,8 @@ pub struct Publisher {
 
 impl Publisher {
     /// Publishes into `dir`, which is made when the first page is.
-    pub fn new(dir: PathBuf) -> Publisher {
-        Publisher { dir, pages: ArcSwap::default(), turn: Mutex::new(()) }
+    pub fn new(dir: PathBuf, origin: String) -> Publisher {
+        Publisher { dir, origin, pages: ArcSwap::default(), turn: Mutex::new(()) }
     }
 
     /// The page at an address such as `/zh/` or `/en/sales/7`.
@@ -99,10 +107,10 @@ impl Publisher {
         let before = self.pages.load();
         let mut pages = Pages::with_capacity(before.len());
         for locale in Locale::ALL {
-            for (path, html) in shop::render_all(locale, &shown)? {
+            for (path, body) in shop::render_all(locale, &self.origin, &shown)? {
                 let page = match before.get(&path) {
-                    Some(same) if same.html == html => same.clone(),
-                    _ => Arc::new(Published::new(html)?),
+                    Some(same) if same.body == body => same.clone(),
+                    _ => Arc::new(Published::new(&path, body)?),
                 };
                 pages.insert(path, page);
             }
@@ -132,11 +140,17 @@ impl Files<'_> {
 
     /// Whether anything had to be written.
     fn write_page(&self, path: &str, page: &Published) -> io::Result<bool> {
-        let folder = self.dir.join(path.trim_matches('/'));
-        let html = self.write(&folder.join("index.html"), &page.html)?;
-        let br = self.write(&folder.join("index.html.br"), &page.br)?;
-        let gzip = self.write(&folder.join("index.html.gz"), &page.gzip)?;
-        Ok(html | br | gzip)
+        let file = self.file(path);
+        let plain = self.write(&file, &page.body)?;
+        let br = self.write(&with_suffix(&file, "br"), &page.br)?;
+        let gzip = self.write(&with_suffix(&file, "gz"), &page.gzip)?;
+        Ok(plain | br | gzip)
+    }
+
+    /// An address without a file's name is a folder with an index.
+    fn file(&self, path: &str) -> PathBuf {
+        let file = self.dir.join(path.trim_matches('/'));
+        if path.ends_with(REMINDER) { file } else { file.join("index.html") }
     }
 
     fn write_asset(&self, asset: &assets::Asset) -> io::Result<()> {
@@ -144,9 +158,7 @@ impl Files<'_> {
         self.write(&file, &asset.bytes)?;
         for (kind, bytes) in [("br", asset.br()), ("gz", asset.gzip())] {
             if let Some(bytes) = bytes {
-                let mut name = file.clone().into_os_string();
-                name.push(format!(".{kind}"));
-                self.write(Path::new(&name), bytes)?;
+                self.write(&with_suffix(&file, kind), bytes)?;
             }
         }
         Ok(())
@@ -170,6 +182,18 @@ impl Files<'_> {
         }
     }
 
+    /// Removes the reminder of a sale that has no time to be reminded of any more.
+    fn remove_reminder(&self, pages: &Pages, path: &str) -> io::Result<()> {
+        if pages.contains_key(path) {
+            return Ok(());
+        }
+        let file = self.file(path);
+        for file in [&file, &with_suffix(&file, "br"), &with_suffix(&file, "gz")] {
+            ignore(ErrorKind::NotFound, fs::remove_file(file))?;
+        }
+        Ok(())
+    }
+
     /// Removes the folders of sales that have no page any more, and says how many.
     fn remove_gone(&self, pages: &Pages) -> io::Result<usize> {
         let mut removed = 0;
@@ -178,6 +202,7 @@ impl Files<'_> {
             for entry in entries.flatten() {
                 let path = format!("/{locale}/sales/{}", entry.file_name().to_string_lossy());
                 if pages.contains_key(&path) {
+                    self.remove_reminder(pages, &format!("{path}/{REMINDER}"))?;
                     continue;
                 }
                 // Not empty: another process, which still knows the sale, is writing into it.
@@ -187,6 +212,12 @@ impl Files<'_> {
         }
         Ok(removed)
     }
+}
+
+fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{suffix}"));
+    name.into()
 }
 
 /// Takes one kind of failure as success: what another process did first is done.
@@ -201,6 +232,8 @@ fn ignore(kind: ErrorKind, result: io::Result<()>) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::pages::shop::tests::sample;
+
+    const ORIGIN: &str = "https://shop.example";
 
     /// A folder of its own for each test, gone afterwards.
     struct Scratch(PathBuf);
@@ -228,33 +261,38 @@ mod tests {
     #[test]
     fn only_what_changed_is_written_and_what_is_gone_is_removed() {
         let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone());
+        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         let (one, mut two) = (sample(1, "One"), sample(2, "Two"));
-        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(6, 0, 0));
-        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(0, 6, 0));
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(10, 0, 0));
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(0, 10, 0));
 
         two.0.sold = 50;
-        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(0, 6, 0), "sales change no page");
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(0, 10, 0), "what is sold changes no page");
         two.1.description.en = "New words".into();
-        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(1, 5, 0));
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(1, 9, 0));
+
+        two.0.window.opens_at = None;
+        publisher.publish(&[one.clone(), two.clone()]).unwrap();
+        assert!(scratch.read("en/sales/2/reminder.ics").is_none(), "nothing to be reminded of");
+        assert!(scratch.read("en/sales/1/reminder.ics").is_some());
 
         two.0.state = SaleState::Draft;
-        assert_eq!(publisher.publish(&[one, two]).unwrap(), report(2, 2, 2), "both lists change, both pages go");
+        assert_eq!(publisher.publish(&[one, two]).unwrap(), report(2, 4, 2), "both lists change, both pages go");
         assert!(publisher.get("/en/sales/2").is_none() && scratch.read("en/sales/2/index.html").is_none());
     }
 
     #[test]
     fn memory_and_disk_say_the_same() {
         let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone());
+        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         publisher.publish(&[sample(1, "One")]).unwrap();
         let page = publisher.get("/zh/sales/1").unwrap();
-        assert_eq!(scratch.read("zh/sales/1/index.html").unwrap(), page.html);
+        assert_eq!(scratch.read("zh/sales/1/index.html").unwrap(), page.body);
         assert_eq!(scratch.read("zh/sales/1/index.html.br").unwrap(), page.br);
         assert_eq!(scratch.read("zh/sales/1/index.html.gz").unwrap(), page.gzip);
-        assert_eq!(page.etag, pack::etag(&page.html));
+        assert_eq!(page.etag, pack::etag(&page.body));
         let style = assets::url("shop.css");
-        assert!(std::str::from_utf8(&page.html).unwrap().contains(style));
+        assert!(std::str::from_utf8(&page.body).unwrap().contains(style));
         assert!(scratch.read(style.trim_start_matches('/')).is_some());
         assert_eq!(fs::read_dir(scratch.0.join(".tmp")).unwrap().count(), 0);
     }
@@ -262,11 +300,11 @@ mod tests {
     #[test]
     fn the_next_publication_mends_what_another_process_broke() {
         let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone());
+        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         publisher.publish(&[sample(1, "One")]).unwrap();
         fs::write(scratch.0.join("en/index.html.br"), "older").unwrap();
         fs::create_dir_all(scratch.0.join("zh/sales/99")).unwrap();
-        assert_eq!(publisher.publish(&[sample(1, "One")]).unwrap(), report(1, 3, 1));
+        assert_eq!(publisher.publish(&[sample(1, "One")]).unwrap(), report(1, 5, 1));
     }
 
     #[test]
@@ -277,21 +315,21 @@ mod tests {
             for shown in [7, 3, 7, 5] {
                 let (sales, dir) = (&sales[..shown], scratch.0.clone());
                 scope.spawn(move || {
-                    let publisher = Publisher::new(dir);
+                    let publisher = Publisher::new(dir, ORIGIN.into());
                     (0..5).for_each(|_| assert!(publisher.publish(sales).is_ok()));
                 });
             }
         });
-        let last = Publisher::new(scratch.0.clone());
+        let last = Publisher::new(scratch.0.clone(), ORIGIN.into());
         last.publish(&sales).unwrap();
-        assert_eq!(last.publish(&sales).unwrap(), report(0, 16, 0));
+        assert_eq!(last.publish(&sales).unwrap(), report(0, 30, 0));
     }
 
     #[test]
     fn a_disk_that_refuses_does_not_keep_pages_from_memory() {
         let scratch = Scratch::new();
         fs::write(&scratch.0, "a file where a folder is needed").unwrap();
-        let publisher = Publisher::new(scratch.0.clone());
+        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         assert!(publisher.publish(&[sample(1, "One")]).is_err());
         assert!(publisher.get("/en/sales/1").is_some());
         fs::remove_file(&scratch.0).unwrap();

@@ -1,13 +1,15 @@
 //! The list of sales and the page of one sale: the same bytes for everybody.
 //!
 //! They may be kept by any cache for as long as it likes, so nothing here may depend on the visitor, on the clock, or on
-//! how a sale is going. Only a sale's definition goes in, and whether it is over for good.
+//! how many units are left. Only a sale's definition and state go in; they are rendered anew when those change, and the
+//! script puts right what an old copy says.
 
 use std::cmp::Reverse;
 
 use askama::Template;
 
 use super::filters;
+use super::calendar;
 use super::text::refusals;
 use super::views::Chrome;
 use crate::domain::{Goods, Locale, Sale, SaleState};
@@ -17,13 +19,25 @@ const PAST_SHOWN: usize = 12;
 /// The most units that the quantity field offers; the API takes what the sale's limit allows.
 const MOST_OFFERED: i64 = 10;
 
-/// All pages of one language with their addresses. Expects no drafts.
-pub fn render_all(locale: Locale, sales: &[&(Sale, Goods)]) -> askama::Result<Vec<(String, String)>> {
-    let mut pages = Vec::with_capacity(sales.len() + 1);
+/// Name of the calendar file below a sale's page.
+pub const REMINDER: &str = "reminder.ics";
+
+/// All pages of one language with their addresses, and the calendar files that belong to them. Expects no drafts.
+/// `origin` is where shoppers find the shop.
+pub fn render_all(
+    locale: Locale,
+    origin: &str,
+    sales: &[&(Sale, Goods)],
+) -> askama::Result<Vec<(String, String)>> {
+    let mut pages = Vec::with_capacity(2 * sales.len() + 1);
     pages.push((format!("/{locale}/"), ListPage::new(locale, sales).render()?));
     for (sale, goods) in sales {
-        let page = SalePage { chrome: anonymous(locale, format!("/{locale}/sales/{}", sale.id)), sale, goods };
-        pages.push((page.chrome.path.clone(), page.render()?));
+        let path = format!("/{locale}/sales/{}", sale.id);
+        let page = SalePage { chrome: anonymous(locale, path.clone()), sale, goods };
+        if let Some(reminder) = calendar::reminder(locale, origin, sale, goods) {
+            pages.push((format!("{path}/{REMINDER}"), reminder));
+        }
+        pages.push((path, page.render()?));
     }
     Ok(pages)
 }
@@ -36,18 +50,33 @@ fn anonymous(locale: Locale, path: String) -> Chrome {
 #[template(path = "list.html")]
 struct ListPage<'a> {
     chrome: Chrome,
-    current: Vec<&'a (Sale, Goods)>,
+    /// What is on, or else what comes next: shown large.
+    first: Option<&'a (Sale, Goods)>,
+    live: Vec<&'a (Sale, Goods)>,
+    next: Vec<&'a (Sale, Goods)>,
     past: Vec<&'a (Sale, Goods)>,
 }
 
 impl<'a> ListPage<'a> {
     fn new(locale: Locale, sales: &[&'a (Sale, Goods)]) -> ListPage<'a> {
-        let (mut past, mut current): (Vec<_>, Vec<_>) =
-            sales.iter().copied().partition(|(sale, _)| sale.state == SaleState::Ended);
-        current.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
+        let in_state = |states: &[SaleState]| -> Vec<_> {
+            sales.iter().copied().filter(|(sale, _)| states.contains(&sale.state)).collect()
+        };
+        let mut live = in_state(&[SaleState::Live, SaleState::Paused]);
+        let mut next = in_state(&[SaleState::Scheduled]);
+        let mut past = in_state(&[SaleState::Ended]);
+        // The latest start is the news.
+        live.sort_by_key(|(sale, _)| (sale.state == SaleState::Paused, Reverse((sale.window.opens_at, sale.id))));
+        next.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
         past.sort_by_key(|(sale, _)| Reverse((sale.window.opens_at, sale.id)));
         past.truncate(PAST_SHOWN);
-        ListPage { chrome: anonymous(locale, format!("/{locale}/")), current, past }
+        let leading = if live.is_empty() { &mut next } else { &mut live };
+        let first = (!leading.is_empty()).then(|| leading.remove(0));
+        ListPage { chrome: anonymous(locale, format!("/{locale}/")), first, live, next, past }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none()
     }
 }
 
@@ -62,6 +91,36 @@ struct SalePage<'a> {
 impl SalePage<'_> {
     fn quantities(&self) -> std::ops::RangeInclusive<i64> {
         1..=self.sale.per_user_limit.clamp(1, MOST_OFFERED)
+    }
+
+    fn is_over(&self) -> bool {
+        self.sale.state == SaleState::Ended
+    }
+
+    /// Whether there is a start to wait for and to be reminded of.
+    fn is_awaited(&self) -> bool {
+        self.sale.state == SaleState::Scheduled && self.sale.window.opens_at.is_some()
+    }
+
+    /// What the state is called until the script knows the phase.
+    fn phase(&self) -> &'static str {
+        match self.sale.state {
+            SaleState::Draft | SaleState::Scheduled => "upcoming",
+            SaleState::Live => "open",
+            SaleState::Paused => "paused",
+            SaleState::Ended => "ended",
+        }
+    }
+
+    /// What stands above the time, before the script says it better.
+    fn heading(&self) -> &'static str {
+        let text = self.chrome.text();
+        match self.sale.state {
+            SaleState::Draft | SaleState::Scheduled => text.shop.opens,
+            SaleState::Live => text.script.head_open_endless,
+            SaleState::Paused => text.script.phase_paused,
+            SaleState::Ended => text.script.phase_ended,
+        }
     }
 
     /// What the script says about refusals, by code.
@@ -115,22 +174,24 @@ pub(super) mod tests {
 
     fn render(sales: &[(Sale, Goods)]) -> Vec<(String, String)> {
         let sales: Vec<_> = sales.iter().collect();
-        Locale::ALL.into_iter().flat_map(|locale| render_all(locale, &sales).unwrap()).collect()
+        Locale::ALL.into_iter().flat_map(|locale| render_all(locale, "https://shop.example", &sales).unwrap()).collect()
     }
 
     #[test]
     fn pages_say_what_is_sold_when_and_for_how_much() {
         let pages = render(&[sample(7, "Phone")]);
         let addresses: Vec<_> = pages.iter().map(|(path, _)| path.as_str()).collect();
-        assert_eq!(addresses, ["/zh/", "/zh/sales/7", "/en/", "/en/sales/7"]);
-        for (path, html) in &pages {
+        let expected = ["/zh/", "/zh/sales/7/reminder.ics", "/zh/sales/7", "/en/", "/en/sales/7/reminder.ics", "/en/sales/7"];
+        assert_eq!(addresses, expected);
+        for (path, html) in pages.iter().filter(|(path, _)| !path.ends_with(REMINDER)) {
             for part in ["Phone", "¥1,999.00", "¥2,999.00", "2026-11-21 12:00 UTC", "/static/goods/phone."] {
                 assert!(html.contains(part), "{part} on {path}");
             }
         }
-        let (_, detail) = &pages[3];
+        let (_, detail) = &pages[5];
         assert!(detail.contains(r#"action="/en/sales/7/buy""#) && detail.contains("−33%"));
         assert!(detail.contains(r#"href="/zh/sales/7""#), "the switch keeps the page");
+        assert!(detail.contains(r#"href="/en/sales/7/reminder.ics""#));
     }
 
     #[test]
@@ -138,16 +199,15 @@ pub(super) mod tests {
         let quiet = sample(7, "Phone");
         let mut busy = quiet.clone();
         (busy.0.sold, busy.0.granted, busy.0.version, busy.0.epoch) = (99, 120, 12, 5);
-        busy.0.state = SaleState::Live;
         assert_eq!(render(&[quiet]), render(&[busy]));
     }
 
     #[test]
     fn a_limit_of_one_leaves_nothing_to_choose() {
         let mut one = sample(7, "Phone");
-        assert!(render(std::slice::from_ref(&one))[1].1.contains("<select"));
+        assert!(render(std::slice::from_ref(&one))[2].1.contains("<select"));
         one.0.per_user_limit = 1;
-        assert!(!render(&[one])[1].1.contains("<select"));
+        assert!(!render(&[one])[2].1.contains("<select"));
     }
 
     #[test]
@@ -155,8 +215,11 @@ pub(super) mod tests {
         let long = "长".repeat(5_000);
         for name in ["<script>alert(1)</script>", "\" onload=alert(1) x=\"", "'><img src=x>", "\u{202e}evil", &long] {
             for (path, html) in render(&[sample(7, name)]) {
-                let own = html.matches("<script").count();
-                assert_eq!(own, 1, "only our own script on {path}");
+                if path.ends_with(REMINDER) {
+                    continue;
+                }
+                let own = html.matches("<script type=\"module\" src=\"/static/").count();
+                assert_eq!(html.matches("<script").count(), own, "only our own scripts on {path}");
                 assert!(!html.contains("\" onload=") && !html.contains("<img src=x"), "{path}");
                 assert!(!html.contains(" style=\""), "{path}");
             }
@@ -169,10 +232,17 @@ pub(super) mod tests {
         over.0.state = SaleState::Ended;
         later.0.window.opens_at = None;
         sooner.0.window.opens_at = Some(at("2026-11-20T12:00:00Z"));
-        let list = &render(&[over, later, sooner])[4].1;
-        let place = |name: &str| list.find(name).unwrap();
-        assert!(place("Sooner") < place("Later") && place("Later") < place("Past sales"));
-        assert!(place("Past sales") < place("Over<"));
+        let mut live = sample(4, "Live one");
+        live.0.state = SaleState::Live;
+        let sales = [over, later, sooner, live];
+        let list = |sales: &[(Sale, Goods)]| render(sales).into_iter().find(|(path, _)| path == "/en/").unwrap().1;
+        let (with, without) = (list(&sales), list(&sales[..3]));
+        let order = |list: &str, names: &[&str]| {
+            let places: Vec<_> = names.iter().map(|name| list.find(&format!("{name}<")).unwrap()).collect();
+            assert!(places.is_sorted(), "{names:?} at {places:?}");
+        };
+        order(&with, &["Live one", "Coming up", "Sooner", "Later", "Past sales", "Over"]);
+        order(&without, &["Sooner", "Coming up", "Later", "Past sales", "Over"]);
     }
 
     #[test]

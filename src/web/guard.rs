@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, SET_COOKIE,
     STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Uri};
@@ -23,6 +23,7 @@ use tracing::{Instrument, Span, error, info_span, warn};
 use super::Shop;
 use super::cache::Cache;
 use super::visitor::{Visitor, login_path};
+use crate::accounts;
 use crate::config::WebConfig;
 use crate::error::{Code, Problem, Refused};
 use crate::pages::views::{MessagePage, Template};
@@ -125,6 +126,9 @@ pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) 
             response = as_page(response, &asked, visitor, refused);
         }
     }
+    if let Some(hint) = accounts::hint(response.headers()) {
+        response.headers_mut().append(SET_COOKIE, hint);
+    }
     dress(response.headers_mut(), &asked, shop.config.is_https());
     response
 }
@@ -157,7 +161,13 @@ fn as_page(mut response: Response, asked: &Asked, visitor: Visitor, refused: Ref
         // What was posted has no page of its own that the language switch could lead to.
         chrome.path.clone_from(&back);
     }
-    let page = MessagePage { chrome, status: response.status().as_u16(), code: refused.code.as_str().to_owned(), back };
+    let page = MessagePage {
+        chrome,
+        status: response.status().as_u16(),
+        code: refused.code.as_str().to_owned(),
+        back,
+        again: refused.again.map(|quantity| (asked.uri.path().to_owned(), quantity)),
+    };
     match page.render() {
         Ok(html) => {
             *response.body_mut() = Body::from(html);

@@ -38,7 +38,8 @@ pub async fn buy(
     Form(wanted): Form<Wanted>,
 ) -> Result<Response, Problem> {
     let quantity = wanted.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
-    let order = match shop.till.buy(session.user_id, sale, quantity, None).await? {
+    let bought = shop.till.buy(session.user_id, sale, quantity, None).await;
+    let order = match bought.map_err(|refusal| Problem::from(refusal).again(quantity))? {
         Bought::New { order, .. } | Bought::Again { order, .. } => order,
     };
     Ok(see_other(&order_path(visitor.locale, sale, order)))

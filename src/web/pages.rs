@@ -17,13 +17,13 @@ use crate::error::{Code, Problem};
 use crate::pages::assets;
 use crate::pages::views::Template;
 
-/// A rendered page of the list or of a sale, from memory.
+/// A rendered page of the list or of a sale, or a sale's reminder, from memory.
 pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     let page = shop.pages.get(uri.path()).ok_or(Code::NotFound)?;
     let content = Content {
-        content_type: "text/html; charset=utf-8",
+        content_type: page.content_type,
         etag: &page.etag,
-        plain: &page.html,
+        plain: &page.body,
         br: Some(&page.br),
         gzip: Some(&page.gzip),
     };

@@ -97,12 +97,13 @@ fn shared_pages() -> Routes {
         .route("/sandbox/cashier/{payment}/decline", post(cashier::decline))
 }
 
-/// The first two are the same bytes for everybody.
+/// The first three are the same bytes for everybody.
 fn pages_of(locale: Locale) -> Routes {
     let at = |path: &str| format!("/{locale}{path}");
     Router::new()
         .route(&at("/"), get(pages::shared))
         .route(&at("/sales/{sale}"), get(pages::shared))
+        .route(&at("/sales/{sale}/reminder.ics"), get(pages::shared))
         .route(&at(""), get(pages::to_list))
         .route(&at("/sales/{sale}/buy"), post(order_pages::buy))
         .route(&at("/login"), get(account_pages::login).post(account_pages::log_in))

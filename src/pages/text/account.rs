@@ -9,7 +9,7 @@ texts! {
         password: "密码", "Password";
         login_button: "登录", "Log in";
         register_button: "注册并登录", "Create account";
-        username_help: "3 到 32 个字母、数字或 _ - . 字符", "3 to 32 letters, digits, or characters of _-.";
+        username_help: "3 到 32 个字母、数字或 _ - . 字符", "3 to 32 letters, digits, dots, hyphens or underscores";
         password_help: "至少 8 个字符", "At least 8 characters";
         to_register: "还没有账号？注册一个", "New here? Create an account";
         to_login: "已有账号？去登录", "Already have an account? Log in";
@@ -18,7 +18,7 @@ texts! {
         orders_empty_text: "看看正在进行和即将开始的秒杀。", "See what is on sale now and what opens next.";
         orders_older: "更早的订单", "Older orders";
         to_sales: "去看秒杀", "See the sales";
-        quantity: "共 {} 件", "{} pcs";
+        quantity: "共 {} 件", "Quantity {}";
         order_title: "订单", "Order";
         order_number: "订单号", "Order number";
         amount: "金额", "Amount";

@@ -71,7 +71,7 @@ static PROBLEMS: &[Problem] = &[
     Problem::new("username_taken", ["用户名已被占用", "该用户名已被占用，请换一个。"],
         ["User name taken", "Somebody else has this user name. Please choose another."]),
     Problem::new("bad_username", ["用户名无效", "用户名须为 3 到 32 个字母、数字或 _ - . 字符。"],
-        ["User name not possible", "A user name has 3 to 32 letters, digits, or characters of _-."]),
+        ["User name not possible", "A user name has 3 to 32 letters, digits, dots, hyphens or underscores."]),
     Problem::new("weak_password", ["密码太弱", "密码须为 8 到 256 个字符。"],
         ["Password too weak", "A password has 8 to 256 characters."]),
     Problem::new("not_cancellable", ["无法取消", "订单当前状态不能取消。"],

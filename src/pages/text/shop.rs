@@ -14,10 +14,13 @@ texts! {
         list_title: "限时秒杀", "Flash sales";
         list_lead: "库存有限，准点开抢。时间以本店服务器时钟为准。",
             "Limited pieces at one moment. The shop's own clock decides when a sale opens.";
+        list_live: "正在进行", "On now";
+        list_next: "即将开始", "Coming up";
         list_past: "往期", "Past sales";
         list_empty: "暂时没有秒杀活动，请稍后再来。", "There is no sale right now. Please come back soon.";
-        opens: "开始时间", "Start";
-        closes: "结束时间", "End";
+        see: "查看详情", "See the details";
+        opens: "开始时间", "Opens";
+        closes: "结束时间", "Closes";
         opens_unknown: "开始时间待公布", "Opening time to be announced";
         sale_price: "秒杀价", "Sale price";
         list_price: "原价", "List price";
@@ -31,8 +34,20 @@ texts! {
         before_script: "开始后点击按钮即可抢购。", "Press the button once the sale is open.";
         no_script: "浏览器未启用 JavaScript：页面不会自动更新，但仍可购买。",
             "JavaScript is off: this page does not update by itself, but buying works.";
+        remind_calendar: "加入日历", "Add to calendar";
+        remind_tab: "开抢前提醒我", "Remind me";
+        state: "销售状态", "State of the sale";
+        calendar_summary: "秒杀开抢：{}", "Flash sale opens: {}";
+        calendar_text: "秒杀价 {}，准点开抢。请提前登录。", "{} while it lasts. Log in beforehand, so that you are ready.";
+        try_again: "再试一次", "Try again";
+        promise_exact: "绝不超卖", "Never oversold";
+        promise_exact_text: "抢到即锁定库存，件件有货。", "Once it is yours, the piece is set aside for you.";
+        promise_fair: "公平准点", "Fair and on time";
+        promise_fair_text: "以服务器时间为准，提前点击无效。", "The shop's clock decides. Pressing early gains nothing.";
+        promise_calm: "不必狂点", "Press once";
+        promise_calm_text: "点一次即可，页面自动为你重试。", "This page keeps trying for you while the shop is busy.";
         what_next: "抢购须知", "How it works";
-        step_login: "提前登录，开始时更快一步。", "Log in beforehand, so that you are ready at the start.";
+        step_login: "提前登录，开始时更快一步。", "Log in beforehand, so that you are ready when it opens.";
         step_press: "开始后点一次按钮即可，排队时页面会自动重试。",
             "Press the button once. While the shop is busy, this page keeps trying for you.";
         step_pay: "抢到后库存为你保留，请在订单显示的时间前付款。",

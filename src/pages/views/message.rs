@@ -16,6 +16,8 @@ pub struct MessagePage {
     pub code: String,
     /// Where "go back" leads, a path of ours; empty for nowhere.
     pub back: String,
+    /// A purchase that may be tried again: where its form posts to, and for how many units.
+    pub again: Option<(String, i64)>,
 }
 
 impl MessagePage {
@@ -34,7 +36,20 @@ impl MessagePage {
 
     /// Refusals that another try may overcome.
     fn is_worth_retrying(&self) -> bool {
-        matches!(self.code.as_str(), "busy" | "rate_limited" | "overloaded" | "bad_token" | "not_open" | "paused")
+        matches!(
+            self.code.as_str(),
+            "busy" | "rate_limited" | "overloaded" | "bad_token" | "not_open" | "paused" | "unavailable"
+        )
+    }
+
+    /// The purchase to try again.
+    fn purchase(&self) -> Option<&(String, i64)> {
+        self.again.as_ref().filter(|_| self.is_worth_retrying())
+    }
+
+    /// Whether looking at the same address again may help: nothing was posted, and the fault is not the visitor's.
+    fn is_reloadable(&self) -> bool {
+        self.back.is_empty() && (self.status >= 500 || self.status == 429)
     }
 }
 
@@ -45,7 +60,17 @@ mod tests {
 
     fn page(status: u16, code: &str, back: &str) -> String {
         let chrome = Chrome { locale: Locale::En, path: "/en/sales/7/buy".into(), username: None, is_staff: false };
-        MessagePage { chrome, status, code: code.into(), back: back.into() }.render().unwrap()
+        let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));
+        MessagePage { chrome, status, code: code.into(), back: back.into(), again }.render().unwrap()
+    }
+
+    #[test]
+    fn what_may_work_at_the_next_try_can_be_tried_again() {
+        let busy = page(429, "busy", "/en/sales/7");
+        assert!(busy.contains(r#"action="/en/sales/7/buy""#) && busy.contains(r#"name="quantity" value="2""#));
+        assert!(!page(409, "sold_out", "/en/sales/7").contains("Try again"));
+        let away = page(503, "unavailable", "");
+        assert!(away.contains(r#"href="/en/sales/7/buy">Try again"#) && away.contains(r#"http-equiv="refresh""#));
     }
 
     #[test]

@@ -53,7 +53,11 @@ pub async fn ping_signed_in(SignedIn(_): SignedIn) -> StatusCode {
 struct Listing<'a> {
     sales: Vec<Listed<'a>>,
     now: Timestamp,
+    poll_after_ms: i64,
 }
+
+/// For a list the soonest of its sales counts, but nobody buys from a list.
+const POLL_LIST_MS: std::ops::RangeInclusive<i64> = 2_000..=5_000;
 
 #[derive(Serialize)]
 struct Listed<'a> {
@@ -81,9 +85,13 @@ struct ListedGoods<'a> {
 pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
     let now = shop.clock.now();
     let entries = shop.catalogue.listed();
+    let mut poll_after_ms = *POLL_LIST_MS.end();
     let sales = entries.iter().map(|entry| {
         let (sale, goods) = (&entry.sale, &entry.goods);
         let status = shop.gate.status(sale.id);
+        if let Some(status) = &status {
+            poll_after_ms = poll_after_ms.min(status.poll_after_ms(now));
+        }
         Listed {
             id: sale.id,
             goods: ListedGoods { id: goods.id, name: &goods.name, image: assets::picture(&goods.image) },
@@ -96,7 +104,9 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
             remaining: status.map_or(sale.total - sale.sold, |s| s.remaining),
         }
     });
-    (Cache::Live, Json(Listing { sales: sales.collect(), now })).into_response()
+    let sales = sales.collect();
+    let poll_after_ms = poll_after_ms.max(*POLL_LIST_MS.start());
+    (Cache::Live, Json(Listing { sales, now, poll_after_ms })).into_response()
 }
 
 /// The description of this API for programs.

@@ -1,0 +1,252 @@
+// The page of one sale: the countdown, the button, and the way from pressing it to the order.
+
+import { call, clock, digits, drawCountdown, jitter, keepAsking, locale, main, notes, say, share, show, sleep, slot, table, whoIsHere, write } from './lib.js';
+import { liveOrder, rush, Tokens, unfinished } from './rush.js';
+import { reminder } from './reminder.js';
+
+const id = main.dataset.sale;
+const api = `/api/sales/${id}`;
+const login = `/${locale}/login?next=${encodeURIComponent(location.pathname)}`;
+const orderPath = (order) => `/${locale}/orders/${id}/${order}`;
+const problems = table('problems');
+const form = main.querySelector('.buy');
+const button = slot('button');
+const tokens = new Tokens(id);
+
+/** Everything that is shown follows from this. */
+const state = {
+  phase: '', // until the shop has answered
+  live: null,
+  lost: false,
+  user: undefined, // null for a stranger, undefined until known
+  order: null, // the visitor's own, as long as it is live
+  buying: null, // { began, attempt, why, held }
+  warned: 0,
+};
+
+const announce = (text) => { slot('announce').textContent = text; };
+
+// ---- what is shown ----
+
+function draw() {
+  drawClock();
+  drawButton();
+}
+
+function drawClock() {
+  const { live, phase } = state;
+  if (!live) return;
+  main.querySelector('.clock').dataset.phase = phase;
+  const waits = phase === 'upcoming';
+  const ms = clock.until(waits ? live.opens_at : phase === 'open' ? live.closes_at : null);
+  const endless = { upcoming: 'head_unknown', open: 'head_open_endless' }[phase] ?? `phase_${phase}`;
+  write(slot('head'), say(ms > 0 ? `head_${phase}` : endless));
+  slot('opens').hidden = !waits;
+  show(slot('until'), phase === 'open' && ms > 0 ? digits(ms) : '');
+  if (waits && ms > 0) {
+    drawCountdown(slot('countdown'), ms);
+    warn(ms);
+  } else {
+    slot('countdown').hidden = true;
+  }
+  drawStock(!waits && live.total > 0, live);
+  const reminding = slot('reminder');
+  if (reminding) reminding.classList.toggle('done', !waits);
+}
+
+/** Said aloud twice before the start, for those who do not see the countdown. */
+function warn(ms) {
+  if (ms <= 10_000 && state.warned < 2) { state.warned = 2; announce(say('starts_in_ten')); }
+  if (ms <= 60_000 && ms > 10_000 && state.warned < 1) { state.warned = 1; announce(say('starts_in_minute')); }
+}
+
+function drawStock(known, live) {
+  slot('stock').hidden = !known;
+  if (!known) return;
+  const taken = share(live);
+  slot('stock').querySelector('progress').value = taken;
+  write(slot('left', slot('stock')), say('left', Math.max(0, live.remaining)));
+  write(slot('taken', slot('stock')), say('taken', taken));
+}
+
+/** `aria-disabled` rather than `disabled`, so that the focus stays where it is. */
+function label(text, enabled) {
+  write(button, text);
+  button.disabled = false;
+  button.setAttribute('aria-disabled', String(!enabled));
+}
+
+function drawButton() {
+  const { buying, order, phase } = state;
+  button.toggleAttribute('aria-busy', false);
+  if (buying) {
+    button.setAttribute('aria-busy', 'true');
+    label(say(buying.held ? 'button_held' : 'button_holding'), false);
+    hint(progress(buying));
+  } else if (order) {
+    label(say('button_order'), true);
+    hint(say('hint_have_order'));
+  } else if (phase) {
+    label(say(`button_${phase}`), phase === 'open');
+    const early = state.user === null && phase === 'upcoming';
+    if (state.lost) hint(say(navigator.onLine === false ? 'hint_offline' : 'hint_reconnecting'));
+    else if (early) hint(say('hint_login'), login, say('link_login'));
+    else hint(say(`hint_${phase}`));
+  } else if (state.lost) {
+    hint(say('hint_reconnecting'));
+  }
+}
+
+/** What is going on, how often it was tried, and for how long: whoever waits sees that something moves. */
+function progress({ why, attempt, began, held }) {
+  const text = say({ busy: 'hint_retrying', unanswered: 'hint_unanswered', offline: 'hint_offline', resumed: 'hint_resumed' }[why] ?? 'hint_holding');
+  const seconds = Math.round((Date.now() - began) / 1000);
+  if (held || why === 'offline' || (attempt < 2 && seconds < 3)) return text;
+  const counts = [attempt > 1 && say('hint_progress', attempt), say('hint_elapsed', seconds)].filter(Boolean);
+  return `${text} (${counts.join(' · ')})`;
+}
+
+function hint(text, href = '', words = '') {
+  const element = slot('hint');
+  if (element.dataset.text === text + href) return;
+  element.dataset.text = text + href;
+  element.replaceChildren(text);
+  if (!href) return;
+  const link = document.createElement('a');
+  link.href = href;
+  link.textContent = words;
+  element.append(' ', link);
+}
+
+/** What came of pressing, or of asking to be reminded. */
+function note(text) {
+  show(slot('note'), text);
+  if (text) announce(text);
+}
+
+// ---- what is going on ----
+
+const ask = keepAsking(async () => {
+  const { ok, data, took, wait } = await call('GET', `${api}/button`);
+  state.lost = !ok;
+  if (!ok) {
+    draw();
+    return Math.max(wait, 1500) + jitter(1500);
+  }
+  clock.learn(data.now, took);
+  const before = state.phase;
+  Object.assign(state, { live: data, phase: data.phase });
+  if (before !== data.phase) turned(before, data.phase);
+  draw();
+  const pause = Math.max(250, data.poll_after_ms ?? 2000);
+  const untilOpen = data.phase === 'upcoming' ? clock.until(data.opens_at) : NaN;
+  const later = pause + jitter(pause);
+  return untilOpen > 0 ? Math.min(later, untilOpen + jitter(600)) : later;
+});
+
+function turned(before, phase) {
+  if (phase === 'open') {
+    if (before === 'upcoming') announce(say('now_open'));
+    if (before === 'sold_out') note(say('back_again'));
+    prepare();
+  } else if (before === 'open') {
+    show(slot('note'), '');
+  }
+  reminding?.();
+}
+
+/** Only for those who are known to be signed in. */
+async function prepare() {
+  if (!state.user || state.buying || state.order) return;
+  await sleep(jitter(300));
+  if (!state.buying) await tokens.fetch();
+}
+
+// ---- buying ----
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (state.buying) return;
+  if (state.order) location.assign(orderPath(state.order.id));
+  else if (!state.live || state.phase === 'open') buy(Number(new FormData(form).get('quantity')) || 1, 'first');
+});
+
+async function buy(quantity, why) {
+  state.buying = { began: Date.now(), attempt: 1, why, held: false };
+  note('');
+  announce(say('button_holding'));
+  draw();
+  const outcome = await rush(id, quantity, tokens, ({ attempt, why: reason }) => {
+    if (reason === 'offline' && state.buying.why !== 'offline') announce(say('hint_offline'));
+    Object.assign(state.buying, { attempt, why: reason });
+    draw();
+  });
+  if (outcome.order) return follow(outcome);
+  if (outcome.signIn) return location.assign(login);
+  state.buying = null;
+  draw();
+  note(outcome.gaveUp ? say('hint_gave_up') : truth(outcome.refused));
+  ask();
+}
+
+/** In the words of the phase where they are more exact: a sale that is paused is not one that has not begun. */
+function truth(code) {
+  const exact = code === 'not_open' && state.phase === 'paused' ? 'paused' : code;
+  return problems[exact] ?? problems.internal;
+}
+
+/** Waits until the order is written, then shows it. Its page knows how to wait too, so this need not succeed. */
+async function follow({ order, statusUrl = `${api}/orders/${order.id}` }) {
+  Object.assign(state.buying, { held: true, why: 'first' });
+  draw();
+  announce(say('button_held'));
+  let { status } = order;
+  for (let i = 0; status === 'reserved' && i < 20; i += 1) {
+    await sleep(300 + 100 * i + jitter(200));
+    const answer = await call('GET', statusUrl);
+    status = answer.data.order?.status ?? status;
+  }
+  location.assign(orderPath(order.id));
+}
+
+/** A purchase that was under way goes on; an order that there is takes the button's place. */
+async function resume() {
+  state.user = await whoIsHere();
+  draw();
+  if (!state.user) return;
+  const note = unfinished(id);
+  const order = await liveOrder(id);
+  if (state.buying) return;
+  if (note && order) return location.assign(orderPath(order.id));
+  state.order = order ?? null;
+  if (note) buy(note.quantity, 'resumed');
+  else if (state.phase === 'open') prepare();
+  draw();
+}
+
+/** Somebody who comes back may have paid or cancelled in another tab. */
+document.addEventListener('visibilitychange', async () => {
+  if (document.hidden || !state.user || state.buying) return;
+  const order = await liveOrder(id);
+  if (order !== undefined) state.order = order;
+});
+
+/** What was chosen survives signing in, which leads away and back. */
+function keepQuantity() {
+  const field = form.elements.quantity;
+  if (field.type === 'hidden') return;
+  const kept = notes.read(`quantity:${id}`);
+  if ([...field.options].some(({ value }) => value === kept)) field.value = kept;
+  field.addEventListener('change', () => notes.keep(`quantity:${id}`, field.value));
+}
+
+// Back from the order: the browser may show this page as it was left, with a purchase that is long over.
+addEventListener('pageshow', (event) => {
+  if (event.persisted) location.reload();
+});
+
+keepQuantity();
+const bell = slot('remind');
+const reminding = bell && reminder(id, bell, () => state.live?.opens_at ?? main.dataset.opens, note);
+setInterval(draw, 250);
+resume();
