@@ -101,6 +101,9 @@ export function drawCountdown(element, ms) {
   element.hidden = false;
 }
 
+const number = new Intl.NumberFormat(language);
+export const count = (n) => number.format(n);
+
 /** Percent of a sale's units that somebody holds. */
 export function share({ total, remaining }) {
   return Math.min(100, Math.max(0, Math.floor(((total - remaining) / total) * 100)));

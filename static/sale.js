@@ -1,6 +1,6 @@
 // The page of one sale: the countdown, the button, and the way from pressing it to the order.
 
-import { call, clock, digits, drawCountdown, jitter, keepAsking, locale, main, notes, say, share, show, sleep, slot, table, whoIsHere, write } from './lib.js';
+import { call, clock, count, digits, drawCountdown, jitter, keepAsking, locale, main, notes, say, share, show, sleep, slot, table, whoIsHere, write } from './lib.js';
 import { liveOrder, rush, Tokens, unfinished } from './rush.js';
 import { reminder } from './reminder.js';
 
@@ -65,7 +65,8 @@ function drawStock(known, live) {
   if (!known) return;
   const taken = share(live);
   slot('stock').querySelector('progress').value = taken;
-  write(slot('left', slot('stock')), say('left', Math.max(0, live.remaining)));
+  // What is left of a sale that is over is for nobody.
+  write(slot('left', slot('stock')), state.phase === 'ended' ? '' : say('left', count(Math.max(0, live.remaining))));
   write(slot('taken', slot('stock')), say('taken', taken));
 }
 

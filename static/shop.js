@@ -1,7 +1,7 @@
 // What is live on the shoppers' pages. Every page works without this file; it adds the visitor's name and time zone,
 // the state of the sales on the list, and an order that follows what happens to it. The page of a sale is `sale.js`.
 
-import { call, clock, digits, jitter, keepAsking, language, main, page, say, share, show, slot, whoIsHere, write } from './lib.js';
+import { call, clock, count, digits, jitter, keepAsking, language, main, page, say, share, show, slot, whoIsHere, write } from './lib.js';
 
 /** Turns every printed UTC time into the visitor's own. */
 function localTimes() {
@@ -39,7 +39,7 @@ function fillCard(card, sale) {
   card.classList.toggle('over', sale.phase === 'ended');
   const waits = sale.phase === 'upcoming';
   const ms = waits ? clock.until(sale.opens_at) : NaN;
-  const left = sale.phase === 'open' ? say('left', sale.remaining) : '';
+  const left = sale.phase === 'open' ? say('left', count(sale.remaining)) : '';
   write(slot('live', card), ms > 0 ? `${say('head_upcoming')} ${digits(ms)}` : left);
   const taken = share(sale);
   const counts = !waits && sale.total > 0;

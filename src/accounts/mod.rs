@@ -21,8 +21,8 @@ use crate::seal::Sealer;
 use crate::store::{Role, Store, StoreError, User};
 
 use password::Passwords;
-pub use session::{Session, hint};
 use session::Sessions;
+pub use session::{Session, hint};
 use throttle::Guesses;
 
 /// The name of the shop's own administrator. Nobody can register it.

@@ -19,6 +19,20 @@ pub fn fill<V: Display>(text: &str, _: &dyn Values, value: V) -> Result<String> 
     Ok(super::text::fill(text, value))
 }
 
+/// A number with its thousands apart, as both languages write it.
+#[askama::filter_fn]
+pub fn count(number: &i64, _: &dyn Values) -> Result<String> {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) && !grouped.ends_with('-') {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    Ok(grouped)
+}
+
 /// The address of a file under `static/`.
 #[askama::filter_fn]
 pub fn asset(name: &str, _: &dyn Values) -> Result<&'static str> {

@@ -267,7 +267,11 @@ mod tests {
         assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(0, 10, 0));
 
         two.0.sold = 50;
-        assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(0, 10, 0), "what is sold changes no page");
+        assert_eq!(
+            publisher.publish(&[one.clone(), two.clone()]).unwrap(),
+            report(0, 10, 0),
+            "what is sold changes no page"
+        );
         two.1.description.en = "New words".into();
         assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(1, 9, 0));
 

@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 
 use askama::Template;
 
-use super::filters;
 use super::calendar;
+use super::filters;
 use super::text::refusals;
 use super::views::Chrome;
 use crate::domain::{Goods, Locale, Sale, SaleState};
@@ -24,11 +24,7 @@ pub const REMINDER: &str = "reminder.ics";
 
 /// All pages of one language with their addresses, and the calendar files that belong to them. Expects no drafts.
 /// `origin` is where shoppers find the shop.
-pub fn render_all(
-    locale: Locale,
-    origin: &str,
-    sales: &[&(Sale, Goods)],
-) -> askama::Result<Vec<(String, String)>> {
+pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> askama::Result<Vec<(String, String)>> {
     let mut pages = Vec::with_capacity(2 * sales.len() + 1);
     pages.push((format!("/{locale}/"), ListPage::new(locale, sales).render()?));
     for (sale, goods) in sales {
@@ -117,7 +113,7 @@ impl SalePage<'_> {
         let text = self.chrome.text();
         match self.sale.state {
             SaleState::Draft | SaleState::Scheduled => text.shop.opens,
-            SaleState::Live => text.script.head_open_endless,
+            SaleState::Live => text.shop.list_live,
             SaleState::Paused => text.script.phase_paused,
             SaleState::Ended => text.script.phase_ended,
         }
@@ -181,7 +177,8 @@ pub(super) mod tests {
     fn pages_say_what_is_sold_when_and_for_how_much() {
         let pages = render(&[sample(7, "Phone")]);
         let addresses: Vec<_> = pages.iter().map(|(path, _)| path.as_str()).collect();
-        let expected = ["/zh/", "/zh/sales/7/reminder.ics", "/zh/sales/7", "/en/", "/en/sales/7/reminder.ics", "/en/sales/7"];
+        let expected =
+            ["/zh/", "/zh/sales/7/reminder.ics", "/zh/sales/7", "/en/", "/en/sales/7/reminder.ics", "/en/sales/7"];
         assert_eq!(addresses, expected);
         for (path, html) in pages.iter().filter(|(path, _)| !path.ends_with(REMINDER)) {
             for part in ["Phone", "¥1,999.00", "¥2,999.00", "2026-11-21 12:00 UTC", "/static/goods/phone."] {

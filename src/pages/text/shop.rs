@@ -19,8 +19,8 @@ texts! {
         list_past: "往期", "Past sales";
         list_empty: "暂时没有秒杀活动，请稍后再来。", "There is no sale right now. Please come back soon.";
         see: "查看详情", "See the details";
-        opens: "开始时间", "Opens";
-        closes: "结束时间", "Closes";
+        opens: "开始时间", "Start";
+        closes: "结束时间", "End";
         opens_unknown: "开始时间待公布", "Opening time to be announced";
         sale_price: "秒杀价", "Sale price";
         list_price: "原价", "List price";

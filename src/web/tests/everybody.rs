@@ -26,6 +26,34 @@ async fn shared_pages_are_the_same_for_everybody_and_may_be_kept() {
 }
 
 #[tokio::test]
+async fn a_sale_with_a_start_can_be_put_into_a_calendar() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 2).await;
+    shop.parts.catalogue.refresh().await.unwrap();
+    crate::control::publish(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    let path = format!("/zh/sales/{sale}/reminder.ics");
+    let file = shop.anybody().ask("GET", &path, &[("accept-encoding", "br")], "").await;
+    assert_eq!((file.header("content-type"), file.header("content-encoding")), ("text/calendar; charset=utf-8", "br"));
+    assert!(file.header("cache-control").starts_with("public") && file.header("set-cookie").is_empty());
+    let file = shop.anybody().get(&path).await;
+    assert!(file.text().contains("DTSTART:20990101T000000Z\r\n") && file.text().contains("手机"));
+    admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
+    shop.parts.catalogue.refresh().await.unwrap();
+    crate::control::publish(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    assert!(shop.anybody().get(&path).await.is_page(404), "what is over needs no reminder");
+}
+
+#[tokio::test]
+async fn the_list_says_when_to_ask_again() {
+    let shop = TestShop::open().await;
+    let poll = async || shop.anybody().get("/api/sales").await.json()["poll_after_ms"].as_i64();
+    assert_eq!(poll().await, Some(5_000));
+    shop.open_sale(&shop.admin().await, 2).await;
+    assert_eq!(poll().await, Some(2_000), "what is open changes fast, but not so fast that a list must follow");
+}
+
+#[tokio::test]
 async fn what_does_not_exist_is_told_to_people_and_programs_each_in_their_way() {
     let shop = TestShop::open().await;
     let anybody = shop.anybody();

@@ -23,6 +23,25 @@ async fn accounts_by_api() {
 }
 
 #[tokio::test]
+async fn pages_can_tell_that_somebody_is_signed_in_but_not_who() {
+    let shop = TestShop::open().await;
+    let anybody = shop.anybody();
+    let hint = |answer: &Answer| {
+        let cookies = answer.headers.get_all("set-cookie").iter().map(|c| c.to_str().unwrap().to_owned());
+        cookies.filter(|cookie| cookie.starts_with("seckill_hint=")).collect::<Vec<_>>()
+    };
+    let mei = json!({"username": "mei", "password": "correct horse"});
+    let form = "username=mei&password=correct+horse&next=";
+    for come in [anybody.post("/api/register", mei).await, anybody.send_form("/zh/login", form).await] {
+        assert_eq!(hint(&come), ["seckill_hint=1; Path=/; SameSite=Lax; Max-Age=1209600"]);
+    }
+    for gone in [anybody.post("/api/logout", json!({})).await, anybody.send_form("/zh/logout", "").await] {
+        assert!(matches!(hint(&gone).as_slice(), [cookie] if cookie.ends_with("Max-Age=0")));
+    }
+    assert!(hint(&anybody.get("/zh/").await).is_empty());
+}
+
+#[tokio::test]
 async fn signing_in_leads_back_but_never_elsewhere() {
     let shop = TestShop::open().await;
     let anybody = shop.anybody();

@@ -44,7 +44,7 @@ async function find(visitor, sale) {
 async function register(visitor, sale) {
   const { page, words } = visitor;
   const name = newName();
-  await visitor.slot('note').getByRole('link', { name: words.goLogIn }).click();
+  await visitor.slot('hint').getByRole('link', { name: words.goLogIn }).click();
   await visitor.link(words.toRegister).click();
   await visitor.fillCredentials(name);
   await visitor.button(words.register).click();

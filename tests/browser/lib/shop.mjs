@@ -57,7 +57,7 @@ export class Shop {
       body: JSON.stringify({ username, password }),
     });
     if (!response.ok) throw new Error(`${path} answered ${response.status} ${await response.text()}`);
-    return new Account(this.origin, username, response.headers.getSetCookie()[0].split(';')[0]);
+    return new Account(this.origin, username, response.headers.getSetCookie().map((cookie) => cookie.split(';')[0]).join('; '));
   }
 
   register(username = newName()) {
