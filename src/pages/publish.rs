@@ -320,7 +320,7 @@ mod tests {
                 let (sales, dir) = (&sales[..shown], scratch.0.clone());
                 scope.spawn(move || {
                     let publisher = Publisher::new(dir, ORIGIN.into());
-                    (0..5).for_each(|_| assert!(publisher.publish(sales).is_ok()));
+                    (0..5).for_each(|_| assert_eq!(publisher.publish(sales).map(drop).map_err(|e| format!("{e:#}")), Ok(())));
                 });
             }
         });

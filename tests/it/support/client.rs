@@ -85,9 +85,10 @@ impl Client {
         &self.origins[self.turn.fetch_add(1, Ordering::Relaxed) % self.origins.len()]
     }
 
-    /// Keeps the cookie as a browser does.
+    /// Keeps the session's cookie as a browser does; the hint beside it is for scripts.
     fn keep_cookie(&self, headers: &HeaderMap) {
-        for line in headers.get_all(header::SET_COOKIE).iter().filter_map(|line| line.to_str().ok()) {
+        let lines = headers.get_all(header::SET_COOKIE).iter().filter_map(|line| line.to_str().ok());
+        for line in lines.filter(|line| line.contains("HttpOnly")) {
             let pair = line.split(';').next().unwrap_or_default();
             let kept = if line.contains("Max-Age=0") { None } else { Some(pair.to_owned()) };
             *self.cookie.lock().unwrap_or_else(PoisonError::into_inner) = kept;
