@@ -176,7 +176,13 @@ impl Files<'_> {
             // Another process may be removing the folder at this moment.
             let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
             match folder.and_then(|()| fs::rename(&temporary, file)) {
-                Err(e) if e.kind() == ErrorKind::NotFound && attempt < WRITE_ATTEMPTS => attempt += 1,
+                // Gone, or there when we wanted to make it and gone when we looked.
+                Err(e)
+                    if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists)
+                        && attempt < WRITE_ATTEMPTS =>
+                {
+                    attempt += 1;
+                }
                 done => return done.map(|()| true),
             }
         }
@@ -320,7 +326,9 @@ mod tests {
                 let (sales, dir) = (&sales[..shown], scratch.0.clone());
                 scope.spawn(move || {
                     let publisher = Publisher::new(dir, ORIGIN.into());
-                    (0..5).for_each(|_| assert_eq!(publisher.publish(sales).map(drop).map_err(|e| format!("{e:#}")), Ok(())));
+                    (0..5).for_each(|_| {
+                        assert_eq!(publisher.publish(sales).map(drop).map_err(|e| format!("{e:#}")), Ok(()))
+                    });
                 });
             }
         });
