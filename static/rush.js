@@ -31,9 +31,12 @@ function pause(ms) {
 export function unfinished(sale) {
   const note = notes.read(`rush:${sale}`);
   const fresh = note && Math.abs(Date.now() - note.at) < FORGET_AFTER_MS;
-  if (note && !fresh) notes.keep(`rush:${sale}`, null);
+  if (note && !fresh) forget(sale);
   return fresh ? note : null;
 }
+
+/** What was unfinished is settled. */
+export const forget = (sale) => notes.keep(`rush:${sale}`, null);
 
 /** The newest live order of whoever is signed in for this sale, or null; undefined when nobody could say. */
 export async function liveOrder(sale) {
@@ -71,12 +74,11 @@ export class Tokens {
  * Resolves to `{ order, statusUrl }`, `{ signIn: true }`, `{ refused: code }` or `{ gaveUp: true }`.
  */
 export async function rush(sale, quantity, tokens, tell) {
-  const key = `rush:${sale}`;
-  const remember = () => notes.keep(key, { quantity, at: Date.now() });
+  const remember = () => notes.keep(`rush:${sale}`, { quantity, at: Date.now() });
   remember();
   const outcome = await tryUntilSettled(sale, quantity, tokens, tell, remember);
   // Whoever gave up may still have won: the next visit finds out.
-  if (!outcome.gaveUp) notes.keep(key, null);
+  if (!outcome.gaveUp) forget(sale);
   return outcome;
 }
 

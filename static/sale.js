@@ -1,7 +1,7 @@
 // The page of one sale: the countdown, the button, and the way from pressing it to the order.
 
 import { call, clock, count, digits, drawCountdown, jitter, keepAsking, locale, main, notes, say, share, show, sleep, slot, table, whoIsHere, write } from './lib.js';
-import { liveOrder, rush, Tokens, unfinished } from './rush.js';
+import { forget, liveOrder, rush, Tokens, unfinished } from './rush.js';
 import { reminder } from './reminder.js';
 
 const id = main.dataset.sale;
@@ -79,9 +79,10 @@ function label(text, enabled) {
 
 function drawButton() {
   const { buying, order, phase } = state;
-  button.toggleAttribute('aria-busy', false);
+  // Only when it changes: the spinner would begin anew each time.
+  if (buying && !button.hasAttribute('aria-busy')) button.setAttribute('aria-busy', 'true');
+  if (!buying) button.removeAttribute('aria-busy');
   if (buying) {
-    button.setAttribute('aria-busy', 'true');
     label(say(buying.held ? 'button_held' : 'button_holding'), false);
     hint(progress(buying));
   } else if (order) {
@@ -218,7 +219,11 @@ async function resume() {
   const note = unfinished(id);
   const order = await liveOrder(id);
   if (state.buying) return;
-  if (note && order) return location.assign(orderPath(order.id));
+  if (note && order) {
+    // Once: whoever comes back here from the order wants to see the sale.
+    forget(id);
+    return location.assign(orderPath(order.id));
+  }
   state.order = order ?? null;
   if (note) buy(note.quantity, 'resumed');
   else if (state.phase === 'open') prepare();
