@@ -102,8 +102,8 @@ function showSources(s) {
 function showState(s) {
   const phase = s.gate.value?.phase ?? s.sale.value?.phase;
   const state = s.sale.value?.state;
-  // Which buttons there are depends on the state, and the server knows that best; not while a question is open.
-  if (state && state !== root.dataset.saleState && !document.querySelector('dialog[open], details[open]')) {
+  // Which buttons there are depends on the sale's state, and the server knows that best; not while a question is open.
+  if (s.sale.value?.version > Number(root.dataset.saleVersion) && !document.querySelector('dialog[open], details[open]')) {
     location.assign(`${location.pathname}?lang=${language.startsWith('zh') ? 'zh' : 'en'}`);
     return;
   }
@@ -117,7 +117,7 @@ function showState(s) {
 
 const REASONS = ['sold_out', 'busy', 'not_open', 'rate_limited', 'bad_token', 'over_limit', 'ended', 'overloaded', 'bad_quantity', 'no_such_sale'];
 const plots = {
-  requests: { lines: [['asked', (p) => p.asked, 1], ['accepted', (p) => p.accepted, 2]] },
+  requests: { lines: [['asked', (p) => p.asked, 1], ['accepted', (p) => p.accepted, 2, 'right']] },
   refusals: { lines: REASONS.map((reason, n) => [`reason_${reason}`, (p) => (p.asked == null ? null : p.refused[reason] ?? 0), n + 1]) },
   latency: { lines: [['half', (p) => p.p50_ms, 1], ['most', (p) => p.p99_ms, 2]] },
   queues: { lines: [['outbox', (p) => p.outbox, 1], ['queue', (p) => p.ready, 2]] },
@@ -126,6 +126,8 @@ const plots = {
 let points = [];
 
 const colour = (n) => getComputedStyle(root).getPropertyValue(`--plot-${((n - 1) % 6) + 1}`).trim();
+
+const fromZero = (u, min, max) => [0, max > 0 ? max * 1.1 : 1];
 
 /** Lines that nobody can tell apart by colour alone differ in their dashes too. */
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 6]];
@@ -140,12 +142,14 @@ function options(name, width) {
     legend: { show: false },
     cursor: { show: false },
     padding: [8, 8, 0, 0],
-    scales: { x: { time: true }, y: { range: (u, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: { x: { time: true }, y: { range: fromZero }, right: { range: fromZero } },
     axes: [
-      { ...axis, space: 70, values: (u, ticks) => ticks.map((t) => clock.format(new Date(t * 1000)).slice(0, 5)) },
+      { ...axis, space: 80, values: (u, ticks) => ticks.map((t) => clock.format(new Date(t * 1000)).slice(0, ticks[1] - ticks[0] < 60 ? 8 : 5)) },
       { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => brief.format(t)) },
+      // What is a hundred times smaller has an axis of its own, in the colour of its line.
+      ...(plots[name].lines.some(([, , , scale]) => scale) ? [{ ...axis, scale: 'right', side: 1, size: 46, stroke: colour(2), grid: { show: false }, values: (u, ticks) => ticks.map((t) => brief.format(t)) }] : []),
     ],
-    series: [{}, ...plots[name].lines.map(([key, , n]) => ({ label: say(key), stroke: colour(n), dash: DASHES[(n - 1) % 6], width: 2, points: { show: false }, spanGaps: false }))],
+    series: [{}, ...plots[name].lines.map(([key, , n, scale = 'y']) => ({ label: say(key), scale, stroke: colour(n), dash: DASHES[(n - 1) % 6], width: 2, points: { show: false }, spanGaps: false }))],
   };
 }
 
@@ -243,7 +247,7 @@ function tell() {
   put(beat, old ? say('old', seconds) : `${say('live')} · ${clock.format(new Date(sample.at))}`);
   notice.hidden = !old;
   // Said once; the ticking age beside it is not read aloud.
-  if (old) put(notice, over ? say('signed_out') : say('old', Math.round(OLD_AFTER_MS / 1000)).replace(/\d+/, `> ${Math.floor(OLD_AFTER_MS / 1000)}`));
+  if (old) put(notice, say(over ? 'signed_out' : 'old_alert'));
 }
 
 function connect() {

@@ -173,6 +173,7 @@ async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> 
     let sale = sources.store.sale(id).await?.ok_or_else(|| anyhow::anyhow!("no such sale"))?;
     Ok(SaleFacts {
         state: sale.state,
+        version: sale.version,
         phase: sale.phase(sources.clock.now()),
         total: sale.total,
         sold: sale.sold,

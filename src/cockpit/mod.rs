@@ -145,11 +145,16 @@ impl Cockpit {
         locked(&self.watched).samplers.len()
     }
 
-    /// The present numbers of a sale: those of its sampler, or of a look of their own.
-    pub async fn look(&self, sale: SaleId) -> Arc<Sample> {
+    /// The present numbers of a sale: those of its sampler, or, when these are from before the sale's version
+    /// `at_least`, of a look of their own.
+    pub async fn look(&self, sale: SaleId, at_least: i64) -> Arc<Sample> {
         let latest = locked(&self.watched).samplers.get(&sale).and_then(|latest| latest.borrow().clone());
         let now = self.sources.clock.now().as_millisecond();
-        match latest.filter(|sample| now - sample.at.as_millisecond() <= FRESH_MS) {
+        let fresh = |sample: &Arc<Sample>| {
+            let knows = sample.sale.value.is_some_and(|sale| sale.version >= at_least);
+            knows && now - sample.at.as_millisecond() <= FRESH_MS
+        };
+        match latest.filter(fresh) {
             Some(sample) => sample,
             None => Arc::new(Eye::new(self.sources.clone(), sale).look(true).await),
         }

@@ -51,6 +51,8 @@ pub struct GateFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SaleFacts {
     pub state: SaleState,
+    /// Rises with every change by the staff or the schedule.
+    pub version: i64,
     pub phase: Phase,
     pub total: i64,
     /// Units in live orders.

@@ -8,6 +8,7 @@ texts! {
         live: "实时", "Live";
         connecting: "正在连接…", "Connecting…";
         old: "数据已过时：最后一次更新在 {} 秒前", "These numbers are old: last heard {} s ago";
+        old_alert: "与商店的连接中断或没有回应：下面的数字已过时，恢复后会自动更新。", "The shop is silent or the line is down: the numbers below are old. They go on by themselves when it answers.";
         snapshot: "页面打开时的数字", "Numbers from when the page was opened";
         no_script: "没有脚本时，本页每 5 秒自动刷新。", "Without scripts this page reloads every 5 seconds.";
         refresh: "立即刷新", "Refresh now";

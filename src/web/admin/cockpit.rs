@@ -87,11 +87,12 @@ async fn page(
     (status, notice, warning): (StatusCode, Option<String>, Option<String>),
 ) -> Result<Response, Problem> {
     let entry = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchSale)?;
-    let sample = shop.cockpit.look(id).await;
+    let sample = shop.cockpit.look(id, entry.sale.version).await;
     let mut chrome = visitor.chrome();
     chrome.path = path(id, visitor.locale);
     let goods_name = entry.goods.name.get(visitor.locale).to_owned();
-    let state = sample.sale.value.map_or(entry.sale.state, |sale| sale.state);
-    let page = CockpitPage { chrome, id, goods_name, state, sample, may_run, notice, warning };
+    let (state, version) =
+        sample.sale.value.map_or((entry.sale.state, entry.sale.version), |sale| (sale.state, sale.version));
+    let page = CockpitPage { chrome, id, goods_name, state, version, sample, may_run, notice, warning };
     personal(status, &page)
 }

@@ -26,6 +26,7 @@ pub struct CockpitPage {
     pub id: SaleId,
     pub goods_name: String,
     pub state: SaleState,
+    pub version: i64,
     pub sample: Arc<Sample>,
     pub may_run: bool,
     /// What was done.
