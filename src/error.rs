@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::accounts::AccountRefusal;
 use crate::domain::Refusal;
+use crate::orders::dead_letters::LetterError;
 use crate::orders::payment::PaymentError;
 use crate::store::{SaleRefusal, StoreError};
 
@@ -307,6 +308,15 @@ impl From<AccountRefusal> for Problem {
             }
             AccountRefusal::Overloaded => Code::Overloaded.into(),
             AccountRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<LetterError> for Problem {
+    fn from(error: LetterError) -> Self {
+        match error {
+            LetterError::Store(error) => error.into(),
+            LetterError::Away(error) => Problem::new(Code::Unavailable).cause(error),
         }
     }
 }

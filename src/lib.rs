@@ -12,6 +12,7 @@
 //!    the database ([`orders`]).
 //! 6. The order is paid, or cancelled and its units released ([`orders::payment`], [`orders::expiry`]).
 //! 7. Data control keeps Redis in step with the database through all of it ([`control`]).
+//! 8. Whoever runs the sale watches it live ([`cockpit`]); each sale is counted where it is sold ([`tally`]).
 //!
 //! Which keeper of stock and which source of orders work follows from the configured addresses alone ([`app`]).
 
@@ -39,9 +40,12 @@ pub mod store;
 
 pub mod control;
 
+pub mod cockpit;
+
 pub mod commands;
 
 pub mod clock;
 pub mod health;
 pub mod metrics;
 pub mod seal;
+pub mod tally;

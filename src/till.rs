@@ -6,7 +6,7 @@ use std::time::Instant;
 use uuid::Uuid;
 
 use crate::domain::{OrderId, OrderStatus, Refusal, SaleId, UserId};
-use crate::gate::Gate;
+use crate::gate::{Admitted, Gate};
 use crate::metrics::Metrics;
 use crate::stock::batch::{Lanes, NoDecision};
 use crate::stock::{Claim, Decision};
@@ -54,11 +54,11 @@ impl Till {
     }
 
     async fn ask(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
-        let quantity = self.gate.admit(user, sale, quantity, token)?;
+        let Admitted { quantity, tally } = self.gate.admit(user, sale, quantity, token)?;
         self.metrics.let_in.inc();
         let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
         let began = Instant::now();
-        let decision = self.lanes.claim(sale, claim).await;
+        let decision = self.lanes.claim(sale, claim, tally).await;
         self.metrics.purchase_seconds.observe(began.elapsed().as_secs_f64());
         match decision {
             Ok(Decision::Granted(status)) => Ok(Bought::New { order: claim.order_id, status }),

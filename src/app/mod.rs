@@ -21,6 +21,7 @@ use self::start::{generated_secret, open_database, wait_for};
 use crate::accounts::Accounts;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
+use crate::cockpit::{self, Cockpit};
 use crate::commands::{audit, demo, doctor};
 use crate::config::{Config, DEFAULT_DATA_DIR, Role, Task};
 use crate::control::audit::Audit;
@@ -33,6 +34,7 @@ use crate::lifecycle::Lifecycle;
 use crate::metrics::Metrics;
 use crate::orders::Orders;
 use crate::orders::consumer::Consumer;
+use crate::orders::dead_letters::DeadLetters;
 use crate::orders::expiry::Expiry;
 use crate::orders::payment::{Payments, Sandbox};
 use crate::orders::rabbit::{Monitor, Rabbit};
@@ -44,6 +46,7 @@ use crate::stock::Stock;
 use crate::stock::batch::Lanes;
 use crate::stock::redis::RedisStock;
 use crate::store::Store;
+use crate::tally::Tallies;
 use crate::till::Till;
 use crate::web::server::{Listen, serve_on};
 use crate::web::{self, Shop};
@@ -123,6 +126,7 @@ pub struct Parts {
     pub health: Health,
     pub ledger: Option<Arc<Ledger>>,
     pub monitor: Option<Arc<Monitor>>,
+    pub cockpit: Cockpit,
     redis: Option<RedisStock>,
     /// Distinguishes this process from all others.
     member: String,
@@ -146,11 +150,28 @@ impl Parts {
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
         let keepers = Keepers::build(config, &store, &clock)?;
-        let gate =
-            Gate::new(keepers.facts.clone(), catalogue.clone(), &config.web, &secret, clock.clone(), metrics.clone());
+        let tallies = Arc::new(Tallies::default());
+        let gate = Arc::new(Gate::new(
+            keepers.facts.clone(),
+            catalogue.clone(),
+            &config.web,
+            &secret,
+            clock.clone(),
+            metrics.clone(),
+            tallies.clone(),
+        ));
         let ledger = keepers.redis.clone().map(|redis| {
             let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
             Arc::new(Ledger::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
+        });
+        let cockpit = Cockpit::new(cockpit::Parts {
+            store: store.clone(),
+            catalogue: catalogue.clone(),
+            gate: gate.clone(),
+            ledger: ledger.clone(),
+            monitor: monitor.clone(),
+            clock: clock.clone(),
+            tallies,
         });
         let sandbox = Sandbox::new(store.clone(), clock.clone(), &secret, &webhook_origin(config))?;
         Ok(Parts {
@@ -159,7 +180,8 @@ impl Parts {
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
             health: Health::new(store.clone(), keepers.connections, monitor.clone()),
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
-            gate: Arc::new(gate),
+            gate,
+            cockpit,
             stock: keepers.stock,
             redis: keepers.redis,
             config: config.clone(),
@@ -234,6 +256,11 @@ impl Parts {
         }
     }
 
+    pub fn dead_letters(&self) -> DeadLetters {
+        let master = self.redis.as_ref().map(RedisStock::connection);
+        DeadLetters::new(self.config.amqp_url.clone(), master, self.store.clone(), self.clock.clone())
+    }
+
     pub fn audit(&self) -> Audit {
         Audit {
             store: self.store.clone(),
@@ -263,6 +290,8 @@ impl Parts {
             orders: self.orders(),
             payments: self.payments.clone(),
             desk: self.desk(),
+            cockpit: self.cockpit.clone(),
+            dead_letters: self.dead_letters(),
             accounts: self.accounts(),
             pages: self.pages.clone(),
             metrics: self.metrics.clone(),
@@ -366,10 +395,16 @@ impl Parts {
         let stop = lifecycle.stop_token();
         let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
         let serve = serve_on(listener, self.router(), stop.clone());
-        let lanes = self.lanes.clone();
+        let (lanes, cockpit) = (self.lanes.clone(), self.cockpit.clone());
         lifecycle.spawn("serve", async move {
             serve.await?;
             lanes.finish().await;
+            cockpit.write_down().await;
+            Ok(())
+        });
+        let (cockpit, watching) = (self.cockpit.clone(), stop.clone());
+        lifecycle.spawn("cockpit", async move {
+            cockpit.run(watching).await;
             Ok(())
         });
         let (gate, following) = (self.gate.clone(), stop.clone());

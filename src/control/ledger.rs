@@ -79,6 +79,11 @@ impl Ledger {
         Ok(survey.into_iter().filter_map(|(sale, loaded)| Some((sale, loaded?))).collect())
     }
 
+    /// What the master holds of one sale; `None` when it is not loaded.
+    pub async fn look_at(&self, sale: SaleId) -> anyhow::Result<Option<Loaded>> {
+        Ok(self.stock.survey(&[sale]).await?.into_iter().next().and_then(|(_, loaded)| loaded))
+    }
+
     /// One step: loads what is missing, passes on new definitions, sets counters back, retires what is over.
     pub async fn tend(&self) -> anyhow::Result<()> {
         let mut memory = self.memory.lock().await;

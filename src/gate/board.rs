@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::domain::{Phase, Sale, SaleId, SaleState, UserId, Window};
 use crate::metrics::Metrics;
 use crate::stock::{FactSource, Facts};
+use crate::tally::{Tallies, Tally};
 
 /// How often the facts are read. People cannot press faster, and a replica hardly notices.
 pub(super) const EVERY: Duration = Duration::from_millis(50);
@@ -49,10 +50,13 @@ struct Posted {
     facts: Option<Facts>,
     winners: Option<Arc<Winners>>,
     button: OnceLock<Bytes>,
+    tally: Arc<Tally>,
 }
 
 struct View {
     at: Timestamp,
+    /// When the source last answered.
+    read_at: Option<Timestamp>,
     sales: HashMap<SaleId, Posted>,
 }
 
@@ -61,6 +65,7 @@ pub(super) struct Board {
     catalogue: Arc<Catalogue>,
     clock: Clock,
     metrics: Arc<Metrics>,
+    tallies: Arc<Tallies>,
     view: ArcSwap<View>,
     /// Present while a refresh is under way; keeps when the facts were read last and whether that works.
     refreshing: Mutex<Freshness>,
@@ -90,17 +95,31 @@ impl Board {
         catalogue: Arc<Catalogue>,
         clock: Clock,
         metrics: Arc<Metrics>,
+        tallies: Arc<Tallies>,
     ) -> Board {
-        let view = ArcSwap::from_pointee(View { at: clock.now(), sales: HashMap::new() });
-        Board { source, catalogue, clock, metrics, view, refreshing: Mutex::default() }
+        let view = ArcSwap::from_pointee(View { at: clock.now(), read_at: None, sales: HashMap::new() });
+        Board { source, catalogue, clock, metrics, tallies, view, refreshing: Mutex::default() }
     }
 
     pub(super) fn status(&self, id: SaleId, now: Timestamp) -> Option<SaleStatus> {
+        self.see(id, now).map(|(status, _)| status)
+    }
+
+    /// As `status`, with the sale's tally. What is not on the board is not counted.
+    pub(super) fn see(&self, id: SaleId, now: Timestamp) -> Option<(SaleStatus, Option<Arc<Tally>>)> {
         match self.view.load().sales.get(&id) {
-            Some(posted) => Some(posted.status(now)),
+            Some(posted) => Some((posted.status(now), Some(posted.tally.clone()))),
             // Retired, or so new that it is not on the board yet.
-            None => self.catalogue.known(id).filter(|entry| is_public(&entry.sale)).map(|e| unloaded(&e.sale, now)),
+            None => {
+                let entry = self.catalogue.known(id).filter(|entry| is_public(&entry.sale))?;
+                Some((unloaded(&entry.sale, now), None))
+            }
         }
+    }
+
+    /// When the facts were read last.
+    pub(super) fn read_at(&self) -> Option<Timestamp> {
+        self.view.load().read_at
     }
 
     pub(super) fn button(&self, id: SaleId) -> Option<Bytes> {
@@ -129,12 +148,14 @@ impl Board {
     pub(super) async fn refresh(&self) {
         let mut freshness = self.refreshing.lock().await;
         let active = self.catalogue.active();
+        let mut read_at = self.view.load().read_at;
         let facts: HashMap<SaleId, Facts> = match self.source.facts(&active).await {
             Ok(facts) => {
                 if std::mem::take(&mut freshness.away) {
                     info!("the facts for the gate can be read again");
                 }
                 freshness.read_at = Some(Instant::now());
+                read_at = Some(self.clock.now());
                 facts.into_iter().collect()
             }
             Err(error) => {
@@ -151,9 +172,10 @@ impl Board {
             let Some(entry) = self.catalogue.known(id).filter(|entry| is_public(&entry.sale)) else { continue };
             let facts = facts.get(&id).copied();
             let winners = self.winners(id, facts.as_ref()).await;
-            sales.insert(id, Posted { sale: entry.sale.clone(), facts, winners, button: OnceLock::new() });
+            let tally = self.tallies.of(id);
+            sales.insert(id, Posted { sale: entry.sale.clone(), facts, winners, button: OnceLock::new(), tally });
         }
-        self.view.store(Arc::new(View { at: self.clock.now(), sales }));
+        self.view.store(Arc::new(View { at: self.clock.now(), read_at, sales }));
     }
 
     /// The winners of a sale that turns people away, read anew only when units were granted since.

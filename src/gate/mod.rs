@@ -21,9 +21,18 @@ use crate::config::WebConfig;
 use crate::domain::{Phase, Refusal, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::stock::FactSource;
+use crate::tally::{Tallies, Tally};
 use board::Board;
 use limit::UserLimit;
 use token::Tokens;
+
+/// A request that may go on to the keeper of stock.
+#[derive(Debug)]
+pub struct Admitted {
+    pub quantity: u32,
+    /// Where to count what becomes of it.
+    pub tally: Option<Arc<Tally>>,
+}
 
 /// The gate of one process.
 pub struct Gate {
@@ -42,9 +51,10 @@ impl Gate {
         secret: &SecretString,
         clock: Clock,
         metrics: Arc<Metrics>,
+        tallies: Arc<Tallies>,
     ) -> Gate {
         Gate {
-            board: Board::new(source, catalogue, clock.clone(), metrics),
+            board: Board::new(source, catalogue, clock.clone(), metrics, tallies),
             limit: UserLimit::new(config.user_rate),
             tokens: Tokens::new(secret),
             admission_percent: config.admission_percent,
@@ -62,6 +72,11 @@ impl Gate {
         self.board.status(sale, self.clock.now())
     }
 
+    /// When the facts were read last; what the gate knows is as old.
+    pub fn facts_at(&self) -> Option<Timestamp> {
+        self.board.read_at()
+    }
+
     /// A purchase token for a user, once the sale is open. Sold out counts as open: units may come back.
     pub fn issue_token(&self, sale: SaleId, user: UserId) -> Result<(String, Timestamp), Refusal> {
         let now = self.clock.now();
@@ -74,14 +89,32 @@ impl Gate {
     }
 
     /// Judges a buying request, cheapest checks first. `token` is `None` for a form that was sent without a script,
-    /// which could not fetch one; the sale must be open for it all the same. The answer is the quantity.
-    pub fn admit(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
+    /// which could not fetch one; the sale must be open for it all the same. Every request is counted.
+    pub fn admit(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
         let now = self.clock.now();
+        let (status, tally) = self.board.see(sale, now).unzip();
+        let tally = tally.flatten();
+        let judged = self.judge(user, (sale, status), quantity, token, now);
+        if let Some(tally) = &tally {
+            tally.judged(judged.err());
+        }
+        judged.map(|quantity| Admitted { quantity, tally })
+    }
+
+    /// The answer is the quantity.
+    fn judge(
+        &self,
+        user: UserId,
+        (sale, status): (SaleId, Option<SaleStatus>),
+        quantity: i64,
+        token: Option<&str>,
+        now: Timestamp,
+    ) -> Result<u32, Refusal> {
         if !self.limit.allows(user) {
             return Err(Refusal::RateLimited);
         }
         let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
-        let status = self.board.status(sale, now).ok_or(Refusal::NoSuchSale)?;
+        let status = status.ok_or(Refusal::NoSuchSale)?;
         if let Some(token) = token
             && !self.tokens.holds(token, sale, user, now)
         {

@@ -5,6 +5,7 @@
 //! what their owners ask.
 
 pub mod consumer;
+pub mod dead_letters;
 pub mod expiry;
 pub mod outbox;
 pub mod payment;

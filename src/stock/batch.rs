@@ -14,6 +14,7 @@ use tracing::warn;
 use super::{Claim, Decision, Stock, Unavailable};
 use crate::domain::SaleId;
 use crate::metrics::Metrics;
+use crate::tally::Tally;
 
 /// Claims of one call. Redis is busy for less than a millisecond with as many.
 const BATCH: usize = 256;
@@ -33,7 +34,20 @@ pub enum NoDecision {
 
 struct Waiting {
     claim: Claim,
+    /// Counted when it is decided, also if the shopper has hung up.
+    tally: Option<Arc<Tally>>,
+    since: Instant,
     answer: oneshot::Sender<Result<Decision, Unavailable>>,
+}
+
+impl Waiting {
+    fn tell(self, decision: Result<Decision, Unavailable>) {
+        if let Some(tally) = &self.tally {
+            tally.decided(decision.as_ref().ok(), self.since.elapsed());
+        }
+        // The shopper may have hung up; the decision stands.
+        let _ = self.answer.send(decision);
+    }
 }
 
 #[derive(Default)]
@@ -64,15 +78,19 @@ impl Lanes {
     }
 
     /// Joins the sale's lane and waits for the decision. Dropping the future does not take the claim back.
-    pub async fn claim(&self, sale: SaleId, claim: Claim) -> Result<Decision, NoDecision> {
+    pub async fn claim(&self, sale: SaleId, claim: Claim, tally: Option<Arc<Tally>>) -> Result<Decision, NoDecision> {
+        let since = Instant::now();
         let (answer, decided) = oneshot::channel();
         let lane = self.lane(sale);
         let start = {
             let mut queue = lane.queue.lock().unwrap_or_else(PoisonError::into_inner);
             if queue.waiting.len() >= WAITING {
+                if let Some(tally) = tally {
+                    tally.decided(None, since.elapsed());
+                }
                 return Err(NoDecision::Crowded);
             }
-            queue.waiting.push(Waiting { claim, answer });
+            queue.waiting.push(Waiting { claim, tally, since, answer });
             !std::mem::replace(&mut queue.busy, true)
         };
         if start {
@@ -117,14 +135,13 @@ impl Lanes {
         match decisions {
             Ok(decisions) => {
                 for (waiting, decision) in batch.into_iter().zip(decisions) {
-                    // The shopper may have hung up; the decision stands.
-                    let _ = waiting.answer.send(Ok(decision));
+                    waiting.tell(Ok(decision));
                 }
             }
             Err(error) => {
                 warn!(%sale, claims = claims.len(), %error, "nobody knows what became of a batch");
                 for waiting in batch {
-                    let _ = waiting.answer.send(Err(error.clone()));
+                    waiting.tell(Err(error.clone()));
                 }
             }
         }

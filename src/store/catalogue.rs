@@ -88,6 +88,20 @@ pub(super) async fn log<T: Serialize>(
 }
 
 impl Store {
+    /// Writes down what somebody of the staff did that touches nothing else in the database.
+    pub async fn write_down<T: Serialize>(
+        &self,
+        actor: &str,
+        action: &str,
+        subject: &str,
+        before: &T,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        log(&mut tx, actor, action, subject, Some(before), None, now).await?;
+        Ok(tx.commit().await?)
+    }
+
     /// Rises with every change of goods or sales.
     pub async fn revision(&self) -> Result<i64, StoreError> {
         let row = sqlx::query("SELECT revision FROM catalogue WHERE id = 1").fetch_one(&self.pool).await?;

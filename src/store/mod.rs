@@ -12,6 +12,7 @@ mod releases;
 mod row;
 mod sales;
 mod sandbox;
+mod tallies;
 mod users;
 
 use std::str::FromStr;
@@ -30,6 +31,7 @@ pub use payments::{Captured, Payment, PaymentStatus};
 pub use releases::Release;
 pub use sales::{MOST_UNITS, SaleChange, SaleDraft, SaleRefusal};
 pub use sandbox::{SandboxPayment, SandboxWebhook};
+pub use tallies::{Counted, OrderCounts};
 pub use users::{Role, User};
 
 /// Rows of one statement; its parameters stay far below the limits of both databases.

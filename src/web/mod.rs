@@ -39,12 +39,14 @@ use std::sync::Arc;
 use crate::accounts::Accounts;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
+use crate::cockpit::Cockpit;
 use crate::config::WebConfig;
 use crate::control::desk::Desk;
 use crate::gate::Gate;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::orders::Orders;
+use crate::orders::dead_letters::DeadLetters;
 use crate::orders::payment::Payments;
 use crate::pages::Publisher;
 use crate::store::Store;
@@ -64,6 +66,8 @@ pub struct Shop {
     pub orders: Orders,
     pub payments: Payments,
     pub desk: Desk,
+    pub cockpit: Cockpit,
+    pub dead_letters: DeadLetters,
     pub accounts: Accounts,
     pub pages: Arc<Publisher>,
     pub metrics: Arc<Metrics>,

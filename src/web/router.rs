@@ -7,8 +7,9 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, patch, post, put};
 use tower::ServiceBuilder;
 
-use super::admin::{desk, goods, sale_form};
+use super::admin::{cockpit, dead_letters, desk, goods, sale_form};
 use super::api::{accounts, admin, admin_goods as goods_api, admin_sales as sales_api, orders, payments, sales};
+use super::api::{dead_letters as dead_letters_api, live};
 use super::{Shop, account_pages, cashier, guard, order_pages, pages};
 use crate::domain::Locale;
 use crate::error::{Code, Problem};
@@ -82,6 +83,10 @@ fn administrators() -> Routes {
         .route("/api/admin/sales/{sale}/resume", post(sales_api::resume))
         .route("/api/admin/sales/{sale}/stop", post(sales_api::stop))
         .route("/api/admin/sales/{sale}/top-up", post(sales_api::top_up))
+        .route("/api/admin/sales/{sale}/live", get(live::live))
+        .route("/api/admin/dead-letters", get(dead_letters_api::list))
+        .route("/api/admin/dead-letters/replay", post(dead_letters_api::replay))
+        .route("/api/admin/dead-letters/discard", post(dead_letters_api::discard))
         .route("/api/admin/orders", get(admin::orders))
         .route("/api/admin/audit-log", get(admin::audit_log))
 }
@@ -121,6 +126,10 @@ fn administrators_pages() -> Routes {
         .route("/admin/log", get(desk::log))
         .route("/admin/sales", post(sale_form::create))
         .route("/admin/sales/new", get(sale_form::blank))
+        .route("/admin/sales/{sale}", get(cockpit::show))
+        .route("/admin/dead-letters", get(dead_letters::show))
+        .route("/admin/dead-letters/replay", post(dead_letters::replay))
+        .route("/admin/dead-letters/discard", post(dead_letters::discard))
         .route("/admin/sales/{sale}/start", post(desk::start))
         .route("/admin/sales/{sale}/pause", post(desk::pause))
         .route("/admin/sales/{sale}/resume", post(desk::resume))

@@ -185,6 +185,50 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
+    #[tokio::test]
+    async fn dead_letters_are_seen_sent_again_and_thrown_away() {
+        let shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
+        let sale = shop.open(NewSale::of(5)).await;
+        let (broker, admin) = (Broker::of(&shop).await, shop.admin().await);
+        let letters = async || admin.get("/api/admin/dead-letters").await.expect(200).json()["letters"].clone();
+        let act = async |action: &str, body| admin.post(&format!("/api/admin/dead-letters/{action}"), body).await;
+        assert_eq!(letters().await, json!([]));
+        broker.publish("order.reserved.v2", b"from the future").await;
+        for _ in 0..2 {
+            broker.publish(MESSAGE_TYPE, b"not JSON").await;
+        }
+        broker.holds(DEAD, 3).await;
+
+        // However often they are looked at they stay.
+        for _ in 0..25 {
+            assert_eq!(letters().await.as_array().unwrap().len(), 3);
+        }
+        broker.holds(DEAD, 3).await;
+        let found = letters().await;
+        let future = found.as_array().unwrap().iter().find(|letter| letter["content"] == "from the future").unwrap();
+        assert_eq!((&future["message_type"], &future["reason"]), (&json!("order.reserved.v2"), &json!("rejected")));
+        assert!(future["at"].is_string() && future["place"]["kind"] == "queue", "{future}");
+
+        // What still makes no sense comes back; nothing is lost.
+        assert_eq!(act("replay", json!({"all": true})).await.expect(200).json(), json!({"settled": 3}));
+        broker.holds(QUEUE, 0).await;
+        broker.holds(DEAD, 3).await;
+
+        let id = &future["id"];
+        assert_eq!(act("discard", json!({"id": id})).await.expect(200).json(), json!({"settled": 1}));
+        broker.holds(DEAD, 2).await;
+        act("discard", json!({"id": id})).await.expect_problem(404, "not_found");
+        let log = admin.get("/api/admin/audit-log").await.expect(200).json();
+        let entry = &log["entries"][0];
+        assert_eq!((&entry["action"], &entry["before"]["content"]), (&json!("discard"), &json!("from the future")));
+
+        // Others are sold all the while.
+        let orders = all_buy(&shop, &sale, 5).await;
+        for (shopper, order) in &orders {
+            shopper.sees(&sale, order, "unpaid").await;
+        }
+    }
+
     /// The outbox keeps an order until the database has it.
     #[tokio::test]
     async fn a_broker_that_loses_everything_is_filled_again() {

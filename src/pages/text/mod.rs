@@ -24,12 +24,14 @@ macro_rules! texts {
 
 mod account;
 mod admin;
+mod cockpit;
 mod problems;
 mod script;
 mod shop;
 
 pub use account::AccountText;
 pub use admin::AdminText;
+pub use cockpit::CockpitText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use script::ScriptText;
 pub use shop::ShopText;
@@ -43,10 +45,23 @@ pub struct Text {
     pub account: AccountText,
     pub admin: AdminText,
     pub script: ScriptText,
+    pub cockpit: CockpitText,
 }
 
-static ZH: Text = Text { shop: ShopText::ZH, account: AccountText::ZH, admin: AdminText::ZH, script: ScriptText::ZH };
-static EN: Text = Text { shop: ShopText::EN, account: AccountText::EN, admin: AdminText::EN, script: ScriptText::EN };
+static ZH: Text = Text {
+    shop: ShopText::ZH,
+    account: AccountText::ZH,
+    admin: AdminText::ZH,
+    script: ScriptText::ZH,
+    cockpit: CockpitText::ZH,
+};
+static EN: Text = Text {
+    shop: ShopText::EN,
+    account: AccountText::EN,
+    admin: AdminText::EN,
+    script: ScriptText::EN,
+    cockpit: CockpitText::EN,
+};
 
 /// The texts of a language.
 pub fn text(locale: Locale) -> &'static Text {
@@ -126,7 +141,7 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
-        shop.chain(text.admin.entries()).chain(text.script.entries()).collect()
+        shop.chain(text.admin.entries()).chain(text.script.entries()).chain(text.cockpit.entries()).collect()
     }
 
     #[test]

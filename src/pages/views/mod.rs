@@ -6,6 +6,7 @@ mod message;
 
 pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
 pub use admin::{AdminGoodsForm, AdminLogPage, AdminSale, AdminSaleForm, AdminSalesPage, AuditRow, FieldError};
+pub use admin::{CockpitPage, DeadLettersPage};
 pub use askama::Template;
 pub use message::MessagePage;
 

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
+use super::cockpit;
 use crate::control::desk::{DeskChange, SaleRow};
 use crate::domain::{Locale, SaleId};
 use crate::error::Problem;
@@ -108,7 +109,7 @@ pub async fn top_up(
     let units = form.units.trim().parse().ok().filter(|units| (1..=MOST_UNITS).contains(units));
     let Some(units) = units else {
         let warning = text::field_error(visitor.locale, "bad_number");
-        return show(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, Some(warning.to_owned())).await;
+        return refuse(&shop, &visitor, id, StatusCode::UNPROCESSABLE_ENTITY, warning).await;
     };
     carry_out(&shop, &admin, &visitor, id, form.is_given().then_some(DeskChange::TopUp(units))).await
 }
@@ -123,16 +124,32 @@ async fn carry_out(
 ) -> Result<Response, Problem> {
     let Some(change) = confirmed else {
         let warning = text::problem("not_confirmed").text(visitor.locale);
-        return show(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, Some(warning.to_owned())).await;
+        return refuse(shop, visitor, id, StatusCode::UNPROCESSABLE_ENTITY, warning).await;
     };
+    let done = cockpit::done(&change);
     match shop.desk.change(id, change, admin.actor()).await {
+        Ok(_) if cockpit::sent(visitor) => Ok(see_other(&format!("{}&done={done}", cockpit::path(id, visitor.locale)))),
         Ok(_) => Ok(see_other(&admin_path(visitor.locale))),
         Err(SaleRefusal::Store(error)) => Err(error.into()),
         Err(refusal) => {
             let problem = Problem::from(refusal);
             let warning = text::problem(problem.code().as_str()).text(visitor.locale);
-            show(shop, visitor, problem.code().status(), Some(warning.to_owned())).await
+            refuse(shop, visitor, id, problem.code().status(), warning).await
         }
+    }
+}
+
+/// Shows the page that the form was on, with a warning.
+async fn refuse(
+    shop: &Shop,
+    visitor: &Visitor,
+    id: SaleId,
+    status: StatusCode,
+    warning: &str,
+) -> Result<Response, Problem> {
+    match cockpit::sent(visitor) {
+        true => cockpit::warn(shop, visitor, id, status, warning.to_owned()).await,
+        false => show(shop, visitor, status, Some(warning.to_owned())).await,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The console: pages for the shop's staff, who see and do what their duties allow ([`super::session::Staff`]).
 
+pub mod cockpit;
+pub mod dead_letters;
 pub mod desk;
 pub mod goods;
 pub mod input;

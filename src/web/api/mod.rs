@@ -10,6 +10,8 @@ pub mod accounts;
 pub mod admin;
 pub mod admin_goods;
 pub mod admin_sales;
+pub mod dead_letters;
+pub mod live;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;

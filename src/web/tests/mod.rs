@@ -1,6 +1,7 @@
 //! The shop as its visitors meet it: requests against the router on the lowest rung, without a socket.
 
 mod administrators;
+mod cockpit;
 mod everybody;
 mod shoppers;
 

@@ -68,7 +68,7 @@ function overflowing() {
 
 /** Runs in the page: visible words and labels in another language than the page's, unless marked with `lang`. */
 function strangeWords(locale) {
-  const known = /UTC|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
+  const known = /UTC|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|Redis|seckill audit|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
   const strange = locale === 'en' ? /[\u3400-\u9fff]/ : /[A-Za-z]{2,}/;
   const found = new Set();
   const judge = (text) => strange.test((text ?? '').replace(known, '')) && found.add(text.trim().slice(0, 60));

@@ -1,5 +1,9 @@
 //! The administrator's pages.
 
+mod cockpit;
+
+pub use cockpit::{CockpitPage, DeadLettersPage};
+
 use askama::Template;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

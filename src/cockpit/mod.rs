@@ -1,0 +1,256 @@
+//! The cockpit: watching a sale while it runs.
+//!
+//! Each process counts the requests that it serves ([`crate::tally`]) and writes its numbers to the database once a second
+//! (`books`); any process can add them up. An `eye` looks at one sale: gate, database, Redis and RabbitMQ, each with its own
+//! deadline and age. One sampler per watched sale looks once a second, however many watch; it begins with its first
+//! viewer and ends with its last. Live sales have a viewer in any case, so that the plots of a new one are not empty.
+
+pub mod drift;
+pub mod sample;
+
+mod books;
+mod eye;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+pub use sample::Sample;
+
+use self::books::Books;
+use self::eye::Eye;
+use self::sample::Point;
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::control::ledger::Ledger;
+use crate::domain::{SaleId, SaleState};
+use crate::gate::Gate;
+use crate::orders::rabbit::Monitor;
+use crate::store::Store;
+use crate::tally::Tallies;
+
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// What a new viewer's plots begin with.
+pub const HISTORY_MS: i64 = 15 * 60 * 1000;
+/// A sample that is older than this is not shown as the present one.
+const FRESH_MS: i64 = 2_500;
+const FOLD_EVERY: Duration = Duration::from_secs(10 * 60);
+
+/// Where the numbers come from.
+struct Sources {
+    store: Store,
+    catalogue: Arc<Catalogue>,
+    gate: Arc<Gate>,
+    ledger: Option<Arc<Ledger>>,
+    monitor: Option<Arc<Monitor>>,
+    clock: Clock,
+    books: Books,
+}
+
+type Latest = watch::Sender<Option<Arc<Sample>>>;
+type History = Arc<Mutex<VecDeque<Point>>>;
+
+#[derive(Default)]
+struct Watched {
+    samplers: HashMap<SaleId, Arc<Latest>>,
+    /// Outlives its sampler, for whoever comes back.
+    histories: HashMap<SaleId, History>,
+    /// Live sales, watched by nobody in particular.
+    kept: HashMap<SaleId, watch::Receiver<Option<Arc<Sample>>>>,
+}
+
+/// The cockpit of one process; clones share everything.
+#[derive(Clone)]
+pub struct Cockpit {
+    sources: Arc<Sources>,
+    watched: Arc<Mutex<Watched>>,
+    closing: CancellationToken,
+}
+
+/// What the cockpit is built from.
+pub struct Parts {
+    pub store: Store,
+    pub catalogue: Arc<Catalogue>,
+    pub gate: Arc<Gate>,
+    pub ledger: Option<Arc<Ledger>>,
+    pub monitor: Option<Arc<Monitor>>,
+    pub clock: Clock,
+    pub tallies: Arc<Tallies>,
+}
+
+/// Somebody who watches a sale. The sampler goes on for as long as there is one.
+pub struct Viewer {
+    latest: watch::Receiver<Option<Arc<Sample>>>,
+    /// What was seen before, oldest first.
+    pub history: Vec<Point>,
+}
+
+impl Viewer {
+    /// The next sample; `None` when the process stops.
+    pub async fn next(&mut self) -> Option<Arc<Sample>> {
+        loop {
+            self.latest.changed().await.ok()?;
+            if let Some(sample) = self.latest.borrow_and_update().clone() {
+                return Some(sample);
+            }
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Cockpit {
+    pub fn new(parts: Parts) -> Cockpit {
+        let Parts { store, catalogue, gate, ledger, monitor, clock, tallies } = parts;
+        let books = Books::new(store.clone(), tallies, clock.clone());
+        let sources = Sources { store, catalogue, gate, ledger, monitor, clock, books };
+        Cockpit { sources: Arc::new(sources), watched: Arc::default(), closing: CancellationToken::new() }
+    }
+
+    /// Cancelled when streams should end, because the process stops.
+    pub fn closing(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+
+    /// Ends every stream and sampler.
+    pub fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Begins to watch a sale.
+    pub fn watch(&self, sale: SaleId) -> Viewer {
+        let mut watched = locked(&self.watched);
+        let now = self.sources.clock.now();
+        let history = watched.histories.entry(sale).or_default().clone();
+        let latest = watched.samplers.entry(sale).or_insert_with(|| {
+            let latest = Arc::new(watch::Sender::new(None));
+            tokio::spawn(self.clone().sample(sale, latest.clone(), history.clone()));
+            latest
+        });
+        let mut latest = latest.subscribe();
+        // What is there already is news to a new viewer.
+        latest.mark_changed();
+        Viewer { latest, history: recent(&history, now) }
+    }
+
+    /// How many sales are being sampled.
+    pub fn samplers(&self) -> usize {
+        locked(&self.watched).samplers.len()
+    }
+
+    /// The present numbers of a sale: those of its sampler, or, when these are from before the sale's version
+    /// `at_least`, of a look of their own.
+    pub async fn look(&self, sale: SaleId, at_least: i64) -> Arc<Sample> {
+        let latest = locked(&self.watched).samplers.get(&sale).and_then(|latest| latest.borrow().clone());
+        let now = self.sources.clock.now().as_millisecond();
+        let fresh = |sample: &Arc<Sample>| {
+            let knows = sample.sale.value.is_some_and(|sale| sale.version >= at_least);
+            knows && now - sample.at.as_millisecond() <= FRESH_MS
+        };
+        match latest.filter(fresh) {
+            Some(sample) => sample,
+            None => Arc::new(Eye::new(self.sources.clone(), sale).look(true).await),
+        }
+    }
+
+    async fn sample(self, sale: SaleId, latest: Arc<Latest>, history: History) {
+        let mut eye = Eye::new(self.sources.clone(), sale);
+        let mut tick = tokio::time::interval(LOOK_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = self.closing.cancelled() => return self.forget(sale),
+                () = latest.closed() => if self.forget_unwatched(sale, &latest) { return },
+                _ = tick.tick() => {
+                    let sample = eye.look(self.is_watched(sale, &latest)).await;
+                    remember(&history, &sample);
+                    latest.send_replace(Some(Arc::new(sample)));
+                }
+            }
+        }
+    }
+
+    /// Whether anybody but this process itself looks.
+    fn is_watched(&self, sale: SaleId, latest: &Latest) -> bool {
+        latest.receiver_count() > usize::from(locked(&self.watched).kept.contains_key(&sale))
+    }
+
+    /// Under the lock, because somebody may just be coming back.
+    fn forget_unwatched(&self, sale: SaleId, latest: &Latest) -> bool {
+        let mut watched = locked(&self.watched);
+        let over = latest.receiver_count() == 0;
+        if over {
+            watched.samplers.remove(&sale);
+        }
+        over
+    }
+
+    fn forget(&self, sale: SaleId) {
+        locked(&self.watched).samplers.remove(&sale);
+    }
+
+    /// Writes the books, watches live sales, and folds what gone processes have left, until it is stopped.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut tick = tokio::time::interval(LOOK_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut fold = tokio::time::interval(FOLD_EVERY);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return self.close(),
+                _ = fold.tick() => self.sources.books.fold().await,
+                _ = tick.tick() => {
+                    self.keep_live_sales();
+                    self.sources.books.write().await;
+                }
+            }
+        }
+    }
+
+    /// Writes down what was counted, for a process that ends.
+    pub async fn write_down(&self) {
+        self.sources.books.write().await;
+    }
+
+    fn keep_live_sales(&self) {
+        let catalogue = &self.sources.catalogue;
+        let is_live = |sale: SaleId| catalogue.known(sale).is_some_and(|entry| entry.sale.state == SaleState::Live);
+        let live: Vec<SaleId> = catalogue.active().into_iter().filter(|sale| is_live(*sale)).collect();
+        let missing: Vec<SaleId> = {
+            let mut watched = locked(&self.watched);
+            watched.kept.retain(|sale, _| live.contains(sale));
+            forget_old(&mut watched, self.sources.clock.now());
+            live.into_iter().filter(|sale| !watched.kept.contains_key(sale)).collect()
+        };
+        for sale in missing {
+            let viewer = self.watch(sale);
+            locked(&self.watched).kept.insert(sale, viewer.latest);
+        }
+    }
+}
+
+/// Histories of which everything is too old.
+fn forget_old(watched: &mut Watched, now: Timestamp) {
+    let Watched { samplers, histories, .. } = watched;
+    histories.retain(|sale, history| samplers.contains_key(sale) || !recent(history, now).is_empty());
+}
+
+fn recent(history: &History, now: Timestamp) -> Vec<Point> {
+    let since = now.as_millisecond() - HISTORY_MS;
+    locked(history).iter().filter(|point| point.at >= since).cloned().collect()
+}
+
+fn remember(history: &History, sample: &Sample) {
+    let mut history = locked(history);
+    history.push_back(sample.point.clone());
+    let since = sample.at.as_millisecond() - HISTORY_MS;
+    while history.front().is_some_and(|point| point.at < since) {
+        history.pop_front();
+    }
+}

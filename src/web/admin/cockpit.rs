@@ -1,0 +1,98 @@
+//! The cockpit's page. Its numbers are those of this moment; the script keeps them going, and without one the page reloads
+//! itself.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::control::desk::DeskChange;
+use crate::domain::{Locale, SaleId};
+use crate::error::{Code, Problem};
+use crate::pages::text;
+use crate::pages::views::CockpitPage;
+use crate::web::Shop;
+use crate::web::input::{Ids, Query};
+use crate::web::pages::personal;
+use crate::web::session::{Look, RunSales, Staff};
+use crate::web::visitor::{Visitor, query_value};
+
+/// What was done before the page was shown.
+#[derive(Deserialize)]
+pub struct Done {
+    done: Option<String>,
+}
+
+/// Where the cockpit of a sale is.
+pub fn path(sale: SaleId, locale: Locale) -> String {
+    format!("/admin/sales/{sale}?lang={locale}")
+}
+
+/// Whether a form was sent from the cockpit, which is where its answer leads.
+pub fn sent(visitor: &Visitor) -> bool {
+    let back = visitor.path.split_once('?').and_then(|(_, query)| query_value(query, "back"));
+    back.as_deref() == Some("cockpit")
+}
+
+/// What was done, as the page is told by its address.
+pub fn done(change: &DeskChange) -> &'static str {
+    match change {
+        DeskChange::Start => "start",
+        DeskChange::Pause => "pause",
+        DeskChange::Resume => "resume",
+        DeskChange::Stop => "stop",
+        DeskChange::TopUp(_) => "top-up",
+        DeskChange::Edit(_) => "edit",
+    }
+}
+
+pub async fn show(
+    State(shop): State<Arc<Shop>>,
+    _: Staff<Look>,
+    may: Result<Staff<RunSales>, Problem>,
+    visitor: Visitor,
+    Ids(id): Ids<SaleId>,
+    Query(Done { done }): Query<Done>,
+) -> Result<Response, Problem> {
+    let t = &text::text(visitor.locale).cockpit;
+    let notice = match done.as_deref() {
+        Some("start") => Some(t.done_start),
+        Some("pause") => Some(t.done_pause),
+        Some("resume") => Some(t.done_resume),
+        Some("stop") => Some(t.done_stop),
+        Some("top-up") => Some(t.done_top_up),
+        _ => None,
+    };
+    page(&shop, &visitor, id, may.is_ok(), (StatusCode::OK, notice.map(str::to_owned), None)).await
+}
+
+/// The page after an action that was refused.
+pub async fn warn(
+    shop: &Shop,
+    visitor: &Visitor,
+    id: SaleId,
+    status: StatusCode,
+    warning: String,
+) -> Result<Response, Problem> {
+    page(shop, visitor, id, true, (status, None, Some(warning))).await
+}
+
+async fn page(
+    shop: &Shop,
+    visitor: &Visitor,
+    id: SaleId,
+    may_run: bool,
+    (status, notice, warning): (StatusCode, Option<String>, Option<String>),
+) -> Result<Response, Problem> {
+    let entry = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchSale)?;
+    let sample = shop.cockpit.look(id, entry.sale.version).await;
+    let mut chrome = visitor.chrome();
+    chrome.path = path(id, visitor.locale);
+    let goods_name = entry.goods.name.get(visitor.locale).to_owned();
+    let (state, version) =
+        sample.sale.value.map_or((entry.sale.state, entry.sale.version), |sale| (sale.state, sale.version));
+    let page = CockpitPage { chrome, id, goods_name, state, version, sample, may_run, notice, warning };
+    personal(status, &page)
+}
