@@ -42,6 +42,7 @@ use crate::pages::Publisher;
 use crate::seal::Sealer;
 use crate::stock::Stock;
 use crate::stock::batch::Lanes;
+use crate::stock::probe::Probe;
 use crate::stock::redis::RedisStock;
 use crate::store::Store;
 use crate::till::Till;
@@ -124,6 +125,7 @@ pub struct Parts {
     pub ledger: Option<Arc<Ledger>>,
     pub monitor: Option<Arc<Monitor>>,
     redis: Option<RedisStock>,
+    probe: Option<Probe>,
     /// Distinguishes this process from all others.
     member: String,
 }
@@ -153,7 +155,10 @@ impl Parts {
             Arc::new(Ledger::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
         });
         let sandbox = Sandbox::new(store.clone(), clock.clone(), &secret, &webhook_origin(config))?;
+        let replicas = keepers.replicas();
+        let probe = keepers.redis.clone().map(|master| Probe::new(master, replicas, clock.clone()));
         Ok(Parts {
+            probe,
             lanes: Lanes::new(keepers.stock.clone(), metrics.clone()),
             payments: Payments::new(store.clone(), clock.clone(), metrics.clone(), Arc::new(sandbox)),
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"))),
@@ -230,6 +235,9 @@ impl Parts {
             gate: self.gate.clone(),
             ledger: self.ledger.clone(),
             monitor: self.monitor.clone(),
+            probe: self.probe.clone(),
+            health: self.health.clone(),
+            pages: self.pages.clone(),
             clock: self.clock.clone(),
         }
     }

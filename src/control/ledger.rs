@@ -79,6 +79,11 @@ impl Ledger {
         Ok(survey.into_iter().filter_map(|(sale, loaded)| Some((sale, loaded?))).collect())
     }
 
+    /// Takes away a sale that was deleted. Nobody ever bought in it.
+    pub async fn forget(&self, sale: SaleId) -> anyhow::Result<()> {
+        Ok(self.stock.unload(sale).await?)
+    }
+
     /// One step: loads what is missing, passes on new definitions, sets counters back, retires what is over.
     pub async fn tend(&self) -> anyhow::Result<()> {
         let mut memory = self.memory.lock().await;

@@ -8,6 +8,7 @@ mod landing;
 mod leases;
 mod orders;
 mod payments;
+mod plans;
 mod releases;
 mod row;
 mod sales;
@@ -28,7 +29,8 @@ pub use leases::Lease;
 pub use orders::OrderTotals;
 pub use payments::{Captured, Payment, PaymentStatus};
 pub use releases::Release;
-pub use sales::{MOST_UNITS, SaleChange, SaleDraft, SaleRefusal};
+pub use plans::PastPage;
+pub use sales::{Announce, Filing, MOST_UNITS, Overlap, SaleChange, SaleDraft, SaleRefusal};
 pub use sandbox::{SandboxPayment, SandboxWebhook};
 pub use users::{Role, User};
 

@@ -24,13 +24,17 @@ macro_rules! texts {
 
 mod account;
 mod admin;
+mod checklist;
 mod problems;
+mod sales;
 mod script;
 mod shop;
 
 pub use account::AccountText;
 pub use admin::AdminText;
+pub use checklist::ChecklistText;
 pub use problems::{Problem, field_error, problem, refusals};
+pub use sales::SalesText;
 pub use script::ScriptText;
 pub use shop::ShopText;
 
@@ -42,11 +46,27 @@ pub struct Text {
     pub shop: ShopText,
     pub account: AccountText,
     pub admin: AdminText,
+    pub sales: SalesText,
+    pub checklist: ChecklistText,
     pub script: ScriptText,
 }
 
-static ZH: Text = Text { shop: ShopText::ZH, account: AccountText::ZH, admin: AdminText::ZH, script: ScriptText::ZH };
-static EN: Text = Text { shop: ShopText::EN, account: AccountText::EN, admin: AdminText::EN, script: ScriptText::EN };
+static ZH: Text = Text {
+    shop: ShopText::ZH,
+    account: AccountText::ZH,
+    admin: AdminText::ZH,
+    sales: SalesText::ZH,
+    checklist: ChecklistText::ZH,
+    script: ScriptText::ZH,
+};
+static EN: Text = Text {
+    shop: ShopText::EN,
+    account: AccountText::EN,
+    admin: AdminText::EN,
+    sales: SalesText::EN,
+    checklist: ChecklistText::EN,
+    script: ScriptText::EN,
+};
 
 /// The texts of a language.
 pub fn text(locale: Locale) -> &'static Text {
@@ -126,7 +146,8 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
-        shop.chain(text.admin.entries()).chain(text.script.entries()).collect()
+        let admin = text.admin.entries().chain(text.sales.entries()).chain(text.checklist.entries());
+        shop.chain(admin).chain(text.script.entries()).collect()
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The console: pages for the shop's staff, who see and do what their duties allow ([`super::session::Staff`]).
 
+pub mod calendar;
 pub mod desk;
 pub mod goods;
 pub mod input;

@@ -2,6 +2,7 @@
 
 mod administrators;
 mod everybody;
+mod planning;
 mod shoppers;
 
 use axum::Router;
