@@ -314,10 +314,9 @@ impl From<SaleRefusal> for Problem {
             SaleRefusal::InPast => Problem::invalid_field("opens_at", "in_past"),
             SaleRefusal::Overlap(_) => Problem::new(Code::Overlap).detail(refusal.to_string()),
             SaleRefusal::ChangedMeanwhile => Code::ChangedMeanwhile.into(),
-            SaleRefusal::WrongState(_)
-            | SaleRefusal::HasBegun
-            | SaleRefusal::HasClosed
-            | SaleRefusal::NotADraft => Problem::new(Code::WrongState).detail(refusal.to_string()),
+            SaleRefusal::WrongState(_) | SaleRefusal::HasBegun | SaleRefusal::HasClosed | SaleRefusal::NotADraft => {
+                Problem::new(Code::WrongState).detail(refusal.to_string())
+            }
             SaleRefusal::Store(error) => error.into(),
         }
     }

@@ -111,14 +111,8 @@ impl FromStr for SaleState {
 }
 
 impl SaleMove {
-    pub const ALL: [SaleMove; 6] = [
-        SaleMove::Schedule,
-        SaleMove::Unschedule,
-        SaleMove::Start,
-        SaleMove::Pause,
-        SaleMove::Resume,
-        SaleMove::Stop,
-    ];
+    pub const ALL: [SaleMove; 6] =
+        [SaleMove::Schedule, SaleMove::Unschedule, SaleMove::Start, SaleMove::Pause, SaleMove::Resume, SaleMove::Stop];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -232,10 +226,8 @@ mod tests {
 
     #[test]
     fn windows_overlap_only_when_both_are_known_to_open() {
-        let window = |opens: Option<i64>, closes: Option<i64>| Window {
-            opens_at: opens.map(at),
-            closes_at: closes.map(at),
-        };
+        let window =
+            |opens: Option<i64>, closes: Option<i64>| Window { opens_at: opens.map(at), closes_at: closes.map(at) };
         let noon = window(Some(100), Some(200));
         for (other, shared) in [
             (window(Some(200), Some(300)), false),

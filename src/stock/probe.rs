@@ -57,8 +57,7 @@ impl Probe {
     /// The master's time against the middle of the question's way.
     async fn clock_ahead(&self) -> Option<i64> {
         let before = self.clock.now().as_millisecond();
-        let (seconds, micros): (i64, i64) =
-            redis::cmd("TIME").query_async(&mut self.master.connection()).await.ok()?;
+        let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut self.master.connection()).await.ok()?;
         let after = self.clock.now().as_millisecond();
         Some(seconds * 1000 + micros / 1000 - (before + after) / 2)
     }

@@ -359,14 +359,12 @@ fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, S
             if filing.version.is_some_and(|version| version != before.version) {
                 return Err(SaleRefusal::ChangedMeanwhile);
             }
-            // A draft that has an opening time was kept back on purpose.
-            let kept_back = before.state == SaleState::Draft && before.window.opens_at.is_some();
-            let announce = match filing.announce {
-                Announce::ByWindow if kept_back => Announce::Draft,
-                announce => announce,
-            };
             let draft = draft.clone();
-            after.state = entered_state(&draft, announce);
+            // A draft with an opening time was kept back on purpose, and a sale without one announced on purpose.
+            let same = before.window.opens_at.is_some() == draft.window.opens_at.is_some();
+            if filing.announce != Announce::ByWindow || !same {
+                after.state = entered_state(&draft, filing.announce);
+            }
             after.goods_id = draft.goods_id;
             after.price = draft.price;
             after.list_price = draft.list_price;

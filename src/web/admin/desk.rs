@@ -194,8 +194,13 @@ pub async fn top_up(order: Order, Form(form): Form<Confirmation>) -> Result<Resp
     let units = form.units.trim().parse().ok().filter(|units| (1..=MOST_UNITS).contains(units));
     let Some(units) = units else {
         let (State(shop), _, visitor, _) = order;
-        return warn(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, text::field_error(visitor.locale, "bad_number"))
-            .await;
+        return warn(
+            &shop,
+            &visitor,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            text::field_error(visitor.locale, "bad_number"),
+        )
+        .await;
     };
     carry_out(order, &form, form.is_given().then_some(DeskChange::TopUp(units)), "topped_up").await
 }

@@ -152,7 +152,9 @@ mod tests {
     fn windows_are_judged_by_the_clock() {
         let window = |opens, closes| Window { opens_at: time(opens), closes_at: time(closes) };
         let judge = |opens, closes, draft| {
-            check_window(window(opens, closes), draft, time("2026-11-21T12:00").unwrap()).first().map(|e| (e.field, e.code))
+            check_window(window(opens, closes), draft, time("2026-11-21T12:00").unwrap())
+                .first()
+                .map(|e| (e.field, e.code))
         };
         assert_eq!(judge("2026-11-21T12:01", "2026-11-21T12:02", false), None);
         assert_eq!(judge("2026-11-21T12:01", "2026-11-21T12:01:59", false), Some(("closes_at", "too_short")));

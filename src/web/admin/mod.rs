@@ -5,3 +5,4 @@ pub mod desk;
 pub mod goods;
 pub mod input;
 pub mod sale_form;
+pub mod sale_typed;

@@ -57,7 +57,8 @@ pub struct SaleEdit {
     opens_at: Option<Option<Timestamp>>,
     #[serde(default, deserialize_with = "present")]
     closes_at: Option<Option<Timestamp>>,
-    /// `true` takes it from shoppers, `false` announces it. When absent, a draft that has an opening time stays one.
+    /// `true` takes it from shoppers, `false` announces it. When absent, it stays as it is
+    /// unless an opening time was given or taken away.
     draft: Option<bool>,
     #[serde(default = "yes")]
     allow_overlap: bool,

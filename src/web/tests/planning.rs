@@ -106,13 +106,15 @@ async fn a_planned_sale_is_edited_and_a_begun_one_is_not() {
     let id = made(&admin, sale(json!(LATER), json!(MUCH_LATER))).await;
     let path = format!("/admin/sales/{id}/edit?lang=en");
     let page = admin.get(&path).await;
-    for part in ["value=\"5.00\"", "value=\"2099-05-05T12:00:00\"", "name=\"version\" value=\"1\"", "id=\"checklist\""] {
+    for part in ["value=\"5.00\"", "value=\"2099-05-05T12:00:00\"", "name=\"version\" value=\"1\"", "id=\"checklist\""]
+    {
         assert!(page.text().contains(part), "{part}");
     }
     let times = "opens_at=2099-05-05T12:00&closes_at=2099-05-05T13:00";
     let wrong = admin.send_form(&path, &form(&format!("{times}&as=schedule&version=1&total=many"))).await;
     assert_eq!(wrong.status, 400, "a field given twice is no form of ours");
-    let wrong = admin.send_form(&path, &format!("goods_id=1&price=7.77&total=9&per_user_limit=10&{times}&version=1")).await;
+    let wrong =
+        admin.send_form(&path, &format!("goods_id=1&price=7.77&total=9&per_user_limit=10&{times}&version=1")).await;
     assert!(wrong.is_page(422) && wrong.text().contains("value=\"7.77\""));
     let saved = admin.send_form(&path, &form(&format!("{times}&as=schedule&version=1"))).await;
     assert!(saved.leads_to(&format!("/admin/sales/{id}/edit?lang=en&done=saved&sale={id}")), "{saved:?}");
@@ -211,7 +213,11 @@ async fn odd_values_are_said_and_hardly_meant_prices_confirmed() {
     let short = "as=schedule&opens_at=2099-01-01T00:00&closes_at=2099-01-01T00:00:59";
     assert!(admin.send_form("/admin/sales?lang=en", &form(short)).await.text().contains("at least a minute"));
 
-    let odd = with(sale(json!("2001-01-01T00:00:00Z"), json!("2001-01-01T00:00:30Z")), "price", json!({"amount": 900, "currency": "CNY"}));
+    let odd = with(
+        sale(json!("2001-01-01T00:00:00Z"), json!("2001-01-01T00:00:30Z")),
+        "price",
+        json!({"amount": 900, "currency": "CNY"}),
+    );
     let said = admin.post("/api/admin/sales", odd).await.json()["warnings"].take();
     let codes: Vec<_> = said.as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap().to_owned()).collect();
     assert_eq!(codes, ["in_past", "in_past", "not_lower"]);
@@ -237,7 +243,8 @@ async fn the_list_is_grouped_searched_and_paged() {
     };
     let first = admin.get("/admin?lang=en").await;
     assert_eq!(ids(&first), [13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3], "live first, then the last that ended");
-    let next = first.text().split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
+    let next =
+        first.text().split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
     let next = next.replace("&#38;", "&");
     assert_eq!(ids(&admin.get(&next).await), [2, 1]);
     assert_eq!(ids(&admin.get("/admin?state=live").await), [13]);
@@ -261,7 +268,7 @@ async fn a_month_of_sales() {
     assert!(may.is_page(200) && may.text().contains("May 2099") && may.text().contains("Times are in UTC"));
     assert!(may.text().contains("22:00") && may.text().contains("/admin/sales/1/edit?lang=en"));
     assert!(page("month=2099-06").await.text().contains("goes on"), "it reaches into the next month");
-    let shanghai = page("month=2099-05&zone=Asia/Shanghai").await;
+    let shanghai = page("month=2099-06&zone=Asia/Shanghai").await;
     assert!(shanghai.text().contains("Asia/Shanghai") && shanghai.text().contains("06:00"));
     assert!(may.text().contains("/admin/sales/new?opens_at=2099-05-06T20:00:00Z"), "a day leads to a new sale");
     for odd in ["month=nonsense", "month=0000-13&zone=%3Cb%3E", ""] {
@@ -281,7 +288,9 @@ async fn the_checklist_tells_what_is_missing() {
     let list = async || {
         let answer = admin.get(&format!("/api/admin/sales/{id}/checklist?lang=en")).await.json();
         let checks = answer["checks"].as_array().unwrap().clone();
-        let code = move |name: &str| checks.iter().find(|c| c["check"] == name).map(|c| c["code"].as_str().unwrap().to_owned());
+        let code = move |name: &str| {
+            checks.iter().find(|c| c["check"] == name).map(|c| c["code"].as_str().unwrap().to_owned())
+        };
         (answer["ready"].as_bool().unwrap(), code)
     };
     let (ready, code) = list().await;

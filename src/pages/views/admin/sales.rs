@@ -89,8 +89,11 @@ impl AdminSale {
         let total = ("total", t.col_total, Some(self.sale.total));
         let sold = ("sold", t.col_sold, Some(self.sale.sold));
         let money = [("unpaid", t.col_unpaid, Some(self.unpaid)), ("paid", t.col_paid, Some(self.paid))];
-        let live =
-            [("booked", t.col_booked, self.booked), ("access", t.col_access, self.access), ("outbox", t.col_outbox, self.outbox)];
+        let live = [
+            ("booked", t.col_booked, self.booked),
+            ("access", t.col_access, self.access),
+            ("outbox", t.col_outbox, self.outbox),
+        ];
         match SaleGroup::of(self.sale.state) {
             SaleGroup::Next | SaleGroup::Drafts => {
                 vec![total, ("per_user_limit", t.per_user_limit, Some(self.sale.per_user_limit))]
