@@ -140,6 +140,7 @@ for (const form of document.querySelectorAll('form[data-once]')) {
   form.addEventListener('submit', (event) => {
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = 'yes';
+    setTimeout(() => delete form.dataset.sent, 5000);
   });
 }
 // A page that comes back from the browser's memory may be sent again; the server knows it by its key.

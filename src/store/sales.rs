@@ -356,9 +356,6 @@ fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, S
             if !before.state.is_planned() {
                 return Err(SaleRefusal::HasBegun);
             }
-            if filing.version.is_some_and(|version| version != before.version) {
-                return Err(SaleRefusal::ChangedMeanwhile);
-            }
             let draft = draft.clone();
             // A draft with an opening time was kept back on purpose, and a sale without one announced on purpose.
             let same = before.window.opens_at.is_some() == draft.window.opens_at.is_some();
@@ -371,6 +368,11 @@ fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, S
             after.total = draft.total;
             after.per_user_limit = draft.per_user_limit;
             after.window = draft.window;
+            // The same form sent twice finds its own change, and nothing to add.
+            let is_old = filing.version.is_some_and(|version| version != before.version);
+            if is_old && *before != (Sale { version: before.version, ..after.clone() }) {
+                return Err(SaleRefusal::ChangedMeanwhile);
+            }
         }
     }
     Ok(after)

@@ -118,12 +118,14 @@ async fn a_planned_sale_is_edited_and_a_begun_one_is_not() {
     assert!(wrong.is_page(422) && wrong.text().contains("value=\"7.77\""));
     let saved = admin.send_form(&path, &form(&format!("{times}&as=schedule&version=1"))).await;
     assert!(saved.leads_to(&format!("/admin/sales/{id}/edit?lang=en&done=saved&sale={id}")), "{saved:?}");
+    let again = admin.send_form(&path, &form(&format!("{times}&as=schedule&version=1"))).await;
+    assert_eq!(again.status, 303, "sent twice, it is saved all the same");
     let late = admin.send_form(&path, &form(&format!("{times}&as=draft&version=1"))).await;
     assert!(late.is_page(409) && late.text().contains("Somebody else changed"), "nobody's edit is overwritten unseen");
-    assert!(late.text().contains("name=\"version\" value=\"2\""), "the next try is meant");
+    assert!(late.text().contains("name=\"version\" value=\"3\""), "the next try is meant");
 
     assert_eq!(admin.post(&format!("/api/admin/sales/{id}/start"), json!({})).await.status, 200);
-    for begun in [admin.get(&path).await, admin.send_form(&path, &form("as=draft&version=3")).await] {
+    for begun in [admin.get(&path).await, admin.send_form(&path, &form("as=draft&version=4")).await] {
         assert!(begun.is_page(409) && begun.text().contains("can only be topped up"), "{begun:?}");
     }
     let untouched = &admin.get("/api/admin/sales").await.json()["sales"][0];
