@@ -106,6 +106,8 @@ problems! {
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
+    Overlap 409 "overlap" "The same goods are on sale at that time in another sale.";
+    ChangedMeanwhile 409 "changed_meanwhile" "Somebody has changed this meanwhile. Look again.";
     TooLarge 413 "too_large" "The body of the request is too large.";
     UnsupportedMediaType 415 "unsupported_media_type" "The body of the request is not of the expected type.";
     BadUsername 422 "bad_username" "A user name has 3 to 32 letters, digits, or characters of _-.";
@@ -327,7 +329,10 @@ impl From<SaleRefusal> for Problem {
             SaleRefusal::NoSuchSale => Code::NoSuchSale.into(),
             SaleRefusal::NoSuchGoods => Problem::invalid_field("goods_id", "no_such_goods"),
             SaleRefusal::TooMany => Problem::invalid_field("units", "bad_number"),
-            SaleRefusal::WrongState(_) | SaleRefusal::HasBegun | SaleRefusal::HasClosed => {
+            SaleRefusal::InPast => Problem::invalid_field("opens_at", "in_past"),
+            SaleRefusal::Overlap(_) => Problem::new(Code::Overlap).detail(refusal.to_string()),
+            SaleRefusal::ChangedMeanwhile => Code::ChangedMeanwhile.into(),
+            SaleRefusal::WrongState(_) | SaleRefusal::HasBegun | SaleRefusal::HasClosed | SaleRefusal::NotADraft => {
                 Problem::new(Code::WrongState).detail(refusal.to_string())
             }
             SaleRefusal::Store(error) => error.into(),

@@ -11,6 +11,9 @@ use crate::stock::redis::{RedisFacts, RedisStock};
 use crate::stock::{FactSource, Stock, link};
 use crate::store::Store;
 
+/// The name of every replica.
+const REPLICA: &str = "redis replica";
+
 /// Who keeps the stock on this rung, and where the gate looks.
 pub(super) struct Keepers {
     pub(super) stock: Arc<dyn Stock>,
@@ -21,6 +24,11 @@ pub(super) struct Keepers {
 }
 
 impl Keepers {
+    pub(super) fn replicas(&self) -> Vec<ConnectionManager> {
+        let named = |(name, connection): &(&str, ConnectionManager)| (*name == REPLICA).then(|| connection.clone());
+        self.connections.iter().filter_map(named).collect()
+    }
+
     pub(super) fn build(config: &Config, store: &Store, clock: &Clock) -> anyhow::Result<Keepers> {
         let Some(redis) = &config.redis else {
             let stock = Arc::new(DatabaseStock::new(store.clone(), clock.clone(), config.payment_window));
@@ -29,7 +37,7 @@ impl Keepers {
         let master = link::shared(&redis.master)?;
         let mut connections = vec![("redis master", master.clone())];
         for url in &redis.replicas {
-            connections.push(("redis replica", link::shared(url)?));
+            connections.push((REPLICA, link::shared(url)?));
         }
         // The master, which stands in when no replica answers, is the last to be asked.
         let servers = connections.iter().rev().map(|(_, connection)| connection.clone()).collect();

@@ -44,6 +44,7 @@ use crate::pages::Publisher;
 use crate::seal::Sealer;
 use crate::stock::Stock;
 use crate::stock::batch::Lanes;
+use crate::stock::probe::Probe;
 use crate::stock::redis::RedisStock;
 use crate::store::Store;
 use crate::tally::Tallies;
@@ -128,6 +129,7 @@ pub struct Parts {
     pub monitor: Option<Arc<Monitor>>,
     pub cockpit: Cockpit,
     redis: Option<RedisStock>,
+    probe: Option<Probe>,
     /// Distinguishes this process from all others.
     member: String,
 }
@@ -174,7 +176,10 @@ impl Parts {
             tallies,
         });
         let sandbox = Sandbox::new(store.clone(), clock.clone(), &secret, &webhook_origin(config))?;
+        let replicas = keepers.replicas();
+        let probe = keepers.redis.clone().map(|master| Probe::new(master, replicas, clock.clone()));
         Ok(Parts {
+            probe,
             lanes: Lanes::new(keepers.stock.clone(), metrics.clone()),
             payments: Payments::new(store.clone(), clock.clone(), metrics.clone(), Arc::new(sandbox)),
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
@@ -252,6 +257,9 @@ impl Parts {
             gate: self.gate.clone(),
             ledger: self.ledger.clone(),
             monitor: self.monitor.clone(),
+            probe: self.probe.clone(),
+            health: self.health.clone(),
+            pages: self.pages.clone(),
             clock: self.clock.clone(),
         }
     }

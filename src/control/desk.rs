@@ -13,9 +13,12 @@ use crate::clock::Clock;
 use crate::domain::sale::SaleMove;
 use crate::domain::{Goods, GoodsId, Sale, SaleId};
 use crate::gate::{Gate, SaleStatus};
+use crate::health::Health;
 use crate::orders::rabbit::Monitor;
+use crate::pages::Publisher;
+use crate::stock::probe::Probe;
 use crate::stock::{Defined, Stock};
-use crate::store::{GoodsDraft, SaleChange, SaleDraft, SaleRefusal, Store, StoreError};
+use crate::store::{Filing, GoodsDraft, Overlap, PastPage, SaleChange, SaleDraft, SaleRefusal, Store, StoreError};
 
 /// How long an administrator waits for the keeper of stock to follow. It follows by itself later too.
 const FOLLOW_WITHIN: Duration = Duration::from_secs(3);
@@ -30,7 +33,11 @@ pub enum DeskChange {
     Resume,
     Stop,
     TopUp(i64),
-    Edit(SaleDraft),
+    /// Announce a draft.
+    Schedule(Overlap),
+    /// Take the announcement back.
+    Unschedule,
+    Edit(SaleDraft, Filing),
 }
 
 /// One sale with its present numbers.
@@ -55,6 +62,13 @@ pub struct Overview {
     pub goods: Vec<Goods>,
 }
 
+/// Sales that ended, and where the next page of them begins.
+#[derive(Debug, Clone)]
+pub struct PastSales {
+    pub sales: Vec<SaleRow>,
+    pub next: Option<(i64, SaleId)>,
+}
+
 #[derive(Clone)]
 pub struct Desk {
     pub store: Store,
@@ -63,6 +77,9 @@ pub struct Desk {
     pub gate: Arc<Gate>,
     pub ledger: Option<Arc<Ledger>>,
     pub monitor: Option<Arc<Monitor>>,
+    pub probe: Option<Probe>,
+    pub health: Health,
+    pub pages: Arc<Publisher>,
     pub clock: Clock,
 }
 
@@ -80,10 +97,27 @@ impl Desk {
     }
 
     pub async fn create_sale(&self, draft: SaleDraft, actor: &str) -> Result<Sale, SaleRefusal> {
-        let sale = self.store.create_sale(&draft, actor, self.clock.now()).await?;
+        self.enter_sale(draft, &Filing::default(), actor).await
+    }
+
+    pub async fn enter_sale(&self, draft: SaleDraft, filing: &Filing, actor: &str) -> Result<Sale, SaleRefusal> {
+        let sale = self.store.enter_sale(&draft, filing, actor, self.clock.now()).await?;
         self.catalogue.refresh().await?;
         self.gate.refresh().await;
         Ok(sale)
+    }
+
+    /// Deletes a draft; what the keeper of stock had of it goes too.
+    pub async fn delete_draft(&self, id: SaleId, actor: &str) -> Result<(), SaleRefusal> {
+        self.store.delete_draft(id, actor, self.clock.now()).await?;
+        if let Some(ledger) = &self.ledger
+            && let Err(error) = ledger.forget(id).await
+        {
+            warn!(sale = %id, %error, "a few keys of a deleted draft stay in Redis");
+        }
+        self.catalogue.refresh().await?;
+        self.gate.refresh().await;
+        Ok(())
     }
 
     /// Changes a sale. It is decided with the database; the keeper of stock follows, usually before this returns.
@@ -95,7 +129,9 @@ impl Desk {
             DeskChange::Resume => SaleChange::Move(SaleMove::Resume),
             DeskChange::Stop => SaleChange::Move(SaleMove::Stop),
             DeskChange::TopUp(units) => SaleChange::TopUp { units },
-            DeskChange::Edit(draft) => SaleChange::Edit(draft),
+            DeskChange::Schedule(overlap) => SaleChange::Schedule(overlap),
+            DeskChange::Unschedule => SaleChange::Move(SaleMove::Unschedule),
+            DeskChange::Edit(draft, filing) => SaleChange::Edit(draft, filing),
         };
         let sale = self.store.change_sale(id, &change, actor, now).await?;
         self.make_stock_follow(&sale).await;
@@ -119,31 +155,55 @@ impl Desk {
         }
     }
 
+    /// Every sale, newest first.
     pub async fn overview(&self) -> Result<Overview, StoreError> {
+        self.overview_of(self.store.all_sales().await?).await
+    }
+
+    /// Sales that have not ended, newest first.
+    pub async fn current(&self) -> Result<Overview, StoreError> {
+        self.overview_of(self.store.current_sales().await?).await
+    }
+
+    async fn overview_of(&self, sales: Vec<Sale>) -> Result<Overview, StoreError> {
         let goods = self.store.all_goods().await?;
+        let sales = self.rows(sales, &goods).await?;
+        let queue_ready = match &self.monitor {
+            Some(monitor) => monitor.depths().await.ok().map(|depths| depths.ready.into()),
+            None => None,
+        };
+        Ok(Overview { sales, queue_ready, goods })
+    }
+
+    /// One page of sales that ended, the last to close first.
+    pub async fn past(&self, page: &PastPage, goods: &[Goods]) -> Result<PastSales, StoreError> {
+        let mut found = self.store.past_sales(&PastPage { most: page.most + 1, ..page.clone() }).await?;
+        let more = found.len() as i64 > page.most;
+        found.truncate(page.most as usize);
+        let place = |sale: &Sale| Some((sale.window.closes_at?.as_millisecond(), sale.id));
+        let next = found.last().filter(|_| more).and_then(place);
+        Ok(PastSales { sales: self.rows(found, goods).await?, next })
+    }
+
+    async fn rows(&self, sales: Vec<Sale>, goods: &[Goods]) -> Result<Vec<SaleRow>, StoreError> {
         let totals = self.store.order_totals().await?;
         let by_id: HashMap<GoodsId, &Goods> = goods.iter().map(|g| (g.id, g)).collect();
         let outboxes = match &self.ledger {
             Some(ledger) => ledger.survey().await.unwrap_or_default(),
             None => HashMap::new(),
         };
-        let mut sales = Vec::new();
-        for sale in self.store.all_sales().await? {
-            let Some(goods) = by_id.get(&sale.goods_id) else { continue };
+        let row = |sale: Sale| {
+            let goods = by_id.get(&sale.goods_id)?;
             let totals = totals.get(&sale.id).copied().unwrap_or_default();
-            sales.push(SaleRow {
+            Some(SaleRow {
                 status: self.gate.status(sale.id),
                 outbox: outboxes.get(&sale.id).map(|loaded| loaded.outbox),
                 unpaid: totals.unpaid,
                 paid: totals.paid,
                 goods: (*goods).clone(),
                 sale,
-            });
-        }
-        let queue_ready = match &self.monitor {
-            Some(monitor) => monitor.depths().await.ok().map(|depths| depths.ready.into()),
-            None => None,
+            })
         };
-        Ok(Overview { sales, queue_ready, goods })
+        Ok(sales.into_iter().filter_map(row).collect())
     }
 }

@@ -84,6 +84,11 @@ impl Ledger {
         Ok(self.stock.survey(&[sale]).await?.into_iter().next().and_then(|(_, loaded)| loaded))
     }
 
+    /// Takes away a sale that was deleted. Nobody ever bought in it.
+    pub async fn forget(&self, sale: SaleId) -> anyhow::Result<()> {
+        Ok(self.stock.unload(sale).await?)
+    }
+
     /// One step: loads what is missing, passes on new definitions, sets counters back, retires what is over.
     pub async fn tend(&self) -> anyhow::Result<()> {
         let mut memory = self.memory.lock().await;

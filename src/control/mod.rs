@@ -2,9 +2,11 @@
 //! time, under a lease; everything it does may be done twice, so a late one does no harm.
 //!
 //! [`ledger`] loads sales into Redis and keeps definitions and counters in step, [`reconcile`] compares single holds with
-//! orders, [`desk`] is what administrators do, [`audit`] checks the invariants for them.
+//! orders, [`desk`] is what administrators do, [`checklist`] what they should look at before a sale begins, [`audit`]
+//! checks the invariants for them.
 
 pub mod audit;
+pub mod checklist;
 pub mod desk;
 pub mod ledger;
 pub mod reconcile;
@@ -27,7 +29,7 @@ use crate::stock::Stock;
 use crate::store::Store;
 use ledger::Ledger;
 
-const LEASE: &str = "control";
+pub(crate) const LEASE: &str = "control";
 /// The lease is prolonged several times before it would end.
 const LEASE_TIME: Duration = Duration::from_secs(5);
 const LEASE_EVERY: Duration = Duration::from_secs(1);

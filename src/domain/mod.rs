@@ -4,6 +4,7 @@ pub mod ids;
 pub mod locale;
 pub mod money;
 
+pub mod calendar;
 pub mod goods;
 pub mod order;
 pub mod refusal;

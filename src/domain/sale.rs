@@ -15,6 +15,14 @@ pub struct Window {
     pub closes_at: Option<Timestamp>,
 }
 
+impl Window {
+    /// Whether two windows that both have an opening time share a moment. One without a closing time never ends.
+    pub fn overlaps(&self, other: &Window) -> bool {
+        let (Some(opens), Some(others)) = (self.opens_at, other.opens_at) else { return false };
+        self.closes_at.is_none_or(|closes| others < closes) && other.closes_at.is_none_or(|closes| opens < closes)
+    }
+}
+
 /// What was decided about a sale: `draft → scheduled → live ⇄ paused → ended`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SaleState {
@@ -31,6 +39,10 @@ pub enum SaleState {
 /// What an administrator or the schedule asks of a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaleMove {
+    /// Announce a draft.
+    Schedule,
+    /// Take the announcement back.
+    Unschedule,
     Start,
     Pause,
     Resume,
@@ -59,10 +71,17 @@ impl SaleState {
         }
     }
 
+    /// Whether the sale has not begun: everything about it can be changed.
+    pub fn is_planned(self) -> bool {
+        matches!(self, SaleState::Draft | SaleState::Scheduled)
+    }
+
     /// The state after a move, or why there is none.
     pub fn after(self, action: SaleMove) -> Result<SaleState, WrongState> {
         use SaleState::*;
         match (self, action) {
+            (Draft, SaleMove::Schedule) => Ok(Scheduled),
+            (Scheduled, SaleMove::Unschedule) => Ok(Draft),
             (Draft | Scheduled, SaleMove::Start) => Ok(Live),
             (Live, SaleMove::Pause) => Ok(Paused),
             (Paused, SaleMove::Resume) => Ok(Live),
@@ -92,8 +111,13 @@ impl FromStr for SaleState {
 }
 
 impl SaleMove {
+    pub const ALL: [SaleMove; 6] =
+        [SaleMove::Schedule, SaleMove::Unschedule, SaleMove::Start, SaleMove::Pause, SaleMove::Resume, SaleMove::Stop];
+
     pub fn as_str(self) -> &'static str {
         match self {
+            SaleMove::Schedule => "schedule",
+            SaleMove::Unschedule => "unschedule",
             SaleMove::Start => "start",
             SaleMove::Pause => "pause",
             SaleMove::Resume => "resume",
@@ -201,16 +225,37 @@ mod tests {
     }
 
     #[test]
+    fn windows_overlap_only_when_both_are_known_to_open() {
+        let window =
+            |opens: Option<i64>, closes: Option<i64>| Window { opens_at: opens.map(at), closes_at: closes.map(at) };
+        let noon = window(Some(100), Some(200));
+        for (other, shared) in [
+            (window(Some(200), Some(300)), false),
+            (window(Some(0), Some(100)), false),
+            (window(Some(199), Some(300)), true),
+            (window(Some(120), Some(130)), true),
+            (window(Some(0), None), true),
+            (window(Some(200), None), false),
+            (window(None, Some(150)), false),
+            (window(None, None), false),
+        ] {
+            assert_eq!((noon.overlaps(&other), other.overlaps(&noon)), (shared, shared), "{other:?}");
+        }
+    }
+
+    #[test]
     fn only_the_drawn_moves_exist() {
         let allowed: Vec<_> = SaleState::ALL
             .into_iter()
-            .flat_map(|s| [SaleMove::Start, SaleMove::Pause, SaleMove::Resume, SaleMove::Stop].map(|m| (s, m)))
+            .flat_map(|s| SaleMove::ALL.map(|m| (s, m)))
             .filter_map(|(s, m)| s.after(m).ok().map(|to| format!("{s} {m} {to}")))
             .collect();
         assert_eq!(
             allowed,
             [
+                "draft schedule scheduled",
                 "draft start live",
+                "scheduled unschedule draft",
                 "scheduled start live",
                 "scheduled stop ended",
                 "live pause paused",

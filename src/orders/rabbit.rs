@@ -48,8 +48,14 @@ impl Rabbit {
 
     /// Messages that wait in a queue.
     pub async fn waiting(&self, queue: &str) -> anyhow::Result<u32> {
+        Ok(self.look(queue).await?.0)
+    }
+
+    /// Messages that wait in a queue, and how many consume from it.
+    pub async fn look(&self, queue: &str) -> anyhow::Result<(u32, u32)> {
         let passive = QueueDeclareOptions { passive: true, ..Default::default() };
-        Ok(self.channel.queue_declare(queue.into(), passive, FieldTable::default()).await?.message_count())
+        let queue = self.channel.queue_declare(queue.into(), passive, FieldTable::default()).await?;
+        Ok((queue.message_count(), queue.consumer_count()))
     }
 
     pub fn is_connected(&self) -> bool {
@@ -141,6 +147,8 @@ impl Publisher {
 pub struct Depths {
     pub ready: u32,
     pub dead: u32,
+    /// Consumers of the orders.
+    pub consumers: u32,
 }
 
 /// Looks at the queues, on a connection that is made when it is needed.
@@ -160,7 +168,10 @@ impl Monitor {
             Some(rabbit) => rabbit,
             None => Rabbit::connect(&self.url, "seckill monitor").await?,
         };
-        let look = async { Ok(Depths { ready: rabbit.waiting(QUEUE).await?, dead: rabbit.waiting(DEAD).await? }) };
+        let look = async {
+            let (ready, consumers) = rabbit.look(QUEUE).await?;
+            Ok(Depths { ready, dead: rabbit.waiting(DEAD).await?, consumers })
+        };
         let depths: anyhow::Result<Depths> =
             tokio::time::timeout(CONNECT_WITHIN, look).await.context("RabbitMQ does not answer")?;
         // A connection that failed is dropped; the next look makes a new one.

@@ -78,6 +78,12 @@ impl Publisher {
         self.pages.load().get(path).cloned()
     }
 
+    /// Whether the page at an address lies in the folder just as it was rendered last. Blocks on the disk.
+    pub fn is_on_disk(&self, path: &str) -> bool {
+        let file = self.dir.join(path.trim_matches('/')).join("index.html");
+        self.get(path).is_some_and(|page| fs::read(file).is_ok_and(|bytes| bytes == page.body))
+    }
+
     /// Renders all pages anew and writes those that changed. Drafts are not shown. Blocks on compression and the disk.
     ///
     /// Pages are in memory before anything is written, so a full disk does not keep our own server from showing them.

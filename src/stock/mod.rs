@@ -9,6 +9,7 @@ pub mod database;
 pub mod keys;
 pub mod link;
 pub mod load;
+pub mod probe;
 pub mod promises;
 pub mod redis;
 

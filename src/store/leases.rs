@@ -41,6 +41,12 @@ impl Store {
         row.map(|row| Ok(Lease { token: row.try_get("token")? })).transpose()
     }
 
+    /// Whether some process holds a lease at this moment.
+    pub async fn is_leased(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
+        let held = sqlx::query("SELECT 1 FROM leases WHERE name = $1 AND expires_at_ms >= $2");
+        Ok(held.bind(name).bind(now.as_millisecond()).fetch_optional(&self.pool).await?.is_some())
+    }
+
     /// Gives a lease back, so that the next holder need not wait for its end.
     pub async fn give_back(&self, name: &str, holder: &str) -> Result<(), StoreError> {
         sqlx::query("UPDATE leases SET expires_at_ms = 0 WHERE name = $1 AND holder = $2")

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::catalogue::{log, next_id, touch};
-use super::{Store, StoreError, Tx, row};
-use crate::domain::sale::WrongState;
+use super::catalogue::{log, touch};
+use super::{Store, StoreError, Tx, plans, row};
+use crate::domain::sale::{SaleMove, WrongState};
 use crate::domain::{GoodsId, Money, Sale, SaleId, SaleState, Window};
 
 /// What an administrator enters to create a sale. It is scheduled if it has an opening time, else a draft.
@@ -20,6 +20,36 @@ pub struct SaleDraft {
     pub window: Window,
 }
 
+/// How a sale is entered, besides what it is.
+#[derive(Debug, Clone, Default)]
+pub struct Filing {
+    pub announce: Announce,
+    pub overlap: Overlap,
+    /// What one rendered form carries: sent twice, it creates one sale.
+    pub form_key: Option<String>,
+    /// The version that was on the screen; an edit of an older one is refused.
+    pub version: Option<i64>,
+}
+
+/// Whether shoppers are to see the sale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Announce {
+    /// Scheduled if it has an opening time, else a draft.
+    #[default]
+    ByWindow,
+    Draft,
+    Schedule,
+}
+
+/// What happens when the same goods are on sale at the same time in another sale. Windows without an opening time, sales
+/// that are drafts or over, and those that run until somebody stops them, overlap with nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overlap {
+    #[default]
+    Allowed,
+    Refused,
+}
+
 /// A change to a sale.
 #[derive(Debug, Clone)]
 pub enum SaleChange {
@@ -27,12 +57,14 @@ pub enum SaleChange {
     Start {
         at: Timestamp,
     },
-    Move(crate::domain::sale::SaleMove),
+    Move(SaleMove),
     TopUp {
         units: i64,
     },
+    /// Announces a draft.
+    Schedule(Overlap),
     /// Everything that was entered, before the sale has begun.
-    Edit(SaleDraft),
+    Edit(SaleDraft, Filing),
 }
 
 /// Why a change was refused; nothing was changed.
@@ -48,6 +80,14 @@ pub enum SaleRefusal {
     HasBegun,
     #[error("the closing time has passed")]
     HasClosed,
+    #[error("the opening time has passed")]
+    InPast,
+    #[error("the same goods are on sale at that time in sale {0}")]
+    Overlap(SaleId),
+    #[error("the sale was changed meanwhile")]
+    ChangedMeanwhile,
+    #[error("only a draft can be deleted")]
+    NotADraft,
     #[error("too many units")]
     TooMany,
     #[error(transparent)]
@@ -69,6 +109,7 @@ macro_rules! columns {
          state, version, epoch"
     };
 }
+pub(super) use columns;
 
 pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
     let price = row::money(row, "price")?;
@@ -119,7 +160,7 @@ impl Store {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales ORDER BY id DESC")).await
     }
 
-    async fn sales_where(&self, sql: &'static str) -> Result<Vec<Sale>, StoreError> {
+    pub(super) async fn sales_where(&self, sql: &'static str) -> Result<Vec<Sale>, StoreError> {
         let rows = sqlx::query(sql).fetch_all(&self.pool).await?;
         Ok(rows.iter().map(sale).collect::<Result<_, _>>()?)
     }
@@ -130,51 +171,6 @@ impl Store {
             .fetch_optional(&self.pool)
             .await?;
         Ok(row.as_ref().map(sale).transpose()?)
-    }
-
-    pub async fn create_sale(&self, draft: &SaleDraft, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
-        let mut tx = self.begin().await?;
-        let id = SaleId(next_id(&mut tx, "last_sale_id").await?);
-        let goods = sqlx::query("SELECT 1 FROM goods WHERE id = $1").bind(draft.goods_id.0);
-        if goods.fetch_optional(&mut *tx).await?.is_none() {
-            return Err(SaleRefusal::NoSuchGoods);
-        }
-        let state = if draft.window.opens_at.is_some() { SaleState::Scheduled } else { SaleState::Draft };
-        let created = Sale {
-            id,
-            goods_id: draft.goods_id,
-            price: draft.price,
-            list_price: draft.list_price,
-            total: draft.total,
-            sold: 0,
-            granted: 0,
-            per_user_limit: draft.per_user_limit,
-            window: draft.window,
-            state,
-            version: 1,
-            epoch: 0,
-        };
-        sqlx::query(
-            "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
-               state, version, id, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-        )
-        .bind(created.goods_id.0)
-        .bind(created.price.amount)
-        .bind(created.list_price.map(|p| p.amount))
-        .bind(created.price.currency.as_str().to_owned())
-        .bind(created.total)
-        .bind(created.per_user_limit)
-        .bind(created.window.opens_at.map(Timestamp::as_millisecond))
-        .bind(created.window.closes_at.map(Timestamp::as_millisecond))
-        .bind(state.as_str())
-        .bind(created.version)
-        .bind(id.0)
-        .bind(now.as_millisecond())
-        .execute(&mut *tx)
-        .await?;
-        log(&mut tx, actor, "create", &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
-        tx.commit().await?;
-        Ok(created)
     }
 
     /// Changes a sale and writes down who did it. The answer is the sale as it is now.
@@ -189,6 +185,9 @@ impl Store {
         touch(&mut tx).await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
         let after = changed(&before, change, now)?;
+        if must_not_overlap(change) {
+            plans::refuse_overlap(&mut tx, &after).await?;
+        }
         sqlx::query(
             "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
                per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10 WHERE id = $11",
@@ -223,7 +222,6 @@ impl Store {
         .await?;
         let mut changed = Vec::new();
         for row in &due {
-            use crate::domain::sale::SaleMove;
             let id = SaleId(row::int(row, "id")?);
             let action = if row::int(row, "over")? == 1 { SaleMove::Stop } else { SaleMove::Start };
             match self.change_sale(id, &SaleChange::Move(action), "schedule", now).await {
@@ -296,13 +294,30 @@ fn action(change: &SaleChange) -> &'static str {
         SaleChange::Start { .. } => "start",
         SaleChange::Move(action) => action.as_str(),
         SaleChange::TopUp { .. } => "top-up",
-        SaleChange::Edit(_) => "edit",
+        SaleChange::Schedule(_) => SaleMove::Schedule.as_str(),
+        SaleChange::Edit(..) => "edit",
+    }
+}
+
+fn must_not_overlap(change: &SaleChange) -> bool {
+    match change {
+        SaleChange::Schedule(overlap) => *overlap == Overlap::Refused,
+        SaleChange::Edit(_, filing) => filing.overlap == Overlap::Refused,
+        _ => false,
+    }
+}
+
+/// The state in which a sale is entered.
+pub(super) fn entered_state(draft: &SaleDraft, announce: Announce) -> SaleState {
+    match announce {
+        Announce::ByWindow if draft.window.opens_at.is_some() => SaleState::Scheduled,
+        Announce::Schedule => SaleState::Scheduled,
+        Announce::ByWindow | Announce::Draft => SaleState::Draft,
     }
 }
 
 /// The sale after a change, or why there is none.
 fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, SaleRefusal> {
-    use crate::domain::sale::SaleMove;
     let mut after = before.clone();
     after.version += 1;
     match change {
@@ -328,18 +343,36 @@ fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, S
                 return Err(SaleRefusal::TooMany);
             }
         }
-        SaleChange::Edit(draft) => {
-            if !matches!(before.state, SaleState::Draft | SaleState::Scheduled) {
+        SaleChange::Schedule(_) => {
+            after.state = before.state.after(SaleMove::Schedule)?;
+            if after.window.closes_at.is_some_and(|closes| closes <= now) {
+                return Err(SaleRefusal::HasClosed);
+            }
+            if after.window.opens_at.is_some_and(|opens| opens <= now) {
+                return Err(SaleRefusal::InPast);
+            }
+        }
+        SaleChange::Edit(draft, filing) => {
+            if !before.state.is_planned() {
                 return Err(SaleRefusal::HasBegun);
             }
             let draft = draft.clone();
-            after.state = if draft.window.opens_at.is_some() { SaleState::Scheduled } else { SaleState::Draft };
+            // A draft with an opening time was kept back on purpose, and a sale without one announced on purpose.
+            let same = before.window.opens_at.is_some() == draft.window.opens_at.is_some();
+            if filing.announce != Announce::ByWindow || !same {
+                after.state = entered_state(&draft, filing.announce);
+            }
             after.goods_id = draft.goods_id;
             after.price = draft.price;
             after.list_price = draft.list_price;
             after.total = draft.total;
             after.per_user_limit = draft.per_user_limit;
             after.window = draft.window;
+            // The same form sent twice finds its own change, and nothing to add.
+            let is_old = filing.version.is_some_and(|version| version != before.version);
+            if is_old && *before != (Sale { version: before.version, ..after.clone() }) {
+                return Err(SaleRefusal::ChangedMeanwhile);
+            }
         }
     }
     Ok(after)

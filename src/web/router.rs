@@ -7,7 +7,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, patch, post, put};
 use tower::ServiceBuilder;
 
-use super::admin::{cockpit, dead_letters, desk, goods, sale_form};
+use super::admin::{calendar, cockpit, dead_letters, desk, goods, sale_form};
 use super::api::{accounts, admin, admin_goods as goods_api, admin_sales as sales_api, orders, payments, sales};
 use super::api::{dead_letters as dead_letters_api, live};
 use super::{Shop, account_pages, cashier, guard, order_pages, pages};
@@ -77,7 +77,10 @@ fn administrators() -> Routes {
         .route("/api/admin/goods/{goods}", patch(goods_api::edit))
         .route("/api/admin/goods/{goods}/image", put(goods_api::set_image))
         .route("/api/admin/sales", get(sales_api::list).post(sales_api::create))
-        .route("/api/admin/sales/{sale}", patch(sales_api::edit))
+        .route("/api/admin/sales/{sale}", patch(sales_api::edit).delete(sales_api::delete))
+        .route("/api/admin/sales/{sale}/checklist", get(sales_api::checklist))
+        .route("/api/admin/sales/{sale}/schedule", post(sales_api::schedule))
+        .route("/api/admin/sales/{sale}/unschedule", post(sales_api::unschedule))
         .route("/api/admin/sales/{sale}/start", post(sales_api::start))
         .route("/api/admin/sales/{sale}/pause", post(sales_api::pause))
         .route("/api/admin/sales/{sale}/resume", post(sales_api::resume))
@@ -123,6 +126,7 @@ fn pages_of(locale: Locale) -> Routes {
 fn administrators_pages() -> Routes {
     Router::new()
         .route("/admin", get(desk::sales))
+        .route("/admin/calendar", get(calendar::show))
         .route("/admin/log", get(desk::log))
         .route("/admin/sales", post(sale_form::create))
         .route("/admin/sales/new", get(sale_form::blank))
@@ -130,6 +134,10 @@ fn administrators_pages() -> Routes {
         .route("/admin/dead-letters", get(dead_letters::show))
         .route("/admin/dead-letters/replay", post(dead_letters::replay))
         .route("/admin/dead-letters/discard", post(dead_letters::discard))
+        .route("/admin/sales/{sale}/edit", get(sale_form::show).post(sale_form::edit))
+        .route("/admin/sales/{sale}/schedule", post(desk::schedule))
+        .route("/admin/sales/{sale}/unschedule", post(desk::unschedule))
+        .route("/admin/sales/{sale}/delete", post(desk::delete))
         .route("/admin/sales/{sale}/start", post(desk::start))
         .route("/admin/sales/{sale}/pause", post(desk::pause))
         .route("/admin/sales/{sale}/resume", post(desk::resume))

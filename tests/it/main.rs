@@ -8,6 +8,7 @@ mod support;
 mod contract;
 
 mod away;
+mod checklist;
 mod faults;
 mod http;
 mod messages;

@@ -21,11 +21,6 @@ texts! {
         mean_ended: "已结束，不再出售。", "Over. Nothing more is sold.";
         controls: "操作", "Controls";
         look_only: "你的角色只能查看。", "Your role may look, not act.";
-        done_start: "已开始：顾客现在可以抢购。", "Started: shoppers can buy now.";
-        done_pause: "已暂停：无人可以抢购，已有订单不受影响。", "Paused: nobody can buy; orders stay as they are.";
-        done_resume: "已恢复抢购。", "Resumed: shoppers can buy again.";
-        done_stop: "已终止：本场不会再开放。", "Stopped: this sale will not open again.";
-        done_top_up: "库存已增加。", "Units were added.";
         stock: "库存", "Stock";
         total: "总量", "Total";
         booked: "已占位", "Booked";

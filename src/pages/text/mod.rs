@@ -24,18 +24,23 @@ macro_rules! texts {
 
 mod account;
 mod admin;
+mod checklist;
 mod cockpit;
 mod problems;
+mod sales;
 mod script;
 mod shop;
 
 pub use account::AccountText;
 pub use admin::AdminText;
+pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
 pub use problems::{Problem, field_error, problem, refusals};
+pub use sales::SalesText;
 pub use script::ScriptText;
 pub use shop::ShopText;
 
+use crate::domain::sale::SaleMove;
 use crate::domain::{Locale, OrderStatus, Phase, SaleState};
 
 /// The texts of one language.
@@ -44,6 +49,8 @@ pub struct Text {
     pub shop: ShopText,
     pub account: AccountText,
     pub admin: AdminText,
+    pub sales: SalesText,
+    pub checklist: ChecklistText,
     pub script: ScriptText,
     pub cockpit: CockpitText,
 }
@@ -54,6 +61,8 @@ static ZH: Text = Text {
     admin: AdminText::ZH,
     script: ScriptText::ZH,
     cockpit: CockpitText::ZH,
+    sales: SalesText::ZH,
+    checklist: ChecklistText::ZH,
 };
 static EN: Text = Text {
     shop: ShopText::EN,
@@ -61,6 +70,8 @@ static EN: Text = Text {
     admin: AdminText::EN,
     script: ScriptText::EN,
     cockpit: CockpitText::EN,
+    sales: SalesText::EN,
+    checklist: ChecklistText::EN,
 };
 
 /// The texts of a language.
@@ -124,6 +135,30 @@ impl Text {
         }
     }
 
+    /// What is done to a sale.
+    pub fn verb(&self, action: &SaleMove) -> &'static str {
+        match action {
+            SaleMove::Schedule => self.sales.schedule,
+            SaleMove::Unschedule => self.sales.unschedule,
+            SaleMove::Start => self.admin.start,
+            SaleMove::Pause => self.admin.pause,
+            SaleMove::Resume => self.admin.resume,
+            SaleMove::Stop => self.admin.stop,
+        }
+    }
+
+    /// What comes of it.
+    pub fn consequence(&self, action: &SaleMove) -> &'static str {
+        match action {
+            SaleMove::Schedule => self.sales.schedule_text,
+            SaleMove::Unschedule => self.sales.unschedule_text,
+            SaleMove::Start => self.admin.start_text,
+            SaleMove::Pause => self.admin.pause_text,
+            SaleMove::Resume => self.admin.resume_text,
+            SaleMove::Stop => self.admin.stop_text,
+        }
+    }
+
     pub fn phase(&self, phase: &Phase) -> &'static str {
         match phase {
             Phase::Upcoming => self.script.phase_upcoming,
@@ -141,7 +176,8 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
-        shop.chain(text.admin.entries()).chain(text.script.entries()).chain(text.cockpit.entries()).collect()
+        let admin = text.admin.entries().chain(text.sales.entries()).chain(text.checklist.entries());
+        shop.chain(admin).chain(text.script.entries()).chain(text.cockpit.entries()).collect()
     }
 
     #[test]

@@ -5,8 +5,10 @@ mod admin;
 mod message;
 
 pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
-pub use admin::{AdminGoodsForm, AdminLogPage, AdminSale, AdminSaleForm, AdminSalesPage, AuditRow, FieldError};
-pub use admin::{CockpitPage, DeadLettersPage};
+pub use admin::{
+    AdminGoodsForm, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage, AuditRow, CalendarDay,
+    CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, FieldError, SaleGroup, admin_notice,
+};
 pub use askama::Template;
 pub use message::MessagePage;
 

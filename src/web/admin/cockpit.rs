@@ -8,16 +8,14 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::control::desk::DeskChange;
 use crate::domain::{Locale, SaleId};
 use crate::error::{Code, Problem};
-use crate::pages::text;
-use crate::pages::views::CockpitPage;
+use crate::pages::views::{CockpitPage, admin_notice};
 use crate::web::Shop;
 use crate::web::input::{Ids, Query};
 use crate::web::pages::personal;
 use crate::web::session::{Look, RunSales, Staff};
-use crate::web::visitor::{Visitor, query_value};
+use crate::web::visitor::Visitor;
 
 /// What was done before the page was shown.
 #[derive(Deserialize)]
@@ -30,24 +28,6 @@ pub fn path(sale: SaleId, locale: Locale) -> String {
     format!("/admin/sales/{sale}?lang={locale}")
 }
 
-/// Whether a form was sent from the cockpit, which is where its answer leads.
-pub fn sent(visitor: &Visitor) -> bool {
-    let back = visitor.path.split_once('?').and_then(|(_, query)| query_value(query, "back"));
-    back.as_deref() == Some("cockpit")
-}
-
-/// What was done, as the page is told by its address.
-pub fn done(change: &DeskChange) -> &'static str {
-    match change {
-        DeskChange::Start => "start",
-        DeskChange::Pause => "pause",
-        DeskChange::Resume => "resume",
-        DeskChange::Stop => "stop",
-        DeskChange::TopUp(_) => "top-up",
-        DeskChange::Edit(_) => "edit",
-    }
-}
-
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     _: Staff<Look>,
@@ -56,16 +36,8 @@ pub async fn show(
     Ids(id): Ids<SaleId>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Response, Problem> {
-    let t = &text::text(visitor.locale).cockpit;
-    let notice = match done.as_deref() {
-        Some("start") => Some(t.done_start),
-        Some("pause") => Some(t.done_pause),
-        Some("resume") => Some(t.done_resume),
-        Some("stop") => Some(t.done_stop),
-        Some("top-up") => Some(t.done_top_up),
-        _ => None,
-    };
-    page(&shop, &visitor, id, may.is_ok(), (StatusCode::OK, notice.map(str::to_owned), None)).await
+    let notice = admin_notice(visitor.locale, done.as_deref().unwrap_or_default(), Some(id));
+    page(&shop, &visitor, id, may.is_ok(), (StatusCode::OK, notice, None)).await
 }
 
 /// The page after an action that was refused.

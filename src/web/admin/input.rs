@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::domain::{Bilingual, Currency, Money};
+use crate::domain::{Bilingual, Currency, Money, Window};
 use crate::error::FieldProblem;
 use crate::pages::views::FieldError;
 use crate::store::{MOST_UNITS, SaleDraft};
@@ -61,9 +61,41 @@ pub fn check_sale(draft: &SaleDraft) -> Vec<FieldError> {
     errors
 }
 
+/// A sale that lasts less is a slip of the pen, in milliseconds.
+const SHORTEST_MS: i64 = 60_000;
+
+/// What is wrong with a window at this moment, by field. Drafts may have one that has passed: they are finished later.
+pub fn check_window(window: Window, draft: bool, now: Timestamp) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let passed = |at: Option<Timestamp>| !draft && at.is_some_and(|at| at <= now);
+    if passed(window.opens_at) {
+        errors.push(error("opens_at", "in_past"));
+    }
+    let lasts = window.opens_at.zip(window.closes_at).map(|(o, c)| c.as_millisecond() - o.as_millisecond());
+    if passed(window.closes_at) {
+        errors.push(error("closes_at", "in_past"));
+    } else if lasts.is_some_and(|ms| (1..SHORTEST_MS).contains(&ms)) {
+        errors.push(error("closes_at", "too_short"));
+    }
+    errors
+}
+
+/// What is possible but hardly meant, by field.
+pub fn doubts(draft: &SaleDraft) -> Vec<FieldError> {
+    let not_lower = draft.list_price.is_some_and(|list| draft.price.amount >= list.amount);
+    if not_lower { vec![error("price", "not_lower")] } else { Vec::new() }
+}
+
+/// The money as the form shows it, to be read again by [`price`].
+pub fn price_text(money: Money) -> String {
+    let digits = money.currency.digits();
+    let unit = 10_i64.pow(digits);
+    let whole = money.amount / unit;
+    if digits == 0 { whole.to_string() } else { format!("{whole}.{:0w$}", money.amount % unit, w = digits as usize) }
+}
+
 /// A price as people type it: `1999`, `1999.5`, `1999.00`.
-pub fn price(text: &str) -> Option<Money> {
-    let currency = Currency::CNY;
+pub fn price(text: &str, currency: Currency) -> Option<Money> {
     let digits = currency.digits() as usize;
     let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
     let numeric = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -98,13 +130,40 @@ mod tests {
 
     #[test]
     fn prices_are_read_as_typed() {
-        let amount = |text| price(text).map(|money| money.amount);
+        let amount = |text| price(text, Currency::CNY).map(|money| money.amount);
         assert_eq!(amount("1999.00"), Some(199_900));
         assert_eq!(amount(" 1999 "), Some(199_900));
         assert_eq!(amount("0.5"), Some(50));
         for wrong in ["", ".", ".5", "-1", "+1", "1,999", "1.999", "1e3", "¥5", "一", "99999999999999999999"] {
             assert_eq!(amount(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn prices_are_shown_as_they_are_read() {
+        for (amount, code) in [(199_900, "CNY"), (5, "CNY"), (0, "USD"), (1500, "JPY")] {
+            let money = Money::new(amount, Currency::parse(code).unwrap());
+            assert_eq!(price(&price_text(money), money.currency), Some(money));
+        }
+        assert_eq!(price_text(Money::new(5, Currency::CNY)), "0.05");
+    }
+
+    #[test]
+    fn windows_are_judged_by_the_clock() {
+        let window = |opens, closes| Window { opens_at: time(opens), closes_at: time(closes) };
+        let judge = |opens, closes, draft| {
+            check_window(window(opens, closes), draft, time("2026-11-21T12:00").unwrap())
+                .first()
+                .map(|e| (e.field, e.code))
+        };
+        assert_eq!(judge("2026-11-21T12:01", "2026-11-21T12:02", false), None);
+        assert_eq!(judge("2026-11-21T12:01", "2026-11-21T12:01:59", false), Some(("closes_at", "too_short")));
+        assert_eq!(judge("2026-11-21T12:00", "", false), Some(("opens_at", "in_past")));
+        assert_eq!(judge("", "2026-11-21T12:00", false), Some(("closes_at", "in_past")));
+        assert_eq!(judge("2026-11-20T12:00", "2026-11-20T13:00", true), None, "a draft is finished later");
+        assert_eq!(judge("", "", false), None);
+        assert_eq!(doubts(&SaleDraft { list_price: Some(Money::new(199_900, Currency::CNY)), ..draft() }).len(), 1);
+        assert_eq!(doubts(&SaleDraft { list_price: Some(Money::new(199_901, Currency::CNY)), ..draft() }), []);
     }
 
     #[test]

@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::control::checklist::{Check, CheckState};
 use crate::control::desk::{DeskChange, SaleRow};
 use crate::domain::{GoodsId, Money, Phase, Sale, SaleId, SaleState, Window};
 use crate::error::{Code, Problem};
-use crate::store::MOST_UNITS;
-use crate::store::SaleDraft;
+use crate::pages::views::{CheckList, FieldError};
+use crate::store::{Announce, Filing, MOST_UNITS, Overlap, SaleDraft};
 use crate::web::Shop;
-use crate::web::admin::input::check_sale;
+use crate::web::admin::input::{check_sale, check_window, doubts};
 use crate::web::cache::Cache;
-use crate::web::input::{Ids, Json};
+use crate::web::input::{Ids, Json, Query};
 use crate::web::session::{Look, RunSales, Staff};
+use crate::web::visitor::Visitor;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +32,15 @@ pub struct NewSale {
     per_user_limit: i64,
     opens_at: Option<Timestamp>,
     closes_at: Option<Timestamp>,
+    /// Keep it from shoppers, whatever its window. Otherwise it is scheduled if it has an opening time.
+    #[serde(default)]
+    draft: bool,
+    #[serde(default = "yes")]
+    allow_overlap: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What is absent stays as it is; `null` takes away.
@@ -45,6 +57,17 @@ pub struct SaleEdit {
     opens_at: Option<Option<Timestamp>>,
     #[serde(default, deserialize_with = "present")]
     closes_at: Option<Option<Timestamp>>,
+    /// `true` takes it from shoppers, `false` announces it. When absent, it stays as it is
+    /// unless an opening time was given or taken away.
+    draft: Option<bool>,
+    #[serde(default = "yes")]
+    allow_overlap: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheduling {
+    allow_overlap: Option<bool>,
 }
 
 /// Tells `null` from nothing.
@@ -63,6 +86,23 @@ struct OneSale {
     sale: Sale,
 }
 
+/// A sale as it was planned, with what is odd about it.
+#[derive(Serialize)]
+struct PlannedSale {
+    sale: Sale,
+    warnings: Vec<Oddity>,
+}
+
+/// Accepted, but hardly meant.
+#[derive(Serialize)]
+struct Oddity {
+    field: &'static str,
+    code: &'static str,
+    /// The other sale, when it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sale_id: Option<SaleId>,
+}
+
 pub async fn create(
     State(shop): State<Arc<Shop>>,
     admin: Staff<RunSales>,
@@ -76,8 +116,28 @@ pub async fn create(
         per_user_limit: new.per_user_limit,
         window: Window { opens_at: new.opens_at, closes_at: new.closes_at },
     };
-    let sale = shop.desk.create_sale(checked(draft)?, admin.actor()).await?;
-    Ok((StatusCode::CREATED, axum::Json(OneSale { sale })).into_response())
+    let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };
+    let filing = Filing { announce, overlap: overlap(new.allow_overlap), ..Filing::default() };
+    let draft = checked(draft)?;
+    let oddities = oddities(&draft, new.draft, shop.clock.now());
+    let sale = shop.desk.enter_sale(draft, &filing, admin.actor()).await?;
+    Ok((StatusCode::CREATED, planned(&shop, sale, oddities).await?).into_response())
+}
+
+fn overlap(allowed: bool) -> Overlap {
+    if allowed { Overlap::Allowed } else { Overlap::Refused }
+}
+
+fn oddities(draft: &SaleDraft, kept_back: bool, now: Timestamp) -> Vec<Oddity> {
+    let found = check_window(draft.window, kept_back, now).into_iter().chain(doubts(draft));
+    found.map(|FieldError { field, code }| Oddity { field, code, sale_id: None }).collect()
+}
+
+async fn planned(shop: &Shop, sale: Sale, mut warnings: Vec<Oddity>) -> Result<impl IntoResponse, Problem> {
+    if let Some(other) = shop.store.overlapping(&sale).await? {
+        warnings.push(Oddity { field: "opens_at", code: "overlap", sale_id: Some(other) });
+    }
+    Ok(axum::Json(PlannedSale { sale, warnings }))
 }
 
 /// Changes what was entered, before the sale has begun.
@@ -99,7 +159,85 @@ pub async fn edit(
             closes_at: edit.closes_at.unwrap_or(sale.window.closes_at),
         },
     };
-    change(&shop, &admin, id, DeskChange::Edit(checked(draft)?)).await
+    let announce = match edit.draft {
+        None => Announce::ByWindow,
+        Some(true) => Announce::Draft,
+        Some(false) => Announce::Schedule,
+    };
+    let filing = Filing { announce, overlap: overlap(edit.allow_overlap), ..Filing::default() };
+    let draft = checked(draft)?;
+    let mut oddities = oddities(&draft, edit.draft == Some(true), shop.clock.now());
+    let sale = shop.desk.change(id, DeskChange::Edit(draft, filing), admin.actor()).await?;
+    if sale.state == SaleState::Draft {
+        oddities.retain(|oddity| oddity.code != "in_past");
+    }
+    Ok(planned(&shop, sale, oddities).await?.into_response())
+}
+
+/// Announces a draft.
+pub async fn schedule(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<SaleId>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body = match request.headers().contains_key(CONTENT_TYPE) {
+        true => Json::<Scheduling>::from_request(request, &shop).await?.0,
+        false => Scheduling::default(),
+    };
+    let overlap = overlap(body.allow_overlap.unwrap_or(true));
+    let sale = shop.desk.change(id, DeskChange::Schedule(overlap), admin.actor()).await?;
+    Ok(planned(&shop, sale, Vec::new()).await?.into_response())
+}
+
+/// Takes an announcement back.
+pub async fn unschedule(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<SaleId>,
+) -> Result<Response, Problem> {
+    change(&shop, &admin, id, DeskChange::Unschedule).await
+}
+
+/// Deletes a draft.
+pub async fn delete(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<SaleId>,
+) -> Result<Response, Problem> {
+    shop.desk.delete_draft(id, admin.actor()).await?;
+    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+}
+
+#[derive(Serialize)]
+struct Readiness {
+    sale_id: SaleId,
+    /// Nothing is wrong; there may be warnings.
+    ready: bool,
+    checks: Vec<SaidCheck>,
+}
+
+#[derive(Serialize)]
+struct SaidCheck {
+    #[serde(flatten)]
+    check: Check,
+    /// One sentence, in the language of the request.
+    text: String,
+}
+
+/// What should be looked at before the sale begins.
+pub async fn checklist(
+    State(shop): State<Arc<Shop>>,
+    _: Staff<Look>,
+    visitor: Visitor,
+    Ids(id): Ids<SaleId>,
+) -> Result<Response, Problem> {
+    let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
+    let checks = shop.desk.checklist(&sale).await?;
+    let ready = checks.iter().all(|check| check.state != CheckState::NotOk);
+    let words = CheckList { locale: visitor.locale, checks: &checks };
+    let said = checks.iter().map(|check| SaidCheck { text: words.sentence(check), check: check.clone() }).collect();
+    Ok((Cache::Private, axum::Json(Readiness { sale_id: id, ready, checks: said })).into_response())
 }
 
 fn checked(draft: SaleDraft) -> Result<SaleDraft, Problem> {
@@ -185,9 +323,20 @@ struct DeskSale {
     paid: i64,
 }
 
+#[derive(Deserialize)]
+pub struct Which {
+    /// Only sales that have not ended.
+    #[serde(default)]
+    current: bool,
+}
+
 /// All sales with their live numbers.
-pub async fn list(State(shop): State<Arc<Shop>>, _: Staff<Look>) -> Result<Response, Problem> {
-    let overview = shop.desk.overview().await?;
+pub async fn list(
+    State(shop): State<Arc<Shop>>,
+    _: Staff<Look>,
+    Query(which): Query<Which>,
+) -> Result<Response, Problem> {
+    let overview = if which.current { shop.desk.current().await? } else { shop.desk.overview().await? };
     let now = shop.clock.now();
     let row = |row: SaleRow| DeskSale {
         id: row.sale.id,

@@ -76,13 +76,14 @@ async fn nothing_happens_to_a_sale_by_a_slip_of_the_finger() {
     let id = shop.open_sale(&admin, 5).await;
     let form =
         async |action: &str, body: &str| admin.send_form(&format!("/admin/sales/{id}/{action}?lang=en"), body).await;
+    let done = |what: &str| format!("/admin?lang=en&done={what}&sale={id}");
     assert!(form("pause", "").await.is_page(422));
     assert!(form("stop", "confirm=yes&typed=999").await.is_page(422));
     assert!(form("top-up", "confirm=yes&units=-1").await.is_page(422));
     assert!(form("resume", "confirm=yes").await.is_page(409));
-    assert!(form("pause", "confirm=yes").await.leads_to("/admin?lang=en"));
-    assert!(form("top-up", "confirm=yes&units=2").await.leads_to("/admin?lang=en"));
-    assert!(form("stop", &format!("confirm=yes&typed={id}")).await.leads_to("/admin?lang=en"));
+    assert!(form("pause", "confirm=yes").await.leads_to(&done("paused")));
+    assert!(form("top-up", "confirm=yes&units=2").await.leads_to(&done("topped_up")));
+    assert!(form("stop", &format!("confirm=yes&typed={id}")).await.leads_to(&done("stopped")));
     assert!(admin.get("/admin/log?lang=en").await.text().contains("Top up"));
 }
 
@@ -129,5 +130,5 @@ async fn a_sale_by_form() {
     let wrong = admin.send_form("/admin/sales?lang=en", "goods_id=1&price=cheap&total=5&per_user_limit=1").await;
     assert!(wrong.is_page(422) && wrong.text().contains("value=\"cheap\""));
     let right = "goods_id=1&price=1999.00&total=5&per_user_limit=1&opens_at=2099-01-01T00:00";
-    assert!(admin.send_form("/admin/sales?lang=en", right).await.leads_to("/admin?lang=en"));
+    assert!(admin.send_form("/admin/sales?lang=en", right).await.leads_to("/admin?lang=en&done=created&sale=2"));
 }

@@ -182,11 +182,11 @@ async fn what_is_done_in_the_cockpit_leads_back_to_it() {
     let admin = shop.admin().await;
     let id = shop.open_sale(&admin, 5).await;
     let send = async |action: &str, form: &str| {
-        admin.send_form(&format!("/admin/sales/{id}/{action}?lang=en&back=cockpit"), form).await
+        admin.send_form(&format!("/admin/sales/{id}/{action}?lang=en"), &format!("back=sale&{form}")).await
     };
     let here = format!("/admin/sales/{id}?lang=en");
-    assert!(send("pause", "confirm=yes").await.leads_to(&format!("{here}&done=pause")));
-    assert!(admin.get(&format!("{here}&done=pause")).await.text().contains("Paused: nobody can buy"));
+    assert!(send("pause", "confirm=yes").await.leads_to(&format!("{here}&done=paused&sale={id}")));
+    assert!(admin.get(&format!("{here}&done=paused&sale={id}")).await.text().contains("is paused."));
     for (action, form, status) in
         [("stop", "confirm=yes&typed=999", 422), ("top-up", "confirm=yes&units=x", 422), ("pause", "confirm=yes", 409)]
     {

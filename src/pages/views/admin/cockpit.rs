@@ -109,26 +109,6 @@ impl CockpitPage {
         self.state == SaleState::Ended
     }
 
-    fn verb(&self, action: &SaleMove) -> &'static str {
-        let t = &self.chrome.text().admin;
-        match action {
-            SaleMove::Start => t.start,
-            SaleMove::Pause => t.pause,
-            SaleMove::Resume => t.resume,
-            SaleMove::Stop => t.stop,
-        }
-    }
-
-    fn consequence(&self, action: &SaleMove) -> &'static str {
-        let t = &self.chrome.text().admin;
-        match action {
-            SaleMove::Start => t.start_text,
-            SaleMove::Pause => t.pause_text,
-            SaleMove::Resume => t.resume_text,
-            SaleMove::Stop => t.stop_text,
-        }
-    }
-
     /// Sold, on their way, and left, which make up the total.
     fn stock(&self) -> [Row; 5] {
         let (t, sample) = (self.text(), &self.sample);

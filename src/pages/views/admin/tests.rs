@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::Locale;
+use crate::domain::{Locale, SaleState};
 use crate::pages::shop::tests::{at, sample};
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
@@ -13,6 +13,7 @@ pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {
         phase: sale.phase(at("2026-11-21T12:30:00Z")),
         sale,
         goods_name: name.into(),
+        image: String::new(),
         booked: Some(61),
         access: None,
         outbox: Some(3),
@@ -24,6 +25,14 @@ pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {
 pub fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
     AdminSaleForm {
         chrome: chrome(locale, "/admin/sales/new"),
+        sale: None,
+        currency: String::new(),
+        key: String::new(),
+        version: String::new(),
+        warning: None,
+        overlap: None,
+        note: None,
+        checklist: Vec::new(),
         goods: vec![sample(1, "Phone").1, sample(2, "Shoes").1],
         goods_id: "2".into(),
         price: "1999.00".into(),
@@ -47,9 +56,15 @@ fn each_state_offers_its_own_actions() {
     ] {
         let page = AdminSalesPage {
             chrome: chrome(Locale::En, "/admin"),
-            sales: vec![admin_sale(7, "Phone", state)],
+            groups: AdminSalesPage::grouped(vec![admin_sale(7, "Phone", state)], vec![], None),
             goods: vec![],
+            q: String::new(),
+            only: None,
+            is_later_page: false,
+            next: None,
             warning: None,
+            other: None,
+            done: None,
         };
         let html = page.render().unwrap();
         let offers = |action: &str| html.contains(&format!("action=\"/admin/sales/7/{action}?lang=en\""));

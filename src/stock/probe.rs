@@ -1,0 +1,64 @@
+//! A close look at one sale on every Redis server, for the checklist before its start.
+
+use std::time::Duration;
+
+use redis::AsyncCommands;
+use redis::aio::ConnectionManager;
+
+use super::keys;
+use super::load::Loaded;
+use super::redis::RedisStock;
+use crate::clock::Clock;
+use crate::domain::SaleId;
+
+/// A server that does not answer for so long says nothing.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// What the servers said; `None` where one did not answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// What the master holds of the sale; the inner `None` when it is not loaded.
+    pub master: Option<Option<Loaded>>,
+    /// The version of the sale that each replica has; the inner `None` when it has none.
+    pub replicas: Vec<Option<Option<i64>>>,
+    /// How far the master's clock is ahead of ours, in milliseconds.
+    pub clock_ahead_ms: Option<i64>,
+}
+
+#[derive(Clone)]
+pub struct Probe {
+    master: RedisStock,
+    replicas: Vec<ConnectionManager>,
+    clock: Clock,
+}
+
+impl Probe {
+    pub fn new(master: RedisStock, replicas: Vec<ConnectionManager>, clock: Clock) -> Probe {
+        Probe { master, replicas, clock }
+    }
+
+    pub async fn look(&self, sale: SaleId) -> Reading {
+        let master = async {
+            let survey = tokio::time::timeout(ANSWER_WITHIN, self.master.survey(&[sale])).await.ok()?.ok()?;
+            survey.first().map(|(_, loaded)| *loaded)
+        };
+        let replicas = futures::future::join_all(self.replicas.iter().map(|replica| async {
+            let mut replica = replica.clone();
+            tokio::time::timeout(ANSWER_WITHIN, replica.hget::<_, _, Option<i64>>(keys::sale(sale), "Version"))
+                .await
+                .ok()?
+                .ok()
+        }));
+        let clock = async { tokio::time::timeout(ANSWER_WITHIN, self.clock_ahead()).await.ok().flatten() };
+        let (master, replicas, clock_ahead_ms) = tokio::join!(master, replicas, clock);
+        Reading { master, replicas, clock_ahead_ms }
+    }
+
+    /// The master's time against the middle of the question's way.
+    async fn clock_ahead(&self) -> Option<i64> {
+        let before = self.clock.now().as_millisecond();
+        let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut self.master.connection()).await.ok()?;
+        let after = self.clock.now().as_millisecond();
+        Some(seconds * 1000 + micros / 1000 - (before + after) / 2)
+    }
+}

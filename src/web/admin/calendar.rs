@@ -1,0 +1,165 @@
+//! The calendar of sales, a month at a time, in the time zone that the script or the address names.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+
+use crate::domain::calendar::{Month, day, hour};
+use crate::domain::{Goods, Sale};
+use crate::error::Problem;
+use crate::pages::views::{CalendarDay, CalendarPage, CalendarSale};
+use crate::web::Shop;
+use crate::web::input::Query;
+use crate::web::pages::personal;
+use crate::web::session::{Look, Staff};
+use crate::web::visitor::Visitor;
+
+/// When a new sale opens that is planned from the calendar, unless changed: in the evening, when most have time.
+const EVENING: i8 = 20;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    month: String,
+    zone: String,
+}
+
+pub async fn show(
+    State(shop): State<Arc<Shop>>,
+    _: Staff<Look>,
+    visitor: Visitor,
+    Query(asked): Query<Asked>,
+) -> Result<Response, Problem> {
+    let now = shop.clock.now();
+    let (zone, zone_name) = zone(&asked.zone);
+    // A month that is none leads to this one.
+    let month = asked.month.parse().unwrap_or_else(|()| Month::at(now, &zone));
+    let weeks = month.weeks();
+    let [first, last] = [weeks.first().and_then(|w| w.first()), weeks.last().and_then(|w| w.last())];
+    let (from, to) = match first.zip(last) {
+        Some((first, last)) => (day(*first, &zone).0, day(*last, &zone).1),
+        None => (now, now),
+    };
+    let sales = shop.store.sales_between(from, to).await?;
+    let goods = shop.store.all_goods().await?;
+    let with_name = |sale: Sale| (name(&sale, &goods, &visitor), sale);
+    let sales: Vec<(String, Sale)> = sales.into_iter().map(with_name).collect();
+    let cell = |date: Date| cell(date, month, &sales, &zone, now);
+    let weeks = weeks.into_iter().map(|week| week.into_iter().map(cell).collect()).collect();
+    personal(StatusCode::OK, &CalendarPage { chrome: visitor.chrome(), month, zone: zone_name, weeks })
+}
+
+fn name(sale: &Sale, goods: &[Goods], visitor: &Visitor) -> String {
+    let goods = goods.iter().find(|goods| goods.id == sale.goods_id);
+    goods.map(|goods| goods.name.get(visitor.locale).to_owned()).unwrap_or_default()
+}
+
+/// A zone of the tz database with its name; UTC for anything else.
+fn zone(name: &str) -> (TimeZone, String) {
+    let known = TimeZone::get(name).ok().and_then(|zone| Some((zone.iana_name()?.to_owned(), zone)));
+    known.map_or_else(|| (TimeZone::UTC, "UTC".to_owned()), |(name, zone)| (zone, name))
+}
+
+fn cell(date: Date, month: Month, sales: &[(String, Sale)], zone: &TimeZone, now: Timestamp) -> CalendarDay {
+    let (begins, ends) = day(date, zone);
+    let touches = |sale: &Sale| {
+        let Some(opens) = sale.window.opens_at else { return false };
+        // One without an end would fill every day to come; it stands where it opens.
+        let until = sale.window.closes_at.unwrap_or(opens);
+        opens < ends && (until > begins || opens >= begins)
+    };
+    let entry = |(name, sale): &(String, Sale)| CalendarSale {
+        id: sale.id,
+        name: name.clone(),
+        state: sale.state,
+        starts: sale
+            .window
+            .opens_at
+            .filter(|opens| *opens >= begins)
+            .map(|opens| opens.to_zoned(zone.clone()).strftime("%H:%M").to_string()),
+    };
+    CalendarDay {
+        date,
+        in_month: month.contains(date),
+        today: (begins..ends).contains(&now),
+        new_at: hour(date, EVENING, zone).filter(|_| ends > now),
+        sales: sales.iter().filter(|(_, sale)| touches(sale)).map(entry).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+    use crate::domain::{Currency, GoodsId, Money, SaleId, SaleState, Window};
+
+    fn sale(opens: &str, closes: &str) -> (String, Sale) {
+        let window = Window { opens_at: opens.parse().ok(), closes_at: closes.parse().ok() };
+        let sale = Sale {
+            id: SaleId(7),
+            goods_id: GoodsId(1),
+            price: Money::new(1, Currency::CNY),
+            list_price: None,
+            total: 1,
+            sold: 0,
+            granted: 0,
+            per_user_limit: 1,
+            window,
+            state: SaleState::Scheduled,
+            version: 1,
+            epoch: 0,
+        };
+        ("Phone".into(), sale)
+    }
+
+    fn days(opens: &str, closes: &str, zone: &str) -> Vec<(i8, Option<String>)> {
+        let (zone, _) = super::zone(zone);
+        let sales = [sale(opens, closes)];
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        let month: Month = "2026-11".parse().unwrap();
+        let cells = (1..=30).map(|n| cell(date(2026, 11, n), month, &sales, &zone, now));
+        cells.filter(|cell| !cell.sales.is_empty()).map(|c| (c.date.day(), c.sales[0].starts.clone())).collect()
+    }
+
+    #[test]
+    fn a_sale_stands_on_every_day_that_it_touches() {
+        let starts = |text: &str| Some(text.to_owned());
+        assert_eq!(days("2026-11-05T20:00:00Z", "2026-11-05T21:00:00Z", "UTC"), [(5, starts("20:00"))]);
+        assert_eq!(
+            days("2026-11-05T20:00:00Z", "2026-11-07T00:00:01Z", "UTC"),
+            [(5, starts("20:00")), (6, None), (7, None)]
+        );
+        assert_eq!(days("2026-11-05T20:00:00Z", "2026-11-06T00:00:00Z", "UTC"), [(5, starts("20:00"))], "not the next");
+        assert_eq!(days("2026-10-31T20:00:00Z", "2026-11-01T10:00:00Z", "UTC"), [(1, None)], "from the month before");
+        assert_eq!(days("2026-11-05T20:00:00Z", "", "UTC"), [(5, starts("20:00"))], "without an end where it opens");
+        assert_eq!(days("", "", "UTC"), []);
+    }
+
+    #[test]
+    fn days_are_those_of_the_zone() {
+        let starts = |text: &str| Some(text.to_owned());
+        assert_eq!(days("2026-11-05T20:00:00Z", "2026-11-05T21:00:00Z", "Asia/Shanghai"), [(6, starts("04:00"))]);
+        // Clocks go back on the first of November: the second half past one.
+        let night = days("2026-11-01T06:30:00Z", "2026-11-01T07:00:00Z", "America/New_York");
+        assert_eq!(night, [(1, starts("01:30"))]);
+        assert_eq!(super::zone("nowhere").1, "UTC");
+        assert_eq!(super::zone("Asia/Shanghai").1, "Asia/Shanghai");
+    }
+
+    #[test]
+    fn only_days_to_come_can_be_planned() {
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        let month: Month = "2026-11".parse().unwrap();
+        let cell = |n| cell(date(2026, 11, n), month, &[], &TimeZone::UTC, now);
+        assert_eq!(cell(20).new_at, None);
+        assert_eq!(cell(21).new_at.unwrap().to_string(), "2026-11-21T20:00:00Z");
+        assert!(cell(21).today && !cell(20).today && !cell(22).today);
+    }
+}
