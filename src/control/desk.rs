@@ -11,11 +11,11 @@ use super::ledger::Ledger;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::domain::sale::SaleMove;
-use crate::domain::{Goods, GoodsId, Sale, SaleId};
+use crate::domain::{GalleryChange, Goods, GoodsId, Sale, SaleId};
 use crate::gate::{Gate, SaleStatus};
 use crate::orders::rabbit::Monitor;
 use crate::stock::{Defined, Stock};
-use crate::store::{GoodsDraft, SaleChange, SaleDraft, SaleRefusal, Store, StoreError};
+use crate::store::{GoodsDraft, GoodsRefusal, SaleChange, SaleDraft, SaleRefusal, Store, StoreError};
 
 /// How long an administrator waits for the keeper of stock to follow. It follows by itself later too.
 const FOLLOW_WITHIN: Duration = Duration::from_secs(3);
@@ -52,7 +52,6 @@ pub struct Overview {
     pub sales: Vec<SaleRow>,
     /// Messages waiting in RabbitMQ; `None` without it or while it is away.
     pub queue_ready: Option<i64>,
-    pub goods: Vec<Goods>,
 }
 
 #[derive(Clone)]
@@ -75,6 +74,24 @@ impl Desk {
         actor: &str,
     ) -> Result<Option<Goods>, StoreError> {
         let goods = self.store.put_goods(id, draft, actor, self.clock.now()).await?;
+        self.catalogue.refresh().await?;
+        Ok(goods)
+    }
+
+    pub async fn change_gallery(
+        &self,
+        id: GoodsId,
+        change: GalleryChange,
+        actor: &str,
+    ) -> Result<Goods, GoodsRefusal> {
+        let goods = self.store.change_gallery(id, change, actor, self.clock.now()).await?;
+        self.catalogue.refresh().await?;
+        Ok(goods)
+    }
+
+    /// Puts goods away or brings them back; goods of a sale that is running or scheduled stay.
+    pub async fn archive_goods(&self, id: GoodsId, archive: bool, actor: &str) -> Result<Goods, GoodsRefusal> {
+        let goods = self.store.archive_goods(id, archive, actor, self.clock.now()).await?;
         self.catalogue.refresh().await?;
         Ok(goods)
     }
@@ -144,6 +161,6 @@ impl Desk {
             Some(monitor) => monitor.depths().await.ok().map(|depths| depths.ready.into()),
             None => None,
         };
-        Ok(Overview { sales, queue_ready, goods })
+        Ok(Overview { sales, queue_ready })
     }
 }

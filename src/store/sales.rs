@@ -42,6 +42,8 @@ pub enum SaleRefusal {
     NoSuchSale,
     #[error("there is no such goods")]
     NoSuchGoods,
+    #[error("the goods are archived")]
+    GoodsArchived,
     #[error(transparent)]
     WrongState(#[from] WrongState),
     #[error("a sale that has begun can only be topped up")]
@@ -108,6 +110,13 @@ pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bo
     Ok(done.rows_affected() == 1)
 }
 
+/// There are such goods, and they may be sold. They stay so until the end of the transaction, which holds the catalogue.
+async fn demand_goods(tx: &mut Tx, id: GoodsId) -> Result<(), SaleRefusal> {
+    let found = sqlx::query("SELECT archived_at_ms FROM goods WHERE id = $1").bind(id.0).fetch_optional(&mut **tx).await?;
+    let archived = row::optional_time(&found.ok_or(SaleRefusal::NoSuchGoods)?, "archived_at_ms")?;
+    if archived.is_some() { Err(SaleRefusal::GoodsArchived) } else { Ok(()) }
+}
+
 impl Store {
     /// Every sale that is not retired, with its present numbers.
     pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
@@ -135,10 +144,7 @@ impl Store {
     pub async fn create_sale(&self, draft: &SaleDraft, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
         let mut tx = self.begin().await?;
         let id = SaleId(next_id(&mut tx, "last_sale_id").await?);
-        let goods = sqlx::query("SELECT 1 FROM goods WHERE id = $1").bind(draft.goods_id.0);
-        if goods.fetch_optional(&mut *tx).await?.is_none() {
-            return Err(SaleRefusal::NoSuchGoods);
-        }
+        demand_goods(&mut tx, draft.goods_id).await?;
         let state = if draft.window.opens_at.is_some() { SaleState::Scheduled } else { SaleState::Draft };
         let created = Sale {
             id,
@@ -189,6 +195,9 @@ impl Store {
         touch(&mut tx).await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
         let after = changed(&before, change, now)?;
+        if matches!(change, SaleChange::Start { .. } | SaleChange::Edit(_)) {
+            demand_goods(&mut tx, after.goods_id).await?;
+        }
         sqlx::query(
             "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
                per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10 WHERE id = $11",

@@ -25,6 +25,7 @@ macro_rules! texts {
 mod account;
 mod admin;
 mod cockpit;
+mod goods;
 mod problems;
 mod script;
 mod shop;
@@ -32,6 +33,7 @@ mod shop;
 pub use account::AccountText;
 pub use admin::AdminText;
 pub use cockpit::CockpitText;
+pub use goods::GoodsText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use script::ScriptText;
 pub use shop::ShopText;
@@ -44,6 +46,7 @@ pub struct Text {
     pub shop: ShopText,
     pub account: AccountText,
     pub admin: AdminText,
+    pub goods: GoodsText,
     pub script: ScriptText,
     pub cockpit: CockpitText,
 }
@@ -52,6 +55,7 @@ static ZH: Text = Text {
     shop: ShopText::ZH,
     account: AccountText::ZH,
     admin: AdminText::ZH,
+    goods: GoodsText::ZH,
     script: ScriptText::ZH,
     cockpit: CockpitText::ZH,
 };
@@ -59,6 +63,7 @@ static EN: Text = Text {
     shop: ShopText::EN,
     account: AccountText::EN,
     admin: AdminText::EN,
+    goods: GoodsText::EN,
     script: ScriptText::EN,
     cockpit: CockpitText::EN,
 };
@@ -141,7 +146,7 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
-        shop.chain(text.admin.entries()).chain(text.script.entries()).chain(text.cockpit.entries()).collect()
+        shop.chain(text.admin.entries()).chain(text.goods.entries()).chain(text.script.entries()).chain(text.cockpit.entries()).collect()
     }
 
     #[test]

@@ -5,7 +5,10 @@ mod admin;
 mod message;
 
 pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
-pub use admin::{AdminGoodsForm, AdminLogPage, AdminSale, AdminSaleForm, AdminSalesPage, AuditRow, FieldError};
+pub use admin::{
+    AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSalesPage, AuditRow, FieldError, GalleryRow,
+    UploadComplaint,
+};
 pub use admin::{CockpitPage, DeadLettersPage};
 pub use askama::Template;
 pub use message::MessagePage;

@@ -46,7 +46,7 @@ async fn show(
     let mut chrome = visitor.chrome();
     chrome.path = admin_path(visitor.locale);
     let sales = overview.sales.into_iter().map(row).collect();
-    personal(status, &AdminSalesPage { chrome, sales, goods: overview.goods, warning })
+    personal(status, &AdminSalesPage { chrome, sales, warning })
 }
 
 pub fn admin_path(locale: Locale) -> String {

@@ -4,5 +4,6 @@ pub mod cockpit;
 pub mod dead_letters;
 pub mod desk;
 pub mod goods;
+pub mod goods_input;
 pub mod input;
 pub mod sale_form;

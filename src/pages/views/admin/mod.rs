@@ -1,8 +1,10 @@
 //! The administrator's pages.
 
 mod cockpit;
+mod goods;
 
 pub use cockpit::{CockpitPage, DeadLettersPage};
+pub use goods::{AdminGoodsForm, AdminGoodsList, GalleryRow, UploadComplaint};
 
 use askama::Template;
 use jiff::Timestamp;
@@ -10,7 +12,7 @@ use jiff::tz::TimeZone;
 
 use super::Chrome;
 use crate::domain::sale::SaleMove;
-use crate::domain::{Goods, GoodsId, Phase, Sale, SaleState};
+use crate::domain::{Goods, Phase, Sale, SaleState};
 use crate::pages::filters;
 use crate::pages::text::field_error;
 
@@ -60,16 +62,11 @@ impl AdminSale {
 pub struct AdminSalesPage {
     pub chrome: Chrome,
     pub sales: Vec<AdminSale>,
-    pub goods: Vec<Goods>,
     /// Something the administrator should know, shown on top.
     pub warning: Option<String>,
 }
 
 impl AdminSalesPage {
-    fn other_name<'a>(&self, goods: &'a Goods) -> &'a str {
-        goods.name.get(self.chrome.locale.other())
-    }
-
     fn verb(&self, action: &SaleMove) -> &'static str {
         let t = &self.chrome.text().admin;
         match action {
@@ -107,32 +104,6 @@ fn complaint(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option<&'st
 /// What a field is called.
 fn label<'a>(chrome: &Chrome, field: &'a str) -> &'a str {
     chrome.text().admin.entries().find(|(key, _)| *key == field).map_or(field, |(_, words)| words)
-}
-
-/// Making or changing goods.
-#[derive(Debug, Template)]
-#[template(path = "admin/goods_form.html")]
-pub struct AdminGoodsForm {
-    pub chrome: Chrome,
-    /// `None` for new goods.
-    pub id: Option<GoodsId>,
-    pub name_zh: String,
-    pub name_en: String,
-    pub description_zh: String,
-    pub description_en: String,
-    /// The present picture; posted back as `kept_image`, so that an accepted upload survives a mistake elsewhere.
-    pub image: String,
-    pub errors: Vec<FieldError>,
-}
-
-impl AdminGoodsForm {
-    fn complaint(&self, field: &str) -> Option<&'static str> {
-        complaint(&self.chrome, &self.errors, field)
-    }
-
-    fn label<'a>(&self, field: &'a str) -> &'a str {
-        label(&self.chrome, field)
-    }
 }
 
 /// Making a sale. All values are as typed.
