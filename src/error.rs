@@ -345,7 +345,9 @@ impl From<GoodsRefusal> for Problem {
             GoodsRefusal::NoSuchGoods | GoodsRefusal::Gallery(GalleryRefusal::NoSuchPicture) => Code::NotFound.into(),
             GoodsRefusal::OnSale => Code::GoodsOnSale.into(),
             GoodsRefusal::Gallery(GalleryRefusal::Full) => Problem::invalid_field("pictures", "too_many_pictures"),
-            GoodsRefusal::Gallery(GalleryRefusal::OtherPictures) => Problem::invalid_field("pictures", "other_pictures"),
+            GoodsRefusal::Gallery(GalleryRefusal::OtherPictures) => {
+                Problem::invalid_field("pictures", "other_pictures")
+            }
             GoodsRefusal::Store(error) => error.into(),
         }
     }

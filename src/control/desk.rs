@@ -78,12 +78,7 @@ impl Desk {
         Ok(goods)
     }
 
-    pub async fn change_gallery(
-        &self,
-        id: GoodsId,
-        change: GalleryChange,
-        actor: &str,
-    ) -> Result<Goods, GoodsRefusal> {
+    pub async fn change_gallery(&self, id: GoodsId, change: GalleryChange, actor: &str) -> Result<Goods, GoodsRefusal> {
         let goods = self.store.change_gallery(id, change, actor, self.clock.now()).await?;
         self.catalogue.refresh().await?;
         Ok(goods)

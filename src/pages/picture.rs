@@ -180,7 +180,10 @@ mod tests {
             (None, "/static/goods/placeholder."),
         ] {
             let html = Shot::new(picture.as_ref(), Place::Card, "").render().unwrap();
-            assert!(html.contains(&format!("src=\"{address}")) && html.contains(r#"width="400" height="300""#), "{html}");
+            assert!(
+                html.contains(&format!("src=\"{address}")) && html.contains(r#"width="400" height="300""#),
+                "{html}"
+            );
             assert!(!html.contains("srcset") && !html.contains("data:"), "{html}");
         }
     }

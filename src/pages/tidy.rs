@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 
-use super::publish::Publisher;
 use super::assets;
+use super::publish::Publisher;
 
 /// Longer than any cache shows a page that names them.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);

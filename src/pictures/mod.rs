@@ -153,4 +153,4 @@ fn picture_of(file: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

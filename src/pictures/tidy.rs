@@ -53,7 +53,8 @@ fn files_older_than(folder: &Path, since: Timestamp) -> io::Result<Vec<String>> 
     let mut old = Vec::new();
     for entry in entries.flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
-        let ours = picture_of(&name).is_some() || name.strip_prefix('.').is_some_and(|n| n.parse::<uuid::Uuid>().is_ok());
+        let ours =
+            picture_of(&name).is_some() || name.strip_prefix('.').is_some_and(|n| n.parse::<uuid::Uuid>().is_ok());
         if ours && modified(&entry.path())?.is_some_and(|at| at < SystemTime::from(since)) {
             old.push(name);
         }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
 use super::catalogue::{log, next_id, touch};
-use super::pictures::{gallery, galleries, hang};
+use super::pictures::{galleries, gallery, hang};
 use super::{Store, StoreError, Tx, row};
 use crate::domain::{Bilingual, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
 

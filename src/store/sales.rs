@@ -112,7 +112,8 @@ pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bo
 
 /// There are such goods, and they may be sold. They stay so until the end of the transaction, which holds the catalogue.
 async fn demand_goods(tx: &mut Tx, id: GoodsId) -> Result<(), SaleRefusal> {
-    let found = sqlx::query("SELECT archived_at_ms FROM goods WHERE id = $1").bind(id.0).fetch_optional(&mut **tx).await?;
+    let found =
+        sqlx::query("SELECT archived_at_ms FROM goods WHERE id = $1").bind(id.0).fetch_optional(&mut **tx).await?;
     let archived = row::optional_time(&found.ok_or(SaleRefusal::NoSuchGoods)?, "archived_at_ms")?;
     if archived.is_some() { Err(SaleRefusal::GoodsArchived) } else { Ok(()) }
 }

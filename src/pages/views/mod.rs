@@ -6,8 +6,8 @@ mod message;
 
 pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
 pub use admin::{
-    AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSalesPage, AuditRow, FieldError, GalleryRow,
-    UploadComplaint,
+    AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSalesPage, AuditRow, FieldError,
+    GalleryRow, UploadComplaint,
 };
 pub use admin::{CockpitPage, DeadLettersPage};
 pub use askama::Template;

@@ -45,7 +45,8 @@ impl Sent {
         let typed = |name: &String| self.places.get(name).and_then(|place| place.trim().parse::<i64>().ok());
         let mut seen = HashSet::new();
         let rows = self.pictures.iter().filter(|name| seen.insert(*name)).zip(1..);
-        let mut rows: Vec<(i64, &String)> = rows.map(|(name, at)| (rank(at, typed(name).unwrap_or(at)), name)).collect();
+        let mut rows: Vec<(i64, &String)> =
+            rows.map(|(name, at)| (rank(at, typed(name).unwrap_or(at)), name)).collect();
         rows.sort_by_key(|(rank, _)| *rank);
         let stay = rows.into_iter().map(|(_, name)| name).filter(|name| !self.removed.contains(*name));
         stay.take(MOST_PICTURES).cloned().collect()
