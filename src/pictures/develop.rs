@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use image::codecs::jpeg::JpegEncoder;
-use image::imageops::{self, FilterType};
+use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, Rgb, RgbImage};
 use sha2::{Digest, Sha256};
 
@@ -43,7 +43,7 @@ pub(super) fn develop(checked: Checked) -> Result<Developed, PictureRefusal> {
     while let Some(width) = widths.pop() {
         copy = scaled(&copy, width);
         files.push((picture.copy(width, "jpg"), jpeg(&copy)?));
-        files.push((picture.copy(width, "webp"), webp(&copy, WEBP_QUALITY)?));
+        files.push((picture.copy(width, "webp"), webp(&copy.to_rgb8(), WEBP_QUALITY)?));
     }
     picture.placeholder = placeholder(&copy)?;
     Ok(Developed { picture, files })
@@ -55,13 +55,14 @@ fn name(bytes: &[u8]) -> String {
     format!("u-{digits}")
 }
 
-fn decode(checked: &Checked) -> Result<RgbImage, PictureRefusal> {
+fn decode(checked: &Checked) -> Result<DynamicImage, PictureRefusal> {
     let broken = |_| PictureRefusal::Broken;
     let mut decoder = checked.decoder()?;
     let orientation = decoder.orientation().unwrap_or(image::metadata::Orientation::NoTransforms);
     let mut decoded = DynamicImage::from_decoder(decoder).map_err(broken)?;
     decoded.apply_orientation(orientation);
-    Ok(if decoded.color().has_alpha() { on_white(decoded) } else { decoded.into_rgb8() })
+    let flat = if decoded.color().has_alpha() { on_white(decoded) } else { decoded.into_rgb8() };
+    Ok(DynamicImage::ImageRgb8(flat))
 }
 
 /// JPEG has no transparency, and the copies shall look alike.
@@ -79,8 +80,8 @@ fn on_white(decoded: DynamicImage) -> RgbImage {
     flat
 }
 
-/// The picture in this width. What is far larger is averaged first, which costs less than the finer filter.
-fn scaled(picture: &RgbImage, width: u32) -> RgbImage {
+/// The picture in this width, by methods that are compiled (and optimised) with their crate. What is far larger is averaged first, which costs less than the finer filter.
+fn scaled(picture: &DynamicImage, width: u32) -> DynamicImage {
     if width == picture.width() {
         return picture.clone();
     }
@@ -89,13 +90,13 @@ fn scaled(picture: &RgbImage, width: u32) -> RgbImage {
         u32::try_from(height.div_ceil(2)).unwrap_or(u32::MAX).max(1)
     };
     if width * 4 < picture.width() {
-        let halfway = imageops::thumbnail(picture, width * 2, height_of(width * 2));
-        return imageops::resize(&halfway, width, height_of(width), FilterType::Lanczos3);
+        let halfway = picture.thumbnail_exact(width * 2, height_of(width * 2));
+        return halfway.resize_exact(width, height_of(width), FilterType::Lanczos3);
     }
-    imageops::resize(picture, width, height_of(width), FilterType::Lanczos3)
+    picture.resize_exact(width, height_of(width), FilterType::Lanczos3)
 }
 
-fn jpeg(picture: &RgbImage) -> Result<Vec<u8>, PictureRefusal> {
+fn jpeg(picture: &DynamicImage) -> Result<Vec<u8>, PictureRefusal> {
     let mut bytes = Vec::new();
     let encoder = JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY);
     picture.write_with_encoder(encoder).map_err(|_| PictureRefusal::Broken)?;
@@ -109,9 +110,9 @@ fn webp(picture: &RgbImage, quality: f32) -> Result<Vec<u8>, PictureRefusal> {
     Ok(encoded.to_vec())
 }
 
-fn placeholder(picture: &RgbImage) -> Result<String, PictureRefusal> {
-    let (width, height) = picture.dimensions();
+fn placeholder(picture: &DynamicImage) -> Result<String, PictureRefusal> {
+    let (width, height) = (picture.width(), picture.height());
     let side = |length: u32| (length * PLACEHOLDER_SIDE).div_ceil(width.max(height)).max(1);
-    let tiny = imageops::thumbnail(picture, side(width), side(height));
+    let tiny = picture.thumbnail_exact(side(width), side(height)).into_rgb8();
     Ok(format!("data:image/webp;base64,{}", STANDARD.encode(webp(&tiny, PLACEHOLDER_QUALITY)?)))
 }
