@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn only_what_no_program_uses_any_more_goes() {
         let dir = tempfile::tempdir().unwrap();
-        let publisher = Publisher::new(dir.path().to_owned());
+        let publisher = Publisher::new(dir.path().to_owned(), String::new());
         publisher.publish(&[sample(1, "One")]).unwrap();
         let at = |name: &str| dir.path().join("static").join(name);
         let present = dir.path().join(assets::url("shop.css").trim_start_matches('/'));
@@ -89,6 +89,6 @@ mod tests {
     #[test]
     fn a_shop_without_pages_is_tidy() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Publisher::new(dir.path().join("none")).tidy(at("2026-11-21T12:00:00Z")).unwrap(), 0);
+        assert_eq!(Publisher::new(dir.path().join("none"), String::new()).tidy(at("2026-11-21T12:00:00Z")).unwrap(), 0);
     }
 }

@@ -146,7 +146,11 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
-        shop.chain(text.admin.entries()).chain(text.goods.entries()).chain(text.script.entries()).chain(text.cockpit.entries()).collect()
+        shop.chain(text.admin.entries())
+            .chain(text.goods.entries())
+            .chain(text.script.entries())
+            .chain(text.cockpit.entries())
+            .collect()
     }
 
     #[test]

@@ -54,7 +54,7 @@ async function createGoods(visitor) {
   await page.locator('#description_en').fill('Touch to dim\nThree steps');
   await visitor.button(words.save).click();
   await page.waitForURL('/admin/goods?*');
-  const row = page.locator('.shelf li', { hasText: name[visitor.locale] });
+  const row = page.locator('.goods-list li', { hasText: name[visitor.locale] });
   await eventually('the goods with their picture', async () => {
     await row.scrollIntoViewIfNeeded();
     return row.locator('picture img').evaluate((img) => img.complete && img.naturalWidth === 320);
