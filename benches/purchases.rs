@@ -186,7 +186,7 @@ fn start_shop(config: &Config) -> anyhow::Result<[Role; 2]> {
 
 async fn open_sale(parts: &Parts, units: i64) -> anyhow::Result<SaleId> {
     let text = Bilingual::new("压测", "Benchmark");
-    let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), image: None };
+    let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
     let desk = parts.desk();
     let goods = desk.put_goods(None, draft, "bench").await?.context("goods")?;
     let draft = SaleDraft {

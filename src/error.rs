@@ -12,10 +12,11 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::accounts::AccountRefusal;
-use crate::domain::Refusal;
+use crate::domain::{GalleryRefusal, Refusal};
 use crate::orders::dead_letters::LetterError;
 use crate::orders::payment::PaymentError;
-use crate::store::{SaleRefusal, StoreError};
+use crate::pictures::PictureRefusal;
+use crate::store::{GoodsRefusal, SaleRefusal, StoreError};
 
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
@@ -108,6 +109,8 @@ problems! {
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
     Overlap 409 "overlap" "The same goods are on sale at that time in another sale.";
     ChangedMeanwhile 409 "changed_meanwhile" "Somebody has changed this meanwhile. Look again.";
+    GoodsArchived 409 "goods_archived" "The goods are archived. Bring them back before selling them.";
+    GoodsOnSale 409 "goods_on_sale" "A sale of the goods is running or scheduled. Stop it before archiving them.";
     TooLarge 413 "too_large" "The body of the request is too large.";
     UnsupportedMediaType 415 "unsupported_media_type" "The body of the request is not of the expected type.";
     BadUsername 422 "bad_username" "A user name has 3 to 32 letters, digits, or characters of _-.";
@@ -328,6 +331,7 @@ impl From<SaleRefusal> for Problem {
         match refusal {
             SaleRefusal::NoSuchSale => Code::NoSuchSale.into(),
             SaleRefusal::NoSuchGoods => Problem::invalid_field("goods_id", "no_such_goods"),
+            SaleRefusal::GoodsArchived => Code::GoodsArchived.into(),
             SaleRefusal::TooMany => Problem::invalid_field("units", "bad_number"),
             SaleRefusal::InPast => Problem::invalid_field("opens_at", "in_past"),
             SaleRefusal::Overlap(_) => Problem::new(Code::Overlap).detail(refusal.to_string()),
@@ -336,6 +340,32 @@ impl From<SaleRefusal> for Problem {
                 Problem::new(Code::WrongState).detail(refusal.to_string())
             }
             SaleRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<GoodsRefusal> for Problem {
+    fn from(refusal: GoodsRefusal) -> Self {
+        match refusal {
+            GoodsRefusal::NoSuchGoods | GoodsRefusal::Gallery(GalleryRefusal::NoSuchPicture) => Code::NotFound.into(),
+            GoodsRefusal::OnSale => Code::GoodsOnSale.into(),
+            GoodsRefusal::Gallery(GalleryRefusal::Full) => Problem::invalid_field("pictures", "too_many_pictures"),
+            GoodsRefusal::Gallery(GalleryRefusal::OtherPictures) => {
+                Problem::invalid_field("pictures", "other_pictures")
+            }
+            GoodsRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<PictureRefusal> for Problem {
+    fn from(refusal: PictureRefusal) -> Self {
+        match refusal {
+            PictureRefusal::TooLarge => Code::TooLarge.into(),
+            PictureRefusal::Overloaded => Code::Overloaded.into(),
+            PictureRefusal::Store(error) => error.into(),
+            PictureRefusal::Disk(error) => Problem::internal(error),
+            refusal => Problem::invalid_field("image", refusal.field_code().unwrap_or("bad_picture")),
         }
     }
 }

@@ -27,6 +27,7 @@ pub mod web;
 pub mod accounts;
 pub mod error;
 pub mod pages;
+pub mod pictures;
 
 pub mod catalogue;
 pub mod gate;

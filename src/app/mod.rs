@@ -41,6 +41,7 @@ use crate::orders::rabbit::{Monitor, Rabbit};
 use crate::orders::relay::Relay;
 use crate::orders::source::Origin;
 use crate::pages::Publisher;
+use crate::pictures::{Pictures, tidy};
 use crate::seal::Sealer;
 use crate::stock::Stock;
 use crate::stock::batch::Lanes;
@@ -269,6 +270,10 @@ impl Parts {
         DeadLetters::new(self.config.amqp_url.clone(), master, self.store.clone(), self.clock.clone())
     }
 
+    pub fn pictures(&self) -> Pictures {
+        Pictures::new(self.store.clone(), self.config.data_dir.join("uploads"), self.clock.clone())
+    }
+
     pub fn audit(&self) -> Audit {
         Audit {
             store: self.store.clone(),
@@ -304,7 +309,7 @@ impl Parts {
             pages: self.pages.clone(),
             metrics: self.metrics.clone(),
             health: self.health.clone(),
-            uploads: self.config.data_dir.join("uploads"),
+            pictures: self.pictures(),
         }))
     }
 
@@ -392,6 +397,7 @@ impl Parts {
         if roles.contains(&Role::Serve) || roles.contains(&Role::Control) {
             let pages = control::keep_pages(self.catalogue.clone(), self.pages.clone(), stop.clone());
             lifecycle.spawn("pages", pages);
+            lifecycle.spawn("tidy", tidy::keep_tidy(self.pictures(), self.pages.clone(), stop.clone()));
         }
         // Last, because what it says is that shoppers are answered.
         let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());

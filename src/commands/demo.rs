@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::{Bilingual, Currency, GoodsId, Money, Window};
+use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, Window};
 use crate::store::{GoodsDraft, SaleChange, SaleDraft, Store};
 
 /// Who the audit log says did it.
@@ -86,10 +86,12 @@ pub async fn stock_up(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
         return Ok(false);
     }
     for demo in &DEMOS {
+        let picture = Picture::drawing(demo.image);
+        store.put_picture(&picture, now).await?;
         let draft = GoodsDraft {
             name: Some(Bilingual::new(demo.name.0, demo.name.1)),
             description: Some(Bilingual::new(demo.description.0, demo.description.1)),
-            image: Some(demo.image.to_owned()),
+            pictures: Some(vec![picture]),
         };
         if let Some(goods) = store.put_goods(None, draft, ACTOR, now).await? {
             add_sale(store, goods.id, demo, now).await?;

@@ -11,14 +11,16 @@ use super::ledger::Ledger;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::domain::sale::SaleMove;
-use crate::domain::{Goods, GoodsId, Sale, SaleId};
+use crate::domain::{GalleryChange, Goods, GoodsId, Sale, SaleId};
 use crate::gate::{Gate, SaleStatus};
 use crate::health::Health;
 use crate::orders::rabbit::Monitor;
 use crate::pages::Publisher;
 use crate::stock::probe::Probe;
 use crate::stock::{Defined, Stock};
-use crate::store::{Filing, GoodsDraft, Overlap, PastPage, SaleChange, SaleDraft, SaleRefusal, Store, StoreError};
+use crate::store::{
+    Filing, GoodsDraft, GoodsRefusal, Overlap, PastPage, SaleChange, SaleDraft, SaleRefusal, Store, StoreError,
+};
 
 /// How long an administrator waits for the keeper of stock to follow. It follows by itself later too.
 const FOLLOW_WITHIN: Duration = Duration::from_secs(3);
@@ -92,6 +94,19 @@ impl Desk {
         actor: &str,
     ) -> Result<Option<Goods>, StoreError> {
         let goods = self.store.put_goods(id, draft, actor, self.clock.now()).await?;
+        self.catalogue.refresh().await?;
+        Ok(goods)
+    }
+
+    pub async fn change_gallery(&self, id: GoodsId, change: GalleryChange, actor: &str) -> Result<Goods, GoodsRefusal> {
+        let goods = self.store.change_gallery(id, change, actor, self.clock.now()).await?;
+        self.catalogue.refresh().await?;
+        Ok(goods)
+    }
+
+    /// Puts goods away or brings them back; goods of a sale that is running or scheduled stay.
+    pub async fn archive_goods(&self, id: GoodsId, archive: bool, actor: &str) -> Result<Goods, GoodsRefusal> {
+        let goods = self.store.archive_goods(id, archive, actor, self.clock.now()).await?;
         self.catalogue.refresh().await?;
         Ok(goods)
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{GoodsId, Locale};
+use super::{GoodsId, Locale, Picture};
 
 /// A text in every language of the shop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,19 @@ pub struct Goods {
     pub id: GoodsId,
     pub name: Bilingual,
     pub description: Bilingual,
-    /// Name of the picture: of a demo picture under `static/goods/`, or of an upload; empty for none.
-    pub image: String,
+    /// In order; the first is the cover.
+    pub pictures: Vec<Picture>,
     pub updated_at: Timestamp,
+    /// Archived goods stay what they were in sales that are over, and are offered for no new ones.
+    pub archived_at: Option<Timestamp>,
+}
+
+impl Goods {
+    pub fn cover(&self) -> Option<&Picture> {
+        self.pictures.first()
+    }
+
+    pub fn is_archived(&self) -> bool {
+        self.archived_at.is_some()
+    }
 }

@@ -7,6 +7,7 @@ pub mod money;
 pub mod calendar;
 pub mod goods;
 pub mod order;
+pub mod picture;
 pub mod refusal;
 pub mod sale;
 
@@ -15,5 +16,6 @@ pub use ids::{GoodsId, OrderId, PaymentId, SaleId, UserId};
 pub use locale::Locale;
 pub use money::{Currency, Money};
 pub use order::{Order, OrderStatus, Reservation};
+pub use picture::{GalleryChange, GalleryRefusal, Picture};
 pub use refusal::Refusal;
 pub use sale::{Phase, Sale, SaleState, Window};

@@ -2,9 +2,12 @@
 
 use std::fmt::Display;
 
-use askama::{Result, Values};
+use askama::filters::Safe;
+use askama::{Result, Template, Values};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+
+use super::picture::{Place, Shot, Shown};
 
 /// `2026-11-21 20:00 UTC`, for readers whose browser does not turn it into their own time.
 #[askama::filter_fn]
@@ -15,8 +18,8 @@ pub fn utc(at: &Timestamp, _: &dyn Values) -> Result<String> {
 
 /// Puts a value where a text has `{}`.
 #[askama::filter_fn]
-pub fn fill<V: Display>(text: &str, _: &dyn Values, value: V) -> Result<String> {
-    Ok(super::text::fill(text, value))
+pub fn fill<T: AsRef<str>, V: Display>(text: T, _: &dyn Values, value: V) -> Result<String> {
+    Ok(super::text::fill(text.as_ref(), value))
 }
 
 /// A number with its thousands apart, as both languages write it.
@@ -39,8 +42,8 @@ pub fn asset(name: &str, _: &dyn Values) -> Result<&'static str> {
     Ok(super::assets::url(name))
 }
 
-/// The address of a picture of goods.
+/// A picture as it stands in a place (see [`Place`]), or the drawing that stands in for it.
 #[askama::filter_fn]
-pub fn picture(image: &str, _: &dyn Values) -> Result<String> {
-    Ok(super::assets::picture(image))
+pub fn shot<P: Shown, A: Display>(picture: P, _: &dyn Values, place: &str, alt: A) -> Result<Safe<String>> {
+    Shot::new(picture.shown(), Place::named(place), &alt.to_string()).render().map(Safe)
 }

@@ -24,5 +24,7 @@ pub mod shop;
 pub mod views;
 
 mod filters;
+pub mod picture;
+mod tidy;
 
 pub use publish::{PublishReport, Published, Publisher};

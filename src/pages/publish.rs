@@ -59,7 +59,7 @@ type Pages = HashMap<String, Arc<Published>>;
 /// Keeps the rendered pages, in memory for our own server and in a folder for others.
 #[derive(Debug)]
 pub struct Publisher {
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Where shoppers find the shop, for what leaves it.
     origin: String,
     pages: ArcSwap<Pages>,

@@ -137,7 +137,7 @@ pub(super) mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::domain::{Bilingual, Currency, GoodsId, Money, SaleId, Window};
+    use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, SaleId, Window};
 
     pub fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
@@ -148,8 +148,9 @@ pub(super) mod tests {
             id: GoodsId(id),
             name: Bilingual::new(name, name),
             description: Bilingual::new("介绍", "About it"),
-            image: "phone.svg".into(),
+            pictures: vec![Picture::drawing("phone.svg")],
             updated_at: at("2026-11-01T00:00:00Z"),
+            archived_at: None,
         };
         let sale = Sale {
             id: SaleId(id),

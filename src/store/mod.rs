@@ -4,10 +4,12 @@
 //! changes units of a sale locks the sale's row first and order rows after it, so that nobody waits in a circle.
 
 mod catalogue;
+mod goods;
 mod landing;
 mod leases;
 mod orders;
 mod payments;
+mod pictures;
 mod plans;
 mod releases;
 mod row;
@@ -24,7 +26,8 @@ use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{Any, AnyPool, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use catalogue::{AuditRow, GoodsDraft};
+pub use catalogue::AuditRow;
+pub use goods::{GoodsDraft, GoodsRefusal};
 pub use landing::Landing;
 pub use leases::Lease;
 pub use orders::OrderTotals;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
 use super::catalogue::{log, next_id, touch};
-use super::sales::{columns, entered_state, lock, sale};
+use super::sales::{columns, demand_goods, entered_state, lock, sale};
 use super::{Filing, Overlap, SaleDraft, SaleRefusal, Store, StoreError, Tx, list};
 use crate::domain::{GoodsId, Sale, SaleId, SaleState};
 
@@ -40,10 +40,7 @@ impl Store {
         if let Some(made) = made_by(&mut tx, filing.form_key.as_deref()).await? {
             return Ok(made);
         }
-        let goods = sqlx::query("SELECT 1 FROM goods WHERE id = $1").bind(draft.goods_id.0);
-        if goods.fetch_optional(&mut *tx).await?.is_none() {
-            return Err(SaleRefusal::NoSuchGoods);
-        }
+        demand_goods(&mut tx, draft.goods_id).await?;
         let created = Sale {
             id,
             goods_id: draft.goods_id,

@@ -74,6 +74,8 @@ pub enum SaleRefusal {
     NoSuchSale,
     #[error("there is no such goods")]
     NoSuchGoods,
+    #[error("the goods are archived")]
+    GoodsArchived,
     #[error(transparent)]
     WrongState(#[from] WrongState),
     #[error("a sale that has begun can only be topped up")]
@@ -149,6 +151,14 @@ pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bo
     Ok(done.rows_affected() == 1)
 }
 
+/// There are such goods, and they may be sold. They stay so until the end of the transaction, which holds the catalogue.
+pub(super) async fn demand_goods(tx: &mut Tx, id: GoodsId) -> Result<(), SaleRefusal> {
+    let found =
+        sqlx::query("SELECT archived_at_ms FROM goods WHERE id = $1").bind(id.0).fetch_optional(&mut **tx).await?;
+    let archived = row::optional_time(&found.ok_or(SaleRefusal::NoSuchGoods)?, "archived_at_ms")?;
+    if archived.is_some() { Err(SaleRefusal::GoodsArchived) } else { Ok(()) }
+}
+
 impl Store {
     /// Every sale that is not retired, with its present numbers.
     pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
@@ -185,6 +195,9 @@ impl Store {
         touch(&mut tx).await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
         let after = changed(&before, change, now)?;
+        if matches!(change, SaleChange::Start { .. } | SaleChange::Schedule(_) | SaleChange::Edit(..)) {
+            demand_goods(&mut tx, after.goods_id).await?;
+        }
         if must_not_overlap(change) {
             plans::refuse_overlap(&mut tx, &after).await?;
         }

@@ -20,8 +20,8 @@ use crate::error::{Code, Problem};
 
 /// The largest body of an API request or form, in bytes.
 pub const MOST_BYTES: usize = 16 * 1024;
-/// The largest body with a picture in it, in bytes.
-pub const MOST_BYTES_WITH_PICTURE: usize = 5 * 1024 * 1024;
+/// The largest form with pictures in it, in bytes; nginx is told the same.
+pub const MOST_BYTES_WITH_PICTURES: usize = 32 * 1024 * 1024;
 /// How long a body may take to arrive: whoever sends one byte a second does not hold a handler.
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 pub const PICTURE_WITHIN: Duration = Duration::from_secs(60);

@@ -26,14 +26,12 @@ pub mod pages;
 pub mod api;
 
 pub mod admin;
-pub mod picture;
 
 pub mod ops;
 
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::accounts::Accounts;
@@ -49,6 +47,7 @@ use crate::orders::Orders;
 use crate::orders::dead_letters::DeadLetters;
 use crate::orders::payment::Payments;
 use crate::pages::Publisher;
+use crate::pictures::Pictures;
 use crate::store::Store;
 use crate::till::Till;
 
@@ -72,6 +71,5 @@ pub struct Shop {
     pub pages: Arc<Publisher>,
     pub metrics: Arc<Metrics>,
     pub health: Health,
-    /// Where uploaded pictures lie.
-    pub uploads: PathBuf,
+    pub pictures: Pictures,
 }

@@ -14,7 +14,7 @@ use super::session::SignedIn;
 use super::visitor::Visitor;
 use crate::catalogue::Entry;
 use crate::domain::order::OrderEvent;
-use crate::domain::{Locale, Order, OrderId, OrderStatus, SaleId};
+use crate::domain::{Locale, Order, OrderId, OrderStatus, Picture, SaleId};
 use crate::error::{Code, Problem};
 use crate::orders::{Cancelled, Found};
 use crate::pages::views::{OrderCard, OrderPage, OrderView, OrdersPage};
@@ -64,8 +64,8 @@ pub async fn list(
     let mut cards = Vec::with_capacity(orders.len());
     for order in orders {
         let entry = shop.catalogue.entry(order.sale_id).await?;
-        let (goods_name, image) = looks(entry.as_deref(), visitor.locale);
-        cards.push(OrderCard { order, goods_name, image });
+        let (goods_name, picture) = looks(entry.as_deref(), visitor.locale);
+        cards.push(OrderCard { order, goods_name, picture });
     }
     let older = older.map(|id| id.to_string());
     personal(StatusCode::OK, &OrdersPage { chrome: visitor.chrome(), orders: cards, older })
@@ -84,8 +84,8 @@ pub async fn page_of_orders(
     Ok((orders, next))
 }
 
-fn looks(entry: Option<&Entry>, locale: Locale) -> (String, String) {
-    entry.map(|e| (e.goods.name.get(locale).to_owned(), e.goods.image.clone())).unwrap_or_default()
+fn looks(entry: Option<&Entry>, locale: Locale) -> (String, Option<Picture>) {
+    entry.map(|e| (e.goods.name.get(locale).to_owned(), e.goods.cover().cloned())).unwrap_or_default()
 }
 
 pub async fn show(
@@ -106,13 +106,13 @@ async fn view(
     found: Found,
 ) -> Result<OrderView, Problem> {
     let entry = shop.catalogue.entry(sale_id).await?;
-    let (goods_name, image) = looks(entry.as_deref(), locale);
+    let (goods_name, picture) = looks(entry.as_deref(), locale);
     match found {
         Found::Order(order, history) => Ok(OrderView {
             id,
             sale_id,
             goods_name,
-            image,
+            picture,
             quantity: order.quantity,
             amount: order.amount,
             status: order.status,
@@ -126,7 +126,7 @@ async fn view(
                 id,
                 sale_id,
                 goods_name,
-                image,
+                picture,
                 quantity,
                 amount: entry.sale.price.times(quantity).unwrap_or(entry.sale.price),
                 status: OrderStatus::Reserved,

@@ -6,12 +6,10 @@ use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_TYPE, LOCATION, VARY};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use tokio::fs;
 
 use super::Shop;
 use super::cache::Cache;
 use super::negotiate::Content;
-use super::picture::{self, Picture};
 use super::visitor::locale;
 use crate::error::{Code, Problem};
 use crate::pages::assets;
@@ -54,14 +52,10 @@ pub async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     Ok(content.answer(&headers, Cache::Forever))
 }
 
-/// A picture that an administrator uploaded; its name is its content's hash.
+/// A copy of a picture that staff uploaded; its name comes from its content's hash.
 pub async fn upload(State(shop): State<Arc<Shop>>, Path(name): Path<String>) -> Result<Response, Problem> {
-    let kind = Picture::kind_of_name(&name).ok_or(Code::NotFound)?;
-    match fs::read(shop.uploads.join(&name)).await {
-        Ok(bytes) => Ok((Cache::Forever, [(CONTENT_TYPE, kind.content_type())], bytes).into_response()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Code::NotFound.into()),
-        Err(error) => Err(Problem::internal(error)),
-    }
+    let (content_type, bytes) = shop.pictures.file(&name).await.map_err(Problem::internal)?.ok_or(Code::NotFound)?;
+    Ok((Cache::Forever, [(CONTENT_TYPE, content_type)], bytes).into_response())
 }
 
 /// A page that was made for one visitor.
@@ -72,9 +66,4 @@ pub fn personal(status: StatusCode, page: &impl Template) -> Result<Response, Pr
 /// Post, redirect, get: where a form's success leads.
 pub fn see_other(path: &str) -> Response {
     (Cache::Private, Redirect::to(path)).into_response()
-}
-
-/// Keeps a picture under the name of its content.
-pub async fn keep(shop: &Shop, picture: &Picture<'_>) -> Result<String, Problem> {
-    picture::keep(&shop.uploads, picture).await.map_err(Problem::internal)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, patch, post, put};
+use axum::routing::{delete, get, patch, post, put};
 use tower::ServiceBuilder;
 
 use super::admin::{calendar, cockpit, dead_letters, desk, goods, sale_form};
@@ -73,9 +73,13 @@ fn providers() -> Routes {
 
 fn administrators() -> Routes {
     Router::new()
-        .route("/api/admin/goods", post(goods_api::create))
+        .route("/api/admin/goods", get(goods_api::list).post(goods_api::create))
         .route("/api/admin/goods/{goods}", patch(goods_api::edit))
         .route("/api/admin/goods/{goods}/image", put(goods_api::set_image))
+        .route("/api/admin/goods/{goods}/pictures", post(goods_api::add_picture).put(goods_api::order_pictures))
+        .route("/api/admin/goods/{goods}/pictures/{name}", delete(goods_api::remove_picture))
+        .route("/api/admin/goods/{goods}/archive", post(goods_api::archive))
+        .route("/api/admin/goods/{goods}/unarchive", post(goods_api::unarchive))
         .route("/api/admin/sales", get(sales_api::list).post(sales_api::create))
         .route("/api/admin/sales/{sale}", patch(sales_api::edit).delete(sales_api::delete))
         .route("/api/admin/sales/{sale}/checklist", get(sales_api::checklist))
@@ -143,7 +147,9 @@ fn administrators_pages() -> Routes {
         .route("/admin/sales/{sale}/resume", post(desk::resume))
         .route("/admin/sales/{sale}/stop", post(desk::stop))
         .route("/admin/sales/{sale}/top-up", post(desk::top_up))
-        .route("/admin/goods", post(goods::create))
+        .route("/admin/goods", get(goods::list).post(goods::create))
         .route("/admin/goods/new", get(goods::blank))
         .route("/admin/goods/{goods}", get(goods::show).post(goods::edit))
+        .route("/admin/goods/{goods}/archive", post(goods::archive))
+        .route("/admin/goods/{goods}/unarchive", post(goods::unarchive))
 }

@@ -20,8 +20,8 @@ fn order(id: u32, user: &str, status: &str) -> String {
 /// Goods, a sale of ten units of which nine are sold, and one live order.
 async fn fill(connection: &mut AnyConnection) {
     for sql in [
-        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, image, updated_at_ms)
-         VALUES (1, '手机', 'Phone', '', '', '', 1)",
+        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms)
+         VALUES (1, '手机', 'Phone', '', '', 1)",
         "INSERT INTO sales (id, goods_id, price, currency, total, sold, per_user_limit, state, version, created_at_ms)
          VALUES (1, 1, 100, 'CNY', 10, 9, 1, 'live', 1, 1)",
         &order(1, USER, "unpaid"),
@@ -80,8 +80,52 @@ async fn migrates_once_for_all(url: &str) {
     assert_eq!(stores[0].revision().await.unwrap(), 1);
 }
 
+/// A schema of the past: the migrations below `version`.
+async fn migrates_before(version: u32, url: &str) {
+    let past = tempfile::tempdir().unwrap();
+    let all = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    for entry in std::fs::read_dir(all).unwrap().map(Result::unwrap) {
+        let number: u32 = entry.file_name().to_str().unwrap()[..4].parse().unwrap();
+        if number < version {
+            std::fs::copy(entry.path(), past.path().join(entry.file_name())).unwrap();
+        }
+    }
+    let migrator = sqlx::migrate::Migrator::new(past.path()).await.unwrap();
+    migrator.run(&mut AnyConnection::connect(url).await.unwrap()).await.unwrap();
+}
+
+async fn the_picture_of_old_becomes_the_first_of_the_gallery(url: &str) {
+    let store = Store::open(url).unwrap();
+    // Makes the file, where the database is one.
+    store.ping().await.unwrap();
+    migrates_before(3, url).await;
+    let upload = format!("u-{}.png", "0f".repeat(32));
+    let mut connection = AnyConnection::connect(url).await.unwrap();
+    for (id, image) in [(1, "phone.svg"), (2, ""), (3, upload.as_str()), (4, "phone.svg")] {
+        let sql = format!(
+            "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, image, updated_at_ms)
+             VALUES ({id}, '手机', 'Phone', '', '', '{image}', 1)"
+        );
+        assert_eq!(execute(&mut connection, &sql).await.unwrap(), 1);
+    }
+    drop(connection);
+    store.migrate().await.unwrap();
+    let goods = store.all_goods().await.unwrap();
+    let covers: Vec<_> = goods.iter().map(|goods| goods.cover().map(|picture| picture.name.as_str())).collect();
+    assert_eq!(covers, [Some("phone.svg"), None, Some(upload.as_str()), Some("phone.svg")]);
+    assert!(goods.iter().all(|goods| goods.pictures.len() <= 1 && !goods.is_archived()));
+    let cover = goods[2].cover().unwrap();
+    assert_eq!((cover.file(), cover.has_copies()), (upload.clone(), false), "it is still the file that it was");
+}
+
 mod sqlite {
     use seckill::config::sqlite_in;
+
+    #[tokio::test]
+    async fn pictures_of_old_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        super::the_picture_of_old_becomes_the_first_of_the_gallery(&sqlite_in(dir.path())).await;
+    }
 
     #[tokio::test]
     async fn the_schema_arrives_once_and_guards_by_itself() {
@@ -98,6 +142,13 @@ mod stack {
         async fn the_schema_arrives_once_and_guards_by_itself() {
             let ground = Ground::new(Rung::Postgres).await;
             super::super::migrates(&ground.settings["SECKILL_DATABASE_URL"]).await;
+        }
+
+        #[tokio::test]
+        async fn pictures_of_old_stay() {
+            let ground = Ground::new(Rung::Postgres).await;
+            let url = &ground.settings["SECKILL_DATABASE_URL"];
+            super::super::the_picture_of_old_becomes_the_first_of_the_gallery(url).await;
         }
 
         #[tokio::test]

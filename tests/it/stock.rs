@@ -43,7 +43,7 @@ mod stack {
             store.migrate().await.unwrap();
             let clock = Clock::system();
             let text = Bilingual::new("手机", "Phone");
-            let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), image: None };
+            let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
             let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let database = DatabaseStock::new(store.clone(), clock.clone(), HOUR);
             Keepers { redis, database, store, goods, clock, ground }

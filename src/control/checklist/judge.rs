@@ -24,7 +24,7 @@ pub(super) fn entered(sale: &Sale, goods: Option<&Goods>, now: Timestamp) -> Vec
             if texts.into_iter().all(|text| given(text)) { Finding::TextGiven } else { Finding::TextMissing }
         }
     };
-    let pictured = goods.is_some_and(|goods| given(&goods.image));
+    let pictured = goods.is_some_and(|goods| !goods.pictures.is_empty());
     let picture = if pictured { Finding::PictureGiven } else { Finding::PictureMissing };
     let price = match sale.list_price {
         _ if sale.price.amount == 0 => Finding::PriceZero,
@@ -142,7 +142,14 @@ mod tests {
 
     fn goods() -> Goods {
         let text = Bilingual::new("手机", "Phone");
-        Goods { id: GoodsId(1), name: text.clone(), description: text, image: "phone.svg".into(), updated_at: at(0) }
+        Goods {
+            id: GoodsId(1),
+            name: text.clone(),
+            description: text,
+            pictures: vec![crate::domain::Picture::drawing("phone.svg")],
+            updated_at: at(0),
+            archived_at: None,
+        }
     }
 
     fn reading(version: i64, replica: i64, ahead: i64) -> Reading {
@@ -161,7 +168,8 @@ mod tests {
     fn what_was_entered_is_judged() {
         assert_eq!(bad(&entered(&sale(), Some(&goods()), at(50))), [""; 0]);
         let mut poor = goods();
-        (poor.image, poor.description.en) = (String::new(), " ".into());
+        poor.pictures.clear();
+        poor.description.en = " ".into();
         let dear = Sale { price: Money::new(9, Currency::CNY), per_user_limit: 50, ..sale() };
         assert_eq!(
             bad(&entered(&dear, Some(&poor), at(150))),

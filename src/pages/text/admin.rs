@@ -12,8 +12,6 @@ texts! {
         new_sale: "新建场次", "New sale";
         new_goods: "新建商品", "New product";
         no_sales: "还没有场次。先建商品，再建场次。", "No sales yet. Create a product first, then a sale.";
-        goods_title: "商品", "Products";
-        no_goods: "还没有商品。", "No products yet.";
         edit: "编辑", "Edit";
         stale_note: "数字来自页面打开时。", "These numbers are from when the page was opened.";
         col_sold: "已售", "Sold";
@@ -52,9 +50,6 @@ texts! {
         name_en: "名称（英文）", "Name (English)";
         description_zh: "介绍（中文）", "Description (Chinese)";
         description_en: "介绍（英文）", "Description (English)";
-        image: "图片", "Picture";
-        image_help: "PNG、JPEG 或 WebP。不选则保留现有图片。", "PNG, JPEG or WebP. Leave empty to keep the present one.";
-        image_now: "现有图片", "Present picture";
         goods_id: "商品", "Product";
         goods_choose: "请选择商品", "Choose a product";
         price: "秒杀价（元）", "Sale price (CNY)";

@@ -26,6 +26,7 @@ mod account;
 mod admin;
 mod checklist;
 mod cockpit;
+mod goods;
 mod problems;
 mod sales;
 mod script;
@@ -35,6 +36,7 @@ pub use account::AccountText;
 pub use admin::AdminText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
+pub use goods::GoodsText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use sales::SalesText;
 pub use script::ScriptText;
@@ -51,6 +53,7 @@ pub struct Text {
     pub admin: AdminText,
     pub sales: SalesText,
     pub checklist: ChecklistText,
+    pub goods: GoodsText,
     pub script: ScriptText,
     pub cockpit: CockpitText,
 }
@@ -59,6 +62,7 @@ static ZH: Text = Text {
     shop: ShopText::ZH,
     account: AccountText::ZH,
     admin: AdminText::ZH,
+    goods: GoodsText::ZH,
     script: ScriptText::ZH,
     cockpit: CockpitText::ZH,
     sales: SalesText::ZH,
@@ -68,6 +72,7 @@ static EN: Text = Text {
     shop: ShopText::EN,
     account: AccountText::EN,
     admin: AdminText::EN,
+    goods: GoodsText::EN,
     script: ScriptText::EN,
     cockpit: CockpitText::EN,
     sales: SalesText::EN,
@@ -176,7 +181,12 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
-        let admin = text.admin.entries().chain(text.sales.entries()).chain(text.checklist.entries());
+        let admin = text
+            .admin
+            .entries()
+            .chain(text.goods.entries())
+            .chain(text.sales.entries())
+            .chain(text.checklist.entries());
         shop.chain(admin).chain(text.script.entries()).chain(text.cockpit.entries()).collect()
     }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::Chrome;
 use crate::domain::order::OrderEvent;
-use crate::domain::{Money, Order, OrderId, OrderStatus, PaymentId, SaleId};
+use crate::domain::{Money, Order, OrderId, OrderStatus, PaymentId, Picture, SaleId};
 use crate::pages::filters;
 use crate::pages::text::problem;
 
@@ -34,7 +34,7 @@ impl SignInPage {
 pub struct OrderCard {
     pub order: Order,
     pub goods_name: String,
-    pub image: String,
+    pub picture: Option<Picture>,
 }
 
 /// A shopper's orders, newest first.
@@ -53,7 +53,7 @@ pub struct OrderView {
     pub id: OrderId,
     pub sale_id: SaleId,
     pub goods_name: String,
-    pub image: String,
+    pub picture: Option<Picture>,
     pub quantity: u32,
     pub amount: Money,
     pub status: OrderStatus,
@@ -124,7 +124,7 @@ pub(in crate::pages) mod tests {
             id: order.id,
             sale_id: order.sale_id,
             goods_name: goods_name.into(),
-            image: "phone.svg".into(),
+            picture: Some(Picture::drawing("phone.svg")),
             quantity: order.quantity,
             amount: order.amount,
             status,
@@ -167,7 +167,7 @@ pub(in crate::pages) mod tests {
     fn the_list_of_orders_leads_somewhere_even_when_empty() {
         let empty = OrdersPage { chrome: chrome(Locale::En, "/en/orders"), orders: vec![], older: None };
         assert!(empty.render().unwrap().contains("No orders yet"));
-        let card = OrderCard { order: order(OrderStatus::Paid), goods_name: "Phone".into(), image: String::new() };
+        let card = OrderCard { order: order(OrderStatus::Paid), goods_name: "Phone".into(), picture: None };
         let full =
             OrdersPage { chrome: chrome(Locale::En, "/en/orders"), orders: vec![card], older: Some("a&b".into()) };
         let html = full.render().unwrap();

@@ -6,8 +6,9 @@ mod message;
 
 pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
 pub use admin::{
-    AdminGoodsForm, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage, AuditRow, CalendarDay,
-    CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, FieldError, SaleGroup, admin_notice,
+    AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage, AuditRow,
+    CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, FieldError, GalleryRow,
+    SaleGroup, UploadComplaint, admin_notice,
 };
 pub use askama::Template;
 pub use message::MessagePage;

@@ -92,7 +92,7 @@ async fn show(
 fn admin_sale(row: SaleRow, locale: Locale, now: Timestamp) -> AdminSale {
     AdminSale {
         goods_name: row.goods.name.get(locale).to_owned(),
-        image: row.goods.image,
+        picture: row.goods.cover().cloned(),
         phase: row.status.map_or_else(|| row.sale.phase(now), |status| status.phase),
         booked: row.status.and_then(|status| status.booked),
         access: row.status.and_then(|status| status.access),

@@ -5,6 +5,7 @@ pub mod cockpit;
 pub mod dead_letters;
 pub mod desk;
 pub mod goods;
+pub mod goods_input;
 pub mod input;
 pub mod sale_form;
 pub mod sale_typed;

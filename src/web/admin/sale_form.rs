@@ -169,6 +169,7 @@ impl Remarks {
         let field = |field, code| Ok(Remarks::wrong(vec![FieldError { field, code }]));
         match refusal {
             SaleRefusal::NoSuchGoods => field("goods_id", "no_such_goods"),
+            SaleRefusal::GoodsArchived => field("goods_id", "goods_archived"),
             SaleRefusal::Overlap(other) => Ok(Remarks {
                 status: StatusCode::CONFLICT,
                 overlap: Some(other),
@@ -199,10 +200,12 @@ async fn form(
         Some(sale) => shop.desk.checklist(sale).await?,
         None => Vec::new(),
     };
+    let mut goods = shop.store.all_goods().await?;
+    goods.retain(|goods| !goods.is_archived() || sale.is_some_and(|sale| sale.goods_id == goods.id));
     let page = AdminSaleForm {
         chrome,
         sale: sale.map(|sale| (sale.id, sale.state)),
-        goods: shop.store.all_goods().await?,
+        goods,
         goods_id: typed.goods_id,
         price: typed.price,
         list_price: typed.list_price,

@@ -8,15 +8,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Bilingual, Goods, GoodsId};
+use crate::domain::{Bilingual, GalleryChange, Goods, GoodsId, Picture};
 use crate::error::{Code, Problem};
+use crate::pictures;
 use crate::store::GoodsDraft;
 use crate::web::Shop;
 use crate::web::admin::input::{check_description, check_name};
 use crate::web::input::{Ids, Json, body};
-use crate::web::pages::keep;
-use crate::web::picture::{self, Picture};
-use crate::web::session::{RunSales, Staff};
+use crate::web::session::{Look, RunSales, Staff};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,9 +31,36 @@ pub struct GoodsEdit {
     description: Option<Bilingual>,
 }
 
+/// Goods as programs see them.
+#[derive(Serialize)]
+struct GoodsView {
+    #[serde(flatten)]
+    goods: Goods,
+    /// The file of the cover under `/uploads/`, or the name of a drawing; empty for none.
+    image: String,
+}
+
+impl From<Goods> for GoodsView {
+    fn from(goods: Goods) -> Self {
+        let image = goods.cover().map(Picture::file).unwrap_or_default();
+        GoodsView { goods, image }
+    }
+}
+
 #[derive(Serialize)]
 struct OneGoods {
-    goods: Goods,
+    goods: GoodsView,
+}
+
+#[derive(Serialize)]
+struct AllGoods {
+    goods: Vec<GoodsView>,
+}
+
+/// All goods, archived ones included.
+pub async fn list(State(shop): State<Arc<Shop>>, _: Staff<Look>) -> Result<Response, Problem> {
+    let goods = shop.store.all_goods().await?.into_iter().map(GoodsView::from).collect();
+    Ok(axum::Json(AllGoods { goods }).into_response())
 }
 
 pub async fn create(
@@ -56,7 +82,7 @@ pub async fn edit(
     put(&shop, &admin, Some(id), draft, StatusCode::OK).await
 }
 
-/// The picture as it is, without any form around it.
+/// The picture as it is, without any form around it, becomes the cover in place of the present one.
 pub async fn set_image(
     State(shop): State<Arc<Shop>>,
     admin: Staff<RunSales>,
@@ -64,10 +90,80 @@ pub async fn set_image(
     headers: HeaderMap,
     content: Body,
 ) -> Result<Response, Problem> {
-    let bytes = body(&headers, content, picture::MOST_BYTES).await?;
-    let picture = Picture::read(&bytes).ok_or_else(|| Problem::invalid_field("image", "bad_picture"))?;
-    let draft = GoodsDraft { image: Some(keep(&shop, &picture).await?), ..GoodsDraft::default() };
-    put(&shop, &admin, Some(id), draft, StatusCode::OK).await
+    let picture = take(&shop, id, &headers, content).await?;
+    change(&shop, &admin, id, GalleryChange::Cover(picture), StatusCode::OK).await
+}
+
+/// The picture as it is joins the gallery at its end.
+pub async fn add_picture(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<GoodsId>,
+    headers: HeaderMap,
+    content: Body,
+) -> Result<Response, Problem> {
+    let picture = take(&shop, id, &headers, content).await?;
+    change(&shop, &admin, id, GalleryChange::Add(picture), StatusCode::CREATED).await
+}
+
+pub async fn remove_picture(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids((id, name)): Ids<(GoodsId, String)>,
+) -> Result<Response, Problem> {
+    change(&shop, &admin, id, GalleryChange::Remove(name), StatusCode::OK).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PictureOrder {
+    pictures: Vec<String>,
+}
+
+pub async fn order_pictures(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<GoodsId>,
+    Json(order): Json<PictureOrder>,
+) -> Result<Response, Problem> {
+    change(&shop, &admin, id, GalleryChange::Order(order.pictures), StatusCode::OK).await
+}
+
+pub async fn archive(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<GoodsId>,
+) -> Result<Response, Problem> {
+    Ok(answer(StatusCode::OK, shop.desk.archive_goods(id, true, admin.actor()).await?))
+}
+
+pub async fn unarchive(
+    State(shop): State<Arc<Shop>>,
+    admin: Staff<RunSales>,
+    Ids(id): Ids<GoodsId>,
+) -> Result<Response, Problem> {
+    Ok(answer(StatusCode::OK, shop.desk.archive_goods(id, false, admin.actor()).await?))
+}
+
+/// Takes in what was sent, if there are such goods.
+async fn take(shop: &Shop, id: GoodsId, headers: &HeaderMap, content: Body) -> Result<Picture, Problem> {
+    let bytes = body(headers, content, pictures::MOST_BYTES).await?;
+    shop.store.goods(id).await?.ok_or(Code::NotFound)?;
+    Ok(shop.pictures.take(bytes.into()).await?)
+}
+
+async fn change(
+    shop: &Shop,
+    admin: &Staff<RunSales>,
+    id: GoodsId,
+    change: GalleryChange,
+    status: StatusCode,
+) -> Result<Response, Problem> {
+    Ok(answer(status, shop.desk.change_gallery(id, change, admin.actor()).await?))
+}
+
+fn answer(status: StatusCode, goods: Goods) -> Response {
+    (status, axum::Json(OneGoods { goods: goods.into() })).into_response()
 }
 
 fn draft(name: Option<Bilingual>, description: Option<Bilingual>) -> Result<GoodsDraft, Problem> {
@@ -80,7 +176,7 @@ fn draft(name: Option<Bilingual>, description: Option<Bilingual>) -> Result<Good
         };
         return Err(Problem::invalid(errors.into_iter().map(|error| in_json(error.into())).collect()));
     }
-    Ok(GoodsDraft { name, description, image: None })
+    Ok(GoodsDraft { name, description, pictures: None })
 }
 
 async fn put(
@@ -91,5 +187,5 @@ async fn put(
     status: StatusCode,
 ) -> Result<Response, Problem> {
     let goods = shop.desk.put_goods(id, draft, admin.actor()).await?.ok_or(Code::NotFound)?;
-    Ok((status, axum::Json(OneGoods { goods })).into_response())
+    Ok(answer(status, goods))
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::written;
 use crate::domain::{Bilingual, GoodsId, Money, Phase, SaleId, Window};
 use crate::error::{Code, Problem};
-use crate::pages::assets;
+use crate::pages::picture;
 use crate::web::Shop;
 use crate::web::cache::Cache;
 use crate::web::input::OfSale;
@@ -94,7 +94,7 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
         }
         Listed {
             id: sale.id,
-            goods: ListedGoods { id: goods.id, name: &goods.name, image: assets::picture(&goods.image) },
+            goods: ListedGoods { id: goods.id, name: &goods.name, image: picture::address(goods.cover()) },
             price: sale.price,
             list_price: sale.list_price,
             total: status.map_or(sale.total, |s| s.total),

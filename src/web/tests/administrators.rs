@@ -1,7 +1,5 @@
 use super::*;
 
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x08\0\0\0\x08";
-
 #[tokio::test]
 async fn for_anybody_else_there_is_no_desk() {
     let shop = TestShop::open().await;
@@ -85,41 +83,6 @@ async fn nothing_happens_to_a_sale_by_a_slip_of_the_finger() {
     assert!(form("top-up", "confirm=yes&units=2").await.leads_to(&done("topped_up")));
     assert!(form("stop", &format!("confirm=yes&typed={id}")).await.leads_to(&done("stopped")));
     assert!(admin.get("/admin/log?lang=en").await.text().contains("Top up"));
-}
-
-#[tokio::test]
-async fn goods_with_a_picture() {
-    let shop = TestShop::open().await;
-    let admin = shop.admin().await;
-    let send = async |path: &str, name_en: &str, picture: &[u8]| {
-        let mut body = Vec::new();
-        for (field, value) in [("name_zh", "手机"), ("name_en", name_en), ("description_zh", "")] {
-            let part = format!("--B\r\ncontent-disposition: form-data; name=\"{field}\"\r\n\r\n{value}\r\n");
-            body.extend(part.into_bytes());
-        }
-        body.extend(b"--B\r\ncontent-disposition: form-data; name=\"image\"; filename=\"x.png\"\r\n\r\n");
-        body.extend(picture);
-        body.extend(b"\r\n--B--\r\n");
-        admin.ask("POST", path, &[("content-type", "multipart/form-data; boundary=B")], body).await
-    };
-    let wrong = send("/admin/goods?lang=en", "Phone", b"<svg>").await;
-    assert!(wrong.is_page(422) && wrong.text().contains("image-wrong") && wrong.text().contains("手机"));
-    let kept = send("/admin/goods?lang=en", "", PNG).await;
-    assert!(kept.is_page(422) && kept.text().contains("/uploads/u-"), "an accepted picture survives");
-    assert!(send("/admin/goods?lang=en", "Phone", PNG).await.leads_to("/admin?lang=en"));
-    let page = admin.get("/admin/goods/1?lang=en").await;
-    let start = page.text().find("/uploads/u-").unwrap();
-    let picture = shop.anybody().get(page.text()[start..].split('"').next().unwrap()).await;
-    assert_eq!((picture.body.as_ref(), picture.header("content-type")), (PNG, "image/png"));
-    assert!(picture.header("cache-control").ends_with("immutable"));
-    assert!(send("/admin/goods/1?lang=en", "Telephone", b"").await.leads_to("/admin?lang=en"));
-    assert!(admin.get("/admin/goods/1?lang=en").await.text().contains("/uploads/u-"), "no new picture keeps the old");
-    assert!(send("/admin/goods", "Phone", &vec![0; 6_000_000]).await.is_page(413));
-
-    let put = async |body: &[u8]| admin.ask("PUT", "/api/admin/goods/1/image", &[], body.to_vec()).await;
-    assert_eq!(put(b"GIF89a").await.problem(), problem(422, "invalid"));
-    assert_eq!(put(&vec![0; 4_200_000]).await.problem(), problem(413, "too_large"));
-    assert_eq!(put(PNG).await.status, 200);
 }
 
 #[tokio::test]

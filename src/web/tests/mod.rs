@@ -3,6 +3,7 @@
 mod administrators;
 mod cockpit;
 mod everybody;
+mod goods;
 mod planning;
 mod shoppers;
 

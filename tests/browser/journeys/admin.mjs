@@ -35,29 +35,31 @@ async function createGoods(visitor) {
   const { page, words } = visitor;
   const number = randomInt(1_000_000);
   const name = { zh: `夜灯 ${number} 号`, en: `Night lamp ${number}` };
+  await page.goto(`/admin/goods?lang=${visitor.locale}`);
+  await visitor.look('admin-goods');
   await visitor.link(words.newGoods).click();
   await visitor.look('admin-goods-new');
   visitor.expect(422, /^\/admin\/goods$/);
   await page.locator('#name_zh').fill(name.zh);
   await page.locator('#description_zh').fill('触摸调光\n三档亮度');
-  await page.locator('#image').setInputFiles({ name: 'lamp.png', mimeType: 'image/png', buffer: png(320, 240, 40) });
+  await page.locator('#pictures').setInputFiles({ name: 'lamp.png', mimeType: 'image/png', buffer: png(320, 240, 40) });
   await visitor.button(words.save).click();
   // The English name is missing; everything else is still there, the picture too.
   await page.locator('#name_en[aria-invalid="true"]').waitFor();
   same(await page.locator('#name_zh').inputValue(), name.zh);
   same((await page.locator('#description_zh').inputValue()).replaceAll('\r', ''), '触摸调光\n三档亮度');
-  ok(await page.locator('.upload img').evaluate((img) => img.complete && img.naturalWidth === 320), 'the picture is kept');
+  ok(await page.locator('.wall picture img').evaluate((img) => img.complete && img.naturalWidth === 320), 'the picture is kept');
   await visitor.look('admin-goods-wrong');
   await page.locator('#name_en').fill(name.en);
   await page.locator('#description_en').fill('Touch to dim\nThree steps');
   await visitor.button(words.save).click();
-  await page.waitForURL('/admin?*');
-  const row = page.locator('.catalogue li', { hasText: name[visitor.locale] });
+  await page.waitForURL('/admin/goods?*');
+  const row = page.locator('.goods-list li', { hasText: name[visitor.locale] });
   await eventually('the goods with their picture', async () => {
     await row.scrollIntoViewIfNeeded();
-    return row.locator('img').evaluate((img) => img.complete && img.naturalWidth === 320);
+    return row.locator('picture img').evaluate((img) => img.complete && img.naturalWidth === 320);
   });
-  await row.getByRole('link').click();
+  await row.getByRole('link').first().click();
   await page.waitForURL('/admin/goods/*');
   await visitor.look('admin-goods-edit');
   return name[visitor.locale];

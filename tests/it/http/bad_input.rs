@@ -162,7 +162,7 @@ async fn nothing_changes_by_a_get() {
         "/api/logout".into(),
         "/api/register".into(),
         "/api/webhooks/payments/sandbox".into(),
-        "/api/admin/goods".into(),
+        "/api/admin/goods/1/archive".into(),
         format!("/api/admin/sales/{sale}/stop"),
     ];
     for path in &posts {

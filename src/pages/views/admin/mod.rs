@@ -1,6 +1,7 @@
 //! The administrator's pages.
 
 mod cockpit;
+mod goods;
 
 pub use cockpit::{CockpitPage, DeadLettersPage};
 mod calendar;
@@ -8,6 +9,7 @@ mod sale_form;
 mod sales;
 
 pub use calendar::{CalendarDay, CalendarPage, CalendarSale};
+pub use goods::{AdminGoodsForm, AdminGoodsList, GalleryRow, UploadComplaint};
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 
@@ -15,7 +17,6 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::domain::GoodsId;
 use crate::pages::filters;
 use crate::pages::text::field_error;
 
@@ -35,32 +36,6 @@ fn complaint(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option<&'st
 /// What a field is called.
 fn label<'a>(chrome: &Chrome, field: &'a str) -> &'a str {
     chrome.text().admin.entries().find(|(key, _)| *key == field).map_or(field, |(_, words)| words)
-}
-
-/// Making or changing goods.
-#[derive(Debug, Template)]
-#[template(path = "admin/goods_form.html")]
-pub struct AdminGoodsForm {
-    pub chrome: Chrome,
-    /// `None` for new goods.
-    pub id: Option<GoodsId>,
-    pub name_zh: String,
-    pub name_en: String,
-    pub description_zh: String,
-    pub description_en: String,
-    /// The present picture; posted back as `kept_image`, so that an accepted upload survives a mistake elsewhere.
-    pub image: String,
-    pub errors: Vec<FieldError>,
-}
-
-impl AdminGoodsForm {
-    fn complaint(&self, field: &str) -> Option<&'static str> {
-        complaint(&self.chrome, &self.errors, field)
-    }
-
-    fn label<'a>(&self, field: &'a str) -> &'a str {
-        label(&self.chrome, field)
-    }
 }
 
 /// One action of an administrator.

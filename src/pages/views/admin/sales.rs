@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::Chrome;
 use crate::domain::sale::SaleMove;
-use crate::domain::{Goods, Locale, Phase, Sale, SaleId, SaleState};
+use crate::domain::{Goods, Locale, Phase, Picture, Sale, SaleId, SaleState};
 use crate::pages::filters;
 use crate::pages::text::{fill, text};
 
@@ -14,7 +14,7 @@ pub struct AdminSale {
     pub sale: Sale,
     pub goods_name: String,
     /// The goods' picture.
-    pub image: String,
+    pub picture: Option<Picture>,
     pub phase: Phase,
     pub booked: Option<i64>,
     pub access: Option<i64>,
@@ -161,10 +161,6 @@ impl AdminSalesPage {
             SaleGroup::Drafts => t.group_drafts,
             SaleGroup::Past => t.group_past,
         }
-    }
-
-    fn other_name<'a>(&self, goods: &'a Goods) -> &'a str {
-        goods.name.get(self.chrome.locale.other())
     }
 }
 

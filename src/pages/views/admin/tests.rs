@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::{Locale, SaleState};
+use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture, SaleState};
 use crate::pages::shop::tests::{at, sample};
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
@@ -13,7 +13,7 @@ pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {
         phase: sale.phase(at("2026-11-21T12:30:00Z")),
         sale,
         goods_name: name.into(),
-        image: String::new(),
+        picture: None,
         booked: Some(61),
         access: None,
         outbox: Some(3),
@@ -94,16 +94,19 @@ fn forms_keep_what_was_typed_and_say_what_is_wrong() {
     let goods = AdminGoodsForm {
         chrome: chrome(Locale::Zh, "/admin/goods/3"),
         id: Some(GoodsId(3)),
-        name_zh: text.clone(),
-        name_en: String::new(),
-        description_zh: text.clone(),
-        description_en: text.clone(),
-        image: text,
+        goods: Goods {
+            name: Bilingual::new(text.clone(), ""),
+            description: Bilingual::new(text.clone(), text.clone()),
+            pictures: vec![Picture::drawing(text.clone()), Picture::drawing("phone.svg")],
+            ..sample(3, "").1
+        },
+        preview: true,
         errors: vec![FieldError { field: "name_en", code: "required" }],
+        uploads: vec![UploadComplaint { file: text, code: "picture_broken" }],
     };
     let html = goods.render().unwrap();
-    assert_eq!(html.matches("<script").count(), 2, "only our own scripts");
-    assert!(html.contains("必填") && html.contains("action=\"/admin/goods/3?lang=zh\""));
+    assert_eq!(html.matches("<script").count(), 4, "only our own scripts");
+    assert!(html.contains("图片损坏") && html.contains("必填") && html.contains("action=\"/admin/goods/3?lang=zh\""));
 }
 
 #[test]

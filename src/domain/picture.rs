@@ -1,0 +1,153 @@
+//! Pictures of goods, and galleries of them.
+
+use serde::Serialize;
+
+/// The widths in which a picture is kept, in pixels: phones, large phones and tables, screens. Never wider than it came.
+pub const WIDTHS: [u32; 3] = [320, 640, 1280];
+/// Pictures that one gallery may hold.
+pub const MOST_PICTURES: usize = 12;
+
+/// A picture of goods.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Picture {
+    /// Of an upload (`u-<hash>`), or of a drawing under `static/goods/` (`phone.svg`).
+    pub name: String,
+    /// Pixels of the widest copy; zero for drawings, which have no size, and for uploads of the time before sizes.
+    pub width: u32,
+    pub height: u32,
+    /// A few pixels as a data URI, to be seen until the picture is there; empty for none.
+    #[serde(skip)]
+    pub placeholder: String,
+}
+
+impl Picture {
+    /// A picture of no known size that is one file.
+    pub fn drawing(name: impl Into<String>) -> Picture {
+        Picture { name: name.into(), width: 0, height: 0, placeholder: String::new() }
+    }
+
+    /// Whether there are copies of several widths and kinds.
+    pub fn has_copies(&self) -> bool {
+        self.width > 0 && self.height > 0
+    }
+
+    /// The widths of its copies, narrowest first.
+    pub fn widths(&self) -> impl Iterator<Item = u32> + use<> {
+        let own = self.width;
+        let narrower = WIDTHS.into_iter().filter(move |&width| width < own);
+        narrower.chain((own > 0).then_some(own))
+    }
+
+    /// The file of one copy.
+    pub fn copy(&self, width: u32, extension: &str) -> String {
+        format!("{}-{width}.{extension}", self.name)
+    }
+
+    /// The one file that stands for the picture where only one can be named.
+    pub fn file(&self) -> String {
+        if self.has_copies() { self.copy(self.width, "jpg") } else { self.name.clone() }
+    }
+}
+
+/// A change to a gallery.
+#[derive(Debug, Clone)]
+pub enum GalleryChange {
+    /// Takes the place of the cover.
+    Cover(Picture),
+    Add(Picture),
+    Remove(String),
+    /// All that are there, in the order in which they are wanted.
+    Order(Vec<String>),
+}
+
+/// Why a gallery stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GalleryRefusal {
+    #[error("there is no such picture")]
+    NoSuchPicture,
+    #[error("the gallery is full")]
+    Full,
+    #[error("an order names every picture once")]
+    OtherPictures,
+}
+
+impl GalleryChange {
+    /// The gallery afterwards. What is there already is moved, not repeated.
+    pub fn apply(self, mut gallery: Vec<Picture>) -> Result<Vec<Picture>, GalleryRefusal> {
+        let place = |gallery: &[Picture], name: &str| gallery.iter().position(|picture| picture.name == name);
+        match self {
+            GalleryChange::Cover(picture) => {
+                // One that is in the gallery comes to the front and pushes nobody out.
+                let replaced = place(&gallery, &picture.name).or((!gallery.is_empty()).then_some(0));
+                if let Some(at) = replaced {
+                    gallery.remove(at);
+                }
+                gallery.insert(0, picture);
+            }
+            GalleryChange::Add(picture) => {
+                if place(&gallery, &picture.name).is_none() {
+                    gallery.push(picture);
+                }
+            }
+            GalleryChange::Remove(name) => {
+                let at = place(&gallery, &name).ok_or(GalleryRefusal::NoSuchPicture)?;
+                gallery.remove(at);
+            }
+            GalleryChange::Order(names) => {
+                let rank = |picture: &Picture| names.iter().position(|name| *name == picture.name);
+                if names.len() != gallery.len() || gallery.iter().any(|picture| rank(picture).is_none()) {
+                    return Err(GalleryRefusal::OtherPictures);
+                }
+                gallery.sort_by_key(rank);
+            }
+        }
+        if gallery.len() > MOST_PICTURES { Err(GalleryRefusal::Full) } else { Ok(gallery) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(names: &[&str]) -> Vec<Picture> {
+        names.iter().copied().map(Picture::drawing).collect()
+    }
+
+    fn after(change: GalleryChange, names: &[&str]) -> Result<Vec<String>, GalleryRefusal> {
+        change.apply(of(names)).map(|gallery| gallery.into_iter().map(|picture| picture.name).collect())
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn no_copy_is_wider_than_the_picture() {
+        let widths = |width| Picture { width, height: 10, ..Picture::drawing("u") }.widths().collect::<Vec<_>>();
+        assert_eq!(widths(1280), [320, 640, 1280]);
+        assert_eq!(widths(1000), [320, 640, 1000]);
+        assert_eq!(widths(640), [320, 640]);
+        assert_eq!(widths(8), [8]);
+        assert!(widths(0).is_empty());
+    }
+
+    #[test]
+    fn galleries_change_without_losing_or_repeating_anything() {
+        let picture = |name: &str| Picture::drawing(name);
+        assert_eq!(after(GalleryChange::Cover(picture("c")), &["a", "b"]), Ok(names(&["c", "b"])));
+        assert_eq!(after(GalleryChange::Cover(picture("b")), &["a", "b"]), Ok(names(&["b", "a"])));
+        assert_eq!(after(GalleryChange::Cover(picture("a")), &[]), Ok(names(&["a"])));
+        assert_eq!(after(GalleryChange::Add(picture("b")), &["a"]), Ok(names(&["a", "b"])));
+        assert_eq!(after(GalleryChange::Add(picture("a")), &["a", "b"]), Ok(names(&["a", "b"])));
+        assert_eq!(after(GalleryChange::Remove("a".into()), &["a", "b"]), Ok(names(&["b"])));
+        assert_eq!(after(GalleryChange::Order(names(&["c", "a", "b"])), &["a", "b", "c"]), Ok(names(&["c", "a", "b"])));
+        assert_eq!(after(GalleryChange::Remove("x".into()), &["a"]), Err(GalleryRefusal::NoSuchPicture));
+        for wrong in [&["a"][..], &["a", "a"], &["a", "x"], &["a", "b", "b"]] {
+            assert_eq!(after(GalleryChange::Order(names(wrong)), &["a", "b"]), Err(GalleryRefusal::OtherPictures));
+        }
+        let full: Vec<String> = (0..MOST_PICTURES).map(|n| n.to_string()).collect();
+        let full: Vec<&str> = full.iter().map(String::as_str).collect();
+        assert_eq!(after(GalleryChange::Add(picture("more")), &full), Err(GalleryRefusal::Full));
+        assert_eq!(after(GalleryChange::Cover(picture("more")), &full).unwrap().len(), MOST_PICTURES);
+    }
+}
