@@ -1,11 +1,10 @@
-//! Goods, the catalogue's revision, and the audit log of what administrators did.
+//! Goods, and the catalogue's revision.
 
 use jiff::Timestamp;
-use serde::Serialize;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
-use uuid::Uuid;
 
+pub(super) use super::audit::log;
 use super::{Store, StoreError, Tx, row};
 use crate::domain::{Bilingual, Goods, GoodsId};
 
@@ -15,18 +14,6 @@ pub struct GoodsDraft {
     pub name: Option<Bilingual>,
     pub description: Option<Bilingual>,
     pub image: Option<String>,
-}
-
-/// One line of the audit log; `before` and `after` are JSON, empty where there is nothing.
-#[derive(Debug, Clone, Serialize)]
-pub struct AuditRow {
-    pub id: String,
-    pub at: Timestamp,
-    pub actor: String,
-    pub action: String,
-    pub subject: String,
-    pub before: String,
-    pub after: String,
 }
 
 macro_rules! columns {
@@ -58,50 +45,7 @@ pub(super) async fn next_id(tx: &mut Tx, counter: &'static str) -> Result<i64, s
     sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut **tx).await?.try_get("id")
 }
 
-/// Writes down who did what.
-pub(super) async fn log<T: Serialize>(
-    tx: &mut Tx,
-    actor: &str,
-    action: &str,
-    subject: &str,
-    before: Option<&T>,
-    after: Option<&T>,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
-    let json = |value: Option<&T>| match value {
-        Some(value) => serde_json::to_string(value).map_err(|e| sqlx::Error::Encode(e.into())),
-        None => Ok(String::new()),
-    };
-    sqlx::query(
-        "INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind(Uuid::now_v7().to_string())
-    .bind(now.as_millisecond())
-    .bind(actor)
-    .bind(action)
-    .bind(subject)
-    .bind(json(before)?)
-    .bind(json(after)?)
-    .execute(&mut **tx)
-    .await?;
-    Ok(())
-}
-
 impl Store {
-    /// Writes down what somebody of the staff did that touches nothing else in the database.
-    pub async fn write_down<T: Serialize>(
-        &self,
-        actor: &str,
-        action: &str,
-        subject: &str,
-        before: &T,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
-        log(&mut tx, actor, action, subject, Some(before), None, now).await?;
-        Ok(tx.commit().await?)
-    }
-
     /// Rises with every change of goods or sales.
     pub async fn revision(&self) -> Result<i64, StoreError> {
         let row = sqlx::query("SELECT revision FROM catalogue WHERE id = 1").fetch_one(&self.pool).await?;
@@ -154,31 +98,6 @@ impl Store {
         log(&mut tx, actor, action, &format!("goods {id}"), before.as_ref(), Some(&after), now).await?;
         tx.commit().await?;
         Ok(Some(after))
-    }
-
-    /// The audit log, newest first, from before the row with id `before`.
-    pub async fn audit_log(&self, before: Option<&str>, most: i64) -> Result<Vec<AuditRow>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT id, at_ms, actor, action, subject, before, after FROM audit_log
-             WHERE id < $1 ORDER BY id DESC LIMIT $2",
-        )
-        // Sorts after every UUID.
-        .bind(before.unwrap_or("g"))
-        .bind(most)
-        .fetch_all(&self.pool)
-        .await?;
-        let read = |row| {
-            Ok(AuditRow {
-                id: row::text(row, "id")?,
-                at: row::time(row, "at_ms")?,
-                actor: row::text(row, "actor")?,
-                action: row::text(row, "action")?,
-                subject: row::text(row, "subject")?,
-                before: row::text(row, "before")?,
-                after: row::text(row, "after")?,
-            })
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
     }
 }
 

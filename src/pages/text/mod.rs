@@ -26,6 +26,8 @@ mod account;
 mod admin;
 mod checklist;
 mod cockpit;
+mod member;
+mod people;
 mod problems;
 mod sales;
 mod script;
@@ -35,6 +37,8 @@ pub use account::AccountText;
 pub use admin::AdminText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
+pub use member::MemberText;
+pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use sales::SalesText;
 pub use script::ScriptText;
@@ -42,6 +46,7 @@ pub use shop::ShopText;
 
 use crate::domain::sale::SaleMove;
 use crate::domain::{Locale, OrderStatus, Phase, SaleState};
+use crate::store::Role;
 
 /// The texts of one language.
 #[derive(Debug)]
@@ -51,6 +56,8 @@ pub struct Text {
     pub admin: AdminText,
     pub sales: SalesText,
     pub checklist: ChecklistText,
+    pub member: MemberText,
+    pub people: PeopleText,
     pub script: ScriptText,
     pub cockpit: CockpitText,
 }
@@ -59,6 +66,8 @@ static ZH: Text = Text {
     shop: ShopText::ZH,
     account: AccountText::ZH,
     admin: AdminText::ZH,
+    member: MemberText::ZH,
+    people: PeopleText::ZH,
     script: ScriptText::ZH,
     cockpit: CockpitText::ZH,
     sales: SalesText::ZH,
@@ -68,6 +77,8 @@ static EN: Text = Text {
     shop: ShopText::EN,
     account: AccountText::EN,
     admin: AdminText::EN,
+    member: MemberText::EN,
+    people: PeopleText::EN,
     script: ScriptText::EN,
     cockpit: CockpitText::EN,
     sales: SalesText::EN,
@@ -125,6 +136,16 @@ impl Text {
         }
     }
 
+    pub fn role(&self, role: &Role) -> &'static str {
+        match role {
+            Role::User => self.people.role_user,
+            Role::Admin => self.people.role_admin,
+            Role::Operator => self.people.role_operator,
+            Role::Support => self.people.role_support,
+            Role::Viewer => self.people.role_viewer,
+        }
+    }
+
     pub fn state(&self, state: &SaleState) -> &'static str {
         match state {
             SaleState::Draft => self.admin.state_draft,
@@ -176,6 +197,7 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
+        let shop = shop.chain(text.member.entries()).chain(text.people.entries());
         let admin = text.admin.entries().chain(text.sales.entries()).chain(text.checklist.entries());
         shop.chain(admin).chain(text.script.entries()).chain(text.cockpit.entries()).collect()
     }

@@ -6,5 +6,8 @@ pub mod dead_letters;
 pub mod desk;
 pub mod goods;
 pub mod input;
+pub mod log;
 pub mod sale_form;
 pub mod sale_typed;
+pub mod staff;
+pub mod users;

@@ -1,18 +1,19 @@
 //! The administrator's pages.
 
-mod cockpit;
-
-pub use cockpit::{CockpitPage, DeadLettersPage};
 mod calendar;
+mod cockpit;
+mod people;
 mod sale_form;
 mod sales;
 
 pub use calendar::{CalendarDay, CalendarPage, CalendarSale};
+pub use cockpit::{CockpitPage, DeadLettersPage};
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 
 use askama::Template;
-use jiff::Timestamp;
+
+pub use people::{AdminLogPage, StaffPage, UserPage, UsersPage};
 
 use super::Chrome;
 use crate::domain::GoodsId;
@@ -61,25 +62,6 @@ impl AdminGoodsForm {
     fn label<'a>(&self, field: &'a str) -> &'a str {
         label(&self.chrome, field)
     }
-}
-
-/// One action of an administrator.
-#[derive(Debug)]
-pub struct AuditRow {
-    pub at: Timestamp,
-    pub actor: String,
-    pub action: String,
-    pub subject: String,
-    pub before: String,
-    pub after: String,
-}
-
-/// Who did what, newest first.
-#[derive(Debug, Template)]
-#[template(path = "admin/log.html")]
-pub struct AdminLogPage {
-    pub chrome: Chrome,
-    pub rows: Vec<AuditRow>,
 }
 
 #[cfg(test)]
