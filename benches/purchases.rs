@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use seckill::accounts::{Accounts, Session};
 use seckill::app::Parts;
+use seckill::clock::Clock;
 use seckill::config::Config;
 use seckill::control::desk::DeskChange;
 use seckill::domain::{Bilingual, Currency, Money, SaleId, UserId, Window};
@@ -230,8 +231,9 @@ fn write_requests(parts: &Parts, sale: SaleId, shoppers: u64, noop: &Path, buy: 
 
 /// The cookie of a shopper who signed in. Nobody asks the database about shoppers who buy.
 fn session_cookie(accounts: &Accounts, id: UserId, n: u64) -> anyhow::Result<String> {
-    let user = User { id, username: format!("bench-{n}"), password_hash: String::new(), role: store::Role::User };
-    let cookie = accounts.cookie(&Session::of(&user));
+    let now = Clock::system().now();
+    let user = User::new(id, &format!("bench-{n}"), String::new(), store::Role::User, now);
+    let cookie = accounts.cookie(&Session::of(&user, now));
     Ok(cookie.to_str()?.split(';').next().unwrap_or_default().to_owned())
 }
 

@@ -16,7 +16,7 @@ use crate::domain::{GalleryRefusal, Refusal};
 use crate::orders::dead_letters::LetterError;
 use crate::orders::payment::PaymentError;
 use crate::pictures::PictureRefusal;
-use crate::store::{GoodsRefusal, SaleRefusal, StoreError};
+use crate::store::{GoodsRefusal, PeopleRefusal, SaleRefusal, StoreError};
 
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
@@ -97,6 +97,10 @@ problems! {
     Overloaded 503 "overloaded" "The shop cannot keep up at this moment." retry "2";
 
     BadCredentials 401 "bad_credentials" "The user name or the password is not right.";
+    CodeNeeded 401 "totp_required" "The password is right. Send a code of the authenticator as well.";
+    BadCode 401 "bad_code" "The code is wrong, too old, or was used before.";
+    Blocked 403 "blocked" "The shop has blocked this account.";
+    MustChangePassword 403 "must_change_password" "Choose a password of your own first.";
     BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";
     CrossSite 403 "cross_site" "The request came from another site.";
     NotAllowed 403 "not_allowed" "Your role does not allow this.";
@@ -104,6 +108,10 @@ problems! {
     MethodNotAllowed 405 "method_not_allowed" "This address does not take that method.";
     RequestTimeout 408 "request_timeout" "The body of the request did not arrive in time.";
     UsernameTaken 409 "username_taken" "Somebody has this user name.";
+    OrdersOpen 409 "orders_open" "An order is not finished: pay or cancel it, or wait for the refund.";
+    StaffAccount 409 "staff_account" "The account belongs to the staff. An owner has to dismiss it first.";
+    LastOwner 409 "last_owner" "Nobody else could appoint staff then.";
+    Yourself 409 "yourself" "Nobody does this to themselves.";
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
@@ -311,6 +319,10 @@ impl From<AccountRefusal> for Problem {
             AccountRefusal::Throttled(wait) => {
                 Problem::new(Code::RateLimited).retry_after(wait.as_secs().saturating_add(1))
             }
+            AccountRefusal::Blocked => Code::Blocked.into(),
+            AccountRefusal::CodeNeeded(_) => Code::CodeNeeded.into(),
+            AccountRefusal::BadCode => Code::BadCode.into(),
+            AccountRefusal::WrongPassword => Problem::invalid_field("password", "wrong_password"),
             AccountRefusal::Overloaded => Code::Overloaded.into(),
             AccountRefusal::Store(error) => error.into(),
         }
@@ -322,6 +334,18 @@ impl From<LetterError> for Problem {
         match error {
             LetterError::Store(error) => error.into(),
             LetterError::Away(error) => Problem::new(Code::Unavailable).cause(error),
+        }
+    }
+}
+
+impl From<PeopleRefusal> for Problem {
+    fn from(refusal: PeopleRefusal) -> Self {
+        match refusal {
+            PeopleRefusal::NoSuchUser => Code::NotFound.into(),
+            PeopleRefusal::LastOwner => Code::LastOwner.into(),
+            PeopleRefusal::Yourself => Code::Yourself.into(),
+            PeopleRefusal::NotAllowed => Code::NotAllowed.into(),
+            PeopleRefusal::Store(error) => error.into(),
         }
     }
 }

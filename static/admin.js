@@ -156,23 +156,6 @@ if (calendar && ownZone && !asked.has('zone') && calendar.dataset.calendar !== o
   location.replace(`${location.pathname}?${asked}`);
 }
 
-// ---- the log ----
-
-/** What a record says, a line for each value. */
-function lines(code) {
-  const record = code.textContent ? JSON.parse(code.textContent) : {};
-  const text = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
-  return Object.entries(record).map(([key, value]) => `${key}: ${text(value)}`);
-}
-
-// Of two records only what differs.
-for (const row of document.querySelectorAll('.log tbody tr')) {
-  const [before, after] = row.querySelectorAll('code');
-  const [old, now] = [lines(before), lines(after)];
-  before.textContent = old.filter((line) => !now.includes(line)).join('\n');
-  after.textContent = now.filter((line) => !old.includes(line)).join('\n');
-}
-
 // ---- times in forms ----
 
 /** `2026-11-21T20:00:00` in the administrator's zone, as such a field wants it. */

@@ -69,8 +69,13 @@ impl Passwords {
 
 /// 20 characters that nobody guesses and everybody can type.
 pub fn generate() -> String {
+    letters::<20>()
+}
+
+/// So many random characters, five bits each.
+pub fn letters<const N: usize>() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-    rand::random::<[u8; 20]>().iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()
+    rand::random::<[u8; N]>().iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()
 }
 
 fn argon2() -> Option<Argon2<'static>> {

@@ -1,20 +1,28 @@
-//! Sessions: a signed cookie that says who somebody is, believed without asking the database.
+//! Sessions: a signed cookie that says who somebody is, believed without asking the database. Whether it was ended since
+//! is for `revocations` to say.
 
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::domain::UserId;
 use crate::seal::Sealer;
 use crate::store::{Role, User};
 
-const LASTS: SignedDuration = SignedDuration::from_hours(14 * 24);
+/// How long a cookie is believed after it was issued.
+pub const LASTS: SignedDuration = SignedDuration::from_hours(14 * 24);
+
+/// The first word of a cookie. Those of before sessions had ids begin differently and are believed no more.
+const FORM: &str = "2";
 
 /// Who a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
+    pub id: Uuid,
+    pub issued_at: Timestamp,
     pub user_id: UserId,
     pub username: String,
     pub role: Role,
@@ -23,8 +31,18 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn of(user: &User) -> Session {
-        Session { user_id: user.id, username: user.username.clone(), role: user.role, stamp: stamp(user) }
+    /// A new session. It is signed in as soon as somebody has its cookie.
+    pub fn of(user: &User, issued_at: Timestamp) -> Session {
+        Session::with_id(Uuid::now_v7(), user, issued_at)
+    }
+
+    pub(super) fn with_id(id: Uuid, user: &User, issued_at: Timestamp) -> Session {
+        let (username, stamp) = (user.username.clone(), stamp(user));
+        Session { id, issued_at, user_id: user.id, username, role: user.role, stamp }
+    }
+
+    pub fn expires_at(&self) -> Timestamp {
+        self.issued_at.saturating_add(LASTS).unwrap_or(Timestamp::MAX)
     }
 
     /// Whether the user's password is still the one of this session.
@@ -37,7 +55,8 @@ impl Session {
     }
 }
 
-fn stamp(user: &User) -> String {
+/// Short, and different for every password hash.
+pub fn stamp(user: &User) -> String {
     Sha256::digest(&user.password_hash).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -69,9 +88,9 @@ impl Sessions {
     }
 
     pub fn cookie(&self, session: &Session) -> HeaderValue {
-        let expires = self.clock.now().saturating_add(LASTS).unwrap_or(Timestamp::MAX);
-        let Session { user_id, username, role, stamp } = session;
-        let payload = format!("{user_id} {} {} {stamp} {username}", role.as_str(), expires.as_millisecond());
+        let Session { id, issued_at, user_id, username, role, stamp } = session;
+        let issued = issued_at.as_millisecond();
+        let payload = format!("{FORM} {id} {issued} {user_id} {} {stamp} {username}", role.as_str());
         let sealed = self.sealer.seal(&payload);
         self.header(&sealed, LASTS.as_secs())
     }
@@ -89,13 +108,16 @@ impl Sessions {
 
     fn open(&self, sealed: &str) -> Option<Session> {
         let payload = self.sealer.open(sealed)?;
-        let mut parts = payload.splitn(5, ' ');
-        let user_id = parts.next()?.parse().ok()?;
-        let role = parts.next()?.parse().ok()?;
-        let expires: i64 = parts.next()?.parse().ok()?;
-        let stamp = parts.next()?.to_owned();
-        let username = parts.next()?.to_owned();
-        (self.clock.now().as_millisecond() < expires).then_some(Session { user_id, username, role, stamp })
+        let mut parts = payload.strip_prefix(FORM)?.strip_prefix(' ')?.splitn(6, ' ');
+        let session = Session {
+            id: Uuid::try_parse(parts.next()?).ok()?,
+            issued_at: Timestamp::from_millisecond(parts.next()?.parse().ok()?).ok()?,
+            user_id: parts.next()?.parse().ok()?,
+            role: parts.next()?.parse().ok()?,
+            stamp: parts.next()?.to_owned(),
+            username: parts.next()?.to_owned(),
+        };
+        (self.clock.now() < session.expires_at()).then_some(session)
     }
 }
 
@@ -124,13 +146,10 @@ mod tests {
     fn sessions(secure: bool) -> (Sessions, Clock, Session) {
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
         let sealer = Sealer::new(&SecretString::from("s".repeat(64)), "session");
-        let user = User {
-            id: "0198c0de-0000-7000-8000-000000000001".parse().unwrap(),
-            username: "小美".into(),
-            password_hash: "$argon2id$…".into(),
-            role: Role::User,
-        };
-        (Sessions::new(sealer, clock.clone(), secure), clock, Session::of(&user))
+        let id = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
+        let user = User::new(id, "小美", "$argon2id$…".into(), Role::User, clock.now());
+        let session = Session::of(&user, clock.now());
+        (Sessions::new(sealer, clock.clone(), secure), clock, session)
     }
 
     fn sent_back(cookie: &HeaderValue) -> HeaderMap {
@@ -165,6 +184,13 @@ mod tests {
             assert_eq!(sessions.open(std::str::from_utf8(&altered).unwrap()), None, "{at}");
         }
         assert_eq!(sessions.open(&value[1..]), None);
+    }
+
+    #[test]
+    fn a_cookie_of_the_old_form_is_not_believed() {
+        let (sessions, _, session) = sessions(false);
+        let old = format!("{} user 9999999999999 abcd1234 mei", session.user_id);
+        assert_eq!(sessions.open(&sessions.sealer.seal(&old)), None);
     }
 
     #[test]

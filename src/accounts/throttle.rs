@@ -14,6 +14,7 @@ use std::time::Duration;
 use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
+use uuid::Uuid;
 
 use crate::clock::Clock;
 
@@ -21,12 +22,15 @@ use crate::clock::Clock;
 const PER_NAME: (u32, Duration) = (8, Duration::from_secs(30));
 /// Wrong guesses from one address, whatever the names.
 const PER_ADDRESS: (u32, Duration) = (60, Duration::from_secs(2));
+/// Wrong codes of one account, from wherever: only who has its password comes so far.
+const PER_CODE: (u32, Duration) = (5, Duration::from_secs(120));
 /// Wrong guesses between two clearances of what is long past.
 const CLEAR_EVERY: u32 = 1000;
 
 pub struct Guesses {
     per_name: Wrongs<(IpAddr, u64)>,
     per_address: Wrongs<IpAddr>,
+    per_code: Wrongs<Uuid>,
     hasher: RandomState,
     since_cleared: AtomicU32,
 }
@@ -35,7 +39,8 @@ impl Guesses {
     pub fn new(clock: Clock) -> Guesses {
         Guesses {
             per_name: Wrongs::new(PER_NAME, clock.clone()),
-            per_address: Wrongs::new(PER_ADDRESS, clock),
+            per_address: Wrongs::new(PER_ADDRESS, clock.clone()),
+            per_code: Wrongs::new(PER_CODE, clock),
             hasher: RandomState::new(),
             since_cleared: AtomicU32::new(0),
         }
@@ -56,6 +61,16 @@ impl Guesses {
             self.per_address.clear();
             self.per_name.clear();
         }
+    }
+
+    /// As [`Guesses::wait`], for codes of the second factor.
+    pub fn code_wait(&self, user: Uuid) -> Option<Duration> {
+        self.per_code.wait(&user)
+    }
+
+    pub fn code_was_wrong(&self, user: Uuid) {
+        self.per_code.add(user);
+        self.per_code.clear();
     }
 
     /// A name of any length takes little memory.

@@ -42,7 +42,6 @@ use crate::orders::relay::Relay;
 use crate::orders::source::Origin;
 use crate::pages::Publisher;
 use crate::pictures::{Pictures, tidy};
-use crate::seal::Sealer;
 use crate::stock::Stock;
 use crate::stock::batch::Lanes;
 use crate::stock::probe::Probe;
@@ -129,6 +128,7 @@ pub struct Parts {
     pub ledger: Option<Arc<Ledger>>,
     pub monitor: Option<Arc<Monitor>>,
     pub cockpit: Cockpit,
+    accounts: Arc<Accounts>,
     redis: Option<RedisStock>,
     probe: Option<Probe>,
     /// Distinguishes this process from all others.
@@ -179,7 +179,9 @@ impl Parts {
         let sandbox = Sandbox::new(store.clone(), clock.clone(), &secret, &webhook_origin(config))?;
         let replicas = keepers.replicas();
         let probe = keepers.redis.clone().map(|master| Probe::new(master, replicas, clock.clone()));
+        let accounts = Accounts::new(store.clone(), clock.clone(), &secret, config.web.is_https());
         Ok(Parts {
+            accounts: Arc::new(accounts),
             probe,
             lanes: Lanes::new(keepers.stock.clone(), metrics.clone()),
             payments: Payments::new(store.clone(), clock.clone(), metrics.clone(), Arc::new(sandbox)),
@@ -239,15 +241,15 @@ impl Parts {
         self.catalogue.refresh().await?;
         if roles.contains(&Role::Serve) {
             self.gate.refresh().await;
+            self.accounts.refresh().await?;
             let (catalogue, pages) = (self.catalogue.clone(), self.pages.clone());
             tokio::task::spawn_blocking(move || control::publish(&catalogue, &pages)).await??;
         }
         Ok(())
     }
 
-    pub fn accounts(&self) -> Accounts {
-        let session = Sealer::new(&self.secret, "session");
-        Accounts::new(self.store.clone(), self.clock.clone(), session, self.config.web.is_https())
+    pub fn accounts(&self) -> Arc<Accounts> {
+        self.accounts.clone()
     }
 
     pub fn desk(&self) -> Desk {
@@ -426,6 +428,11 @@ impl Parts {
             gate.follow(following).await;
             Ok(())
         });
+        let (accounts, following) = (self.accounts.clone(), stop.clone());
+        lifecycle.spawn("accounts", async move {
+            accounts.follow(following).await;
+            Ok(())
+        });
         if let Some(redis) = self.redis.clone() {
             lifecycle.spawn("promises", async move {
                 redis.keep_promises(stop).await;
@@ -438,7 +445,8 @@ impl Parts {
 
     /// Keeps gate and catalogue fresh, for those who use the parts without running roles.
     pub async fn follow(&self, stop: CancellationToken) {
-        tokio::join!(self.catalogue.follow(stop.clone()), self.gate.follow(stop));
+        let (catalogue, gate) = (self.catalogue.follow(stop.clone()), self.gate.follow(stop.clone()));
+        tokio::join!(catalogue, gate, self.accounts.follow(stop));
     }
 }
 

@@ -77,6 +77,19 @@ impl Orders {
         }
     }
 
+    /// Whether the user holds units of one of these sales whose order is still on its way to the database. `None` when
+    /// the keeper of stock cannot tell now.
+    pub async fn is_under_way(&self, user: UserId, sales: &[SaleId]) -> Result<Option<bool>, StoreError> {
+        for &sale in sales {
+            match self.stock.hold(sale, user).await {
+                Ok(Some(hold)) if self.store.statuses(&[hold.order_id]).await?.is_empty() => return Ok(Some(true)),
+                Ok(_) => {}
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(false))
+    }
+
     async fn find_landed(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<Option<Found>, StoreError> {
         match self.store.order(sale, id).await? {
             Some(order) if order.user_id == user => {

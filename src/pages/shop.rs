@@ -39,7 +39,7 @@ pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> ask
 }
 
 fn anonymous(locale: Locale, path: String) -> Chrome {
-    Chrome { locale, path, username: None, is_staff: false }
+    Chrome { locale, path, username: None, role: crate::store::Role::User }
 }
 
 #[derive(Template)]

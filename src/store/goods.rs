@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use super::catalogue::{log, next_id, touch};
+use super::audit::log;
+use super::catalogue::{next_id, touch};
 use super::pictures::{galleries, gallery, hang};
 use super::{Store, StoreError, Tx, row};
 use crate::domain::{Bilingual, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};

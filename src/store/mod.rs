@@ -3,7 +3,9 @@
 //! One file per aggregate. Portable means `$1` placeholders, BIGINT and TEXT columns, times in milliseconds. Whoever
 //! changes units of a sale locks the sale's row first and order rows after it, so that nobody waits in a circle.
 
+mod audit;
 mod catalogue;
+mod export;
 mod goods;
 mod landing;
 mod leases;
@@ -15,6 +17,9 @@ mod releases;
 mod row;
 mod sales;
 mod sandbox;
+mod second_factor;
+mod sessions;
+mod staff;
 mod tallies;
 mod users;
 
@@ -26,7 +31,7 @@ use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{Any, AnyPool, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use catalogue::AuditRow;
+pub use audit::{AuditFilter, AuditRow};
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use landing::Landing;
 pub use leases::Lease;
@@ -36,8 +41,11 @@ pub use plans::PastPage;
 pub use releases::Release;
 pub use sales::{Announce, Filing, MOST_UNITS, Overlap, SaleChange, SaleDraft, SaleRefusal};
 pub use sandbox::{SandboxPayment, SandboxWebhook};
+pub use sessions::{NewSession, Revocation, SessionRow};
+pub(crate) use staff::after;
+pub use staff::{Actor, Deletion, PeopleRefusal, PersonChange};
 pub use tallies::{Counted, OrderCounts};
-pub use users::{Role, User};
+pub use users::{Role, User, UserSearch};
 
 /// Rows of one statement; its parameters stay far below the limits of both databases.
 const ROWS: usize = 500;

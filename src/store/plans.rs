@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::catalogue::{log, next_id, touch};
+use super::audit::log;
+use super::catalogue::{next_id, touch};
 use super::sales::{columns, demand_goods, entered_state, lock, sale};
 use super::{Filing, Overlap, SaleDraft, SaleRefusal, Store, StoreError, Tx, list};
 use crate::domain::{GoodsId, Sale, SaleId, SaleState};

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::catalogue::{log, touch};
+use super::audit::log;
+use super::catalogue::touch;
 use super::{Store, StoreError, Tx, plans, row};
 use crate::domain::sale::{SaleMove, WrongState};
 use crate::domain::{GoodsId, Money, Sale, SaleId, SaleState, Window};

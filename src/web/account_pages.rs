@@ -9,13 +9,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::Shop;
-use super::client::Client;
 use super::input::{Form, Query, Secret};
 use super::pages::{personal, see_other};
 use super::visitor::{Visitor, login_path, own_path};
-use crate::accounts::{AccountRefusal, Session};
+use crate::accounts::{AccountRefusal, Device, Session};
 use crate::error::Problem;
-use crate::pages::views::SignInPage;
+use crate::pages::views::{CodePage, SignInPage};
 
 #[derive(Deserialize)]
 pub struct Next {
@@ -67,21 +66,65 @@ fn form(
 
 pub async fn log_in(
     State(shop): State<Arc<Shop>>,
-    client: Client,
+    device: Device,
     visitor: Visitor,
     Form(form): Form<Credentials>,
 ) -> Result<Response, Problem> {
-    let tried = shop.accounts.log_in(client.0, &form.username, form.password.0).await;
+    let tried = shop.accounts.log_in(&device, &form.username, form.password.0, None).await;
+    if let Err(AccountRefusal::CodeNeeded(half)) = tried {
+        return second_step(&visitor, StatusCode::OK, half, &form.next, None);
+    }
     outcome(&shop, &visitor, false, (form.username, form.next), tried)
 }
 
 pub async fn register(
     State(shop): State<Arc<Shop>>,
+    device: Device,
     visitor: Visitor,
     Form(form): Form<Credentials>,
 ) -> Result<Response, Problem> {
-    let tried = shop.accounts.register(&form.username, form.password.0).await;
+    let tried = shop.accounts.register(&device, &form.username, form.password.0).await;
     outcome(&shop, &visitor, true, (form.username, form.next), tried)
+}
+
+#[derive(Deserialize)]
+pub struct SecondStep {
+    #[serde(default)]
+    half: String,
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    next: String,
+}
+
+/// The code that an account with a second factor wants, after the password.
+pub async fn log_in_with_code(
+    State(shop): State<Arc<Shop>>,
+    device: Device,
+    visitor: Visitor,
+    Form(form): Form<SecondStep>,
+) -> Result<Response, Problem> {
+    let tried = shop.accounts.log_in_with_code(&device, &form.half, &form.code).await;
+    match tried {
+        Err(refusal @ (AccountRefusal::BadCode | AccountRefusal::Throttled(_))) => {
+            let problem = Problem::from(refusal);
+            second_step(&visitor, problem.code().status(), form.half, &form.next, Some(problem.code().as_str()))
+        }
+        tried => outcome(&shop, &visitor, false, (String::new(), form.next), tried),
+    }
+}
+
+fn second_step(
+    visitor: &Visitor,
+    status: StatusCode,
+    half: String,
+    next: &str,
+    error: Option<&'static str>,
+) -> Result<Response, Problem> {
+    let next = own_path(next).unwrap_or_default();
+    let mut chrome = visitor.chrome();
+    chrome.path = login_path(visitor.locale, next);
+    personal(status, &CodePage { chrome, half, next: next.to_owned(), error })
 }
 
 /// The cookie and the way on, or the form again with what was typed.
@@ -107,6 +150,9 @@ fn destination(visitor: &Visitor, next: &str) -> String {
     own_path(next).map_or_else(|| format!("/{}/", visitor.locale), str::to_owned)
 }
 
-pub async fn log_out(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Response {
-    ([(SET_COOKIE, shop.accounts.farewell())], see_other(&format!("/{}/", visitor.locale))).into_response()
+pub async fn log_out(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
+    if let Some(session) = &visitor.session {
+        shop.accounts.log_out(session).await?;
+    }
+    Ok(([(SET_COOKIE, shop.accounts.farewell())], see_other(&format!("/{}/", visitor.locale))).into_response())
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::HeaderMap;
+use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 
 use super::Shop;
+use crate::accounts::Device;
 
 /// The address of whoever asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,16 @@ impl FromRequestParts<Arc<Shop>> for Client {
         // Without a socket there is only a test.
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         Ok(Client(client(peer, &parts.headers, &shop.config.trusted_proxies)))
+    }
+}
+
+impl FromRequestParts<Arc<Shop>> for Device {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
+        let Client(address) = Client::from_request_parts(parts, shop).await?;
+        let agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+        Ok(Device::new(address, agent.unwrap_or_default()))
     }
 }
 

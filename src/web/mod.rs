@@ -21,6 +21,7 @@ pub mod negotiate;
 pub mod account_pages;
 pub mod cashier;
 pub mod order_pages;
+pub mod own_pages;
 pub mod pages;
 
 pub mod api;
@@ -67,7 +68,7 @@ pub struct Shop {
     pub desk: Desk,
     pub cockpit: Cockpit,
     pub dead_letters: DeadLetters,
-    pub accounts: Accounts,
+    pub accounts: Arc<Accounts>,
     pub pages: Arc<Publisher>,
     pub metrics: Arc<Metrics>,
     pub health: Health,

@@ -7,10 +7,11 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, patch, post, put};
 use tower::ServiceBuilder;
 
-use super::admin::{calendar, cockpit, dead_letters, desk, goods, sale_form};
-use super::api::{accounts, admin, admin_goods as goods_api, admin_sales as sales_api, orders, payments, sales};
+use super::admin::{calendar, cockpit, dead_letters, desk, goods, log, sale_form, staff, users};
+use super::api::{accounts, admin, orders, own_account, payments, sales};
+use super::api::{admin_goods as goods_api, admin_people as people_api, admin_sales as sales_api};
 use super::api::{dead_letters as dead_letters_api, live};
-use super::{Shop, account_pages, cashier, guard, order_pages, pages};
+use super::{Shop, account_pages, cashier, guard, order_pages, own_pages, pages};
 use crate::domain::Locale;
 use crate::error::{Code, Problem};
 
@@ -61,6 +62,14 @@ fn everybody() -> Routes {
 fn shoppers() -> Routes {
     Router::new()
         .route("/api/me", get(accounts::me))
+        .route("/api/account", get(own_account::show))
+        .route("/api/account/password", put(own_account::change_password))
+        .route("/api/account/sessions", get(own_account::sessions).delete(own_account::end_all_sessions))
+        .route("/api/account/sessions/{session}", delete(own_account::end_session))
+        .route("/api/account/second-factor", post(own_account::enrol).put(own_account::set_second_factor))
+        .route("/api/account/second-factor/remove", post(own_account::remove_second_factor))
+        .route("/api/account/export", get(own_account::export))
+        .route("/api/account/delete", post(own_account::delete))
         .route("/api/orders", get(orders::list))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
@@ -95,6 +104,14 @@ fn administrators() -> Routes {
         .route("/api/admin/dead-letters/replay", post(dead_letters_api::replay))
         .route("/api/admin/dead-letters/discard", post(dead_letters_api::discard))
         .route("/api/admin/orders", get(admin::orders))
+        .route("/api/admin/users", get(people_api::users))
+        .route("/api/admin/users/{user}", get(people_api::user))
+        .route("/api/admin/users/{user}/block", post(people_api::block))
+        .route("/api/admin/users/{user}/unblock", post(people_api::unblock))
+        .route("/api/admin/users/{user}/end-sessions", post(people_api::end_sessions))
+        .route("/api/admin/staff", get(people_api::staff).post(people_api::add_staff))
+        .route("/api/admin/staff/{user}", patch(people_api::set_role).delete(people_api::dismiss))
+        .route("/api/admin/staff/{user}/second-factor", delete(people_api::reset_second_factor))
         .route("/api/admin/audit-log", get(admin::audit_log))
 }
 
@@ -120,7 +137,16 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/buy"), post(order_pages::buy))
         .route(&at("/login"), get(account_pages::login).post(account_pages::log_in))
         .route(&at("/register"), get(account_pages::registration).post(account_pages::register))
+        .route(&at("/login/code"), post(account_pages::log_in_with_code))
         .route(&at("/logout"), post(account_pages::log_out))
+        .route(&at("/account"), get(own_pages::show))
+        .route(&at("/account/password"), post(own_pages::change_password))
+        .route(&at("/account/sessions/end"), post(own_pages::end_all_sessions))
+        .route(&at("/account/sessions/{session}/end"), post(own_pages::end_session))
+        .route(&at("/account/second-factor"), get(own_pages::enrol).post(own_pages::set_second_factor))
+        .route(&at("/account/second-factor/remove"), post(own_pages::remove_second_factor))
+        .route(&at("/account/export"), get(own_pages::export))
+        .route(&at("/account/delete"), post(own_pages::delete))
         .route(&at("/orders"), get(order_pages::list))
         .route(&at("/orders/{sale}/{order}"), get(order_pages::show))
         .route(&at("/orders/{sale}/{order}/pay"), post(order_pages::pay))
@@ -131,7 +157,17 @@ fn administrators_pages() -> Routes {
     Router::new()
         .route("/admin", get(desk::sales))
         .route("/admin/calendar", get(calendar::show))
-        .route("/admin/log", get(desk::log))
+        .route("/admin/log", get(log::show))
+        .route("/admin/users", get(users::list))
+        .route("/admin/users/{user}", get(users::show))
+        .route("/admin/users/{user}/block", post(users::block))
+        .route("/admin/users/{user}/unblock", post(users::unblock))
+        .route("/admin/users/{user}/end-sessions", post(users::end_sessions))
+        .route("/admin/staff", get(staff::list).post(staff::create))
+        .route("/admin/staff/appoint", post(staff::appoint))
+        .route("/admin/staff/{user}/role", post(staff::set_role))
+        .route("/admin/staff/{user}/dismiss", post(staff::dismiss))
+        .route("/admin/staff/{user}/reset-second-factor", post(staff::reset_second_factor))
         .route("/admin/sales", post(sale_form::create))
         .route("/admin/sales/new", get(sale_form::blank))
         .route("/admin/sales/{sale}", get(cockpit::show))

@@ -72,8 +72,10 @@ impl<D: Duty> FromRequestParts<Arc<Shop>> for Staff<D> {
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
         let nowhere = || Problem::new(Code::NotFound);
         let session = shop.accounts.session(&parts.headers).ok_or_else(nowhere)?;
-        let role = shop.accounts.staff_role(&session).await?.ok_or_else(nowhere)?;
-        match D::ROLES.contains(&role) {
+        let user = shop.accounts.staff(&session).await?.ok_or_else(nowhere)?;
+        shop.accounts.seen(&session);
+        match D::ROLES.contains(&user.role) {
+            _ if user.must_change_password => Err(Problem::new(Code::MustChangePassword)),
             true => Ok(Staff { session, duty: PhantomData }),
             false => Err(Problem::new(Code::NotAllowed)),
         }

@@ -12,6 +12,7 @@ use super::Shop;
 use crate::accounts::Session;
 use crate::domain::Locale;
 use crate::pages::views::Chrome;
+use crate::store::Role;
 
 /// The longest address that `next` may carry.
 const LONGEST_NEXT: usize = 500;
@@ -40,7 +41,7 @@ impl Visitor {
             locale: self.locale,
             path: self.path.clone(),
             username: self.session.as_ref().map(|session| session.username.clone()),
-            is_staff: self.session.as_ref().is_some_and(Session::is_staff),
+            role: self.session.as_ref().map_or(Role::User, |session| session.role),
         }
     }
 }
@@ -49,7 +50,11 @@ impl FromRequestParts<Arc<Shop>> for Visitor {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
-        Ok(Visitor::of(&parts.uri, &parts.headers, shop))
+        let visitor = Visitor::of(&parts.uri, &parts.headers, shop);
+        if let Some(session) = &visitor.session {
+            shop.accounts.seen(session);
+        }
+        Ok(visitor)
     }
 }
 

@@ -27,6 +27,8 @@ mod admin;
 mod checklist;
 mod cockpit;
 mod goods;
+mod member;
+mod people;
 mod problems;
 mod sales;
 mod script;
@@ -37,6 +39,8 @@ pub use admin::AdminText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
 pub use goods::GoodsText;
+pub use member::MemberText;
+pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use sales::SalesText;
 pub use script::ScriptText;
@@ -44,6 +48,7 @@ pub use shop::ShopText;
 
 use crate::domain::sale::SaleMove;
 use crate::domain::{Locale, OrderStatus, Phase, SaleState};
+use crate::store::Role;
 
 /// The texts of one language.
 #[derive(Debug)]
@@ -54,6 +59,8 @@ pub struct Text {
     pub sales: SalesText,
     pub checklist: ChecklistText,
     pub goods: GoodsText,
+    pub member: MemberText,
+    pub people: PeopleText,
     pub script: ScriptText,
     pub cockpit: CockpitText,
 }
@@ -63,6 +70,8 @@ static ZH: Text = Text {
     account: AccountText::ZH,
     admin: AdminText::ZH,
     goods: GoodsText::ZH,
+    member: MemberText::ZH,
+    people: PeopleText::ZH,
     script: ScriptText::ZH,
     cockpit: CockpitText::ZH,
     sales: SalesText::ZH,
@@ -73,6 +82,8 @@ static EN: Text = Text {
     account: AccountText::EN,
     admin: AdminText::EN,
     goods: GoodsText::EN,
+    member: MemberText::EN,
+    people: PeopleText::EN,
     script: ScriptText::EN,
     cockpit: CockpitText::EN,
     sales: SalesText::EN,
@@ -130,6 +141,16 @@ impl Text {
         }
     }
 
+    pub fn role(&self, role: &Role) -> &'static str {
+        match role {
+            Role::User => self.people.role_user,
+            Role::Admin => self.people.role_admin,
+            Role::Operator => self.people.role_operator,
+            Role::Support => self.people.role_support,
+            Role::Viewer => self.people.role_viewer,
+        }
+    }
+
     pub fn state(&self, state: &SaleState) -> &'static str {
         match state {
             SaleState::Draft => self.admin.state_draft,
@@ -181,6 +202,7 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
+        let shop = shop.chain(text.member.entries()).chain(text.people.entries());
         let admin = text
             .admin
             .entries()

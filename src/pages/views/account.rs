@@ -98,7 +98,7 @@ pub(in crate::pages) mod tests {
     use crate::domain::{Currency, Locale, UserId};
 
     pub fn chrome(locale: Locale, path: &str) -> Chrome {
-        Chrome { locale, path: path.into(), username: Some("mei".into()), is_staff: false }
+        Chrome { locale, path: path.into(), username: Some("mei".into()), role: crate::store::Role::User }
     }
 
     pub fn order(status: OrderStatus) -> Order {

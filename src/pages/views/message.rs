@@ -59,7 +59,12 @@ mod tests {
     use crate::domain::Locale;
 
     fn page(status: u16, code: &str, back: &str) -> String {
-        let chrome = Chrome { locale: Locale::En, path: "/en/sales/7/buy".into(), username: None, is_staff: false };
+        let chrome = Chrome {
+            locale: Locale::En,
+            path: "/en/sales/7/buy".into(),
+            username: None,
+            role: crate::store::Role::User,
+        };
         let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));
         MessagePage { chrome, status, code: code.into(), back: back.into(), again }.render().unwrap()
     }

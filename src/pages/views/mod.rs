@@ -2,19 +2,22 @@
 
 mod account;
 mod admin;
+mod member;
 mod message;
 
 pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
 pub use admin::{
-    AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage, AuditRow,
+    AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, FieldError, GalleryRow,
-    SaleGroup, UploadComplaint, admin_notice,
+    SaleGroup, StaffPage, UploadComplaint, UserPage, UsersPage, admin_notice,
 };
 pub use askama::Template;
+pub use member::{AccountPage, CodePage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use message::MessagePage;
 
 use super::text::{Text, text};
 use crate::domain::{Bilingual, Locale};
+use crate::store::Role;
 
 /// What surrounds every page: its language, and who looks at it.
 #[derive(Debug, Clone)]
@@ -23,12 +26,27 @@ pub struct Chrome {
     /// Of this page, with its query; the language switch leads to the same page.
     pub path: String,
     pub username: Option<String>,
-    pub is_staff: bool,
+    /// Of a stranger as well: a shopper's.
+    pub role: Role,
 }
 
 impl Chrome {
     pub(super) fn text(&self) -> &'static Text {
         text(self.locale)
+    }
+
+    pub(super) fn is_staff(&self) -> bool {
+        self.role.is_staff()
+    }
+
+    /// Whether what changes accounts and orders of shoppers is shown. Whether it may be done is decided elsewhere.
+    pub(super) fn helps_shoppers(&self) -> bool {
+        matches!(self.role, Role::Admin | Role::Support)
+    }
+
+    /// Whether what only owners may do is shown.
+    pub(super) fn owns(&self) -> bool {
+        self.role == Role::Admin
     }
 
     /// A text of the catalogue in the page's language.
@@ -63,7 +81,7 @@ mod tests {
     #[test]
     fn the_language_switch_keeps_the_page() {
         let switch = |path: &str| {
-            Chrome { locale: Locale::Zh, path: path.into(), username: None, is_staff: false }.switch_path()
+            Chrome { locale: Locale::Zh, path: path.into(), username: None, role: Role::User }.switch_path()
         };
         assert_eq!(switch("/zh/orders?before=x"), "/en/orders?before=x");
         assert_eq!(switch("/zh/"), "/en/");

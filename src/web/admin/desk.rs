@@ -1,4 +1,4 @@
-//! The administrator's list of sales with what can be done to them, and the log.
+//! The administrator's list of sales with what can be done to them.
 
 use std::sync::Arc;
 
@@ -13,10 +13,9 @@ use crate::control::desk::{DeskChange, SaleRow};
 use crate::domain::{Goods, GoodsId, Locale, Sale, SaleId};
 use crate::error::Problem;
 use crate::pages::text;
-use crate::pages::views::{AdminLogPage, AdminSale, AdminSalesPage, AuditRow, SaleGroup, admin_notice};
-use crate::store::{MOST_UNITS, Overlap, PastPage, SaleRefusal, StoreError};
+use crate::pages::views::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
+use crate::store::{MOST_UNITS, Overlap, PastPage, SaleRefusal};
 use crate::web::Shop;
-use crate::web::api::admin::LOG_PAGE;
 use crate::web::input::{Form, Ids, Query};
 use crate::web::pages::{personal, see_other};
 use crate::web::session::{Look, RunSales, Staff};
@@ -267,22 +266,4 @@ async fn warn(
         Some(id) => cockpit::warn(shop, visitor, id, status, warning.text.to_owned()).await,
         None => show(shop, visitor, status, Listing::default(), Some(warning)).await,
     }
-}
-
-pub async fn log(State(shop): State<Arc<Shop>>, _: Staff<Look>, visitor: Visitor) -> Result<Response, Problem> {
-    let rows = log_rows(&shop).await?;
-    personal(StatusCode::OK, &AdminLogPage { chrome: visitor.chrome(), rows })
-}
-
-async fn log_rows(shop: &Shop) -> Result<Vec<AuditRow>, StoreError> {
-    let rows = shop.store.audit_log(None, LOG_PAGE).await?;
-    let row = |row: crate::store::AuditRow| AuditRow {
-        at: row.at,
-        actor: row.actor,
-        action: row.action,
-        subject: row.subject,
-        before: row.before,
-        after: row.after,
-    };
-    Ok(rows.into_iter().map(row).collect())
 }

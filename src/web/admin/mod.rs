@@ -7,5 +7,8 @@ pub mod desk;
 pub mod goods;
 pub mod goods_input;
 pub mod input;
+pub mod log;
 pub mod sale_form;
 pub mod sale_typed;
+pub mod staff;
+pub mod users;

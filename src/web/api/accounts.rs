@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::Session;
+use crate::accounts::{Device, Session};
 use crate::domain::UserId;
 use crate::error::Problem;
 use crate::web::Shop;
 use crate::web::cache::Cache;
-use crate::web::client::Client;
 use crate::web::input::{Json, Secret};
 use crate::web::session::SignedIn;
 
@@ -22,6 +21,15 @@ use crate::web::session::SignedIn;
 pub struct Credentials {
     username: String,
     password: Secret,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CredentialsAndCode {
+    username: String,
+    password: Secret,
+    /// Of the authenticator, or a recovery code.
+    code: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -47,23 +55,28 @@ fn signed_in(shop: &Shop, status: StatusCode, session: &Session) -> Response {
 
 pub async fn register(
     State(shop): State<Arc<Shop>>,
+    device: Device,
     Json(credentials): Json<Credentials>,
 ) -> Result<Response, Problem> {
-    let session = shop.accounts.register(&credentials.username, credentials.password.0).await?;
+    let session = shop.accounts.register(&device, &credentials.username, credentials.password.0).await?;
     Ok(signed_in(&shop, StatusCode::CREATED, &session))
 }
 
 pub async fn log_in(
     State(shop): State<Arc<Shop>>,
-    client: Client,
-    Json(credentials): Json<Credentials>,
+    device: Device,
+    Json(credentials): Json<CredentialsAndCode>,
 ) -> Result<Response, Problem> {
-    let session = shop.accounts.log_in(client.0, &credentials.username, credentials.password.0).await?;
+    let CredentialsAndCode { username, password, code } = credentials;
+    let session = shop.accounts.log_in(&device, &username, password.0, code.as_deref()).await?;
     Ok(signed_in(&shop, StatusCode::OK, &session))
 }
 
-pub async fn log_out(State(shop): State<Arc<Shop>>) -> Response {
-    (StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.farewell())]).into_response()
+pub async fn log_out(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Result<Response, Problem> {
+    if let Some(session) = shop.accounts.session(&headers) {
+        shop.accounts.log_out(&session).await?;
+    }
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.farewell())]).into_response())
 }
 
 pub async fn me(SignedIn(session): SignedIn) -> Response {

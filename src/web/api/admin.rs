@@ -8,20 +8,17 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use super::orders::{OrderJson, OrderList, Page};
 use crate::domain::UserId;
 use crate::error::Problem;
 use crate::store::AuditRow;
 use crate::web::Shop;
+use crate::web::admin::log::{LogQuery, page_of_log};
 use crate::web::cache::Cache;
 use crate::web::input::Query;
 use crate::web::order_pages::page_of_orders;
 use crate::web::session::{Look, Staff};
-
-/// Entries of the log on one page.
-pub const LOG_PAGE: i64 = 50;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,25 +84,13 @@ impl From<AuditRow> for LogEntry {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LogPage {
-    before: Option<String>,
-}
-
 /// Who did what, newest first.
 pub async fn audit_log(
     State(shop): State<Arc<Shop>>,
     _: Staff<Look>,
-    Query(page): Query<LogPage>,
+    Query(query): Query<LogQuery>,
 ) -> Result<Response, Problem> {
-    if page.before.as_deref().is_some_and(|id| Uuid::try_parse(id).is_err()) {
-        return Err(Problem::invalid_field("before", "bad_cursor"));
-    }
-    let mut rows = shop.store.audit_log(page.before.as_deref(), LOG_PAGE + 1).await?;
-    let more = rows.len() as i64 > LOG_PAGE;
-    rows.truncate(LOG_PAGE as usize);
-    let next = rows.last().filter(|_| more).map(|row| row.id.clone());
+    let (rows, next) = page_of_log(&shop, &query).await?;
     let entries = rows.into_iter().map(LogEntry::from).collect();
     Ok((Cache::Private, Json(Log { entries, next })).into_response())
 }

@@ -6,9 +6,11 @@ pub mod orders;
 pub mod payments;
 
 pub mod accounts;
+pub mod own_account;
 
 pub mod admin;
 pub mod admin_goods;
+pub mod admin_people;
 pub mod admin_sales;
 pub mod dead_letters;
 pub mod live;

@@ -82,7 +82,7 @@ async fn who_may_only_look_finds_no_buttons() {
     shop.shopper("vera").await;
     appoint(&shop, "vera", Role::Viewer).await;
     let login = json!({"username": "vera", "password": "correct horse"});
-    let vera = Guest { shop: &shop, cookie: Some(shop.anybody().post("/api/login", login).await.cookie()) };
+    let vera = Guest { cookie: Some(shop.anybody().post("/api/login", login).await.cookie()), ..shop.anybody() };
     let shown = vera.get(&page).await;
     assert!(shown.is_page(200) && shown.text().contains("Your role may look, not act."));
     assert!(!shown.text().contains(&format!("/admin/sales/{id}/stop")));

@@ -1,7 +1,9 @@
 //! The shop as its visitors meet it: requests against the router on the lowest rung, without a socket.
 
+mod accounts;
 mod administrators;
 mod cockpit;
+mod duties;
 mod everybody;
 mod goods;
 mod planning;
@@ -28,6 +30,7 @@ struct TestShop {
 struct Guest<'a> {
     shop: &'a TestShop,
     cookie: Option<String>,
+    password: Option<String>,
 }
 
 #[derive(Debug)]
@@ -51,21 +54,25 @@ impl TestShop {
     }
 
     fn anybody(&self) -> Guest<'_> {
-        Guest { shop: self, cookie: None }
+        Guest { shop: self, cookie: None, password: None }
     }
 
     async fn shopper(&self, username: &str) -> Guest<'_> {
         let credentials = json!({"username": username, "password": "correct horse"});
         let answer = self.anybody().post("/api/register", credentials).await;
         assert_eq!(answer.status, 201);
-        Guest { shop: self, cookie: Some(answer.cookie()) }
+        Guest { cookie: Some(answer.cookie()), ..self.anybody() }
     }
 
     async fn admin(&self) -> Guest<'_> {
         let password = self.parts.accounts().ensure_admin(None).await.unwrap().unwrap();
-        let answer = self.anybody().post("/api/login", json!({"username": "admin", "password": password})).await;
+        Guest { password: Some(password.clone()), ..self.log_in("admin", &password).await }
+    }
+
+    async fn log_in(&self, username: &str, password: &str) -> Guest<'_> {
+        let answer = self.anybody().post("/api/login", json!({"username": username, "password": password})).await;
         assert_eq!(answer.status, 200);
-        Guest { shop: self, cookie: Some(answer.cookie()) }
+        Guest { cookie: Some(answer.cookie()), ..self.anybody() }
     }
 
     /// A sale that is open, of so many units, one or two for each.
@@ -97,6 +104,12 @@ impl Guest<'_> {
         let (parts, body) = response.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
         Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// What the guest's browser sends.
+    fn headers(&self) -> HeaderMap {
+        let pairs = self.cookie.iter().map(|cookie| (axum::http::header::COOKIE, cookie.parse().unwrap()));
+        HeaderMap::from_iter(pairs)
     }
 
     async fn get(&self, path: &str) -> Answer {
@@ -135,6 +148,12 @@ impl Answer {
     fn problem(&self) -> (u16, String) {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         (self.status.as_u16(), self.json()["code"].as_str().unwrap().to_owned())
+    }
+
+    /// The code of a problem, empty for any other answer.
+    fn code(&self) -> String {
+        let json = serde_json::from_slice::<Value>(&self.body).unwrap_or_default();
+        json["code"].as_str().unwrap_or_default().to_owned()
     }
 
     fn is_page(&self, status: u16) -> bool {

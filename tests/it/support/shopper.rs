@@ -22,7 +22,7 @@ use super::wait::eventually;
 const SOON: Duration = Duration::from_secs(15);
 
 /// Makes sessions as the shop does. A shopper needs no account to buy with one.
-pub struct Mint(Accounts);
+pub struct Mint(Accounts, Clock);
 
 impl Mint {
     pub fn new(secret: &str) -> Mint {
@@ -32,15 +32,14 @@ impl Mint {
     fn at(secret: &str, clock: Clock) -> Mint {
         // Never asked.
         let store = Store::open("sqlite::memory:").unwrap();
-        let sealer = Sealer::new(&SecretString::from(secret.to_owned()), "session");
-        Mint(Accounts::new(store, clock, sealer, false))
+        Mint(Accounts::new(store, clock.clone(), &SecretString::from(secret.to_owned()), false), clock)
     }
 
     /// The cookie of the n-th shopper.
     pub fn cookie(&self, n: u64) -> String {
         let username = format!("shopper-{n}");
-        let user = User { id: user_id(n), username, password_hash: String::new(), role: Role::User };
-        let cookie = self.0.cookie(&Session::of(&user));
+        let user = User::new(user_id(n), &username, String::new(), Role::User, self.1.now());
+        let cookie = self.0.cookie(&Session::of(&user, self.1.now()));
         cookie.to_str().unwrap().split(';').next().unwrap().to_owned()
     }
 }

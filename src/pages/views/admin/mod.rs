@@ -1,23 +1,20 @@
 //! The administrator's pages.
 
+mod calendar;
 mod cockpit;
 mod goods;
-
-pub use cockpit::{CockpitPage, DeadLettersPage};
-mod calendar;
+mod people;
 mod sale_form;
 mod sales;
 
 pub use calendar::{CalendarDay, CalendarPage, CalendarSale};
+pub use cockpit::{CockpitPage, DeadLettersPage};
 pub use goods::{AdminGoodsForm, AdminGoodsList, GalleryRow, UploadComplaint};
+pub use people::{AdminLogPage, StaffPage, UserPage, UsersPage};
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 
-use askama::Template;
-use jiff::Timestamp;
-
 use super::Chrome;
-use crate::pages::filters;
 use crate::pages::text::field_error;
 
 /// A mistake in one field of a form.
@@ -36,25 +33,6 @@ fn complaint(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option<&'st
 /// What a field is called.
 fn label<'a>(chrome: &Chrome, field: &'a str) -> &'a str {
     chrome.text().admin.entries().find(|(key, _)| *key == field).map_or(field, |(_, words)| words)
-}
-
-/// One action of an administrator.
-#[derive(Debug)]
-pub struct AuditRow {
-    pub at: Timestamp,
-    pub actor: String,
-    pub action: String,
-    pub subject: String,
-    pub before: String,
-    pub after: String,
-}
-
-/// Who did what, newest first.
-#[derive(Debug, Template)]
-#[template(path = "admin/log.html")]
-pub struct AdminLogPage {
-    pub chrome: Chrome,
-    pub rows: Vec<AuditRow>,
 }
 
 #[cfg(test)]

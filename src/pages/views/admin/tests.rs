@@ -1,9 +1,10 @@
 use super::*;
 use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture, SaleState};
 use crate::pages::shop::tests::{at, sample};
+use askama::Template;
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
-    Chrome { locale, path: path.into(), username: Some("admin".into()), is_staff: true }
+    Chrome { locale, path: path.into(), username: Some("admin".into()), role: crate::store::Role::Admin }
 }
 
 pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {
@@ -111,7 +112,8 @@ fn forms_keep_what_was_typed_and_say_what_is_wrong() {
 
 #[test]
 fn the_log_shows_hostile_values_as_text() {
-    let row = |text: &str| AuditRow {
+    let row = |text: &str| crate::store::AuditRow {
+        id: text.into(),
         at: at("2026-11-21T12:00:00Z"),
         actor: text.into(),
         action: text.into(),
@@ -119,8 +121,20 @@ fn the_log_shows_hostile_values_as_text() {
         before: text.into(),
         after: text.into(),
     };
-    let page = AdminLogPage { chrome: chrome(Locale::En, "/admin/log"), rows: vec![row("<script>"), row("\"'&")] };
-    assert_eq!(page.render().unwrap().matches("<script").count(), 2, "only our own scripts");
-    let empty = AdminLogPage { chrome: chrome(Locale::Zh, "/admin/log"), rows: vec![] };
-    assert!(empty.render().unwrap().contains("还没有操作记录"));
+    let page = |locale, rows| AdminLogPage {
+        chrome: chrome(locale, "/admin/log"),
+        rows,
+        older: None,
+        actions: vec!["<script>".into()],
+        filtered: false,
+        actor: "<script>".into(),
+        action: String::new(),
+        subject: "<script>".into(),
+        from: "<script>".into(),
+        to: String::new(),
+        errors: Vec::new(),
+    };
+    let html = page(Locale::En, vec![row("<script>"), row("\"'&")]).render().unwrap();
+    assert_eq!(html.matches("<script").count(), 2, "only our own scripts");
+    assert!(page(Locale::Zh, Vec::new()).render().unwrap().contains("还没有操作记录"));
 }

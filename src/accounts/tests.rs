@@ -1,0 +1,248 @@
+use std::net::IpAddr;
+
+use super::*;
+
+#[test]
+fn names_are_letters_of_any_script() {
+    for good in ["mei", "小美的店", "a.b-c_9", "Ömer", &"x".repeat(32)] {
+        assert!(is_username(good), "{good}");
+    }
+    for bad in ["", "ab", "小美", "a b", "a\tbc", "<b>", "abc\u{202e}", "a/b", "mei@x", "😀😀😀", &"x".repeat(33)]
+    {
+        assert!(!is_username(bad), "{bad}");
+    }
+}
+
+#[test]
+fn passwords_count_characters() {
+    let ok = |text: &str| is_password(&SecretString::from(text.to_owned()));
+    assert!(ok("12345678") && ok("一二三四五六七八") && ok(&"x".repeat(256)));
+    assert!(!ok("1234567") && !ok("一二三") && !ok(&"x".repeat(257)));
+}
+
+async fn accounts() -> (Accounts, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
+    store.migrate().await.unwrap();
+    (of(&store, &Clock::manual("2026-11-21T12:00:00Z".parse().unwrap())), dir)
+}
+
+/// One process of a shop; several share a store.
+fn of(store: &Store, clock: &Clock) -> Accounts {
+    Accounts::new(store.clone(), clock.clone(), &SecretString::from("s".repeat(64)), false)
+}
+
+fn device(n: u8) -> Device {
+    Device::new(IpAddr::from([192, 0, 2, n]), "Firefox/128.0 (X11; Linux)")
+}
+
+async fn role(accounts: &Accounts, session: &Session) -> Option<Role> {
+    accounts.staff(session).await.unwrap().map(|user| user.role)
+}
+
+fn secret(text: &str) -> SecretString {
+    SecretString::from(text.to_owned())
+}
+
+#[tokio::test]
+async fn who_registered_can_log_in_and_guessing_is_slowed() {
+    let (accounts, _dir) = accounts().await;
+    let (here, there) = (device(1), device(2));
+    let registered = accounts.register(&here, "Mei", secret("correct horse")).await.unwrap();
+    let again = accounts.register(&here, "mEI", secret("correct horse")).await;
+    assert!(matches!(again, Err(AccountRefusal::UsernameTaken)));
+    let taken = accounts.register(&here, "Admin", secret("correct horse")).await;
+    assert!(matches!(taken, Err(AccountRefusal::UsernameTaken)));
+    for name in ["mei", "nobody"] {
+        let wrong = accounts.log_in(&here, name, secret("wrong horse"), None).await;
+        assert!(matches!(wrong, Err(AccountRefusal::BadCredentials)));
+    }
+    let mut throttled = false;
+    for _ in 0..20 {
+        throttled |=
+            matches!(accounts.log_in(&here, "mei", secret("guess"), None).await, Err(AccountRefusal::Throttled(_)));
+    }
+    assert!(throttled);
+    let session = accounts.log_in(&there, "mei", secret("correct horse"), None).await.unwrap();
+    assert_eq!(session.user_id, registered.user_id);
+}
+
+#[tokio::test]
+async fn the_administrator_exists_once_and_a_new_password_ends_old_sessions() {
+    let (accounts, _dir) = accounts().await;
+    let here = device(1);
+    let generated = accounts.ensure_admin(None).await.unwrap().expect("a new administrator's password");
+    assert_eq!(accounts.ensure_admin(None).await.unwrap(), None);
+    let old = accounts.log_in(&here, ADMIN, secret(&generated), None).await.unwrap();
+    assert_eq!(role(&accounts, &old).await, Some(Role::Admin));
+    accounts.ensure_admin(Some(secret(&generated))).await.unwrap();
+    assert_eq!(role(&accounts, &old).await, Some(Role::Admin), "the same password again changes nothing");
+    accounts.ensure_admin(Some(secret("another password"))).await.unwrap();
+    assert_eq!(role(&accounts, &old).await, None);
+    let new = accounts.log_in(&here, ADMIN, secret("another password"), None).await.unwrap();
+    assert_eq!(role(&accounts, &new).await, Some(Role::Admin));
+}
+
+async fn two() -> (Accounts, Accounts, Clock, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
+    store.migrate().await.unwrap();
+    let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
+    (of(&store, &clock), of(&store, &clock), clock, dir)
+}
+
+/// What a browser sends that has this session's cookie.
+fn cookie(accounts: &Accounts, session: &Session) -> HeaderMap {
+    let cookie = accounts.cookie(session);
+    let pair = cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
+    HeaderMap::from_iter([(axum::http::header::COOKIE, pair.parse().unwrap())])
+}
+
+#[tokio::test]
+async fn a_session_that_ends_in_one_process_ends_in_all() {
+    let (one, other, clock, _dir) = two().await;
+    let mei = one.register(&device(1), "mei", secret("correct horse")).await.unwrap();
+    let phone = other.log_in(&device(2), "mei", secret("correct horse"), None).await.unwrap();
+    let (mine, phones) = (cookie(&one, &mei), cookie(&one, &phone));
+    one.refresh().await.unwrap();
+    other.refresh().await.unwrap();
+    assert_eq!(other.session(&mine).as_ref(), Some(&mei));
+
+    one.log_out(&mei).await.unwrap();
+    assert_eq!(one.session(&mine), None, "at once where it was done");
+    other.refresh().await.unwrap();
+    assert_eq!(other.session(&mine), None, "a copied cookie is dead everywhere");
+    assert!(one.session(&phones).is_some() && other.session(&phones).is_some());
+
+    clock.advance(Duration::from_secs(60));
+    let next =
+        one.change_password(&phone, &device(2), secret("correct horse"), secret("battery staple")).await.unwrap();
+    other.refresh().await.unwrap();
+    assert!(one.session(&phones).is_none() && other.session(&phones).is_none());
+    let nexts = cookie(&one, &next);
+    assert!(one.session(&nexts).is_some() && other.session(&nexts).is_some(), "whoever changed it stays");
+    assert_eq!(one.sessions_of(&next).await.unwrap().len(), 1);
+
+    // A process that starts later knows it before it serves.
+    let later = of(&one.store, &clock);
+    later.refresh().await.unwrap();
+    assert!(later.session(&mine).is_none() && later.session(&nexts).is_some());
+    later.log_out_everywhere(&next).await.unwrap();
+    one.refresh().await.unwrap();
+    assert_eq!(one.session(&nexts), None);
+    let again = one.log_in(&device(1), "mei", secret("battery staple"), None).await.unwrap();
+    assert!(one.session(&cookie(&one, &again)).is_some(), "in the same millisecond, too");
+}
+
+#[tokio::test]
+async fn what_has_expired_is_cleared_away() {
+    let (one, _, clock, _dir) = two().await;
+    let mei = one.register(&device(1), "mei", secret("correct horse")).await.unwrap();
+    one.log_out_everywhere(&mei).await.unwrap();
+    assert_eq!(one.store.revocations(0, 10).await.unwrap().len(), 2);
+    clock.advance(Duration::from_secs(15 * 24 * 3600));
+    one.round(0).await.unwrap();
+    assert_eq!(one.store.revocations(0, 10).await.unwrap(), []);
+    assert_eq!(one.session(&cookie(&one, &mei)), None);
+}
+
+async fn owner(accounts: &Accounts, name: &str) -> Session {
+    let session = accounts.register(&device(1), name, secret("correct horse")).await.unwrap();
+    let boss = accounts.ensure_admin(Some(secret("administrator"))).await;
+    assert_eq!(boss.unwrap(), None);
+    let boss = accounts.log_in(&device(1), ADMIN, secret("administrator"), None).await.unwrap();
+    let change = crate::store::PersonChange::SetRole(Role::Admin);
+    accounts.change_person(&boss, session.user_id, &change).await.unwrap();
+    accounts.log_in(&device(1), name, secret("correct horse"), None).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_owner_is_left_whatever_owners_do_to_each_other() {
+    use crate::store::{PeopleRefusal, PersonChange};
+    for round in 0..8 {
+        let (one, other, _clock, _dir) = two().await;
+        let mei = owner(&one, "mei").await;
+        let admin = other.log_in(&device(1), ADMIN, secret("administrator"), None).await.unwrap();
+        let change = match round % 2 {
+            0 => PersonChange::SetRole(Role::User),
+            _ => PersonChange::Block { reason: "out".into() },
+        };
+        let (a, b) = tokio::join!(
+            one.change_person(&mei, admin.user_id, &change),
+            other.change_person(&admin, mei.user_id, &change),
+        );
+        assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1, "{a:?} {b:?}");
+        let left = one.store.staff().await.unwrap();
+        let owners: Vec<&User> = left.iter().filter(|u| u.role == Role::Admin && !u.is_blocked()).collect();
+        assert_eq!(owners.len(), 1);
+        let last = if a.is_ok() { &mei } else { &admin };
+        for change in [PersonChange::SetRole(Role::User), PersonChange::SetRole(Role::Viewer)] {
+            let refused = one.change_person(last, last.user_id, &change).await;
+            assert!(matches!(refused, Err(PeopleRefusal::LastOwner)), "{refused:?}");
+        }
+        let refused = one.change_person(last, last.user_id, &PersonChange::Block { reason: "me".into() }).await;
+        assert!(matches!(refused, Err(PeopleRefusal::Yourself)), "{refused:?}");
+    }
+}
+
+/// An authenticator with this secret.
+fn code_at(enrolment: &Enrolment, clock: &Clock, steps: i64) -> String {
+    let secret = totp_rs::Secret::try_from_base32(&enrolment.secret).unwrap();
+    let totp = totp_rs::Builder::new().with_secret(secret).build().unwrap();
+    totp.generate((clock.now().as_second() + 30 * steps) as u64).to_string()
+}
+
+#[tokio::test]
+async fn codes_are_taken_once_near_their_time_and_so_are_recovery_codes() {
+    let (one, other, clock, _dir) = two().await;
+    let here = device(1);
+    let mei = one.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let enrolment = one.enrol(&mei).unwrap();
+    assert!(enrolment.url.starts_with("otpauth://totp/") && enrolment.url.contains(&enrolment.secret));
+    let code = code_at(&enrolment, &clock, 0);
+    let set = async |sealed: &str, password: &str, code: &str| {
+        one.set_second_factor(&mei, &here, sealed, secret(password), code).await
+    };
+    assert!(matches!(set(&enrolment.sealed, "wrong", &code).await, Err(AccountRefusal::WrongPassword)));
+    assert!(matches!(set(&enrolment.sealed, "correct horse", "000000").await, Err(AccountRefusal::BadCode)));
+    assert!(matches!(set("forged", "correct horse", &code).await, Err(AccountRefusal::BadCode)));
+    let recovery = set(&enrolment.sealed, "correct horse", &code).await.unwrap();
+    assert_eq!(recovery.len(), 10);
+
+    let log_in = async |accounts: &Accounts, code: Option<&str>| {
+        accounts.log_in(&here, "mei", secret("correct horse"), code).await.map(|session| session.user_id)
+    };
+    assert!(matches!(log_in(&one, Some(&code)).await, Err(AccountRefusal::BadCode)), "used when it was set up");
+    let Err(AccountRefusal::CodeNeeded(half)) = log_in(&one, None).await else { panic!("a code is needed") };
+    clock.advance(Duration::from_secs(120));
+    let late = code_at(&enrolment, &clock, -1);
+    assert!(other.log_in_with_code(&here, &half, &late).await.is_ok(), "one step late, in another process");
+    assert!(matches!(log_in(&one, Some(&late)).await, Err(AccountRefusal::BadCode)), "never twice");
+    let early = code_at(&enrolment, &clock, 1);
+    assert_eq!(log_in(&one, Some(&early)).await.unwrap(), mei.user_id);
+    let present = code_at(&enrolment, &clock, 0);
+    assert!(matches!(log_in(&other, Some(&present)).await, Err(AccountRefusal::BadCode)), "older than one used");
+    clock.advance(Duration::from_secs(600));
+    for far in [-2, 2] {
+        let code = code_at(&enrolment, &clock, far);
+        assert!(matches!(log_in(&other, Some(&code)).await, Err(AccountRefusal::BadCode)), "{far}");
+    }
+    assert!(matches!(one.log_in_with_code(&here, &half, "x").await, Err(AccountRefusal::BadCredentials)), "too late");
+
+    let typed = recovery[3].to_uppercase().replace('-', " ");
+    assert!(log_in(&one, Some(&typed)).await.is_ok());
+    assert!(matches!(log_in(&one, Some(&recovery[3])).await, Err(AccountRefusal::BadCode)));
+    assert_eq!(one.store.recovery_left(mei.user_id).await.unwrap(), 9);
+
+    clock.advance(Duration::from_secs(3600));
+    let mut throttled = false;
+    for n in 0..10 {
+        let guess = log_in(&one, Some(&format!("{n:06}"))).await;
+        throttled |= matches!(guess, Err(AccountRefusal::Throttled(_)));
+    }
+    assert!(throttled);
+    clock.advance(Duration::from_secs(3600));
+    let off = one.remove_second_factor(&mei, &here, secret("correct horse"), &recovery[0]).await;
+    assert!(off.is_ok(), "{off:?}");
+    assert!(log_in(&one, None).await.is_ok());
+}

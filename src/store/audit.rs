@@ -1,0 +1,134 @@
+//! The audit log: what staff did, written in the transaction that did it.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{Store, StoreError, Tx, row};
+
+/// One line of the audit log; `before` and `after` are JSON, empty where there is nothing.
+#[derive(Debug, Clone, Serialize)]
+pub struct AuditRow {
+    pub id: String,
+    pub at: Timestamp,
+    pub actor: String,
+    pub action: String,
+    pub subject: String,
+    pub before: String,
+    pub after: String,
+}
+
+/// Which lines of the log somebody wants to see; an empty text means all.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    pub actor: String,
+    pub action: String,
+    /// Such as `sale 7`.
+    pub subject: String,
+    pub from: Option<Timestamp>,
+    /// Up to, without it.
+    pub to: Option<Timestamp>,
+}
+
+/// Writes down who did what.
+pub(super) async fn log<T: Serialize>(
+    tx: &mut Tx,
+    actor: &str,
+    action: &str,
+    subject: &str,
+    before: Option<&T>,
+    after: Option<&T>,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let json = |value: Option<&T>| match value {
+        Some(value) => serde_json::to_string(value).map_err(|e| sqlx::Error::Encode(e.into())),
+        None => Ok(String::new()),
+    };
+    sqlx::query(
+        "INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(Uuid::now_v7().to_string())
+    .bind(now.as_millisecond())
+    .bind(actor)
+    .bind(action)
+    .bind(subject)
+    .bind(json(before)?)
+    .bind(json(after)?)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+impl Store {
+    /// Writes down something that changed nothing else, such as a log-in that failed.
+    pub async fn note<T: Serialize>(
+        &self,
+        actor: &str,
+        action: &str,
+        subject: &str,
+        about: &T,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        log(&mut tx, actor, action, subject, None, Some(about), now).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Writes down what somebody of the staff did that touches nothing else in the database.
+    pub async fn write_down<T: Serialize>(
+        &self,
+        actor: &str,
+        action: &str,
+        subject: &str,
+        before: &T,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        log(&mut tx, actor, action, subject, Some(before), None, now).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// The audit log, newest first, from before the row with id `before`.
+    pub async fn audit_log(
+        &self,
+        filter: &AuditFilter,
+        before: Option<&str>,
+        most: i64,
+    ) -> Result<Vec<AuditRow>, StoreError> {
+        let ms = |at: Option<Timestamp>, none| at.map_or(none, Timestamp::as_millisecond);
+        let rows = sqlx::query(
+            "SELECT id, at_ms, actor, action, subject, before, after FROM audit_log
+             WHERE id < $1 AND ($2 = '' OR LOWER(actor) = $2) AND ($3 = '' OR action = $3)
+               AND ($4 = '' OR subject = $4) AND at_ms >= $5 AND at_ms < $6
+             ORDER BY id DESC LIMIT $7",
+        )
+        // Sorts after every UUID.
+        .bind(before.unwrap_or("g"))
+        .bind(filter.actor.to_lowercase())
+        .bind(&filter.action)
+        .bind(&filter.subject)
+        .bind(ms(filter.from, i64::MIN))
+        .bind(ms(filter.to, i64::MAX))
+        .bind(most)
+        .fetch_all(&self.pool)
+        .await?;
+        let read = |row| {
+            Ok(AuditRow {
+                id: row::text(row, "id")?,
+                at: row::time(row, "at_ms")?,
+                actor: row::text(row, "actor")?,
+                action: row::text(row, "action")?,
+                subject: row::text(row, "subject")?,
+                before: row::text(row, "before")?,
+                after: row::text(row, "after")?,
+            })
+        };
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    /// Every kind of action that was ever written down.
+    pub async fn audit_actions(&self) -> Result<Vec<String>, StoreError> {
+        let rows = sqlx::query("SELECT DISTINCT action FROM audit_log ORDER BY action").fetch_all(&self.pool).await?;
+        Ok(rows.iter().map(|row| row::text(row, "action")).collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,71 @@
+//! Everything that the shop knows about one person, for that person.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Store, StoreError, row};
+use crate::domain::{Order, UserId};
+
+/// Orders that are read at once.
+const PAGE: i64 = 500;
+
+impl Store {
+    /// Account, orders with their histories and payments, and sessions. `None` for nobody.
+    pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
+        let Some(user) = self.user(id).await? else { return Ok(None) };
+        let sessions = self.sessions_of(id, now).await?.into_iter().map(|session| {
+            json!({
+                "id": session.id, "created_at": session.created_at, "seen_at": session.seen_at,
+                "address": session.address, "agent": session.agent,
+            })
+        });
+        Ok(Some(json!({
+            "exported_at": now,
+            "account": {
+                "id": user.id, "username": user.username, "role": user.role.as_str(),
+                "created_at": user.created_at, "logged_in_at": user.logged_in_at,
+                "blocked_at": user.blocked_at, "blocked_reason": user.blocked_reason,
+                "second_factor": user.second_factor.is_some(),
+            },
+            "orders": self.orders_for_export(id).await?,
+            // Whatever else belongs to a person goes here, under a key of its own: delivery addresses, say.
+            "sessions": sessions.collect::<Vec<_>>(),
+        })))
+    }
+
+    async fn orders_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let mut exported = Vec::new();
+        let mut before = None;
+        loop {
+            let page = self.orders_of(id, before, PAGE).await?;
+            for order in &page {
+                exported.push(json!({
+                    "id": order.id, "sale_id": order.sale_id, "quantity": order.quantity, "amount": order.amount,
+                    "status": order.status, "reason": order.reason, "reserved_at": order.reserved_at,
+                    "history": self.history(order).await?, "payments": self.payments_of(order).await?,
+                }));
+            }
+            match page.last() {
+                Some(last) if page.len() as i64 == PAGE => before = Some(last.id),
+                _ => return Ok(exported),
+            }
+        }
+    }
+
+    async fn payments_of(&self, order: &Order) -> Result<Vec<Value>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT id, provider, amount, currency, status, created_at_ms FROM payments WHERE order_id = $1 ORDER BY id",
+        )
+        .bind(order.id.to_string())
+        .fetch_all(&self.pool)
+        .await?;
+        let read = |row| {
+            Ok(json!({
+                "id": row::text(row, "id")?, "provider": row::text(row, "provider")?,
+                "amount": row::money(row, "amount")?, "status": row::text(row, "status")?,
+                "created_at": row::time(row, "created_at_ms")?,
+            }))
+        };
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+    }
+}

@@ -1,0 +1,150 @@
+//! A person's own account.
+
+use std::sync::Arc;
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::SET_COOKIE;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::accounts::Device;
+use crate::error::{Code, Problem};
+use crate::store::SessionRow;
+use crate::web::Shop;
+use crate::web::cache::Cache;
+use crate::web::input::{Ids, Json, Secret};
+use crate::web::own_pages::{self, NotDeleted};
+use crate::web::session::SignedIn;
+
+type Asking = (State<Arc<Shop>>, SignedIn);
+
+pub async fn show((State(shop), SignedIn(session)): Asking) -> Result<Response, Problem> {
+    let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
+    let account = json!({
+        "id": user.id, "username": user.username, "role": user.role.as_str(), "created_at": user.created_at,
+        "second_factor": user.second_factor.is_some(), "must_change_password": user.must_change_password,
+        "recovery_codes_left": shop.store.recovery_left(user.id).await?,
+    });
+    Ok((Cache::Private, Answer(json!({"account": account}))).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewPassword {
+    password: Secret,
+    new_password: Secret,
+}
+
+/// All other sessions end; the answer carries the cookie of a new one.
+pub async fn change_password(
+    (State(shop), SignedIn(session)): Asking,
+    device: Device,
+    Json(form): Json<NewPassword>,
+) -> Result<Response, Problem> {
+    let next = shop.accounts.change_password(&session, &device, form.password.0, form.new_password.0).await?;
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.cookie(&next))]).into_response())
+}
+
+/// A session as its owner and support see it.
+#[derive(Serialize)]
+pub struct SessionJson {
+    id: Uuid,
+    created_at: Timestamp,
+    seen_at: Timestamp,
+    address: String,
+    agent: String,
+    current: bool,
+}
+
+impl SessionJson {
+    pub fn of(row: SessionRow, current: Option<Uuid>) -> SessionJson {
+        let SessionRow { id, created_at, seen_at, address, agent } = row;
+        SessionJson { id, created_at, seen_at, address, agent, current: current == Some(id) }
+    }
+}
+
+pub async fn sessions((State(shop), SignedIn(session)): Asking) -> Result<Response, Problem> {
+    let rows = shop.accounts.sessions_of(&session).await?;
+    let sessions: Vec<SessionJson> = rows.into_iter().map(|row| SessionJson::of(row, Some(session.id))).collect();
+    Ok((Cache::Private, Answer(json!({"sessions": sessions}))).into_response())
+}
+
+pub async fn end_session((State(shop), SignedIn(session)): Asking, Ids(id): Ids<Uuid>) -> Result<StatusCode, Problem> {
+    match shop.accounts.end_own(&session, id).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Code::NotFound.into()),
+    }
+}
+
+pub async fn end_all_sessions((State(shop), SignedIn(session)): Asking) -> Result<Response, Problem> {
+    shop.accounts.log_out_everywhere(&session).await?;
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.farewell())]).into_response())
+}
+
+pub async fn enrol((State(shop), SignedIn(session)): Asking) -> Result<Response, Problem> {
+    let enrolment = shop.accounts.enrol(&session)?;
+    let answer = json!({"secret": enrolment.secret, "url": enrolment.url, "enrolment": enrolment.sealed});
+    Ok((Cache::Private, Answer(answer)).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstCode {
+    enrolment: String,
+    password: Secret,
+    code: String,
+}
+
+pub async fn set_second_factor(
+    (State(shop), SignedIn(session)): Asking,
+    device: Device,
+    Json(form): Json<FirstCode>,
+) -> Result<Response, Problem> {
+    let FirstCode { enrolment, password, code } = form;
+    let codes = shop.accounts.set_second_factor(&session, &device, &enrolment, password.0, &code).await?;
+    Ok((Cache::Private, Answer(json!({"recovery_codes": codes}))).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Removal {
+    password: Secret,
+    code: String,
+}
+
+pub async fn remove_second_factor(
+    (State(shop), SignedIn(session)): Asking,
+    device: Device,
+    Json(form): Json<Removal>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.remove_second_factor(&session, &device, form.password.0, &form.code).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn export(shop: State<Arc<Shop>>, session: SignedIn) -> Result<Response, Problem> {
+    own_pages::export(shop, session).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Farewell {
+    username: String,
+    password: Secret,
+}
+
+pub async fn delete(
+    (State(shop), SignedIn(session)): Asking,
+    device: Device,
+    Json(form): Json<Farewell>,
+) -> Result<Response, Problem> {
+    match own_pages::try_delete(&shop, &session, &device, &form.username, form.password).await {
+        Ok(()) => Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.farewell())]).into_response()),
+        Err(NotDeleted::Field(error)) => Err(Problem::invalid(vec![error.into()])),
+        Err(NotDeleted::Problem(problem)) => Err(problem),
+    }
+}

@@ -1,0 +1,246 @@
+use super::*;
+
+const RTL: &str = "\u{202e}gnp.exe <script>alert(1)</script> 😀 \"'&";
+
+fn encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+async fn id_of(shop: &TestShop, name: &str) -> String {
+    shop.parts.store.user_named(name).await.unwrap().unwrap().id.to_string()
+}
+
+#[tokio::test]
+async fn a_copied_cookie_is_dead_after_logging_out() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    assert_eq!(mei.get("/api/me").await.status, 200);
+    assert_eq!(mei.post("/api/logout", json!({})).await.status, 204);
+    assert_eq!(mei.get("/api/me").await.problem(), problem(401, "not_signed_in"));
+    let mei = shop.log_in("mei", "correct horse").await;
+    assert!(mei.send_form("/en/logout", "").await.leads_to("/en/"));
+    assert_eq!(mei.get("/api/me").await.status, 401);
+}
+
+#[tokio::test]
+async fn the_account_page_changes_the_password_and_ends_sessions() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    let phone = shop.log_in("mei", "correct horse").await;
+    assert!(shop.anybody().get("/en/account").await.leads_to("/en/login?next=%2Fen%2Faccount"));
+    let page = phone.get("/zh/account").await;
+    assert!(page.is_page(200) && page.text().contains("当前设备") && page.text().matches("/end\"").count() == 3);
+
+    let wrong = phone.send_form("/en/account/password", "password=nope&new_password=battery+staple").await;
+    assert!(wrong.is_page(422) && wrong.text().contains("password-wrong"));
+    let weak = phone.send_form("/en/account/password", "password=correct+horse&new_password=short").await;
+    assert!(weak.is_page(422) && weak.text().contains("new_password-wrong"));
+    let done = phone.send_form("/en/account/password", "password=correct+horse&new_password=battery+staple").await;
+    assert!(done.leads_to("/en/account?done=password"));
+    assert_eq!(mei.get("/api/me").await.status, 401);
+    assert_eq!(phone.get("/api/me").await.status, 401, "its cookie was replaced");
+    let phone = Guest { cookie: Some(done.cookie()), ..shop.anybody() };
+    assert!(phone.get("/en/account?done=password").await.text().contains("Your password is changed"));
+
+    let tablet = shop.log_in("mei", "battery staple").await;
+    let sessions = phone.get("/api/account/sessions").await.json();
+    let list = sessions["sessions"].as_array().unwrap();
+    assert_eq!((list.len(), list.iter().filter(|s| s["current"] == true).count()), (2, 1));
+    let other = list.iter().find(|s| s["current"] == false).unwrap()["id"].as_str().unwrap();
+    let lei = shop.shopper("lei").await;
+    assert_eq!(lei.ask("DELETE", &format!("/api/account/sessions/{other}"), &[], "").await.status, 404);
+    assert_eq!(tablet.get("/api/me").await.status, 200);
+    assert!(
+        phone.send_form(&format!("/en/account/sessions/{other}/end"), "").await.leads_to("/en/account?done=session")
+    );
+    assert_eq!(tablet.get("/api/me").await.status, 401);
+    assert!(phone.send_form("/en/account/sessions/end", "").await.leads_to("/en/login"));
+    assert_eq!(phone.get("/api/me").await.status, 401);
+}
+
+#[tokio::test]
+async fn who_is_blocked_is_out_at_once_and_stays_out() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 5).await;
+    let mei = shop.shopper("mei").await;
+    assert_eq!(mei.buy(&sale, 1).await.status, 202);
+    let id = id_of(&shop, "mei").await;
+    let block = format!("/admin/users/{id}/block?lang=en");
+    let long = format!("confirm=yes&reason={}", "x".repeat(501));
+    for (form, kept) in [("confirm=yes&reason=+", "reason-wrong"), (&long, "reason-wrong"), ("reason=bot", ">\nbot<")] {
+        let wrong = admin.send_form(&block, form).await;
+        assert!(wrong.is_page(422) && wrong.text().contains(kept), "{form}");
+    }
+    assert_eq!(mei.get("/api/me").await.status, 200);
+    let done = admin.send_form(&block, &format!("confirm=yes&reason={}", encoded(RTL))).await;
+    assert!(done.leads_to(&format!("/admin/users/{id}?lang=en&done=block")));
+
+    assert_eq!(mei.get("/api/me").await.status, 401);
+    assert_eq!(mei.buy(&sale, 1).await.problem(), problem(401, "not_signed_in"));
+    let credentials = json!({"username": "mei", "password": "correct horse"});
+    assert_eq!(shop.anybody().post("/api/login", credentials.clone()).await.problem(), problem(403, "blocked"));
+    assert!(shop.anybody().send_form("/en/login", "username=mei&password=correct+horse").await.is_page(403));
+    let wrong = json!({"username": "mei", "password": "wrong horse"});
+    assert_eq!(shop.anybody().post("/api/login", wrong).await.problem(), problem(401, "bad_credentials"));
+
+    let page = admin.get(&format!("/admin/users/{id}?lang=en&done=block")).await;
+    assert!(page.is_page(200) && !page.text().contains("<script>alert"));
+    assert!(page.text().contains("<bdi>\u{202e}gnp.exe &#60;script&#62;") && page.text().contains("Unblock"));
+    assert!(page.text().contains("/admin/orders/"), "the order stays");
+    let log = admin.get(&format!("/admin/log?lang=en&subject=user+{id}")).await;
+    assert!(log.is_page(200) && log.text().contains("<bdi>\u{202e}gnp.exe") && !log.text().contains("<script>alert"));
+
+    assert!(admin.send_form(&format!("/admin/users/{id}/unblock?lang=en"), "confirm=yes").await.status == 303);
+    assert_eq!(shop.anybody().post("/api/login", credentials).await.status, 200);
+    assert_eq!(mei.get("/api/me").await.status, 401, "the old cookie stays dead");
+    let me = id_of(&shop, "admin").await;
+    let own = admin.post(&format!("/api/admin/users/{me}/block"), json!({"reason": "x"})).await;
+    assert_eq!(own.problem(), problem(409, "yourself"));
+}
+
+#[tokio::test]
+async fn data_are_exported_and_the_account_deleted_once_nothing_is_open() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 5).await;
+    let mei = shop.shopper("mei").await;
+    let order = mei.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    let export = mei.get("/zh/account/export").await;
+    assert!(export.header("content-disposition").starts_with("attachment"));
+    let data = export.json();
+    assert_eq!((&data["account"]["username"], &data["orders"][0]["id"]), (&json!("mei"), &json!(order)));
+    assert_eq!(data["orders"][0]["history"].as_array().unwrap().len(), 2);
+    assert_eq!(data["sessions"].as_array().unwrap().len(), 1);
+    assert!(!export.text().contains("argon2"));
+
+    let delete = async |name: &str, password: &str| {
+        mei.send_form("/en/account/delete", &format!("username={name}&password={password}")).await
+    };
+    let wrong = delete("lei", "correct+horse").await;
+    assert!(wrong.is_page(422) && wrong.text().contains("value=\"lei\"") && wrong.text().contains("delete-name-wrong"));
+    let wrong = delete("mei", "wrong").await;
+    assert!(wrong.is_page(422) && wrong.text().contains("delete-password-wrong"));
+    let open = delete("mei", "correct+horse").await;
+    assert!(open.is_page(409) && open.text().contains("Pay or cancel"));
+    assert_eq!(mei.post(&format!("/api/sales/{sale}/orders/{order}/cancel"), json!({})).await.status, 200);
+    assert!(delete("Mei", "correct+horse").await.is_page(200));
+
+    assert_eq!(mei.get("/api/me").await.status, 401);
+    let credentials = json!({"username": "mei", "password": "correct horse"});
+    let again = shop.anybody().post("/api/login", credentials.clone()).await;
+    assert_eq!(again.problem(), problem(401, "bad_credentials"));
+    let taken = shop.anybody().post("/api/register", credentials).await;
+    assert_eq!(taken.problem(), problem(409, "username_taken"), "nobody poses as somebody who is gone");
+    let users = admin.get("/api/admin/users").await;
+    assert!(!users.text().contains("\"mei\"") && users.text().contains("deleted-"));
+    let me = json!({"username": "admin", "password": admin.password.as_deref().unwrap()});
+    let staff = admin.post("/api/account/delete", me).await;
+    assert_eq!(staff.problem(), problem(409, "staff_account"));
+}
+
+#[tokio::test]
+async fn staff_are_made_appointed_and_dismissed() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let made = admin.send_form("/admin/staff?lang=en", "username=lin&role=support").await;
+    assert!(made.is_page(200) && made.text().contains("One-time password"));
+    let password = made.text().split("password: <code>").nth(1).unwrap().split('<').next().unwrap().to_owned();
+    let lin = shop.log_in("lin", &password).await;
+    assert_eq!(lin.get("/api/admin/users").await.problem(), problem(403, "must_change_password"));
+    assert!(lin.get("/admin").await.is_page(403));
+    let own = json!({"password": password, "new_password": "my own password"});
+    let changed =
+        lin.ask("PUT", "/api/account/password", &[("content-type", "application/json")], own.to_string()).await;
+    let lin = Guest { cookie: Some(changed.cookie()), ..lin };
+    assert_eq!(lin.get("/api/admin/users").await.status, 200);
+
+    let id = id_of(&shop, "lin").await;
+    let boss = id_of(&shop, "admin").await;
+    let up = lin.post(&format!("/api/admin/users/{boss}/block"), json!({"reason": "x"})).await;
+    assert_eq!(up.problem(), problem(403, "not_allowed"));
+    for (form, mark) in [
+        ("username=nobody&role=viewer&confirm=yes", "appoint-username-wrong"),
+        ("username=lin&role=king&confirm=yes", "appoint-role-wrong"),
+    ] {
+        let wrong = admin.send_form("/admin/staff/appoint?lang=en", form).await;
+        assert!(wrong.is_page(422) && wrong.text().contains(mark), "{form}");
+    }
+    let taken = admin.send_form("/admin/staff?lang=en", "username=LIN&role=viewer").await;
+    assert!(taken.is_page(409) && taken.text().contains("create-username-wrong") && taken.text().contains("LIN"));
+    let role = format!("/admin/staff/{id}/role?lang=en");
+    assert!(admin.send_form(&role, "role=viewer").await.is_page(422));
+    assert!(admin.send_form(&role, "role=viewer&confirm=yes").await.leads_to("/admin/staff?lang=en&done=role"));
+    assert_eq!(lin.get("/api/me").await.status, 401, "they sign in anew");
+    let last = admin.send_form(&format!("/admin/staff/{boss}/dismiss?lang=en"), "confirm=yes").await;
+    assert!(last.is_page(409) && last.text().contains("another owner first"));
+    let dismissed = admin.send_form(&format!("/admin/staff/{id}/dismiss?lang=en"), "confirm=yes").await;
+    assert!(dismissed.leads_to("/admin/staff?lang=en&done=dismiss"));
+    let actions: Vec<Value> = admin.get("/api/admin/audit-log?actor=ADMIN").await.json()["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["action"].clone())
+        .collect();
+    assert_eq!(actions, ["dismiss", "set-role", "add-staff", "log-in"]);
+    let none = admin.get("/admin/log?lang=en&from=2999-01-01").await;
+    assert!(none.is_page(200) && none.text().contains("Nothing like this"));
+    assert!(admin.get("/admin/log?lang=en&from=soon").await.is_page(422));
+}
+
+#[tokio::test]
+async fn users_are_found_by_the_beginning_of_their_names() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    for name in ["mei_1", "meix1", "Mei_2", "小美的店"] {
+        shop.shopper(name).await;
+    }
+    let names = async |q: &str| {
+        let found = admin.get(&format!("/api/admin/users?q={}", encoded(q))).await.json();
+        let found = found["users"].as_array().unwrap().iter();
+        found.map(|user| user["username"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("MEI_").await, ["Mei_2", "mei_1"], "an underscore is itself");
+    assert_eq!(names("小美").await, ["小美的店"]);
+    assert_eq!(names("%").await, Vec::<String>::new());
+    assert_eq!(names("\\").await, Vec::<String>::new());
+    assert_eq!(names(&id_of(&shop, "mei_1").await).await, ["mei_1"]);
+    let long = admin.get(&format!("/admin/users?lang=zh&q={}", encoded(&RTL.repeat(100)))).await;
+    assert!(long.is_page(200) && !long.text().contains("<script>alert") && long.text().contains("没有找到"));
+}
+
+#[tokio::test]
+async fn the_second_factor_by_form() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    let page = mei.get("/en/account/second-factor").await;
+    assert!(page.is_page(200) && page.text().contains("src=\"data:image/svg+xml;base64,"));
+    let sealed = page.text().split("name=\"enrolment\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let wrong = format!("enrolment={sealed}&password=correct+horse&code=000000");
+    let wrong = mei.send_form("/en/account/second-factor", &wrong).await;
+    assert!(wrong.is_page(422) && wrong.text().contains("code-wrong"));
+    let secret =
+        |page: &Answer| page.text().split("<code>").nth(1).unwrap().split('<').next().unwrap().replace(' ', "");
+    assert_eq!(secret(&wrong), secret(&page), "the picture that was scanned stays");
+    let totp = totp_rs::Secret::try_from_base32(secret(&page)).unwrap();
+    let totp = totp_rs::Builder::new().with_secret(totp).build().unwrap();
+    let code = totp.generate(shop.parts.clock.now().as_second() as u64);
+    let right = format!("enrolment={sealed}&password=correct+horse&code={code}");
+    let codes = mei.send_form("/en/account/second-factor", &right).await;
+    assert!(codes.is_page(200) && codes.text().matches("<li><code>").count() == 10);
+    let recovery = codes.text().split("<li><code>").nth(1).unwrap().split('<').next().unwrap();
+
+    let credentials = json!({"username": "mei", "password": "correct horse"});
+    assert_eq!(shop.anybody().post("/api/login", credentials).await.problem(), problem(401, "totp_required"));
+    let step = shop.anybody().send_form("/en/login", "username=mei&password=correct+horse&next=/en/orders").await;
+    assert!(step.is_page(200) && step.header("set-cookie").is_empty());
+    let half = step.text().split("name=\"half\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let send = async |code: &str| {
+        shop.anybody().send_form("/en/login/code", &format!("half={half}&code={code}&next=/en/orders")).await
+    };
+    let wrong = send("123").await;
+    assert!(wrong.is_page(401) && wrong.text().contains(half) && wrong.text().contains("/en/orders"));
+    let right = send(recovery).await;
+    assert!(right.leads_to("/en/orders") && !right.cookie().is_empty());
+    assert!(send(recovery).await.is_page(401), "once");
+}

@@ -1,0 +1,161 @@
+//! Who may do what in the console, as one table. Every address of the console has its row.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::store::{PersonChange, Role};
+
+/// Method, path, and who passes: l(ook), r(un sales), h(elp shoppers), o(wn).
+const TABLE: &[(&str, &str, char)] = &[
+    ("GET", "/admin", 'l'),
+    ("GET", "/admin/log", 'l'),
+    ("GET", "/admin/users", 'l'),
+    ("GET", "/admin/users/{user}", 'l'),
+    ("POST", "/admin/users/{user}/block", 'h'),
+    ("POST", "/admin/users/{user}/unblock", 'h'),
+    ("POST", "/admin/users/{user}/end-sessions", 'h'),
+    ("GET", "/admin/staff", 'o'),
+    ("POST", "/admin/staff", 'o'),
+    ("POST", "/admin/staff/appoint", 'o'),
+    ("POST", "/admin/staff/{user}/role", 'o'),
+    ("POST", "/admin/staff/{user}/dismiss", 'o'),
+    ("POST", "/admin/staff/{user}/reset-second-factor", 'o'),
+    ("POST", "/admin/sales", 'r'),
+    ("GET", "/admin/sales/new", 'l'),
+    ("GET", "/admin/sales/{sale}", 'l'),
+    ("GET", "/admin/calendar", 'l'),
+    ("GET", "/admin/sales/{sale}/edit", 'l'),
+    ("POST", "/admin/sales/{sale}/edit", 'r'),
+    ("POST", "/admin/sales/{sale}/schedule", 'r'),
+    ("POST", "/admin/sales/{sale}/unschedule", 'r'),
+    ("POST", "/admin/sales/{sale}/delete", 'r'),
+    ("DELETE", "/api/admin/sales/{sale}", 'r'),
+    ("GET", "/api/admin/sales/{sale}/checklist", 'l'),
+    ("POST", "/api/admin/sales/{sale}/schedule", 'r'),
+    ("POST", "/api/admin/sales/{sale}/unschedule", 'r'),
+    ("GET", "/admin/dead-letters", 'l'),
+    ("POST", "/admin/dead-letters/replay", 'r'),
+    ("POST", "/admin/dead-letters/discard", 'r'),
+    ("GET", "/api/admin/sales/{sale}/live", 'l'),
+    ("GET", "/api/admin/dead-letters", 'l'),
+    ("POST", "/api/admin/dead-letters/replay", 'r'),
+    ("POST", "/api/admin/dead-letters/discard", 'r'),
+    ("POST", "/admin/sales/{sale}/start", 'r'),
+    ("POST", "/admin/sales/{sale}/pause", 'r'),
+    ("POST", "/admin/sales/{sale}/resume", 'r'),
+    ("POST", "/admin/sales/{sale}/stop", 'r'),
+    ("POST", "/admin/sales/{sale}/top-up", 'r'),
+    ("POST", "/admin/goods", 'r'),
+    ("GET", "/admin/goods/new", 'l'),
+    ("GET", "/admin/goods/{goods}", 'l'),
+    ("POST", "/admin/goods/{goods}", 'r'),
+    ("POST", "/api/admin/goods", 'r'),
+    ("PATCH", "/api/admin/goods/{goods}", 'r'),
+    ("PUT", "/api/admin/goods/{goods}/image", 'r'),
+    ("GET", "/api/admin/sales", 'l'),
+    ("POST", "/api/admin/sales", 'r'),
+    ("PATCH", "/api/admin/sales/{sale}", 'r'),
+    ("POST", "/api/admin/sales/{sale}/start", 'r'),
+    ("POST", "/api/admin/sales/{sale}/pause", 'r'),
+    ("POST", "/api/admin/sales/{sale}/resume", 'r'),
+    ("POST", "/api/admin/sales/{sale}/stop", 'r'),
+    ("POST", "/api/admin/sales/{sale}/top-up", 'r'),
+    ("GET", "/api/admin/orders", 'l'),
+    ("GET", "/api/admin/users", 'l'),
+    ("GET", "/api/admin/users/{user}", 'l'),
+    ("POST", "/api/admin/users/{user}/block", 'h'),
+    ("POST", "/api/admin/users/{user}/unblock", 'h'),
+    ("POST", "/api/admin/users/{user}/end-sessions", 'h'),
+    ("GET", "/api/admin/staff", 'o'),
+    ("POST", "/api/admin/staff", 'o'),
+    ("PATCH", "/api/admin/staff/{user}", 'o'),
+    ("DELETE", "/api/admin/staff/{user}", 'o'),
+    ("DELETE", "/api/admin/staff/{user}/second-factor", 'o'),
+    ("GET", "/api/admin/audit-log", 'l'),
+];
+
+/// Every method and path of the console that the router names.
+fn routes() -> BTreeSet<(String, String)> {
+    let source = include_str!("../router.rs");
+    let mut found = BTreeSet::new();
+    for route in source.split(".route(").skip(1) {
+        let Some(path) = route.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next()) else { continue };
+        if !(path.starts_with("/admin") || path.starts_with("/api/admin")) {
+            continue;
+        }
+        let handlers = route.split("\n        .").next().unwrap_or(route);
+        for method in ["get", "post", "put", "patch", "delete"] {
+            let called = |mark: char| handlers.contains(&format!("{mark}{method}("));
+            if called(' ') || called('.') {
+                found.insert((method.to_uppercase(), path.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_address_of_the_console_has_a_row() {
+    let rows: BTreeSet<_> = TABLE.iter().map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned())).collect();
+    let routes = routes();
+    assert!(routes.len() > 30, "the router was not understood");
+    assert_eq!(routes.symmetric_difference(&rows).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
+}
+
+fn passes(role: Role, duty: char) -> bool {
+    match role {
+        Role::Admin => true,
+        Role::Operator => "lr".contains(duty),
+        Role::Support => "lh".contains(duty),
+        Role::Viewer => duty == 'l',
+        Role::User => false,
+    }
+}
+
+#[tokio::test]
+async fn each_role_does_its_duty_and_nothing_else() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let boss = shop.parts.accounts().session(&admin.headers()).unwrap();
+    for role in Role::ALL {
+        let name = format!("some-{}", role.as_str());
+        let mut guest = shop.shopper(&name).await;
+        let id = shop.parts.store.user_named(&name).await.unwrap().unwrap().id;
+        if role != Role::User {
+            let change = PersonChange::SetRole(role);
+            shop.parts.accounts().change_person(&boss, id, &change).await.unwrap();
+            assert_eq!(guest.get("/api/me").await.status, 401, "a new role ends the old sessions");
+            guest = shop.log_in(&name, "correct horse").await;
+        }
+        for (method, path, duty) in TABLE {
+            // Nothing that exists, so that whoever passes changes nothing.
+            let path = path.replace("{user}", "0198c0de-0000-7000-8000-000000000001");
+            let path = path.replace("{sale}", "999").replace("{goods}", "999");
+            let json = [("content-type", "application/json")];
+            let form = [("content-type", "application/x-www-form-urlencoded")];
+            let answer = match path.starts_with("/api/") {
+                true => guest.ask(method, &path, &json, "{}").await,
+                false => guest.ask(method, &path, &form, "").await,
+            };
+            let code = answer.code();
+            let (status, expected) = match (role, passes(role, *duty)) {
+                (Role::User, _) => (404, "not_found"),
+                (_, false) => (403, "not_allowed"),
+                (_, true) => {
+                    assert_ne!(
+                        (answer.status.as_u16(), code.as_str()),
+                        (403, "not_allowed"),
+                        "{role:?} {method} {path}"
+                    );
+                    continue;
+                }
+            };
+            assert_eq!(answer.status, status, "{role:?} {method} {path}");
+            if path.starts_with("/api/") {
+                assert_eq!(code, expected, "{role:?} {method} {path}");
+            }
+        }
+        let desk = guest.get("/admin?lang=en").await;
+        assert_eq!(desk.text().contains("/admin/staff"), role == Role::Admin, "{role:?}");
+    }
+}
