@@ -3,6 +3,7 @@
 //! One file per aggregate. Portable means `$1` placeholders, BIGINT and TEXT columns, times in milliseconds. Whoever
 //! changes units of a sale locks the sale's row first and order rows after it, so that nobody waits in a circle.
 
+mod addresses;
 mod catalogue;
 mod goods;
 mod landing;
@@ -15,6 +16,7 @@ mod releases;
 mod row;
 mod sales;
 mod sandbox;
+mod support;
 mod tallies;
 mod users;
 
@@ -26,6 +28,7 @@ use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{Any, AnyPool, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub use addresses::{Kept, MOST_ADDRESSES, SavedAddress};
 pub use catalogue::AuditRow;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use landing::Landing;
@@ -36,6 +39,7 @@ pub use plans::PastPage;
 pub use releases::Release;
 pub use sales::{Announce, Filing, MOST_UNITS, Overlap, SaleChange, SaleDraft, SaleRefusal};
 pub use sandbox::{SandboxPayment, SandboxWebhook};
+pub use support::{Because, FoundOrder, Intervention, OrderSearch, PaymentRecord, WebhookRecord};
 pub use tallies::{Counted, OrderCounts};
 pub use users::{Role, User};
 

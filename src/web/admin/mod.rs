@@ -7,5 +7,8 @@ pub mod desk;
 pub mod goods;
 pub mod goods_input;
 pub mod input;
+pub mod order_search;
+pub mod orders;
+pub mod orders_csv;
 pub mod sale_form;
 pub mod sale_typed;

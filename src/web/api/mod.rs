@@ -2,6 +2,7 @@
 
 pub mod sales;
 
+pub mod addresses;
 pub mod orders;
 pub mod payments;
 
@@ -9,6 +10,7 @@ pub mod accounts;
 
 pub mod admin;
 pub mod admin_goods;
+pub mod admin_orders;
 pub mod admin_sales;
 pub mod dead_letters;
 pub mod live;

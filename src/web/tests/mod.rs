@@ -1,11 +1,13 @@
 //! The shop as its visitors meet it: requests against the router on the lowest rung, without a socket.
 
+mod addresses;
 mod administrators;
 mod cockpit;
 mod everybody;
 mod goods;
 mod planning;
 mod shoppers;
+mod support;
 
 use axum::Router;
 use axum::body::{Body, Bytes};

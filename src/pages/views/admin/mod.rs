@@ -12,6 +12,7 @@ pub use calendar::{CalendarDay, CalendarPage, CalendarSale};
 pub use goods::{AdminGoodsForm, AdminGoodsList, GalleryRow, UploadComplaint};
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
+mod orders;
 
 use askama::Template;
 use jiff::Timestamp;
@@ -19,6 +20,8 @@ use jiff::Timestamp;
 use super::Chrome;
 use crate::pages::filters;
 use crate::pages::text::field_error;
+
+pub use orders::{AdminOrderPage, AdminOrdersPage, Asking, OrderFilter, OrderRow, PaymentLine};
 
 /// A mistake in one field of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
