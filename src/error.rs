@@ -113,6 +113,9 @@ problems! {
     LastOwner 409 "last_owner" "Nobody else could appoint staff then.";
     Yourself 409 "yourself" "Nobody does this to themselves.";
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
+    NotRefundable 409 "not_refundable" "Only an order that is paid can be refunded.";
+    AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid.";
+    TooManyAddresses 409 "too_many_addresses" "That is as many addresses as one account may keep.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
     Overlap 409 "overlap" "The same goods are on sale at that time in another sale.";

@@ -65,6 +65,8 @@ id!(/// A shopper or administrator.
     UserId(Uuid), uuid);
 id!(/// An order, from the moment its units are reserved.
     OrderId(Uuid), uuid);
+id!(/// An address that a shopper keeps.
+    AddressId(Uuid), uuid);
 id!(/// One attempt to pay one order.
     PaymentId(Uuid), uuid);
 

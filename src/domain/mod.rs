@@ -4,6 +4,7 @@ pub mod ids;
 pub mod locale;
 pub mod money;
 
+pub mod address;
 pub mod calendar;
 pub mod goods;
 pub mod order;
@@ -11,8 +12,9 @@ pub mod picture;
 pub mod refusal;
 pub mod sale;
 
+pub use address::Address;
 pub use goods::{Bilingual, Goods};
-pub use ids::{GoodsId, OrderId, PaymentId, SaleId, UserId};
+pub use ids::{AddressId, GoodsId, OrderId, PaymentId, SaleId, UserId};
 pub use locale::Locale;
 pub use money::{Currency, Money};
 pub use order::{Order, OrderStatus, Reservation};

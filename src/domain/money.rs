@@ -71,6 +71,19 @@ impl Money {
     }
 }
 
+impl Money {
+    /// In the unit that people say, for spreadsheets: `1999.00`.
+    pub fn decimal(self) -> String {
+        let digits = self.currency.digits();
+        let unit = 10_u64.pow(digits);
+        let (sign, absolute) = (if self.amount < 0 { "-" } else { "" }, self.amount.unsigned_abs());
+        match digits {
+            0 => format!("{sign}{absolute}"),
+            _ => format!("{sign}{}.{:0width$}", absolute / unit, absolute % unit, width = digits as usize),
+        }
+    }
+}
+
 /// As a person writes it: `¥1,999.00`, or `1,999.00 CHF` for a currency without a sign of its own here.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -111,6 +124,16 @@ mod tests {
         assert_eq!(show(1_500, "JPY"), "¥1,500");
         assert_eq!(show(1_500, "CHF"), "15.00 CHF");
         assert_eq!(show(i64::MIN, "CNY"), "-¥92,233,720,368,547,758.08");
+    }
+
+    #[test]
+    fn money_in_spreadsheets_is_a_plain_number() {
+        let show = |amount, code| Money::new(amount, Currency::parse(code).unwrap()).decimal();
+        assert_eq!(
+            (show(199_900, "CNY"), show(5, "USD"), show(1_500, "JPY")),
+            ("1999.00".into(), "0.05".into(), "1500".into())
+        );
+        assert_eq!(show(-5, "CNY"), "-0.05");
     }
 
     #[test]

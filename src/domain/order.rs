@@ -6,7 +6,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Money, OrderId, SaleId, UserId};
+use super::{Address, Money, OrderId, SaleId, UserId};
 
 /// Units that a user holds, on their way to the database. What the outbox and RabbitMQ carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub enum OrderStatus {
     Cancelled,
     /// The database had no room for the reservation any more; nothing was charged.
     Rejected,
-    /// Money came although the order was cancelled; it is on its way back.
+    /// The money is on its way back: it came although the order was cancelled, or the shop refunds it.
     RefundPending,
     Refunded,
 }
@@ -55,6 +55,11 @@ impl OrderStatus {
         }
     }
 
+    /// How far along its life: what comes later has a higher rank.
+    pub fn rank(self) -> usize {
+        OrderStatus::ALL.iter().position(|status| *status == self).unwrap_or_default()
+    }
+
     /// Whether the order holds units of its sale.
     pub fn is_live(self) -> bool {
         matches!(self, OrderStatus::Reserved | OrderStatus::Unpaid | OrderStatus::Paid)
@@ -67,6 +72,7 @@ impl OrderStatus {
             (self, next),
             (Reserved, Unpaid | Rejected)
                 | (Unpaid, Paid | Cancelled)
+                | (Paid, RefundPending)
                 | (Cancelled, RefundPending)
                 | (RefundPending, Refunded)
         )
@@ -99,6 +105,17 @@ pub struct OrderEvent {
     pub status: OrderStatus,
 }
 
+/// One step of an order's life as those see it who help shoppers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OrderStep {
+    #[serde(flatten)]
+    pub event: OrderEvent,
+    /// Who of the staff did it.
+    pub actor: Option<String>,
+    /// Why, for the staff only.
+    pub note: Option<String>,
+}
+
 /// An order as the database has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
@@ -108,10 +125,28 @@ pub struct Order {
     pub quantity: u32,
     pub amount: Money,
     pub status: OrderStatus,
-    /// Why it was rejected or cancelled: `sold_out`, `repeated`, `unpaid`, `by_owner`.
+    /// Why it was rejected, cancelled or refunded: `sold_out`, `repeated`, `unpaid`, `by_owner`, `by_shop`.
     pub reason: Option<String>,
+    /// What the shop told its owner about that.
+    pub message: Option<String>,
+    /// Where it goes, as it was said for this order.
+    pub address: Option<Box<Address>>,
     pub reserved_at: Timestamp,
     /// When it reached the database and became `unpaid` (or `rejected`).
     pub created_at: Timestamp,
     pub pay_by: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_let_go_of_only_once_on_every_path() {
+        for from in OrderStatus::ALL {
+            for to in OrderStatus::ALL.into_iter().filter(|to| from.may_become(*to)) {
+                assert!(from.is_live() || !to.is_live(), "{from} → {to} would take units again");
+            }
+        }
+    }
 }

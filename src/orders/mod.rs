@@ -20,10 +20,10 @@ use tracing::{info, warn};
 
 use crate::clock::Clock;
 use crate::domain::order::OrderEvent;
-use crate::domain::{Order, OrderId, SaleId, UserId};
+use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::stock::Stock;
-use crate::store::{Store, StoreError};
+use crate::store::{Because, Intervention, Release, Store, StoreError};
 
 /// What can be said about an order to its owner.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,17 @@ pub enum Found {
 pub enum Cancelled {
     Done(Order),
     NotCancellable,
+    NoSuchOrder,
+}
+
+/// What became of an address for an order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Addressed {
+    Done(Order),
+    /// The order is still on its way to the database.
+    NotYet,
+    /// It is paid, or has ended.
+    TooLate,
     NoSuchOrder,
 }
 
@@ -101,9 +112,34 @@ impl Orders {
         }
     }
 
-    /// Newest first, from before an order.
-    pub async fn list(&self, user: UserId, before: Option<OrderId>, most: i64) -> Result<Vec<Order>, StoreError> {
-        self.store.orders_of(user, before, most).await
+    /// With one of the statuses, newest first, from before an order.
+    pub async fn list(
+        &self,
+        user: UserId,
+        statuses: &[OrderStatus],
+        before: Option<OrderId>,
+        most: i64,
+    ) -> Result<Vec<Order>, StoreError> {
+        self.store.orders_of(user, statuses, before, most).await
+    }
+
+    /// Says for its owner where an order goes, as long as it is not paid. The order keeps a copy.
+    pub async fn deliver_to(
+        &self,
+        user: UserId,
+        sale: SaleId,
+        id: OrderId,
+        address: &Address,
+    ) -> Result<Addressed, StoreError> {
+        match self.find(user, sale, id).await? {
+            Found::Order(..) => {}
+            Found::Reserved { .. } | Found::Unknown => return Ok(Addressed::NotYet),
+            Found::Nothing => return Ok(Addressed::NoSuchOrder),
+        }
+        if !self.store.set_address(sale, id, address).await? {
+            return Ok(Addressed::TooLate);
+        }
+        Ok(self.store.order(sale, id).await?.map_or(Addressed::NoSuchOrder, Addressed::Done))
     }
 
     /// Cancels an unpaid order for its owner; its units go back on sale.
@@ -119,15 +155,35 @@ impl Orders {
         }
         self.metrics.cancelled.inc();
         info!(order = %id, %sale, "cancelled by its owner");
-        // At once if it can be; control does it soon otherwise.
-        match self.stock.release(&released).await {
+        self.release_now(&released).await?;
+        Ok(self.store.order(sale, id).await?.map_or(Cancelled::NoSuchOrder, Cancelled::Done))
+    }
+
+    /// Cancels or refunds an order for the shop; its units go back on sale. `false` when the order does not stand where
+    /// that begins.
+    pub async fn intervene(&self, order: &Order, what: Intervention, because: Because<'_>) -> Result<bool, StoreError> {
+        let place = (order.sale_id, order.id);
+        let Some(released) = self.store.intervene(place, what, because, self.clock.now()).await? else {
+            return Ok(false);
+        };
+        if what == Intervention::Cancel {
+            self.metrics.cancelled.inc();
+        }
+        info!(order = %order.id, sale = %order.sale_id, actor = because.actor, ?what, "ended by the shop");
+        self.release_now(&[released]).await?;
+        Ok(true)
+    }
+
+    /// At once if it can be; control does it soon otherwise.
+    async fn release_now(&self, releases: &[Release]) -> Result<(), StoreError> {
+        match self.stock.release(releases).await {
             Ok(done) => {
                 self.metrics.released.inc_by(done.len() as u64);
                 self.store.releases_done(&done).await?;
             }
-            Err(error) => warn!(order = %id, %error, "the units of a cancelled order return later"),
+            Err(error) => warn!(orders = releases.len(), %error, "the units of ended orders return later"),
         }
-        Ok(self.store.order(sale, id).await?.map_or(Cancelled::NoSuchOrder, Cancelled::Done))
+        Ok(())
     }
 }
 

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Store, StoreError, row};
-use crate::domain::{Order, UserId};
+use super::{PaymentRecord, Store, StoreError};
+use crate::domain::UserId;
 
 /// Orders that are read at once.
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, orders with their histories and payments, and sessions. `None` for nobody.
+    /// Account, orders with their histories, payments and addresses, kept addresses, and sessions. `None` for nobody.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
         let sessions = self.sessions_of(id, now).await?.into_iter().map(|session| {
@@ -28,7 +28,7 @@ impl Store {
                 "second_factor": user.second_factor.is_some(),
             },
             "orders": self.orders_for_export(id).await?,
-            // Whatever else belongs to a person goes here, under a key of its own: delivery addresses, say.
+            "addresses": self.addresses_of(id).await?,
             "sessions": sessions.collect::<Vec<_>>(),
         })))
     }
@@ -37,12 +37,13 @@ impl Store {
         let mut exported = Vec::new();
         let mut before = None;
         loop {
-            let page = self.orders_of(id, before, PAGE).await?;
+            let page = self.orders_of(id, &[], before, PAGE).await?;
             for order in &page {
                 exported.push(json!({
                     "id": order.id, "sale_id": order.sale_id, "quantity": order.quantity, "amount": order.amount,
-                    "status": order.status, "reason": order.reason, "reserved_at": order.reserved_at,
-                    "history": self.history(order).await?, "payments": self.payments_of(order).await?,
+                    "status": order.status, "reason": order.reason, "address": order.address, "reserved_at": order.reserved_at,
+                    "history": self.history(order).await?,
+                    "payments": self.payments_of(order.id).await?.iter().map(told).collect::<Vec<_>>(),
                 }));
             }
             match page.last() {
@@ -51,21 +52,12 @@ impl Store {
             }
         }
     }
+}
 
-    async fn payments_of(&self, order: &Order) -> Result<Vec<Value>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT id, provider, amount, currency, status, created_at_ms FROM payments WHERE order_id = $1 ORDER BY id",
-        )
-        .bind(order.id.to_string())
-        .fetch_all(&self.pool)
-        .await?;
-        let read = |row| {
-            Ok(json!({
-                "id": row::text(row, "id")?, "provider": row::text(row, "provider")?,
-                "amount": row::money(row, "amount")?, "status": row::text(row, "status")?,
-                "created_at": row::time(row, "created_at_ms")?,
-            }))
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
-    }
+fn told(paid: &PaymentRecord) -> Value {
+    json!({
+        "id": paid.payment.id, "provider": paid.provider, "amount": paid.payment.amount,
+        "status": paid.payment.status.as_str(), "created_at": paid.created_at, "captured_at": paid.captured_at,
+        "refunded_at": paid.refunded_at,
+    })
 }

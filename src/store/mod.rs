@@ -3,6 +3,7 @@
 //! One file per aggregate. Portable means `$1` placeholders, BIGINT and TEXT columns, times in milliseconds. Whoever
 //! changes units of a sale locks the sale's row first and order rows after it, so that nobody waits in a circle.
 
+mod addresses;
 mod audit;
 mod catalogue;
 mod export;
@@ -20,6 +21,7 @@ mod sandbox;
 mod second_factor;
 mod sessions;
 mod staff;
+mod support;
 mod tallies;
 mod users;
 
@@ -31,6 +33,7 @@ use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{Any, AnyPool, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub use addresses::{Kept, MOST_ADDRESSES, SavedAddress};
 pub use audit::{AuditFilter, AuditRow};
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use landing::Landing;
@@ -44,6 +47,7 @@ pub use sandbox::{SandboxPayment, SandboxWebhook};
 pub use sessions::{NewSession, Revocation, SessionRow};
 pub(crate) use staff::after;
 pub use staff::{Actor, Deletion, PeopleRefusal, PersonChange};
+pub use support::{Because, FoundOrder, Intervention, OrderSearch, PaymentRecord, WebhookRecord};
 pub use tallies::{Counted, OrderCounts};
 pub use users::{Role, User, UserSearch};
 

@@ -8,9 +8,10 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::releases::{self, Release, hold};
 use super::sales::add_sold;
+use super::support::{BESIDE, status_condition};
 use super::{ROWS, Store, StoreError, Tx, list, placeholders, row, sales};
 use crate::domain::order::OrderEvent;
-use crate::domain::{Order, OrderId, OrderStatus, SaleId, UserId};
+use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
 
 /// Orders of one sale by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,11 +22,13 @@ pub struct OrderTotals {
 
 macro_rules! columns {
     () => {
-        "id, sale_id, user_id, quantity, amount, currency, status, reason, reserved_at_ms, created_at_ms, pay_by_ms"
+        "id, sale_id, user_id, quantity, amount, currency, status, reason, message, address, reserved_at_ms, \
+         created_at_ms, pay_by_ms"
     };
 }
+pub(super) use columns;
 
-fn order(row: &AnyRow) -> Result<Order, sqlx::Error> {
+pub(super) fn order(row: &AnyRow) -> Result<Order, sqlx::Error> {
     Ok(Order {
         id: row::parsed(row, "id")?,
         sale_id: SaleId(row::int(row, "sale_id")?),
@@ -34,10 +37,17 @@ fn order(row: &AnyRow) -> Result<Order, sqlx::Error> {
         amount: row::money(row, "amount")?,
         status: row::parsed(row, "status")?,
         reason: row.try_get("reason")?,
+        message: row.try_get("message")?,
+        address: address(row)?,
         reserved_at: row::time(row, "reserved_at_ms")?,
         created_at: row::time(row, "created_at_ms")?,
         pay_by: row::time(row, "pay_by_ms")?,
     })
+}
+
+fn address(row: &AnyRow) -> Result<Option<Box<Address>>, sqlx::Error> {
+    let text: Option<String> = row.try_get("address")?;
+    text.map(|text| serde_json::from_str(&text).map_err(|_| row::undecodable("address"))).transpose()
 }
 
 impl Store {
@@ -63,28 +73,44 @@ impl Store {
         Ok(row.as_ref().map(order).transpose()?)
     }
 
-    /// Every step of the order's life so far, oldest first.
-    pub async fn history(&self, of: &Order) -> Result<Vec<OrderEvent>, StoreError> {
-        let rows = sqlx::query("SELECT status, at_ms FROM order_events WHERE order_id = $1 ORDER BY at_ms, status")
-            .bind(of.id.to_string())
-            .fetch_all(&self.pool)
-            .await?;
-        let created = if of.status == OrderStatus::Rejected { OrderStatus::Rejected } else { OrderStatus::Unpaid };
-        let mut events = vec![
-            OrderEvent { at: of.reserved_at, status: OrderStatus::Reserved },
-            OrderEvent { at: of.created_at, status: created },
-        ];
-        for row in &rows {
-            events.push(OrderEvent { at: row::time(row, "at_ms")?, status: row::parsed(row, "status")? });
-        }
-        Ok(events)
+    /// An order, whatever its sale.
+    pub async fn order_with_id(&self, id: OrderId) -> Result<Option<Order>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
+        let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&self.pool).await?;
+        Ok(row.as_ref().map(order).transpose()?)
     }
 
-    /// A user's orders, newest first, from before the order `before`.
-    pub async fn orders_of(&self, user: UserId, before: Option<OrderId>, most: i64) -> Result<Vec<Order>, StoreError> {
-        let sql =
-            concat!("SELECT ", columns!(), " FROM orders WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3");
-        let rows = sqlx::query(sql)
+    /// Every step of the order's life so far, oldest first.
+    pub async fn history(&self, of: &Order) -> Result<Vec<OrderEvent>, StoreError> {
+        Ok(self.steps(of).await?.into_iter().map(|step| step.event).collect())
+    }
+
+    /// Says where an unpaid order goes; `false` when it is not unpaid, or not there.
+    pub async fn set_address(&self, sale: SaleId, id: OrderId, address: &Address) -> Result<bool, StoreError> {
+        let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
+        let done = sqlx::query("UPDATE orders SET address = $3 WHERE id = $1 AND sale_id = $2 AND status = 'unpaid'")
+            .bind(id.to_string())
+            .bind(sale.0)
+            .bind(text)
+            .execute(&self.pool)
+            .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// A user's orders with one of the statuses (all when there are none), newest first, from before the order `before`.
+    pub async fn orders_of(
+        &self,
+        user: UserId,
+        statuses: &[OrderStatus],
+        before: Option<OrderId>,
+        most: i64,
+    ) -> Result<Vec<Order>, StoreError> {
+        let with = status_condition(BESIDE, statuses).map(|condition| format!("AND {condition}")).unwrap_or_default();
+        let sql = format!(
+            "SELECT {} FROM orders WHERE user_id = $1 AND id < $2 {with} ORDER BY id DESC LIMIT $3",
+            columns!()
+        );
+        let rows = sqlx::query(AssertSqlSafe(sql))
             .bind(user.to_string())
             // Sorts after every UUID.
             .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))

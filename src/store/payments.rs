@@ -56,7 +56,7 @@ pub enum Captured {
     NoSuchPayment,
 }
 
-fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
+pub(super) fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
     Ok(Payment {
         id: row::parsed(row, "id")?,
         order_id: row::parsed(row, "order_id")?,
@@ -92,12 +92,13 @@ impl Store {
     /// per webhook and once per payment.
     pub async fn captured(&self, webhook_id: &str, payment: PaymentId, now: Timestamp) -> Result<Captured, StoreError> {
         let mut tx = self.begin().await?;
-        if !first_time(&mut tx, webhook_id, now).await? {
+        if !first_time(&mut tx, webhook_id, payment, now).await? {
             return Ok(Captured::Known);
         }
-        let captured =
-            "UPDATE payments SET status = 'captured' WHERE id = $1 AND status = 'created' RETURNING order_id";
-        let Some(row) = sqlx::query(captured).bind(payment.to_string()).fetch_optional(&mut *tx).await? else {
+        let captured = "UPDATE payments SET status = 'captured', captured_at_ms = $2
+             WHERE id = $1 AND status = 'created' RETURNING order_id";
+        let captured = sqlx::query(captured).bind(payment.to_string()).bind(now.as_millisecond());
+        let Some(row) = captured.fetch_optional(&mut *tx).await? else {
             let known = sqlx::query("SELECT 1 FROM payments WHERE id = $1").bind(payment.to_string());
             let exists = known.fetch_optional(&mut *tx).await?.is_some();
             tx.commit().await?;
@@ -131,10 +132,9 @@ impl Store {
     /// The provider has given the money back. The order follows unless another payment has paid it.
     pub async fn refunded(&self, of: &Payment, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        sqlx::query("UPDATE payments SET status = 'refunded' WHERE id = $1 AND status = 'refund_pending'")
-            .bind(of.id.to_string())
-            .execute(&mut *tx)
-            .await?;
+        let back = "UPDATE payments SET status = 'refunded', refunded_at_ms = $2
+             WHERE id = $1 AND status = 'refund_pending'";
+        sqlx::query(back).bind(of.id.to_string()).bind(now.as_millisecond()).execute(&mut *tx).await?;
         let pending = "SELECT 1 FROM payments WHERE order_id = $1 AND status = 'refund_pending'";
         let more = sqlx::query(pending).bind(of.order_id.to_string()).fetch_optional(&mut *tx).await?;
         if more.is_none() {
@@ -165,13 +165,16 @@ impl Store {
     }
 }
 
-async fn first_time(tx: &mut Tx, webhook_id: &str, now: Timestamp) -> Result<bool, sqlx::Error> {
-    let done =
-        sqlx::query("INSERT INTO webhook_events (webhook_id, received_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-            .bind(webhook_id)
-            .bind(now.as_millisecond())
-            .execute(&mut **tx)
-            .await?;
+async fn first_time(tx: &mut Tx, webhook_id: &str, payment: PaymentId, now: Timestamp) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "INSERT INTO webhook_events (webhook_id, received_at_ms, payment_id) VALUES ($1, $2, $3)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(webhook_id)
+    .bind(now.as_millisecond())
+    .bind(payment.to_string())
+    .execute(&mut **tx)
+    .await?;
     Ok(done.rows_affected() == 1)
 }
 

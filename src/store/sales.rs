@@ -274,6 +274,8 @@ impl Store {
             .bind(now.as_millisecond())
             .execute(&mut *tx)
             .await?;
+        // A refund may have come in between: it waited for the sale's row, or we did.
+        sqlx::query("DELETE FROM releases WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
         Ok(tx.commit().await?)
     }
 

@@ -19,7 +19,9 @@ pub mod cache;
 pub mod negotiate;
 
 pub mod account_pages;
+pub mod address_pages;
 pub mod cashier;
+pub mod order_address;
 pub mod order_pages;
 pub mod own_pages;
 pub mod pages;

@@ -9,15 +9,16 @@ use serde::Deserialize;
 
 use super::Shop;
 use super::input::{Form, Ids, Query};
+use super::order_address;
 use super::pages::{personal, see_other};
 use super::session::SignedIn;
 use super::visitor::Visitor;
 use crate::catalogue::Entry;
 use crate::domain::order::OrderEvent;
-use crate::domain::{Locale, Order, OrderId, OrderStatus, Picture, SaleId};
+use crate::domain::{Locale, Order, OrderId, OrderStatus, Picture, SaleId, UserId};
 use crate::error::{Code, Problem};
 use crate::orders::{Cancelled, Found};
-use crate::pages::views::{OrderCard, OrderPage, OrderView, OrdersPage};
+use crate::pages::views::{AddressCard, AddressView, OrderCard, OrderPage, OrderView, OrdersPage};
 use crate::till::Bought;
 
 /// Orders on one page.
@@ -49,18 +50,30 @@ pub fn order_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
     format!("/{locale}/orders/{sale}/{order}")
 }
 
+/// Which of the orders, and from where.
 #[derive(Deserialize)]
-pub struct Before {
+pub struct Which {
     before: Option<OrderId>,
+    /// As [`statuses`] reads it.
+    #[serde(default)]
+    status: String,
+}
+
+/// Statuses with commas between them; nothing for all. `None` when one of them does not exist.
+pub fn statuses(text: &str) -> Option<Vec<OrderStatus>> {
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.map(|name| name.parse().ok()).collect()
 }
 
 pub async fn list(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
     visitor: Visitor,
-    Query(Before { before }): Query<Before>,
+    Query(which): Query<Which>,
 ) -> Result<Response, Problem> {
-    let (orders, older) = page_of_orders(&shop, session.user_id, before).await?;
+    // What no link of ours asks for is nothing in particular.
+    let wanted = statuses(&which.status).unwrap_or_default();
+    let (orders, older) = page_of_orders(&shop, session.user_id, &wanted, which.before).await?;
     let mut cards = Vec::with_capacity(orders.len());
     for order in orders {
         let entry = shop.catalogue.entry(order.sale_id).await?;
@@ -68,23 +81,25 @@ pub async fn list(
         cards.push(OrderCard { order, goods_name, picture });
     }
     let older = older.map(|id| id.to_string());
-    personal(StatusCode::OK, &OrdersPage { chrome: visitor.chrome(), orders: cards, older })
+    let (filter, is_later) = (which.status, which.before.is_some());
+    personal(StatusCode::OK, &OrdersPage { chrome: visitor.chrome(), orders: cards, older, filter, is_later })
 }
 
 /// One page of somebody's orders, newest first, and where the next one begins.
 pub async fn page_of_orders(
     shop: &Shop,
-    user: crate::domain::UserId,
+    user: UserId,
+    statuses: &[OrderStatus],
     before: Option<OrderId>,
 ) -> Result<(Vec<Order>, Option<OrderId>), Problem> {
-    let mut orders = shop.orders.list(user, before, PAGE as i64 + 1).await?;
+    let mut orders = shop.orders.list(user, statuses, before, PAGE as i64 + 1).await?;
     let more = orders.len() > PAGE;
     orders.truncate(PAGE);
     let next = orders.last().filter(|_| more).map(|order| order.id);
     Ok((orders, next))
 }
 
-fn looks(entry: Option<&Entry>, locale: Locale) -> (String, Option<Picture>) {
+pub fn looks(entry: Option<&Entry>, locale: Locale) -> (String, Option<Picture>) {
     entry.map(|e| (e.goods.name.get(locale).to_owned(), e.goods.cover().cloned())).unwrap_or_default()
 }
 
@@ -96,7 +111,12 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let found = shop.orders.find(session.user_id, sale, order).await?;
     let order = view(&shop, visitor.locale, (sale, order), found).await?;
-    personal(StatusCode::OK, &OrderPage { chrome: visitor.chrome(), order })
+    let proposed = match order.status == OrderStatus::Unpaid && order.address.is_none() {
+        true => shop.store.addresses_of(session.user_id).await?.into_iter().find(|saved| saved.is_default),
+        false => None,
+    };
+    let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
+    personal(StatusCode::OK, &OrderPage { chrome: visitor.chrome(), order, proposed })
 }
 
 async fn view(
@@ -117,6 +137,8 @@ async fn view(
             amount: order.amount,
             status: order.status,
             reason: order.reason,
+            message: order.message,
+            address: order.address.map(|address| AddressView::of(&address, locale)),
             pay_by: Some(order.pay_by),
             history,
         }),
@@ -131,6 +153,8 @@ async fn view(
                 amount: entry.sale.price.times(quantity).unwrap_or(entry.sale.price),
                 status: OrderStatus::Reserved,
                 reason: None,
+                message: None,
+                address: None,
                 pay_by: None,
                 history: vec![OrderEvent { at: reserved_at, status: OrderStatus::Reserved }],
             })
@@ -140,17 +164,41 @@ async fn view(
     }
 }
 
-/// Leads to the payment provider.
+/// A saved address that the shopper saw next to the button; for an order without an address of its own.
+#[derive(Deserialize)]
+pub struct Payment {
+    #[serde(default)]
+    address: String,
+}
+
+/// Leads to the payment provider; first to the address, if there is none.
 pub async fn pay(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
     visitor: Visitor,
-    Ids((sale, order)): Ids<(SaleId, OrderId)>,
+    Ids((sale, id)): Ids<(SaleId, OrderId)>,
+    Form(payment): Form<Payment>,
 ) -> Result<Response, Problem> {
-    let found = shop.orders.find(session.user_id, sale, order).await?;
-    let order = payable(found)?;
-    let return_path = order_path(visitor.locale, sale, order.id);
-    let (_, checkout_url) = shop.payments.start(&order, return_path).await?;
+    let order = payable(shop.orders.find(session.user_id, sale, id).await?)?;
+    if order.address.is_some() || order.status != OrderStatus::Unpaid {
+        return checkout(&shop, &visitor, &order).await;
+    }
+    let seen = match payment.address.parse() {
+        Ok(id) => shop.store.address(session.user_id, id).await?,
+        Err(_) => None,
+    };
+    let Some(seen) = seen else {
+        let asked = order_address::Asked::before_payment(&visitor);
+        return order_address::page(&shop, &session, &visitor, order, asked).await;
+    };
+    let given = shop.orders.deliver_to(session.user_id, sale, id, &seen.address).await?;
+    checkout(&shop, &visitor, &order_address::addressed(given)?).await
+}
+
+/// Begins a payment and leads to where it is made.
+pub async fn checkout(shop: &Shop, visitor: &Visitor, order: &Order) -> Result<Response, Problem> {
+    let return_path = order_path(visitor.locale, order.sale_id, order.id);
+    let (_, checkout_url) = shop.payments.start(order, return_path).await?;
     // A provider on our own origin is reached by path, whatever name the shopper knows us by: the page's policy lets
     // forms lead nowhere else.
     let own = checkout_url.strip_prefix(&shop.config.public_url).filter(|path| path.starts_with('/'));
@@ -173,8 +221,14 @@ pub async fn cancel(
     visitor: Visitor,
     Ids((sale, order)): Ids<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
-    match shop.orders.cancel(session.user_id, sale, order).await? {
-        Cancelled::Done(_) => Ok(see_other(&order_path(visitor.locale, sale, order))),
+    cancelled(shop.orders.cancel(session.user_id, sale, order).await?)?;
+    Ok(see_other(&order_path(visitor.locale, sale, order)))
+}
+
+/// The order that was cancelled, or why none was.
+pub fn cancelled(outcome: Cancelled) -> Result<Order, Problem> {
+    match outcome {
+        Cancelled::Done(order) => Ok(order),
         Cancelled::NotCancellable => Err(Code::NotCancellable.into()),
         Cancelled::NoSuchOrder => Err(Code::NotFound.into()),
     }

@@ -8,10 +8,11 @@ use axum::routing::{delete, get, patch, post, put};
 use tower::ServiceBuilder;
 
 use super::admin::{calendar, cockpit, dead_letters, desk, goods, log, sale_form, staff, users};
-use super::api::{accounts, admin, orders, own_account, payments, sales};
-use super::api::{admin_goods as goods_api, admin_people as people_api, admin_sales as sales_api};
-use super::api::{dead_letters as dead_letters_api, live};
-use super::{Shop, account_pages, cashier, guard, order_pages, own_pages, pages};
+use super::admin::{orders as order_desk, orders_csv};
+use super::api::{accounts, addresses, admin, orders, own_account, payments, sales};
+use super::api::{admin_goods as goods_api, admin_orders as orders_api, admin_people as people_api};
+use super::api::{admin_sales as sales_api, dead_letters as dead_letters_api, live};
+use super::{Shop, account_pages, address_pages, cashier, guard, order_address, order_pages, own_pages, pages};
 use crate::domain::Locale;
 use crate::error::{Code, Problem};
 
@@ -73,7 +74,10 @@ fn shoppers() -> Routes {
         .route("/api/orders", get(orders::list))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
+        .route("/api/sales/{sale}/orders/{order}/address", put(orders::set_address))
         .route("/api/sales/{sale}/orders/{order}/payments", post(payments::start))
+        .route("/api/addresses", get(addresses::list).post(addresses::create))
+        .route("/api/addresses/{address}", get(addresses::show).put(addresses::change).delete(addresses::delete))
 }
 
 fn providers() -> Routes {
@@ -103,7 +107,11 @@ fn administrators() -> Routes {
         .route("/api/admin/dead-letters", get(dead_letters_api::list))
         .route("/api/admin/dead-letters/replay", post(dead_letters_api::replay))
         .route("/api/admin/dead-letters/discard", post(dead_letters_api::discard))
-        .route("/api/admin/orders", get(admin::orders))
+        .route("/api/admin/orders", get(orders_api::search))
+        .route("/api/admin/orders.csv", get(orders_csv::export))
+        .route("/api/admin/orders/{order}", get(orders_api::show))
+        .route("/api/admin/orders/{order}/cancel", post(orders_api::cancel))
+        .route("/api/admin/orders/{order}/refund", post(orders_api::refund))
         .route("/api/admin/users", get(people_api::users))
         .route("/api/admin/users/{user}", get(people_api::user))
         .route("/api/admin/users/{user}/block", post(people_api::block))
@@ -149,8 +157,14 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/account/delete"), post(own_pages::delete))
         .route(&at("/orders"), get(order_pages::list))
         .route(&at("/orders/{sale}/{order}"), get(order_pages::show))
+        .route(&at("/orders/{sale}/{order}/address"), get(order_address::show).post(order_address::choose))
         .route(&at("/orders/{sale}/{order}/pay"), post(order_pages::pay))
         .route(&at("/orders/{sale}/{order}/cancel"), post(order_pages::cancel))
+        .route(&at("/account/addresses"), get(address_pages::list).post(address_pages::create))
+        .route(&at("/account/addresses/new"), get(address_pages::blank))
+        .route(&at("/account/addresses/{address}"), get(address_pages::edit).post(address_pages::change))
+        .route(&at("/account/addresses/{address}/default"), post(address_pages::make_default))
+        .route(&at("/account/addresses/{address}/delete"), post(address_pages::delete))
 }
 
 fn administrators_pages() -> Routes {
@@ -184,6 +198,10 @@ fn administrators_pages() -> Routes {
         .route("/admin/sales/{sale}/stop", post(desk::stop))
         .route("/admin/sales/{sale}/top-up", post(desk::top_up))
         .route("/admin/goods", get(goods::list).post(goods::create))
+        .route("/admin/orders", get(order_desk::list))
+        .route("/admin/orders/{order}", get(order_desk::show))
+        .route("/admin/orders/{order}/cancel", post(order_desk::cancel))
+        .route("/admin/orders/{order}/refund", post(order_desk::refund))
         .route("/admin/goods/new", get(goods::blank))
         .route("/admin/goods/{goods}", get(goods::show).post(goods::edit))
         .route("/admin/goods/{goods}/archive", post(goods::archive))

@@ -56,6 +56,7 @@ duties! {
 #[derive(Debug, Clone)]
 pub struct Staff<D: Duty> {
     pub session: Session,
+    role: Role,
     duty: PhantomData<D>,
 }
 
@@ -63,6 +64,11 @@ impl<D: Duty> Staff<D> {
     /// The name under which the audit log knows them.
     pub fn actor(&self) -> &str {
         &self.session.username
+    }
+
+    /// Whether they have another duty too.
+    pub fn may<O: Duty>(&self) -> bool {
+        O::ROLES.contains(&self.role)
     }
 }
 
@@ -76,7 +82,7 @@ impl<D: Duty> FromRequestParts<Arc<Shop>> for Staff<D> {
         shop.accounts.seen(&session);
         match D::ROLES.contains(&user.role) {
             _ if user.must_change_password => Err(Problem::new(Code::MustChangePassword)),
-            true => Ok(Staff { session, duty: PhantomData }),
+            true => Ok(Staff { session, role: user.role, duty: PhantomData }),
             false => Err(Problem::new(Code::NotAllowed)),
         }
     }

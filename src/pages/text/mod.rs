@@ -26,25 +26,31 @@ mod account;
 mod admin;
 mod checklist;
 mod cockpit;
+mod countries;
 mod goods;
 mod member;
+mod orders;
 mod people;
 mod problems;
 mod sales;
 mod script;
 mod shop;
+mod support;
 
 pub use account::AccountText;
 pub use admin::AdminText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
+pub use countries::country;
 pub use goods::GoodsText;
 pub use member::MemberText;
+pub use orders::OrdersText;
 pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use sales::SalesText;
 pub use script::ScriptText;
 pub use shop::ShopText;
+pub use support::SupportText;
 
 use crate::domain::sale::SaleMove;
 use crate::domain::{Locale, OrderStatus, Phase, SaleState};
@@ -63,6 +69,8 @@ pub struct Text {
     pub people: PeopleText,
     pub script: ScriptText,
     pub cockpit: CockpitText,
+    pub orders: OrdersText,
+    pub support: SupportText,
 }
 
 static ZH: Text = Text {
@@ -76,6 +84,8 @@ static ZH: Text = Text {
     cockpit: CockpitText::ZH,
     sales: SalesText::ZH,
     checklist: ChecklistText::ZH,
+    orders: OrdersText::ZH,
+    support: SupportText::ZH,
 };
 static EN: Text = Text {
     shop: ShopText::EN,
@@ -88,6 +98,8 @@ static EN: Text = Text {
     cockpit: CockpitText::EN,
     sales: SalesText::EN,
     checklist: ChecklistText::EN,
+    orders: OrdersText::EN,
+    support: SupportText::EN,
 };
 
 /// The texts of a language.
@@ -127,6 +139,16 @@ impl Text {
             OrderStatus::Rejected => self.account.means_rejected,
             OrderStatus::RefundPending => self.account.means_refund_pending,
             OrderStatus::Refunded => self.account.means_refunded,
+        }
+    }
+
+    /// The same for an order that the shop itself has ended.
+    pub fn status_means_by_shop(&self, status: &OrderStatus) -> &'static str {
+        match status {
+            OrderStatus::Cancelled => self.orders.means_cancelled_by_shop,
+            OrderStatus::RefundPending => self.orders.means_refunding_by_shop,
+            OrderStatus::Refunded => self.orders.means_refunded_by_shop,
+            other => self.status_means(other),
         }
     }
 
@@ -209,7 +231,8 @@ mod tests {
             .chain(text.goods.entries())
             .chain(text.sales.entries())
             .chain(text.checklist.entries());
-        shop.chain(admin).chain(text.script.entries()).chain(text.cockpit.entries()).collect()
+        let own = text.orders.entries().chain(text.support.entries()).chain(text.cockpit.entries());
+        shop.chain(admin).chain(text.script.entries()).chain(own).collect()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use askama::Template;
 use jiff::Timestamp;
 
-use super::Chrome;
+use super::{AddressCard, AddressView, Chrome};
 use crate::domain::order::OrderEvent;
 use crate::domain::{Money, Order, OrderId, OrderStatus, PaymentId, Picture, SaleId};
 use crate::pages::filters;
@@ -45,6 +45,31 @@ pub struct OrdersPage {
     pub orders: Vec<OrderCard>,
     /// A cursor for `?before=`; `None` on the last page.
     pub older: Option<String>,
+    /// The statuses that are shown, as in the address; empty for all.
+    pub filter: String,
+    /// Whether there are newer ones than on this page.
+    pub is_later: bool,
+}
+
+impl OrdersPage {
+    fn filters(&self) -> [(&'static str, &'static str); 5] {
+        let t = &self.chrome.text().orders;
+        [
+            ("", t.filter_all),
+            ("unpaid", t.filter_unpaid),
+            ("paid", t.filter_paid),
+            ("cancelled,rejected", t.filter_ended),
+            ("refund_pending,refunded", t.filter_refunds),
+        ]
+    }
+
+    fn is_current(&self, filter: &str) -> bool {
+        self.filter == filter
+    }
+
+    fn is_filtered(&self) -> bool {
+        !self.filter.is_empty()
+    }
 }
 
 /// An order as its owner sees it, also while it is still on its way to the database.
@@ -58,6 +83,9 @@ pub struct OrderView {
     pub amount: Money,
     pub status: OrderStatus,
     pub reason: Option<String>,
+    /// What the shop said when it ended the order.
+    pub message: Option<String>,
+    pub address: Option<AddressView>,
     pub pay_by: Option<Timestamp>,
     pub history: Vec<OrderEvent>,
 }
@@ -68,11 +96,25 @@ pub struct OrderView {
 pub struct OrderPage {
     pub chrome: Chrome,
     pub order: OrderView,
+    /// The shopper's default address, for an order that has none yet.
+    pub proposed: Option<AddressCard>,
 }
 
 impl OrderPage {
     fn is(&self, status: OrderStatus) -> bool {
         self.order.status == status
+    }
+
+    fn meaning(&self) -> &'static str {
+        let t = self.chrome.text();
+        match self.order.reason.as_deref() {
+            Some("by_shop") => t.status_means_by_shop(&self.order.status),
+            _ => t.status_means(&self.order.status),
+        }
+    }
+
+    fn is_refund(&self) -> bool {
+        self.order.status == OrderStatus::RefundPending
     }
 
     fn reason(&self) -> Option<&'static str> {
@@ -111,6 +153,8 @@ pub(in crate::pages) mod tests {
             amount: Money::new(399_800, Currency::CNY),
             status,
             reason: Some("unpaid".into()),
+            message: None,
+            address: None,
             reserved_at: at,
             created_at: at,
             pay_by: at,
@@ -129,6 +173,8 @@ pub(in crate::pages) mod tests {
             amount: order.amount,
             status,
             reason: order.reason,
+            message: Some(goods_name.into()),
+            address: None,
             pay_by: Some(order.pay_by),
             history: vec![event(OrderStatus::Unpaid), event(status)],
         }
@@ -137,7 +183,11 @@ pub(in crate::pages) mod tests {
     #[test]
     fn an_order_offers_what_its_status_allows() {
         for status in OrderStatus::ALL {
-            let page = OrderPage { chrome: chrome(Locale::En, "/en/orders/7/x"), order: view(status, "Phone") };
+            let page = OrderPage {
+                chrome: chrome(Locale::En, "/en/orders/7/x"),
+                order: view(status, "Phone"),
+                proposed: None,
+            };
             let html = page.render().unwrap();
             let unpaid = status == OrderStatus::Unpaid;
             assert_eq!(html.contains("/pay\""), unpaid, "{status}");
@@ -159,19 +209,32 @@ pub(in crate::pages) mod tests {
         let html = page.render().unwrap();
         assert_eq!(html.matches("<script").count(), 1);
         assert!(html.contains("alert(1)") && html.contains("用户名或密码不正确"));
-        let order = OrderPage { chrome: chrome(Locale::Zh, evil), order: view(OrderStatus::Paid, evil) };
+        let order =
+            OrderPage { chrome: chrome(Locale::Zh, evil), order: view(OrderStatus::Paid, evil), proposed: None };
         assert_eq!(order.render().unwrap().matches("<script").count(), 1);
     }
 
     #[test]
     fn the_list_of_orders_leads_somewhere_even_when_empty() {
-        let empty = OrdersPage { chrome: chrome(Locale::En, "/en/orders"), orders: vec![], older: None };
+        let empty = OrdersPage {
+            chrome: chrome(Locale::En, "/en/orders"),
+            orders: vec![],
+            older: None,
+            filter: String::new(),
+            is_later: false,
+        };
         assert!(empty.render().unwrap().contains("No orders yet"));
         let card = OrderCard { order: order(OrderStatus::Paid), goods_name: "Phone".into(), picture: None };
-        let full =
-            OrdersPage { chrome: chrome(Locale::En, "/en/orders"), orders: vec![card], older: Some("a&b".into()) };
+        let full = OrdersPage {
+            chrome: chrome(Locale::En, "/en/orders"),
+            orders: vec![card],
+            older: Some("a&b".into()),
+            filter: "paid\"><script>".into(),
+            is_later: false,
+        };
         let html = full.render().unwrap();
-        assert!(html.contains("?before=a%26b") && html.contains("/en/orders/7/0198c0de"));
+        assert!(html.contains("?before=a%26b&#38;status=paid%22") && html.matches("<script").count() == 1, "{html}");
+        assert!(html.contains("/en/orders/7/0198c0de"));
     }
 
     #[test]

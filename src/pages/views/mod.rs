@@ -1,16 +1,19 @@
 //! The pages that are made for one visitor: fill the struct, call `render()` of [`askama::Template`].
 
 mod account;
+mod address;
 mod admin;
 mod member;
 mod message;
 
 pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
+pub use address::{AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, OrderAddressPage};
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, FieldError, GalleryRow,
     SaleGroup, StaffPage, UploadComplaint, UserPage, UsersPage, admin_notice,
 };
+pub use admin::{AdminOrderPage, AdminOrdersPage, Asking, OrderFilter, OrderRow, PaymentLine};
 pub use askama::Template;
 pub use member::{AccountPage, CodePage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use message::MessagePage;

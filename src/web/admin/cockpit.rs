@@ -30,14 +30,13 @@ pub fn path(sale: SaleId, locale: Locale) -> String {
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
-    may: Result<Staff<RunSales>, Problem>,
+    staff: Staff<Look>,
     visitor: Visitor,
     Ids(id): Ids<SaleId>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Response, Problem> {
     let notice = admin_notice(visitor.locale, done.as_deref().unwrap_or_default(), Some(id));
-    page(&shop, &visitor, id, may.is_ok(), (StatusCode::OK, notice, None)).await
+    page(&shop, &visitor, id, staff.may::<RunSales>(), (StatusCode::OK, notice, None)).await
 }
 
 /// The page after an action that was refused.

@@ -85,7 +85,7 @@ async fn page(
 ) -> Result<Response, Problem> {
     let user = shop.store.user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions_of(id, shop.clock.now()).await?;
-    let (orders, _) = page_of_orders(shop, id, None).await?;
+    let (orders, _) = page_of_orders(shop, id, &[], None).await?;
     let mut chrome = visitor.chrome();
     chrome.path = user_path(visitor.locale, id);
     let log_path = subject_path(visitor.locale, &format!("user {id}"));

@@ -6,49 +6,16 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::orders::{OrderJson, OrderList, Page};
-use crate::domain::UserId;
 use crate::error::Problem;
 use crate::store::AuditRow;
 use crate::web::Shop;
 use crate::web::admin::log::{LogQuery, page_of_log};
 use crate::web::cache::Cache;
 use crate::web::input::Query;
-use crate::web::order_pages::page_of_orders;
 use crate::web::session::{Look, Staff};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OrderSearch {
-    username: String,
-    before: Option<String>,
-}
-
-#[derive(Serialize)]
-struct FoundOrder {
-    user_id: UserId,
-    #[serde(flatten)]
-    order: OrderJson,
-}
-
-/// The orders of one user, newest first.
-pub async fn orders(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
-    Query(search): Query<OrderSearch>,
-) -> Result<Response, Problem> {
-    let before = Page { before: search.before }.before()?;
-    let (orders, next) = match shop.store.user_named(&search.username).await? {
-        Some(user) => page_of_orders(&shop, user.id, before).await?,
-        None => (Vec::new(), None),
-    };
-    let found = |order: crate::domain::Order| FoundOrder { user_id: order.user_id, order: OrderJson::of(order, None) };
-    let orders: Vec<FoundOrder> = orders.into_iter().map(found).collect();
-    Ok((Cache::Private, Json(OrderList { orders, next })).into_response())
-}
 
 #[derive(Serialize)]
 struct Log {

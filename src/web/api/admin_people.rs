@@ -49,7 +49,7 @@ pub async fn user(State(shop): State<Arc<Shop>>, _: Staff<Look>, Ids(id): Ids<Us
     let user = shop.store.user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions_of(id, shop.clock.now()).await?;
     let sessions: Vec<SessionJson> = sessions.into_iter().map(|row| SessionJson::of(row, None)).collect();
-    let (orders, _) = page_of_orders(&shop, id, None).await?;
+    let (orders, _) = page_of_orders(&shop, id, &[], None).await?;
     let orders: Vec<OrderJson> = orders.into_iter().map(|order| OrderJson::of(order, None)).collect();
     Ok(private(StatusCode::OK, json!({"user": json_of(&user), "sessions": sessions, "orders": orders})))
 }

@@ -2,6 +2,7 @@
 
 pub mod sales;
 
+pub mod addresses;
 pub mod orders;
 pub mod payments;
 
@@ -10,6 +11,7 @@ pub mod own_account;
 
 pub mod admin;
 pub mod admin_goods;
+pub mod admin_orders;
 pub mod admin_people;
 pub mod admin_sales;
 pub mod dead_letters;

@@ -10,17 +10,19 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::addresses::checked;
 use super::written;
 use crate::accounts::Session;
 use crate::domain::order::OrderEvent;
-use crate::domain::{Money, Order, OrderId, OrderStatus, SaleId};
+use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, SaleId};
 use crate::error::{Code, Problem};
-use crate::orders::{Cancelled, Found};
+use crate::orders::Found;
 use crate::till::Bought;
 use crate::web::Shop;
 use crate::web::cache::Cache;
 use crate::web::input::{Ids, OfSale, from_json, json_body};
-use crate::web::order_pages::page_of_orders;
+use crate::web::order_address::addressed;
+use crate::web::order_pages::{cancelled, page_of_orders, statuses};
 use crate::web::session::SignedIn;
 
 /// `{"quantity":1,"token":"…"}`. Whatever stands for the quantity is looked at by [`quantity`], so that every wrong one
@@ -86,6 +88,11 @@ pub struct OrderJson {
     pub pay_by: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What the shop said when it cancelled or refunded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Box<Address>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<OrderEvent>>,
 }
@@ -100,6 +107,8 @@ impl OrderJson {
             amount: Some(order.amount),
             pay_by: Some(order.pay_by),
             reason: order.reason,
+            message: order.message,
+            address: order.address,
             history,
         }
     }
@@ -129,6 +138,8 @@ pub async fn show(
                 amount: entry.and_then(|entry| entry.sale.price.times(quantity)),
                 pay_by: None,
                 reason: None,
+                message: None,
+                address: None,
                 history: Some(held.into()),
             }
         }
@@ -142,9 +153,17 @@ pub async fn show(
 #[serde(deny_unknown_fields)]
 pub struct Page {
     pub before: Option<String>,
+    /// Statuses with commas between them; nothing for all.
+    #[serde(default)]
+    pub status: String,
 }
 
 impl Page {
+    /// The statuses that are asked for.
+    fn statuses(&self) -> Result<Vec<OrderStatus>, Problem> {
+        statuses(&self.status).ok_or_else(|| Problem::invalid_field("status", "bad_status"))
+    }
+
     /// The order that the page begins after.
     pub fn before(&self) -> Result<Option<OrderId>, Problem> {
         let parsed = self.before.as_deref().map(str::parse).transpose();
@@ -164,7 +183,7 @@ pub async fn list(
     SignedIn(session): SignedIn,
     crate::web::input::Query(page): crate::web::input::Query<Page>,
 ) -> Result<Response, Problem> {
-    let (orders, next) = page_of_orders(&shop, session.user_id, page.before()?).await?;
+    let (orders, next) = page_of_orders(&shop, session.user_id, &page.statuses()?, page.before()?).await?;
     let orders = orders.into_iter().map(|order| OrderJson::of(order, None)).collect();
     Ok((Cache::Private, Json(OrderList { orders, next })).into_response())
 }
@@ -174,11 +193,35 @@ pub async fn cancel(
     SignedIn(session): SignedIn,
     Ids((sale, order)): Ids<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
-    match shop.orders.cancel(session.user_id, sale, order).await? {
-        Cancelled::Done(order) => Ok(Json(OneOrder { order: OrderJson::of(order, None) }).into_response()),
-        Cancelled::NotCancellable => Err(Code::NotCancellable.into()),
-        Cancelled::NoSuchOrder => Err(Code::NotFound.into()),
-    }
+    let order = cancelled(shop.orders.cancel(session.user_id, sale, order).await?)?;
+    Ok(Json(OneOrder { order: OrderJson::of(order, None) }).into_response())
+}
+
+/// One of the saved addresses, or one that is written here.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Destination {
+    address_id: Option<AddressId>,
+    address: Option<Address>,
+}
+
+/// Says where an order goes, until it is paid. The order keeps a copy.
+pub async fn set_address(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    Ids((sale, id)): Ids<(SaleId, OrderId)>,
+    from_json: crate::web::input::Json<Destination>,
+) -> Result<Response, Problem> {
+    let address = match (from_json.0.address_id, from_json.0.address) {
+        (Some(saved), None) => {
+            let saved = shop.store.address(session.user_id, saved).await?;
+            saved.ok_or_else(|| Problem::invalid_field("address_id", "no_such_address"))?.address
+        }
+        (None, Some(address)) => checked(address, "address.")?,
+        _ => return Err(Problem::invalid_field("address", "required")),
+    };
+    let order = addressed(shop.orders.deliver_to(session.user_id, sale, id, &address).await?)?;
+    Ok(Json(OneOrder { order: OrderJson::of(order, None) }).into_response())
 }
 
 #[cfg(test)]

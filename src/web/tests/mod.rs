@@ -1,6 +1,7 @@
 //! The shop as its visitors meet it: requests against the router on the lowest rung, without a socket.
 
 mod accounts;
+mod addresses;
 mod administrators;
 mod cockpit;
 mod duties;
@@ -8,6 +9,7 @@ mod everybody;
 mod goods;
 mod planning;
 mod shoppers;
+mod support;
 
 use axum::Router;
 use axum::body::{Body, Bytes};

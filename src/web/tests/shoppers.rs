@@ -143,6 +143,12 @@ async fn a_purchase_without_scripts() {
     assert!(page.is_page(200) && page.text().contains("Phone") && page.header("cache-control") == "no-store");
     assert!(mei.get("/en/orders").await.text().contains(&order));
     let pay = mei.send_form(&format!("{order}/pay"), "").await;
+    assert!(pay.is_page(422) && pay.text().contains("name=\"recipient\""), "first the address: {pay:?}");
+    assert!(mei.get(&order).await.text().contains("/pay\""), "nothing is lost");
+    let address = format!("{order}/address");
+    let chosen = mei.send_form(&address, &format!("{}&then=pay", addresses::FORM)).await;
+    assert!(chosen.status == 303 && chosen.header("location").starts_with("/sandbox/cashier/"), "{chosen:?}");
+    let pay = mei.send_form(&format!("{order}/pay"), "").await;
     assert!(pay.status == 303 && pay.header("location").starts_with("/sandbox/cashier/"), "{pay:?}");
     assert!(mei.send_form(&format!("{order}/cancel"), "").await.leads_to(&order));
     assert!(mei.send_form(&format!("{order}/cancel"), "").await.is_page(409));

@@ -36,7 +36,18 @@ async fn a_shopper_without_scripts_buys_pays_and_cancels() {
     assert_eq!(leads(post(&client, &buy, &[("quantity", "1")]).await), order);
     assert!(client.get("/zh/orders").await.expect(200).text().contains(&order));
 
-    let cashier = leads(post(&client, &format!("{order}/pay"), &[]).await);
+    let asked = post(&client, &format!("{order}/pay"), &[]).await.expect(422);
+    assert!(asked.text().contains("name=\"recipient\""), "first where to: {}", asked.text());
+    let address = [
+        ("recipient", "小美"),
+        ("phone", "13800138000"),
+        ("country", "CN"),
+        ("region", "浙江省"),
+        ("city", "杭州市"),
+        ("line1", "文三路 1 号"),
+        ("then", "pay"),
+    ];
+    let cashier = leads(post(&client, &format!("{order}/address"), &address).await);
     assert!(cashier.starts_with("/sandbox/cashier/"), "{cashier}");
     let cashier_page = client.get(&cashier).await.expect(200).text();
     assert!(cashier_page.contains("39.98"), "{cashier_page}");

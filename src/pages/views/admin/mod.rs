@@ -13,9 +13,12 @@ pub use goods::{AdminGoodsForm, AdminGoodsList, GalleryRow, UploadComplaint};
 pub use people::{AdminLogPage, StaffPage, UserPage, UsersPage};
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
+mod orders;
 
 use super::Chrome;
 use crate::pages::text::field_error;
+
+pub use orders::{AdminOrderPage, AdminOrdersPage, Asking, OrderFilter, OrderRow, PaymentLine};
 
 /// A mistake in one field of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

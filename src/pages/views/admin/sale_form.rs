@@ -138,7 +138,7 @@ impl AdminSaleLocked {
 }
 
 /// What a `datetime-local` field can show, in UTC, of a time as it was posted.
-fn for_time_field(posted: &str) -> String {
+pub(super) fn for_time_field(posted: &str) -> String {
     match posted.parse::<Timestamp>() {
         Ok(at) => at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%S").to_string(),
         Err(_) => posted.to_owned(),

@@ -1,0 +1,215 @@
+//! Where something is delivered. Chinese and western addresses are the same fields; only their order differs.
+
+use serde::{Deserialize, Serialize};
+
+/// Countries and regions that the shop delivers to, by ISO 3166 code; the first ones are asked for most.
+pub const COUNTRIES: &[&str] = &[
+    "CN", "HK", "MO", "TW", "SG", "MY", "JP", "KR", "TH", "VN", "PH", "ID", "IN", "AE", "SA", "IL", "TR", "AU", "NZ",
+    "US", "CA", "MX", "BR", "AR", "CL", "GB", "IE", "DE", "AT", "CH", "FR", "BE", "NL", "LU", "ES", "PT", "IT", "GR",
+    "PL", "CZ", "HU", "RO", "SE", "NO", "DK", "FI", "ZA", "EG", "NG", "KE",
+];
+
+const RECIPIENT_CHARS: usize = 60;
+const PLACE_CHARS: usize = 60;
+const LINE_CHARS: usize = 120;
+const POSTAL_CHARS: usize = 12;
+
+/// An address for delivery. The fields that do not apply are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Address {
+    pub recipient: String,
+    pub phone: String,
+    /// An ISO 3166 code of [`COUNTRIES`].
+    pub country: String,
+    /// Province or state.
+    #[serde(default)]
+    pub region: String,
+    pub city: String,
+    /// District, street and house.
+    pub line1: String,
+    #[serde(default)]
+    pub line2: String,
+    #[serde(default)]
+    pub postal_code: String,
+}
+
+/// A field and the code of what is wrong with it.
+pub type Mistake = (&'static str, &'static str);
+
+impl Address {
+    /// The address as it is kept, or everything that is wrong with it at once.
+    pub fn checked(self) -> Result<Address, Vec<Mistake>> {
+        let tidy = Address {
+            recipient: tidy(&self.recipient),
+            phone: tidy(&self.phone),
+            country: tidy(&self.country).to_uppercase(),
+            region: tidy(&self.region),
+            city: tidy(&self.city),
+            line1: tidy(&self.line1),
+            line2: tidy(&self.line2),
+            postal_code: tidy(&self.postal_code).to_uppercase(),
+        };
+        let mistakes = tidy.mistakes();
+        if mistakes.is_empty() { Ok(tidy) } else { Err(mistakes) }
+    }
+
+    fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = Vec::new();
+        let mut text = |field, text: &str, most: usize, needed: bool| {
+            if needed && text.is_empty() {
+                mistakes.push((field, "required"));
+            } else if text.chars().count() > most {
+                mistakes.push((field, "too_long"));
+            }
+        };
+        let has_regions = matches!(self.country.as_str(), "CN" | "US" | "CA" | "AU");
+        text("recipient", &self.recipient, RECIPIENT_CHARS, true);
+        text("region", &self.region, PLACE_CHARS, has_regions);
+        text("city", &self.city, PLACE_CHARS, true);
+        text("line1", &self.line1, LINE_CHARS, true);
+        text("line2", &self.line2, LINE_CHARS, false);
+        if !COUNTRIES.contains(&self.country.as_str()) {
+            mistakes.push(("country", if self.country.is_empty() { "required" } else { "bad_country" }));
+        }
+        mistakes.extend(phone_mistake(&self.phone).map(|code| ("phone", code)));
+        mistakes.extend(postal_mistake(&self.country, &self.postal_code).map(|code| ("postal_code", code)));
+        mistakes
+    }
+
+    /// Without the country, line by line as it is written there: from large to small in East Asia, from small to large
+    /// elsewhere.
+    pub fn lines(&self) -> Vec<String> {
+        let join = |parts: &[&str], with: &str| {
+            let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+            parts.join(with)
+        };
+        let lines = if self.is_large_to_small() {
+            [
+                join(&[&self.postal_code, &self.region, &self.city], " "),
+                join(&[&self.line1, &self.line2], " "),
+                String::new(),
+            ]
+        } else {
+            let place = join(&[&self.city, &join(&[&self.region, &self.postal_code], " ")], ", ");
+            [self.line1.clone(), self.line2.clone(), place]
+        };
+        lines.into_iter().filter(|line| !line.is_empty()).collect()
+    }
+
+    fn is_large_to_small(&self) -> bool {
+        let cjk = |c: char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}');
+        matches!(self.country.as_str(), "CN" | "HK" | "MO" | "TW" | "JP" | "KR") && self.line1.contains(cjk)
+    }
+}
+
+/// One line without what would break or turn around the lines next to it.
+pub fn tidy(text: &str) -> String {
+    let harmful = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let kept: String = text.chars().filter(|c| !harmful(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    kept.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn phone_mistake(phone: &str) -> Option<&'static str> {
+    let digits = phone.chars().filter(char::is_ascii_digit).count();
+    let plain = phone.chars().all(|c| c.is_ascii_digit() || "+-() ".contains(c));
+    match phone {
+        "" => Some("required"),
+        _ if plain && (6..=15).contains(&digits) && phone.len() <= 24 => None,
+        _ => Some("bad_phone"),
+    }
+}
+
+fn postal_mistake(country: &str, code: &str) -> Option<&'static str> {
+    let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
+    let needed = matches!(country, "US" | "CA" | "GB" | "AU" | "DE" | "FR" | "JP");
+    let right = match (country, code) {
+        (_, "") => return needed.then_some("required"),
+        ("CN", code) => digits(code, 6),
+        ("US", code) => match code.split_once('-') {
+            Some((zip, more)) => digits(zip, 5) && digits(more, 4),
+            None => digits(code, 5),
+        },
+        ("DE" | "FR", code) => digits(code, 5),
+        ("AU", code) => digits(code, 4),
+        (_, code) => {
+            code.chars().count() <= POSTAL_CHARS
+                && code.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ' || c == '-')
+        }
+    };
+    (!right).then_some("bad_postal_code")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chinese() -> Address {
+        Address {
+            recipient: "王小美".into(),
+            phone: "13800138000".into(),
+            country: "CN".into(),
+            region: "浙江省".into(),
+            city: "杭州市".into(),
+            line1: "西湖区文三路 1 号".into(),
+            line2: String::new(),
+            postal_code: "310000".into(),
+        }
+    }
+
+    fn western() -> Address {
+        Address {
+            recipient: "Ann O'Hara".into(),
+            phone: "+1 (415) 555-0100".into(),
+            country: "us".into(),
+            region: "CA".into(),
+            city: "San Francisco".into(),
+            line1: "1 Market Street".into(),
+            line2: "Apt 5".into(),
+            postal_code: "94105-1234".into(),
+        }
+    }
+
+    #[test]
+    fn both_kinds_are_natural() {
+        assert_eq!(chinese().checked().unwrap().lines(), ["310000 浙江省 杭州市", "西湖区文三路 1 号"]);
+        let western = western().checked().unwrap();
+        assert_eq!(western.country, "US");
+        assert_eq!(western.lines(), ["1 Market Street", "Apt 5", "San Francisco, CA 94105-1234"]);
+        let no_code = Address { postal_code: String::new(), ..chinese() };
+        assert!(no_code.checked().is_ok(), "few people in China know theirs");
+        let singapore = Address { country: "SG".into(), region: String::new(), ..western };
+        assert!(singapore.checked().is_ok());
+    }
+
+    #[test]
+    fn everything_wrong_is_said_at_once() {
+        let mistakes = Address::default().checked().unwrap_err();
+        let fields: Vec<_> = mistakes.iter().map(|(field, _)| *field).collect();
+        assert_eq!(fields, ["recipient", "city", "line1", "country", "phone"]);
+        let wrong = Address {
+            recipient: "x".repeat(61),
+            phone: "call me".into(),
+            country: "ZZ".into(),
+            postal_code: "12 34<".into(),
+            ..western()
+        };
+        let expected = [("recipient", "too_long"), ("country", "bad_country"), ("phone", "bad_phone")];
+        let found = wrong.checked().unwrap_err();
+        assert!(expected.iter().all(|mistake| found.contains(mistake)) && found.len() == 4, "{found:?}");
+        for (country, code) in [("CN", "31000"), ("US", "9410"), ("GB", "<b>"), ("DE", "1011X")] {
+            let wrong = Address { country: country.into(), postal_code: code.into(), ..western() };
+            assert_eq!(wrong.checked().unwrap_err(), [("postal_code", "bad_postal_code")]);
+        }
+        for phone in ["12345", "1234567890123456", "+", "٠١٢٣٤٥٦"] {
+            let wrong = Address { phone: phone.into(), ..western() };
+            assert_eq!(wrong.checked().unwrap_err(), [("phone", "bad_phone")]);
+        }
+    }
+
+    #[test]
+    fn emoji_stay_and_what_turns_lines_around_goes() {
+        let odd = Address { recipient: " \u{202e}مريم 👩‍👩‍👧\u{2069}\r\nX ".into(), ..western() };
+        assert_eq!(odd.checked().unwrap().recipient, "مريم 👩‍👩‍👧 X");
+    }
+}

@@ -1,0 +1,82 @@
+texts! {
+    /// The console's pages about orders, for those who help shoppers.
+    SupportText {
+        title: "订单", "Orders";
+        lead: "按订单号、用户、场次、状态或时间查找。", "Find them by number, shopper, sale, status or time.";
+        search: "查找", "Search";
+        clear: "清除条件", "Clear";
+        order: "订单号", "Order number";
+        user: "用户名或用户编号", "User name or id";
+        sale: "场次", "Sale";
+        sale_any: "全部场次", "Any sale";
+        status: "状态", "Status";
+        status_any: "全部状态", "Any status";
+        from: "下单不早于", "Placed from";
+        to: "下单早于", "Placed before";
+        time_utc: "按 UTC 时间填写", "In UTC";
+        time_local: "按你的时区填写", "In your time zone";
+        export: "导出 CSV", "Export as CSV";
+        empty: "没有符合条件的订单。", "No orders match.";
+        empty_text: "正在写入的订单要等入库后才能查到。", "An order that is still being written shows up once it is in the database.";
+        none: "还没有订单。", "No orders yet.";
+        older: "更早的订单", "Older orders";
+        newest: "回到最新", "Back to the newest";
+        col_order: "订单", "Order";
+        col_at: "下单时间", "Placed";
+        col_user: "用户", "Shopper";
+        col_sale: "场次", "Sale";
+        col_pieces: "数量", "Pieces";
+        col_amount: "金额", "Amount";
+        col_status: "状态", "Status";
+        gone: "账号已删除", "account deleted";
+        back: "全部订单", "All orders";
+        heading: "订单详情", "Order";
+        customer: "用户", "Shopper";
+        product: "商品", "Product";
+        pay_by: "付款期限", "Pay by";
+        reason: "原因", "Reason";
+        reason_by_shop: "商店取消或退款", "Ended by the shop";
+        reason_by_owner: "用户取消", "Cancelled by the shopper";
+        reason_unpaid: "超时未付款", "Not paid in time";
+        reason_sold_out: "库存不足", "No pieces left";
+        reason_repeated: "本场已有订单", "Had an order in this sale";
+        message: "给用户的留言", "Message to the shopper";
+        timeline: "时间线", "Timeline";
+        by: "操作人", "by";
+        by_owner: "用户", "the shopper";
+        by_clock: "系统（超时）", "the shop, on time-out";
+        by_provider: "支付平台", "the payment provider";
+        by_shop: "系统", "the shop";
+        address: "收货地址", "Delivery address";
+        address_none: "用户还没有填写收货地址。", "The shopper has not given an address.";
+        payments: "付款", "Payments";
+        payments_none: "还没有付款尝试。", "Nobody has tried to pay it.";
+        payment: "付款单号", "Payment";
+        provider: "平台", "Provider";
+        started: "发起", "Begun";
+        captured: "到账", "Captured";
+        refunded: "退回", "Returned";
+        webhooks: "通知", "Webhooks";
+        payment_created: "未付", "Not paid";
+        payment_captured: "已到账", "Captured";
+        payment_refund_pending: "退款中", "Refund under way";
+        payment_refunded: "已退款", "Refunded";
+        cancel: "取消订单", "Cancel order";
+        cancel_text: "订单将取消，库存立即退回场次。", "The order ends and its pieces go back on sale at once.";
+        refund: "退款", "Refund order";
+        refund_text: "全额退款并结束订单，库存立即退回场次。此操作不能撤销。",
+            "The whole amount goes back, the order ends, and its pieces go back on sale at once. This cannot be undone.";
+        why: "内部原因（用户看不到）", "Reason (only the staff sees it)";
+        tell: "给用户的留言（可不填）", "Message to the shopper (optional)";
+        tell_help: "原样显示在用户的订单页，请用用户的语言。", "Shown on their order page as you write it: use their language.";
+        sure: "我确定", "Yes, I am sure";
+        close: "返回", "Go back";
+        no_actions: "当前状态没有可执行的操作。", "There is nothing to do in this state.";
+        not_yours: "你的角色只能查看。", "Your role can only look.";
+        done_cancel: "订单已取消，库存已退回。", "The order was cancelled and its pieces went back on sale.";
+        done_refund: "已开始退款，库存已退回。", "The refund has begun and the pieces went back on sale.";
+        changed: "订单状态刚刚改变，操作没有执行，请查看最新状态。",
+            "The order changed in the meantime, so nothing was done. This is where it stands now.";
+        check: "请检查：", "Please check:";
+    }
+}

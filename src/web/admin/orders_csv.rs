@@ -1,0 +1,182 @@
+//! Orders as a file for spreadsheets, of any size: read and written batch by batch, as fast as it is taken.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use jiff::tz::TimeZone;
+use tracing::error;
+
+use super::order_search::Typed;
+use crate::domain::{Locale, SaleId};
+use crate::error::{FieldProblem, Problem};
+use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
+use crate::web::Shop;
+use crate::web::cache::Cache;
+use crate::web::input::Query;
+use crate::web::session::{Look, Staff};
+use crate::web::visitor::Visitor;
+
+/// Rows that are in memory at once.
+const BATCH: i64 = 1000;
+/// Without it Excel takes UTF-8 for something else.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+const HEAD: [&str; 22] = [
+    "order_id",
+    "placed_at",
+    "confirmed_at",
+    "pay_by",
+    "status",
+    "reason",
+    "message",
+    "sale_id",
+    "product",
+    "quantity",
+    "amount",
+    "currency",
+    "user_id",
+    "username",
+    "recipient",
+    "phone",
+    "country",
+    "region",
+    "city",
+    "line1",
+    "line2",
+    "postal_code",
+];
+
+pub async fn export(
+    State(shop): State<Arc<Shop>>,
+    _: Staff<Look>,
+    visitor: Visitor,
+    Query(typed): Query<Typed>,
+) -> Result<Response, Problem> {
+    let wanted = typed.read(&shop.store).await?;
+    let wanted = wanted.map_err(|errors| Problem::invalid(errors.into_iter().map(FieldProblem::from).collect()))?;
+    let export = Export {
+        products: products(&shop.store, visitor.locale).await?,
+        store: shop.store.clone(),
+        next: wanted.search,
+        started: false,
+    };
+    let day = shop.clock.now().to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
+    let headers = [
+        (CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
+        (CONTENT_DISPOSITION, format!("attachment; filename=\"orders-{day}.csv\"")),
+    ];
+    // An error ends the body without its end, so that nobody takes half of the orders for all of them.
+    let body = Body::from_stream(stream::try_unfold(export, Export::step));
+    Ok((Cache::Private, headers, body).into_response())
+}
+
+/// What every sale sells.
+async fn products(store: &Store, locale: Locale) -> Result<HashMap<SaleId, String>, StoreError> {
+    let goods: HashMap<_, _> = store.all_goods().await?.into_iter().map(|goods| (goods.id, goods)).collect();
+    let name = |id| goods.get(&id).map(|goods| goods.name.get(locale).to_owned()).unwrap_or_default();
+    Ok(store.all_sales().await?.into_iter().map(|sale| (sale.id, name(sale.goods_id))).collect())
+}
+
+struct Export {
+    store: Store,
+    products: HashMap<SaleId, String>,
+    /// What is still to be read; `None` after the last batch.
+    next: Option<OrderSearch>,
+    started: bool,
+}
+
+impl Export {
+    /// The next piece of the file; `None` at its end.
+    async fn step(mut self) -> Result<Option<(Bytes, Export)>, StoreError> {
+        let mut bytes = Vec::new();
+        if !self.started {
+            self.started = true;
+            bytes.extend_from_slice(BYTE_ORDER_MARK);
+            write(&mut bytes, HEAD.map(str::to_owned).into_iter());
+        } else if self.next.is_none() {
+            return Ok(None);
+        }
+        if let Some(search) = self.next.take() {
+            let found = self.store.find_orders(&search, BATCH).await;
+            let found = found.inspect_err(|error| error!(%error, "an export of orders breaks off"))?;
+            if found.len() as i64 == BATCH {
+                self.next = found.last().map(|last| OrderSearch { before: Some(last.order.id), ..search });
+            }
+            for found in &found {
+                write(&mut bytes, self.cells(found).into_iter());
+            }
+        }
+        Ok(Some((Bytes::from(bytes), self)))
+    }
+
+    fn cells(&self, FoundOrder { order, username }: &FoundOrder) -> Vec<String> {
+        let address = order.address.as_deref().cloned().unwrap_or_default();
+        vec![
+            order.id.to_string(),
+            order.reserved_at.to_string(),
+            order.created_at.to_string(),
+            order.pay_by.to_string(),
+            order.status.to_string(),
+            order.reason.clone().unwrap_or_default(),
+            order.message.clone().unwrap_or_default(),
+            order.sale_id.to_string(),
+            self.products.get(&order.sale_id).cloned().unwrap_or_default(),
+            order.quantity.to_string(),
+            order.amount.decimal(),
+            order.amount.currency.as_str().to_owned(),
+            order.user_id.to_string(),
+            username.clone().unwrap_or_default(),
+            address.recipient,
+            address.phone,
+            address.country,
+            address.region,
+            address.city,
+            address.line1,
+            address.line2,
+            address.postal_code,
+        ]
+    }
+}
+
+/// One record, by RFC 4180.
+fn write(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(bytes);
+    // Writing to memory does not fail.
+    let _ = writer.write_record(cells.map(harmless));
+    let _ = writer.flush();
+}
+
+/// A cell that no spreadsheet takes for a formula. Those with wide letters are formulas too where such are typed.
+fn harmless(cell: String) -> String {
+    match cell.chars().next() {
+        Some('=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠') => format!("'{cell}"),
+        _ => cell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        for evil in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"] {
+            assert_eq!(harmless(evil.to_owned()), format!("'{evil}"));
+        }
+        for plain in ["", "mei", "1999.00", "王=小美", " =x"] {
+            assert_eq!(harmless(plain.to_owned()), plain);
+        }
+    }
+
+    #[test]
+    fn records_survive_quotes_and_line_breaks() {
+        let mut bytes = Vec::new();
+        write(&mut bytes, ["a,\"b\"", "x\ny", "=1,2"].map(str::to_owned).into_iter());
+        assert_eq!(String::from_utf8(bytes).unwrap(), "\"a,\"\"b\"\"\",\"x\ny\",\"'=1,2\"\r\n");
+    }
+}

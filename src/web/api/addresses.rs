@@ -1,0 +1,101 @@
+//! The addresses of a shopper's account.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{Address, AddressId};
+use crate::error::{Code, FieldProblem, Problem};
+use crate::store::{Kept, SavedAddress};
+use crate::web::Shop;
+use crate::web::cache::Cache;
+use crate::web::input::{self, Ids};
+use crate::web::session::SignedIn;
+
+/// An address as a program sends it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    address: Address,
+    #[serde(default)]
+    is_default: bool,
+}
+
+#[derive(Serialize)]
+struct One {
+    address: SavedAddress,
+}
+
+#[derive(Serialize)]
+struct Many {
+    addresses: Vec<SavedAddress>,
+}
+
+/// The address as it is kept, or what is wrong with it by field.
+pub fn checked(address: Address, within: &str) -> Result<Address, Problem> {
+    address.checked().map_err(|mistakes| {
+        let problem = |(field, code)| FieldProblem { field: format!("{within}{field}"), code };
+        Problem::invalid(mistakes.into_iter().map(problem).collect())
+    })
+}
+
+pub async fn list(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn) -> Result<Response, Problem> {
+    let addresses = shop.store.addresses_of(session.user_id).await?;
+    Ok((Cache::Private, Json(Many { addresses })).into_response())
+}
+
+pub async fn show(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    Ids(id): Ids<AddressId>,
+) -> Result<Response, Problem> {
+    let address = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
+    Ok((Cache::Private, Json(One { address })).into_response())
+}
+
+pub async fn create(
+    shop: State<Arc<Shop>>,
+    signed_in: SignedIn,
+    input::Json(wanted): input::Json<Wanted>,
+) -> Result<Response, Problem> {
+    keep(shop, signed_in, None, wanted, StatusCode::CREATED).await
+}
+
+pub async fn change(
+    shop: State<Arc<Shop>>,
+    signed_in: SignedIn,
+    Ids(id): Ids<AddressId>,
+    input::Json(wanted): input::Json<Wanted>,
+) -> Result<Response, Problem> {
+    keep(shop, signed_in, Some(id), wanted, StatusCode::OK).await
+}
+
+async fn keep(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    id: Option<AddressId>,
+    wanted: Wanted,
+    done: StatusCode,
+) -> Result<Response, Problem> {
+    let address = checked(wanted.address, "address.")?;
+    match shop.store.keep_address(session.user_id, id, &address, wanted.is_default, shop.clock.now()).await? {
+        Kept::Done(address) => Ok((done, Json(One { address: *address })).into_response()),
+        Kept::TooMany => Err(Code::TooManyAddresses.into()),
+        Kept::NoSuchAddress => Err(Code::NotFound.into()),
+    }
+}
+
+pub async fn delete(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    Ids(id): Ids<AddressId>,
+) -> Result<StatusCode, Problem> {
+    match shop.store.forget_address(session.user_id, id).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Code::NotFound.into()),
+    }
+}

@@ -1,0 +1,153 @@
+use super::*;
+
+/// An address as the form sends it.
+pub const FORM: &str =
+    "recipient=Mei&phone=13800138000&country=CN&region=Zhejiang&city=Hangzhou&line1=Wensan+Road+1&postal_code=310000";
+
+fn address(recipient: &str) -> Value {
+    json!({"recipient": recipient, "phone": "13800138000", "country": "CN", "region": "浙江省", "city": "杭州市", "line1": "文三路 1 号"})
+}
+
+#[tokio::test]
+async fn addresses_by_api() {
+    let shop = TestShop::open().await;
+    let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
+    assert_eq!(shop.anybody().get("/api/addresses").await.problem(), problem(401, "not_signed_in"));
+    assert_eq!(mei.get("/api/addresses").await.json(), json!({"addresses": []}));
+    let wrong = mei.post("/api/addresses", json!({"address": {"recipient": "", "phone": "x", "country": "CN", "region": "x", "city": "x", "line1": "x"}})).await;
+    let expected =
+        json!([{"field": "address.recipient", "code": "required"}, {"field": "address.phone", "code": "bad_phone"}]);
+    assert_eq!((wrong.status.as_u16(), &wrong.json()["fields"]), (422, &expected));
+    let unknown = mei.post("/api/addresses", json!({"address": {"planet": "Mars"}})).await;
+    assert_eq!(unknown.problem(), problem(422, "invalid"));
+
+    let first = mei.post("/api/addresses", json!({"address": address("王小美")})).await;
+    assert_eq!((first.status.as_u16(), &first.json()["address"]["is_default"]), (201, &json!(true)));
+    let second = mei.post("/api/addresses", json!({"address": address("公司"), "is_default": true})).await.json();
+    let list = mei.get("/api/addresses").await.json();
+    let names: Vec<_> = list["addresses"].as_array().unwrap().iter().map(|a| a["recipient"].clone()).collect();
+    assert_eq!(names, ["公司", "王小美"], "the default first");
+    assert_eq!(list["addresses"][1]["is_default"], false, "one default");
+
+    let path = format!("/api/addresses/{}", second["address"]["id"].as_str().unwrap());
+    for stranger in [&lei, &shop.shopper("wuu").await] {
+        assert_eq!(stranger.get(&path).await.problem(), problem(404, "not_found"));
+        assert_eq!(stranger.ask("DELETE", &path, &[], "").await.problem(), problem(404, "not_found"));
+        let body = json!({"address": address("x")}).to_string();
+        let put = stranger.ask("PUT", &path, &[("content-type", "application/json")], body).await;
+        assert_eq!(put.problem(), problem(404, "not_found"));
+    }
+    assert_eq!(mei.ask("DELETE", &path, &[], "").await.status, 204);
+    let left = mei.get("/api/addresses").await.json();
+    assert_eq!((left["addresses"].as_array().unwrap().len(), &left["addresses"][0]["is_default"]), (1, &json!(true)));
+    for n in 0..19 {
+        assert_eq!(mei.post("/api/addresses", json!({"address": address(&format!("n{n}"))})).await.status, 201);
+    }
+    let full = mei.post("/api/addresses", json!({"address": address("x")})).await;
+    assert_eq!(full.problem(), problem(409, "too_many_addresses"));
+}
+
+#[tokio::test]
+async fn addresses_by_form() {
+    let shop = TestShop::open().await;
+    let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
+    let all = "/en/account/addresses";
+    assert!(mei.get(all).await.text().contains("No addresses yet"));
+    let evil = "%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
+    let wrong = mei.send_form(all, &format!("recipient={evil}&phone=call+me&country=CN&city=x&line1=x&region=x")).await;
+    assert!(wrong.is_page(422) && wrong.text().contains("phone-wrong") && wrong.text().contains("alert(1)"));
+    assert_eq!(wrong.text().matches("<script").count(), 1, "only our own");
+    let long = format!("{FORM}&line2={}", "x".repeat(10_000));
+    assert!(mei.send_form(all, &long).await.is_page(422));
+    assert!(mei.send_form(all, FORM).await.leads_to("/en/account/addresses?done=saved"));
+    let rtl = FORM.replace("Mei", "%E2%80%AE%D9%85%D8%B1%D9%8A%D9%85+%F0%9F%91%A9");
+    mei.send_form(all, &rtl).await;
+    let page = mei.get("/en/account/addresses?done=saved").await;
+    assert!(page.text().contains("The address was saved") && page.text().contains("مريم 👩"));
+    assert!(!page.text().contains('\u{202e}'));
+
+    let list = mei.get("/api/addresses").await.json();
+    let id = |n: usize| list["addresses"][n]["id"].as_str().unwrap();
+    let edit = mei.get(&format!("{all}/{}", id(0))).await;
+    assert!(edit.is_page(200) && edit.text().contains("value=\"Wensan Road 1\""));
+    assert!(lei.get(&format!("{all}/{}", id(0))).await.is_page(404));
+    assert!(lei.send_form(&format!("{all}/{}", id(0)), FORM).await.is_page(404));
+    assert!(
+        mei.send_form(&format!("{all}/{}/default", id(1)), "").await.leads_to("/en/account/addresses?done=default")
+    );
+    assert_eq!(mei.get("/api/addresses").await.json()["addresses"][0]["id"], id(1));
+    assert!(lei.send_form(&format!("{all}/{}/delete", id(1)), "").await.is_page(404));
+    assert!(mei.send_form(&format!("{all}/{}/delete", id(1)), "").await.leads_to("/en/account/addresses?done=deleted"));
+}
+
+#[tokio::test]
+async fn an_order_keeps_its_copy_until_it_is_paid() {
+    let shop = TestShop::open().await;
+    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
+    let sale = shop.open_sale(&admin, 5).await;
+    let receipt = mei.buy(&sale, 1).await.json();
+    let url = receipt["status_url"].as_str().unwrap();
+    let order = receipt["order"]["id"].as_str().unwrap();
+    let put = async |who: &Guest<'_>, body: Value| {
+        who.ask("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body.to_string()).await
+    };
+    assert_eq!(put(&lei, json!({"address": address("x")})).await.problem(), problem(404, "not_found"));
+    assert_eq!(put(&mei, json!({})).await.problem(), problem(422, "invalid"));
+    let set = put(&mei, json!({"address": address("小美")})).await;
+    assert_eq!((set.status.as_u16(), &set.json()["order"]["address"]["recipient"]), (200, &json!("小美")));
+    let saved = mei.post("/api/addresses", json!({"address": address("公司")})).await.json();
+    let saved = saved["address"]["id"].as_str().unwrap();
+    assert_eq!(put(&lei, json!({"address_id": saved})).await.problem(), problem(422, "invalid"), "not hers");
+    put(&mei, json!({"address_id": saved})).await;
+    mei.ask("DELETE", &format!("/api/addresses/{saved}"), &[], "").await;
+    assert_eq!(mei.get(url).await.json()["order"]["address"]["recipient"], "公司", "a copy");
+    assert!(mei.get(&format!("/en/orders/{sale}/{order}")).await.text().contains("公司"));
+    assert!(mei.get(&format!("/en/orders/{sale}/{order}/address")).await.is_page(200));
+    assert!(lei.get(&format!("/en/orders/{sale}/{order}/address")).await.is_page(404));
+
+    let checkout = mei.post(&format!("{url}/payments"), json!({})).await.json();
+    support::pay(&shop, &checkout).await;
+    assert_eq!(mei.get(url).await.json()["order"]["status"], "paid");
+    assert_eq!(put(&mei, json!({"address": address("x")})).await.problem(), problem(409, "address_fixed"));
+    let late = mei.send_form(&format!("/en/orders/{sale}/{order}/address"), FORM).await;
+    assert!(late.is_page(409));
+    assert!(
+        mei.get(&format!("/en/orders/{sale}/{order}/address")).await.leads_to(&format!("/en/orders/{sale}/{order}"))
+    );
+}
+
+#[tokio::test]
+async fn whoever_has_a_default_address_pays_with_one_press() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 5).await;
+    mei.send_form("/en/account/addresses", FORM).await;
+    let order = mei.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await.header("location").to_owned();
+    let page = mei.get(&order).await;
+    let id = mei.get("/api/addresses").await.json()["addresses"][0]["id"].as_str().unwrap().to_owned();
+    assert!(page.text().contains(&format!("name=\"address\" value=\"{id}\"")));
+    let paid = mei.send_form(&format!("{order}/pay"), &format!("address={id}")).await;
+    assert!(paid.status == 303 && paid.header("location").starts_with("/sandbox/cashier/"), "{paid:?}");
+    assert!(mei.get(&order).await.text().contains("Wensan Road 1"));
+}
+
+#[tokio::test]
+async fn the_list_of_orders_is_filtered_by_status() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    assert!(mei.get("/en/orders").await.text().contains("No orders yet"));
+    let sale = shop.open_sale(&admin, 5).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    mei.post(&format!("{url}/cancel"), json!({})).await;
+    mei.buy(&sale, 1).await;
+    let count = async |status: &str| {
+        mei.get(&format!("/api/orders?status={status}")).await.json()["orders"].as_array().unwrap().len()
+    };
+    assert_eq!(
+        (count("").await, count("unpaid").await, count("cancelled,rejected").await, count("paid").await),
+        (2, 1, 1, 0)
+    );
+    assert_eq!(mei.get("/api/orders?status=lost").await.problem(), problem(422, "invalid"));
+    assert!(mei.get("/en/orders?status=paid").await.text().contains("No orders like that"));
+    assert_eq!(mei.get("/en/orders?status=unpaid").await.text().matches("data-status=\"unpaid\"").count(), 1);
+}
