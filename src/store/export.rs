@@ -41,7 +41,8 @@ impl Store {
             for order in &page {
                 exported.push(json!({
                     "id": order.id, "sale_id": order.sale_id, "quantity": order.quantity, "amount": order.amount,
-                    "status": order.status, "reason": order.reason, "address": order.address, "reserved_at": order.reserved_at,
+                    "status": order.status, "reason": order.reason, "address": order.address,
+                    "message": order.message, "reserved_at": order.reserved_at,
                     "history": self.history(order).await?,
                     "payments": self.payments_of(order.id).await?.iter().map(told).collect::<Vec<_>>(),
                 }));

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sqlx::AssertSqlSafe;
 
 use super::users::{self, tombstone};
 use super::{NewSession, Revocation, Role, Store, StoreError, Tx, User, audit, sessions};
@@ -190,12 +189,15 @@ impl Store {
         .bind(now.as_millisecond())
         .execute(&mut *tx)
         .await?;
-        // Whatever else is personal goes here: one table each.
-        for table in ["recovery_codes", "sessions", "addresses"] {
-            sqlx::query(AssertSqlSafe(format!("DELETE FROM {table} WHERE user_id = $1")))
-                .bind(id.to_string())
-                .execute(&mut *tx)
-                .await?;
+        // Whatever else is personal goes here: one statement for each table.
+        for sql in [
+            "DELETE FROM recovery_codes WHERE user_id = $1",
+            "DELETE FROM sessions WHERE user_id = $1",
+            "DELETE FROM addresses WHERE user_id = $1",
+            // What is paid still has to be delivered.
+            "UPDATE orders SET address = NULL WHERE user_id = $1 AND status <> 'paid'",
+        ] {
+            sqlx::query(sql).bind(id.to_string()).execute(&mut *tx).await?;
         }
         tx.commit().await?;
         Ok(Deletion::Done(ended))

@@ -46,8 +46,8 @@ texts! {
             "Two-step login is on. If you lose your phone, each of these works once in place of a code. They are shown only now.";
         recovery_done: "已保存，返回账号", "I have kept them";
         data_head: "我的数据", "Your data";
-        data_text: "下载商店保存的关于你的全部数据（JSON）：账号、订单与进度、付款、登录设备。",
-            "Everything the shop knows about you as a JSON file: account, orders with their history, payments, devices.";
+        data_text: "下载商店保存的关于你的全部数据（JSON）：账号、地址、订单与进度、付款、登录设备。",
+            "Everything the shop knows about you as a JSON file: account, addresses, orders with their history, payments, devices.";
         data_get: "下载我的数据", "Download my data";
         delete_head: "删除账号", "Delete account";
         delete_text: "你的用户名、密码和登录设备会被清除，无法恢复。订单会匿名保留用于账目。用户名以后不能再注册。",

@@ -151,3 +151,25 @@ async fn the_list_of_orders_is_filtered_by_status() {
     assert!(mei.get("/en/orders?status=paid").await.text().contains("No orders like that"));
     assert_eq!(mei.get("/en/orders?status=unpaid").await.text().matches("data-status=\"unpaid\"").count(), 1);
 }
+
+#[tokio::test]
+async fn addresses_are_exported_and_deleted_with_the_account() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 5).await;
+    mei.post("/api/addresses", json!({"address": address("王小美")})).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let body = json!({"address": address("公司")}).to_string();
+    mei.ask("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body).await;
+    mei.post(&format!("{url}/cancel"), json!({})).await;
+    let (store, now) = (&shop.parts.store, shop.parts.clock.now());
+    let id = store.user_named("mei").await.unwrap().unwrap().id;
+    let export = store.export_of(id, now).await.unwrap().unwrap();
+    assert_eq!(
+        (&export["addresses"][0]["recipient"], &export["orders"][0]["address"]["recipient"]),
+        (&json!("王小美"), &json!("公司"))
+    );
+    store.delete_account(id, now).await.unwrap();
+    assert_eq!(store.addresses_of(id).await.unwrap(), []);
+    assert!(store.orders_of(id, &[], None, 10).await.unwrap()[0].address.is_none());
+}

@@ -147,6 +147,7 @@ async fn each_role_does_its_duty_and_nothing_else() {
         for (method, path, duty) in TABLE {
             // Nothing that exists, so that whoever passes changes nothing.
             let path = path.replace("{user}", "0198c0de-0000-7000-8000-000000000001");
+            let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{sale}", "999").replace("{goods}", "999");
             let json = [("content-type", "application/json")];
             let form = [("content-type", "application/x-www-form-urlencoded")];
