@@ -14,6 +14,8 @@
 //! 7. Data control keeps Redis in step with the database through all of it ([`control`]).
 //! 8. Whoever runs the sale watches it live ([`cockpit`]); each sale is counted where it is sold ([`tally`]).
 //!
+//! Beside that way stand the people ([`accounts`]) and the pictures of the goods ([`pictures`]).
+//!
 //! Which keeper of stock and which source of orders work follows from the configured addresses alone ([`app`]).
 
 pub mod app;
