@@ -7,11 +7,6 @@ const words = table('words');
 const states = table('states');
 const say = (key, value = '') => (words[key] ?? '').replace('{}', value);
 
-/** Marks the tab of this page. */
-for (const tab of document.querySelectorAll('.tabs a')) {
-  if (new URL(tab.href).pathname === location.pathname) tab.setAttribute('aria-current', 'page');
-}
-
 // ---- live numbers ----
 
 const NUMBERS = ['total', 'booked', 'sold', 'access', 'outbox', 'unpaid', 'paid'];

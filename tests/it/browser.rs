@@ -41,11 +41,16 @@ async fn walk(name: &str, shops: &[&Shop], more: Value) {
     print!("{said}");
 }
 
+/// Each language once, on a screen of its own: for journeys that are more about what happens than about how it looks.
+fn both_languages() -> Value {
+    json!({"places": [["en", 390], ["zh", 1280]]})
+}
+
 #[tokio::test]
 async fn on_sqlite_a_shopper_sees_the_sale_open_buys_and_pays() {
     let shop = shop(Rung::Sqlite).await;
     // The pages are the same as on rung 3, where they are examined.
-    walk("shopper", &[&shop], json!({"examine": false})).await;
+    walk("shopper", &[&shop], json!({"examine": false, "places": [["zh", 390], ["en", 1280]]})).await;
     shop.audit_is_clean().await;
 }
 
@@ -62,9 +67,14 @@ async fn every_page_is_good_to_look_at() {
 }
 
 #[tokio::test]
+async fn every_desk_is_good_to_look_at() {
+    journey("desks", &shop(Rung::Rabbit).await).await;
+}
+
+#[tokio::test]
 async fn impatience_buys_once_and_cancelled_units_are_sold_again() {
     let shop = shop(Rung::Rabbit).await;
-    journey("contest", &shop).await;
+    walk("contest", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
 
@@ -80,7 +90,14 @@ async fn a_slow_shop_says_so_and_loses_nothing() {
 #[tokio::test]
 async fn without_scripts_forms_buy_and_pay() {
     let shop = shop(Rung::Rabbit).await;
-    journey("no_script", &shop).await;
+    walk("no_script", &[&shop], both_languages()).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn a_shopper_keeps_an_account_and_leaves_for_good() {
+    let shop = shop(Rung::Sqlite).await;
+    walk("account", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
 
@@ -92,4 +109,11 @@ async fn an_administrator_runs_a_sale() {
     for shop in &shops {
         shop.audit_is_clean().await;
     }
+}
+
+#[tokio::test]
+async fn an_administrator_helps_shoppers_and_staff() {
+    let shop = shop(Rung::Rabbit).await;
+    journey("support", &shop).await;
+    shop.audit_is_clean().await;
 }

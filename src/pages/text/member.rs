@@ -17,8 +17,8 @@ texts! {
         sessions_text: "不认识的设备？让它退出，并修改密码。", "Not yours? Sign it out and change your password.";
         this_one: "当前设备", "This device";
         unknown_device: "未知设备", "Unknown device";
-        began: "登录于 {}", "Signed in {}";
-        seen: "最近使用 {}", "last seen {}";
+        began: "登录于 {}", "signed in {}";
+        seen: "最近使用 {}", "Last seen {}";
         end: "退出", "Sign out";
         end_label: "退出：{}", "Sign out: {}";
         end_all: "退出所有设备", "Sign out everywhere";

@@ -87,6 +87,7 @@ texts! {
         log_to: "到，不含（UTC）", "Until, exclusive (UTC)";
         log_none_found: "没有符合条件的记录。", "Nothing like this was done.";
         log_change: "变化", "Change";
+        log_fields: "{} 项内容", "{} details";
         log_user: "用户", "User";
         action_block: "停用", "Block";
         action_unblock: "恢复", "Unblock";

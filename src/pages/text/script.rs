@@ -47,12 +47,12 @@ texts! {
         now_open: "开始了，可以抢购", "The sale is open";
         back_again: "有货了，可以抢购", "Units are back: you can buy now";
         remind_off: "开抢前提醒我", "Remind me";
-        remind_on: "已设提醒", "Reminder is on";
+        remind_on: "已设提醒", "Reminder set";
         remind_set: "开始前一分钟提醒你，请保持本页打开。", "You will be reminded one minute before. Keep this tab open.";
         remind_quiet: "浏览器不允许通知：届时本页和标签标题会提醒你。",
             "Your browser allows no notifications: this page and the tab's title will remind you.";
         remind_unset: "提醒已取消。", "The reminder is off.";
-        remind_soon: "一分钟后开抢", "Opens in one minute";
+        remind_soon: "一分钟内开抢", "Opens within a minute";
         time_over: "付款时间已过", "The time to pay is over";
         data_old: "数据已有 {} 秒未更新", "These numbers are {} seconds old";
         data_live: "实时", "Live";

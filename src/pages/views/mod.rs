@@ -47,9 +47,38 @@ impl Chrome {
         matches!(self.role, Role::Admin | Role::Support)
     }
 
+    /// Whether what changes sales and goods is shown.
+    pub(super) fn runs_sales(&self) -> bool {
+        matches!(self.role, Role::Admin | Role::Operator)
+    }
+
     /// Whether what only owners may do is shown.
     pub(super) fn owns(&self) -> bool {
         self.role == Role::Admin
+    }
+
+    /// The console's desks that this person sees, each with its name.
+    pub(super) fn desks(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let t = self.text();
+        let owns = self.owns();
+        let all = [
+            ("/admin", t.admin.nav_sales),
+            ("/admin/calendar", t.sales.calendar),
+            ("/admin/goods", t.admin.nav_goods),
+            ("/admin/orders", t.admin.nav_orders),
+            ("/admin/users", t.admin.nav_users),
+            ("/admin/staff", t.admin.nav_staff),
+            ("/admin/log", t.admin.nav_log),
+            ("/admin/dead-letters", t.cockpit.dead),
+        ];
+        all.into_iter().filter(move |(path, _)| owns || *path != "/admin/staff")
+    }
+
+    /// Whether this page belongs to a desk of the console.
+    pub(super) fn is_at(&self, desk: &str) -> bool {
+        let page = self.path.split('?').next().unwrap_or_default();
+        let of = |desk: &str| page == desk || page.strip_prefix(desk).is_some_and(|rest| rest.starts_with('/'));
+        if desk == "/admin" { page == desk || of("/admin/sales") } else { of(desk) }
     }
 
     /// A text of the catalogue in the page's language.
@@ -80,6 +109,28 @@ impl Chrome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_page_of_the_console_is_at_one_desk() {
+        let chrome = |path: &str| Chrome {
+            locale: Locale::En,
+            path: path.to_owned(),
+            username: Some("admin".to_owned()),
+            role: Role::Admin,
+        };
+        for (path, desk) in [
+            ("/admin?lang=en", "/admin"),
+            ("/admin/sales/7/edit?lang=en", "/admin"),
+            ("/admin/calendar?zone=UTC", "/admin/calendar"),
+            ("/admin/goods/3", "/admin/goods"),
+            ("/admin/users/1", "/admin/users"),
+            ("/admin/dead-letters?lang=en", "/admin/dead-letters"),
+        ] {
+            let chrome = chrome(path);
+            let at: Vec<_> = chrome.desks().map(|(desk, _)| desk).filter(|desk| chrome.is_at(desk)).collect();
+            assert_eq!(at, [desk], "{path}");
+        }
+    }
 
     #[test]
     fn the_language_switch_keeps_the_page() {

@@ -1,5 +1,6 @@
 // The whole purchase with JavaScript turned off.
 
+import { placeOf, shows, typeAddress } from '../lib/address.mjs';
 import { same } from '../lib/check.mjs';
 import { newName, PASSWORD } from '../lib/shop.mjs';
 
@@ -44,9 +45,16 @@ async function lose(stage, sale) {
   await loser.look('no-script-sold-out');
 }
 
+/** The first time a payment asks for the address; the second time the order has it. */
 async function declineThenPay(visitor) {
   const { page, words } = visitor;
+  visitor.expect(422, /\/pay$/);
   await visitor.button(words.pay).click();
+  await page.locator('#recipient').waitFor();
+  await visitor.look('no-script-address');
+  const place = placeOf(visitor);
+  await typeAddress(visitor, place);
+  await page.locator('button[name=then][value=pay]').click();
   await page.waitForURL('/sandbox/cashier/*');
   await visitor.button(words.decline).click();
   await page.waitForURL(visitor.path('/orders/*/*'));
@@ -54,6 +62,7 @@ async function declineThenPay(visitor) {
   await page.waitForURL('/sandbox/cashier/*');
   await visitor.button(words.payAtCashier).click();
   await page.waitForURL(visitor.path('/orders/*/*'));
+  await shows(visitor, place);
 }
 
 /** The question unfolds where a script would open a dialog. */
@@ -63,6 +72,8 @@ async function cancelAnother(stage, visitor) {
   await visitor.go(`/sales/${sale}`);
   await visitor.button(words.buy).click();
   await page.locator('main[data-status="unpaid"]').waitFor();
+  // The first order's address was kept: it is proposed, and nobody has to type it again.
+  await shows(visitor, placeOf(visitor));
   await page.locator('summary', { hasText: words.cancel }).click();
   await visitor.look('no-script-cancel');
   await visitor.button(words.reallyCancel).click();

@@ -1,5 +1,6 @@
 // From the list to a paid order: the sale opens before the shopper's eyes.
 
+import { comesBackFilled, placeOf, shows, typeAddress } from '../lib/address.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
 import { newName } from '../lib/shop.mjs';
 
@@ -13,6 +14,7 @@ export const lanes = 4;
 
 export default async function shopper(stage) {
   const visitor = await stage.visit();
+  await remind(visitor, await stage.shop.newSale({ opensIn: 7_200_000 }));
   const opens = Date.now() + OPENS_IN_MS;
   const sale = await stage.shop.newSale({ opensIn: OPENS_IN_MS, closesIn: 3_600_000, total: 5 });
 
@@ -21,10 +23,35 @@ export default async function shopper(stage) {
   await seeItOpen(visitor, opens);
   await visitor.switchLanguage();
   const order = await buy(visitor, sale);
-  await pay(visitor);
+  const place = await giveAddress(visitor);
+  await pay(visitor, place);
   await findAgain(visitor, order);
   await visitor.button(visitor.words.logOut).click();
   await visitor.page.getByRole('banner').getByRole('link', { name: visitor.words.logIn }).waitFor();
+}
+
+/** Who comes too early takes the date along, or has the tab remember it, and may think better of it. */
+async function remind(visitor, sale) {
+  const { page } = visitor;
+  await visitor.shop.shows(sale, 'upcoming');
+  await visitor.go(`/sales/${sale}`);
+  const calendar = page.locator('a[type="text/calendar"]');
+  const answer = await page.request.get(await calendar.getAttribute('href'));
+  same([answer.status(), answer.headers()['content-type'].split(';')[0]], [200, 'text/calendar']);
+  const text = await answer.text();
+  ok(text.startsWith('BEGIN:VCALENDAR') && text.includes('BEGIN:VEVENT') && text.includes('BEGIN:VALARM'), text);
+
+  const bell = visitor.slot('remind');
+  const pressed = (on) => bell.and(page.locator(`[aria-pressed="${on}"]`)).waitFor();
+  await pressed(false);
+  await bell.click();
+  await pressed(true);
+  await visitor.slot('note').filter({ hasText: /\S/ }).waitFor();
+  await visitor.look('sale-reminder');
+  await page.reload();
+  await pressed(true);
+  await bell.click();
+  await pressed(false);
 }
 
 async function find(visitor, sale) {
@@ -84,16 +111,42 @@ async function buy(visitor, sale) {
   return order;
 }
 
-async function pay(visitor) {
+/** Whoever wants to pay is asked where it goes; a mistake there costs nothing that was typed. */
+async function giveAddress(visitor) {
   const { page, words } = visitor;
+  visitor.expect(422, /\/(pay|address)$/);
   await visitor.button(words.pay).click();
+  await page.locator('#recipient').waitFor();
+  await visitor.look('order-address');
+  // The answer to a form has no address of its own to come back to; the page that has the form does.
+  for (const locale of [visitor.locale === 'zh' ? 'en' : 'zh', visitor.locale]) {
+    await page.locator(`a.language[hreflang^="${locale}"]`).click();
+    await page.waitForURL(`/${locale}/orders/*/*/address`);
+  }
+  await page.locator('#recipient').waitFor();
+  const place = placeOf(visitor);
+  const misspelt = { ...place, phone: 'x' };
+  await typeAddress(visitor, misspelt);
+  await page.locator('button[name=then][value=pay]').click();
+  await comesBackFilled(visitor, misspelt, 'phone');
+  await page.locator('#phone').fill(place.phone);
+  await page.locator('button[name=then][value=pay]').click();
   await page.waitForURL('/sandbox/cashier/*');
+  return place;
+}
+
+async function pay(visitor, place) {
+  const { page, words } = visitor;
   await page.locator(`html[lang^="${visitor.locale}"]`).waitFor();
   await visitor.look('cashier');
   await visitor.button(words.payAtCashier).click();
   await page.waitForURL(visitor.path('/orders/*/*'));
   await page.locator('main[data-status="paid"]').waitFor();
+  await shows(visitor, place);
+  const steps = await page.locator('.timeline li').evaluateAll((all) => all.map((step) => step.dataset.status));
+  same(steps, ['reserved', 'unpaid', 'paid']);
   await visitor.look('order-paid');
+  await visitor.switchLanguage();
 }
 
 async function findAgain(visitor, order) {

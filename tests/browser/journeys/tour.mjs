@@ -1,5 +1,6 @@
-// Every page that a shopper can see without buying, each examined.
+// Every page that a shopper can see without buying, each examined. `desks` does the same for the console.
 
+import { placeOf } from '../lib/address.mjs';
 import { ok, same } from '../lib/check.mjs';
 import { GOODS } from '../lib/shop.mjs';
 
@@ -11,6 +12,7 @@ export default async function tour(stage) {
   await visitor.go('/orders');
   await visitor.look('orders-empty');
   await visitor.switchLanguage();
+  await ownPages(visitor);
   await nowhere(visitor);
 }
 
@@ -60,6 +62,26 @@ async function doors(visitor) {
   await page.getByRole('alert').waitFor();
   same(await page.getByLabel(words.username).inputValue(), 'admin');
   await visitor.look('register-taken');
+}
+
+/** What belongs to an account. */
+async function ownPages(visitor) {
+  const { page } = visitor;
+  const pages = [
+    ['/account', 'account'],
+    ['/account/second-factor', 'second-factor'],
+    ['/account/addresses', 'addresses-empty'],
+    ['/account/addresses/new', 'address-new'],
+  ];
+  for (const [path, name] of pages) {
+    same((await visitor.go(path)).status(), 200, path);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await visitor.look(name);
+  }
+  await visitor.account.ask('POST', '/api/addresses', { address: placeOf(visitor) });
+  await visitor.go('/account/addresses');
+  await page.locator('address.place').waitFor();
+  await visitor.look('addresses');
 }
 
 async function nowhere(visitor) {

@@ -40,6 +40,13 @@ export class Account {
     const { order } = await this.ask('POST', `/api/sales/${sale}/orders`, { quantity, token });
     return order;
   }
+
+  /** Pays for an order as soon as it is written, at the sandbox's cashier. */
+  async pay({ id, sale_id: sale }) {
+    const started = await eventually('the order can be paid', () => this.ask('POST', `/api/sales/${sale}/orders/${id}/payments`));
+    await fetch(`${this.origin}/sandbox/cashier/${started.payment.id}/pay`, { method: 'POST', redirect: 'manual' });
+    await eventually('the order is paid', async () => (await this.orders()).some((order) => order.id === id && order.status === 'paid'));
+  }
 }
 
 export class Shop {

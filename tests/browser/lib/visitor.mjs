@@ -72,6 +72,8 @@ export class Visitor {
     this.context.on('weberror', (error) => fault(error.page(), `uncaught: ${error.error().stack ?? error.error()}`));
     this.context.on('requestfailed', (request) => {
       const why = request.failure()?.errorText ?? '';
+      // Where scripts are turned off, the browser itself refuses to preload them.
+      if (!this.scripts && why === 'csp' && request.url().endsWith('.js')) return;
       if (!this.failures.includes(why)) fault(null, `${request.method()} ${request.url()} failed: ${why}`);
     });
     this.context.on('response', (response) => {

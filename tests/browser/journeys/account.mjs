@@ -1,0 +1,202 @@
+// What a shopper does about the account: sessions, the password, addresses, the data, a second factor, and leaving for
+// good.
+
+import { readFile } from 'node:fs/promises';
+
+import { comesBackFilled, placeOf, shows, typeAddress } from '../lib/address.mjs';
+import { digitsFor } from '../lib/authenticator.mjs';
+import { eventually, ok, same } from '../lib/check.mjs';
+import { newName, PASSWORD } from '../lib/shop.mjs';
+
+const NEW_PASSWORD = 'a better battery staple';
+
+export default async function account(stage) {
+  const name = newName();
+  const elsewhere = await stage.shop.register(name);
+  const visitor = await stage.visit();
+  // Mistakes that are made on purpose.
+  visitor.expect(422, /\/account(\/|$)/);
+  visitor.expect(401, /\/login(\/code)?$/);
+
+  await logIn(visitor, name, PASSWORD, '/orders');
+  await visitor.page.getByRole('banner').getByRole('link', { name }).click();
+  await visitor.page.waitForURL(visitor.path('/account'));
+  await visitor.look('account');
+  await visitor.switchLanguage();
+
+  await endTheOther(visitor, elsewhere);
+  await changePassword(visitor);
+  await keepAddresses(visitor);
+  await download(visitor, name);
+  await signOutEverywhere(visitor, name);
+  await useSecondFactor(visitor, name);
+  await leaveForGood(visitor, name);
+}
+
+async function logIn(visitor, name, password, next = '/account') {
+  await visitor.go(`/login?next=${encodeURIComponent(visitor.path(next))}`);
+  await visitor.fillCredentials(name, password);
+  await visitor.button(visitor.words.logIn).click();
+  await visitor.page.waitForURL(visitor.path(next));
+}
+
+/** Somebody who was signed in on another device is not any more. */
+async function endTheOther({ page }, elsewhere) {
+  const devices = page.locator('.devices li');
+  same(await devices.count(), 2);
+  same(await devices.locator('.badge').count(), 1, 'one of them is this device');
+  await elsewhere.ask('GET', '/api/me');
+  await devices.filter({ hasNot: page.locator('.badge') }).getByRole('button').click();
+  await page.locator('.praise').waitFor();
+  same(await devices.count(), 1);
+  const refused = await elsewhere.ask('GET', '/api/orders').then(() => null, ({ message }) => message);
+  ok(refused?.includes('answered 401'), `the other device may still look: ${refused}`);
+}
+
+async function changePassword(visitor) {
+  const { page } = visitor;
+  const save = async (present) => {
+    await page.locator('#password').fill(present);
+    await page.locator('#new_password').fill(NEW_PASSWORD);
+    await page.locator('#password-form').getByRole('button').click();
+  };
+  await save('not the password');
+  await page.locator('#password-wrong').waitFor();
+  await visitor.look('account-wrong-password');
+  await save(PASSWORD);
+  await page.waitForURL(visitor.path('/account?done=password'));
+  await page.locator('.praise').waitFor();
+  await visitor.look('account-praise');
+}
+
+async function keepAddresses(visitor) {
+  const { page, words } = visitor;
+  const cards = page.locator('.addresses > li');
+  const home = placeOf(visitor);
+  const away = placeOf(visitor, { line2: '8' });
+  await page.locator('#addresses a').click();
+  await page.waitForURL(visitor.path('/account/addresses'));
+  await visitor.look('addresses-empty');
+
+  await visitor.button(words.addAddress).click();
+  const misspelt = { ...home, phone: 'x' };
+  await typeAddress(visitor, misspelt);
+  await visitor.button(words.save).click();
+  await comesBackFilled(visitor, misspelt, 'phone');
+  await visitor.look('address-wrong');
+  await typeAddress(visitor, home);
+  await visitor.button(words.save).click();
+  await page.locator('.praise').waitFor();
+  await shows(visitor, home);
+
+  await visitor.button(words.addAddress).click();
+  await typeAddress(visitor, { ...away, line2: '7' });
+  await visitor.button(words.save).click();
+  await eventually('two addresses', async () => (await cards.count()) === 2);
+  await visitor.look('addresses');
+  await visitor.switchLanguage();
+
+  const second = () => cards.filter({ hasText: away.line1 }).filter({ hasNotText: home.line2 });
+  await second().locator('a').click();
+  await page.waitForURL(visitor.path('/account/addresses/*'));
+  same(await page.locator('#recipient').inputValue(), away.recipient);
+  await page.locator('#line2').fill(away.line2);
+  await visitor.button(words.save).click();
+  await page.waitForURL(visitor.path('/account/addresses?done=saved'));
+  await second().getByRole('button', { name: words.makeDefault }).click();
+  await page.waitForURL(visitor.path('/account/addresses?done=default'));
+  same(await second().locator('.badge').count(), 1);
+  same(await cards.locator('.badge').count(), 1, 'one default');
+
+  await cards.filter({ hasText: home.line2 }).locator('summary').click();
+  await page.getByRole('dialog').waitFor();
+  await page.getByRole('dialog').locator('.danger').click();
+  await page.waitForURL(visitor.path('/account/addresses?done=deleted'));
+  same(await cards.count(), 1);
+  await shows(visitor, away);
+}
+
+/** The file has what the shop knows, and no secrets. */
+async function download(visitor, name) {
+  const { page } = visitor;
+  await visitor.go('/account');
+  const begun = page.waitForEvent('download');
+  await page.locator('#data a').click();
+  const file = await begun;
+  ok(file.suggestedFilename().endsWith('.json'), file.suggestedFilename());
+  const text = await readFile(await file.path(), 'utf8');
+  JSON.parse(text);
+  for (const known of [name, placeOf(visitor).line1]) ok(text.includes(known), `${known} is not in the file`);
+  ok(!/argon2|password_hash/i.test(text), 'the file has the password');
+}
+
+async function signOutEverywhere(visitor, name) {
+  const { page, words } = visitor;
+  const elsewhere = await visitor.shop.account('/api/login', name, NEW_PASSWORD);
+  await page.locator('#sessions summary').click();
+  await page.getByRole('dialog').waitFor();
+  await visitor.look('account-sign-out');
+  await page.getByRole('dialog').getByRole('button', { name: words.everywhere }).click();
+  await page.waitForURL(visitor.path('/login'));
+  const refused = await elsewhere.ask('GET', '/api/orders').then(() => null, ({ message }) => message);
+  ok(refused?.includes('answered 401'), `another device may still look: ${refused}`);
+  await logIn(visitor, name, NEW_PASSWORD);
+}
+
+/** A phone joins, is asked for when logging in, is lost, and a recovery code helps; in the end it is not wanted any more. */
+async function useSecondFactor(visitor, name) {
+  const { page, words } = visitor;
+  await page.locator('#second-factor a').click();
+  await page.waitForURL(visitor.path('/account/second-factor'));
+  const drawn = await page.locator('.qr img').evaluate(async (image) => { await image.decode(); return image.naturalWidth; });
+  ok(drawn > 0, 'the picture for the authenticator is not drawn');
+  await visitor.look('second-factor');
+  await page.locator('#code').fill(digitsFor(await page.locator('main code').textContent()));
+  await page.locator('#password').fill(NEW_PASSWORD);
+  await page.locator('main form button').click();
+  await page.locator('.recovery').waitFor();
+  await visitor.look('recovery-codes');
+  const codes = await page.locator('.recovery code').allTextContents();
+
+  await visitor.button(words.logOut).click();
+  await page.getByRole('banner').getByRole('link', { name: words.logIn }).waitFor();
+  await visitor.go(`/login?next=${encodeURIComponent(visitor.path('/account'))}`);
+  await visitor.fillCredentials(name, NEW_PASSWORD);
+  await visitor.button(words.logIn).click();
+  await page.locator('#code').fill('no code');
+  await page.locator('main form button').click();
+  await page.getByRole('alert').waitFor();
+  await visitor.look('second-step-wrong');
+  await page.locator('#code').fill(codes[0]);
+  await page.locator('main form button').click();
+  await page.waitForURL(visitor.path('/account'));
+
+  await page.locator('#second-factor summary').click();
+  await page.locator('#factor-password').fill(NEW_PASSWORD);
+  await page.locator('#factor-code').fill(codes[1]);
+  await visitor.look('account-second-factor');
+  await page.locator('#second-factor .danger').click();
+  await page.waitForURL(visitor.path('/account?done=factor-off'));
+}
+
+async function leaveForGood(visitor, name) {
+  const { page, words } = visitor;
+  const send = async (typed) => {
+    await page.locator('#delete-name').fill(typed);
+    await page.locator('#delete-password').fill(NEW_PASSWORD);
+    await page.locator('#delete button').click();
+  };
+  await page.locator('#delete summary').click();
+  await send('somebody-else');
+  await page.locator('#delete-name-wrong').waitFor();
+  same(await page.locator('#delete-name').inputValue(), 'somebody-else');
+  await visitor.look('account-delete-wrong');
+  await send(name);
+  await page.locator('.message').waitFor();
+  await page.getByRole('banner').getByRole('link', { name: words.logIn }).waitFor();
+  await visitor.look('account-deleted');
+  await visitor.go('/login');
+  await visitor.fillCredentials(name, NEW_PASSWORD);
+  await visitor.button(words.logIn).click();
+  await page.getByRole('alert').waitFor();
+}
