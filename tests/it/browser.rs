@@ -114,6 +114,6 @@ async fn an_administrator_runs_a_sale() {
 #[tokio::test]
 async fn an_administrator_helps_shoppers_and_staff() {
     let shop = shop(Rung::Rabbit).await;
-    journey("support", &shop).await;
+    walk("support", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
