@@ -24,7 +24,7 @@ use seckill::app::Parts;
 use seckill::clock::Clock;
 use seckill::config::Config;
 use seckill::control::desk::DeskChange;
-use seckill::domain::{Bilingual, Currency, Money, SaleId, UserId, Window};
+use seckill::domain::{Bilingual, Currency, Money, Refusal, SaleId, UserId, Window};
 use seckill::store::{self, GoodsDraft, SaleDraft, User};
 use uuid::Uuid;
 
@@ -114,7 +114,9 @@ async fn refused_and_button(parts: &Parts, dir: &Path, connections: u32, plan: &
     let file = |name: &str| dir.join(name);
     write_requests(parts, sale, SHOPPERS, &file("noop"), &file("buy"))?;
     let winner = UserId(Uuid::now_v7());
-    parts.till().buy(winner, sale, 1, None).await.map_err(|r| anyhow::anyhow!("no unit: {}", r.code()))?;
+    let refused = |refusal: Refusal| anyhow::anyhow!("no unit: {}", refusal.code());
+    let till = parts.till();
+    till.buy(till.knock(winner, sale).map_err(refused)?, 1, None).await.map_err(refused)?;
     let host = parts.config.web.listen;
     for (name, path) in [("get", "/api/ping".to_owned()), ("button", format!("/api/sales/{sale}/button"))] {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");

@@ -258,6 +258,24 @@ impl More {
     }
 }
 
+/// The answer to a program whose purchase was refused at the gate. There is nothing to log and no page to show, so
+/// nothing travels with it.
+pub fn lost(refusal: Refusal) -> Response {
+    let code = Code::from(refusal);
+    answer(code, Bytes::from_static(code.body().as_bytes()), code.retry_after())
+}
+
+fn answer(code: Code, body: Bytes, retry_after: Option<HeaderValue>) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = code.status();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+    if let Some(after) = retry_after {
+        headers.insert(RETRY_AFTER, after);
+    }
+    response
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let more = self.more.map(|more| *more);
@@ -267,13 +285,7 @@ impl IntoResponse for Problem {
         };
         let own_retry = more.as_ref().and_then(|more| more.retry_after).map(HeaderValue::from);
         let (back, again, cause) = more.map_or((None, None, None), |more| (more.back, more.again, more.cause));
-        let mut response = Response::new(Body::from(body));
-        *response.status_mut() = self.code.status();
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
-        if let Some(after) = own_retry.or_else(|| self.code.retry_after()) {
-            headers.insert(RETRY_AFTER, after);
-        }
+        let mut response = answer(self.code, body, own_retry.or_else(|| self.code.retry_after()));
         response.extensions_mut().insert(Refused { code: self.code, back, again, cause });
         response
     }
@@ -285,9 +297,9 @@ impl From<Code> for Problem {
     }
 }
 
-impl From<Refusal> for Problem {
+impl From<Refusal> for Code {
     fn from(refusal: Refusal) -> Self {
-        Problem::new(match refusal {
+        match refusal {
             Refusal::NoSuchSale => Code::NoSuchSale,
             Refusal::NotOpen => Code::NotOpen,
             Refusal::SoldOut => Code::SoldOut,
@@ -298,7 +310,13 @@ impl From<Refusal> for Problem {
             Refusal::RateLimited => Code::RateLimited,
             Refusal::Busy => Code::Busy,
             Refusal::Overloaded => Code::Overloaded,
-        })
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Problem::new(refusal.into())
     }
 }
 

@@ -1,9 +1,13 @@
 //! Numbers for Prometheus. Every counter is a handle that was looked up once; counting is one atomic addition.
 
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -27,7 +31,7 @@ pub struct Metrics {
     pub repeated: Counter,
     refused: Vec<(Refusal, Counter)>,
     /// From the gate to the decision, of requests that were let in.
-    pub purchase_seconds: Histogram,
+    pub purchase_seconds: Waits,
     batch_size: Histogram,
     batch_seconds: Histogram,
     pub published: Counter,
@@ -74,6 +78,11 @@ impl Default for Metrics {
             registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
             histogram
         };
+        let waits = |registry: &mut Registry, name: &str, help: &str| {
+            let waits = Waits::default();
+            registry.register_with_unit(name, help, Unit::Seconds, waits.clone());
+            waits
+        };
         Metrics {
             button_reads: counter(registry, "button_reads", "Answers about a sale's button"),
             asked: counter(registry, "purchases_asked", "Buying requests of signed-in shoppers"),
@@ -81,7 +90,7 @@ impl Default for Metrics {
             reserved: counter(registry, "purchases_reserved", "Buying requests that got units"),
             repeated: counter(registry, "purchases_repeated", "Buying requests answered with an earlier order"),
             refused: refusals(registry),
-            purchase_seconds: seconds(registry, "purchase", "Time from the gate to the decision, of those let in"),
+            purchase_seconds: waits(registry, "purchase", "Time from the gate to the decision, of those let in"),
             batch_size: sizes(registry, "reserve_batch_size", "Claims per call to the stock"),
             batch_seconds: seconds(registry, "reserve_batch", "Time of a call to the stock"),
             published: counter(registry, "orders_published", "Orders confirmed by RabbitMQ"),
@@ -133,9 +142,67 @@ impl Metrics {
     }
 }
 
+/// Buckets of [`Waits`]: up to 0.1 ms, then each twice as long; the last one takes the rest.
+const WAITS: usize = 17;
+const SHORTEST_MICROS: u64 = 100;
+
+/// A histogram of durations without a lock: a request that counts never waits for another one.
+#[derive(Debug, Clone, Default)]
+pub struct Waits(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    buckets: [AtomicU64; WAITS],
+    micros: AtomicU64,
+}
+
+impl Waits {
+    pub fn observe(&self, took: Duration) {
+        let micros = took.as_micros() as u64;
+        let doublings = (micros.saturating_sub(1) / SHORTEST_MICROS).checked_ilog2().map_or(0, |log| log as usize + 1);
+        self.0.buckets[doublings.min(WAITS - 1)].fetch_add(1, Relaxed);
+        self.0.micros.fetch_add(micros, Relaxed);
+    }
+
+    /// The upper end of each bucket in seconds, and how many fell into it.
+    fn read(&self) -> Vec<(f64, u64)> {
+        let end = |n: usize| match n {
+            n if n + 1 == WAITS => f64::INFINITY,
+            n => (SHORTEST_MICROS << n) as f64 / 1e6,
+        };
+        self.0.buckets.iter().enumerate().map(|(n, count)| (end(n), count.load(Relaxed))).collect()
+    }
+}
+
+impl EncodeMetric for Waits {
+    fn encode(&self, mut encoder: MetricEncoder) -> std::fmt::Result {
+        let buckets = self.read();
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        let seconds = self.0.micros.load(Relaxed) as f64 / 1e6;
+        encoder.encode_histogram::<NoLabelSet>(seconds, count, &buckets, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Histogram
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_falls_into_the_first_bucket_that_is_long_enough() {
+        let metrics = Metrics::default();
+        for micros in [0, 100, 101, 200, 201, 3_276_801, u64::MAX] {
+            metrics.purchase_seconds.observe(Duration::from_micros(micros));
+        }
+        let counts: Vec<u64> = metrics.purchase_seconds.read().iter().map(|(_, count)| *count).collect();
+        assert_eq!((counts[0], counts[1], counts[2], counts[16], counts[3..16].iter().sum::<u64>()), (2, 2, 1, 2, 0));
+        let text = metrics.encode();
+        assert!(text.contains("seckill_purchase_seconds_bucket{le=\"0.0002\"} 4"), "{text}");
+        assert!(text.contains("seckill_purchase_seconds_bucket{le=\"+Inf\"} 7"), "{text}");
+    }
 
     #[test]
     fn refusals_are_counted_by_reason() {

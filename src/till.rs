@@ -6,7 +6,7 @@ use std::time::Instant;
 use uuid::Uuid;
 
 use crate::domain::{OrderId, OrderStatus, Refusal, SaleId, UserId};
-use crate::gate::{Admitted, Gate};
+use crate::gate::{Admitted, Gate, Knock};
 use crate::metrics::Metrics;
 use crate::stock::batch::{Lanes, NoDecision};
 use crate::stock::{Claim, Decision};
@@ -38,10 +38,18 @@ impl Till {
         Till { gate, lanes, metrics }
     }
 
+    /// Whether it is worth reading what a shopper asks for; most are turned away here.
+    pub fn knock(&self, user: UserId, sale: SaleId) -> Result<Knock, Refusal> {
+        self.gate.knock(user, sale).inspect_err(|refusal| {
+            self.metrics.asked.inc();
+            self.metrics.refused(*refusal);
+        })
+    }
+
     /// Asks for units. Safe to repeat: whoever holds units gets the same order again.
-    pub async fn buy(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
+    pub async fn buy(&self, knock: Knock, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
         self.metrics.asked.inc();
-        let bought = self.ask(user, sale, quantity, token).await;
+        let bought = self.ask(knock, quantity, token).await;
         match &bought {
             Ok(Bought::New { .. }) => self.metrics.reserved.inc(),
             Ok(Bought::Again { .. }) => self.metrics.repeated.inc(),
@@ -53,13 +61,14 @@ impl Till {
         bought
     }
 
-    async fn ask(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
-        let Admitted { quantity, tally } = self.gate.admit(user, sale, quantity, token)?;
+    async fn ask(&self, knock: Knock, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
+        let (user, sale) = (knock.user, knock.sale);
+        let Admitted { quantity, tally } = self.gate.admit(knock, quantity, token)?;
         self.metrics.let_in.inc();
         let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
         let began = Instant::now();
         let decision = self.lanes.claim(sale, claim, tally).await;
-        self.metrics.purchase_seconds.observe(began.elapsed().as_secs_f64());
+        self.metrics.purchase_seconds.observe(began.elapsed());
         match decision {
             Ok(Decision::Granted(status)) => Ok(Bought::New { order: claim.order_id, status }),
             Ok(Decision::Repeated(hold)) => Ok(Bought::Again { order: hold.order_id, quantity: hold.quantity }),

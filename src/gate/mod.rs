@@ -26,6 +26,16 @@ use board::Board;
 use limit::UserLimit;
 use token::Tokens;
 
+/// A shopper before the gate whom neither the flags nor the rate limit turn away. Nothing of the request but its address
+/// and its sender was looked at so far.
+#[derive(Debug)]
+pub struct Knock {
+    pub user: UserId,
+    pub sale: SaleId,
+    per_user_limit: i64,
+    tally: Option<Arc<Tally>>,
+}
+
 /// A request that may go on to the keeper of stock.
 #[derive(Debug)]
 pub struct Admitted {
@@ -88,41 +98,38 @@ impl Gate {
         }
     }
 
-    /// Judges a buying request, cheapest checks first. `token` is `None` for a form that was sent without a script,
-    /// which could not fetch one; the sale must be open for it all the same. Every request is counted.
-    pub fn admit(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
-        let now = self.clock.now();
-        let (status, tally) = self.board.see(sale, now).unzip();
+    /// Judges a buying request by what costs least: how often the user asks, and the flags. Nearly everybody is turned
+    /// away here, before the request is read. Every refusal is counted.
+    pub fn knock(&self, user: UserId, sale: SaleId) -> Result<Knock, Refusal> {
+        let (status, tally) = self.board.see(sale, self.clock.now()).unzip();
         let tally = tally.flatten();
-        let judged = self.judge(user, (sale, status), quantity, token, now);
-        if let Some(tally) = &tally {
-            tally.judged(judged.err());
+        match self.judge_flags(user, sale, status) {
+            Ok(per_user_limit) => Ok(Knock { user, sale, per_user_limit, tally }),
+            Err(refusal) => {
+                if let Some(tally) = &tally {
+                    tally.judged(Some(refusal));
+                }
+                Err(refusal)
+            }
         }
-        judged.map(|quantity| Admitted { quantity, tally })
     }
 
-    /// The answer is the quantity.
-    fn judge(
-        &self,
-        user: UserId,
-        (sale, status): (SaleId, Option<SaleStatus>),
-        quantity: i64,
-        token: Option<&str>,
-        now: Timestamp,
-    ) -> Result<u32, Refusal> {
+    /// Judges what the request says. `token` is `None` for a form that was sent without a script, which could not fetch
+    /// one; the sale must be open for it all the same. Every request is counted.
+    pub fn admit(&self, knock: Knock, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
+        let judged = self.judge_words(&knock, quantity, token);
+        if let Some(tally) = &knock.tally {
+            tally.judged(judged.err());
+        }
+        judged.map(|quantity| Admitted { quantity, tally: knock.tally })
+    }
+
+    /// The answer is the sale's limit per user.
+    fn judge_flags(&self, user: UserId, sale: SaleId, status: Option<SaleStatus>) -> Result<i64, Refusal> {
         if !self.limit.allows(user) {
             return Err(Refusal::RateLimited);
         }
-        let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
         let status = status.ok_or(Refusal::NoSuchSale)?;
-        if let Some(token) = token
-            && !self.tokens.holds(token, sale, user, now)
-        {
-            return Err(Refusal::BadToken);
-        }
-        if i64::from(quantity) > status.per_user_limit {
-            return Err(Refusal::OverLimit);
-        }
         let closed = match status.phase {
             Phase::Open => None,
             Phase::Upcoming => return Err(Refusal::NotOpen),
@@ -132,11 +139,25 @@ impl Gate {
         };
         if let Some(refusal) = closed {
             // Whoever may hold units is let through to hear of them: a winner is never told that all are gone.
-            return if self.board.may_have_won(sale, user) { Ok(quantity) } else { Err(refusal) };
+            return if self.board.may_have_won(sale, user) { Ok(status.per_user_limit) } else { Err(refusal) };
         }
         let let_in = status.access.unwrap_or(0);
         if let_in >= status.total.saturating_mul(self.admission_percent) / 100 {
             return Err(Refusal::Busy);
+        }
+        Ok(status.per_user_limit)
+    }
+
+    /// The answer is the quantity.
+    fn judge_words(&self, knock: &Knock, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
+        let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
+        if let Some(token) = token
+            && !self.tokens.holds(token, knock.sale, knock.user, self.clock.now())
+        {
+            return Err(Refusal::BadToken);
+        }
+        if i64::from(quantity) > knock.per_user_limit {
+            return Err(Refusal::OverLimit);
         }
         Ok(quantity)
     }

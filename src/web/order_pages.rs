@@ -39,8 +39,9 @@ pub async fn buy(
     Form(wanted): Form<Wanted>,
 ) -> Result<Response, Problem> {
     let quantity = wanted.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
-    let bought = shop.till.buy(session.user_id, sale, quantity, None).await;
-    let order = match bought.map_err(|refusal| Problem::from(refusal).again(quantity))? {
+    let again = |refusal| Problem::from(refusal).again(quantity);
+    let knock = shop.till.knock(session.user_id, sale).map_err(again)?;
+    let order = match shop.till.buy(knock, quantity, None).await.map_err(again)? {
         Bought::New { order, .. } | Bought::Again { order, .. } => order,
     };
     Ok(see_other(&order_path(visitor.locale, sale, order)))

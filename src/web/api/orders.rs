@@ -15,7 +15,7 @@ use super::written;
 use crate::accounts::Session;
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, SaleId};
-use crate::error::{Code, Problem};
+use crate::error::{Code, Problem, lost};
 use crate::orders::Found;
 use crate::till::Bought;
 use crate::web::Shop;
@@ -39,19 +39,23 @@ fn quantity(wanted: Option<&RawValue>) -> Result<i64, Problem> {
     wanted.and_then(|raw| raw.get().parse().ok()).ok_or(Code::BadQuantity.into())
 }
 
-/// The button was pressed. 202: the units are held. The same user again: 200 with the first order.
+/// The button was pressed. Nearly everybody loses before the request is read. 202: the units are held. The same user again: 200 with the first order.
 pub async fn buy(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
     OfSale(sale): OfSale,
     request: Request,
 ) -> Result<Response, Problem> {
+    let knock = match shop.till.knock(session.user_id, sale) {
+        Ok(knock) => knock,
+        Err(refusal) => return Ok(lost(refusal)),
+    };
     let body = json_body(request).await?;
     let wanted: Purchase = from_json(&body)?;
     let quantity = quantity(wanted.quantity)?;
     // No token is a bad token here: only the form without scripts gets one on the spot.
     let token = wanted.token.as_deref().unwrap_or_default();
-    match shop.till.buy(session.user_id, sale, quantity, Some(token)).await? {
+    match shop.till.buy(knock, quantity, Some(token)).await? {
         Bought::New { order, status } => {
             Ok(written(StatusCode::ACCEPTED, receipt((sale, order), quantity, status, "")))
         }

@@ -96,12 +96,12 @@ async fn a_sale_is_told_live_as_it_is_sold() {
     let admin = shop.admin().await;
     let id = shop.open_sale(&admin, 2).await;
     let (mei, lin) = (shop.shopper("mei").await, shop.shopper("lin").await);
+    let bad = json!({"quantity": 1, "token": "x"});
+    assert_eq!(lin.post(&format!("/api/sales/{id}/orders"), bad).await.problem(), problem(403, "bad_token"));
     assert_eq!(mei.buy(&id, 2).await.status, 202);
     assert_eq!(mei.buy(&id, 2).await.status, 200);
     shop.parts.gate.refresh().await;
     assert_eq!(lin.buy(&id, 1).await.problem(), problem(409, "sold_out"));
-    let bad = json!({"quantity": 1, "token": "x"});
-    assert_eq!(lin.post(&format!("/api/sales/{id}/orders"), bad).await.problem(), problem(403, "bad_token"));
 
     let mut stream = Stream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
     let header = |name: &str| stream.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
