@@ -52,6 +52,10 @@ impl Audit {
             promise: "every charge has its order and every paid order its charge",
             violations: self.store.money_mismatches().await?,
         });
+        checks.push(Check {
+            promise: "the books of the wallets make no money and lose none",
+            violations: self.store.wallet_mismatches().await?,
+        });
         checks.push(self.units_are_given_back().await?);
         if let Some(ledger) = &self.ledger {
             checks.append(&mut self.redis_agrees(ledger).await?);

@@ -1,5 +1,5 @@
-//! Identifiers. On the wire all of them are strings; goods and sales are small decimal numbers, users, orders and
-//! payments are UUIDs of version 7, which sort by the time they were made.
+//! Identifiers. On the wire all of them are strings; goods, sales and packets are small decimal numbers, users, orders
+//! and payments are UUIDs of version 7, which sort by the time they were made.
 
 use std::fmt;
 use std::str::FromStr;
@@ -61,6 +61,8 @@ id!(/// A catalogue item.
     GoodsId(i64), number);
 id!(/// One flash sale of one goods; the source articles call it `goodsId`.
     SaleId(i64), number);
+id!(/// A red packet.
+    PacketId(i64), number);
 id!(/// A shopper or administrator.
     UserId(Uuid), uuid);
 id!(/// An order, from the moment its units are reserved.

@@ -11,10 +11,11 @@ pub mod order;
 pub mod picture;
 pub mod refusal;
 pub mod sale;
+pub mod wallet;
 
 pub use address::Address;
 pub use goods::{Bilingual, Goods};
-pub use ids::{AddressId, GoodsId, OrderId, PaymentId, SaleId, UserId};
+pub use ids::{AddressId, GoodsId, OrderId, PacketId, PaymentId, SaleId, UserId};
 pub use locale::Locale;
 pub use money::{Currency, Money};
 pub use order::{Order, OrderStatus, Reservation};

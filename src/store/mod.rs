@@ -1,7 +1,8 @@
 //! The database: one set of portable statements over SQLite and PostgreSQL. It has the last word on everything.
 //!
 //! One file per aggregate. Portable means `$1` placeholders, BIGINT and TEXT columns, times in milliseconds. Whoever
-//! changes units of a sale locks the sale's row first and order rows after it, so that nobody waits in a circle.
+//! changes units of a sale locks the sale's row first and order rows after it, so that nobody waits in a circle; money
+//! in wallets ([`wallet`]) moves last of all.
 
 mod addresses;
 mod audit;
@@ -24,6 +25,7 @@ mod staff;
 mod support;
 mod tallies;
 mod users;
+mod wallet;
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -50,6 +52,7 @@ pub use staff::{Actor, Deletion, PeopleRefusal, PersonChange};
 pub use support::{Because, FoundOrder, Intervention, OrderSearch, PaymentRecord, WebhookRecord};
 pub use tallies::{Counted, OrderCounts};
 pub use users::{Role, User, UserSearch};
+pub use wallet::{About, WalletEntry};
 
 /// Rows of one statement; its parameters stay far below the limits of both databases.
 const ROWS: usize = 500;

@@ -1,0 +1,32 @@
+//! Whether the books are right. Reads all of them: for the audit, not for every second.
+
+use crate::store::{Store, StoreError, row};
+
+impl Store {
+    /// What is wrong with the books, in words; empty when no money was made or lost anywhere.
+    pub async fn wallet_mismatches(&self) -> Result<Vec<String>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT 'all entries together sum to ' || CAST(total AS TEXT) AS problem
+               FROM (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS total FROM wallet_entries) sums
+               WHERE total <> 0
+             UNION ALL
+             SELECT 'transfer ' || t.id || ' sums to ' || COALESCE(CAST(s.total AS TEXT), 'nothing at all')
+               FROM wallet_transfers t LEFT JOIN
+                 (SELECT transfer_id, SUM(amount) AS total FROM wallet_entries GROUP BY transfer_id) s
+                 ON s.transfer_id = t.id
+               WHERE s.total IS NULL OR s.total <> 0
+             UNION ALL
+             SELECT 'account ' || b.account || ' says ' || CAST(b.balance AS TEXT) || ', its entries say '
+                 || CAST(COALESCE(s.total, 0) AS TEXT)
+               FROM wallet_balances b LEFT JOIN
+                 (SELECT account, SUM(amount) AS total FROM wallet_entries GROUP BY account) s ON s.account = b.account
+               WHERE b.balance <> COALESCE(s.total, 0)
+             UNION ALL
+             SELECT 'account ' || e.account || ' has entries and no balance' FROM wallet_entries e
+               WHERE NOT EXISTS (SELECT 1 FROM wallet_balances b WHERE b.account = e.account) GROUP BY e.account",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>()?)
+    }
+}
