@@ -54,11 +54,11 @@ impl Till {
     }
 
     async fn ask(&self, user: UserId, sale: SaleId, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
-        let Admitted { quantity, tally } = self.gate.admit(user, sale, quantity, token)?;
+        let Admitted { quantity, bucket, tally } = self.gate.admit(user, sale, quantity, token)?;
         self.metrics.let_in.inc();
         let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
         let began = Instant::now();
-        let decision = self.lanes.claim(sale, claim, tally).await;
+        let decision = self.lanes.claim(bucket, claim, tally).await;
         self.metrics.purchase_seconds.observe(began.elapsed().as_secs_f64());
         match decision {
             Ok(Decision::Granted(status)) => Ok(Bought::New { order: claim.order_id, status }),

@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::domain::{Phase, Refusal, SaleId, UserId};
 use crate::metrics::Metrics;
-use crate::stock::FactSource;
+use crate::stock::{Bucket, FactSource};
 use crate::tally::{Tallies, Tally};
 use board::Board;
 use limit::UserLimit;
@@ -30,6 +30,8 @@ use token::Tokens;
 #[derive(Debug)]
 pub struct Admitted {
     pub quantity: u32,
+    /// Where the user is served.
+    pub bucket: Bucket,
     /// Where to count what becomes of it.
     pub tally: Option<Arc<Tally>>,
 }
@@ -94,11 +96,12 @@ impl Gate {
         let now = self.clock.now();
         let (status, tally) = self.board.see(sale, now).unzip();
         let tally = tally.flatten();
+        let bucket = Bucket::of_user(sale, status.map_or(1, |status| status.buckets), user);
         let judged = self.judge(user, (sale, status), quantity, token, now);
         if let Some(tally) = &tally {
             tally.judged(judged.err());
         }
-        judged.map(|quantity| Admitted { quantity, tally })
+        judged.map(|quantity| Admitted { quantity, bucket, tally })
     }
 
     /// The answer is the quantity.
