@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::domain::{Goods, Sale, SaleId, SaleState};
+use crate::stock::Bucket;
 use crate::store::{Store, StoreError};
 
 /// How often the revision is read. A change is on every machine after as long.
@@ -30,6 +31,8 @@ struct View {
     entries: BTreeMap<SaleId, Arc<Entry>>,
     /// Not retired; the gate and the relay look after these.
     active: Vec<SaleId>,
+    /// Those of the active sales.
+    buckets: Vec<Bucket>,
 }
 
 /// The copy of this process.
@@ -43,7 +46,7 @@ pub struct Catalogue {
 impl Catalogue {
     /// An empty copy; [`Catalogue::refresh`] fills it.
     pub fn new(store: Store) -> Catalogue {
-        let empty = View { revision: 0, entries: BTreeMap::new(), active: Vec::new() };
+        let empty = View { revision: 0, entries: BTreeMap::new(), active: Vec::new(), buckets: Vec::new() };
         Catalogue {
             store,
             view: ArcSwap::from_pointee(empty),
@@ -81,6 +84,11 @@ impl Catalogue {
         self.view.load().active.clone()
     }
 
+    /// The buckets of the sales that are not retired, those of one sale beside each other.
+    pub fn active_buckets(&self) -> Vec<Bucket> {
+        self.view.load().buckets.clone()
+    }
+
     /// Tells of every new revision of the copy.
     pub fn changes(&self) -> watch::Receiver<i64> {
         self.changed.subscribe()
@@ -94,13 +102,15 @@ impl Catalogue {
         }
         // The revision was read first: what changes from here on is seen at the next look.
         let goods: BTreeMap<_, _> = self.store.all_goods().await?.into_iter().map(|g| (g.id, g)).collect();
-        let active = self.store.active_sales().await?.iter().map(|sale| sale.id).collect();
+        let active = self.store.active_sales().await?;
+        let buckets = active.iter().flat_map(Bucket::of_sale).collect();
+        let active = active.iter().map(|sale| sale.id).collect();
         let with_goods = |sale: Sale| {
             let goods = goods.get(&sale.goods_id)?.clone();
             Some((sale.id, Arc::new(Entry { sale, goods })))
         };
         let entries = self.store.all_sales().await?.into_iter().filter_map(with_goods).collect();
-        self.view.store(Arc::new(View { revision, entries, active }));
+        self.view.store(Arc::new(View { revision, entries, active, buckets }));
         self.changed.send_replace(revision);
         Ok(())
     }

@@ -378,6 +378,7 @@ impl From<SaleRefusal> for Problem {
             SaleRefusal::NoSuchGoods => Problem::invalid_field("goods_id", "no_such_goods"),
             SaleRefusal::GoodsArchived => Code::GoodsArchived.into(),
             SaleRefusal::TooMany => Problem::invalid_field("units", "bad_number"),
+            SaleRefusal::SplitFixed => Problem::invalid_field("buckets", "split_fixed"),
             SaleRefusal::InPast => Problem::invalid_field("opens_at", "in_past"),
             SaleRefusal::Overlap(_) => Problem::new(Code::Overlap).detail(refusal.to_string()),
             SaleRefusal::ChangedMeanwhile => Code::ChangedMeanwhile.into(),

@@ -62,12 +62,12 @@ impl Till {
     }
 
     async fn ask(&self, knock: Knock, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
-        let (user, sale) = (knock.user, knock.sale);
-        let Admitted { quantity, tally } = self.gate.admit(knock, quantity, token)?;
+        let user = knock.user;
+        let Admitted { quantity, bucket, tally } = self.gate.admit(knock, quantity, token)?;
         self.metrics.let_in.inc();
         let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
         let began = Instant::now();
-        let decision = self.lanes.claim(sale, claim, tally).await;
+        let decision = self.lanes.claim(bucket, claim, tally).await;
         self.metrics.purchase_seconds.observe(began.elapsed());
         match decision {
             Ok(Decision::Granted(status)) => Ok(Bought::New { order: claim.order_id, status }),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use redis::aio::ConnectionManager;
 
+use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::stock::database::DatabaseStock;
@@ -29,7 +30,12 @@ impl Keepers {
         self.connections.iter().filter_map(named).collect()
     }
 
-    pub(super) fn build(config: &Config, store: &Store, clock: &Clock) -> anyhow::Result<Keepers> {
+    pub(super) fn build(
+        config: &Config,
+        store: &Store,
+        catalogue: &Arc<Catalogue>,
+        clock: &Clock,
+    ) -> anyhow::Result<Keepers> {
         let Some(redis) = &config.redis else {
             let stock = Arc::new(DatabaseStock::new(store.clone(), clock.clone(), config.payment_window));
             return Ok(Keepers { stock: stock.clone(), facts: stock, redis: None, connections: Vec::new() });
@@ -41,7 +47,7 @@ impl Keepers {
         }
         // The master, which stands in when no replica answers, is the last to be asked.
         let servers = connections.iter().rev().map(|(_, connection)| connection.clone()).collect();
-        let stock = RedisStock::new(master);
+        let stock = RedisStock::new(master, catalogue.clone());
         Ok(Keepers {
             stock: Arc::new(stock.clone()),
             facts: Arc::new(RedisFacts::new(servers)),

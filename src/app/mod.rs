@@ -152,7 +152,7 @@ impl Parts {
         let metrics = Arc::new(Metrics::default());
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
-        let keepers = Keepers::build(config, &store, &clock)?;
+        let keepers = Keepers::build(config, &store, &catalogue, &clock)?;
         let tallies = Arc::new(Tallies::default());
         let gate = Arc::new(Gate::new(
             keepers.facts.clone(),

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ledger::Ledger;
-use super::reconcile;
+use super::reconcile::{self, Differences};
 use crate::clock::Clock;
 use crate::orders::rabbit::Monitor;
-use crate::store::Store;
+use crate::stock::Bucket;
+use crate::store::{Release, Store};
 
 /// What differs while orders are under way is looked at again; only what stays is a violation.
 const LOOKS: u32 = 12;
@@ -91,22 +92,25 @@ impl Audit {
     async fn redis_agrees(&self, ledger: &Ledger) -> anyhow::Result<Vec<Check>> {
         let (mut holds, mut books, mut outboxes) = (Vec::new(), Vec::new(), Vec::new());
         for sale in self.store.active_sales().await? {
-            let id = sale.id;
-            let Some(picture) = ledger.picture(id).await? else {
-                books.push(format!("sale {id} is not loaded"));
-                continue;
-            };
-            let found = reconcile::compare(&picture, self.clock.now());
-            let named = |what: &str, hold: &crate::store::Release| format!("sale {id}: order {} {what}", hold.order_id);
-            holds.extend(found.dead_holds.iter().map(|hold| named("has ended but is held", hold)));
-            holds.extend(found.missing_holds.iter().map(|hold| named("lives but is not held", hold)));
-            holds.extend(found.lost_orders.iter().map(|hold| named("is held but on its way nowhere", hold)));
-            let held: i64 = picture.holds.values().map(|hold| i64::from(hold.quantity)).sum();
-            if held != picture.booked || (picture.on_their_way.is_empty() && held != sale.sold) {
-                books.push(format!("sale {id}: {} booked, {held} held, {} sold", picture.booked, sale.sold));
+            let (mut of_sale, mut under_way) = (0, 0);
+            for bucket in Bucket::of_sale(&sale) {
+                let Some(picture) = ledger.picture(&sale, bucket).await? else {
+                    books.push(format!("sale {bucket} is not loaded"));
+                    continue;
+                };
+                holds.extend(wrong_holds(bucket, &reconcile::compare(&picture, self.clock.now())));
+                let held: i64 = picture.holds.values().map(|hold| i64::from(hold.quantity)).sum();
+                if held != picture.booked {
+                    books.push(format!("sale {bucket}: {} booked, {held} held", picture.booked));
+                }
+                if !picture.on_their_way.is_empty() {
+                    outboxes.push(format!("sale {bucket}: {} orders on their way", picture.on_their_way.len()));
+                }
+                of_sale += held;
+                under_way += picture.on_their_way.len();
             }
-            if !picture.on_their_way.is_empty() {
-                outboxes.push(format!("sale {id}: {} orders on their way", picture.on_their_way.len()));
+            if under_way == 0 && of_sale != sale.sold {
+                books.push(format!("sale {}: {of_sale} held, {} sold", sale.id, sale.sold));
             }
         }
         Ok(vec![
@@ -115,6 +119,18 @@ impl Audit {
             Check { promise: "the outboxes are empty once things are quiet", violations: outboxes },
         ])
     }
+}
+
+fn wrong_holds(bucket: Bucket, found: &Differences) -> Vec<String> {
+    let kinds = [
+        (&found.dead_holds, "has ended but is held"),
+        (&found.missing_holds, "lives but is not held"),
+        (&found.lost_orders, "is held but on its way nowhere"),
+    ];
+    let lines = |(holds, what): (&Vec<Release>, &str)| {
+        holds.iter().map(|hold| format!("sale {bucket}: order {} {what}", hold.order_id)).collect::<Vec<_>>()
+    };
+    kinds.into_iter().flat_map(lines).collect()
 }
 
 async fn queue_is_drained(monitor: &Monitor) -> anyhow::Result<Check> {

@@ -124,9 +124,9 @@ impl Desk {
 
     /// Deletes a draft; what the keeper of stock had of it goes too.
     pub async fn delete_draft(&self, id: SaleId, actor: &str) -> Result<(), SaleRefusal> {
-        self.store.delete_draft(id, actor, self.clock.now()).await?;
+        let deleted = self.store.delete_draft(id, actor, self.clock.now()).await?;
         if let Some(ledger) = &self.ledger
-            && let Err(error) = ledger.forget(id).await
+            && let Err(error) = ledger.forget(&deleted).await
         {
             warn!(sale = %id, %error, "a few keys of a deleted draft stay in Redis");
         }

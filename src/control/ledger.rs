@@ -18,7 +18,7 @@ use crate::orders::outbox;
 use crate::orders::rabbit::Monitor;
 use crate::stock::load::{Loaded, Mend};
 use crate::stock::redis::RedisStock;
-use crate::stock::{Hold, Stock};
+use crate::stock::{Bucket, Hold};
 use crate::store::{Release, Store};
 
 /// Before a lost sale is loaded again, orders that are under way should have reached the database: RabbitMQ has been
@@ -37,10 +37,10 @@ const OUTBOX_PAGE: usize = 64;
 /// What data control remembers between its steps; a successor finds it out anew.
 #[derive(Default)]
 struct Memory {
-    /// Sales that the master has lost, and since when nothing is under way.
-    lost: HashMap<SaleId, Lost>,
-    /// Sales that were loaded a moment ago and wait for promises to be repeated.
-    settling: HashMap<SaleId, Instant>,
+    /// Buckets that the master has lost, and since when nothing is under way.
+    lost: HashMap<Bucket, Lost>,
+    /// Buckets that were loaded a moment ago and wait for promises to be repeated.
+    settling: HashMap<Bucket, Instant>,
     synced: Option<Instant>,
     /// Sales whose counts differed at the last look.
     drifting: HashMap<SaleId, i64>,
@@ -73,52 +73,65 @@ impl Ledger {
         Ledger { stock, store, catalogue, monitor, clock, metrics, memory: Mutex::default() }
     }
 
-    /// What the master holds of the active sales.
+    /// What the master holds of the active sales, as far as they are wholly loaded.
     pub async fn survey(&self) -> anyhow::Result<HashMap<SaleId, Loaded>> {
-        let survey = self.stock.survey(&self.catalogue.active()).await?;
-        Ok(survey.into_iter().filter_map(|(sale, loaded)| Some((sale, loaded?))).collect())
+        let survey = self.stock.survey(&self.catalogue.active_buckets()).await?;
+        let by_sale = survey.chunk_by(|(one, _), (other, _)| one.owner == other.owner);
+        Ok(by_sale.filter_map(|of_sale| Some((of_sale[0].0.sale(), Loaded::of_sale(of_sale)?))).collect())
     }
 
-    /// What the master holds of one sale; `None` when it is not loaded.
+    /// What the master holds of one sale; `None` when it is not wholly loaded.
     pub async fn look_at(&self, sale: SaleId) -> anyhow::Result<Option<Loaded>> {
-        Ok(self.stock.survey(&[sale]).await?.into_iter().next().and_then(|(_, loaded)| loaded))
+        let Some(entry) = self.catalogue.entry(sale).await? else { return Ok(None) };
+        let buckets: Vec<Bucket> = Bucket::of_sale(&entry.sale).collect();
+        Ok(Loaded::of_sale(&self.stock.survey(&buckets).await?))
     }
 
-    /// Takes away a sale that was deleted. Nobody ever bought in it.
-    pub async fn forget(&self, sale: SaleId) -> anyhow::Result<()> {
-        Ok(self.stock.unload(sale).await?)
+    /// Takes away a sale that was deleted or is over.
+    pub async fn forget(&self, sale: &Sale) -> anyhow::Result<()> {
+        for bucket in Bucket::of_sale(sale) {
+            self.stock.unload(bucket).await?;
+        }
+        Ok(())
     }
 
     /// One step: loads what is missing, passes on new definitions, sets counters back, retires what is over.
     pub async fn tend(&self) -> anyhow::Result<()> {
         let mut memory = self.memory.lock().await;
         let sales = self.store.active_sales().await?;
-        let ids: Vec<SaleId> = sales.iter().map(|sale| sale.id).collect();
-        let survey = self.stock.survey(&ids).await?;
-        memory.lost.retain(|id, _| survey.contains(&(*id, None)));
+        let buckets: Vec<Bucket> = sales.iter().flat_map(Bucket::of_sale).collect();
+        let survey = self.stock.survey(&buckets).await?;
+        memory.lost.retain(|bucket, _| survey.contains(&(*bucket, None)));
         let quiet = !memory.lost.is_empty() && self.is_quiet().await;
-        for (sale, (_, loaded)) in sales.iter().zip(&survey) {
+        let of_sales = sales.iter().flat_map(|sale| std::iter::repeat_n(sale, sale.rush.buckets.into()));
+        for (sale, &(bucket, loaded)) in of_sales.zip(&survey) {
             match loaded {
-                Some(loaded) => self.keep_defined(sale, loaded, &mut memory).await?,
-                None if sale.epoch == 0 => self.load(sale, false).await?,
-                None => self.recover(sale, quiet, &mut memory).await?,
+                Some(loaded) => self.keep_defined(sale, bucket, &loaded, &mut memory).await?,
+                None if sale.epoch == 0 => self.load(sale.id, bucket, false).await?,
+                None => self.recover(bucket, quiet, &mut memory).await?,
             }
         }
         if memory.synced.is_none_or(|at| at.elapsed() >= SYNC_EVERY) {
             memory.synced = Some(Instant::now());
-            self.stock.sync_access(&ids).await?;
+            self.stock.sync_access(&buckets).await?;
             self.metrics.outbox_length.set(survey.iter().filter_map(|(_, l)| *l).map(|l| l.outbox).sum());
-            self.retire(&survey).await?;
+            self.retire(&sales, &survey).await?;
         }
         Ok(())
     }
 
-    async fn keep_defined(&self, sale: &Sale, loaded: &Loaded, memory: &mut Memory) -> anyhow::Result<()> {
-        let settled = memory.settling.get(&sale.id).is_none_or(|at| at.elapsed() >= SETTLE_FOR);
+    async fn keep_defined(
+        &self,
+        sale: &Sale,
+        bucket: Bucket,
+        loaded: &Loaded,
+        memory: &mut Memory,
+    ) -> anyhow::Result<()> {
+        let settled = memory.settling.get(&bucket).is_none_or(|at| at.elapsed() >= SETTLE_FOR);
         if settled && loaded.version < sale.version {
-            self.stock.define(sale).await?;
-            if memory.settling.remove(&sale.id).is_some() {
-                info!(sale = %sale.id, state = %sale.state, "a sale that was lost is as it should be again");
+            self.stock.define_bucket(sale, bucket).await?;
+            if memory.settling.remove(&bucket).is_some() {
+                info!(%bucket, state = %sale.state, "a bucket that was lost is as it should be again");
             }
         }
         Ok(())
@@ -132,60 +145,67 @@ impl Ledger {
         }
     }
 
-    async fn recover(&self, sale: &Sale, quiet: bool, memory: &mut Memory) -> anyhow::Result<()> {
-        let lost = memory.lost.entry(sale.id).or_insert_with(|| {
-            warn!(sale = %sale.id, "the master has lost a sale; closed until it is loaded again");
+    async fn recover(&self, bucket: Bucket, quiet: bool, memory: &mut Memory) -> anyhow::Result<()> {
+        let lost = memory.lost.entry(bucket).or_insert_with(|| {
+            warn!(%bucket, "the master has lost a bucket; closed until it is loaded again");
             Lost { since: Instant::now(), quiet_since: None }
         });
         lost.quiet_since = if quiet { lost.quiet_since.or(Some(Instant::now())) } else { None };
         let ready = lost.quiet_since.is_some_and(|at| at.elapsed() >= QUIET_FOR);
         if ready || lost.since.elapsed() >= WAIT_AT_MOST {
-            self.load(sale, true).await?;
-            memory.lost.remove(&sale.id);
-            memory.settling.insert(sale.id, Instant::now());
+            self.load(bucket.sale(), bucket, true).await?;
+            memory.lost.remove(&bucket);
+            memory.settling.insert(bucket, Instant::now());
         }
         Ok(())
     }
 
-    /// Loads a sale from the database and what is still in its outbox.
-    async fn load(&self, sale: &Sale, settle: bool) -> anyhow::Result<()> {
-        let epoch = self.store.next_epoch(sale.id).await?;
+    /// Loads a bucket from the database and what is still in its outbox.
+    async fn load(&self, sale: SaleId, bucket: Bucket, settle: bool) -> anyhow::Result<()> {
+        let sale = &self.store.next_epoch(sale).await?;
+        if !Bucket::of_sale(sale).any(|of_sale| of_sale == bucket) {
+            // It was split otherwise since we looked.
+            return Ok(());
+        }
+        let epoch = sale.epoch;
         let mut holders: HashMap<UserId, Release> = HashMap::new();
         // The outbox first: what leaves it meanwhile is found in the database.
-        for hold in self.on_their_way(sale.id).await? {
+        for hold in self.on_their_way(bucket).await? {
             holders.insert(hold.user_id, hold);
         }
-        for hold in self.live_orders(sale.id).await? {
+        for hold in self.live_orders(sale, bucket).await? {
             holders.insert(hold.user_id, hold);
         }
         let holders: Vec<Release> = holders.into_values().collect();
         let booked = holders.iter().map(|hold| i64::from(hold.quantity)).sum();
-        self.stock.stage(sale.id, epoch, &holders).await?;
-        if self.stock.load(sale, epoch, booked, settle).await? {
+        self.stock.stage(bucket, epoch, &holders).await?;
+        if self.stock.load(sale, bucket, epoch, booked, settle).await? {
             self.metrics.rebuilt.inc();
-            info!(sale = %sale.id, epoch, booked, holders = holders.len(), "loaded into Redis");
+            info!(%bucket, epoch, booked, holders = holders.len(), "loaded into Redis");
         }
         Ok(())
     }
 
-    async fn live_orders(&self, sale: SaleId) -> anyhow::Result<Vec<Release>> {
-        let mut all = Vec::new();
+    /// Live orders of a sale whose units are held in the bucket.
+    async fn live_orders(&self, sale: &Sale, bucket: Bucket) -> anyhow::Result<Vec<Release>> {
+        let mut all: Vec<Release> = Vec::new();
         let mut after: Option<OrderId> = None;
         loop {
-            let mut page = self.store.live_orders(sale, after, PAGE).await?;
+            let page = self.store.live_orders(sale.id, after, PAGE).await?;
             let Some(last) = page.last() else { return Ok(all) };
             after = Some(last.order_id);
-            all.append(&mut page);
+            let here = |hold: &Release| Bucket::of_user(sale.id, sale.rush.buckets, hold.user_id) == bucket;
+            all.extend(page.into_iter().filter(here));
         }
     }
 
     /// Orders in the outbox that have not reached the database.
-    async fn on_their_way(&self, sale: SaleId) -> anyhow::Result<Vec<Release>> {
+    async fn on_their_way(&self, bucket: Bucket) -> anyhow::Result<Vec<Release>> {
         let mut master = self.stock.connection();
         let mut all = Vec::new();
         let mut after: Option<String> = None;
         loop {
-            let page = outbox::oldest(&mut master, sale, after.as_deref(), OUTBOX_PAGE).await?;
+            let page = outbox::oldest(&mut master, bucket, after.as_deref(), OUTBOX_PAGE).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.id.clone());
             all.extend(page.iter().flat_map(|entry| entry.reservations.iter().flatten()).map(Release::of));
@@ -197,14 +217,15 @@ impl Ledger {
     }
 
     /// Ended sales of which nothing is under way leave Redis.
-    async fn retire(&self, survey: &[(SaleId, Option<Loaded>)]) -> anyhow::Result<()> {
+    async fn retire(&self, sales: &[Sale], survey: &[(Bucket, Option<Loaded>)]) -> anyhow::Result<()> {
         let now = self.clock.now();
-        for sale in self.store.retirable(now - RETIRE_AFTER).await? {
-            let empty = survey.iter().any(|(id, loaded)| *id == sale && loaded.is_some_and(|l| l.outbox == 0));
-            if empty {
-                self.store.retire(sale, now).await?;
-                self.stock.unload(sale).await?;
-                info!(%sale, "retired: its keys have left Redis");
+        for id in self.store.retirable(now - RETIRE_AFTER).await? {
+            let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == id).copied().collect();
+            let empty = Loaded::of_sale(&of_sale).is_some_and(|loaded| loaded.outbox == 0);
+            if let Some(sale) = sales.iter().find(|sale| sale.id == id).filter(|_| empty) {
+                self.store.retire(id, now).await?;
+                self.forget(sale).await?;
+                info!(sale = %id, "retired: its keys have left Redis");
             }
         }
         Ok(())
@@ -215,10 +236,12 @@ impl Ledger {
         let before = std::mem::take(&mut self.memory.lock().await.drifting);
         let mut drifting = HashMap::new();
         for (sale, drift) in self.drifts().await? {
-            if before.get(&sale) == Some(&drift) {
-                self.mend(sale).await?;
+            if before.get(&sale.id) == Some(&drift) {
+                for bucket in Bucket::of_sale(&sale) {
+                    self.mend(&sale, bucket).await?;
+                }
             } else {
-                drifting.insert(sale, drift);
+                drifting.insert(sale.id, drift);
             }
         }
         self.memory.lock().await.drifting = drifting;
@@ -226,16 +249,17 @@ impl Ledger {
     }
 
     /// Sales for which the master books other units than the database has sold.
-    async fn drifts(&self) -> anyhow::Result<Vec<(SaleId, i64)>> {
+    async fn drifts(&self) -> anyhow::Result<Vec<(Sale, i64)>> {
         let sales = self.store.active_sales().await?;
         let survey = self.survey().await?;
-        let drift = |sale: &Sale| Some((sale.id, survey.get(&sale.id)?.booked - sale.sold));
-        Ok(sales.iter().filter_map(drift).filter(|(_, drift)| *drift != 0).collect())
+        let drift =
+            |sale: Sale| survey.get(&sale.id).map(|loaded| loaded.booked - sale.sold).map(|drift| (sale, drift));
+        Ok(sales.into_iter().filter_map(drift).filter(|(_, drift)| *drift != 0).collect())
     }
 
-    /// Mends single holds of a sale.
-    async fn mend(&self, sale: SaleId) -> anyhow::Result<()> {
-        let Some(picture) = self.picture(sale).await? else { return Ok(()) };
+    /// Mends single holds of a bucket.
+    async fn mend(&self, sale: &Sale, bucket: Bucket) -> anyhow::Result<()> {
+        let Some(picture) = self.picture(sale, bucket).await? else { return Ok(()) };
         let found = reconcile::compare(&picture, self.clock.now());
         if found.is_empty() {
             return Ok(());
@@ -247,9 +271,9 @@ impl Ledger {
             .map(|hold| Mend::Hold(*hold))
             .chain(found.lost_orders.iter().map(|hold| Mend::Send(*hold)))
             .collect();
-        let mended = self.stock.mend(sale, picture.epoch, &mends).await?;
+        let mended = self.stock.mend(bucket, picture.epoch, &mends).await?;
         warn!(
-            %sale,
+            %bucket,
             dead_holds = found.dead_holds.len(),
             missing_holds = found.missing_holds.len(),
             lost_orders = found.lost_orders.len(),
@@ -259,28 +283,36 @@ impl Ledger {
         Ok(())
     }
 
-    /// Both sides of a sale, read in such an order that what moves meanwhile is seen twice rather than never.
-    pub async fn picture(&self, sale: SaleId) -> anyhow::Result<Option<Picture>> {
-        let survey = self.stock.survey(&[sale]).await?;
+    /// Both sides of a bucket, read in such an order that what moves meanwhile is seen twice rather than never.
+    pub async fn picture(&self, sale: &Sale, bucket: Bucket) -> anyhow::Result<Option<Picture>> {
+        let survey = self.stock.survey(&[bucket]).await?;
         let Some((_, Some(loaded))) = survey.first() else { return Ok(None) };
         let mut holds: HashMap<UserId, Hold> = HashMap::new();
         let mut cursor = 0;
         loop {
-            let (next, page) = self.stock.holds(sale, cursor).await?;
+            let (next, page) = self.stock.holds(bucket, cursor).await?;
             holds.extend(page);
             if next == 0 {
                 break;
             }
             cursor = next;
         }
-        let on_their_way = self.on_their_way(sale).await?.into_iter().map(|hold| hold.order_id).collect();
+        let on_their_way = self.on_their_way(bucket).await?.into_iter().map(|hold| hold.order_id).collect();
         let orders: HashMap<UserId, Release> =
-            self.live_orders(sale).await?.into_iter().map(|hold| (hold.user_id, hold)).collect();
+            self.live_orders(sale, bucket).await?.into_iter().map(|hold| (hold.user_id, hold)).collect();
         let unmatched = |(user, hold): (&UserId, &Hold)| {
             (orders.get(user).map(|order| order.order_id) != Some(hold.order_id)).then_some(hold.order_id)
         };
         let ids: Vec<OrderId> = holds.iter().filter_map(unmatched).collect();
         let statuses = self.store.statuses(&ids).await?;
-        Ok(Some(Picture { sale, epoch: loaded.epoch, booked: loaded.booked, holds, on_their_way, orders, statuses }))
+        Ok(Some(Picture {
+            sale: sale.id,
+            epoch: loaded.epoch,
+            booked: loaded.booked,
+            holds,
+            on_their_way,
+            orders,
+            statuses,
+        }))
     }
 }

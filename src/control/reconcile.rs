@@ -1,4 +1,4 @@
-//! Comparing the holds in Redis with the orders in the database: a pure look at two pictures of one sale.
+//! Comparing the holds in Redis with the orders in the database: a pure look at two pictures of one bucket.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::store::Release;
 /// A hold that has neither order nor outbox entry is given up on only after a while.
 const YOUNG: Duration = Duration::from_secs(30);
 
-/// Both sides of one sale.
+/// Both sides of one bucket of a sale.
 #[derive(Debug, Clone)]
 pub struct Picture {
     pub sale: SaleId,

@@ -21,4 +21,4 @@ pub use money::{Currency, Money};
 pub use order::{Order, OrderStatus, Reservation};
 pub use picture::{GalleryChange, GalleryRefusal, Picture};
 pub use refusal::Refusal;
-pub use sale::{Phase, Sale, SaleState, Window};
+pub use sale::{Phase, Rush, Sale, SaleState, Window};

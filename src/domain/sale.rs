@@ -172,6 +172,29 @@ impl Phase {
     }
 }
 
+/// How a rush is met: over how many buckets the units are spread, in what lots they are handed out, and over which time
+/// those who wait for the opening spread themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Rush {
+    /// 1 to [`Rush::MOST_BUCKETS`]; 1 is not split. Fixed once the sale is loaded into Redis.
+    pub buckets: u8,
+    /// Units of one allotment to one bucket; 0 hands out everything at once.
+    pub lot: i64,
+    /// At most [`Rush::MOST_SPREAD_MS`].
+    pub spread_ms: i64,
+}
+
+impl Rush {
+    pub const MOST_BUCKETS: u8 = 64;
+    pub const MOST_SPREAD_MS: i64 = 60_000;
+}
+
+impl Default for Rush {
+    fn default() -> Rush {
+        Rush { buckets: 1, lot: 0, spread_ms: 600 }
+    }
+}
+
 /// The definition of a sale as the database has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sale {
@@ -189,6 +212,8 @@ pub struct Sale {
     pub per_user_limit: i64,
     #[serde(flatten)]
     pub window: Window,
+    #[serde(flatten)]
+    pub rush: Rush,
     pub state: SaleState,
     /// Rises with every change of the definition, so that an older one is never applied over a newer one.
     pub version: i64,

@@ -17,7 +17,7 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::domain::{Phase, Sale, SaleId, SaleState, UserId, Window};
 use crate::metrics::Metrics;
-use crate::stock::{FactSource, Facts};
+use crate::stock::{Bucket, FactSource, Facts};
 use crate::tally::{Tallies, Tally};
 
 /// How often the facts are read. People cannot press faster, and a replica hardly notices.
@@ -32,6 +32,7 @@ pub struct SaleStatus {
     pub remaining: i64,
     pub total: i64,
     pub per_user_limit: i64,
+    pub buckets: u8,
     /// `None` while the keeper of stock does not know the sale.
     pub booked: Option<i64>,
     pub access: Option<i64>,
@@ -149,7 +150,7 @@ impl Board {
         let mut freshness = self.refreshing.lock().await;
         let active = self.catalogue.active();
         let mut read_at = self.view.load().read_at;
-        let facts: HashMap<SaleId, Facts> = match self.source.facts(&active).await {
+        let facts: HashMap<SaleId, Facts> = match self.source.facts(&self.catalogue.active_buckets()).await {
             Ok(facts) => {
                 if std::mem::take(&mut freshness.away) {
                     info!("the facts for the gate can be read again");
@@ -171,7 +172,7 @@ impl Board {
         for id in active {
             let Some(entry) = self.catalogue.known(id).filter(|entry| is_public(&entry.sale)) else { continue };
             let facts = facts.get(&id).copied();
-            let winners = self.winners(id, facts.as_ref()).await;
+            let winners = self.winners(&entry.sale, facts.as_ref()).await;
             let tally = self.tallies.of(id);
             sales.insert(id, Posted { sale: entry.sale.clone(), facts, winners, button: OnceLock::new(), tally });
         }
@@ -179,15 +180,18 @@ impl Board {
     }
 
     /// The winners of a sale that turns people away, read anew only when units were granted since.
-    async fn winners(&self, id: SaleId, facts: Option<&Facts>) -> Option<Arc<Winners>> {
-        let facts = facts?;
+    async fn winners(&self, sale: &Sale, facts: Option<&Facts>) -> Option<Arc<Winners>> {
+        let (id, facts) = (sale.id, facts?);
         let known = self.view.load().sales.get(&id).and_then(|posted| posted.winners.clone());
         let open = Phase::of(facts.state, facts.window, facts.total - facts.booked, self.clock.now()) == Phase::Open;
         if open || known.as_ref().is_some_and(|winners| winners.granted == facts.granted) {
             return known;
         }
-        match self.source.winners(id).await {
-            Ok(users) => Some(Arc::new(Winners { users: users.into_iter().collect(), granted: facts.granted })),
+        let of_buckets = Bucket::of_sale(sale).map(|bucket| self.source.winners(bucket));
+        match futures::future::try_join_all(of_buckets).await {
+            Ok(users) => {
+                Some(Arc::new(Winners { users: users.into_iter().flatten().collect(), granted: facts.granted }))
+            }
             Err(error) => {
                 warn!(sale = %id, %error, "cannot read who has won; asking the master about everybody meanwhile");
                 known
@@ -210,6 +214,7 @@ impl Posted {
             remaining,
             total: facts.total,
             per_user_limit: facts.per_user_limit,
+            buckets: self.sale.rush.buckets,
             booked: Some(facts.booked),
             access: Some(facts.access),
         }
@@ -228,6 +233,7 @@ fn unloaded(sale: &Sale, now: Timestamp) -> SaleStatus {
         remaining: (sale.total - sale.sold).max(0),
         total: sale.total,
         per_user_limit: sale.per_user_limit,
+        buckets: sale.rush.buckets,
         booked: None,
         access: None,
     }
@@ -271,8 +277,16 @@ mod tests {
     fn poll(phase: Phase, opens_at: Option<i64>) -> i64 {
         let opens_at = opens_at.map(|ms| Timestamp::from_millisecond(ms).unwrap());
         let window = Window { opens_at, closes_at: None };
-        let status =
-            SaleStatus { phase, window, remaining: 1, total: 1, per_user_limit: 1, booked: None, access: None };
+        let status = SaleStatus {
+            phase,
+            window,
+            remaining: 1,
+            total: 1,
+            per_user_limit: 1,
+            buckets: 1,
+            booked: None,
+            access: None,
+        };
         status.poll_after_ms(Timestamp::UNIX_EPOCH)
     }
 

@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::domain::{Phase, Refusal, SaleId, UserId};
 use crate::metrics::Metrics;
-use crate::stock::FactSource;
+use crate::stock::{Bucket, FactSource};
 use crate::tally::{Tallies, Tally};
 use board::Board;
 use limit::UserLimit;
@@ -31,7 +31,8 @@ use token::Tokens;
 #[derive(Debug)]
 pub struct Knock {
     pub user: UserId,
-    pub sale: SaleId,
+    /// Where the user is served.
+    bucket: Bucket,
     per_user_limit: i64,
     tally: Option<Arc<Tally>>,
 }
@@ -40,6 +41,8 @@ pub struct Knock {
 #[derive(Debug)]
 pub struct Admitted {
     pub quantity: u32,
+    /// Where the user is served.
+    pub bucket: Bucket,
     /// Where to count what becomes of it.
     pub tally: Option<Arc<Tally>>,
 }
@@ -104,7 +107,9 @@ impl Gate {
         let (status, tally) = self.board.see(sale, self.clock.now()).unzip();
         let tally = tally.flatten();
         match self.judge_flags(user, sale, status) {
-            Ok(per_user_limit) => Ok(Knock { user, sale, per_user_limit, tally }),
+            Ok(SaleStatus { per_user_limit, buckets, .. }) => {
+                Ok(Knock { user, bucket: Bucket::of_user(sale, buckets, user), per_user_limit, tally })
+            }
             Err(refusal) => {
                 if let Some(tally) = &tally {
                     tally.judged(Some(refusal));
@@ -121,11 +126,10 @@ impl Gate {
         if let Some(tally) = &knock.tally {
             tally.judged(judged.err());
         }
-        judged.map(|quantity| Admitted { quantity, tally: knock.tally })
+        judged.map(|quantity| Admitted { quantity, bucket: knock.bucket, tally: knock.tally })
     }
 
-    /// The answer is the sale's limit per user.
-    fn judge_flags(&self, user: UserId, sale: SaleId, status: Option<SaleStatus>) -> Result<i64, Refusal> {
+    fn judge_flags(&self, user: UserId, sale: SaleId, status: Option<SaleStatus>) -> Result<SaleStatus, Refusal> {
         if !self.limit.allows(user) {
             return Err(Refusal::RateLimited);
         }
@@ -139,20 +143,20 @@ impl Gate {
         };
         if let Some(refusal) = closed {
             // Whoever may hold units is let through to hear of them: a winner is never told that all are gone.
-            return if self.board.may_have_won(sale, user) { Ok(status.per_user_limit) } else { Err(refusal) };
+            return if self.board.may_have_won(sale, user) { Ok(status) } else { Err(refusal) };
         }
         let let_in = status.access.unwrap_or(0);
         if let_in >= status.total.saturating_mul(self.admission_percent) / 100 {
             return Err(Refusal::Busy);
         }
-        Ok(status.per_user_limit)
+        Ok(status)
     }
 
     /// The answer is the quantity.
     fn judge_words(&self, knock: &Knock, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
         let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
         if let Some(token) = token
-            && !self.tokens.holds(token, knock.sale, knock.user, self.clock.now())
+            && !self.tokens.holds(token, knock.bucket.sale(), knock.user, self.clock.now())
         {
             return Err(Refusal::BadToken);
         }

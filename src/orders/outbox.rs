@@ -1,4 +1,4 @@
-//! The outbox: one Redis Stream per sale, into which the reserving script itself writes. An entry holds the orders of one
+//! The outbox: one Redis Stream per bucket, into which the reserving script itself writes. An entry holds the orders of one
 //! batch and stays until its orders have been seen in the database.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,7 @@ use redis::{RedisError, Value, from_redis_value_ref};
 use tracing::error;
 
 use crate::domain::{Reservation, SaleId};
-use crate::stock::keys;
+use crate::stock::{Bucket, keys};
 
 /// Who reads the outbox: the relay on rung 3, the consumer on rung 2. Members of a group share the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl EntryId {
 /// One entry: the orders of one batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    pub sale: SaleId,
+    pub bucket: Bucket,
     pub id: String,
     /// `None` when nobody can read what is written there.
     pub reservations: Option<Vec<Reservation>>,
@@ -57,28 +57,28 @@ impl Entry {
     }
 }
 
-/// Waits for new entries of any of the sales, for at most `wait`. The connection must not be shared: others would wait
+/// Waits for new entries of any of the buckets, for at most `wait`. The connection must not be shared: others would wait
 /// too.
 pub async fn read(
     connection: &mut impl ConnectionLike,
     (group, member): (Group, &str),
-    sales: &[SaleId],
+    buckets: &[Bucket],
     most: usize,
     wait: Duration,
 ) -> Result<Vec<Entry>, RedisError> {
     let mut read = redis::cmd("XREADGROUP");
     read.arg("GROUP").arg(group.as_str()).arg(member).arg("COUNT").arg(most).arg("BLOCK").arg(wait.as_millis() as u64);
     read.arg("STREAMS");
-    for &sale in sales {
-        read.arg(keys::outbox(sale));
+    for &bucket in buckets {
+        read.arg(keys::outbox(bucket));
     }
-    for _ in sales {
+    for _ in buckets {
         read.arg(">");
     }
     match read.query_async::<Value>(connection).await {
-        Ok(answer) => entries_by_stream(sales, &answer),
+        Ok(answer) => entries_by_stream(buckets, &answer),
         Err(error) if error.code() == Some("NOGROUP") => {
-            create_groups(connection, group, sales).await?;
+            create_groups(connection, group, buckets).await?;
             Ok(Vec::new())
         }
         // A sale was retired while we waited for it.
@@ -88,10 +88,14 @@ pub async fn read(
 }
 
 /// A group sees every entry there is, also those written before it was made.
-async fn create_groups(connection: &mut impl ConnectionLike, group: Group, sales: &[SaleId]) -> Result<(), RedisError> {
-    for &sale in sales {
+async fn create_groups(
+    connection: &mut impl ConnectionLike,
+    group: Group,
+    buckets: &[Bucket],
+) -> Result<(), RedisError> {
+    for &bucket in buckets {
         let mut create = redis::cmd("XGROUP");
-        create.arg("CREATE").arg(keys::outbox(sale)).arg(group.as_str()).arg("0").arg("MKSTREAM");
+        create.arg("CREATE").arg(keys::outbox(bucket)).arg(group.as_str()).arg("0").arg("MKSTREAM");
         match create.query_async::<Value>(connection).await {
             Err(error) if error.code() != Some("BUSYGROUP") => return Err(error),
             _ => {}
@@ -104,15 +108,15 @@ async fn create_groups(connection: &mut impl ConnectionLike, group: Group, sales
 pub async fn take_over(
     connection: &mut impl ConnectionLike,
     (group, member): (Group, &str),
-    sale: SaleId,
+    bucket: Bucket,
     idle: Duration,
     most: usize,
 ) -> Result<Vec<Entry>, RedisError> {
     let mut claim = redis::cmd("XAUTOCLAIM");
-    claim.arg(keys::outbox(sale)).arg(group.as_str()).arg(member).arg(idle.as_millis() as u64).arg("0-0");
+    claim.arg(keys::outbox(bucket)).arg(group.as_str()).arg(member).arg(idle.as_millis() as u64).arg("0-0");
     claim.arg("COUNT").arg(most);
     match claim.query_async::<Vec<Value>>(connection).await {
-        Ok(answer) => entries(sale, answer.get(1).unwrap_or(&Value::Nil)),
+        Ok(answer) => entries(bucket, answer.get(1).unwrap_or(&Value::Nil)),
         Err(error) if error.code() == Some("NOGROUP") => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -121,23 +125,28 @@ pub async fn take_over(
 /// The oldest entries after the entry `after`, whoever has read them.
 pub async fn oldest(
     connection: &mut impl ConnectionLike,
-    sale: SaleId,
+    bucket: Bucket,
     after: Option<&str>,
     most: usize,
 ) -> Result<Vec<Entry>, RedisError> {
     let mut range = redis::cmd("XRANGE");
-    range.arg(keys::outbox(sale)).arg(after.map_or("-".into(), |id| format!("({id}"))).arg("+").arg("COUNT").arg(most);
-    entries(sale, &range.query_async::<Value>(connection).await?)
+    range
+        .arg(keys::outbox(bucket))
+        .arg(after.map_or("-".into(), |id| format!("({id}")))
+        .arg("+")
+        .arg("COUNT")
+        .arg(most);
+    entries(bucket, &range.query_async::<Value>(connection).await?)
 }
 
-/// Where a group stands in a sale's outbox: the id of the last entry that any member has read; `None` before the first.
+/// Where a group stands in an outbox: the id of the last entry that any member has read; `None` before the first.
 pub async fn last_read(
     connection: &mut impl ConnectionLike,
     group: Group,
-    sale: SaleId,
+    bucket: Bucket,
 ) -> Result<Option<EntryId>, RedisError> {
     let mut groups = redis::cmd("XINFO");
-    groups.arg("GROUPS").arg(keys::outbox(sale));
+    groups.arg("GROUPS").arg(keys::outbox(bucket));
     let groups: Vec<HashMap<String, Value>> = match groups.query_async(connection).await {
         Ok(groups) => groups,
         // There is no outbox.
@@ -156,8 +165,8 @@ pub async fn acknowledge(
     entries: &[Entry],
 ) -> Result<(), RedisError> {
     let mut pipe = redis::pipe();
-    for (sale, ids) in by_sale(entries) {
-        pipe.cmd("XACK").arg(keys::outbox(sale)).arg(group.as_str()).arg(ids);
+    for (bucket, ids) in by_bucket(entries) {
+        pipe.cmd("XACK").arg(keys::outbox(bucket)).arg(group.as_str()).arg(ids);
     }
     pipe.query_async::<Value>(connection).await.map(drop)
 }
@@ -168,11 +177,11 @@ pub async fn remove(connection: &mut impl ConnectionLike, entries: &[Entry]) -> 
         return Ok(());
     }
     let mut pipe = redis::pipe();
-    for (sale, ids) in by_sale(entries) {
+    for (bucket, ids) in by_bucket(entries) {
         for group in Group::ALL {
-            pipe.cmd("XACK").arg(keys::outbox(sale)).arg(group.as_str()).arg(&ids);
+            pipe.cmd("XACK").arg(keys::outbox(bucket)).arg(group.as_str()).arg(&ids);
         }
-        pipe.cmd("XDEL").arg(keys::outbox(sale)).arg(ids);
+        pipe.cmd("XDEL").arg(keys::outbox(bucket)).arg(ids);
     }
     pipe.query_async::<Value>(connection).await.map(drop)
 }
@@ -180,12 +189,12 @@ pub async fn remove(connection: &mut impl ConnectionLike, entries: &[Entry]) -> 
 /// Sets an entry aside that nobody can read, for an operator to look at.
 pub async fn set_aside(connection: &mut impl ConnectionLike, entry: &Entry) -> Result<(), RedisError> {
     let mut range = redis::cmd("XRANGE");
-    range.arg(keys::outbox(entry.sale)).arg(&entry.id).arg(&entry.id);
+    range.arg(keys::outbox(entry.bucket)).arg(&entry.id).arg(&entry.id);
     let content: Vec<(String, Vec<Value>)> = range.query_async(connection).await?;
-    error!(sale = %entry.sale, entry = entry.id, "an outbox entry makes no sense; set aside in the stream of the dead");
+    error!(bucket = %entry.bucket, entry = entry.id, "an outbox entry makes no sense; set aside in the stream of the dead");
     if let Some((_, fields)) = content.into_iter().next() {
         let mut add = redis::cmd("XADD");
-        add.arg(keys::dead(entry.sale)).arg("*");
+        add.arg(keys::dead(entry.bucket)).arg("*");
         for field in &fields {
             if let Value::BulkString(bytes) = field {
                 add.arg(bytes.as_slice());
@@ -196,31 +205,31 @@ pub async fn set_aside(connection: &mut impl ConnectionLike, entry: &Entry) -> R
     remove(connection, std::slice::from_ref(entry)).await
 }
 
-fn by_sale(entries: &[Entry]) -> BTreeMap<SaleId, Vec<&str>> {
-    let mut ids: BTreeMap<SaleId, Vec<&str>> = BTreeMap::new();
+fn by_bucket(entries: &[Entry]) -> BTreeMap<Bucket, Vec<&str>> {
+    let mut ids: BTreeMap<Bucket, Vec<&str>> = BTreeMap::new();
     for entry in entries {
-        ids.entry(entry.sale).or_default().push(&entry.id);
+        ids.entry(entry.bucket).or_default().push(&entry.id);
     }
     ids
 }
 
 /// `[[stream, [entry, …]], …]`, or nothing when the wait was in vain.
-fn entries_by_stream(sales: &[SaleId], answer: &Value) -> Result<Vec<Entry>, RedisError> {
+fn entries_by_stream(buckets: &[Bucket], answer: &Value) -> Result<Vec<Entry>, RedisError> {
     let streams: Option<Vec<(String, Value)>> = from_redis_value_ref(answer)?;
     let mut all = Vec::new();
     for (key, of_stream) in streams.unwrap_or_default() {
-        if let Some(&sale) = sales.iter().find(|sale| keys::outbox(**sale) == key) {
-            all.append(&mut entries(sale, &of_stream)?);
+        if let Some(&bucket) = buckets.iter().find(|bucket| keys::outbox(**bucket) == key) {
+            all.append(&mut entries(bucket, &of_stream)?);
         }
     }
     Ok(all)
 }
 
-fn entries(sale: SaleId, answer: &Value) -> Result<Vec<Entry>, RedisError> {
+fn entries(bucket: Bucket, answer: &Value) -> Result<Vec<Entry>, RedisError> {
     let raw: Vec<Option<(String, Option<Vec<String>>)>> = from_redis_value_ref(answer)?;
     let read = raw.into_iter().flatten().map(|(id, fields)| {
-        let reservations = fields.as_deref().and_then(|fields| reservations(sale, fields));
-        Entry { sale, id, reservations }
+        let reservations = fields.as_deref().and_then(|fields| reservations(bucket.sale(), fields));
+        Entry { bucket, id, reservations }
     });
     Ok(read.collect())
 }
@@ -245,7 +254,7 @@ mod tests {
 
     #[test]
     fn entries_after_the_last_one_read_are_unread() {
-        let entry = |id: &str| Entry { sale: SaleId(7), id: id.into(), reservations: None };
+        let entry = |id: &str| Entry { bucket: Bucket::whole(SaleId(7)), id: id.into(), reservations: None };
         let last = EntryId::parse("1700000000000-9");
         assert!(entry("1700000000000-9").is_read(last));
         assert!(entry("999999999999-10").is_read(last));

@@ -16,9 +16,9 @@ use super::outbox::{self, Entry, Group};
 use super::rabbit::{Monitor, Publisher};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
-use crate::domain::{OrderId, Reservation, SaleId};
+use crate::domain::{OrderId, Reservation};
 use crate::metrics::Metrics;
-use crate::stock::link;
+use crate::stock::{Bucket, link};
 use crate::store::{Release, Store};
 
 /// Entries of one read. Each holds up to 256 orders.
@@ -79,12 +79,12 @@ impl Relay {
     /// One read with everything that follows from it. If this process dies in the middle, the sweep of another finds
     /// the entries overdue.
     async fn pass_on_once(&self, publisher: &Publisher, connection: &mut MultiplexedConnection) -> anyhow::Result<()> {
-        let sales = self.catalogue.active();
-        if sales.is_empty() {
+        let buckets = self.catalogue.active_buckets();
+        if buckets.is_empty() {
             tokio::time::sleep(WAIT).await;
             return Ok(());
         }
-        let entries = outbox::read(connection, (Group::Relay, &self.member), &sales, ENTRIES, WAIT).await?;
+        let entries = outbox::read(connection, (Group::Relay, &self.member), &buckets, ENTRIES, WAIT).await?;
         if entries.is_empty() {
             return Ok(());
         }
@@ -136,24 +136,24 @@ impl Relay {
     /// Removes what has arrived; the answer are the orders that are overdue.
     pub async fn sweep_once(&self, patience: &mut Patience) -> anyhow::Result<Vec<Reservation>> {
         let mut overdue = Vec::new();
-        for sale in self.catalogue.active() {
-            self.sweep_sale(sale, patience, &mut overdue).await?;
+        for bucket in self.catalogue.active_buckets() {
+            self.sweep_bucket(bucket, patience, &mut overdue).await?;
         }
         patience.forget_removed();
         Ok(overdue)
     }
 
-    async fn sweep_sale(
+    async fn sweep_bucket(
         &self,
-        sale: SaleId,
+        bucket: Bucket,
         patience: &mut Patience,
         overdue: &mut Vec<Reservation>,
     ) -> anyhow::Result<()> {
         let mut master = self.master.clone();
-        let last_read = outbox::last_read(&mut master, Group::Relay, sale).await?;
+        let last_read = outbox::last_read(&mut master, Group::Relay, bucket).await?;
         let mut after: Option<String> = None;
         loop {
-            let mut page = outbox::oldest(&mut master, sale, after.as_deref(), SWEEP_PAGE).await?;
+            let mut page = outbox::oldest(&mut master, bucket, after.as_deref(), SWEEP_PAGE).await?;
             // What the relay has not come to cannot have arrived and is not late.
             page.retain(|entry| entry.is_read(last_read));
             let Some(last) = page.last() else { return Ok(()) };
@@ -186,7 +186,7 @@ impl Relay {
 /// When each missing entry is to be published again.
 #[derive(Default)]
 pub struct Patience {
-    entries: HashMap<(SaleId, String), Waiting>,
+    entries: HashMap<(Bucket, String), Waiting>,
     /// Whether other orders wait in RabbitMQ.
     backlog: bool,
 }
@@ -202,7 +202,7 @@ struct Waiting {
 impl Patience {
     fn is_over(&mut self, entry: &Entry) -> bool {
         let first = || Waiting { since: Instant::now(), factor: 1, seen: true };
-        let waiting = self.entries.entry((entry.sale, entry.id.clone())).or_insert_with(first);
+        let waiting = self.entries.entry((entry.bucket, entry.id.clone())).or_insert_with(first);
         waiting.seen = true;
         let patience = if self.backlog { OVERDUE_IN_BACKLOG } else { OVERDUE_AFTER };
         let over = waiting.since.elapsed() >= patience * waiting.factor;

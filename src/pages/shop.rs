@@ -162,6 +162,7 @@ pub(super) mod tests {
             granted: 0,
             per_user_limit: 2,
             window: Window { opens_at: Some(at("2026-11-21T12:00:00Z")), closes_at: None },
+            rush: crate::domain::Rush::default(),
             state: SaleState::Scheduled,
             version: 1,
             epoch: 1,

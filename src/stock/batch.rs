@@ -11,8 +11,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
 
-use super::{Claim, Decision, Stock, Unavailable};
-use crate::domain::SaleId;
+use super::{Bucket, Claim, Decision, Stock, Unavailable};
 use crate::metrics::Metrics;
 use crate::tally::Tally;
 
@@ -57,7 +56,7 @@ struct Queue {
     busy: bool,
 }
 
-/// The claims on one sale.
+/// The claims on one bucket.
 #[derive(Default)]
 struct Lane {
     queue: Mutex<Queue>,
@@ -67,7 +66,7 @@ struct Lane {
 #[derive(Clone)]
 pub struct Lanes {
     stock: Arc<dyn Stock>,
-    lanes: Arc<RwLock<HashMap<SaleId, Arc<Lane>>>>,
+    lanes: Arc<RwLock<HashMap<Bucket, Arc<Lane>>>>,
     tasks: TaskTracker,
     metrics: Arc<Metrics>,
 }
@@ -77,11 +76,12 @@ impl Lanes {
         Lanes { stock, lanes: Arc::default(), tasks: TaskTracker::new(), metrics }
     }
 
-    /// Joins the sale's lane and waits for the decision. Dropping the future does not take the claim back.
-    pub async fn claim(&self, sale: SaleId, claim: Claim, tally: Option<Arc<Tally>>) -> Result<Decision, NoDecision> {
+    /// Joins the bucket's lane and waits for the decision. Dropping the future does not take the claim back.
+    pub async fn claim(&self, bucket: Bucket, claim: Claim, tally: Option<Arc<Tally>>) -> Result<Decision, NoDecision> {
         let since = Instant::now();
         let (answer, decided) = oneshot::channel();
-        let lane = self.lane(sale);
+        let bucket = self.stock.lane(bucket);
+        let lane = self.lane(bucket);
         let start = {
             let mut queue = lane.queue.lock().unwrap_or_else(PoisonError::into_inner);
             if queue.waiting.len() >= WAITING {
@@ -94,7 +94,7 @@ impl Lanes {
             !std::mem::replace(&mut queue.busy, true)
         };
         if start {
-            self.tasks.spawn(self.clone().work_off(sale, lane));
+            self.tasks.spawn(self.clone().work_off(bucket, lane));
         }
         Ok(decided.await.map_err(|_| Unavailable("the batch was abandoned".into()))??)
     }
@@ -105,14 +105,14 @@ impl Lanes {
         self.tasks.wait().await;
     }
 
-    fn lane(&self, sale: SaleId) -> Arc<Lane> {
-        if let Some(lane) = self.lanes.read().unwrap_or_else(PoisonError::into_inner).get(&sale) {
+    fn lane(&self, bucket: Bucket) -> Arc<Lane> {
+        if let Some(lane) = self.lanes.read().unwrap_or_else(PoisonError::into_inner).get(&bucket) {
             return lane.clone();
         }
-        self.lanes.write().unwrap_or_else(PoisonError::into_inner).entry(sale).or_default().clone()
+        self.lanes.write().unwrap_or_else(PoisonError::into_inner).entry(bucket).or_default().clone()
     }
 
-    async fn work_off(self, sale: SaleId, lane: Arc<Lane>) {
+    async fn work_off(self, bucket: Bucket, lane: Arc<Lane>) {
         loop {
             let batch: Vec<Waiting> = {
                 let mut queue = lane.queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,14 +123,14 @@ impl Lanes {
                 let size = queue.waiting.len().min(BATCH);
                 queue.waiting.drain(..size).collect()
             };
-            self.decide(sale, batch).await;
+            self.decide(bucket, batch).await;
         }
     }
 
-    async fn decide(&self, sale: SaleId, batch: Vec<Waiting>) {
+    async fn decide(&self, bucket: Bucket, batch: Vec<Waiting>) {
         let claims: Vec<Claim> = batch.iter().map(|waiting| waiting.claim).collect();
         let started = Instant::now();
-        let decisions = self.stock.reserve(sale, &claims).await;
+        let decisions = self.stock.reserve(bucket, &claims).await;
         self.metrics.batch(claims.len(), started.elapsed());
         match decisions {
             Ok(decisions) => {
@@ -139,7 +139,7 @@ impl Lanes {
                 }
             }
             Err(error) => {
-                warn!(%sale, claims = claims.len(), %error, "nobody knows what became of a batch");
+                warn!(%bucket, claims = claims.len(), %error, "nobody knows what became of a batch");
                 for waiting in batch {
                     waiting.tell(Err(error.clone()));
                 }

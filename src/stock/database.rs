@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable};
+use super::{Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable};
 use crate::clock::Clock;
 use crate::domain::{OrderId, OrderStatus, Phase, Reservation, Sale, SaleId, UserId};
 use crate::store::{Release, Store, StoreError};
@@ -33,14 +33,19 @@ impl DatabaseStock {
 
 #[async_trait]
 impl Stock for DatabaseStock {
-    async fn reserve(&self, sale: SaleId, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+    async fn reserve(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
         let users: Vec<UserId> = batch.iter().map(|claim| claim.user_id).collect();
         let now = self.clock.now();
         let decided = self
             .store
-            .reserve(sale, &users, now, now + self.payment_window, |sale, held| decide(sale, held, batch, now))
+            .reserve(bucket.sale(), &users, now, now + self.payment_window, |sale, held| decide(sale, held, batch, now))
             .await?;
         Ok(decided.unwrap_or_else(|| vec![Decision::NotLoaded; batch.len()]))
+    }
+
+    /// A sale is one row: there is nothing to be gained by asking for its parts.
+    fn lane(&self, bucket: Bucket) -> Bucket {
+        Bucket::whole(bucket.owner)
     }
 
     async fn hold(&self, _sale: SaleId, _user: UserId) -> Result<Option<Hold>, Unavailable> {
@@ -102,9 +107,9 @@ fn decide(
 
 #[async_trait]
 impl FactSource for DatabaseStock {
-    async fn facts(&self, sales: &[SaleId]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+    async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
         let active = self.store.active_sales().await?;
-        let wanted = active.into_iter().filter(|sale| sales.contains(&sale.id));
+        let wanted = active.into_iter().filter(|sale| buckets.iter().any(|bucket| bucket.sale() == sale.id));
         let facts = |sale: Sale| Facts {
             state: sale.state,
             window: sale.window,
@@ -117,11 +122,11 @@ impl FactSource for DatabaseStock {
         Ok(wanted.map(|sale| (sale.id, facts(sale))).collect())
     }
 
-    async fn winners(&self, sale: SaleId) -> Result<Vec<UserId>, Unavailable> {
+    async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
         let mut winners = Vec::new();
         let mut after = None;
         loop {
-            let page = self.store.live_orders(sale, after, 1000).await?;
+            let page = self.store.live_orders(bucket.sale(), after, 1000).await?;
             winners.extend(page.iter().map(|hold| hold.user_id));
             match page.last() {
                 Some(last) => after = Some(last.order_id),

@@ -1,51 +1,59 @@
-//! The names of one sale's keys. They share a hash tag, so they live on one slot of a Redis Cluster.
+//! The names of one bucket's keys. They share a hash tag, so they live on one slot of a Redis Cluster.
 
-use crate::domain::SaleId;
+use super::Bucket;
 
-pub fn sale(id: SaleId) -> String {
-    format!("goods{{{id}}}")
+/// The hash with everything that is decided by.
+pub fn hash(bucket: Bucket) -> String {
+    named(bucket, "")
 }
 
-pub fn count(id: SaleId) -> String {
-    format!("goods{{{id}}}_count")
+pub fn count(bucket: Bucket) -> String {
+    named(bucket, "_count")
 }
 
-pub fn start(id: SaleId) -> String {
-    format!("goods{{{id}}}_start")
+pub fn start(bucket: Bucket) -> String {
+    named(bucket, "_start")
 }
 
-pub fn access(id: SaleId) -> String {
-    format!("goods{{{id}}}_access")
+pub fn access(bucket: Bucket) -> String {
+    named(bucket, "_access")
 }
 
-pub fn holders(id: SaleId) -> String {
-    format!("goods{{{id}}}:holders")
+pub fn holders(bucket: Bucket) -> String {
+    named(bucket, ":holders")
 }
 
-pub fn outbox(id: SaleId) -> String {
-    format!("goods{{{id}}}:outbox")
+pub fn outbox(bucket: Bucket) -> String {
+    named(bucket, ":outbox")
 }
 
 /// Outbox entries that make no sense, for an operator to look at.
-pub fn dead(id: SaleId) -> String {
-    format!("goods{{{id}}}:outbox:dead")
+pub fn dead(bucket: Bucket) -> String {
+    named(bucket, ":outbox:dead")
 }
 
-/// Where holders are gathered while a sale is loaded, one place per attempt.
-pub fn loading(id: SaleId, epoch: i64) -> String {
-    format!("goods{{{id}}}:loading:{epoch}")
+/// Where holders are gathered while a bucket is loaded, one place per attempt.
+pub fn loading(bucket: Bucket, epoch: i64) -> String {
+    format!("{}:{epoch}", named(bucket, ":loading"))
+}
+
+fn named(bucket: Bucket, what: &str) -> String {
+    format!("{}{{{bucket}}}{what}", bucket.owner.kind())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::SaleId;
 
     #[test]
     fn the_names_are_those_that_operators_know() {
-        let id = SaleId(7);
-        let all = [sale(id), count(id), start(id), access(id), holders(id), outbox(id)];
+        let all = |bucket| [hash, count, start, access, holders, outbox].map(|name| name(bucket));
         let expected =
             ["goods{7}", "goods{7}_count", "goods{7}_start", "goods{7}_access", "goods{7}:holders", "goods{7}:outbox"];
-        assert_eq!(all, expected);
+        assert_eq!(all(Bucket::whole(SaleId(7))), expected);
+        let last = Bucket::all(SaleId(7), 3).last().unwrap();
+        assert_eq!(all(last), expected.map(|name| name.replace("{7}", "{7.2}")));
+        assert_eq!(loading(last, 4), "goods{7.2}:loading:4");
     }
 }

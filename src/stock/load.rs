@@ -1,17 +1,17 @@
-//! What data control does to a master: bring sales to life, keep their counters in step, look through their holds, and
+//! What data control does to a master: bring buckets to life, keep their counters in step, look through their holds, and
 //! take away what is over.
 
 use redis::AsyncCommands;
 
 use super::redis::{RedisStock, SETTLING, garbled, holds_page, start_flag};
-use super::{Hold, Unavailable, keys, time_text};
-use crate::domain::{Sale, SaleId, UserId};
+use super::{Bucket, Hold, Unavailable, keys, time_text};
+use crate::domain::{Sale, UserId};
 use crate::store::Release;
 
 /// Fields of one `HSET` and holds of one look; larger ones would block the server for too long.
 const PAGE: usize = 500;
 
-/// What the master holds of a sale.
+/// What the master holds of a bucket, or of all buckets of a sale together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loaded {
     pub epoch: i64,
@@ -19,6 +19,19 @@ pub struct Loaded {
     pub booked: i64,
     /// Entries in the outbox.
     pub outbox: i64,
+}
+
+impl Loaded {
+    /// All buckets of one sale together, as old as the oldest; `None` when one of them is not loaded.
+    pub fn of_sale(survey: &[(Bucket, Option<Loaded>)]) -> Option<Loaded> {
+        let add = |all: Loaded, one: Loaded| Loaded {
+            epoch: all.epoch.max(one.epoch),
+            version: all.version.min(one.version),
+            booked: all.booked + one.booked,
+            outbox: all.outbox + one.outbox,
+        };
+        survey.iter().map(|(_, loaded)| *loaded).reduce(|all, one| Some(add(all?, one?)))?
+    }
 }
 
 /// A hold that does not agree with the database.
@@ -31,18 +44,18 @@ pub enum Mend {
 }
 
 impl RedisStock {
-    /// What the master holds of each sale; `None` where it is not loaded.
-    pub async fn survey(&self, sales: &[SaleId]) -> Result<Vec<(SaleId, Option<Loaded>)>, Unavailable> {
-        if sales.is_empty() {
+    /// What the master holds of each bucket; `None` where it is not loaded.
+    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, Option<Loaded>)>, Unavailable> {
+        if buckets.is_empty() {
             return Ok(Vec::new());
         }
         let mut pipe = redis::pipe();
-        for &sale in sales {
-            pipe.hmget(keys::sale(sale), &["Epoch", "Version", "Booked"]).xlen(keys::outbox(sale));
+        for &bucket in buckets {
+            pipe.hmget(keys::hash(bucket), &["Epoch", "Version", "Booked"]).xlen(keys::outbox(bucket));
         }
         let answers: Vec<redis::Value> = pipe.query_async(&mut self.master.clone()).await?;
-        let mut survey = Vec::with_capacity(sales.len());
-        for (sale, answer) in sales.iter().zip(answers.chunks(2)) {
+        let mut survey = Vec::with_capacity(buckets.len());
+        for (bucket, answer) in buckets.iter().zip(answers.chunks(2)) {
             let [fields, outbox] = answer else { return Err(garbled("a survey")) };
             let fields: Vec<Option<i64>> = redis::from_redis_value_ref(fields).map_err(|_| garbled("a sale"))?;
             let outbox = redis::from_redis_value_ref(outbox).map_err(|_| garbled("a length"))?;
@@ -50,13 +63,13 @@ impl RedisStock {
                 &[Some(epoch), Some(version), Some(booked)] => Some(Loaded { epoch, version, booked, outbox }),
                 _ => None,
             };
-            survey.push((*sale, loaded));
+            survey.push((*bucket, loaded));
         }
         Ok(survey)
     }
 
     /// Gathers holders for a load. Nobody sees them before [`RedisStock::load`].
-    pub async fn stage(&self, sale: SaleId, epoch: i64, holders: &[Release]) -> Result<(), Unavailable> {
+    pub async fn stage(&self, bucket: Bucket, epoch: i64, holders: &[Release]) -> Result<(), Unavailable> {
         for chunk in holders.chunks(PAGE) {
             let fields: Vec<(String, String)> = chunk
                 .iter()
@@ -64,20 +77,27 @@ impl RedisStock {
                 .collect();
             let mut pipe = redis::pipe();
             // An attempt that dies leaves its staging behind; it goes by itself.
-            pipe.hset_multiple(keys::loading(sale, epoch), &fields).expire(keys::loading(sale, epoch), 600);
+            pipe.hset_multiple(keys::loading(bucket, epoch), &fields).expire(keys::loading(bucket, epoch), 600);
             let _: redis::Value = pipe.query_async(&mut self.master.clone()).await?;
         }
         Ok(())
     }
 
-    /// Brings a sale to life with the staged holders. `false` when somebody else did meanwhile. With `settle` the sale
-    /// stays closed, whatever its definition says, until [`super::Stock::define`] is called.
-    pub async fn load(&self, sale: &Sale, epoch: i64, booked: i64, settle: bool) -> Result<bool, Unavailable> {
+    /// Brings a bucket of a sale to life with the staged holders. `false` when somebody else did meanwhile. With `settle`
+    /// it stays closed, whatever the sale's definition says, until [`super::Stock::define`] is called.
+    pub async fn load(
+        &self,
+        sale: &Sale,
+        bucket: Bucket,
+        epoch: i64,
+        booked: i64,
+        settle: bool,
+    ) -> Result<bool, Unavailable> {
         let (version, state, start) =
             if settle { (SETTLING, "paused", 0) } else { (sale.version, sale.state.as_str(), start_flag(sale)) };
-        let mut call = self.scripts.load.key(keys::sale(sale.id));
-        call.key(keys::holders(sale.id)).key(keys::loading(sale.id, epoch)).key(keys::start(sale.id));
-        call.key(keys::count(sale.id)).key(keys::access(sale.id)).arg(epoch).arg(version).arg(state);
+        let mut call = self.scripts.load.key(keys::hash(bucket));
+        call.key(keys::holders(bucket)).key(keys::loading(bucket, epoch)).key(keys::start(bucket));
+        call.key(keys::count(bucket)).key(keys::access(bucket)).arg(epoch).arg(version).arg(state);
         call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
         call.arg(sale.total).arg(sale.per_user_limit).arg(booked).arg(start);
         let loaded: i64 = call.invoke_async(&mut self.master.clone()).await?;
@@ -85,25 +105,25 @@ impl RedisStock {
     }
 
     /// Sets the access counters back to what is booked.
-    pub async fn sync_access(&self, sales: &[SaleId]) -> Result<(), Unavailable> {
-        for &sale in sales {
-            let mut call = self.scripts.sync.key(keys::sale(sale));
-            let _: i64 = call.key(keys::access(sale)).invoke_async(&mut self.master.clone()).await?;
+    pub async fn sync_access(&self, buckets: &[Bucket]) -> Result<(), Unavailable> {
+        for &bucket in buckets {
+            let mut call = self.scripts.sync.key(keys::hash(bucket));
+            let _: i64 = call.key(keys::access(bucket)).invoke_async(&mut self.master.clone()).await?;
         }
         Ok(())
     }
 
     /// One page of holds, and the cursor of the next; the last page's is 0. A hold may come twice.
-    pub async fn holds(&self, sale: SaleId, cursor: u64) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
-        holds_page(&self.master, sale, cursor).await
+    pub async fn holds(&self, bucket: Bucket, cursor: u64) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
+        holds_page(&self.master, bucket, cursor).await
     }
 
     /// Mends holds; the script judges each anew. The answer is how many were still wrong.
-    pub async fn mend(&self, sale: SaleId, epoch: i64, mends: &[Mend]) -> Result<i64, Unavailable> {
+    pub async fn mend(&self, bucket: Bucket, epoch: i64, mends: &[Mend]) -> Result<i64, Unavailable> {
         let mut mended = 0;
         for chunk in mends.chunks(PAGE) {
-            let mut call = self.scripts.mend.key(keys::sale(sale));
-            call.key(keys::holders(sale)).key(keys::outbox(sale)).arg(epoch);
+            let mut call = self.scripts.mend.key(keys::hash(bucket));
+            call.key(keys::holders(bucket)).key(keys::outbox(bucket)).arg(epoch);
             for mend in chunk {
                 let (what, hold) = match mend {
                     Mend::Hold(hold) => ("hold", hold),
@@ -117,17 +137,10 @@ impl RedisStock {
         Ok(mended)
     }
 
-    /// Takes a sale's keys away.
-    pub async fn unload(&self, sale: SaleId) -> Result<(), Unavailable> {
-        let keys = [
-            keys::sale(sale),
-            keys::count(sale),
-            keys::start(sale),
-            keys::access(sale),
-            keys::holders(sale),
-            keys::outbox(sale),
-        ];
-        let _: i64 = self.master.clone().unlink(&keys).await?;
+    /// Takes a bucket's keys away.
+    pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
+        let names = [keys::hash, keys::count, keys::start, keys::access, keys::holders, keys::outbox];
+        let _: i64 = self.master.clone().unlink(&names.map(|name| name(bucket))).await?;
         Ok(())
     }
 }

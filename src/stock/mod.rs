@@ -1,10 +1,11 @@
 //! Who gets units. One trait, two keepers: Redis (a Lua script decides) and the database (a transaction decides).
 //!
-//! Requests never come alone: [`batch::Lanes`] gathers what arrives while the previous call of the same sale is under
+//! Requests never come alone: [`batch::Lanes`] gathers what arrives while the previous call of the same bucket is under
 //! way and asks for all of it at once. A keeper decides a whole batch atomically: every check precedes the first write.
 //! A user has one hold per sale; asking again is answered with the first order, so a time-out means "ask again".
 
 pub mod batch;
+mod bucket;
 pub mod database;
 pub mod keys;
 pub mod link;
@@ -15,6 +16,8 @@ pub mod redis;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+
+pub use bucket::{Bucket, Owner};
 
 use crate::domain::{OrderId, OrderStatus, Sale, SaleId, UserId, Window, sale::SaleState};
 use crate::store::Release;
@@ -69,6 +72,16 @@ pub struct Facts {
     pub per_user_limit: i64,
 }
 
+impl Facts {
+    /// Those of another bucket of the same sale.
+    fn add(&mut self, other: &Facts) {
+        self.total += other.total;
+        self.booked += other.booked;
+        self.access += other.access;
+        self.granted += other.granted;
+    }
+}
+
 /// Whether the keeper took a sale's new definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defined {
@@ -79,8 +92,13 @@ pub enum Defined {
 
 #[async_trait]
 pub trait Stock: Send + Sync {
-    /// Decides a batch of claims on one sale, in their order. One decision per claim.
-    async fn reserve(&self, sale: SaleId, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable>;
+    /// Decides a batch of claims on one bucket, in their order. One decision per claim.
+    async fn reserve(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable>;
+
+    /// The bucket whose claims are gathered with those of this one: itself, where buckets are decided apart.
+    fn lane(&self, bucket: Bucket) -> Bucket {
+        bucket
+    }
 
     /// What the user holds of the sale; `Err` as well when the sale is not loaded, because then nobody can tell.
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable>;
@@ -96,11 +114,12 @@ pub trait Stock: Send + Sync {
 /// Where the gate reads the facts: a replica, or the database.
 #[async_trait]
 pub trait FactSource: Send + Sync {
-    /// The facts about those of `sales` that are known here.
-    async fn facts(&self, sales: &[SaleId]) -> Result<Vec<(SaleId, Facts)>, Unavailable>;
+    /// The facts about those sales that are known here, of whose buckets these are all, those of one sale beside each
+    /// other.
+    async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable>;
 
-    /// Everybody who holds units of the sale.
-    async fn winners(&self, sale: SaleId) -> Result<Vec<UserId>, Unavailable>;
+    /// Everybody who holds units of the bucket.
+    async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable>;
 }
 
 /// Milliseconds as the scripts write them; an empty text is no time.

@@ -5,11 +5,11 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use redis::aio::ConnectionManager;
 
-use super::keys;
 use super::load::Loaded;
 use super::redis::RedisStock;
+use super::{Bucket, keys};
 use crate::clock::Clock;
-use crate::domain::SaleId;
+use crate::domain::Sale;
 
 /// A server that does not answer for so long says nothing.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -37,17 +37,19 @@ impl Probe {
         Probe { master, replicas, clock }
     }
 
-    pub async fn look(&self, sale: SaleId) -> Reading {
+    pub async fn look(&self, sale: &Sale) -> Reading {
+        let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
         let master = async {
-            let survey = tokio::time::timeout(ANSWER_WITHIN, self.master.survey(&[sale])).await.ok()?.ok()?;
-            survey.first().map(|(_, loaded)| *loaded)
+            let survey = tokio::time::timeout(ANSWER_WITHIN, self.master.survey(&buckets)).await.ok()?.ok()?;
+            Some(Loaded::of_sale(&survey))
         };
         let replicas = futures::future::join_all(self.replicas.iter().map(|replica| async {
-            let mut replica = replica.clone();
-            tokio::time::timeout(ANSWER_WITHIN, replica.hget::<_, _, Option<i64>>(keys::sale(sale), "Version"))
-                .await
-                .ok()?
-                .ok()
+            let versions = buckets.iter().map(|bucket| async {
+                replica.clone().hget::<_, _, Option<i64>>(keys::hash(*bucket), "Version").await
+            });
+            let versions = futures::future::try_join_all(versions);
+            // The oldest counts; `None` comes before all others.
+            tokio::time::timeout(ANSWER_WITHIN, versions).await.ok()?.ok()?.into_iter().min()
         }));
         let clock = async { tokio::time::timeout(ANSWER_WITHIN, self.clock_ahead()).await.ok().flatten() };
         let (master, replicas, clock_ahead_ms) = tokio::join!(master, replicas, clock);

@@ -13,8 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::redis::{Mode, RedisStock, garbled};
-use super::{Claim, Unavailable, keys};
-use crate::domain::SaleId;
+use super::{Bucket, Claim, Unavailable, keys};
 
 /// How long a promise is remembered: longer than a master with an append-only file fsynced every second may lose, and
 /// than a relay usually needs to pass an order on.
@@ -25,7 +24,7 @@ const MOST: usize = 1_000_000;
 const EVERY: Duration = Duration::from_millis(500);
 const BATCH: usize = 256;
 
-/// One life of a sale's keys: the epoch in which they were loaded, by the how manieth server process that was seen.
+/// One life of a bucket's keys: the epoch in which they were loaded, by the how manieth server process that was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Life {
     epoch: i64,
@@ -38,9 +37,9 @@ struct Batch {
     claims: Vec<Claim>,
 }
 
-type Recent = BTreeMap<(SaleId, Life), VecDeque<Batch>>;
+type Recent = BTreeMap<(Bucket, Life), VecDeque<Batch>>;
 
-/// The promises of the last moments, by sale and the life in which they were given, oldest first.
+/// The promises of the last moments, by bucket and the life in which they were given, oldest first.
 #[derive(Default)]
 pub struct Promises {
     recent: Mutex<Recent>,
@@ -50,16 +49,16 @@ pub struct Promises {
 }
 
 impl Promises {
-    pub(super) fn remember(&self, sale: SaleId, epoch: i64, claims: Vec<Claim>) {
+    pub(super) fn remember(&self, bucket: Bucket, epoch: i64, claims: Vec<Claim>) {
         if !claims.is_empty() {
             let batch = Batch { at: Instant::now(), claims };
             let life = Life { epoch, server: self.server.load(Ordering::Relaxed) };
-            self.lock().entry((sale, life)).or_default().push_back(batch);
+            self.lock().entry((bucket, life)).or_default().push_back(batch);
         }
     }
 
-    /// Sales and their lives of which something is remembered. What is too old, or more than is kept, is forgotten.
-    fn lives(&self) -> Vec<(SaleId, Life)> {
+    /// Buckets and their lives of which something is remembered. What is too old, or more than is kept, is forgotten.
+    fn lives(&self) -> Vec<(Bucket, Life)> {
         let mut recent = self.lock();
         let mut kept = 0;
         for batches in recent.values_mut() {
@@ -74,18 +73,18 @@ impl Promises {
         recent.keys().copied().collect()
     }
 
-    fn claims(&self, sale: SaleId, life: Life) -> Vec<Claim> {
+    fn claims(&self, bucket: Bucket, life: Life) -> Vec<Claim> {
         let recent = self.lock();
-        recent.get(&(sale, life)).into_iter().flatten().flat_map(|batch| &batch.claims).copied().collect()
+        recent.get(&(bucket, life)).into_iter().flatten().flat_map(|batch| &batch.claims).copied().collect()
     }
 
-    /// The promises of `sale` given in `from` now stand in `to`. Those are older than what was given in `to` since.
-    fn moved(&self, sale: SaleId, from: Life, to: Life) {
+    /// The promises of `bucket` given in `from` now stand in `to`. Those are older than what was given in `to` since.
+    fn moved(&self, bucket: Bucket, from: Life, to: Life) {
         let mut recent = self.lock();
         if from != to
-            && let Some(mut older) = recent.remove(&(sale, from))
+            && let Some(mut older) = recent.remove(&(bucket, from))
         {
-            let newer = recent.entry((sale, to)).or_default();
+            let newer = recent.entry((bucket, to)).or_default();
             older.append(newer);
             *newer = older;
         }
@@ -124,32 +123,32 @@ impl RedisStock {
         }
         let present = server_run_id(&self.master).await?;
         let server = self.promises().seen(run_id, present);
-        for (sale, life) in lives {
+        for (bucket, life) in lives {
             // Not loaded: control is at it and the promises follow, or the sale is over and they lapse.
-            let Some(epoch) = self.epoch_of(sale).await? else { continue };
+            let Some(epoch) = self.epoch_of(bucket).await? else { continue };
             let now = Life { epoch, server };
             if life != now {
-                self.repeat(sale, life, now).await?;
+                self.repeat(bucket, life, now).await?;
             }
         }
         Ok(())
     }
 
-    async fn epoch_of(&self, sale: SaleId) -> Result<Option<i64>, Unavailable> {
+    async fn epoch_of(&self, bucket: Bucket) -> Result<Option<i64>, Unavailable> {
         let mut get = redis::cmd("HGET");
-        get.arg(keys::sale(sale)).arg("Epoch");
+        get.arg(keys::hash(bucket)).arg("Epoch");
         Ok(get.query_async(&mut self.master.clone()).await?)
     }
 
-    async fn repeat(&self, sale: SaleId, from: Life, to: Life) -> Result<(), Unavailable> {
-        let claims = self.promises().claims(sale, from);
+    async fn repeat(&self, bucket: Bucket, from: Life, to: Life) -> Result<(), Unavailable> {
+        let claims = self.promises().claims(bucket, from);
         let mut again = 0;
         for batch in claims.chunks(BATCH) {
-            let Some((_, decisions)) = self.call_reserve(Mode::Keep, sale, batch).await? else { return Ok(()) };
+            let Some((_, decisions)) = self.call_reserve(Mode::Keep, bucket, batch).await? else { return Ok(()) };
             again += decisions.iter().filter(|d| matches!(d, super::Decision::Granted(_))).count();
         }
-        self.promises().moved(sale, from, to);
-        info!(%sale, promises = claims.len(), forgotten = again, "repeated promises to a master that may have forgotten them");
+        self.promises().moved(bucket, from, to);
+        info!(%bucket, promises = claims.len(), forgotten = again, "repeated promises to a master that may have forgotten them");
         Ok(())
     }
 }
@@ -165,7 +164,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::{OrderId, UserId};
+    use crate::domain::{OrderId, SaleId, UserId};
 
     fn claim(n: u128) -> Claim {
         Claim { user_id: UserId(Uuid::from_u128(n)), order_id: OrderId(Uuid::from_u128(n)), quantity: 1 }
@@ -178,7 +177,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn promises_move_to_a_new_life_in_their_order_and_are_forgotten_in_time() {
         let promises = Promises::default();
-        let sale = SaleId(7);
+        let sale = Bucket::whole(SaleId(7));
         promises.remember(sale, 1, vec![claim(1), claim(2)]);
         promises.remember(sale, 1, vec![]);
         tokio::time::advance(REMEMBERED_FOR / 2).await;
@@ -200,7 +199,7 @@ mod tests {
         let mut last = None;
         let numbers = ["a", "a", "b", "b", "a"].map(|run| promises.seen(&mut last, run.to_owned()));
         assert_eq!(numbers, [0, 0, 1, 1, 2]);
-        promises.remember(SaleId(7), 1, vec![claim(1)]);
-        assert_eq!(promises.lives(), [(SaleId(7), life(1, 2))]);
+        promises.remember(Bucket::whole(SaleId(7)), 1, vec![claim(1)]);
+        assert_eq!(promises.lives(), [(Bucket::whole(SaleId(7)), life(1, 2))]);
     }
 }

@@ -1,6 +1,6 @@
 //! Redis as the keeper of stock. The scripts in `lua/` decide; this file packs and unpacks their words.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use redis::aio::ConnectionManager;
 use redis::{RedisError, Script, Value, from_redis_value_ref};
 
 use super::promises::Promises;
-use super::{Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable, keys, time_text};
+use super::{Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable, keys, time_text};
+use crate::catalogue::Catalogue;
 use crate::domain::sale::SaleState;
 use crate::domain::{OrderId, OrderStatus, Sale, SaleId, UserId, Window};
 use crate::store::Release;
@@ -41,6 +42,7 @@ pub struct RedisStock {
     pub(super) master: ConnectionManager,
     pub(super) scripts: Arc<Scripts>,
     promises: Arc<Promises>,
+    catalogue: Arc<Catalogue>,
 }
 
 /// Holds given back by one call of the script; more would block the server for too long.
@@ -61,7 +63,8 @@ pub(super) enum Mode {
 }
 
 impl RedisStock {
-    pub fn new(master: ConnectionManager) -> RedisStock {
+    /// The catalogue says into how many buckets each sale is split.
+    pub fn new(master: ConnectionManager, catalogue: Arc<Catalogue>) -> RedisStock {
         let scripts = Scripts {
             reserve: Script::new(include_str!("lua/reserve.lua")),
             define: Script::new(include_str!("lua/define.lua")),
@@ -70,7 +73,7 @@ impl RedisStock {
             load: Script::new(include_str!("lua/load.lua")),
             mend: Script::new(include_str!("lua/mend.lua")),
         };
-        RedisStock { master, scripts: Arc::new(scripts), promises: Arc::default() }
+        RedisStock { master, scripts: Arc::new(scripts), promises: Arc::default(), catalogue }
     }
 
     pub fn promises(&self) -> &Promises {
@@ -81,12 +84,12 @@ impl RedisStock {
     pub(super) async fn call_reserve(
         &self,
         mode: Mode,
-        sale: SaleId,
+        bucket: Bucket,
         batch: &[Claim],
     ) -> Result<Option<(i64, Vec<Decision>)>, Unavailable> {
         let words = Words::of(batch);
-        let mut call = self.scripts.reserve.key(keys::sale(sale));
-        call.key(keys::holders(sale)).key(keys::outbox(sale)).key(keys::start(sale)).key(keys::access(sale));
+        let mut call = self.scripts.reserve.key(keys::hash(bucket));
+        call.key(keys::holders(bucket)).key(keys::outbox(bucket)).key(keys::start(bucket)).key(keys::access(bucket));
         call.arg(if mode == Mode::Keep { "keep" } else { "claim" });
         call.arg(words.units).arg(words.most).arg(words.entry).arg(words.pairs);
         let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
@@ -99,6 +102,22 @@ impl RedisStock {
             return Err(garbled("a batch"));
         }
         Ok(Some((*epoch, decisions.iter().map(decision).collect::<Result<_, _>>()?)))
+    }
+
+    /// Into how many buckets a sale is split. That stays as it is once the sale is loaded, so no copy of it is too old.
+    async fn split(&self, sale: SaleId) -> Result<u8, Unavailable> {
+        let entry = self.catalogue.entry(sale).await?;
+        entry.map(|entry| entry.sale.rush.buckets).ok_or_else(|| Unavailable("there is no such sale".into()))
+    }
+
+    /// As [`Stock::define`], for one bucket.
+    pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Result<Defined, Unavailable> {
+        let mut call = self.scripts.define.key(keys::hash(bucket));
+        call.key(keys::start(bucket)).key(keys::count(bucket)).arg(sale.version).arg(sale.state.as_str());
+        call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
+        call.arg(sale.total).arg(sale.per_user_limit).arg(start_flag(sale));
+        let known: i64 = call.invoke_async(&mut self.master.clone()).await?;
+        Ok(if known == 1 { Defined::Yes } else { Defined::NotLoaded })
     }
 
     /// The shared connection to the master.
@@ -170,18 +189,19 @@ pub(super) fn start_flag(sale: &Sale) -> i64 {
 
 #[async_trait]
 impl Stock for RedisStock {
-    async fn reserve(&self, sale: SaleId, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
-        let Some((epoch, decisions)) = self.call_reserve(Mode::Claim, sale, batch).await? else {
+    async fn reserve(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+        let Some((epoch, decisions)) = self.call_reserve(Mode::Claim, bucket, batch).await? else {
             return Ok(vec![Decision::NotLoaded; batch.len()]);
         };
         let granted = batch.iter().zip(&decisions).filter(|(_, d)| matches!(d, Decision::Granted(_)));
-        self.promises.remember(sale, epoch, granted.map(|(claim, _)| *claim).collect());
+        self.promises.remember(bucket, epoch, granted.map(|(claim, _)| *claim).collect());
         Ok(decisions)
     }
 
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable> {
+        let bucket = Bucket::of_user(sale, self.split(sale).await?, user);
         let mut pipe = redis::pipe();
-        pipe.hget(keys::sale(sale), "Version").hget(keys::holders(sale), user.to_string());
+        pipe.hget(keys::hash(bucket), "Version").hget(keys::holders(bucket), user.to_string());
         let (version, hold): (Option<i64>, Option<String>) = pipe.query_async(&mut self.master.clone()).await?;
         match (version, hold) {
             (Some(_), Some(text)) => Ok(Some(parse_hold(&text).ok_or_else(|| garbled("a hold"))?)),
@@ -192,24 +212,26 @@ impl Stock for RedisStock {
     }
 
     async fn define(&self, sale: &Sale) -> Result<Defined, Unavailable> {
-        let mut call = self.scripts.define.key(keys::sale(sale.id));
-        call.key(keys::start(sale.id)).key(keys::count(sale.id)).arg(sale.version).arg(sale.state.as_str());
-        call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
-        call.arg(sale.total).arg(sale.per_user_limit).arg(start_flag(sale));
-        let known: i64 = call.invoke_async(&mut self.master.clone()).await?;
-        Ok(if known == 1 { Defined::Yes } else { Defined::NotLoaded })
+        let mut defined = Defined::Yes;
+        for bucket in Bucket::of_sale(sale) {
+            if self.define_bucket(sale, bucket).await? == Defined::NotLoaded {
+                defined = Defined::NotLoaded;
+            }
+        }
+        Ok(defined)
     }
 
     async fn release(&self, releases: &[Release]) -> Result<Vec<OrderId>, Unavailable> {
-        let mut by_sale: std::collections::BTreeMap<SaleId, Vec<&Release>> = Default::default();
+        let mut by_bucket: BTreeMap<Bucket, Vec<&Release>> = BTreeMap::new();
         for release in releases {
-            by_sale.entry(release.sale_id).or_default().push(release);
+            let bucket = Bucket::of_user(release.sale_id, self.split(release.sale_id).await?, release.user_id);
+            by_bucket.entry(bucket).or_default().push(release);
         }
         let mut done = Vec::with_capacity(releases.len());
-        for (sale, releases) in by_sale {
+        for (bucket, releases) in by_bucket {
             for chunk in releases.chunks(RELEASES_PER_CALL) {
-                let mut call = self.scripts.release.key(keys::sale(sale));
-                call.key(keys::holders(sale)).key(keys::access(sale));
+                let mut call = self.scripts.release.key(keys::hash(bucket));
+                call.key(keys::holders(bucket)).key(keys::access(bucket));
                 for release in chunk {
                     call.arg(release.user_id.to_string()).arg(release.order_id.to_string());
                 }
@@ -236,29 +258,29 @@ impl RedisFacts {
 
 #[async_trait]
 impl FactSource for RedisFacts {
-    async fn facts(&self, sales: &[SaleId]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
-        if sales.is_empty() {
+    async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+        if buckets.is_empty() {
             return Ok(Vec::new());
         }
         let mut pipe = redis::pipe();
-        for &sale in sales {
-            pipe.mget(&[keys::start(sale), keys::access(sale), keys::count(sale)]);
-            pipe.hmget(keys::sale(sale), &["State", "Opens", "Closes", "Booked", "Limit", "Granted"]);
+        for &bucket in buckets {
+            pipe.mget(&[keys::start(bucket), keys::access(bucket), keys::count(bucket)]);
+            pipe.hmget(keys::hash(bucket), &["State", "Opens", "Closes", "Booked", "Limit", "Granted"]);
         }
         let mut last = Unavailable("no Redis is configured".into());
         for server in &self.servers {
             match pipe.query_async::<Vec<Value>>(&mut server.clone()).await {
-                Ok(answers) => return read_facts(sales, &answers),
+                Ok(answers) => return read_facts(buckets, &answers),
                 Err(error) => last = error.into(),
             }
         }
         Err(last)
     }
 
-    async fn winners(&self, sale: SaleId) -> Result<Vec<UserId>, Unavailable> {
+    async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
         let mut last = Unavailable("no Redis is configured".into());
         for server in &self.servers {
-            match holders(server, sale).await {
+            match holders(server, bucket).await {
                 Ok(users) => return Ok(users),
                 Err(error) => last = error,
             }
@@ -267,11 +289,11 @@ impl FactSource for RedisFacts {
     }
 }
 
-async fn holders(server: &ConnectionManager, sale: SaleId) -> Result<Vec<UserId>, Unavailable> {
+async fn holders(server: &ConnectionManager, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
     let mut users = Vec::new();
     let mut cursor = 0;
     loop {
-        let (next, page) = holds_page(server, sale, cursor).await?;
+        let (next, page) = holds_page(server, bucket, cursor).await?;
         users.extend(page.into_iter().map(|(user, _)| user));
         if next == 0 {
             return Ok(users);
@@ -283,11 +305,11 @@ async fn holders(server: &ConnectionManager, sale: SaleId) -> Result<Vec<UserId>
 /// One page of holds, and the cursor of the next; the last page's is 0. A hold may come twice.
 pub(super) async fn holds_page(
     server: &ConnectionManager,
-    sale: SaleId,
+    bucket: Bucket,
     cursor: u64,
 ) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
     let mut scan = redis::cmd("HSCAN");
-    scan.arg(keys::holders(sale)).arg(cursor).arg("COUNT").arg(HOLDS_PER_PAGE);
+    scan.arg(keys::holders(bucket)).arg(cursor).arg("COUNT").arg(HOLDS_PER_PAGE);
     let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut server.clone()).await?;
     let mut holds = Vec::with_capacity(fields.len());
     for (user, hold) in fields {
@@ -297,14 +319,17 @@ pub(super) async fn holds_page(
     Ok((next, holds))
 }
 
-fn read_facts(sales: &[SaleId], answers: &[Value]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
-    let mut facts = Vec::with_capacity(sales.len());
-    for (sale, answer) in sales.iter().zip(answers.chunks(2)) {
+fn read_facts(buckets: &[Bucket], answers: &[Value]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+    let mut facts: Vec<(SaleId, Facts)> = Vec::with_capacity(buckets.len());
+    for (bucket, answer) in buckets.iter().zip(answers.chunks(2)) {
         let [flags, hash] = answer else { return Err(garbled("facts")) };
         let flags: Vec<Option<i64>> = from_redis_value_ref(flags).map_err(|_| garbled("flags"))?;
         let hash: Vec<Option<String>> = from_redis_value_ref(hash).map_err(|_| garbled("a sale"))?;
         if let Some(known) = read_one(&flags, &hash) {
-            facts.push((*sale, known));
+            match facts.last_mut().filter(|(sale, _)| *sale == bucket.sale()) {
+                Some((_, together)) => together.add(&known),
+                None => facts.push((bucket.sale(), known)),
+            }
         }
     }
     Ok(facts)

@@ -52,6 +52,7 @@ impl Store {
             granted: 0,
             per_user_limit: draft.per_user_limit,
             window: draft.window,
+            rush: draft.rush,
             state: entered_state(draft, filing.announce),
             version: 1,
             epoch: 0,
@@ -65,17 +66,19 @@ impl Store {
         Ok(created)
     }
 
-    /// Deletes a draft; nothing was ever sold in one.
-    pub async fn delete_draft(&self, id: SaleId, actor: &str, now: Timestamp) -> Result<(), SaleRefusal> {
+    /// Deletes a draft; nothing was ever sold in one. The answer is what it was.
+    pub async fn delete_draft(&self, id: SaleId, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
         if before.state != SaleState::Draft {
             return Err(SaleRefusal::NotADraft);
         }
+        sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
         sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
         log(&mut tx, actor, "delete", &format!("sale {id}"), Some(&before), None, now).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        Ok(before)
     }
 
     /// Another sale of the same goods at the same time, for a sale that is announced.
@@ -173,8 +176,8 @@ async fn made_by(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<Sale>, sq
 async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
-           state, version, id, created_at_ms, form_key)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+           state, version, id, created_at_ms, form_key, buckets, lot, spread_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
     )
     .bind(sale.goods_id.0)
     .bind(sale.price.amount)
@@ -189,6 +192,9 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
     .bind(sale.id.0)
     .bind(now.as_millisecond())
     .bind(form_key.map(str::to_owned))
+    .bind(i64::from(sale.rush.buckets))
+    .bind(sale.rush.lot)
+    .bind(sale.rush.spread_ms)
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -8,7 +8,7 @@ use super::audit::log;
 use super::catalogue::touch;
 use super::{Store, StoreError, Tx, plans, row};
 use crate::domain::sale::{SaleMove, WrongState};
-use crate::domain::{GoodsId, Money, Sale, SaleId, SaleState, Window};
+use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, SaleState, Window};
 
 /// What an administrator enters to create a sale. It is scheduled if it has an opening time, else a draft.
 #[derive(Debug, Clone)]
@@ -19,6 +19,7 @@ pub struct SaleDraft {
     pub total: i64,
     pub per_user_limit: i64,
     pub window: Window,
+    pub rush: Rush,
 }
 
 /// How a sale is entered, besides what it is.
@@ -89,6 +90,8 @@ pub enum SaleRefusal {
     Overlap(SaleId),
     #[error("the sale was changed meanwhile")]
     ChangedMeanwhile,
+    #[error("a sale that is loaded keeps its buckets")]
+    SplitFixed,
     #[error("only a draft can be deleted")]
     NotADraft,
     #[error("too many units")]
@@ -109,7 +112,7 @@ pub const MOST_UNITS: i64 = 1_000_000_000;
 macro_rules! columns {
     () => {
         "id, goods_id, price, list_price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, \
-         state, version, epoch"
+         state, version, epoch, buckets, lot, spread_ms"
     };
 }
 pub(super) use columns;
@@ -129,6 +132,12 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
         window: Window {
             opens_at: row::optional_time(row, "opens_at_ms")?,
             closes_at: row::optional_time(row, "closes_at_ms")?,
+        },
+        rush: Rush {
+            // The table allows no more than 64.
+            buckets: row::int(row, "buckets")? as u8,
+            lot: row::int(row, "lot")?,
+            spread_ms: row::int(row, "spread_ms")?,
         },
         state: row::parsed(row, "state")?,
         version: row::int(row, "version")?,
@@ -204,7 +213,8 @@ impl Store {
         }
         sqlx::query(
             "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
-               per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10 WHERE id = $11",
+               per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10,
+               buckets = $12, lot = $13, spread_ms = $14 WHERE id = $11",
         )
         .bind(after.goods_id.0)
         .bind(after.price.amount)
@@ -217,6 +227,9 @@ impl Store {
         .bind(after.state.as_str())
         .bind(after.version)
         .bind(id.0)
+        .bind(i64::from(after.rush.buckets))
+        .bind(after.rush.lot)
+        .bind(after.rush.spread_ms)
         .execute(&mut *tx)
         .await?;
         log(&mut tx, actor, action(change), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
@@ -256,13 +269,11 @@ impl Store {
         Ok(row::optional_time(&row, "next")?)
     }
 
-    /// Starts a new life of the sale's keys in Redis. The answer is its number.
-    pub async fn next_epoch(&self, id: SaleId) -> Result<i64, StoreError> {
-        let row = sqlx::query("UPDATE sales SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch")
-            .bind(id.0)
-            .fetch_one(&self.pool)
-            .await?;
-        Ok(row::int(&row, "epoch")?)
+    /// Starts a new life of a sale's keys in Redis. The answer is the sale, whose epoch is the number of that life.
+    pub async fn next_epoch(&self, id: SaleId) -> Result<Sale, StoreError> {
+        let sql = concat!("UPDATE sales SET epoch = epoch + 1 WHERE id = $1 RETURNING ", columns!());
+        let row = sqlx::query(sql).bind(id.0).fetch_one(&self.pool).await?;
+        Ok(sale(&row)?)
     }
 
     /// Marks an ended sale as retired: nothing of it is under way any more.
@@ -384,6 +395,10 @@ fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, S
             after.total = draft.total;
             after.per_user_limit = draft.per_user_limit;
             after.window = draft.window;
+            after.rush = draft.rush;
+            if after.rush.buckets != before.rush.buckets && before.epoch > 0 {
+                return Err(SaleRefusal::SplitFixed);
+            }
             // The same form sent twice finds its own change, and nothing to add.
             let is_old = filing.version.is_some_and(|version| version != before.version);
             if is_old && *before != (Sale { version: before.version, ..after.clone() }) {

@@ -5,7 +5,7 @@ mod stack {
 
     use redis::AsyncCommands;
     use redis::aio::MultiplexedConnection;
-    use seckill::stock::keys;
+    use seckill::stock::{Bucket, keys};
 
     use crate::support::{Crowd, NewSale, Plan, Rung, Shop, pause};
 
@@ -55,14 +55,14 @@ mod stack {
         ];
         let mut crowd = Crowd::new(&sale);
         for fields in poison {
-            let _: String = master.xadd(keys::outbox(id), "*", fields).await.unwrap();
+            let _: String = master.xadd(keys::outbox(Bucket::whole(id)), "*", fields).await.unwrap();
             crowd.arrive(&shop, 3, Duration::ZERO);
             crowd.served().await;
         }
         assert_eq!(crowd.winners(), 10);
         shop.has_sold(&sale, 10, SOON).await;
         shop.audit_is_clean().await;
-        let dead: i64 = master.xlen(keys::dead(id)).await.unwrap();
+        let dead: i64 = master.xlen(keys::dead(Bucket::whole(id))).await.unwrap();
         assert_eq!(dead, poison.len() as i64);
     }
 

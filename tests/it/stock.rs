@@ -2,18 +2,20 @@
 
 mod stack {
     use std::collections::HashMap;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use jiff::Timestamp;
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
+    use seckill::catalogue::Catalogue;
     use seckill::clock::Clock;
     use seckill::config::sqlite_in;
     use seckill::domain::sale::SaleMove;
-    use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Sale, SaleId, UserId, Window};
+    use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, UserId, Window};
     use seckill::stock::database::DatabaseStock;
     use seckill::stock::redis::RedisStock;
-    use seckill::stock::{Claim, Decision, Defined, Hold, Stock, link};
+    use seckill::stock::{Bucket, Claim, Decision, Defined, Hold, Stock, link};
     use seckill::store::{GoodsDraft, Release, SaleChange, SaleDraft, Store};
     use secrecy::SecretString;
     use uuid::Uuid;
@@ -38,9 +40,10 @@ mod stack {
         async fn new() -> Keepers {
             let ground = Ground::new(Rung::Redis).await;
             let master = SecretString::from(ground.settings["SECKILL_REDIS_URL"].clone());
-            let redis = RedisStock::new(link::shared(&master).unwrap());
             let store = Store::open(&sqlite_in(ground.dir())).unwrap();
             store.migrate().await.unwrap();
+            let catalogue = Arc::new(Catalogue::new(store.clone()));
+            let redis = RedisStock::new(link::shared(&master).unwrap(), catalogue);
             let clock = Clock::system();
             let text = Bilingual::new("手机", "Phone");
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
@@ -52,21 +55,29 @@ mod stack {
         /// A sale in both, live unless it has a window of its own.
         async fn sale(&self, total: i64, limit: i64, window: Window) -> Sale {
             let price = Money::new(100, Currency::CNY);
-            let draft =
-                SaleDraft { goods_id: self.goods, price, list_price: None, total, per_user_limit: limit, window };
+            let draft = SaleDraft {
+                goods_id: self.goods,
+                price,
+                list_price: None,
+                total,
+                per_user_limit: limit,
+                window,
+                rush: Rush::default(),
+            };
             let now = self.clock.now();
             let mut sale = self.store.create_sale(&draft, "test", now).await.unwrap();
             if window == (Window { opens_at: None, closes_at: None }) {
                 sale = self.store.change_sale(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
             }
-            assert!(self.redis.load(&sale, 1, 0, false).await.unwrap());
+            assert!(self.redis.load(&sale, Bucket::whole(sale.id), 1, 0, false).await.unwrap());
             sale
         }
 
         /// Asks both; the answer is what both said.
         async fn reserve(&self, sale: SaleId, batch: &[Claim]) -> Vec<Decision> {
-            let redis = self.redis.reserve(sale, batch).await.unwrap();
-            let database = self.database.reserve(sale, batch).await.unwrap();
+            let bucket = Bucket::whole(sale);
+            let redis = self.redis.reserve(bucket, batch).await.unwrap();
+            let database = self.database.reserve(bucket, batch).await.unwrap();
             let plain = |decisions: Vec<Decision>| decisions.into_iter().map(plain).collect::<Vec<_>>();
             let (redis, database) = (plain(redis), plain(database));
             assert_eq!(redis, database, "Redis and the database differ about {batch:#?}");
@@ -90,7 +101,7 @@ mod stack {
         }
 
         async fn booked(&self, sale: SaleId) -> i64 {
-            self.redis.survey(&[sale]).await.unwrap()[0].1.expect("the sale is loaded").booked
+            self.redis.survey(&[Bucket::whole(sale)]).await.unwrap()[0].1.expect("the sale is loaded").booked
         }
 
         async fn books_agree(&self, sale: SaleId) {
@@ -215,7 +226,7 @@ mod stack {
         let keepers = Keepers::new().await;
         let sale = keepers.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
         let (first, second) = (claim(1, 3), claim(1, 2));
-        keepers.redis.reserve(sale.id, &[first]).await.unwrap();
+        keepers.redis.reserve(Bucket::whole(sale.id), &[first]).await.unwrap();
         let release = |claim: &Claim| Release {
             order_id: claim.order_id,
             sale_id: sale.id,
@@ -227,7 +238,7 @@ mod stack {
             assert_eq!(keepers.booked(sale.id).await, 0);
         }
         // The user has a new order; the old one has nothing to give back any more.
-        keepers.redis.reserve(sale.id, &[second]).await.unwrap();
+        keepers.redis.reserve(Bucket::whole(sale.id), &[second]).await.unwrap();
         keepers.redis.release(&[release(&first)]).await.unwrap();
         assert_eq!(keepers.booked(sale.id).await, 2);
         keepers.redis.release(&[release(&second)]).await.unwrap();

@@ -134,6 +134,7 @@ mod tests {
             granted: 0,
             per_user_limit: 1,
             window: Window { opens_at: Some(at(100)), closes_at: Some(at(200)) },
+            rush: crate::domain::Rush::default(),
             state: SaleState::Scheduled,
             version: 3,
             epoch: 1,

@@ -154,7 +154,7 @@ impl Desk {
     }
 
     async fn surroundings(&self, sale: &Sale) -> Result<Surroundings, StoreError> {
-        let redis = futures::future::OptionFuture::from(self.probe.as_ref().map(|probe| probe.look(sale.id)));
+        let redis = futures::future::OptionFuture::from(self.probe.as_ref().map(|probe| probe.look(sale)));
         let outbox = async { self.ledger.as_ref()?.survey().await.ok() };
         let depths = futures::future::OptionFuture::from(self.monitor.as_ref().map(|monitor| monitor.depths()));
         let (redis, outbox, depths, report, page) =

@@ -5,6 +5,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::domain::SaleId;
+use crate::stock::Bucket;
 
 /// Bytes of a letter's content that are shown and written into the audit log.
 const SHOWN: usize = 4096;
@@ -15,8 +16,8 @@ const SHOWN: usize = 4096;
 pub enum Place {
     /// `seckill.orders.dead` in RabbitMQ.
     Queue,
-    /// `goods{id}:outbox:dead` in Redis.
-    Outbox { sale: SaleId, entry: String },
+    /// `goods{bucket}:outbox:dead` in Redis.
+    Outbox { sale: SaleId, bucket: Bucket, entry: String },
 }
 
 /// One dead letter.

@@ -1,5 +1,5 @@
 //! Dead letters: what nobody could read. RabbitMQ keeps messages in `seckill.orders.dead`, Redis keeps entries of the
-//! outbox in `goods{id}:outbox:dead`. Operators look at them, send them on their way again, or throw them away.
+//! outbox in `goods{bucket}:outbox:dead`. Operators look at them, send them on their way again, or throw them away.
 //!
 //! Nothing is ever lost on the way: a message is published again and confirmed before it is taken out, and written into
 //! the audit log before it is thrown away. At worst it is there twice, which the consumer does not mind.

@@ -10,13 +10,14 @@ use redis::aio::ConnectionManager;
 use secrecy::SecretString;
 
 use crate::catalogue::Catalogue;
-use crate::domain::{Reservation, SaleId};
+use crate::domain::Reservation;
+use crate::stock::Bucket;
 
 /// How to tell the source which delivery is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tag {
     Message(u64),
-    Entry(SaleId, String),
+    Entry(Bucket, String),
 }
 
 /// Something that was delivered. It is delivered again, here or elsewhere, unless it is finished.

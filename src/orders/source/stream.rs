@@ -46,9 +46,9 @@ impl StreamSource {
             return Ok(Vec::new());
         }
         let mut stale = Vec::new();
-        for sale in self.catalogue.active() {
+        for bucket in self.catalogue.active_buckets() {
             let me = (Group::Consume, self.member.as_str());
-            stale.append(&mut outbox::take_over(&mut self.master, me, sale, STALE_AFTER, most).await?);
+            stale.append(&mut outbox::take_over(&mut self.master, me, bucket, STALE_AFTER, most).await?);
         }
         self.looked = Instant::now();
         Ok(stale)
@@ -60,16 +60,16 @@ impl OrderSource for StreamSource {
     async fn next(&mut self, most: usize) -> anyhow::Result<Vec<Delivery>> {
         let entries_at_most = (most / ORDERS_PER_ENTRY).max(1);
         let mut entries = self.stale(entries_at_most).await?;
-        let sales = self.catalogue.active();
-        if entries.is_empty() && sales.is_empty() {
+        let buckets = self.catalogue.active_buckets();
+        if entries.is_empty() && buckets.is_empty() {
             tokio::time::sleep(WAIT).await;
         } else if entries.is_empty() {
             let me = (Group::Consume, self.member.as_str());
-            entries = outbox::read(&mut self.waiting, me, &sales, entries_at_most, WAIT).await?;
+            entries = outbox::read(&mut self.waiting, me, &buckets, entries_at_most, WAIT).await?;
         }
         let deliveries = entries
             .into_iter()
-            .map(|entry| Delivery { tag: Tag::Entry(entry.sale, entry.id), reservations: entry.reservations });
+            .map(|entry| Delivery { tag: Tag::Entry(entry.bucket, entry.id), reservations: entry.reservations });
         Ok(deliveries.collect())
     }
 
@@ -92,7 +92,7 @@ impl OrderSource for StreamSource {
 
 fn entry(delivery: &Delivery) -> Option<Entry> {
     match &delivery.tag {
-        Tag::Entry(sale, id) => Some(Entry { sale: *sale, id: id.clone(), reservations: None }),
+        Tag::Entry(bucket, id) => Some(Entry { bucket: *bucket, id: id.clone(), reservations: None }),
         Tag::Message(_) => None,
     }
 }

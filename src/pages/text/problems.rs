@@ -157,6 +157,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("required", "必填。", "This is needed."),
     ("too_long", "内容太长。", "This is too long."),
     ("bad_number", "请填写大于零的整数。", "Please give a whole number above zero."),
+    ("split_fixed", "场次已载入 Redis，分桶数不能再改。", "The sale is loaded in Redis already: its buckets stay as many as they are."),
     ("bad_price", "请填写有效金额，例如 1999.00。", "Please give an amount such as 1999.00."),
     ("bad_time", "请填写有效的日期和时间。", "Please give a valid date and time."),
     ("window_order", "结束时间必须晚于开始时间。", "The sale must close after it opens."),

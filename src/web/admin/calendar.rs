@@ -112,6 +112,7 @@ mod tests {
             granted: 0,
             per_user_limit: 1,
             window,
+            rush: crate::domain::Rush::default(),
             state: SaleState::Scheduled,
             version: 1,
             epoch: 0,

@@ -115,7 +115,7 @@ pub fn time(text: &str) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{GoodsId, Window};
+    use crate::domain::{GoodsId, Rush, Window};
 
     fn draft() -> SaleDraft {
         SaleDraft {
@@ -125,6 +125,7 @@ mod tests {
             total: 100,
             per_user_limit: 2,
             window: Window { opens_at: time("2026-11-21T20:00"), closes_at: time("2026-11-21T21:00") },
+            rush: Rush::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::input::{check_sale, check_window, doubts, price, price_text, time};
-use crate::domain::{Currency, GoodsId, Money, Sale, Window};
+use crate::domain::{Currency, GoodsId, Money, Rush, Sale, Window};
 use crate::pages::views::FieldError;
 use crate::store::{Announce, Filing, MOST_UNITS, Overlap, SaleDraft};
 
@@ -100,6 +100,7 @@ impl Typed {
             total: total.unwrap_or(MOST_UNITS),
             per_user_limit: limit.unwrap_or(1),
             window: Window { opens_at: opens_at.flatten(), closes_at: closes_at.flatten() },
+            rush: Rush::default(),
         };
         errors.extend(check_sale(&draft));
         errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));

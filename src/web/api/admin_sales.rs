@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::control::checklist::{Check, CheckState};
 use crate::control::desk::{DeskChange, SaleRow};
-use crate::domain::{GoodsId, Money, Phase, Sale, SaleId, SaleState, Window};
+use crate::domain::{GoodsId, Money, Phase, Rush, Sale, SaleId, SaleState, Window};
 use crate::error::{Code, Problem};
 use crate::pages::views::{CheckList, FieldError};
 use crate::store::{Announce, Filing, MOST_UNITS, Overlap, SaleDraft};
@@ -115,6 +115,7 @@ pub async fn create(
         total: new.total,
         per_user_limit: new.per_user_limit,
         window: Window { opens_at: new.opens_at, closes_at: new.closes_at },
+        rush: Rush::default(),
     };
     let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };
     let filing = Filing { announce, overlap: overlap(new.allow_overlap), ..Filing::default() };
@@ -158,6 +159,7 @@ pub async fn edit(
             opens_at: edit.opens_at.unwrap_or(sale.window.opens_at),
             closes_at: edit.closes_at.unwrap_or(sale.window.closes_at),
         },
+        rush: sale.rush,
     };
     let announce = match edit.draft {
         None => Announce::ByWindow,

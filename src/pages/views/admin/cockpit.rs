@@ -298,7 +298,7 @@ impl DeadLettersPage {
         let t = &self.chrome.text().cockpit;
         match &letter.place {
             Place::Queue => t.letter_queue.to_owned(),
-            Place::Outbox { sale, .. } => fill(t.letter_outbox, sale),
+            Place::Outbox { bucket, .. } => fill(t.letter_outbox, bucket),
         }
     }
 }
