@@ -117,6 +117,8 @@ problems! {
     AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid.";
     TooManyAddresses 409 "too_many_addresses" "That is as many addresses as one account may keep.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
+    NotEnough 409 "not_enough" "The wallet does not hold so much.";
+    WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet. Spend it, or say that you give it up.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
     Overlap 409 "overlap" "The same goods are on sale at that time in another sale.";
     ChangedMeanwhile 409 "changed_meanwhile" "Somebody has changed this meanwhile. Look again.";
@@ -422,6 +424,7 @@ impl From<PaymentError> for Problem {
             PaymentError::BadSignature => Code::BadSignature.into(),
             PaymentError::Malformed => Code::BadJson.into(),
             PaymentError::NotPayable => Code::NotPayable.into(),
+            PaymentError::NotEnough => Code::NotEnough.into(),
             PaymentError::Store(error) => error.into(),
             error @ PaymentError::Provider(..) => Problem::new(Code::Unavailable).cause(error),
         }

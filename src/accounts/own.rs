@@ -83,15 +83,17 @@ impl Accounts {
         Ok(())
     }
 
-    /// Deletes the account: what is personal goes, orders stay for the books.
+    /// Deletes the account: what is personal goes, orders stay for the books. What is left in the wallet has to be
+    /// given up.
     pub async fn delete(
         &self,
         session: &Session,
         device: &Device,
         password: SecretString,
+        give_up: bool,
     ) -> Result<Deletion, AccountRefusal> {
         let user = self.confirm(session, device, password).await?;
-        let outcome = self.store.delete_account(user.id, self.clock.now()).await?;
+        let outcome = self.store.delete_account(user.id, give_up, self.clock.now()).await?;
         if let Deletion::Done(ended) = outcome {
             self.revocations.learn(&[ended]);
         }

@@ -16,6 +16,9 @@ pub fn money(amount: i64) -> Money {
     Money::new(amount, CURRENCY)
 }
 
+/// What one top-up may bring, in minor units.
+pub const TOP_UP: std::ops::RangeInclusive<i64> = 100..=5_000_000;
+
 /// Where money lies. People and packets never owe anything; the shop and the provider may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Account {

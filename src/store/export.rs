@@ -3,14 +3,16 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{PaymentRecord, Store, StoreError};
+use super::{Mark, PaymentRecord, Store, StoreError, WalletEntry};
 use crate::domain::UserId;
+use crate::domain::wallet::{Account, money};
 
 /// Orders that are read at once.
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, orders with their histories, payments and addresses, kept addresses, and sessions. `None` for nobody.
+    /// Account, orders with their histories, payments and addresses, kept addresses, wallet, and sessions. `None` for
+    /// nobody.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
         let sessions = self.sessions_of(id, now).await?.into_iter().map(|session| {
@@ -29,6 +31,10 @@ impl Store {
             },
             "orders": self.orders_for_export(id).await?,
             "addresses": self.addresses_of(id).await?,
+            "wallet": {
+                "balance": money(self.wallet_balance(Account::User(id)).await?),
+                "entries": self.entries_for_export(id).await?,
+            },
             "sessions": sessions.collect::<Vec<_>>(),
         })))
     }
@@ -53,11 +59,30 @@ impl Store {
             }
         }
     }
+
+    async fn entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let mut exported = Vec::new();
+        let mut before: Option<Mark> = None;
+        loop {
+            let page = self.wallet_entries(Account::User(id), before.as_ref(), PAGE).await?;
+            exported.extend(page.iter().map(line));
+            match page.last() {
+                Some(last) if page.len() as i64 == PAGE => before = Some(last.mark()),
+                _ => return Ok(exported),
+            }
+        }
+    }
+}
+
+fn line(entry: &WalletEntry) -> Value {
+    json!({
+        "id": entry.id, "kind": entry.kind, "amount": money(entry.amount), "at": entry.at, "about": entry.about,
+    })
 }
 
 fn told(paid: &PaymentRecord) -> Value {
     json!({
-        "id": paid.payment.id, "provider": paid.provider, "amount": paid.payment.amount,
+        "id": paid.payment.id, "provider": paid.payment.provider, "amount": paid.payment.amount,
         "status": paid.payment.status.as_str(), "created_at": paid.created_at, "captured_at": paid.captured_at,
         "refunded_at": paid.refunded_at,
     })

@@ -41,7 +41,7 @@ pub use goods::{GoodsDraft, GoodsRefusal};
 pub use landing::Landing;
 pub use leases::Lease;
 pub use orders::OrderTotals;
-pub use payments::{Captured, Payment, PaymentStatus};
+pub use payments::{Captured, FromWallet, Payment, PaymentStatus, Purpose, WALLET};
 pub use plans::PastPage;
 pub use releases::Release;
 pub use sales::{Announce, Filing, MOST_UNITS, Overlap, SaleChange, SaleDraft, SaleRefusal};
@@ -52,7 +52,7 @@ pub use staff::{Actor, Deletion, PeopleRefusal, PersonChange};
 pub use support::{Because, FoundOrder, Intervention, OrderSearch, PaymentRecord, WebhookRecord};
 pub use tallies::{Counted, OrderCounts};
 pub use users::{Role, User, UserSearch};
-pub use wallet::{About, WalletEntry};
+pub use wallet::{About, Mark, WalletEntry};
 
 /// Rows of one statement; its parameters stay far below the limits of both databases.
 const ROWS: usize = 500;

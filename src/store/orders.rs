@@ -220,6 +220,13 @@ impl Store {
     }
 }
 
+/// The order as the transaction sees it.
+pub(super) async fn read(tx: &mut Tx, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
+    let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
+    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
+    row.as_ref().map(order).transpose()
+}
+
 /// Writes down that orders reached a status.
 pub(super) async fn add_events(
     tx: &mut Tx,

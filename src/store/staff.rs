@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::users::{self, tombstone};
-use super::{NewSession, Revocation, Role, Store, StoreError, Tx, User, audit, sessions};
+use super::{NewSession, Revocation, Role, Store, StoreError, Tx, User, audit, sessions, wallet};
 use crate::domain::UserId;
+use crate::domain::wallet::{Account, Kind, Transfer};
 
 /// Why an account was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,8 @@ pub enum Deletion {
     Done(Revocation),
     /// An order is not paid yet, or money is on its way back.
     OrdersOpen,
+    /// Money is left in the wallet, and nobody said that it may be given up.
+    WalletNotEmpty,
     /// Staff are dismissed first.
     IsStaff,
     Gone,
@@ -164,8 +167,9 @@ impl Store {
         Ok(true)
     }
 
-    /// Takes everything personal from an account, and leaves the row to which its orders belong.
-    pub async fn delete_account(&self, id: UserId, now: Timestamp) -> Result<Deletion, StoreError> {
+    /// Takes everything personal from an account, and leaves the row to which its orders belong. Money that is left in
+    /// the wallet becomes the shop's, if that is what its owner wants (`give_up`).
+    pub async fn delete_account(&self, id: UserId, give_up: bool, now: Timestamp) -> Result<Deletion, StoreError> {
         let mut tx = self.begin().await?;
         let number = sessions::next_number(&mut tx).await?;
         let Some(user) = users::read(&mut tx, id).await?.filter(|user| user.deleted_at.is_none()) else {
@@ -177,6 +181,9 @@ impl Store {
         let open = "SELECT 1 FROM orders WHERE user_id = $1 AND status IN ('unpaid', 'refund_pending') LIMIT 1";
         if sqlx::query(open).bind(id.to_string()).fetch_optional(&mut *tx).await?.is_some() {
             return Ok(Deletion::OrdersOpen);
+        }
+        if !empty_wallet(&mut tx, id, give_up, now).await? {
+            return Ok(Deletion::WalletNotEmpty);
         }
         let ended = sessions::end_all(&mut tx, number, id, now).await?;
         sqlx::query(
@@ -202,6 +209,16 @@ impl Store {
         tx.commit().await?;
         Ok(Deletion::Done(ended))
     }
+}
+
+/// `false` when money is there and is not given up.
+async fn empty_wallet(tx: &mut Tx, id: UserId, give_up: bool, now: Timestamp) -> Result<bool, sqlx::Error> {
+    let account = Account::User(id);
+    let left = wallet::lock(tx, &[account.to_string()]).await?.into_values().sum();
+    if left > 0 && give_up {
+        wallet::post(tx, &[Transfer::simple(Kind::GiveUp, id, left, account, Account::Shop)], now).await?;
+    }
+    Ok(left == 0 || give_up)
 }
 
 /// The moment after which a session is alive again.

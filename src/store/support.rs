@@ -9,7 +9,7 @@ use sqlx::{Any, AssertSqlSafe, Row};
 
 use super::audit::log;
 use super::orders::{columns, order};
-use super::payments::{Payment, payment};
+use super::payments::{self, Payment, payment};
 use super::releases::{self, Release, hold};
 use super::sales::{self, add_sold};
 use super::{Store, StoreError, Tx, row};
@@ -44,7 +44,6 @@ pub struct FoundOrder {
 #[derive(Debug, Clone)]
 pub struct PaymentRecord {
     pub payment: Payment,
-    pub provider: String,
     pub created_at: Timestamp,
     pub captured_at: Option<Timestamp>,
     pub refunded_at: Option<Timestamp>,
@@ -191,10 +190,11 @@ impl Store {
 
     /// Every attempt to pay an order, oldest first.
     pub async fn payments_of(&self, of: OrderId) -> Result<Vec<PaymentRecord>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT id, order_id, provider, amount, currency, status, created_at_ms, captured_at_ms, refunded_at_ms
-             FROM payments WHERE order_id = $1 ORDER BY id",
-        )
+        let rows = sqlx::query(concat!(
+            "SELECT ",
+            payments::columns!(),
+            ", created_at_ms, captured_at_ms, refunded_at_ms FROM payments WHERE order_id = $1 ORDER BY id"
+        ))
         .bind(of.to_string())
         .fetch_all(&self.pool)
         .await?;
@@ -204,7 +204,6 @@ impl Store {
             records.push(PaymentRecord {
                 webhooks: self.webhooks_of(&payment).await?,
                 payment,
-                provider: row::text(row, "provider")?,
                 created_at: row::time(row, "created_at_ms")?,
                 captured_at: row::optional_time(row, "captured_at_ms")?,
                 refunded_at: row::optional_time(row, "refunded_at_ms")?,

@@ -38,6 +38,8 @@ pub struct Typed {
     pub keep: String,
     /// `pay` to go on to the payment.
     pub then: String,
+    /// `wallet` to pay from it.
+    pub from: String,
 }
 
 impl Typed {

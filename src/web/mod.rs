@@ -25,6 +25,7 @@ pub mod order_address;
 pub mod order_pages;
 pub mod own_pages;
 pub mod pages;
+pub mod wallet_pages;
 
 pub mod api;
 

@@ -9,7 +9,7 @@ use axum::response::Response;
 use super::Shop;
 use super::address_pages::{Typed, form_of};
 use super::input::{Form, Ids};
-use super::order_pages::{checkout, looks, order_path, payable};
+use super::order_pages::{looks, order_path, pay_by, payable};
 use super::pages::{personal, see_other};
 use super::session::SignedIn;
 use super::visitor::Visitor;
@@ -19,7 +19,7 @@ use crate::domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, Use
 use crate::error::{Code, Problem};
 use crate::orders::Addressed;
 use crate::pages::views::{AddressCard, AddressForm, OrderAddressPage};
-use crate::store::StoreError;
+use crate::store::{StoreError, WALLET};
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
@@ -56,6 +56,7 @@ pub struct Asked {
     form: AddressForm,
     keep: bool,
     needed: bool,
+    from: String,
 }
 
 impl Asked {
@@ -66,12 +67,13 @@ impl Asked {
             form: AddressForm::blank(visitor.locale),
             keep: true,
             needed: false,
+            from: String::new(),
         }
     }
 
-    /// Somebody wants to pay, but the order does not know where it goes.
-    pub fn before_payment(visitor: &Visitor) -> Asked {
-        Asked { status: StatusCode::UNPROCESSABLE_ENTITY, needed: true, ..Asked::default_of(visitor) }
+    /// Somebody wants to pay (`from` the wallet, it may be), but the order does not know where it goes.
+    pub fn before_payment(visitor: &Visitor, from: String) -> Asked {
+        Asked { status: StatusCode::UNPROCESSABLE_ENTITY, needed: true, from, ..Asked::default_of(visitor) }
     }
 }
 
@@ -101,6 +103,7 @@ pub async fn page(
         form: asked.form,
         keep: asked.keep,
         needed: asked.needed,
+        from_wallet: asked.from == WALLET,
     };
     personal(asked.status, &page)
 }
@@ -123,6 +126,7 @@ pub async fn choose(
                 form: form_of(visitor.locale, typed.address(), mistakes),
                 keep,
                 needed: false,
+                from: typed.from,
             };
             return page(&shop, &session, &visitor, order, asked).await;
         }
@@ -136,7 +140,7 @@ pub async fn choose(
         }
     }
     if typed.then == "pay" {
-        return checkout(&shop, &visitor, &order).await;
+        return pay_by(&shop, &visitor, &order, &typed.from).await;
     }
     Ok(see_other(&order_path(visitor.locale, sale, id)))
 }

@@ -15,10 +15,12 @@ use super::session::SignedIn;
 use super::visitor::Visitor;
 use crate::catalogue::Entry;
 use crate::domain::order::OrderEvent;
+use crate::domain::wallet::{Account, CURRENCY, money};
 use crate::domain::{Locale, Order, OrderId, OrderStatus, Picture, SaleId, UserId};
 use crate::error::{Code, Problem};
 use crate::orders::{Cancelled, Found};
 use crate::pages::views::{AddressCard, AddressView, OrderCard, OrderPage, OrderView, OrdersPage};
+use crate::store::WALLET;
 use crate::till::Bought;
 
 /// Orders on one page.
@@ -117,7 +119,12 @@ pub async fn show(
         false => None,
     };
     let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
-    personal(StatusCode::OK, &OrderPage { chrome: visitor.chrome(), order, proposed })
+    let payable = order.status == OrderStatus::Unpaid && order.amount.currency == CURRENCY;
+    let wallet = match payable {
+        true => Some(money(shop.store.wallet_balance(Account::User(session.user_id)).await?)),
+        false => None,
+    };
+    personal(StatusCode::OK, &OrderPage { chrome: visitor.chrome(), order, proposed, wallet })
 }
 
 async fn view(
@@ -170,9 +177,12 @@ async fn view(
 pub struct Payment {
     #[serde(default)]
     address: String,
+    /// `wallet` to pay from it.
+    #[serde(default)]
+    from: String,
 }
 
-/// Leads to the payment provider; first to the address, if there is none.
+/// Pays from the wallet or leads to the payment provider; first to the address, if there is none.
 pub async fn pay(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -182,28 +192,43 @@ pub async fn pay(
 ) -> Result<Response, Problem> {
     let order = payable(shop.orders.find(session.user_id, sale, id).await?)?;
     if order.address.is_some() || order.status != OrderStatus::Unpaid {
-        return checkout(&shop, &visitor, &order).await;
+        return pay_by(&shop, &visitor, &order, &payment.from).await;
     }
     let seen = match payment.address.parse() {
         Ok(id) => shop.store.address(session.user_id, id).await?,
         Err(_) => None,
     };
     let Some(seen) = seen else {
-        let asked = order_address::Asked::before_payment(&visitor);
+        let asked = order_address::Asked::before_payment(&visitor, payment.from);
         return order_address::page(&shop, &session, &visitor, order, asked).await;
     };
     let given = shop.orders.deliver_to(session.user_id, sale, id, &seen.address).await?;
-    checkout(&shop, &visitor, &order_address::addressed(given)?).await
+    pay_by(&shop, &visitor, &order_address::addressed(given)?, &payment.from).await
 }
 
-/// Begins a payment and leads to where it is made.
-pub async fn checkout(shop: &Shop, visitor: &Visitor, order: &Order) -> Result<Response, Problem> {
+/// Pays from the wallet, or begins a payment and leads to where it is made.
+pub async fn pay_by(shop: &Shop, visitor: &Visitor, order: &Order, from: &str) -> Result<Response, Problem> {
+    if from != WALLET {
+        return checkout(shop, visitor, order).await;
+    }
+    let here = order_path(visitor.locale, order.sale_id, order.id);
+    let paid = shop.payments.pay_from_wallet(order).await;
+    paid.map_err(|error| Problem::from(error).back(&here))?;
+    Ok(see_other(&here))
+}
+
+async fn checkout(shop: &Shop, visitor: &Visitor, order: &Order) -> Result<Response, Problem> {
     let return_path = order_path(visitor.locale, order.sale_id, order.id);
     let (_, checkout_url) = shop.payments.start(order, return_path).await?;
+    Ok(to_checkout(shop, &checkout_url))
+}
+
+/// Leads to where a payment is made.
+pub fn to_checkout(shop: &Shop, checkout_url: &str) -> Response {
     // A provider on our own origin is reached by path, whatever name the shopper knows us by: the page's policy lets
     // forms lead nowhere else.
     let own = checkout_url.strip_prefix(&shop.config.public_url).filter(|path| path.starts_with('/'));
-    Ok(see_other(own.unwrap_or(&checkout_url)))
+    see_other(own.unwrap_or(checkout_url))
 }
 
 /// The order, if it has come far enough that somebody can pay it.

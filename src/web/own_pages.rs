@@ -17,6 +17,7 @@ use super::session::SignedIn;
 use super::visitor::Visitor;
 use crate::accounts::{AccountRefusal, Device, Enrolment, Session};
 use crate::domain::Locale;
+use crate::domain::wallet::{Account, money};
 use crate::error::{Code, Problem};
 use crate::pages::views::{AccountPage, DeletedPage, FieldError, RecoveryPage, SecondFactorPage};
 use crate::store::Deletion;
@@ -65,6 +66,7 @@ impl Mistakes {
 
 async fn page(shop: &Shop, session: &Session, visitor: &Visitor, mistakes: Mistakes) -> Result<Response, Problem> {
     let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
+    let balance = money(shop.store.wallet_balance(Account::User(user.id)).await?);
     let recovery_left = shop.store.recovery_left(user.id).await?;
     let sessions = shop.accounts.sessions_of(session).await?;
     let mut chrome = visitor.chrome();
@@ -74,6 +76,7 @@ async fn page(shop: &Shop, session: &Session, visitor: &Visitor, mistakes: Mista
     let page = AccountPage {
         chrome,
         user,
+        balance,
         recovery_left,
         sessions,
         current: session.id,
@@ -207,6 +210,9 @@ pub struct Farewell {
     #[serde(default)]
     username: String,
     password: Secret,
+    /// `yes` to leave what the wallet holds to the shop.
+    #[serde(default)]
+    give_up_wallet: String,
 }
 
 pub async fn delete(
@@ -215,7 +221,8 @@ pub async fn delete(
     Form(form): Form<Farewell>,
 ) -> Result<Response, Problem> {
     let mut again = Mistakes { form: "delete", typed_name: form.username.clone(), ..Mistakes::default() };
-    match try_delete(&shop, &session, &device, &form.username, form.password).await {
+    let give_up = form.give_up_wallet == "yes";
+    match try_delete(&shop, &session, &device, &form.username, form.password, give_up).await {
         Ok(()) => {
             let mut chrome = visitor.chrome();
             chrome.username = None;
@@ -228,7 +235,9 @@ pub async fn delete(
             again.errors = vec![error];
             page(&shop, &session, &visitor, again).await
         }
-        Err(NotDeleted::Problem(problem)) if matches!(problem.code(), Code::OrdersOpen | Code::StaffAccount) => {
+        Err(NotDeleted::Problem(problem))
+            if matches!(problem.code(), Code::OrdersOpen | Code::StaffAccount | Code::WalletNotEmpty) =>
+        {
             again.status = Some(problem.code().status());
             again.problem = Some(problem.code().as_str());
             page(&shop, &session, &visitor, again).await
@@ -249,13 +258,15 @@ impl<E: Into<Problem>> From<E> for NotDeleted {
     }
 }
 
-/// Deletes the account, unless its name was not typed, the password is wrong, or an order is still open.
+/// Deletes the account, unless its name was not typed, the password is wrong, an order is still open, or money is left
+/// that is not given up.
 pub async fn try_delete(
     shop: &Shop,
     session: &Session,
     device: &Device,
     username: &str,
     password: Secret,
+    give_up: bool,
 ) -> Result<(), NotDeleted> {
     if username.trim().to_lowercase() != session.username.to_lowercase() {
         return Err(NotDeleted::Field(FieldError { field: "username", code: "not_your_name" }));
@@ -265,9 +276,10 @@ pub async fn try_delete(
         Some(true) => return Err(Code::OrdersOpen.into()),
         None => return Err(Code::Unavailable.into()),
     }
-    match shop.accounts.delete(session, device, password.0).await {
+    match shop.accounts.delete(session, device, password.0, give_up).await {
         Ok(Deletion::Done(_) | Deletion::Gone) => Ok(()),
         Ok(Deletion::OrdersOpen) => Err(Code::OrdersOpen.into()),
+        Ok(Deletion::WalletNotEmpty) => Err(Code::WalletNotEmpty.into()),
         Ok(Deletion::IsStaff) => Err(Code::StaffAccount.into()),
         Err(refusal) => Err(field_of(refusal).map_or_else(NotDeleted::Problem, NotDeleted::Field)),
     }

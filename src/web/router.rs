@@ -9,9 +9,10 @@ use tower::ServiceBuilder;
 
 use super::admin::{calendar, cockpit, dead_letters, desk, goods, log, sale_form, staff, users};
 use super::admin::{orders as order_desk, orders_csv};
-use super::api::{accounts, addresses, admin, orders, own_account, payments, sales};
+use super::api::{accounts, addresses, admin, orders, own_account, payments, sales, wallet};
 use super::api::{admin_goods as goods_api, admin_orders as orders_api, admin_people as people_api};
 use super::api::{admin_sales as sales_api, dead_letters as dead_letters_api, live};
+use super::wallet_pages;
 use super::{Shop, account_pages, address_pages, cashier, guard, order_address, order_pages, own_pages, pages};
 use crate::domain::Locale;
 use crate::error::{Code, Problem};
@@ -76,6 +77,8 @@ fn shoppers() -> Routes {
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::set_address))
         .route("/api/sales/{sale}/orders/{order}/payments", post(payments::start))
+        .route("/api/wallet", get(wallet::show))
+        .route("/api/wallet/top-ups", post(wallet::top_up))
         .route("/api/addresses", get(addresses::list).post(addresses::create))
         .route("/api/addresses/{address}", get(addresses::show).put(addresses::change).delete(addresses::delete))
 }
@@ -155,6 +158,8 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/account/second-factor/remove"), post(own_pages::remove_second_factor))
         .route(&at("/account/export"), get(own_pages::export))
         .route(&at("/account/delete"), post(own_pages::delete))
+        .route(&at("/wallet"), get(wallet_pages::show))
+        .route(&at("/wallet/top-ups"), post(wallet_pages::top_up))
         .route(&at("/orders"), get(order_pages::list))
         .route(&at("/orders/{sale}/{order}"), get(order_pages::show))
         .route(&at("/orders/{sale}/{order}/address"), get(order_address::show).post(order_address::choose))

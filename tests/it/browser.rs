@@ -102,6 +102,13 @@ async fn a_shopper_keeps_an_account_and_leaves_for_good() {
 }
 
 #[tokio::test]
+async fn a_wallet_is_filled_and_pays_an_order() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("wallet", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn an_administrator_runs_a_sale() {
     // Two at one desk would see each other's doings.
     let shops: [Shop; 2] = tokio::join!(shop(Rung::Rabbit), shop(Rung::Rabbit)).into();

@@ -15,5 +15,6 @@ mod messages;
 mod migrations;
 mod outbox;
 mod stock;
+mod wallet;
 
 mod browser;

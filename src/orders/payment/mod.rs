@@ -16,9 +16,9 @@ use uuid::Uuid;
 pub use sandbox::Sandbox;
 
 use crate::clock::Clock;
-use crate::domain::{Money, Order, OrderStatus, PaymentId};
+use crate::domain::{Money, Order, OrderStatus, PaymentId, UserId};
 use crate::metrics::Metrics;
-use crate::store::{Captured, Store, StoreError};
+use crate::store::{Captured, FromWallet, Purpose, Store, StoreError, WALLET};
 
 /// Somebody who moves money. Every call may be repeated with the same payment.
 #[async_trait]
@@ -37,6 +37,8 @@ pub trait Provider: Send + Sync {
 pub enum PaymentError {
     #[error("the order is not waiting to be paid")]
     NotPayable,
+    #[error("the wallet does not hold so much")]
+    NotEnough,
     #[error("the webhook's signature is missing or wrong, or it is too old")]
     BadSignature,
     #[error("the webhook cannot be understood")]
@@ -92,11 +94,45 @@ impl Payments {
         if order.status != OrderStatus::Unpaid || order.pay_by <= now {
             return Err(PaymentError::NotPayable);
         }
+        self.charge(Purpose::Order(order.id), order.amount, return_path).await
+    }
+
+    /// Begins to fill somebody's wallet; the answer is the payment and where to go for it.
+    pub async fn top_up(
+        &self,
+        user: UserId,
+        amount: Money,
+        return_path: String,
+    ) -> Result<(PaymentId, String), PaymentError> {
+        self.charge(Purpose::TopUp(user), amount, return_path).await
+    }
+
+    async fn charge(
+        &self,
+        purpose: Purpose,
+        amount: Money,
+        return_path: String,
+    ) -> Result<(PaymentId, String), PaymentError> {
         let id = PaymentId(Uuid::now_v7());
-        self.store.add_payment(id, order, self.provider.name(), now).await?;
-        let checkout = self.provider.charge(id, order.amount, return_path).await.map_err(PaymentError::Provider)?;
-        info!(payment = %id, order = %order.id, "a payment was begun");
+        self.store.add_payment(id, purpose, amount, self.provider.name(), self.clock.now()).await?;
+        let checkout = self.provider.charge(id, amount, return_path).await.map_err(PaymentError::Provider)?;
+        info!(payment = %id, ?purpose, "a payment was begun");
         Ok((id, checkout))
+    }
+
+    /// Pays an order at once from its owner's wallet. Paying it so again is answered with the first payment, and
+    /// `true`.
+    pub async fn pay_from_wallet(&self, order: &Order) -> Result<(PaymentId, bool), PaymentError> {
+        match self.store.pay_from_wallet(PaymentId(Uuid::now_v7()), order.id, self.clock.now()).await? {
+            FromWallet::Paid(payment) => {
+                self.metrics.paid.inc();
+                info!(%payment, order = %order.id, "paid from the wallet");
+                Ok((payment, false))
+            }
+            FromWallet::Again(payment) => Ok((payment, true)),
+            FromWallet::NotEnough => Err(PaymentError::NotEnough),
+            FromWallet::NotPayable => Err(PaymentError::NotPayable),
+        }
     }
 
     /// Applies a webhook. The signature covers the raw body, so nothing is parsed before it was verified.
@@ -114,7 +150,8 @@ impl Payments {
                 self.metrics.paid.inc();
                 info!(%payment, %order, "paid");
             }
-            Captured::GoesBack(order) => info!(%payment, %order, "the money came too late and goes back"),
+            Captured::ToppedUp(user) => info!(%payment, %user, "the wallet was filled"),
+            Captured::GoesBack => info!(%payment, "the money came too late and goes back"),
             Captured::Known => info!(%payment, "reported before"),
             Captured::NoSuchPayment => warn!(%payment, "money for a payment that this shop does not know"),
         }
@@ -125,10 +162,12 @@ impl Payments {
     pub async fn refund_due(&self) -> anyhow::Result<usize> {
         let due = self.store.refunds_due(REFUNDS).await?;
         for payment in &due {
-            self.provider.refund(payment.id).await?;
+            if payment.provider != WALLET {
+                self.provider.refund(payment.id).await?;
+            }
             self.store.refunded(payment, self.clock.now()).await?;
             self.metrics.refunded.inc();
-            info!(payment = %payment.id, order = %payment.order_id, "refunded");
+            info!(payment = %payment.id, purpose = ?payment.purpose, "refunded");
         }
         Ok(due.len())
     }

@@ -36,6 +36,7 @@ mod sales;
 mod script;
 mod shop;
 mod support;
+mod wallet;
 
 pub use account::AccountText;
 pub use admin::AdminText;
@@ -51,8 +52,10 @@ pub use sales::SalesText;
 pub use script::ScriptText;
 pub use shop::ShopText;
 pub use support::SupportText;
+pub use wallet::WalletText;
 
 use crate::domain::sale::SaleMove;
+use crate::domain::wallet::Kind;
 use crate::domain::{Locale, OrderStatus, Phase, SaleState};
 use crate::store::Role;
 
@@ -66,6 +69,7 @@ pub struct Text {
     pub checklist: ChecklistText,
     pub goods: GoodsText,
     pub member: MemberText,
+    pub wallet: WalletText,
     pub people: PeopleText,
     pub script: ScriptText,
     pub cockpit: CockpitText,
@@ -79,6 +83,7 @@ static ZH: Text = Text {
     admin: AdminText::ZH,
     goods: GoodsText::ZH,
     member: MemberText::ZH,
+    wallet: WalletText::ZH,
     people: PeopleText::ZH,
     script: ScriptText::ZH,
     cockpit: CockpitText::ZH,
@@ -93,6 +98,7 @@ static EN: Text = Text {
     admin: AdminText::EN,
     goods: GoodsText::EN,
     member: MemberText::EN,
+    wallet: WalletText::EN,
     people: PeopleText::EN,
     script: ScriptText::EN,
     cockpit: CockpitText::EN,
@@ -163,6 +169,19 @@ impl Text {
         }
     }
 
+    /// Why money came or went.
+    pub fn money_moved(&self, kind: &Kind) -> &'static str {
+        match kind {
+            Kind::TopUp => self.wallet.kind_topup,
+            Kind::Pay => self.wallet.kind_pay,
+            Kind::Refund => self.wallet.kind_refund,
+            Kind::Fund => self.wallet.kind_fund,
+            Kind::Claim => self.wallet.kind_claim,
+            Kind::Return => self.wallet.kind_return,
+            Kind::GiveUp => self.wallet.kind_giveup,
+        }
+    }
+
     pub fn role(&self, role: &Role) -> &'static str {
         match role {
             Role::User => self.people.role_user,
@@ -224,7 +243,7 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
-        let shop = shop.chain(text.member.entries()).chain(text.people.entries());
+        let shop = shop.chain(text.member.entries()).chain(text.wallet.entries()).chain(text.people.entries());
         let admin = text
             .admin
             .entries()

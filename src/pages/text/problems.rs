@@ -100,6 +100,10 @@ static PROBLEMS: &[Problem] = &[
         ["Too many addresses", "You can keep 20 addresses. Please delete one first."]),
     Problem::new("not_payable", ["无法付款", "订单已付款、已取消或已超时。"],
         ["Cannot be paid", "The order is paid already, was cancelled, or its time is over."]),
+    Problem::new("not_enough", ["余额不足", "钱包余额不够，请先充值。"],
+        ["Not enough in the wallet", "Your wallet does not hold so much. Please top it up first."]),
+    Problem::new("wallet_not_empty", ["钱包里还有钱", "请先花完余额，或确认放弃余额。"],
+        ["There is money in your wallet", "Spend it first, or say that you give it up."]),
     Problem::new("not_allowed", ["没有权限", "你的角色不能进行此操作，请联系店主。"],
         ["Not allowed", "Your role does not allow this. Ask the shop's owner."]),
     Problem::new("not_found", ["页面不存在", "没有找到你要的内容。"],
@@ -183,6 +187,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("bad_status", "没有这种状态。", "There is no such status."),
     ("time_order", "结束时间必须晚于开始时间。", "The end must come after the beginning."),
     ("no_such_user", "没有这个用户。", "There is no such shopper."),
+    ("top_up_bounds", "一次可以充值 1 到 50,000 元。", "One top-up is from ¥1 to ¥50,000."),
     ("bad_limit", "限购数不能超过总量。", "The limit cannot be more than the total."),
 ];
 

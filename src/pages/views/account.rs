@@ -98,6 +98,8 @@ pub struct OrderPage {
     pub order: OrderView,
     /// The shopper's default address, for an order that has none yet.
     pub proposed: Option<AddressCard>,
+    /// What the shopper's wallet holds, if the order can be paid from it.
+    pub wallet: Option<Money>,
 }
 
 impl OrderPage {
@@ -187,11 +189,14 @@ pub(in crate::pages) mod tests {
                 chrome: chrome(Locale::En, "/en/orders/7/x"),
                 order: view(status, "Phone"),
                 proposed: None,
+                wallet: (status == OrderStatus::Unpaid).then(|| Money::new(399_799, Currency::CNY)),
             };
             let html = page.render().unwrap();
             let unpaid = status == OrderStatus::Unpaid;
             assert_eq!(html.contains("/pay\""), unpaid, "{status}");
             assert_eq!(html.contains("/cancel\""), unpaid, "{status}");
+            assert!(!html.contains("value=\"wallet\""), "one cent is missing");
+            assert_eq!(html.contains("/en/wallet\">Top up"), unpaid, "{status}");
             assert_eq!(html.contains("http-equiv=\"refresh\""), status == OrderStatus::Reserved, "{status}");
         }
     }
@@ -209,8 +214,8 @@ pub(in crate::pages) mod tests {
         let html = page.render().unwrap();
         assert_eq!(html.matches("<script").count(), 1);
         assert!(html.contains("alert(1)") && html.contains("用户名或密码不正确"));
-        let order =
-            OrderPage { chrome: chrome(Locale::Zh, evil), order: view(OrderStatus::Paid, evil), proposed: None };
+        let (chrome, order) = (chrome(Locale::Zh, evil), view(OrderStatus::Paid, evil));
+        let order = OrderPage { chrome, order, proposed: None, wallet: None };
         assert_eq!(order.render().unwrap().matches("<script").count(), 1);
     }
 

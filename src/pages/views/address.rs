@@ -136,6 +136,8 @@ pub struct OrderAddressPage {
     pub keep: bool,
     /// Somebody wanted to pay before there was an address.
     pub needed: bool,
+    /// The payment that follows is made from the wallet.
+    pub from_wallet: bool,
 }
 
 impl OrderAddressPage {

@@ -8,6 +8,7 @@ use qrcode::render::svg;
 use uuid::Uuid;
 
 use super::{Chrome, FieldError};
+use crate::domain::Money;
 use crate::pages::filters;
 use crate::pages::text::{field_error, problem};
 use crate::store::{SessionRow, User};
@@ -37,6 +38,8 @@ impl CodePage {
 pub struct AccountPage {
     pub chrome: Chrome,
     pub user: User,
+    /// What the wallet holds.
+    pub balance: Money,
     pub recovery_left: i64,
     pub sessions: Vec<SessionRow>,
     /// The session that looks at this page.

@@ -5,6 +5,7 @@ mod address;
 mod admin;
 mod member;
 mod message;
+mod wallet;
 
 pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
 pub use address::{AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, OrderAddressPage};
@@ -17,6 +18,7 @@ pub use admin::{AdminOrderPage, AdminOrdersPage, Asking, OrderFilter, OrderRow, 
 pub use askama::Template;
 pub use member::{AccountPage, CodePage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use message::MessagePage;
+pub use wallet::WalletPage;
 
 use super::text::{Text, text};
 use crate::domain::{Bilingual, Locale};

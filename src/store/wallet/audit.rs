@@ -27,6 +27,34 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
+        let mut problems: Vec<String> =
+            rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>().map_err(StoreError::from)?;
+        problems.append(&mut self.payments_without_entries().await?);
+        Ok(problems)
+    }
+
+    /// Payments that filled a wallet or came out of one, and their transfers: each must have the other.
+    async fn payments_without_entries(&self) -> Result<Vec<String>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT 'payment ' || p.id || ' is ' || p.status || ' and not in the books as ' || p.transfer AS problem
+               FROM (SELECT id, status, 'topup:' || id AS transfer FROM payments
+                       WHERE user_id IS NOT NULL AND status = 'captured'
+                     UNION ALL SELECT id, status, 'pay:' || order_id FROM payments
+                       WHERE provider = 'wallet' AND amount > 0
+                     UNION ALL SELECT id, status, 'refund:' || order_id FROM payments
+                       WHERE provider = 'wallet' AND status = 'refunded' AND amount > 0) p
+               WHERE NOT EXISTS (SELECT 1 FROM wallet_transfers t WHERE t.id = p.transfer)
+             UNION ALL
+             SELECT 'transfer ' || t.id || ' belongs to no payment' FROM wallet_transfers t
+               WHERE t.kind = 'topup' AND NOT EXISTS (SELECT 1 FROM payments p
+                   WHERE p.id = t.reference AND p.user_id IS NOT NULL AND p.status = 'captured')
+                 OR t.kind = 'pay' AND NOT EXISTS (SELECT 1 FROM payments p
+                   WHERE p.order_id = t.reference AND p.provider = 'wallet')
+                 OR t.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM payments p
+                   WHERE p.order_id = t.reference AND p.provider = 'wallet' AND p.status = 'refunded')",
+        )
+        .fetch_all(&self.pool)
+        .await?;
         Ok(rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>()?)
     }
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-pub use read::{About, WalletEntry};
+pub use read::{About, Mark, WalletEntry};
 
 use super::{ROWS, Tx, placeholders, row};
 use crate::domain::wallet::{Account, Transfer};

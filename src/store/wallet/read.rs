@@ -18,7 +18,7 @@ pub struct WalletEntry {
     /// Minor units; below zero when they left the account.
     pub amount: i64,
     pub at: Timestamp,
-    pub about: About,
+    pub about: Option<About>,
 }
 
 /// What a movement of money belongs to.
@@ -28,26 +28,45 @@ pub enum About {
     Order { sale_id: SaleId, id: OrderId },
     Packet { id: PacketId },
     Payment { id: PaymentId },
-    Nothing,
+}
+
+/// Where a page of lines begins: what is older than this. Written as `<milliseconds>_<transfer>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    at_ms: i64,
+    id: String,
+}
+
+impl std::fmt::Display for Mark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}_{}", self.at_ms, self.id)
+    }
+}
+
+impl std::str::FromStr for Mark {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (at, id) = text.split_once('_').ok_or(())?;
+        Ok(Mark { at_ms: at.parse().map_err(|_| ())?, id: id.to_owned() })
+    }
 }
 
 impl WalletEntry {
-    /// Where the next page begins: what is older than this.
-    pub fn mark(&self) -> (Timestamp, String) {
-        (self.at, self.id.clone())
+    pub fn mark(&self) -> Mark {
+        Mark { at_ms: self.at.as_millisecond(), id: self.id.clone() }
     }
 }
 
 fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
     let kind: Kind = row::parsed(row, "kind")?;
     let about = match kind {
-        Kind::TopUp => About::Payment { id: row::parsed(row, "reference")? },
+        Kind::TopUp => Some(About::Payment { id: row::parsed(row, "reference")? }),
         Kind::Pay | Kind::Refund => match row.try_get::<Option<i64>, _>("sale_id")? {
-            Some(sale) => About::Order { sale_id: SaleId(sale), id: row::parsed(row, "reference")? },
-            None => About::Nothing,
+            Some(sale) => Some(About::Order { sale_id: SaleId(sale), id: row::parsed(row, "reference")? }),
+            None => None,
         },
-        Kind::Fund | Kind::Claim | Kind::Return => About::Packet { id: row::parsed(row, "reference")? },
-        Kind::GiveUp => About::Nothing,
+        Kind::Fund | Kind::Claim | Kind::Return => Some(About::Packet { id: row::parsed(row, "reference")? }),
+        Kind::GiveUp => None,
     };
     Ok(WalletEntry {
         id: row::text(row, "transfer_id")?,
@@ -72,10 +91,10 @@ impl Store {
     pub async fn wallet_entries(
         &self,
         account: Account,
-        before: Option<&(Timestamp, String)>,
+        before: Option<&Mark>,
         most: i64,
     ) -> Result<Vec<WalletEntry>, StoreError> {
-        let (at, id) = before.map_or((i64::MAX, ""), |(at, id)| (at.as_millisecond(), id.as_str()));
+        let (at, id) = before.map_or((i64::MAX, ""), |mark| (mark.at_ms, mark.id.as_str()));
         let rows = sqlx::query(
             "SELECT e.transfer_id, e.amount, e.at_ms, t.kind, t.reference, o.sale_id
              FROM wallet_entries e JOIN wallet_transfers t ON t.id = e.transfer_id

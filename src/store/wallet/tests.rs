@@ -131,5 +131,5 @@ async fn an_account_is_read_page_by_page() {
     amounts.sort_unstable();
     assert_eq!(amounts, [-6, 1, 2, 3]);
     let all = store.wallet_entries(a, None, 10).await.unwrap();
-    assert!(all.iter().any(|entry| entry.about == About::Packet { id: PacketId(7) }));
+    assert!(all.iter().any(|entry| entry.about == Some(About::Packet { id: PacketId(7) })));
 }

@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::log::subject_path;
+use crate::domain::wallet::{Account, money};
 use crate::domain::{Locale, UserId};
 use crate::error::{Code, Problem};
 use crate::pages::views::{FieldError, UserPage, UsersPage};
@@ -86,11 +87,12 @@ async fn page(
     let user = shop.store.user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions_of(id, shop.clock.now()).await?;
     let (orders, _) = page_of_orders(shop, id, &[], None).await?;
+    let balance = money(shop.store.wallet_balance(Account::User(id)).await?);
     let mut chrome = visitor.chrome();
     chrome.path = user_path(visitor.locale, id);
     let log_path = subject_path(visitor.locale, &format!("user {id}"));
     let Again { reason, errors, problem, done } = again;
-    personal(status, &UserPage { chrome, user, sessions, orders, reason, errors, problem, done, log_path })
+    personal(status, &UserPage { chrome, user, sessions, orders, balance, reason, errors, problem, done, log_path })
 }
 
 pub fn user_path(locale: Locale, id: UserId) -> String {

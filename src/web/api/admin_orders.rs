@@ -76,7 +76,7 @@ impl From<PaymentRecord> for PaymentJson {
     fn from(record: PaymentRecord) -> Self {
         PaymentJson {
             id: record.payment.id,
-            provider: record.provider,
+            provider: record.payment.provider,
             status: record.payment.status.as_str(),
             amount: record.payment.amount,
             created_at: record.created_at,

@@ -1,6 +1,7 @@
 //! The JSON API. Shapes and codes are those of the contract.
 
 pub mod sales;
+pub mod wallet;
 
 pub mod addresses;
 pub mod orders;

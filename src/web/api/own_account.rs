@@ -135,6 +135,8 @@ pub async fn export(shop: State<Arc<Shop>>, session: SignedIn) -> Result<Respons
 pub struct Farewell {
     username: String,
     password: Secret,
+    #[serde(default)]
+    give_up_wallet: bool,
 }
 
 pub async fn delete(
@@ -142,7 +144,7 @@ pub async fn delete(
     device: Device,
     Json(form): Json<Farewell>,
 ) -> Result<Response, Problem> {
-    match own_pages::try_delete(&shop, &session, &device, &form.username, form.password).await {
+    match own_pages::try_delete(&shop, &session, &device, &form.username, form.password, form.give_up_wallet).await {
         Ok(()) => Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.farewell())]).into_response()),
         Err(NotDeleted::Field(error)) => Err(Problem::invalid(vec![error.into()])),
         Err(NotDeleted::Problem(problem)) => Err(problem),

@@ -7,20 +7,35 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::{OrderId, PaymentId, SaleId};
 use crate::error::Problem;
+use crate::store::PaymentStatus;
 use crate::web::Shop;
-use crate::web::input::{Ids, MOST_BYTES, body};
+use crate::web::input::{Ids, MOST_BYTES, body, from_json};
 use crate::web::order_pages::{order_path, payable};
 use crate::web::session::SignedIn;
 use crate::web::visitor::locale;
 
+/// A payment, and where it is made.
 #[derive(Serialize)]
-struct Started {
+pub struct Started {
     payment: StartedPayment,
     checkout_url: String,
+}
+
+impl Started {
+    pub fn new(id: PaymentId, checkout_url: String) -> Started {
+        Started { payment: StartedPayment { id }, checkout_url }
+    }
+}
+
+/// A payment that is over already.
+#[derive(Serialize)]
+struct Paid {
+    payment: StartedPayment,
+    status: &'static str,
 }
 
 #[derive(Serialize)]
@@ -28,7 +43,23 @@ struct StartedPayment {
     id: PaymentId,
 }
 
-/// Begins a payment. From the checkout the payer returns to the order's page, in the language of `?lang=` or of the
+/// Where the money comes from: the body may be left out, or say `{"from":"wallet"}`.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    #[serde(default)]
+    from: From,
+}
+
+#[derive(Deserialize, Default, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum From {
+    #[default]
+    Provider,
+    Wallet,
+}
+
+/// Begins a payment, or pays at once from the wallet; that again is 200 with the first payment. From the checkout the payer returns to the order's page, in the language of `?lang=` or of the
 /// browser.
 pub async fn start(
     State(shop): State<Arc<Shop>>,
@@ -36,11 +67,20 @@ pub async fn start(
     Ids((sale, order)): Ids<(SaleId, OrderId)>,
     uri: Uri,
     headers: HeaderMap,
+    content: Body,
 ) -> Result<Response, Problem> {
+    let bytes = body(&headers, content, MOST_BYTES).await?;
+    let wanted: Wanted = if bytes.is_empty() { Wanted::default() } else { from_json(&bytes)? };
     let order = payable(shop.orders.find(session.user_id, sale, order).await?)?;
+    if wanted.from == From::Wallet {
+        let (id, again) = shop.payments.pay_from_wallet(&order).await?;
+        let status = if again { StatusCode::OK } else { StatusCode::CREATED };
+        let paid = Paid { payment: StartedPayment { id }, status: PaymentStatus::Captured.as_str() };
+        return Ok((status, Json(paid)).into_response());
+    }
     let return_path = order_path(locale(&uri, &headers), sale, order.id);
     let (id, checkout_url) = shop.payments.start(&order, return_path).await?;
-    Ok((StatusCode::CREATED, Json(Started { payment: StartedPayment { id }, checkout_url })).into_response())
+    Ok((StatusCode::CREATED, Json(Started::new(id, checkout_url))).into_response())
 }
 
 /// A report from the provider: signed, so nothing is read before the signature over the raw bytes is checked.

@@ -169,7 +169,7 @@ async fn addresses_are_exported_and_deleted_with_the_account() {
         (&export["addresses"][0]["recipient"], &export["orders"][0]["address"]["recipient"]),
         (&json!("王小美"), &json!("公司"))
     );
-    store.delete_account(id, now).await.unwrap();
+    store.delete_account(id, false, now).await.unwrap();
     assert_eq!(store.addresses_of(id).await.unwrap(), []);
     assert!(store.orders_of(id, &[], None, 10).await.unwrap()[0].address.is_none());
 }

@@ -10,6 +10,7 @@ mod goods;
 mod planning;
 mod shoppers;
 mod support;
+mod wallet;
 
 use axum::Router;
 use axum::body::{Body, Bytes};

@@ -25,7 +25,7 @@ async fn paid_order(shop: &TestShop, who: &Guest<'_>, sale: &str) -> (String, St
     (receipt["order"]["id"].as_str().unwrap().to_owned(), url)
 }
 
-async fn promises_are_kept(shop: &TestShop) {
+pub async fn promises_are_kept(shop: &TestShop) {
     for check in shop.parts.audit().look().await.unwrap() {
         assert!(check.violations.is_empty(), "{}: {:?}", check.promise, check.violations);
     }

@@ -31,6 +31,7 @@ macro_rules! kept_on {
             life::unpaid_orders_end_and_their_units_are_sold_again,
             money::whoever_pays_at_the_cashier_has_a_paid_order,
             money::pay_and_cancel_together_have_one_winner,
+            money::a_wallet_is_filled_pays_and_gets_its_money_back,
             money::a_webhook_counts_once_and_only_if_it_is_genuine,
             stopping::a_stop_in_the_rush_is_quick_and_loses_no_order,
         }

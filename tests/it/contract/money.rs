@@ -99,6 +99,40 @@ async fn ends_as(shopper: &Shopper, sale: &str, order: &str, status: &str) -> Ve
     steps
 }
 
+/// What somebody's wallet holds.
+async fn balance(shopper: &Shopper) -> i64 {
+    shopper.client.get("/api/wallet").await.expect(200).json()["balance"]["amount"].as_i64().unwrap()
+}
+
+pub async fn a_wallet_is_filled_pays_and_gets_its_money_back(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(5)).await;
+    let shopper = shop.shopper(1);
+    let order = shopper.wins(&sale).await;
+    let price = shopper.sees(&sale, &order, "unpaid").await["amount"]["amount"].as_i64().unwrap();
+    let begun = json!({"amount": {"amount": price + 100, "currency": "CNY"}});
+    let begun = shopper.client.post("/api/wallet/top-ups", begun).await.expect(201).json();
+    let cashier = format!("/sandbox/cashier/{}", begun["payment"]["id"].as_str().unwrap());
+    shopper.pay_at(&cashier).await.expect(303);
+    shopper.pay_at(&cashier).await.expect(303);
+    eventually("the wallet is filled", SETTLED_WITHIN, async || match balance(&shopper).await {
+        held if held == price + 100 => Ok(()),
+        held => Err(held.to_string()),
+    })
+    .await;
+    let payments = format!("/api/sales/{sale}/orders/{order}/payments");
+    let pays = (0..5).map(|_| shopper.client.post(&payments, json!({"from": "wallet"})));
+    let statuses: Vec<u16> = join_all(pays).await.iter().map(|answer| answer.status).collect();
+    assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 1, "{statuses:?}");
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 4, "{statuses:?}");
+    assert_eq!(balance(&shopper).await, 100);
+    let refund = format!("/api/admin/orders/{order}/refund");
+    shop.admin().await.post(&refund, json!({"reason": "broken"})).await.expect(200);
+    ends_as(&shopper, &sale, &order, "refunded").await;
+    assert_eq!(balance(&shopper).await, price + 100);
+    shop.audit_is_clean().await;
+}
+
 /// A webhook as the provider makes it: id, time, signature, body.
 struct Report {
     id: String,

@@ -112,7 +112,7 @@ impl From<PaymentRecord> for PaymentLine {
     fn from(record: PaymentRecord) -> Self {
         PaymentLine {
             id: record.payment.id.to_string(),
-            provider: record.provider,
+            provider: record.payment.provider,
             amount: record.payment.amount.to_string(),
             status: record.payment.status,
             created_at: record.created_at,

@@ -4,7 +4,7 @@ use askama::Template;
 use serde_json::Value;
 
 use super::{FieldError, complaint};
-use crate::domain::{Order, UserId};
+use crate::domain::{Money, Order, UserId};
 use crate::pages::filters;
 use crate::pages::text::problem;
 use crate::pages::views::Chrome;
@@ -52,6 +52,8 @@ pub struct UserPage {
     pub user: User,
     pub sessions: Vec<SessionRow>,
     pub orders: Vec<Order>,
+    /// What the wallet holds.
+    pub balance: Money,
     /// For blocking, as typed.
     pub reason: String,
     pub errors: Vec<FieldError>,

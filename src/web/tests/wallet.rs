@@ -1,0 +1,150 @@
+use super::support::promises_are_kept;
+use super::*;
+use crate::domain::PaymentId;
+use crate::store::Captured;
+
+/// Money in the wallet, as if it had been paid at the provider.
+async fn fill(shop: &TestShop, who: &Guest<'_>, amount: i64) {
+    let wanted = json!({"amount": {"amount": amount, "currency": "CNY"}});
+    let begun = who.post("/api/wallet/top-ups?lang=en", wanted).await;
+    assert_eq!(begun.status, 201, "{begun:?}");
+    let payment: PaymentId = begun.json()["payment"]["id"].as_str().unwrap().parse().unwrap();
+    assert!(begun.json()["checkout_url"].as_str().unwrap().ends_with(&format!("/sandbox/cashier/{payment}")));
+    shop.parts.payments.sandbox().settle(payment, true).await.unwrap();
+    let captured = shop.parts.store.captured(&format!("msg_{payment}"), payment, shop.parts.clock.now()).await;
+    assert!(matches!(captured.unwrap(), Captured::ToppedUp(_)));
+}
+
+async fn balance(who: &Guest<'_>) -> i64 {
+    who.get("/api/wallet").await.json()["balance"]["amount"].as_i64().unwrap()
+}
+
+#[tokio::test]
+async fn an_order_is_paid_from_the_wallet_once_and_refunded_into_it_once() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let receipt = mei.buy(&sale, 1).await.json();
+    let (order, url) = (receipt["order"]["id"].as_str().unwrap(), receipt["status_url"].as_str().unwrap());
+    let pay = async || mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
+    assert_eq!(pay().await.problem(), problem(409, "not_enough"));
+    let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
+    assert!(page.text().contains("which is not enough") && !page.text().contains("value=\"wallet\""));
+    fill(&shop, &mei, 200_000).await;
+    assert!(mei.get(&format!("/en/orders/{sale}/{order}")).await.text().contains("value=\"wallet\""));
+    let li = shop.shopper("li").await;
+    let theirs = li.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
+    assert_eq!(theirs.problem(), problem(404, "not_found"));
+    let wrong = mei.post(&format!("{url}/payments"), json!({"from": "purse"})).await;
+    assert_eq!((wrong.status.as_u16(), wrong.json()["fields"][0]["field"].as_str()), (422, Some("from")));
+
+    let paid = pay().await;
+    assert_eq!((paid.status.as_u16(), &paid.json()["status"]), (201, &json!("captured")));
+    let again = pay().await;
+    assert_eq!((again.status.as_u16(), again.json()), (200, paid.json()));
+    assert_eq!(mei.get(url).await.json()["order"]["status"], "paid");
+    assert_eq!(balance(&mei).await, 100);
+    let case = admin.get(&format!("/admin/orders/{order}?lang=en")).await;
+    assert!(case.text().contains("<dd>Wallet</dd>"), "the console says where the money came from");
+    promises_are_kept(&shop).await;
+
+    let because = json!({"reason": "broken"});
+    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), because).await.status, 200);
+    let due = shop.parts.store.refunds_due(10).await.unwrap();
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+    // As if another process had been at it too.
+    shop.parts.store.refunded(&due[0], shop.parts.clock.now()).await.unwrap();
+    assert_eq!(mei.get(url).await.json()["order"]["status"], "refunded");
+    assert_eq!(balance(&mei).await, 200_000);
+    promises_are_kept(&shop).await;
+}
+
+#[tokio::test]
+async fn the_wallet_shows_what_came_and_went_page_by_page() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    assert_eq!(shop.anybody().get("/api/wallet").await.problem(), problem(401, "not_signed_in"));
+    assert!(mei.get("/zh/wallet").await.text().contains("还没有收支"));
+    for _ in 0..24 {
+        fill(&shop, &mei, 10_000).await;
+    }
+    let sale = shop.open_sale(&admin, 2).await;
+    let receipt = mei.buy(&sale, 1).await.json();
+    let order = receipt["order"]["id"].as_str().unwrap();
+    // By the form; it asks for the address first, and remembers from where.
+    let asked = mei.send_form(&format!("/en/orders/{sale}/{order}/pay"), "from=wallet").await;
+    assert!(asked.is_page(422) && asked.text().contains("name=\"from\" value=\"wallet\""));
+    let address = "choice=new&then=pay&from=wallet&recipient=Mei&phone=13800138000&country=CN&region=Shanghai\
+                   &city=Shanghai&line1=Road+1&postal_code=200000";
+    let paid = mei.send_form(&format!("/en/orders/{sale}/{order}/address"), address).await;
+    assert!(paid.leads_to(&format!("/en/orders/{sale}/{order}")), "{paid:?}");
+
+    let first = mei.get("/api/wallet").await.json();
+    assert_eq!(first["balance"], json!({"amount": 40_100, "currency": "CNY"}));
+    let newest = &first["entries"][0];
+    assert_eq!((&newest["kind"], &newest["amount"]["amount"]), (&json!("pay"), &json!(-199_900)));
+    assert_eq!(newest["order"], json!({"sale_id": sale, "id": order}));
+    assert_eq!(first["entries"].as_array().unwrap().len(), 20);
+    let next = first["next"].as_str().unwrap();
+    let second = mei.get(&format!("/api/wallet?before={next}")).await.json();
+    assert_eq!((second["entries"].as_array().unwrap().len(), &second["next"]), (5, &Value::Null));
+    assert!(second["entries"][0]["payment"]["id"].is_string());
+    let wrong = mei.get("/api/wallet?before=yesterday").await;
+    assert_eq!((wrong.status.as_u16(), wrong.code().as_str()), (422, "invalid"));
+
+    let page = mei.get("/en/wallet").await;
+    assert!(page.is_page(200), "{page:?}");
+    for part in ["-¥1,999.00", "+¥100.00", "Paid an order", &format!("/en/orders/{sale}/{order}"), "?before="] {
+        assert!(page.text().contains(part), "{part}");
+    }
+    assert!(mei.get(&format!("/en/wallet?before={next}")).await.text().contains("Back to the newest"));
+    let user = admin.get(&format!("/admin/users?lang=en&q=mei")).await;
+    let path = user.text().split("href=\"").find(|part| part.starts_with("/admin/users/0")).unwrap();
+    let shown = admin.get(path.split('"').next().unwrap()).await;
+    assert!(shown.text().contains("¥401.00"), "the console shows the balance");
+}
+
+#[tokio::test]
+async fn a_top_up_has_bounds() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    for (amount, currency, code) in [
+        (99, "CNY", "top_up_bounds"),
+        (5_000_001, "CNY", "top_up_bounds"),
+        (-5, "CNY", "top_up_bounds"),
+        (100, "EUR", "bad_currency"),
+    ] {
+        let wanted = json!({"amount": {"amount": amount, "currency": currency}});
+        let refused = mei.post("/api/wallet/top-ups", wanted).await;
+        assert_eq!((refused.status.as_u16(), &refused.json()["fields"][0]["code"]), (422, &json!(code)));
+    }
+    for (typed, words) in [("0.5", "From ¥1 to"), ("a lot\"<b>", "a lot&#34;&#60;b&#62;"), ("", "amount-wrong")] {
+        let typed: String = url::form_urlencoded::byte_serialize(typed.as_bytes()).collect();
+        let again = mei.send_form("/en/wallet/top-ups", &format!("amount={typed}")).await;
+        assert!(again.is_page(422) && again.text().contains(words), "{typed}");
+    }
+    let begun = mei.send_form("/en/wallet/top-ups", "amount=12.50").await;
+    let cashier = begun.header("location").to_owned();
+    assert!(begun.status == 303 && cashier.starts_with("/sandbox/cashier/"), "{begun:?}");
+    let page = mei.get(&cashier).await;
+    assert!(page.text().contains("¥12.50") && page.text().contains("href=\"/en/wallet\""));
+    assert_eq!(balance(&mei).await, 0, "nothing has been paid yet");
+}
+
+#[tokio::test]
+async fn whoever_leaves_says_what_becomes_of_the_money_and_takes_the_lines_along() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    fill(&shop, &mei, 12_300).await;
+    let export = mei.get("/api/account/export").await.json();
+    assert_eq!(export["wallet"]["balance"]["amount"], 12_300);
+    assert_eq!(export["wallet"]["entries"][0]["kind"], "topup");
+    assert!(mei.get("/en/account").await.text().contains("I give up the ¥123.00"));
+    let mut leave = json!({"username": "mei", "password": "correct horse"});
+    assert_eq!(mei.post("/api/account/delete", leave.clone()).await.problem(), problem(409, "wallet_not_empty"));
+    let form = mei.send_form("/en/account/delete", "username=mei&password=correct+horse").await;
+    assert!(form.is_page(409) && form.text().contains("say that you give it up"));
+    leave["give_up_wallet"] = json!(true);
+    assert_eq!(mei.post("/api/account/delete", leave).await.status, 204);
+    promises_are_kept(&shop).await;
+}
