@@ -5,6 +5,7 @@
 PORT_NAMES=(
     nginx shop ops redis replica postgres
     rabbitmq rabbitmq_management rabbitmq_prometheus rabbitmq_dist rabbitmq_epmd
+    shard0 shard1 shard2 shard0_bus shard1_bus shard2_bus
 )
 
 install_packages() {
@@ -16,7 +17,7 @@ install_packages() {
 create_stack() {
     local service
     mkdir -p "$STACK"/{run,log,data/pages}
-    for service in "${SERVICES[@]}"; do
+    for service in "${SERVICES[@]}" "${SHARDS[@]}"; do
         [[ -e $STACK/$service ]] || mkdir "$STACK/$service"
     done
     [[ -s $STACK/password ]] || (umask 077 && random_password >"$STACK/password")
@@ -31,24 +32,24 @@ password() {
     cat "$STACK/password"
 }
 
-# Ports lie below the range from which the kernel takes ports for outgoing connections, in a block of 16 that the
+# Ports lie below the range from which the kernel takes ports for outgoing connections, in a block of 20 that the
 # folder's name chooses: the same folder gets the same ports again, and folders seldom meet.
 choose_ports() {
-    local first=20000 blocks=750 hash i base
+    local first=20000 blocks=600 hash i base
     hash=$(cksum <<<"$STACK")
     for ((i = 0; i < blocks; i++)); do
-        base=$((first + 16 * ((${hash%% *} + i) % blocks)))
+        base=$((first + 20 * ((${hash%% *} + i) % blocks)))
         if block_is_free "$base"; then
             write_ports "$base"
             return
         fi
     done
-    die "no 16 free ports in a row between $first and $((first + 16 * blocks))"
+    die "no 20 free ports in a row between $first and $((first + 20 * blocks))"
 }
 
 block_is_free() {
     local hex
-    hex=$(printf '%04X|' $(seq "$1" $(($1 + 15))))
+    hex=$(printf '%04X|' $(seq "$1" $(($1 + 19))))
     ! grep -qsE "^ *[0-9]+: [0-9A-F]+:(${hex%|}) [0-9A-F]+:[0-9A-F]+ 0A " /proc/net/tcp /proc/net/tcp6
 }
 
@@ -67,6 +68,11 @@ read_ports() {
         # shellcheck disable=SC2034 # the services read it
         PORT["$name"]=$port
     done <"$STACK/ports"
+    # A stack from before there were as many names.
+    local i
+    for i in "${!PORT_NAMES[@]}"; do
+        : "${PORT["${PORT_NAMES[i]}"]:=$((PORT[nginx] + i))}"
+    done
 }
 
 # One command changes a stack at a time. Daemons do not inherit the lock (see `launch`).
