@@ -6,7 +6,7 @@ ALTER TABLE sales ADD COLUMN spread_ms BIGINT NOT NULL DEFAULT 600 CHECK (spread
 
 -- What of a split sale's total each bucket may sell; the rest is the pool.
 CREATE TABLE sale_buckets (
-    sale_id BIGINT NOT NULL REFERENCES sales (id),
+    sale_id BIGINT NOT NULL,
     bucket BIGINT NOT NULL CHECK (bucket >= 0),
     -- An upper bound of what the bucket in Redis may believe to have.
     allotted BIGINT NOT NULL CHECK (allotted >= 0),

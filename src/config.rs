@@ -53,7 +53,10 @@ const SETTINGS: &[(&str, &str)] = &[
     ("public-url", "Origin that shoppers see; https makes cookies Secure [http://<listen>]"),
     ("data-dir", "SQLite file, rendered pages, uploads, generated secret [./data]"),
     ("database-url", "sqlite://… or postgres://… [SQLite in the data directory]"),
-    ("redis-url", "Redis master [none: the database alone decides]"),
+    (
+        "redis-url",
+        "Redis master, or several members of a Redis Cluster, comma separated [none: the database alone decides]",
+    ),
     ("redis-replica-urls", "Redis replicas, comma separated; the gate reads there [the master]"),
     ("amqp-url", "RabbitMQ [none: orders go straight from Redis to the database]"),
     ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
@@ -106,6 +109,7 @@ impl WebConfig {
 
 #[derive(Debug, Clone)]
 pub struct RedisConfig {
+    /// One address, or those of several members of a cluster, comma separated.
     pub master: SecretString,
     /// The gate reads here; the master stands in when there are none or none answers.
     pub replicas: Vec<SecretString>,
@@ -259,7 +263,14 @@ fn read_redis(source: &Source) -> anyhow::Result<Option<RedisConfig>> {
     let replicas = source.parse("redis-replica-urls", Vec::new(), |text| {
         text.split(',').map(|url| redis_url(url.trim())).collect::<Result<Vec<_>, _>>()
     })?;
-    let master = source.parse("redis-url", None, |text| redis_url(text).map(Some))?;
+    let master = source.parse("redis-url", None, |text| {
+        let members = text.split(',').map(|url| redis_url(url.trim())).collect::<Result<Vec<_>, _>>()?;
+        anyhow::ensure!(
+            members.len() == 1 || replicas.is_empty(),
+            "a cluster has replicas of its own; leave out SECKILL_REDIS_REPLICA_URLS"
+        );
+        Ok(Some(SecretString::from(text.to_owned())))
+    })?;
     match master {
         Some(master) => Ok(Some(RedisConfig { master, replicas })),
         None if replicas.is_empty() => Ok(None),
@@ -371,6 +382,8 @@ mod tests {
             ("database_url = 'mysql://x'", "SECKILL_DATABASE_URL"),
             ("redis_url = 'http://x'", "SECKILL_REDIS_URL"),
             ("redis_replica_urls = 'redis://a'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'redis://a,http://b'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'redis://a,redis://b'\nredis_replica_urls = 'redis://c'", "SECKILL_REDIS_REPLICA_URLS"),
             ("amqp_url = 'x'", "SECKILL_AMQP_URL"),
             ("secret = 'short'", "SECKILL_SECRET"),
             ("listen = '0.0.0.0:80'", "SECKILL_SECRET"),

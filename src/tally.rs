@@ -70,6 +70,7 @@ impl Tally {
                 return;
             }
             Some(Decision::SoldOut) => Refusal::SoldOut,
+            Some(Decision::Busy) => Refusal::Busy,
             Some(Decision::OverLimit) => Refusal::OverLimit,
             Some(Decision::NotOpen) => Refusal::NotOpen,
             Some(Decision::Ended) => Refusal::Ended,

@@ -73,6 +73,7 @@ impl Till {
             Ok(Decision::Granted(status)) => Ok(Bought::New { order: claim.order_id, status }),
             Ok(Decision::Repeated(hold)) => Ok(Bought::Again { order: hold.order_id, quantity: hold.quantity }),
             Ok(Decision::SoldOut) => Err(Refusal::SoldOut),
+            Ok(Decision::Busy) => Err(Refusal::Busy),
             Ok(Decision::OverLimit) => Err(Refusal::OverLimit),
             Ok(Decision::NotOpen) => Err(Refusal::NotOpen),
             Ok(Decision::Ended) => Err(Refusal::Ended),

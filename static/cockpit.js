@@ -43,6 +43,10 @@ function showStock(s) {
   const left = total == null || booked == null ? null : Math.max(0, total - booked);
   for (const [key, value] of Object.entries({ total, sold, booked, on_the_way: way, left })) show(`stock.${key}`, value);
   show('gate.access', s.gate.value?.access);
+  for (const { bucket, allotted, booked: taken } of s.buckets ?? []) {
+    show(`bucket.${bucket}.allotted`, allotted);
+    show(`bucket.${bucket}.booked`, taken);
+  }
   set(root.querySelector('[data-stack="sold"]'), 'width', `${share(sold, total).toFixed(2)}%`);
   set(root.querySelector('[data-stack="on_the_way"]'), 'width', `${share((sold ?? 0) + (way ?? 0), total).toFixed(2)}%`);
 }
@@ -103,7 +107,7 @@ function showState(s) {
   const phase = s.gate.value?.phase ?? s.sale.value?.phase;
   const state = s.sale.value?.state;
   // Which buttons there are depends on the sale's state, and the server knows that best; not while a question is open.
-  if (s.sale.value?.version > Number(root.dataset.saleVersion) && !document.querySelector('dialog[open], details[open]')) {
+  if (s.sale.value?.version > Number(root.dataset.saleVersion) && !document.querySelector('dialog[open], details[open]:not(.buckets)')) {
     location.assign(`${location.pathname}?lang=${language.startsWith('zh') ? 'zh' : 'en'}`);
     return;
   }

@@ -2,6 +2,7 @@
 // told of the same order, so no answer only means "ask again".
 
 import { call, clock, jitter, notes, sleep } from './lib.js';
+import { nextAttempt } from './spread.js';
 
 const TRANSIENT = new Set(['busy', 'rate_limited', 'overloaded', 'unavailable']);
 const GONE = new Set(['sold_out', 'ended', 'not_open', 'paused']);
@@ -70,19 +71,19 @@ export class Tokens {
 }
 
 /**
- * Buys. `tell` hears of every step: `{ attempt, why }` with why one of `first`, `busy`, `unanswered`, `offline`.
+ * Buys. Attempts are spread over as long as the sale says. `tell` hears of every step: `{ attempt, why }` with why one of `first`, `busy`, `unanswered`, `offline`.
  * Resolves to `{ order, statusUrl }`, `{ signIn: true }`, `{ refused: code }` or `{ gaveUp: true }`.
  */
-export async function rush(sale, quantity, tokens, tell) {
+export async function rush(sale, quantity, tokens, spread, tell) {
   const remember = () => notes.keep(`rush:${sale}`, { quantity, at: Date.now() });
   remember();
-  const outcome = await tryUntilSettled(sale, quantity, tokens, tell, remember);
+  const outcome = await tryUntilSettled(sale, quantity, tokens, spread, tell, remember);
   // Whoever gave up may still have won: the next visit finds out.
   if (!outcome.gaveUp) forget(sale);
   return outcome;
 }
 
-async function tryUntilSettled(sale, quantity, tokens, tell, remember) {
+async function tryUntilSettled(sale, quantity, tokens, spread, tell, remember) {
   let spent = 0;
   let stale = 0;
   let unanswered = false;
@@ -107,8 +108,7 @@ async function tryUntilSettled(sale, quantity, tokens, tell, remember) {
     const transient = answer.status === 0 || answer.status >= 500 || TRANSIENT.has(answer.code);
     if (!transient) return await settle(sale, answer.code, unanswered);
     tell({ attempt: attempt + 1, why: answer.status === 0 ? 'unanswered' : 'busy' });
-    const backoff = Math.min(8000, 400 * 1.6 ** Math.min(attempt, 10));
-    await pause(Math.max(answer.wait, backoff / 2) + jitter(backoff / 2));
+    await pause(nextAttempt(attempt, answer.wait, spread));
     spent += Date.now() - began;
   }
   return { gaveUp: true };

@@ -3,6 +3,7 @@
 import { call, clock, count, digits, drawCountdown, jitter, keepAsking, locale, main, notes, say, share, show, sleep, slot, table, whoIsHere, write } from './lib.js';
 import { forget, liveOrder, rush, Tokens, unfinished } from './rush.js';
 import { reminder } from './reminder.js';
+import { nextLook } from './spread.js';
 
 const id = main.dataset.sale;
 const api = `/api/sales/${id}`;
@@ -140,10 +141,7 @@ const ask = keepAsking(async () => {
   Object.assign(state, { live: data, phase: data.phase });
   if (before !== data.phase) turned(before, data.phase);
   draw();
-  const pause = Math.max(250, data.poll_after_ms ?? 2000);
-  const untilOpen = data.phase === 'upcoming' ? clock.until(data.opens_at) : NaN;
-  const later = pause + jitter(pause);
-  return untilOpen > 0 ? Math.min(later, untilOpen + jitter(600)) : later;
+  return nextLook(data, data.phase === 'upcoming' ? clock.until(data.opens_at) : NaN);
 });
 
 function turned(before, phase) {
@@ -178,7 +176,7 @@ async function buy(quantity, why) {
   note('');
   announce(say('button_holding'));
   draw();
-  const outcome = await rush(id, quantity, tokens, ({ attempt, why: reason }) => {
+  const outcome = await rush(id, quantity, tokens, state.live?.spread_ms, ({ attempt, why: reason }) => {
     if (reason === 'offline' && state.buying.why !== 'offline') announce(say('hint_offline'));
     Object.assign(state.buying, { attempt, why: reason });
     draw();

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use redis::aio::ConnectionManager;
-
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::stock::database::DatabaseStock;
+use crate::stock::link::Link;
 use crate::stock::redis::{RedisFacts, RedisStock};
 use crate::stock::{FactSource, Stock, link};
 use crate::store::Store;
@@ -21,12 +20,12 @@ pub(super) struct Keepers {
     pub(super) facts: Arc<dyn FactSource>,
     pub(super) redis: Option<RedisStock>,
     /// For those who look whether Redis is well.
-    pub(super) connections: Vec<(&'static str, ConnectionManager)>,
+    pub(super) connections: Vec<(&'static str, Link)>,
 }
 
 impl Keepers {
-    pub(super) fn replicas(&self) -> Vec<ConnectionManager> {
-        let named = |(name, connection): &(&str, ConnectionManager)| (*name == REPLICA).then(|| connection.clone());
+    pub(super) fn replicas(&self) -> Vec<Link> {
+        let named = |(name, connection): &(&str, Link)| (*name == REPLICA).then(|| connection.clone());
         self.connections.iter().filter_map(named).collect()
     }
 
@@ -45,8 +44,11 @@ impl Keepers {
         for url in &redis.replicas {
             connections.push((REPLICA, link::shared(url)?));
         }
+        // A cluster has its own replicas.
+        let reading = link::reading(&redis.master)?;
         // The master, which stands in when no replica answers, is the last to be asked.
-        let servers = connections.iter().rev().map(|(_, connection)| connection.clone()).collect();
+        let servers =
+            reading.into_iter().chain(connections.iter().rev().map(|(_, connection)| connection.clone())).collect();
         let stock = RedisStock::new(master, catalogue.clone());
         Ok(Keepers {
             stock: Arc::new(stock.clone()),

@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::cockpit::{self, Cockpit};
 use crate::commands::{audit, demo, doctor};
 use crate::config::{Config, DEFAULT_DATA_DIR, Role, Task};
+use crate::control::allot::{self, Allotter};
 use crate::control::audit::Audit;
 use crate::control::desk::Desk;
 use crate::control::ledger::Ledger;
@@ -350,11 +351,17 @@ impl Parts {
         })
     }
 
+    pub fn allotter(&self) -> Option<Arc<Allotter>> {
+        let redis = self.redis.clone()?;
+        Some(Arc::new(Allotter::new(redis, self.store.clone(), self.catalogue.clone(), allot::REST)))
+    }
+
     pub fn control(&self) -> Control {
         Control {
             store: self.store.clone(),
             stock: self.stock.clone(),
             ledger: self.ledger.clone(),
+            allotter: self.allotter(),
             expiry: Expiry {
                 store: self.store.clone(),
                 stock: self.stock.clone(),

@@ -12,9 +12,11 @@ use tokio::time::{Instant, timeout};
 use super::Sources;
 use super::drift::{Books, drift};
 use super::sample::{
-    DriftSince, GateFacts, KeeperFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample,
+    BucketFacts, DriftSince, GateFacts, KeeperFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample,
 };
 use crate::domain::SaleId;
+use crate::stock::Bucket;
+use crate::stock::load::Loaded;
 use crate::store::OrderCounts;
 use crate::tally::Numbers;
 
@@ -75,8 +77,9 @@ impl Eye {
         let numbers = self.add_up(others);
         let last = self.last.take();
         let last = last.as_ref();
+        let buckets = buckets(keeper.as_ref().and_then(Option::as_ref));
         let keeper = keeper.map(|read| {
-            let facts = read.map(|loaded| KeeperFacts {
+            let facts = read.map(|survey| Loaded::of_sale(&survey)).map(|loaded| KeeperFacts {
                 booked: loaded.map(|loaded| loaded.booked),
                 outbox: loaded.map_or(0, |loaded| loaded.outbox),
             });
@@ -96,6 +99,7 @@ impl Eye {
             drift: drift_since(sale, keeper.as_ref(), last, now),
             point: self.point(numbers, sale, keeper.as_ref(), queue.as_ref(), now),
             keeper,
+            buckets,
             queue,
         };
         self.last = Some(sample.clone());
@@ -167,6 +171,16 @@ impl Eye {
         }
         point
     }
+}
+
+/// Those of a split sale that are loaded.
+fn buckets(survey: Option<&Vec<(Bucket, Option<Loaded>)>>) -> Vec<BucketFacts> {
+    let split = survey.into_iter().flatten().filter(|(bucket, _)| bucket.part().is_some());
+    let facts = split.filter_map(|&(bucket, loaded)| {
+        let Loaded { share, booked, .. } = loaded?;
+        Some(BucketFacts { bucket, allotted: share, booked })
+    });
+    facts.collect()
 }
 
 async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> {

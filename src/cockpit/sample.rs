@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::drift::Drift;
 use crate::domain::{Phase, SaleState};
+use crate::stock::Bucket;
 use crate::store::OrderCounts;
 use crate::tally::Numbers;
 
@@ -132,6 +133,15 @@ pub struct KeeperFacts {
     pub outbox: i64,
 }
 
+/// A bucket of a split sale, by the master.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BucketFacts {
+    pub bucket: Bucket,
+    /// Units it was given, booked ones included.
+    pub allotted: i64,
+    pub booked: i64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct QueueFacts {
     pub ready: u32,
@@ -173,6 +183,8 @@ pub struct Sample {
     pub orders: Part<OrderFacts>,
     /// `None` where no Redis is configured.
     pub keeper: Option<Part<KeeperFacts>>,
+    /// Empty where the sale is not split, and while the master does not answer.
+    pub buckets: Vec<BucketFacts>,
     /// `None` where no RabbitMQ is configured.
     pub queue: Option<Part<QueueFacts>>,
     pub drift: Option<DriftSince>,

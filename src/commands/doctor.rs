@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use redis::aio::ConnectionManager;
 use secrecy::SecretString;
 
 use crate::config::Config;
 use crate::orders::rabbit::Rabbit;
-use crate::stock::link;
+use crate::stock::link::{self, Link};
 use crate::store::Store;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -22,7 +21,15 @@ struct Finding {
 pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let mut findings = vec![data_dir(config), database(config).await];
     if let Some(redis) = &config.redis {
-        findings.push(check("redis master", master(&redis.master), "start Redis or correct SECKILL_REDIS_URL").await);
+        let members = link::addresses(&redis.master);
+        let is_cluster = members.len() > 1;
+        for member in &members {
+            let mend = "start Redis or correct SECKILL_REDIS_URL";
+            match is_cluster {
+                true => findings.push(check("redis cluster", cluster_member(member), mend).await),
+                false => findings.push(check("redis master", master(member), mend).await),
+            }
+        }
         for replica in &redis.replicas {
             let mend = "start the replica or correct SECKILL_REDIS_REPLICA_URLS";
             findings.push(check("redis replica", self::replica(replica), mend).await);
@@ -85,12 +92,24 @@ async fn master(url: &SecretString) -> anyhow::Result<()> {
         info(&mut connection, "replication", "role").await?.as_deref() == Some("master"),
         "it is not a master"
     );
-    let aof = info(&mut connection, "persistence", "aof_enabled").await?;
+    forgets_nothing(&mut connection).await
+}
+
+/// A master or a replica of a cluster that is whole.
+async fn cluster_member(url: &SecretString) -> anyhow::Result<()> {
+    let mut connection = link::shared(url)?;
+    let state: String = redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await?;
+    anyhow::ensure!(state.lines().any(|line| line.trim() == "cluster_state:ok"), "its cluster is not whole");
+    forgets_nothing(&mut connection).await
+}
+
+async fn forgets_nothing(connection: &mut Link) -> anyhow::Result<()> {
+    let aof = info(connection, "persistence", "aof_enabled").await?;
     anyhow::ensure!(
         aof.as_deref() == Some("1"),
         "it has no append-only file, so a restart would forget reservations (set appendonly yes)"
     );
-    let policy = info(&mut connection, "memory", "maxmemory_policy").await?;
+    let policy = info(connection, "memory", "maxmemory_policy").await?;
     anyhow::ensure!(
         policy.as_deref() == Some("noeviction"),
         "it may throw keys away when memory is short (set maxmemory-policy noeviction)"
@@ -109,7 +128,7 @@ async fn replica(url: &SecretString) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn info(connection: &mut ConnectionManager, section: &str, field: &str) -> anyhow::Result<Option<String>> {
+async fn info(connection: &mut Link, section: &str, field: &str) -> anyhow::Result<Option<String>> {
     let text: String = redis::cmd("INFO").arg(section).query_async(connection).await?;
     let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     Ok(line.map(|value| value.trim().to_owned()))

@@ -6,8 +6,10 @@ use std::time::Duration;
 use super::ledger::Ledger;
 use super::reconcile::{self, Differences};
 use crate::clock::Clock;
+use crate::domain::Sale;
 use crate::orders::rabbit::Monitor;
 use crate::stock::Bucket;
+use crate::stock::load::Shared;
 use crate::store::{Release, Store};
 
 /// What differs while orders are under way is looked at again; only what stays is a violation.
@@ -89,12 +91,32 @@ impl Audit {
         Ok(Check { promise: "units of ended orders are given back", violations: waiting.iter().map(line).collect() })
     }
 
+    /// No bucket has more than it was given, and all of them no more than there is.
+    async fn shares_add_up(&self, sale: &Sale, ledger: &Ledger) -> anyhow::Result<Vec<String>> {
+        let rows = self.store.allotments(sale.id, sale.rush.buckets).await?;
+        let given: i64 = rows.iter().map(|row| row.allotted).sum();
+        let mut violations = Vec::new();
+        if given > sale.total {
+            violations.push(format!("sale {}: {given} handed out of {}", sale.id, sale.total));
+        }
+        for (row, share) in rows.iter().zip(ledger.shares(sale).await?) {
+            // What is held was promised, whatever the share.
+            if let Some(share) = share.filter(|share| share.total > row.allotted.max(share.booked)) {
+                let Shared { total, booked, .. } = share;
+                let allotted = row.allotted;
+                violations
+                    .push(format!("sale {}.{}: has {total}, was given {allotted}, {booked} booked", sale.id, row.part));
+            }
+        }
+        Ok(violations)
+    }
+
     async fn redis_agrees(&self, ledger: &Ledger) -> anyhow::Result<Vec<Check>> {
-        let (mut holds, mut books, mut outboxes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut holds, mut books, mut outboxes, mut shares) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for sale in self.store.active_sales().await? {
             let (mut of_sale, mut under_way) = (0, 0);
-            for bucket in Bucket::of_sale(&sale) {
-                let Some(picture) = ledger.picture(&sale, bucket).await? else {
+            for (bucket, picture) in ledger.pictures(&sale).await? {
+                let Some(picture) = picture else {
                     books.push(format!("sale {bucket} is not loaded"));
                     continue;
                 };
@@ -109,12 +131,16 @@ impl Audit {
                 of_sale += held;
                 under_way += picture.on_their_way.len();
             }
+            if sale.rush.buckets > 1 {
+                shares.extend(self.shares_add_up(&sale, ledger).await?);
+            }
             if under_way == 0 && of_sale != sale.sold {
                 books.push(format!("sale {}: {of_sale} held, {} sold", sale.id, sale.sold));
             }
         }
         Ok(vec![
             Check { promise: "every hold has its order and every live order its hold", violations: holds },
+            Check { promise: "the pool and the buckets of a split sale are its total", violations: shares },
             Check { promise: "Redis books what the database sold", violations: books },
             Check { promise: "the outboxes are empty once things are quiet", violations: outboxes },
         ])

@@ -1,7 +1,7 @@
 //! The ledger in Redis: loads sales ahead of time, notices a master that has lost them, and keeps definitions and
 //! counters in step with the database.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::domain::{OrderId, Sale, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::orders::outbox;
 use crate::orders::rabbit::Monitor;
-use crate::stock::load::{Loaded, Mend};
+use crate::stock::load::{Life, Loaded, Mend, Shared};
 use crate::stock::redis::RedisStock;
 use crate::stock::{Bucket, Hold};
 use crate::store::{Release, Store};
@@ -80,17 +80,25 @@ impl Ledger {
         Ok(by_sale.filter_map(|of_sale| Some((of_sale[0].0.sale(), Loaded::of_sale(of_sale)?))).collect())
     }
 
-    /// What the master holds of one sale; `None` when it is not wholly loaded.
-    pub async fn look_at(&self, sale: SaleId) -> anyhow::Result<Option<Loaded>> {
-        let Some(entry) = self.catalogue.entry(sale).await? else { return Ok(None) };
+    /// What the master holds of each bucket of one sale; `None` where one is not loaded.
+    pub async fn look_at(&self, sale: SaleId) -> anyhow::Result<Vec<(Bucket, Option<Loaded>)>> {
+        let Some(entry) = self.catalogue.entry(sale).await? else { return Ok(Vec::new()) };
         let buckets: Vec<Bucket> = Bucket::of_sale(&entry.sale).collect();
-        Ok(Loaded::of_sale(&self.stock.survey(&buckets).await?))
+        Ok(self.stock.survey(&buckets).await?)
+    }
+
+    /// What the buckets of a split sale believe to have; `None` where one is not loaded.
+    pub async fn shares(&self, sale: &Sale) -> anyhow::Result<Vec<Option<Shared>>> {
+        Ok(self.stock.shares(&Bucket::of_sale(sale).collect::<Vec<_>>()).await?)
     }
 
     /// Takes away a sale that was deleted or is over.
     pub async fn forget(&self, sale: &Sale) -> anyhow::Result<()> {
         for bucket in Bucket::of_sale(sale) {
             self.stock.unload(bucket).await?;
+        }
+        if sale.rush.buckets > 1 {
+            self.stock.unload(Bucket::whole(sale.id)).await?;
         }
         Ok(())
     }
@@ -104,16 +112,28 @@ impl Ledger {
         memory.lost.retain(|bucket, _| survey.contains(&(*bucket, None)));
         let quiet = !memory.lost.is_empty() && self.is_quiet().await;
         let of_sales = sales.iter().flat_map(|sale| std::iter::repeat_n(sale, sale.rush.buckets.into()));
+        let mut missing: BTreeMap<(SaleId, bool), Vec<Bucket>> = BTreeMap::new();
         for (sale, &(bucket, loaded)) in of_sales.zip(&survey) {
             match loaded {
                 Some(loaded) => self.keep_defined(sale, bucket, &loaded, &mut memory).await?,
-                None if sale.epoch == 0 => self.load(sale.id, bucket, false).await?,
-                None => self.recover(bucket, quiet, &mut memory).await?,
+                None if sale.epoch == 0 => missing.entry((sale.id, false)).or_default().push(bucket),
+                None if waited_enough(bucket, quiet, &mut memory) => {
+                    missing.entry((sale.id, true)).or_default().push(bucket);
+                }
+                None => {}
+            }
+        }
+        for ((sale, settle), buckets) in missing {
+            self.load(sale, &buckets, settle).await?;
+            if settle {
+                memory.lost.retain(|bucket, _| !buckets.contains(bucket));
+                memory.settling.extend(buckets.into_iter().map(|bucket| (bucket, Instant::now())));
             }
         }
         if memory.synced.is_none_or(|at| at.elapsed() >= SYNC_EVERY) {
             memory.synced = Some(Instant::now());
             self.stock.sync_access(&buckets).await?;
+            self.stock.add_up(&sales, &survey).await?;
             self.metrics.outbox_length.set(survey.iter().filter_map(|(_, l)| *l).map(|l| l.outbox).sum());
             self.retire(&sales, &survey).await?;
         }
@@ -145,57 +165,47 @@ impl Ledger {
         }
     }
 
-    async fn recover(&self, bucket: Bucket, quiet: bool, memory: &mut Memory) -> anyhow::Result<()> {
-        let lost = memory.lost.entry(bucket).or_insert_with(|| {
-            warn!(%bucket, "the master has lost a bucket; closed until it is loaded again");
-            Lost { since: Instant::now(), quiet_since: None }
-        });
-        lost.quiet_since = if quiet { lost.quiet_since.or(Some(Instant::now())) } else { None };
-        let ready = lost.quiet_since.is_some_and(|at| at.elapsed() >= QUIET_FOR);
-        if ready || lost.since.elapsed() >= WAIT_AT_MOST {
-            self.load(bucket.sale(), bucket, true).await?;
-            memory.lost.remove(&bucket);
-            memory.settling.insert(bucket, Instant::now());
-        }
-        Ok(())
-    }
-
-    /// Loads a bucket from the database and what is still in its outbox.
-    async fn load(&self, sale: SaleId, bucket: Bucket, settle: bool) -> anyhow::Result<()> {
+    /// Loads buckets of a sale from the database and what is still in their outboxes.
+    async fn load(&self, sale: SaleId, buckets: &[Bucket], settle: bool) -> anyhow::Result<()> {
+        // What it is now: it may have been split otherwise since we looked.
         let sale = &self.store.next_epoch(sale).await?;
-        if !Bucket::of_sale(sale).any(|of_sale| of_sale == bucket) {
-            // It was split otherwise since we looked.
-            return Ok(());
+        let mut holders: HashMap<Bucket, HashMap<UserId, Release>> = HashMap::new();
+        for bucket in Bucket::of_sale(sale).filter(|bucket| buckets.contains(bucket)) {
+            // The outboxes first: what leaves them meanwhile is found in the database.
+            let hold = |hold: Release| (hold.user_id, hold);
+            holders.insert(bucket, self.on_their_way(bucket).await?.into_iter().map(hold).collect());
         }
-        let epoch = sale.epoch;
-        let mut holders: HashMap<UserId, Release> = HashMap::new();
-        // The outbox first: what leaves it meanwhile is found in the database.
-        for hold in self.on_their_way(bucket).await? {
-            holders.insert(hold.user_id, hold);
+        for hold in self.live_orders(sale.id).await? {
+            if let Some(of_bucket) = holders.get_mut(&bucket_of(sale, &hold)) {
+                of_bucket.insert(hold.user_id, hold);
+            }
         }
-        for hold in self.live_orders(sale, bucket).await? {
-            holders.insert(hold.user_id, hold);
-        }
-        let holders: Vec<Release> = holders.into_values().collect();
-        let booked = holders.iter().map(|hold| i64::from(hold.quantity)).sum();
-        self.stock.stage(bucket, epoch, &holders).await?;
-        if self.stock.load(sale, bucket, epoch, booked, settle).await? {
-            self.metrics.rebuilt.inc();
-            info!(%bucket, epoch, booked, holders = holders.len(), "loaded into Redis");
+        let shares = match sale.rush.buckets {
+            1 => Vec::new(),
+            count => self.store.allotments(sale.id, count).await?,
+        };
+        for (bucket, holders) in holders {
+            let share = bucket.part().and_then(|part| shares.get(usize::from(part)).copied());
+            let holders: Vec<Release> = holders.into_values().collect();
+            let booked = holders.iter().map(|hold| i64::from(hold.quantity)).sum();
+            let life = Life { epoch: sale.epoch, booked, settle, share };
+            self.stock.stage(bucket, life.epoch, &holders).await?;
+            if self.stock.load(sale, bucket, life).await? {
+                self.metrics.rebuilt.inc();
+                info!(%bucket, life.epoch, booked, holders = holders.len(), "loaded into Redis");
+            }
         }
         Ok(())
     }
 
-    /// Live orders of a sale whose units are held in the bucket.
-    async fn live_orders(&self, sale: &Sale, bucket: Bucket) -> anyhow::Result<Vec<Release>> {
-        let mut all: Vec<Release> = Vec::new();
+    async fn live_orders(&self, sale: SaleId) -> anyhow::Result<Vec<Release>> {
+        let mut all = Vec::new();
         let mut after: Option<OrderId> = None;
         loop {
-            let page = self.store.live_orders(sale.id, after, PAGE).await?;
+            let mut page = self.store.live_orders(sale, after, PAGE).await?;
             let Some(last) = page.last() else { return Ok(all) };
             after = Some(last.order_id);
-            let here = |hold: &Release| Bucket::of_user(sale.id, sale.rush.buckets, hold.user_id) == bucket;
-            all.extend(page.into_iter().filter(here));
+            all.append(&mut page);
         }
     }
 
@@ -237,9 +247,7 @@ impl Ledger {
         let mut drifting = HashMap::new();
         for (sale, drift) in self.drifts().await? {
             if before.get(&sale.id) == Some(&drift) {
-                for bucket in Bucket::of_sale(&sale) {
-                    self.mend(&sale, bucket).await?;
-                }
+                self.mend(&sale).await?;
             } else {
                 drifting.insert(sale.id, drift);
             }
@@ -257,10 +265,18 @@ impl Ledger {
         Ok(sales.into_iter().filter_map(drift).filter(|(_, drift)| *drift != 0).collect())
     }
 
-    /// Mends single holds of a bucket.
-    async fn mend(&self, sale: &Sale, bucket: Bucket) -> anyhow::Result<()> {
-        let Some(picture) = self.picture(sale, bucket).await? else { return Ok(()) };
-        let found = reconcile::compare(&picture, self.clock.now());
+    /// Mends single holds of a sale.
+    async fn mend(&self, sale: &Sale) -> anyhow::Result<()> {
+        for (bucket, picture) in self.pictures(sale).await? {
+            if let Some(picture) = picture {
+                self.mend_bucket(bucket, &picture).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn mend_bucket(&self, bucket: Bucket, picture: &Picture) -> anyhow::Result<()> {
+        let found = reconcile::compare(picture, self.clock.now());
         if found.is_empty() {
             return Ok(());
         }
@@ -283,8 +299,32 @@ impl Ledger {
         Ok(())
     }
 
-    /// Both sides of a bucket, read in such an order that what moves meanwhile is seen twice rather than never.
-    pub async fn picture(&self, sale: &Sale, bucket: Bucket) -> anyhow::Result<Option<Picture>> {
+    /// Both sides of each bucket of a sale, `None` where one is not loaded. Read in such an order that what moves meanwhile
+    /// is seen twice rather than never.
+    pub async fn pictures(&self, sale: &Sale) -> anyhow::Result<Vec<(Bucket, Option<Picture>)>> {
+        let mut pictures = Vec::new();
+        for bucket in Bucket::of_sale(sale) {
+            pictures.push((bucket, self.half_a_picture(bucket).await?));
+        }
+        let mut orders: HashMap<Bucket, HashMap<UserId, Release>> = HashMap::new();
+        for hold in self.live_orders(sale.id).await? {
+            orders.entry(bucket_of(sale, &hold)).or_default().insert(hold.user_id, hold);
+        }
+        for (bucket, picture) in &mut pictures {
+            let Some(picture) = picture else { continue };
+            picture.orders = orders.remove(bucket).unwrap_or_default();
+            let matches = |user: &UserId, hold: &Hold| {
+                picture.orders.get(user).is_some_and(|order| order.order_id == hold.order_id)
+            };
+            let unmatched = picture.holds.iter().filter(|(user, hold)| !matches(user, hold));
+            let ids: Vec<OrderId> = unmatched.map(|(_, hold)| hold.order_id).collect();
+            picture.statuses = self.store.statuses(&ids).await?;
+        }
+        Ok(pictures)
+    }
+
+    /// What Redis says.
+    async fn half_a_picture(&self, bucket: Bucket) -> anyhow::Result<Option<Picture>> {
         let survey = self.stock.survey(&[bucket]).await?;
         let Some((_, Some(loaded))) = survey.first() else { return Ok(None) };
         let mut holds: HashMap<UserId, Hold> = HashMap::new();
@@ -298,21 +338,30 @@ impl Ledger {
             cursor = next;
         }
         let on_their_way = self.on_their_way(bucket).await?.into_iter().map(|hold| hold.order_id).collect();
-        let orders: HashMap<UserId, Release> =
-            self.live_orders(sale, bucket).await?.into_iter().map(|hold| (hold.user_id, hold)).collect();
-        let unmatched = |(user, hold): (&UserId, &Hold)| {
-            (orders.get(user).map(|order| order.order_id) != Some(hold.order_id)).then_some(hold.order_id)
-        };
-        let ids: Vec<OrderId> = holds.iter().filter_map(unmatched).collect();
-        let statuses = self.store.statuses(&ids).await?;
         Ok(Some(Picture {
-            sale: sale.id,
+            sale: bucket.sale(),
             epoch: loaded.epoch,
             booked: loaded.booked,
             holds,
             on_their_way,
-            orders,
-            statuses,
+            orders: HashMap::new(),
+            statuses: HashMap::new(),
         }))
     }
+}
+
+/// Where the units of an order are held.
+fn bucket_of(sale: &Sale, hold: &Release) -> Bucket {
+    Bucket::of_user(sale.id, sale.rush.buckets, hold.user_id)
+}
+
+/// Whether a bucket that the master has lost may be loaded again.
+fn waited_enough(bucket: Bucket, quiet: bool, memory: &mut Memory) -> bool {
+    let lost = memory.lost.entry(bucket).or_insert_with(|| {
+        warn!(%bucket, "the master has lost a bucket; closed until it is loaded again");
+        Lost { since: Instant::now(), quiet_since: None }
+    });
+    lost.quiet_since = if quiet { lost.quiet_since.or(Some(Instant::now())) } else { None };
+    let ready = lost.quiet_since.is_some_and(|at| at.elapsed() >= QUIET_FOR);
+    ready || lost.since.elapsed() >= WAIT_AT_MOST
 }

@@ -1,10 +1,12 @@
 //! Data control (数据控制模块): keeps the keeper of stock in step with the database. Of several processes one works at a
 //! time, under a lease; everything it does may be done twice, so a late one does no harm.
 //!
-//! [`ledger`] loads sales into Redis and keeps definitions and counters in step, [`reconcile`] compares single holds with
+//! [`ledger`] loads sales into Redis and keeps definitions and counters in step, [`allot`] hands the units of split sales
+//! out to their buckets, [`reconcile`] compares single holds with
 //! orders, [`desk`] is what administrators do, [`checklist`] what they should look at before a sale begins, [`audit`]
 //! checks the invariants for them.
 
+pub mod allot;
 pub mod audit;
 pub mod checklist;
 pub mod desk;
@@ -27,6 +29,7 @@ use crate::orders::rabbit::Monitor;
 use crate::pages::publish::Publisher;
 use crate::stock::Stock;
 use crate::store::Store;
+use allot::Allotter;
 use ledger::Ledger;
 
 pub(crate) const LEASE: &str = "control";
@@ -38,6 +41,8 @@ const SCHEDULE_EVERY: Duration = Duration::from_millis(500);
 const LEDGER_EVERY: Duration = Duration::from_millis(200);
 /// Access counters, overdue orders, releases and refunds.
 const ORDERS_EVERY: Duration = Duration::from_millis(500);
+/// How soon a bucket that has sold its lot gets another one.
+const ALLOT_EVERY: Duration = Duration::from_millis(100);
 const RECONCILE_EVERY: Duration = Duration::from_secs(5);
 
 /// Everything that data control works with.
@@ -47,6 +52,7 @@ pub struct Control {
     pub stock: Arc<dyn Stock>,
     /// Redis as the keeper of stock; without it there is nothing to keep in step.
     pub ledger: Option<Arc<Ledger>>,
+    pub allotter: Option<Arc<Allotter>>,
     pub expiry: Expiry,
     pub payments: Payments,
     pub monitor: Option<Arc<Monitor>>,
@@ -62,6 +68,7 @@ impl Control {
         let mine = Arc::new(AtomicBool::new(false));
         let schedule = Repeat { every: SCHEDULE_EVERY, what: "the schedule", mine: &mine, stop: &stop };
         let ledger = Repeat { every: LEDGER_EVERY, what: "the ledger", ..schedule };
+        let allot = Repeat { every: ALLOT_EVERY, what: "allotting", ..schedule };
         let orders = Repeat { every: ORDERS_EVERY, what: "overdue orders", ..schedule };
         let money = Repeat { every: ORDERS_EVERY, what: "payments", ..schedule };
         let gauges = Repeat { every: LEASE_EVERY, what: "the queues", ..schedule };
@@ -70,6 +77,7 @@ impl Control {
             self.keep_lease(&mine, &stop),
             schedule.run(|| self.follow_schedule()),
             ledger.run(|| self.tend_ledger()),
+            allot.run(|| self.allot()),
             orders.run(|| self.end_orders()),
             money.run(|| self.move_money()),
             gauges.run(|| self.look_at_queues()),
@@ -122,6 +130,13 @@ impl Control {
                 Ok(())
             }
         }
+    }
+
+    async fn allot(&self) -> anyhow::Result<()> {
+        if let Some(allotter) = &self.allotter {
+            allotter.step().await?;
+        }
+        Ok(())
     }
 
     async fn end_orders(&self) -> anyhow::Result<()> {

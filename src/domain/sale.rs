@@ -187,6 +187,15 @@ pub struct Rush {
 impl Rush {
     pub const MOST_BUCKETS: u8 = 64;
     pub const MOST_SPREAD_MS: i64 = 60_000;
+
+    /// What is given in place of what was.
+    pub fn with(self, buckets: Option<u8>, lot: Option<i64>, spread_ms: Option<i64>) -> Rush {
+        Rush {
+            buckets: buckets.unwrap_or(self.buckets),
+            lot: lot.unwrap_or(self.lot),
+            spread_ms: spread_ms.unwrap_or(self.spread_ms),
+        }
+    }
 }
 
 impl Default for Rush {

@@ -33,6 +33,8 @@ pub struct SaleStatus {
     pub total: i64,
     pub per_user_limit: i64,
     pub buckets: u8,
+    /// Over which time those who wait for it spread themselves.
+    pub spread_ms: i64,
     /// `None` while the keeper of stock does not know the sale.
     pub booked: Option<i64>,
     pub access: Option<i64>,
@@ -88,6 +90,7 @@ struct Button {
     closes_at: Option<Timestamp>,
     now: Timestamp,
     poll_after_ms: i64,
+    spread_ms: i64,
 }
 
 impl Board {
@@ -215,6 +218,7 @@ impl Posted {
             total: facts.total,
             per_user_limit: facts.per_user_limit,
             buckets: self.sale.rush.buckets,
+            spread_ms: self.sale.rush.spread_ms,
             booked: Some(facts.booked),
             access: Some(facts.access),
         }
@@ -234,6 +238,7 @@ fn unloaded(sale: &Sale, now: Timestamp) -> SaleStatus {
         total: sale.total,
         per_user_limit: sale.per_user_limit,
         buckets: sale.rush.buckets,
+        spread_ms: sale.rush.spread_ms,
         booked: None,
         access: None,
     }
@@ -248,6 +253,7 @@ fn body(status: &SaleStatus, now: Timestamp) -> Bytes {
         closes_at: status.window.closes_at,
         now,
         poll_after_ms: status.poll_after_ms(now),
+        spread_ms: status.spread_ms,
     };
     serde_json::to_vec(&button).unwrap_or_default().into()
 }
@@ -284,6 +290,7 @@ mod tests {
             total: 1,
             per_user_limit: 1,
             buckets: 1,
+            spread_ms: 0,
             booked: None,
             access: None,
         };

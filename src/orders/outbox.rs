@@ -10,7 +10,11 @@ use redis::{RedisError, Value, from_redis_value_ref};
 use tracing::error;
 
 use crate::domain::{Reservation, SaleId};
+use crate::stock::link::Link;
 use crate::stock::{Bucket, keys};
+
+/// Between two looks at all outboxes of a cluster.
+const BETWEEN_READS: Duration = Duration::from_millis(20);
 
 /// Who reads the outbox: the relay on rung 3, the consumer on rung 2. Members of a group share the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,16 +62,48 @@ impl Entry {
 }
 
 /// Waits for new entries of any of the buckets, for at most `wait`. The connection must not be shared: others would wait
-/// too.
+/// too. In a cluster, where nobody can wait at several servers at once, each is asked, and after a moment again.
 pub async fn read(
-    connection: &mut impl ConnectionLike,
-    (group, member): (Group, &str),
+    connection: &mut Link,
+    me: (Group, &str),
     buckets: &[Bucket],
     most: usize,
     wait: Duration,
 ) -> Result<Vec<Entry>, RedisError> {
+    if !connection.is_cluster() {
+        return read_from(connection, me, buckets, most, Some(wait)).await;
+    }
+    let reads = buckets
+        .iter()
+        .map(async |bucket| read_from(&mut connection.clone(), me, std::slice::from_ref(bucket), most, None).await);
+    let mut entries = Vec::new();
+    let mut failed = None;
+    for read in futures::future::join_all(reads).await {
+        match read {
+            Ok(mut read) => entries.append(&mut read),
+            Err(error) => failed = Some(error),
+        }
+    }
+    // What was read is passed on even if another server is away.
+    if entries.is_empty() {
+        tokio::time::sleep(wait.min(BETWEEN_READS)).await;
+        failed.map_or(Ok(()), Err)?;
+    }
+    Ok(entries)
+}
+
+async fn read_from(
+    connection: &mut Link,
+    (group, member): (Group, &str),
+    buckets: &[Bucket],
+    most: usize,
+    wait: Option<Duration>,
+) -> Result<Vec<Entry>, RedisError> {
     let mut read = redis::cmd("XREADGROUP");
-    read.arg("GROUP").arg(group.as_str()).arg(member).arg("COUNT").arg(most).arg("BLOCK").arg(wait.as_millis() as u64);
+    read.arg("GROUP").arg(group.as_str()).arg(member).arg("COUNT").arg(most);
+    if let Some(wait) = wait {
+        read.arg("BLOCK").arg(wait.as_millis() as u64);
+    }
     read.arg("STREAMS");
     for &bucket in buckets {
         read.arg(keys::outbox(bucket));
@@ -164,26 +200,25 @@ pub async fn acknowledge(
     group: Group,
     entries: &[Entry],
 ) -> Result<(), RedisError> {
-    let mut pipe = redis::pipe();
     for (bucket, ids) in by_bucket(entries) {
-        pipe.cmd("XACK").arg(keys::outbox(bucket)).arg(group.as_str()).arg(ids);
+        let mut acknowledge = redis::cmd("XACK");
+        acknowledge.arg(keys::outbox(bucket)).arg(group.as_str()).arg(ids);
+        acknowledge.query_async::<Value>(connection).await?;
     }
-    pipe.query_async::<Value>(connection).await.map(drop)
+    Ok(())
 }
 
 /// Removes entries whose orders are in the database.
 pub async fn remove(connection: &mut impl ConnectionLike, entries: &[Entry]) -> Result<(), RedisError> {
-    if entries.is_empty() {
-        return Ok(());
-    }
-    let mut pipe = redis::pipe();
     for (bucket, ids) in by_bucket(entries) {
+        let mut pipe = redis::pipe();
         for group in Group::ALL {
             pipe.cmd("XACK").arg(keys::outbox(bucket)).arg(group.as_str()).arg(&ids);
         }
         pipe.cmd("XDEL").arg(keys::outbox(bucket)).arg(ids);
+        pipe.query_async::<Value>(connection).await?;
     }
-    pipe.query_async::<Value>(connection).await.map(drop)
+    Ok(())
 }
 
 /// Sets an entry aside that nobody can read, for an operator to look at.

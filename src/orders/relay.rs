@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::{ConnectionManager, MultiplexedConnection};
 use secrecy::SecretString;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +17,8 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::domain::{OrderId, Reservation};
 use crate::metrics::Metrics;
-use crate::stock::{Bucket, link};
+use crate::stock::Bucket;
+use crate::stock::link::{self, Link};
 use crate::store::{Release, Store};
 
 /// Entries of one read. Each holds up to 256 orders.
@@ -43,7 +43,7 @@ pub struct Relay {
     pub redis_url: SecretString,
     pub amqp_url: SecretString,
     /// The shared connection to the master.
-    pub master: ConnectionManager,
+    pub master: Link,
     pub store: Store,
     pub catalogue: Arc<Catalogue>,
     pub clock: Clock,
@@ -78,7 +78,7 @@ impl Relay {
 
     /// One read with everything that follows from it. If this process dies in the middle, the sweep of another finds
     /// the entries overdue.
-    async fn pass_on_once(&self, publisher: &Publisher, connection: &mut MultiplexedConnection) -> anyhow::Result<()> {
+    async fn pass_on_once(&self, publisher: &Publisher, connection: &mut Link) -> anyhow::Result<()> {
         let buckets = self.catalogue.active_buckets();
         if buckets.is_empty() {
             tokio::time::sleep(WAIT).await;

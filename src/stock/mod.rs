@@ -45,6 +45,8 @@ pub enum Decision {
     /// The user held units already; this is the first order.
     Repeated(Hold),
     SoldOut,
+    /// None left in the user's bucket, but in others or in the pool: worth another try.
+    Busy,
     OverLimit,
     /// Outside the window by the keeper's own clock, or not live.
     NotOpen,
@@ -73,9 +75,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Those of another bucket of the same sale.
+    /// Adds those of another bucket of the same sale. The total is the sale's, in each of them.
     fn add(&mut self, other: &Facts) {
-        self.total += other.total;
         self.booked += other.booked;
         self.access += other.access;
         self.granted += other.granted;

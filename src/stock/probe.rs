@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use redis::aio::ConnectionManager;
 
+use super::link::Link;
 use super::load::Loaded;
 use super::redis::RedisStock;
 use super::{Bucket, keys};
@@ -28,12 +28,12 @@ pub struct Reading {
 #[derive(Clone)]
 pub struct Probe {
     master: RedisStock,
-    replicas: Vec<ConnectionManager>,
+    replicas: Vec<Link>,
     clock: Clock,
 }
 
 impl Probe {
-    pub fn new(master: RedisStock, replicas: Vec<ConnectionManager>, clock: Clock) -> Probe {
+    pub fn new(master: RedisStock, replicas: Vec<Link>, clock: Clock) -> Probe {
         Probe { master, replicas, clock }
     }
 

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::aio::ConnectionManager;
+use redis::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::link::Link;
 use super::redis::{Mode, RedisStock, garbled};
 use super::{Bucket, Claim, Unavailable, keys};
 
@@ -153,8 +154,19 @@ impl RedisStock {
     }
 }
 
-async fn server_run_id(master: &ConnectionManager) -> Result<String, Unavailable> {
-    let info: String = redis::cmd("INFO").arg("server").query_async(&mut master.clone()).await?;
+/// Of all servers of a cluster together: when one of them is another than before, all promises are repeated.
+async fn server_run_id(master: &Link) -> Result<String, Unavailable> {
+    let answer: Value = redis::cmd("INFO").arg("server").query_async(&mut master.clone()).await?;
+    let mut ids = match answer {
+        Value::Map(nodes) => nodes.iter().map(|(_, info)| run_id(info)).collect::<Result<Vec<_>, _>>()?,
+        info => vec![run_id(&info)?],
+    };
+    ids.sort();
+    Ok(ids.join(" "))
+}
+
+fn run_id(info: &Value) -> Result<String, Unavailable> {
+    let info: String = redis::from_redis_value_ref(info).map_err(|_| garbled("INFO"))?;
     let line = info.lines().find_map(|line| line.strip_prefix("run_id:"));
     line.map(|id| id.trim().to_owned()).ok_or_else(|| garbled("INFO"))
 }

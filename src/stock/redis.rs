@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use redis::aio::ConnectionManager;
-use redis::{RedisError, Script, Value, from_redis_value_ref};
+use redis::{Pipeline, RedisError, Script, Value, from_redis_value_ref};
 
+use super::link::Link;
 use super::promises::Promises;
 use super::{Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable, keys, time_text};
 use crate::catalogue::Catalogue;
@@ -34,12 +34,13 @@ pub(super) struct Scripts {
     pub(super) sync: Script,
     pub(super) load: Script,
     pub(super) mend: Script,
+    pub(super) allot: Script,
 }
 
-/// Stock on a Redis master. Clones share one connection.
+/// Stock on a Redis master, or a cluster of them. Clones share one connection.
 #[derive(Clone)]
 pub struct RedisStock {
-    pub(super) master: ConnectionManager,
+    pub(super) master: Link,
     pub(super) scripts: Arc<Scripts>,
     promises: Arc<Promises>,
     catalogue: Arc<Catalogue>,
@@ -64,7 +65,7 @@ pub(super) enum Mode {
 
 impl RedisStock {
     /// The catalogue says into how many buckets each sale is split.
-    pub fn new(master: ConnectionManager, catalogue: Arc<Catalogue>) -> RedisStock {
+    pub fn new(master: Link, catalogue: Arc<Catalogue>) -> RedisStock {
         let scripts = Scripts {
             reserve: Script::new(include_str!("lua/reserve.lua")),
             define: Script::new(include_str!("lua/define.lua")),
@@ -72,6 +73,7 @@ impl RedisStock {
             sync: Script::new(include_str!("lua/sync.lua")),
             load: Script::new(include_str!("lua/load.lua")),
             mend: Script::new(include_str!("lua/mend.lua")),
+            allot: Script::new(include_str!("lua/allot.lua")),
         };
         RedisStock { master, scripts: Arc::new(scripts), promises: Arc::default(), catalogue }
     }
@@ -116,12 +118,13 @@ impl RedisStock {
         call.key(keys::start(bucket)).key(keys::count(bucket)).arg(sale.version).arg(sale.state.as_str());
         call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
         call.arg(sale.total).arg(sale.per_user_limit).arg(start_flag(sale));
+        call.arg(if bucket.part().is_some() { "part" } else { "whole" });
         let known: i64 = call.invoke_async(&mut self.master.clone()).await?;
         Ok(if known == 1 { Defined::Yes } else { Defined::NotLoaded })
     }
 
     /// The shared connection to the master.
-    pub fn connection(&self) -> ConnectionManager {
+    pub fn connection(&self) -> Link {
         self.master.clone()
     }
 
@@ -169,6 +172,7 @@ fn decision(value: &Value) -> Result<Decision, Unavailable> {
         Value::Int(-1) => Ok(Decision::OverLimit),
         Value::Int(-2) => Ok(Decision::NotOpen),
         Value::Int(-3) => Ok(Decision::Ended),
+        Value::Int(-4) => Ok(Decision::Busy),
         Value::BulkString(text) => {
             std::str::from_utf8(text).ok().and_then(parse_hold).map(Decision::Repeated).ok_or_else(|| garbled("a hold"))
         }
@@ -247,11 +251,11 @@ impl Stock for RedisStock {
 
 /// Reads the facts on the first of several servers that answers: replicas, then the master.
 pub struct RedisFacts {
-    servers: Vec<ConnectionManager>,
+    servers: Vec<Link>,
 }
 
 impl RedisFacts {
-    pub fn new(servers: Vec<ConnectionManager>) -> RedisFacts {
+    pub fn new(servers: Vec<Link>) -> RedisFacts {
         RedisFacts { servers }
     }
 }
@@ -262,15 +266,12 @@ impl FactSource for RedisFacts {
         if buckets.is_empty() {
             return Ok(Vec::new());
         }
-        let mut pipe = redis::pipe();
-        for &bucket in buckets {
-            pipe.mget(&[keys::start(bucket), keys::access(bucket), keys::count(bucket)]);
-            pipe.hmget(keys::hash(bucket), &["State", "Opens", "Closes", "Booked", "Limit", "Granted"]);
-        }
         let mut last = Unavailable("no Redis is configured".into());
         for server in &self.servers {
-            match pipe.query_async::<Vec<Value>>(&mut server.clone()).await {
-                Ok(answers) => return read_facts(buckets, &answers),
+            match server.each(buckets, ask_facts).await {
+                // Of a cluster some may be away: the others sell on.
+                Ok(answers) if answers.iter().any(Result::is_ok) => return read_facts(buckets, &answers),
+                Ok(answers) => last = answers.into_iter().find_map(Result::err).map_or(last, Unavailable::from),
                 Err(error) => last = error.into(),
             }
         }
@@ -289,7 +290,7 @@ impl FactSource for RedisFacts {
     }
 }
 
-async fn holders(server: &ConnectionManager, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
+async fn holders(server: &Link, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
     let mut users = Vec::new();
     let mut cursor = 0;
     loop {
@@ -304,7 +305,7 @@ async fn holders(server: &ConnectionManager, bucket: Bucket) -> Result<Vec<UserI
 
 /// One page of holds, and the cursor of the next; the last page's is 0. A hold may come twice.
 pub(super) async fn holds_page(
-    server: &ConnectionManager,
+    server: &Link,
     bucket: Bucket,
     cursor: u64,
 ) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
@@ -319,37 +320,54 @@ pub(super) async fn holds_page(
     Ok((next, holds))
 }
 
-fn read_facts(buckets: &[Bucket], answers: &[Value]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
-    let mut facts: Vec<(SaleId, Facts)> = Vec::with_capacity(buckets.len());
-    for (bucket, answer) in buckets.iter().zip(answers.chunks(2)) {
-        let [flags, hash] = answer else { return Err(garbled("facts")) };
-        let flags: Vec<Option<i64>> = from_redis_value_ref(flags).map_err(|_| garbled("flags"))?;
-        let hash: Vec<Option<String>> = from_redis_value_ref(hash).map_err(|_| garbled("a sale"))?;
-        if let Some(known) = read_one(&flags, &hash) {
-            match facts.last_mut().filter(|(sale, _)| *sale == bucket.sale()) {
-                Some((_, together)) => together.add(&known),
-                None => facts.push((bucket.sale(), known)),
-            }
-        }
-    }
-    Ok(facts)
+fn ask_facts(pipe: &mut Pipeline, bucket: Bucket) {
+    pipe.mget(&[keys::start(bucket), keys::access(bucket), keys::count(bucket)]);
+    pipe.hmget(keys::hash(bucket), &["Version", "State", "Opens", "Closes", "Booked", "Limit", "Granted", "Whole"]);
 }
 
-/// `None` when the sale is not loaded there.
-fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<Facts> {
-    let &[start, access, Some(total)] = flags else { return None };
-    let [Some(state), Some(opens), Some(closes), Some(booked), Some(limit), Some(granted)] = hash else { return None };
+/// The buckets of one sale together, as the one with the newest definition says.
+fn read_facts(
+    buckets: &[Bucket],
+    answers: &[Result<Vec<Value>, RedisError>],
+) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+    let mut all: Vec<(SaleId, i64, Facts)> = Vec::with_capacity(buckets.len());
+    for (bucket, answer) in buckets.iter().zip(answers) {
+        let Ok(answer) = answer else { continue };
+        let [flags, hash] = answer.as_slice() else { return Err(garbled("facts")) };
+        let flags: Vec<Option<i64>> = from_redis_value_ref(flags).map_err(|_| garbled("flags"))?;
+        let hash: Vec<Option<String>> = from_redis_value_ref(hash).map_err(|_| garbled("a sale"))?;
+        let Some((version, mut facts)) = read_one(&flags, &hash) else { continue };
+        match all.last_mut().filter(|(sale, ..)| *sale == bucket.sale()) {
+            Some((_, newest, together)) if version > *newest => {
+                facts.add(together);
+                (*newest, *together) = (version, facts);
+            }
+            Some((_, _, together)) => together.add(&facts),
+            None => all.push((bucket.sale(), version, facts)),
+        }
+    }
+    Ok(all.into_iter().map(|(sale, _, facts)| (sale, facts)).collect())
+}
+
+/// With the version of the definition; `None` when the bucket is not loaded there.
+fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Facts)> {
+    let &[start, access, Some(share)] = flags else { return None };
+    let [Some(version), Some(state), Some(opens), Some(closes), Some(booked), Some(limit), Some(granted), whole] = hash
+    else {
+        return None;
+    };
     let state: SaleState = state.parse().unwrap_or(SaleState::Paused);
     // The start flag has the last word on whether the sale may be live.
     let state = if state == SaleState::Live && start != Some(1) { SaleState::Paused } else { state };
     let time = |text: &str| Timestamp::from_millisecond(text.parse().ok()?).ok();
-    Some(Facts {
+    let facts = Facts {
         state,
         window: Window { opens_at: time(opens), closes_at: time(closes) },
-        total,
+        total: whole.as_ref().map_or(Some(share), |whole| whole.parse().ok())?,
         booked: booked.parse().ok()?,
         access: access.unwrap_or(0),
         granted: granted.parse().ok()?,
         per_user_limit: limit.parse().ok()?,
-    })
+    };
+    Some((version.parse().ok()?, facts))
 }

@@ -6,6 +6,7 @@
 
 mod addresses;
 mod audit;
+mod buckets;
 mod catalogue;
 mod export;
 mod goods;
@@ -37,6 +38,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use addresses::{Kept, MOST_ADDRESSES, SavedAddress};
 pub use audit::{AuditFilter, AuditRow};
+pub use buckets::{Allotment, Retarget};
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use landing::Landing;
 pub use leases::Lease;

@@ -124,3 +124,36 @@ async fn an_administrator_helps_shoppers_and_staff() {
     walk("support", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
+
+/// Not a browser, but what runs in one: ten thousand pages that came at different times and wait for the same opening.
+#[tokio::test]
+async fn the_pages_that_wait_arrive_spread_over_the_window() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("static/spread.js");
+    let simulation = format!(
+        r#"
+        const {{ nextLook }} = await import('file://{}');
+        const opens = 60_000;
+        const arrivals = (spread_ms) => Array.from({{ length: 10_000 }}, (_, n) => {{
+            let now = n * 5;
+            while (now < opens) {{
+                // As the gate answers.
+                const poll_after_ms = Math.min(5000, Math.max(1000, (opens - now) / 4));
+                now += nextLook({{ poll_after_ms, spread_ms }}, opens - now);
+            }}
+            return now - opens;
+        }});
+        console.log(JSON.stringify([600, 10_000, 0].map(arrivals)));
+        "#,
+        script.display()
+    );
+    let done = Command::new("node").args(["--input-type=module", "-e", &simulation]).output().await.unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let arrivals: Vec<Vec<f64>> = serde_json::from_slice(&done.stdout).unwrap();
+    for (arrivals, window) in arrivals.iter().zip([600.0, 10_000.0]) {
+        let mut tenths = [0_usize; 10];
+        arrivals.iter().for_each(|late| tenths[(late / window * 10.0) as usize] += 1);
+        let fair = arrivals.len() / 10;
+        assert!(tenths.iter().all(|n| (fair * 8 / 10..fair * 12 / 10).contains(n)), "over {window} ms: {tenths:?}");
+    }
+    assert!(arrivals[2].iter().all(|late| *late < 1.0), "nobody is held up where nothing is spread");
+}

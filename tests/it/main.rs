@@ -8,6 +8,7 @@ mod support;
 mod contract;
 
 mod away;
+mod buckets;
 mod checklist;
 mod faults;
 mod http;

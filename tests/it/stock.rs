@@ -14,6 +14,7 @@ mod stack {
     use seckill::domain::sale::SaleMove;
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, UserId, Window};
     use seckill::stock::database::DatabaseStock;
+    use seckill::stock::load::Life;
     use seckill::stock::redis::RedisStock;
     use seckill::stock::{Bucket, Claim, Decision, Defined, Hold, Stock, link};
     use seckill::store::{GoodsDraft, Release, SaleChange, SaleDraft, Store};
@@ -69,7 +70,9 @@ mod stack {
             if window == (Window { opens_at: None, closes_at: None }) {
                 sale = self.store.change_sale(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
             }
-            assert!(self.redis.load(&sale, Bucket::whole(sale.id), 1, 0, false).await.unwrap());
+            assert!(
+                self.redis.load(&sale, Bucket::whole(sale.id), Life { epoch: 1, ..Life::default() }).await.unwrap()
+            );
             sale
         }
 
@@ -180,6 +183,7 @@ mod stack {
             Decision::Granted(_) => "granted",
             Decision::Repeated(_) => "repeated",
             Decision::SoldOut => "sold_out",
+            Decision::Busy => "busy",
             Decision::OverLimit => "over_limit",
             Decision::NotOpen => "not_open",
             Decision::Ended => "ended",

@@ -155,7 +155,7 @@ mod tests {
 
     fn reading(version: i64, replica: i64, ahead: i64) -> Reading {
         Reading {
-            master: Some(Some(Loaded { epoch: 1, version, booked: 0, outbox: 0 })),
+            master: Some(Some(Loaded { epoch: 1, version, booked: 0, share: 100, outbox: 0 })),
             replicas: vec![Some(Some(replica))],
             clock_ahead_ms: Some(ahead),
         }

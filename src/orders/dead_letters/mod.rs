@@ -10,13 +10,13 @@ mod stream;
 
 use std::sync::Arc;
 
-use redis::aio::ConnectionManager;
 use secrecy::SecretString;
 use tokio::sync::Mutex;
 
 pub use letter::{Letter, Place};
 
 use crate::clock::Clock;
+use crate::stock::link::Link;
 use crate::store::{Store, StoreError};
 
 /// Letters of one look.
@@ -71,7 +71,7 @@ impl Fate {
 #[derive(Clone)]
 pub struct DeadLetters {
     amqp_url: Option<SecretString>,
-    master: Option<ConnectionManager>,
+    master: Option<Link>,
     store: Store,
     clock: Clock,
     /// Whoever looks at the queue has its messages in hand; the next one waits, so as not to see an empty queue.
@@ -79,12 +79,7 @@ pub struct DeadLetters {
 }
 
 impl DeadLetters {
-    pub fn new(
-        amqp_url: Option<SecretString>,
-        master: Option<ConnectionManager>,
-        store: Store,
-        clock: Clock,
-    ) -> DeadLetters {
+    pub fn new(amqp_url: Option<SecretString>, master: Option<Link>, store: Store, clock: Clock) -> DeadLetters {
         DeadLetters { amqp_url, master, store, clock, turn: Arc::default() }
     }
 
@@ -94,7 +89,7 @@ impl DeadLetters {
         let sales = self.store.all_sales().await?;
         let queue = futures::future::OptionFuture::from(self.amqp_url.as_ref().map(queue::list));
         let outboxes = futures::future::OptionFuture::from(
-            self.master.as_ref().map(|master| async { Ok(stream::list(&mut master.clone(), &sales).await?) }),
+            self.master.as_ref().map(|master| async { Ok(stream::list(master, &sales).await?) }),
         );
         let (queue, outboxes) = tokio::join!(queue, outboxes);
         Ok(Found { queue, outboxes })
@@ -146,7 +141,7 @@ impl DeadLetters {
 
     async fn settle_outboxes(
         &self,
-        master: &mut ConnectionManager,
+        master: &mut Link,
         only: Option<&str>,
         fate: Fate,
         actor: &str,

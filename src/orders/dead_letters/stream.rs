@@ -1,28 +1,28 @@
 //! Dead entries of the outboxes, in a stream beside each.
 
 use jiff::Timestamp;
-use redis::aio::ConnectionManager;
-use redis::{RedisError, Script, Value};
+use redis::{Pipeline, RedisError, Script, Value, from_redis_value};
 
 use super::letter::{Letter, Place, id_of, shown};
 use super::{Fate, MOST};
 use crate::domain::Sale;
+use crate::stock::link::Link;
 use crate::stock::{Bucket, keys};
 
 /// Buckets of one call.
 const BUCKETS: usize = 200;
 
 /// The first entries of each bucket.
-pub(super) async fn list(master: &mut ConnectionManager, sales: &[Sale]) -> Result<Vec<Letter>, RedisError> {
+pub(super) async fn list(master: &Link, sales: &[Sale]) -> Result<Vec<Letter>, RedisError> {
     let mut letters = Vec::new();
     let buckets: Vec<Bucket> = sales.iter().flat_map(Bucket::of_sale).collect();
     for chunk in buckets.chunks(BUCKETS) {
-        let mut pipe = redis::pipe();
-        for &bucket in chunk {
+        let ask = |pipe: &mut Pipeline, bucket| {
             pipe.cmd("XRANGE").arg(keys::dead(bucket)).arg("-").arg("+").arg("COUNT").arg(MOST);
-        }
-        let streams: Vec<Vec<(String, Vec<Value>)>> = pipe.query_async(master).await?;
-        for (&bucket, entries) in chunk.iter().zip(streams) {
+        };
+        for (&bucket, answer) in chunk.iter().zip(master.each(chunk, ask).await?) {
+            let entries: Vec<(String, Vec<Value>)> =
+                from_redis_value(answer?.into_iter().next().unwrap_or(Value::Nil))?;
             letters.extend(entries.into_iter().map(|(entry, fields)| letter(bucket, entry, &fields)));
         }
     }
@@ -54,7 +54,7 @@ fn letter(bucket: Bucket, entry: String, fields: &[Value]) -> Letter {
 }
 
 /// Moves an entry back into its outbox, or drops it.
-pub(super) async fn settle(master: &mut ConnectionManager, letter: &Letter, fate: Fate) -> Result<(), RedisError> {
+pub(super) async fn settle(master: &mut Link, letter: &Letter, fate: Fate) -> Result<(), RedisError> {
     let Place::Outbox { bucket, entry, .. } = &letter.place else { return Ok(()) };
     let script = Script::new(include_str!("settle.lua"));
     let mut call = script.key(keys::dead(*bucket));

@@ -6,12 +6,12 @@ mod stream;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use redis::aio::ConnectionManager;
 use secrecy::SecretString;
 
 use crate::catalogue::Catalogue;
 use crate::domain::Reservation;
 use crate::stock::Bucket;
+use crate::stock::link::Link;
 
 /// How to tell the source which delivery is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub trait OrderSource: Send {
 #[derive(Clone)]
 pub enum Origin {
     Rabbit { url: SecretString },
-    Stream { url: SecretString, master: ConnectionManager, catalogue: Arc<Catalogue>, member: String },
+    Stream { url: SecretString, master: Link, catalogue: Arc<Catalogue>, member: String },
 }
 
 impl Origin {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use redis::aio::{ConnectionManager, MultiplexedConnection};
 use secrecy::SecretString;
 use tokio::time::Instant;
 
 use super::{Delivery, OrderSource, Tag};
 use crate::catalogue::Catalogue;
 use crate::orders::outbox::{self, Entry, Group};
-use crate::stock::link;
+use crate::stock::link::{self, Link};
 
 const WAIT: Duration = Duration::from_millis(200);
 /// Orders that an entry holds when the shop is busy enough for it to matter; it may be one, or 256.
@@ -22,8 +21,8 @@ const STALE_AFTER: Duration = Duration::from_secs(10);
 const LOOK_FOR_STALE: Duration = Duration::from_secs(2);
 
 pub(super) struct StreamSource {
-    waiting: MultiplexedConnection,
-    master: ConnectionManager,
+    waiting: Link,
+    master: Link,
     catalogue: Arc<Catalogue>,
     member: String,
     looked: Instant,
@@ -32,7 +31,7 @@ pub(super) struct StreamSource {
 impl StreamSource {
     pub(super) async fn open(
         url: &SecretString,
-        master: ConnectionManager,
+        master: Link,
         catalogue: Arc<Catalogue>,
         member: String,
     ) -> anyhow::Result<StreamSource> {

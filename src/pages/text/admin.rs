@@ -57,6 +57,9 @@ texts! {
         price_help: "例如 1999.00", "For example 1999.00";
         total: "总量（件）", "Pieces in total";
         per_user_limit: "每人限购（件）", "Limit per person";
+        buckets: "分桶数", "Buckets";
+        lot: "每次分配（件）", "Lot";
+        spread_ms: "打散时间（毫秒）", "Spread (ms)";
         opens_at: "开始时间", "Opens at";
         closes_at: "结束时间", "Closes at";
         time_utc: "按 UTC 时间填写；留空则手动开始或终止。", "In UTC. Leave empty to start or stop it by hand.";

@@ -24,6 +24,9 @@ texts! {
         stock: "库存", "Stock";
         total: "总量", "Total";
         booked: "已占位", "Booked";
+        buckets: "{} 个分桶", "{} buckets";
+        bucket: "分桶", "Bucket";
+        allotted: "已分配", "Allotted";
         sold: "已售（入库）", "Sold (in database)";
         on_the_way: "在途", "On their way";
         left: "剩余", "Left";

@@ -45,6 +45,10 @@ texts! {
         form_what: "商品与价格", "Product and price";
         form_units: "数量", "Pieces";
         form_when: "时间", "When";
+        form_rush: "大流量设置", "For a great rush";
+        buckets_help: "1 到 64；留空为 1，即不分桶。分桶后各桶可落在 Redis Cluster 的不同机器上。场次载入后不能再改。", "1 to 64. Empty means 1, not split. Buckets may live on different machines of a Redis Cluster. Fixed once the sale is loaded.";
+        lot_help: "分桶时每次发给一个桶的件数；0 或留空为一次发完。", "Pieces that one bucket is given at a time. 0 or empty hands out everything at once.";
+        spread_help: "开始后多少毫秒内让等待的页面随机到达；留空为 600，最多 60000。", "Over how many milliseconds after the opening the waiting pages arrive at random. Empty means 600, at most 60000.";
         cloned: "内容复制自场次 {}。时间已顺延到下一个未来的日子，请核对。", "Copied from sale {}. The window was moved by whole days into the future: please check it.";
         cloned_plain: "内容复制自场次 {}。请填写时间。", "Copied from sale {}. Give it a window.";
         create_schedule: "创建并排期", "Create and schedule";

@@ -1,6 +1,7 @@
 -- Takes a newer definition of a loaded sale.
 -- KEYS 1 sale hash, 2 start flag, 3 count
--- ARGV 1 version, 2 state, 3 opens in ms or "", 4 closes in ms or "", 5 total, 6 limit, 7 start flag (0 or 1)
+-- ARGV 1 version, 2 state, 3 opens in ms or "", 4 closes in ms or "", 5 total, 6 limit, 7 start flag (0 or 1),
+--      8 "part" of a sale that is split, else "whole": the share of a part is not for this script to say
 -- Returns 0 when the sale is not loaded, otherwise 1
 local version = redis.call('HGET', KEYS[1], 'Version')
 if not version then
@@ -8,8 +9,13 @@ if not version then
 end
 if tonumber(version) < tonumber(ARGV[1]) then
   redis.call('HSET', KEYS[1], 'Version', ARGV[1], 'State', ARGV[2], 'Opens', ARGV[3], 'Closes', ARGV[4],
-    'Total', ARGV[5], 'Limit', ARGV[6])
+    'Limit', ARGV[6])
   redis.call('SET', KEYS[2], ARGV[7])
-  redis.call('SET', KEYS[3], ARGV[5])
+  if ARGV[8] == 'part' then
+    redis.call('HSET', KEYS[1], 'Whole', ARGV[5])
+  else
+    redis.call('HSET', KEYS[1], 'Total', ARGV[5])
+    redis.call('SET', KEYS[3], ARGV[5])
+  end
 end
 return 1

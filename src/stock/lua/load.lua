@@ -1,7 +1,7 @@
 -- Brings a sale to life whose holders were gathered under the loading key.
 -- KEYS 1 sale hash, 2 holders hash, 3 loading hash, 4 start flag, 5 count, 6 access counter
 -- ARGV 1 epoch, 2 version, 3 state, 4 opens in ms or "", 5 closes in ms or "", 6 total, 7 limit, 8 booked,
---      9 start flag (0 or 1)
+--      9 start flag (0 or 1); for a bucket of a sale that is split, whose total is its share: 10 fence, 11 the sale's total
 -- Returns 0 when somebody else has loaded it meanwhile, otherwise 1
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('UNLINK', KEYS[3])
@@ -14,6 +14,9 @@ end
 redis.call('HSET', KEYS[1], 'Epoch', ARGV[1], 'Version', ARGV[2], 'State', ARGV[3], 'Opens', ARGV[4],
   'Closes', ARGV[5], 'Total', ARGV[6], 'Limit', ARGV[7], 'Booked', ARGV[8],
   'Granted', ARGV[8])
+if ARGV[10] then
+  redis.call('HSET', KEYS[1], 'Fence', ARGV[10], 'Whole', ARGV[11], 'More', '1')
+end
 redis.call('SET', KEYS[4], ARGV[9])
 redis.call('SET', KEYS[5], ARGV[6])
 redis.call('SET', KEYS[6], ARGV[8])

@@ -1,14 +1,14 @@
--- Reserves units of one sale for a batch of users. Everything is checked before the first write.
+-- Reserves units of one bucket of a sale for a batch of users. Everything is checked before the first write.
 -- KEYS 1 sale hash, 2 holders hash, 3 outbox stream, 4 start flag, 5 access counter
 -- ARGV 1 "claim", or "keep" to repeat what was granted before this master forgot it; 2 units asked for in all, or 0 when
 --      a user comes twice; 3 the most units that one of them asks for; 4 what the outbox says if all are granted: a line
 --      "user id order id quantity" for each; then per user: user id, "order id:quantity"
 -- Returns {} when the sale is not loaded; {epoch, now in ms} when everybody was granted; otherwise {epoch, now in ms,
---      then per user: 1 granted, 0 sold out, -1 over the limit, -2 not open, -3 ended, or "order id:quantity" of the hold
---      there is}
+--      then per user: 1 granted, 0 sold out, -1 over the limit, -2 not open, -3 ended, -4 none here but elsewhere, or
+--      "order id:quantity" of the hold there is}
 -- A kept promise is granted whatever the stock and the window say: the database has the last word on it.
 local FIRST = 5
-local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch')
+local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch', 'More')
 if not sale[1] then
   return {}
 end
@@ -16,6 +16,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local epoch, left, limit = tonumber(sale[7]), sale[4] - sale[5], tonumber(sale[6])
 local keep = ARGV[1] == 'keep'
+-- A sale that is split may have units elsewhere; those who hand them out are told how often one was missed here.
+local none_left = sale[8] == '1' and -4 or 0
 
 local closed
 if not keep then
@@ -56,7 +58,7 @@ end
 
 -- One after the other; who asks twice in a batch meets the hold of the first time.
 local function one_by_one(answer)
-  local granted, holders, entry, units = {}, {}, {}, 0
+  local granted, holders, entry, units, missed = {}, {}, {}, 0, 0
   for n = 1, #users do
     local user, wish = users[n], ARGV[FIRST + 2 * n - 1]
     local order, quantity = string.match(wish, '^(.*):(%d+)$')
@@ -68,7 +70,8 @@ local function one_by_one(answer)
       elseif quantity > limit and not keep then
         decision = -1
       elseif quantity > left - units and not keep then
-        decision = 0
+        decision = none_left
+        missed = missed + 1
       else
         decision = 1
         units = units + quantity
@@ -82,6 +85,9 @@ local function one_by_one(answer)
   end
   if units > 0 then
     grant(holders, units, table.concat(entry, '\n'))
+  end
+  if missed > 0 and none_left ~= 0 then
+    redis.call('HINCRBY', KEYS[1], 'Missed', missed)
   end
 end
 

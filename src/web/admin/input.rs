@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::domain::{Bilingual, Currency, Money, Window};
+use crate::domain::{Bilingual, Currency, Money, Rush, Window};
 use crate::error::FieldProblem;
 use crate::pages::views::FieldError;
 use crate::store::{MOST_UNITS, SaleDraft};
@@ -56,6 +56,9 @@ pub fn check_sale(draft: &SaleDraft) -> Vec<FieldError> {
     check(draft.per_user_limit >= 1, "per_user_limit", "bad_number");
     let total_known = draft.total >= 1 && draft.per_user_limit >= 1;
     check(!total_known || draft.per_user_limit <= draft.total, "per_user_limit", "bad_limit");
+    check((1..=Rush::MOST_BUCKETS).contains(&draft.rush.buckets), "buckets", "bad_buckets");
+    check((0..=MOST_UNITS).contains(&draft.rush.lot), "lot", "bad_lot");
+    check((0..=Rush::MOST_SPREAD_MS).contains(&draft.rush.spread_ms), "spread_ms", "bad_spread");
     let order = draft.window.opens_at.zip(draft.window.closes_at);
     check(order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order");
     errors
@@ -115,7 +118,7 @@ pub fn time(text: &str) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{GoodsId, Rush, Window};
+    use crate::domain::{GoodsId, Window};
 
     fn draft() -> SaleDraft {
         SaleDraft {

@@ -214,6 +214,7 @@ async fn form(
         per_user_limit: typed.per_user_limit,
         opens_at: typed.opens_at,
         closes_at: typed.closes_at,
+        rush: [typed.buckets, typed.lot, typed.spread_ms],
         key: typed.key,
         version: typed.version,
         errors: remarks.errors,

@@ -21,6 +21,9 @@ pub struct Typed {
     pub per_user_limit: String,
     pub opens_at: String,
     pub closes_at: String,
+    pub buckets: String,
+    pub lot: String,
+    pub spread_ms: String,
     /// Which button was pressed: `draft`, `schedule`, or none.
     pub r#as: String,
     /// A price that is not below the list price is meant.
@@ -43,6 +46,9 @@ impl Typed {
             per_user_limit: sale.per_user_limit.to_string(),
             opens_at: moment(sale.window.opens_at),
             closes_at: moment(sale.window.closes_at),
+            buckets: sale.rush.buckets.to_string(),
+            lot: sale.rush.lot.to_string(),
+            spread_ms: sale.rush.spread_ms.to_string(),
             version: sale.version.to_string(),
             ..Typed::default()
         }
@@ -82,6 +88,9 @@ impl Typed {
         let list_price = optional(&self.list_price, price);
         let [total, limit] = [&self.total, &self.per_user_limit].map(|text| text.trim().parse::<i64>());
         let [opens_at, closes_at] = [&self.opens_at, &self.closes_at].map(|text| optional(text, time));
+        let number = |text: &String| optional(text, |text| text.trim().parse::<i64>().ok());
+        let [buckets, lot, spread_ms] = [&self.buckets, &self.lot, &self.spread_ms].map(number);
+        let buckets = buckets.and_then(|given| given.map(u8::try_from).transpose().ok());
         let mut check = |right: bool, field, code| {
             if !right {
                 wrong(field, code);
@@ -92,6 +101,9 @@ impl Typed {
         check(limit.is_ok(), "per_user_limit", "bad_number");
         check(opens_at.is_some(), "opens_at", "bad_time");
         check(closes_at.is_some(), "closes_at", "bad_time");
+        check(buckets.is_some(), "buckets", "bad_buckets");
+        check(lot.is_some(), "lot", "bad_lot");
+        check(spread_ms.is_some(), "spread_ms", "bad_spread");
         // What could not be read has its complaint already; harmless values in its place let the rest be checked.
         let draft = SaleDraft {
             goods_id: goods_id.unwrap_or(GoodsId(1)),
@@ -100,7 +112,7 @@ impl Typed {
             total: total.unwrap_or(MOST_UNITS),
             per_user_limit: limit.unwrap_or(1),
             window: Window { opens_at: opens_at.flatten(), closes_at: closes_at.flatten() },
-            rush: Rush::default(),
+            rush: Rush::default().with(buckets.flatten(), lot.flatten(), spread_ms.flatten()),
         };
         errors.extend(check_sale(&draft));
         errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));
@@ -157,6 +169,23 @@ mod tests {
         let early = Typed { closes_at: "2026-11-21T19:00".into(), ..typed() };
         assert_eq!(complaints(&early), [("closes_at", "window_order")]);
         assert_eq!(Typed::default().read(now()).unwrap_err().len(), 4);
+    }
+
+    #[test]
+    fn a_rush_has_its_bounds_and_its_defaults() {
+        let rush = |buckets: &str, lot: &str, spread: &str| {
+            let (buckets, lot, spread_ms) = (buckets.into(), lot.into(), spread.into());
+            Typed { buckets, lot, spread_ms, ..typed() }
+        };
+        assert_eq!(rush("", "", "").read(now()).unwrap().rush, Rush::default());
+        let most = rush(" 64 ", "5", "60000").read(now()).unwrap().rush;
+        assert_eq!(most, Rush { buckets: 64, lot: 5, spread_ms: 60_000 });
+        let wrong = [("buckets", "bad_buckets"), ("lot", "bad_lot"), ("spread_ms", "bad_spread")];
+        for typed in [rush("0", "-1", "60001"), rush("65", "x", "-1"), rush("300", "1000000001", "1.5")] {
+            let mut found = complaints(&typed);
+            found.sort_unstable();
+            assert_eq!(found, wrong, "{typed:?}");
+        }
     }
 
     #[test]

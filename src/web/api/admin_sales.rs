@@ -32,6 +32,9 @@ pub struct NewSale {
     per_user_limit: i64,
     opens_at: Option<Timestamp>,
     closes_at: Option<Timestamp>,
+    buckets: Option<u8>,
+    lot: Option<i64>,
+    spread_ms: Option<i64>,
     /// Keep it from shoppers, whatever its window. Otherwise it is scheduled if it has an opening time.
     #[serde(default)]
     draft: bool,
@@ -57,6 +60,9 @@ pub struct SaleEdit {
     opens_at: Option<Option<Timestamp>>,
     #[serde(default, deserialize_with = "present")]
     closes_at: Option<Option<Timestamp>>,
+    buckets: Option<u8>,
+    lot: Option<i64>,
+    spread_ms: Option<i64>,
     /// `true` takes it from shoppers, `false` announces it. When absent, it stays as it is
     /// unless an opening time was given or taken away.
     draft: Option<bool>,
@@ -115,7 +121,7 @@ pub async fn create(
         total: new.total,
         per_user_limit: new.per_user_limit,
         window: Window { opens_at: new.opens_at, closes_at: new.closes_at },
-        rush: Rush::default(),
+        rush: Rush::default().with(new.buckets, new.lot, new.spread_ms),
     };
     let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };
     let filing = Filing { announce, overlap: overlap(new.allow_overlap), ..Filing::default() };
@@ -159,7 +165,7 @@ pub async fn edit(
             opens_at: edit.opens_at.unwrap_or(sale.window.opens_at),
             closes_at: edit.closes_at.unwrap_or(sale.window.closes_at),
         },
-        rush: sale.rush,
+        rush: sale.rush.with(edit.buckets, edit.lot, edit.spread_ms),
     };
     let announce = match edit.draft {
         None => Announce::ByWindow,

@@ -22,6 +22,8 @@ macro_rules! kept_on {
         kept_on! {
             $rung,
             selling::five_hundred_who_want_one_hundred_get_exactly_those,
+            selling::five_hundred_get_exactly_what_six_buckets_have_in_small_lots,
+            selling::five_hundred_get_exactly_what_six_buckets_have_at_once,
             selling::nobody_gets_more_than_the_limit,
             window::nothing_is_sold_before_the_start,
             window::a_schedule_opens_and_closes_a_sale,
@@ -53,5 +55,9 @@ mod stack {
 
     mod rabbit {
         kept_on!(super::super::Rung::Rabbit);
+    }
+
+    mod cluster {
+        kept_on!(super::super::Rung::Cluster);
     }
 }

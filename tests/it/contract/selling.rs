@@ -53,8 +53,20 @@ fn is_repeated(answer: &Answer) -> bool {
 }
 
 pub async fn five_hundred_who_want_one_hundred_get_exactly_those(rung: Rung) {
+    get_exactly_those(rung, NewSale::of(UNITS)).await;
+}
+
+pub async fn five_hundred_get_exactly_what_six_buckets_have_in_small_lots(rung: Rung) {
+    get_exactly_those(rung, NewSale::of(UNITS).split(6, 4)).await;
+}
+
+pub async fn five_hundred_get_exactly_what_six_buckets_have_at_once(rung: Rung) {
+    get_exactly_those(rung, NewSale::of(UNITS).split(6, 0)).await;
+}
+
+async fn get_exactly_those(rung: Rung, sale: NewSale) {
     let shop = Plan::on(rung).await.apart().start().await;
-    let sale = shop.open(NewSale::of(UNITS)).await;
+    let sale = shop.open(sale).await;
     let shoppers: Vec<Arc<Shopper>> = (0..USERS).map(|n| Arc::new(shop.shopper(n))).collect();
     let tries: Vec<_> = shoppers.iter().map(|s| tokio::spawn(try_thrice(s.clone(), sale.clone()))).collect();
     let orders: Vec<Option<String>> = join_all(tries).await.into_iter().map(Result::unwrap).collect();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{nothing_is_lost, open_shop};
-use crate::support::{Crowd, Shop, Stack, eventually, pause, seed};
+use crate::support::{Crowd, NewSale, Shop, Stack, eventually, pause, seed};
 
 const UNITS: u64 = 300;
 const OPEN_AGAIN_WITHIN: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ async fn flush_all() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flushall_closes_the_sale_until_it_is_rebuilt_and_loses_no_promise() {
     let _mended = Stack::get().mended();
-    let (shop, sale) = open_shop(UNITS as i64).await;
+    let (shop, sale) = open_shop(NewSale::of(UNITS as i64)).await;
     let mut crowd = Crowd::new(&sale);
     crowd.arrive(&shop, UNITS / 2, Duration::from_millis(1_500));
     pause(200 + seed() % 1_000).await;
@@ -54,7 +54,7 @@ async fn flushall_of_orders_that_nobody_has_carried_on_loses_none() {
     const CARRIED: u64 = 20;
     const WAITING: u64 = 80;
     let _mended = Stack::get().mended();
-    let (mut shop, sale) = open_shop((CARRIED + WAITING) as i64).await;
+    let (mut shop, sale) = open_shop(NewSale::of((CARRIED + WAITING) as i64)).await;
     let mut crowd = Crowd::new(&sale);
     crowd.arrive(&shop, CARRIED, Duration::from_millis(200));
     crowd.served().await;

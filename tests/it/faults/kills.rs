@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::{nothing_is_lost, open_shop};
-use crate::support::{Crowd, Shop, Stack, pause, seed};
+use crate::support::{Crowd, NewSale, Shop, Stack, pause, seed};
 
 const KILLS: u64 = 5;
 /// Shoppers around each kill; all of them find units.
@@ -21,9 +21,13 @@ enum Victim {
 }
 
 async fn survives(victim: Victim) {
+    survives_in(NewSale::of(UNITS as i64), victim).await;
+}
+
+async fn survives_in(sale: NewSale, victim: Victim) {
     let _mended = Stack::get().mended();
     let mut random = StdRng::seed_from_u64(seed());
-    let (mut shop, sale) = open_shop(UNITS as i64).await;
+    let (mut shop, sale) = open_shop(sale).await;
     let mut crowd = Crowd::new(&sale);
     for _ in 0..KILLS {
         crowd.arrive(&shop, PER_KILL, RUSH);
@@ -75,4 +79,15 @@ killed! {
     redis_dies: Victim::Service("redis"),
     rabbitmq_dies: Victim::Service("rabbitmq"),
     postgres_dies: Victim::Service("postgres"),
+}
+
+/// Who hands out the units of a split sale is among those who work under the lease of control.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_hands_out_small_lots_dies() {
+    survives_in(NewSale::of(UNITS as i64).split(5, 6), Victim::Role("control")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_dies_under_a_split_sale() {
+    survives_in(NewSale::of(UNITS as i64).split(5, 0), Victim::Service("redis")).await;
 }

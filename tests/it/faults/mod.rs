@@ -19,10 +19,10 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 const QUEUES_REST: u64 = 2_500;
 
 /// Rung 3 with two processes of each role, and a sale that is open.
-async fn open_shop(units: i64) -> (Shop, String) {
+async fn open_shop(sale: NewSale) -> (Shop, String) {
     let roles = ["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"];
     let shop = Plan::on(Rung::Rabbit).await.roles(&roles).start().await;
-    let sale = shop.open(NewSale::of(units)).await;
+    let sale = shop.open(sale).await;
     pause(QUEUES_REST).await;
     (shop, sale)
 }

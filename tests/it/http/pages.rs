@@ -151,7 +151,7 @@ async fn live_answers_are_kept_for_a_second_and_personal_ones_by_nobody() {
     assert_eq!(button.header("cache-control"), "public, max-age=1");
     let json = button.json();
     let fields: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-    let mut expected = ["phase", "remaining", "total", "opens_at", "closes_at", "now", "poll_after_ms"];
+    let mut expected = ["phase", "remaining", "total", "opens_at", "closes_at", "now", "poll_after_ms", "spread_ms"];
     expected.sort_unstable();
     assert_eq!(fields, expected);
     let order = me.wins(&sale).await;

@@ -33,7 +33,9 @@ impl Ground {
             ground.name = Some(format!("it_{}_{:08x}", std::process::id(), rand::random::<u32>()));
             ground.set("SECKILL_DATABASE_URL", &ground.create_database().await);
         }
-        if rung.has_redis() {
+        if rung == Rung::Cluster {
+            ground.set("SECKILL_REDIS_URL", &emptied_cluster().await);
+        } else if rung.has_redis() {
             let number = take_redis_number().await;
             for name in ["SECKILL_REDIS_URL", "SECKILL_REDIS_REPLICA_URLS"] {
                 ground.set(name, &format!("{}{number}", Stack::get().variable(name)));
@@ -98,6 +100,18 @@ async fn take_redis_number() -> i64 {
     empty.cmd("SELECT").arg(number).ignore().cmd("FLUSHDB").ignore();
     let () = empty.query_async(&mut connection).await.unwrap();
     number
+}
+
+/// The stack's cluster, which one test at a time has for itself.
+async fn emptied_cluster() -> String {
+    Stack::get().run(&["up", "--cluster"]).await;
+    let url = Stack::get().variable("SECKILL_STACK_CLUSTER_URL");
+    for shard in url.split(',') {
+        let client = redis::Client::open(shard).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        redis::cmd("FLUSHALL").query_async::<()>(&mut connection).await.unwrap();
+    }
+    url.to_owned()
 }
 
 /// Asks RabbitMQ's management API.

@@ -11,6 +11,8 @@ pub enum Rung {
     Redis,
     /// Rung 3: PostgreSQL, Redis and RabbitMQ.
     Rabbit,
+    /// Rung 3 with a Redis Cluster of three masters.
+    Cluster,
 }
 
 impl Rung {
@@ -20,11 +22,11 @@ impl Rung {
 
     /// Whether Redis decides, so that an order is `reserved` before it is `unpaid`.
     pub fn has_redis(self) -> bool {
-        matches!(self, Rung::Redis | Rung::Rabbit)
+        matches!(self, Rung::Redis | Rung::Rabbit | Rung::Cluster)
     }
 
     pub fn has_rabbit(self) -> bool {
-        self == Rung::Rabbit
+        matches!(self, Rung::Rabbit | Rung::Cluster)
     }
 
     /// The roles of a shop in which every role has processes of its own, and those that may be several are two.
@@ -34,7 +36,7 @@ impl Rung {
             Rung::Sqlite => &[""],
             Rung::Postgres => &["serve", "serve", "control", "control"],
             Rung::Redis => &["serve", "serve", "consume", "consume", "control", "control"],
-            Rung::Rabbit => &["serve", "serve", "relay", "consume", "consume", "control", "control"],
+            Rung::Rabbit | Rung::Cluster => &["serve", "serve", "relay", "consume", "consume", "control", "control"],
         }
     }
 }

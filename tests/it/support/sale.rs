@@ -13,16 +13,24 @@ pub struct NewSale {
     limit: i64,
     opens_at: Option<Timestamp>,
     closes_at: Option<Timestamp>,
+    buckets: u8,
+    lot: i64,
 }
 
 impl NewSale {
     /// So many units, one for each, to be started by hand.
     pub fn of(total: i64) -> NewSale {
-        NewSale { total, limit: 1, opens_at: None, closes_at: None }
+        NewSale { total, limit: 1, opens_at: None, closes_at: None, buckets: 1, lot: 0 }
     }
 
     pub fn limit(mut self, units: i64) -> NewSale {
         self.limit = units;
+        self
+    }
+
+    /// Split into buckets that get so many units at a time; 0 is all at once.
+    pub fn split(mut self, buckets: u8, lot: i64) -> NewSale {
+        (self.buckets, self.lot) = (buckets, lot);
         self
     }
 
@@ -44,6 +52,8 @@ impl NewSale {
             "per_user_limit": self.limit,
             "opens_at": self.opens_at,
             "closes_at": self.closes_at,
+            "buckets": self.buckets,
+            "lot": self.lot,
         })
     }
 }

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::{Chrome, FieldError, complaint, label};
 use crate::control::checklist::{Check, CheckState};
-use crate::domain::{Goods, Locale, SaleId, SaleState};
+use crate::domain::{Goods, Locale, Rush, SaleId, SaleState};
 use crate::pages::filters;
 use crate::pages::text::{fill, text};
 
@@ -27,6 +27,8 @@ pub struct AdminSaleForm {
     /// RFC 3339 in UTC from the script, or without it `2026-11-21T20:00`, which also means UTC.
     pub opens_at: String,
     pub closes_at: String,
+    /// Buckets, lot, and spread in milliseconds; empty is the default.
+    pub rush: [String; 3],
     /// Of this form, so that it makes one sale however often it is sent.
     pub key: String,
     /// Of the sale as it is shown.
@@ -57,6 +59,20 @@ impl AdminSaleForm {
     /// The price is doubtful and can be confirmed.
     fn asks_about_price(&self) -> bool {
         self.errors.iter().any(|error| error.code == "not_lower")
+    }
+
+    fn rush_lines(&self) -> [(&'static str, &str, &'static str); 3] {
+        let t = &self.chrome.text().sales;
+        let [buckets, lot, spread] = self.rush.each_ref().map(String::as_str);
+        [("buckets", buckets, t.buckets_help), ("lot", lot, t.lot_help), ("spread_ms", spread, t.spread_help)]
+    }
+
+    /// Something there is not as it usually is.
+    fn shows_rush(&self) -> bool {
+        let usual = Rush::default();
+        let usual = [i64::from(usual.buckets), usual.lot, usual.spread_ms].map(|number| number.to_string());
+        let odd = self.rush.iter().zip(&usual).any(|(typed, usual)| !typed.is_empty() && typed != usual);
+        odd || self.rush_lines().iter().any(|(field, ..)| self.complaint(field).is_some())
     }
 
     fn is_draft(&self) -> bool {

@@ -42,6 +42,7 @@ pub fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
         per_user_limit: "1".into(),
         opens_at: "2026-11-21T12:00:00Z".into(),
         closes_at: "2026-11-21T10:00".into(),
+        rush: Default::default(),
         errors,
     }
 }
