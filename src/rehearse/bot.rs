@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::http::Question;
-use super::measure::{Milestone, Step, Worth};
+use super::measure::{Step, Worth};
 use super::shopper::{Extra, Scene, follow, order_in};
 use super::story::{Fate, Story};
 
@@ -54,7 +54,6 @@ pub async fn hammer(scene: Arc<Scene>, me: Extra, from: Instant, until: Instant)
     let mut story = story.unwrap_or_else(|| Story::of(me.user));
     story.fate = if sold_out { Fate::SoldOut } else { Fate::GaveUp };
     if let Some((order, at)) = order {
-        scene.measure.reached(Milestone::Won);
         story.fate = Fate::Won;
         follow(&scene, &me, order, at, &mut story).await;
     }

@@ -18,7 +18,7 @@ use super::measure::{Measure, Step, Worth};
 /// Longer than people wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// Questions under way at the same time, each on a connection of its own; below the usual limit of open files.
-const CONNECTIONS: usize = 768;
+pub(super) const CONNECTIONS: usize = 768;
 /// Sooner than nginx and the shop, which would close a connection at the moment of the next question now and then.
 const IDLE_FOR: Duration = Duration::from_secs(3);
 

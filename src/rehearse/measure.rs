@@ -63,7 +63,7 @@ pub enum Worth {
     Error,
 }
 
-/// Where somebody has come to.
+/// Where a shopper has come to; scripts go no such way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Milestone {
     Arrived,

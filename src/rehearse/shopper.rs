@@ -152,8 +152,11 @@ impl Shopper<'_> {
                 Pressed::Won(order, at) => {
                     self.scene.measure.reached(Milestone::Won);
                     follow(self.scene, &self.me, order, at, &mut self.story).await;
-                    if self.character.pays && self.story.landed.is_some() {
-                        self.pay(order).await;
+                    if self.story.landed.is_some() {
+                        self.scene.measure.reached(Milestone::Landed);
+                        if self.character.pays {
+                            self.pay(order).await;
+                        }
                     }
                     return Fate::Won;
                 }
@@ -349,7 +352,6 @@ pub async fn follow(scene: &Scene, me: &Extra, order: OrderId, won: Instant, sto
             Some(OrderStatus::Unpaid | OrderStatus::Paid) => {
                 story.landed = Some(won.elapsed());
                 scene.measure.landed(won.elapsed());
-                scene.measure.reached(Milestone::Landed);
                 return;
             }
             Some(OrderStatus::Reserved) | None => {}

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::asked::Limits;
+use super::http::CONNECTIONS;
 use super::measure::{Milestone, Numbers, Step};
 use super::story::Story;
 use crate::control::audit;
@@ -174,7 +175,7 @@ impl Evidence<'_> {
 
     fn generator(&self) -> Point {
         let late = at(&self.numbers.lag, 0.99);
-        let found = format!("questions were sent at most {} late (p99)", ms(late));
+        let found = format!("questions were sent at most {} late (p99), {CONNECTIONS} under way at a time", ms(late));
         let mark = if late <= LATE { Mark::Kept } else { Mark::Doubt };
         Point { mark, what: "the generator kept up", found }
     }
