@@ -73,8 +73,15 @@ impl Catalogue {
         self.view.load().entries.get(&id).cloned()
     }
 
-    /// What shoppers may see, newest first.
+    /// What shoppers find, newest first: no rehearsals.
     pub fn listed(&self) -> Vec<Arc<Entry>> {
+        let mut public = self.public();
+        public.retain(|entry| !entry.sale.shadow);
+        public
+    }
+
+    /// What has a page, newest first.
+    pub fn public(&self) -> Vec<Arc<Entry>> {
         let view = self.view.load();
         view.entries.values().rev().filter(|entry| entry.sale.state != SaleState::Draft).cloned().collect()
     }

@@ -10,6 +10,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use secrecy::SecretString;
 use url::Url;
 
+use crate::rehearse::asked::{self, Asked};
+
 /// What the process was asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -40,6 +42,7 @@ pub enum Task {
     Render,
     Doctor,
     Audit,
+    Rehearse(Box<Asked>),
 }
 
 const COMMANDS: [(&str, Task); 4] =
@@ -121,7 +124,10 @@ pub const DEFAULT_DATA_DIR: &str = "./data";
 pub fn from_command_line() -> anyhow::Result<(Task, Config)> {
     let matches = command().get_matches();
     let named: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();
-    let task = task(&named)?;
+    let task = match asked::read(&named, &matches)? {
+        Some(asked) => Task::Rehearse(Box::new(asked)),
+        None => task(&named)?,
+    };
     let file = match matches.get_one::<String>("config") {
         Some(path) => read_file(Path::new(path))?,
         None => toml::Table::new(),
@@ -136,7 +142,7 @@ fn command() -> Command {
         .arg(
             Arg::new("what")
                 .value_name("ROLE|COMMAND")
-                .help("Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit")
+                .help("Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, rehearse")
                 .action(ArgAction::Append)
                 .num_args(0..),
         )
@@ -144,7 +150,7 @@ fn command() -> Command {
     for &(name, help) in SETTINGS {
         command = command.arg(Arg::new(name).long(name).env(variable(name)).hide_env_values(true).help(help));
     }
-    command
+    command.args(asked::flags())
 }
 
 fn task(named: &[&str]) -> anyhow::Result<Task> {
@@ -333,7 +339,7 @@ fn amqp_url(text: &str) -> anyhow::Result<Option<SecretString>> {
     Ok(Some(SecretString::from(text.to_owned())))
 }
 
-fn origin(text: &str) -> anyhow::Result<String> {
+pub(crate) fn origin(text: &str) -> anyhow::Result<String> {
     let url = Url::parse(text).context("expected an address such as https://shop.example")?;
     let web = matches!(url.scheme(), "http" | "https") && url.host().is_some() && url.path() == "/";
     anyhow::ensure!(web, "expected http(s)://host[:port] without a path");

@@ -12,7 +12,8 @@
 //!    the database ([`orders`]).
 //! 6. The order is paid, or cancelled and its units released ([`orders::payment`], [`orders::expiry`]).
 //! 7. Data control keeps Redis in step with the database through all of it ([`control`]).
-//! 8. Whoever runs the sale watches it live ([`cockpit`]); each sale is counted where it is sold ([`tally`]).
+//! 8. Whoever runs the sale watches it live ([`cockpit`]); each sale is counted where it is sold ([`tally`]). Before the
+//!    day all of it is tried with a simulated crowd ([`rehearse`]).
 //!
 //! Beside that way stand the people ([`accounts`]) and the pictures of the goods ([`pictures`]).
 //!
@@ -44,6 +45,8 @@ pub mod store;
 pub mod control;
 
 pub mod cockpit;
+
+pub mod rehearse;
 
 pub mod commands;
 

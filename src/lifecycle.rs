@@ -88,7 +88,8 @@ impl Lifecycle {
     }
 }
 
-async fn signalled() {
+/// Waits for the first signal to stop.
+pub(crate) async fn signalled() {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         return std::future::pending().await;

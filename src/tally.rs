@@ -186,6 +186,11 @@ impl Tallies {
         self.lock().entry(sale).or_default().clone()
     }
 
+    /// Forgets sales that are no more. Whoever still counts one counts for nobody.
+    pub fn retain(&self, exists: impl Fn(SaleId) -> bool) {
+        self.lock().retain(|sale, _| exists(*sale));
+    }
+
     /// What was counted about one sale.
     pub fn read(&self, sale: SaleId) -> Numbers {
         let tally = self.lock().get(&sale).cloned();

@@ -32,7 +32,7 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::domain::UserId;
+use crate::domain::{SaleId, UserId};
 use crate::seal::Sealer;
 use crate::store::{NewSession, Role, Store, StoreError, User};
 
@@ -201,6 +201,20 @@ impl Accounts {
             // The account was changed since its password was checked.
             false => Err(AccountRefusal::BadCredentials),
         }
+    }
+
+    /// Opens accounts for the simulated shoppers of a rehearsal, with a session each that is made as a log-in makes it,
+    /// only that nobody checks a password: they have none. The answer are the `Cookie` headers, in the same order.
+    pub async fn enrol_extras(&self, sale: SaleId, users: &[User], device: &Device) -> Result<Vec<String>, StoreError> {
+        let sessions: Vec<Session> = users.iter().map(|user| Session::of(user, self.clock.now())).collect();
+        let records: Vec<NewSession> = sessions.iter().map(|session| record(session, device)).collect();
+        self.store.add_extras(sale, users, &records).await?;
+        let pair = |session: &Session| {
+            let cookie = self.cookie(session);
+            let text = cookie.to_str().unwrap_or_default();
+            text.split(';').next().unwrap_or_default().to_owned()
+        };
+        Ok(sessions.iter().map(pair).collect())
     }
 
     /// Now, or just after the user's sessions were ended by a process whose clock is ahead.

@@ -43,6 +43,7 @@ use crate::orders::relay::Relay;
 use crate::orders::source::Origin;
 use crate::pages::Publisher;
 use crate::pictures::{Pictures, tidy};
+use crate::rehearse;
 use crate::stock::Stock;
 use crate::stock::batch::Lanes;
 use crate::stock::probe::Probe;
@@ -82,6 +83,7 @@ pub async fn run(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             parts.catalogue.refresh().await?;
             Ok(audit::run(&parts.audit()).await)
         }
+        Task::Rehearse(asked) => Ok(rehearse::run(*asked, &config).await),
         Task::Run(roles) => run_roles(&roles, config).await,
     }
 }

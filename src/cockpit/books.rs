@@ -67,6 +67,11 @@ impl Books {
         self.store.tallies_of_others(sale, &self.named(sale).0).await
     }
 
+    /// Forgets sales that are no more.
+    pub(super) fn retain(&self, exists: impl Fn(SaleId) -> bool) {
+        self.tallies.retain(exists);
+    }
+
     /// Writes what has changed.
     pub(super) async fn write(&self) {
         let mut state = self.state.lock().await;

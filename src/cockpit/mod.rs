@@ -207,6 +207,7 @@ impl Cockpit {
                 _ = fold.tick() => self.sources.books.fold().await,
                 _ = tick.tick() => {
                     self.keep_live_sales();
+                    self.sources.books.retain(|sale| self.sources.catalogue.known(sale).is_some());
                     self.sources.books.write().await;
                 }
             }

@@ -184,9 +184,9 @@ pub async fn keep_pages(
     Ok(())
 }
 
-/// Renders what is listed now.
+/// Renders what has a page now.
 pub fn publish(catalogue: &crate::catalogue::Catalogue, pages: &Publisher) -> anyhow::Result<()> {
-    let sales: Vec<_> = catalogue.listed().iter().map(|e| (e.sale.clone(), e.goods.clone())).collect();
+    let sales: Vec<_> = catalogue.public().iter().map(|e| (e.sale.clone(), e.goods.clone())).collect();
     let report = pages.publish(&sales)?;
     if report.written + report.removed > 0 {
         info!(written = report.written, unchanged = report.unchanged, removed = report.removed, "pages rendered");

@@ -24,7 +24,7 @@ pub fn fill<T: AsRef<str>, V: Display>(text: T, _: &dyn Values, value: V) -> Res
 
 /// A number with its thousands apart, as both languages write it.
 #[askama::filter_fn]
-pub fn count(number: &i64, _: &dyn Values) -> Result<String> {
+pub fn count<N: Display>(number: N, _: &dyn Values) -> Result<String> {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {

@@ -23,7 +23,7 @@ pub mod shop;
 
 pub mod views;
 
-mod filters;
+pub(crate) mod filters;
 pub mod picture;
 mod tidy;
 

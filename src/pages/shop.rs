@@ -22,15 +22,17 @@ const MOST_OFFERED: i64 = 10;
 /// Name of the calendar file below a sale's page.
 pub const REMINDER: &str = "reminder.ics";
 
-/// All pages of one language with their addresses, and the calendar files that belong to them. Expects no drafts.
+/// All pages of one language with their addresses, and the calendar files that belong to them. Expects no drafts. A
+/// rehearsal has its page, and neither a place in the list nor a reminder.
 /// `origin` is where shoppers find the shop.
 pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> askama::Result<Vec<(String, String)>> {
     let mut pages = Vec::with_capacity(2 * sales.len() + 1);
-    pages.push((format!("/{locale}/"), ListPage::new(locale, sales).render()?));
+    let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
+    pages.push((format!("/{locale}/"), ListPage::new(locale, &listed).render()?));
     for (sale, goods) in sales {
         let path = format!("/{locale}/sales/{}", sale.id);
         let page = SalePage { chrome: anonymous(locale, path.clone()), sale, goods };
-        if let Some(reminder) = calendar::reminder(locale, origin, sale, goods) {
+        if let Some(reminder) = calendar::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
             pages.push((format!("{path}/{REMINDER}"), reminder));
         }
         pages.push((path, page.render()?));
@@ -96,6 +98,11 @@ impl SalePage<'_> {
     /// Whether there is a start to wait for and to be reminded of.
     fn is_awaited(&self) -> bool {
         self.sale.state == SaleState::Scheduled && self.sale.window.opens_at.is_some()
+    }
+
+    /// Whether there is a calendar file.
+    fn has_reminder(&self) -> bool {
+        self.is_awaited() && !self.sale.shadow
     }
 
     /// What the state is called until the script knows the phase.
@@ -166,6 +173,7 @@ pub(super) mod tests {
             state: SaleState::Scheduled,
             version: 1,
             epoch: 1,
+            shadow: false,
         };
         (sale, goods)
     }
@@ -199,6 +207,20 @@ pub(super) mod tests {
         let mut busy = quiet.clone();
         (busy.0.sold, busy.0.granted, busy.0.version, busy.0.epoch) = (99, 120, 12, 5);
         assert_eq!(render(&[quiet]), render(&[busy]));
+    }
+
+    #[test]
+    fn a_rehearsal_has_its_page_and_is_nowhere_else() {
+        let mut rehearsed = sample(7, "Phone");
+        rehearsed.0.shadow = true;
+        let pages = render(&[rehearsed]);
+        let addresses: Vec<_> = pages.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(addresses, ["/zh/", "/zh/sales/7", "/en/", "/en/sales/7"]);
+        let page = |n: usize| pages[n].1.as_str();
+        assert!(!page(0).contains("Phone") && !page(2).contains("Phone"));
+        assert!(page(1).contains(r#"<meta name="robots" content="noindex">"#) && page(1).contains("演练"));
+        assert!(page(3).contains("This is a rehearsal") && !page(3).contains("reminder.ics"));
+        assert!(!render(&[sample(7, "Phone")])[2].1.contains("noindex"));
     }
 
     #[test]

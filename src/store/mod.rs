@@ -16,6 +16,7 @@ mod orders;
 mod payments;
 mod pictures;
 mod plans;
+mod rehearsals;
 mod releases;
 mod row;
 mod sales;

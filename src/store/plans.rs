@@ -56,6 +56,7 @@ impl Store {
             state: entered_state(draft, filing.announce),
             version: 1,
             epoch: 0,
+            shadow: filing.shadow,
         };
         if filing.overlap == Overlap::Refused {
             refuse_overlap(&mut tx, &created).await?;
@@ -95,14 +96,14 @@ impl Store {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE state <> 'ended' ORDER BY id DESC")).await
     }
 
-    /// Ended sales, the last to close first.
+    /// Ended sales without rehearsals, the last to close first.
     pub async fn past_sales(&self, page: &PastPage) -> Result<Vec<Sale>, StoreError> {
         let (closed, id) = page.before.unwrap_or((i64::MAX, SaleId(i64::MAX)));
         let goods = page.goods.as_deref().unwrap_or_default();
         let mut sql = String::from(concat!(
             "SELECT ",
             columns!(),
-            " FROM sales WHERE state = 'ended' AND (closes_at_ms < $1 OR (closes_at_ms = $1 AND id < $2))"
+            " FROM sales WHERE state = 'ended' AND shadow = 0 AND (closes_at_ms < $1 OR (closes_at_ms = $1 AND id < $2))"
         ));
         if page.goods.is_some() {
             // No goods are called so: then only the number counts.
@@ -121,12 +122,13 @@ impl Store {
         Ok(rows.iter().map(sale).collect::<Result<_, _>>()?)
     }
 
-    /// Sales whose window touches the time from `from` until before `to`. One without an end counts where it opens.
+    /// Sales whose window touches the time from `from` until before `to`, without rehearsals. One without an end counts where it opens.
     pub async fn sales_between(&self, from: Timestamp, to: Timestamp) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
-            " FROM sales WHERE opens_at_ms < $2 AND (closes_at_ms > $1 OR opens_at_ms >= $1) ORDER BY opens_at_ms, id"
+            " FROM sales WHERE opens_at_ms < $2 AND (closes_at_ms > $1 OR opens_at_ms >= $1) AND shadow = 0
+              ORDER BY opens_at_ms, id"
         );
         let query = sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond());
         let rows = query.fetch_all(&self.pool).await?;
@@ -134,12 +136,12 @@ impl Store {
     }
 }
 
-/// Sales that another one of the same goods must not meet. One that runs without a closing time is ended by hand, before
+/// Sales that another one of the same goods must not meet; a rehearsal is none. One that runs without a closing time is ended by hand, before
 /// the next one begins; it does not stand in the way of a plan.
 const RIVALS: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM sales WHERE goods_id = $1 AND id <> $2 AND (state = 'scheduled' OR (state IN ('live', 'paused') AND closes_at_ms IS NOT NULL)) ORDER BY id"
+    " FROM sales WHERE goods_id = $1 AND id <> $2 AND shadow = 0 AND (state = 'scheduled' OR (state IN ('live', 'paused') AND closes_at_ms IS NOT NULL)) ORDER BY id"
 );
 
 fn announced(sale: &Sale) -> bool {
@@ -176,8 +178,8 @@ async fn made_by(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<Sale>, sq
 async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
-           state, version, id, created_at_ms, form_key, buckets, lot, spread_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+           state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
     )
     .bind(sale.goods_id.0)
     .bind(sale.price.amount)
@@ -195,6 +197,7 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
     .bind(i64::from(sale.rush.buckets))
     .bind(sale.rush.lot)
     .bind(sale.rush.spread_ms)
+    .bind(i64::from(sale.shadow))
     .execute(&mut **tx)
     .await?;
     Ok(())

@@ -31,6 +31,8 @@ pub struct Filing {
     pub form_key: Option<String>,
     /// The version that was on the screen; an edit of an older one is refused.
     pub version: Option<i64>,
+    /// For a rehearsal. An edit does not change it.
+    pub shadow: bool,
 }
 
 /// Whether shoppers are to see the sale.
@@ -112,7 +114,7 @@ pub const MOST_UNITS: i64 = 1_000_000_000;
 macro_rules! columns {
     () => {
         "id, goods_id, price, list_price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, \
-         state, version, epoch, buckets, lot, spread_ms"
+         state, version, epoch, buckets, lot, spread_ms, shadow"
     };
 }
 pub(super) use columns;
@@ -142,6 +144,7 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
         state: row::parsed(row, "state")?,
         version: row::int(row, "version")?,
         epoch: row::int(row, "epoch")?,
+        shadow: row::int(row, "shadow")? == 1,
     })
 }
 

@@ -118,6 +118,10 @@ impl OrderSearch {
         let narrowed = self.order.is_some() || self.user.is_some() || self.sale.is_some();
         let status = if narrowed { BESIDE } else { "status" };
         conditions.extend(status_condition(status, &self.statuses));
+        if !narrowed {
+            // Rehearsals are no business of those who deliver; whoever asks for one by its number sees it.
+            conditions.push("sale_id NOT IN (SELECT id FROM sales WHERE shadow = 1)".to_owned());
+        }
         let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
         format!(
             "SELECT {}, (SELECT username FROM users WHERE users.id = orders.user_id) AS username

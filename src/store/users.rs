@@ -166,7 +166,7 @@ impl Store {
         Ok(row.as_ref().map(user).transpose()?)
     }
 
-    /// Accounts, newest first, from before the account `before`.
+    /// Accounts of people, newest first, from before the account `before`.
     pub async fn find_users(
         &self,
         search: &UserSearch,
@@ -183,7 +183,8 @@ impl Store {
         let sql = concat!(
             "SELECT ",
             columns!(),
-            " FROM users WHERE username_key LIKE $1 ESCAPE '\\' AND id < $2 ORDER BY id DESC LIMIT $3"
+            " FROM users WHERE username_key LIKE $1 ESCAPE '\\' AND id < $2 AND rehearsal IS NULL
+             ORDER BY id DESC LIMIT $3"
         );
         let rows = sqlx::query(sql)
             .bind(pattern)

@@ -15,6 +15,7 @@ mod http;
 mod messages;
 mod migrations;
 mod outbox;
+mod rehearse;
 mod stock;
 mod wallet;
 

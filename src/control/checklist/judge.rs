@@ -138,6 +138,7 @@ mod tests {
             state: SaleState::Scheduled,
             version: 3,
             epoch: 1,
+            shadow: false,
         }
     }
 

@@ -19,6 +19,7 @@ texts! {
         empty_text: "先建商品，再为它安排一场秒杀。", "First create a product, then plan a sale for it.";
         earlier: "更早的场次", "Earlier sales";
         latest: "回到最近", "Back to the latest";
+        rehearsal: "演练", "Rehearsal";
         progress: "已占位 {}%", "{}% held";
         clone: "复制", "Clone";
         page: "商店页面", "Shop page";

@@ -53,6 +53,8 @@ texts! {
         step_pay: "抢到后库存为你保留，请在订单显示的时间前付款。",
             "Your pieces are held for you. Pay before the time shown on your order.";
         about: "商品介绍", "About this product";
+        rehearsal: "这是一次演练：这里买到的东西不会发货，订单很快会被删除。",
+            "This is a rehearsal: nothing bought here is delivered, and its orders are deleted soon.";
         progress: "销售进度", "Share of pieces already taken";
     }
 }

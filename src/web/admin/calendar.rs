@@ -116,6 +116,7 @@ mod tests {
             state: SaleState::Scheduled,
             version: 1,
             epoch: 0,
+            shadow: false,
         };
         ("Phone".into(), sale)
     }

@@ -68,6 +68,7 @@ impl Typed {
             overlap: Overlap::Refused,
             form_key: Uuid::try_parse(&self.key).ok().map(|key| key.to_string()),
             version: self.version.parse().ok(),
+            shadow: false,
         }
     }
 

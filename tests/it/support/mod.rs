@@ -16,7 +16,7 @@ mod wait;
 pub use client::{Answer, Client};
 pub use crowd::{Crowd, Outcome};
 pub use ground::{Ground, manage};
-pub use process::run;
+pub use process::{Settings, program, run};
 pub use proxy::Proxy;
 pub use rung::Rung;
 pub use sale::NewSale;

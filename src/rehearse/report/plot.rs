@@ -1,0 +1,325 @@
+//! Plots as SVG text, coloured by the classes of the page that they stand in, so that they follow its light or dark.
+
+use std::fmt::Write;
+
+const WIDTH: f64 = 720.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = 30.0;
+
+/// One line of a plot over seconds.
+pub struct Series<'a> {
+    /// Of its colour, and its name in words for whoever points at it.
+    pub class: &'static str,
+    pub name: &'a str,
+    pub values: Vec<Option<f64>>,
+    /// Fill the space below.
+    pub filled: bool,
+}
+
+/// How values become heights.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Scale {
+    Linear,
+    Log,
+}
+
+/// Lines over the seconds of a rehearsal.
+pub struct Lines<'a> {
+    pub title: &'a str,
+    pub scale: Scale,
+    pub series: Vec<Series<'a>>,
+    /// Vertical marks: second and words.
+    pub marks: Vec<(f64, &'a str)>,
+    /// A horizontal mark.
+    pub limit: Option<(f64, &'a str)>,
+}
+
+/// A row of dots: a name and one value for each quantile.
+pub struct DotRow<'a> {
+    pub name: &'a str,
+    pub values: [f64; 4],
+}
+
+/// From values to places between two edges.
+struct Axis {
+    scale: Scale,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Axis {
+    /// Whose ends are ticks.
+    fn new(scale: Scale, values: impl Iterator<Item = f64>, (from, to): (f64, f64)) -> Axis {
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for value in values.filter(|value| *value > 0.0) {
+            (least, most) = (least.min(value), most.max(value));
+        }
+        let (low, high) = match scale {
+            Scale::Linear => (0.0, (most / step(most)).ceil().max(1.0) * step(most)),
+            Scale::Log if most == 0.0 => (0.1, 10.0),
+            Scale::Log => {
+                let (low, high) = (least.log10().floor(), most.log10().ceil());
+                (10f64.powf(low), 10f64.powf(high.max(low + 1.0)))
+            }
+        };
+        Axis { scale, low, high, from, to }
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        let share = match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Log => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
+        };
+        self.from + (self.to - self.from) * share.clamp(0.0, 1.0)
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        match self.scale {
+            Scale::Linear => {
+                let step = step(self.high);
+                (0..=(self.high / step).round() as usize).map(|n| n as f64 * step).collect()
+            }
+            Scale::Log => {
+                let (low, high) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
+                (low..=high).map(|power| 10f64.powi(power)).collect()
+            }
+        }
+    }
+}
+
+/// A round distance between ticks, so that there are about five.
+fn step(most: f64) -> f64 {
+    let rough = (most / 5.0).max(1e-9);
+    let power = 10f64.powf(rough.log10().floor());
+    let round = [1.0, 2.0, 5.0, 10.0].into_iter().find(|round| round * power >= rough * 0.999);
+    round.unwrap_or(10.0) * power
+}
+
+/// A number as short as it can be.
+fn number(value: f64) -> String {
+    match value {
+        v if v >= 10_000.0 => format!("{:.0}k", v / 1000.0),
+        v if v >= 10.0 || v.fract() == 0.0 => format!("{v:.0}"),
+        v if v >= 1.0 => format!("{v:.1}"),
+        v => format!("{}", (v * 1000.0).round() / 1000.0),
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn open(title: &str, height: f64) -> String {
+    format!(r#"<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{}">"#, escape(title))
+}
+
+impl Lines<'_> {
+    pub fn draw(&self) -> String {
+        const HEIGHT: f64 = 250.0;
+        let seconds = self.series.iter().map(|series| series.values.len()).max().unwrap_or(0).max(2);
+        let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
+        let y = Axis::new(self.scale, values.chain(self.limit.map(|limit| limit.0)), (HEIGHT - BOTTOM, TOP));
+        let x = |second: f64| LEFT + (WIDTH - LEFT - RIGHT) * second / (seconds - 1) as f64;
+        let mut svg = open(self.title, HEIGHT);
+        for tick in y.ticks() {
+            let at = y.place(tick);
+            let _ = write!(svg, r#"<path class="grid" d="M{LEFT} {at:.1}H{:.1}"/>"#, WIDTH - RIGHT);
+            let _ = write!(
+                svg,
+                r#"<text class="tick end" x="{:.1}" y="{:.1}">{}</text>"#,
+                LEFT - 8.0,
+                at + 4.0,
+                number(tick)
+            );
+        }
+        let every = step((seconds - 1) as f64 / 1.6).max(1.0);
+        for n in 0..=((seconds - 1) as f64 / every) as usize {
+            let second = n as f64 * every;
+            let words = if n == 0 { "0 s".to_owned() } else { number(second) };
+            let _ =
+                write!(svg, r#"<text class="tick mid" x="{:.1}" y="{:.1}">{words}</text>"#, x(second), HEIGHT - 9.0);
+        }
+        for (second, words) in &self.marks {
+            let at = x(second.min((seconds - 1) as f64));
+            let (class, dx) = if at > WIDTH * 0.75 { ("end", -6.0) } else { ("start", 6.0) };
+            let _ = write!(svg, r#"<path class="mark" d="M{at:.1} {TOP}V{:.1}"/>"#, HEIGHT - BOTTOM);
+            let _ = write!(
+                svg,
+                r#"<text class="note {class}" x="{:.1}" y="{:.1}">{}</text>"#,
+                at + dx,
+                TOP + 9.0,
+                escape(words)
+            );
+        }
+        if let Some((value, words)) = &self.limit {
+            let at = y.place(*value);
+            let _ = write!(svg, r#"<path class="limit" d="M{LEFT} {at:.1}H{:.1}"/>"#, WIDTH - RIGHT);
+            let _ = write!(
+                svg,
+                r#"<text class="note end" x="{:.1}" y="{:.1}">{}</text>"#,
+                WIDTH - RIGHT - 4.0,
+                at - 5.0,
+                escape(words)
+            );
+        }
+        for series in &self.series {
+            series.draw(&mut svg, x, &y);
+        }
+        self.draw_hints(&mut svg, seconds, x);
+        svg + "</svg>"
+    }
+
+    /// An invisible column per second that tells its numbers to whoever points at it.
+    fn draw_hints(&self, svg: &mut String, seconds: usize, x: impl Fn(f64) -> f64) {
+        let width = x(1.0) - x(0.0);
+        for second in 0..seconds {
+            let said = self.series.iter().filter_map(|series| {
+                let value = series.values.get(second).copied().flatten()?;
+                Some(format!("\n{} {}", series.name, number(value)))
+            });
+            let words = format!("{second} s{}", said.collect::<String>());
+            let _ = write!(
+                svg,
+                r#"<rect class="hint" x="{:.1}" y="{TOP}" width="{width:.1}" height="206"><title>{}</title></rect>"#,
+                x(second as f64) - width / 2.0,
+                escape(&words)
+            );
+        }
+    }
+}
+
+impl Series<'_> {
+    /// Gaps stay gaps.
+    fn draw(&self, svg: &mut String, x: impl Fn(f64) -> f64, y: &Axis) {
+        let mut runs: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
+        for (second, value) in self.values.iter().enumerate() {
+            match (value, runs.last_mut()) {
+                (Some(value), Some(run)) => run.push((x(second as f64), y.place(*value))),
+                _ => runs.push(Vec::new()),
+            }
+        }
+        for run in runs.iter().filter(|run| !run.is_empty()) {
+            let points: Vec<String> = run.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+            let line = points.join("L");
+            if self.filled {
+                let first = run[0].0;
+                let _ = write!(
+                    svg,
+                    r#"<path class="area {}" d="M{first:.1} {:.1}L{line}V{:.1}Z"/>"#,
+                    self.class, y.from, y.from
+                );
+            }
+            let _ = write!(svg, r#"<path class="line {}" d="M{line}"/>"#, self.class);
+            if run.len() == 1 {
+                let _ = write!(
+                    svg,
+                    r#"<circle class="dot {}" cx="{:.1}" cy="{:.1}" r="3"/>"#,
+                    self.class, run[0].0, run[0].1
+                );
+            }
+        }
+    }
+}
+
+/// Four quantiles per row on a logarithmic scale of milliseconds.
+pub fn dots(title: &str, rows: &[DotRow], limit: Option<f64>) -> String {
+    const ROW: f64 = 34.0;
+    const NAMES: f64 = 104.0;
+    let height = TOP + ROW * rows.len() as f64 + BOTTOM;
+    let values = rows.iter().flat_map(|row| row.values).chain(limit);
+    let x = Axis::new(Scale::Log, values, (NAMES, WIDTH - RIGHT - 10.0));
+    let mut svg = open(title, height);
+    for tick in x.ticks() {
+        let at = x.place(tick);
+        let _ = write!(svg, r#"<path class="grid" d="M{at:.1} {TOP}V{:.1}"/>"#, height - BOTTOM);
+        let _ = write!(svg, r#"<text class="tick mid" x="{at:.1}" y="{:.1}">{} ms</text>"#, height - 9.0, number(tick));
+    }
+    if let Some(limit) = limit {
+        let _ = write!(svg, r#"<path class="limit" d="M{:.1} {TOP}V{:.1}"/>"#, x.place(limit), height - BOTTOM);
+    }
+    for (n, row) in rows.iter().enumerate() {
+        let y = TOP + ROW * (n as f64 + 0.5);
+        let _ = write!(svg, r#"<text class="name" x="0" y="{:.1}">{}</text>"#, y + 4.0, escape(row.name));
+        let places = row.values.map(|value| x.place(value));
+        let _ = write!(svg, r#"<path class="span" d="M{:.1} {y:.1}H{:.1}"/>"#, places[0], places[3]);
+        for ((place, value), (class, name)) in places.iter().zip(row.values).zip(QUANTILES) {
+            let _ = write!(
+                svg,
+                r#"<circle class="dot {class}" cx="{place:.1}" cy="{y:.1}" r="5.5"><title>{}: {name} {} ms</title></circle>"#,
+                escape(row.name),
+                number(value)
+            );
+        }
+    }
+    svg + "</svg>"
+}
+
+/// Class and name of each quantile of a row of dots.
+pub const QUANTILES: [(&str, &str); 4] = [("q50", "p50"), ("q90", "p90"), ("q99", "p99"), ("q999", "p99.9")];
+
+/// Horizontal bars with their numbers, the first row as the whole.
+pub fn bars(title: &str, rows: &[(&str, u64)]) -> String {
+    const ROW: f64 = 32.0;
+    const NAMES: f64 = 150.0;
+    const NUMBERS: f64 = 110.0;
+    let whole = rows.iter().map(|row| row.1).max().unwrap_or(0).max(1) as f64;
+    let mut svg = open(title, ROW * rows.len() as f64 + 4.0);
+    for (n, (name, count)) in rows.iter().enumerate() {
+        let y = ROW * n as f64 + 4.0;
+        let width = (*count as f64 / whole * (WIDTH - NAMES - NUMBERS)).max(if *count > 0 { 2.0 } else { 0.0 });
+        let share = *count as f64 / whole * 100.0;
+        let _ = write!(svg, r#"<text class="name" x="0" y="{:.1}">{}</text>"#, y + 17.0, escape(name));
+        let _ = write!(svg, r#"<rect class="bar" x="{NAMES}" y="{y:.1}" width="{width:.1}" height="24" rx="4"/>"#);
+        let _ = write!(
+            svg,
+            r#"<text class="value" x="{:.1}" y="{:.1}">{count} <tspan class="share">{share:.1} %</tspan></text>"#,
+            NAMES + width + 9.0,
+            y + 17.0
+        );
+    }
+    svg + "</svg>"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_reach_beyond_the_values() {
+        let axis = |scale, most| Axis::new(scale, [1.5, most].into_iter(), (0.0, 100.0));
+        assert_eq!(axis(Scale::Linear, 430.0).ticks(), [0.0, 100.0, 200.0, 300.0, 400.0, 500.0]);
+        assert_eq!(axis(Scale::Linear, 7.0).ticks(), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(axis(Scale::Log, 430.0).ticks(), [1.0, 10.0, 100.0, 1000.0]);
+        let log = axis(Scale::Log, 430.0);
+        assert_eq!([1.0, 1000.0].map(|value| log.place(value).round()), [0.0, 100.0]);
+        assert!((log.place(31.6) - 50.0).abs() < 0.1);
+        assert_eq!(Axis::new(Scale::Linear, std::iter::empty(), (0.0, 1.0)).ticks().first(), Some(&0.0));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([12_345.0, 430.0, 2.0, 2.34, 0.1, 0.0].map(number), ["12k", "430", "2", "2.3", "0.1", "0"]);
+    }
+
+    #[test]
+    fn gaps_break_a_line_and_names_are_harmless() {
+        let values = vec![Some(1.0), Some(2.0), None, Some(3.0)];
+        let series = vec![Series { class: "good", name: "<b>", values, filled: false }];
+        let plot = Lines {
+            title: "\"x\"",
+            scale: Scale::Linear,
+            series,
+            marks: vec![(9.0, "late")],
+            limit: Some((2.0, "limit")),
+        };
+        let svg = plot.draw();
+        assert_eq!(svg.matches(r#"class="line good""#).count(), 2);
+        assert!(!svg.contains("<b>") && svg.contains("&quot;x&quot;") && !svg.contains("NaN"));
+        assert!(!Lines { series: vec![], ..plot }.draw().contains("NaN"));
+        assert!(!dots("", &[], None).contains("NaN") && !bars("", &[("nobody", 0)]).contains("NaN"));
+    }
+}
