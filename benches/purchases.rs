@@ -12,6 +12,8 @@
 //! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3), in
 //! which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
 
+mod common;
+
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -33,8 +35,7 @@ const CONNECTIONS: [u32; 2] = [64, 1000];
 const SHOPPERS_PER_SECOND: u64 = 60_000;
 
 fn main() -> anyhow::Result<()> {
-    // `cargo test --benches` and the like only want to know that it builds.
-    if !std::env::args().any(|arg| arg == "--bench") {
+    if !common::is_wanted() {
         return Ok(());
     }
     tokio::runtime::Runtime::new()?.block_on(run())
@@ -48,8 +49,7 @@ struct Plan {
 
 impl Plan {
     fn from_environment() -> Plan {
-        let number = |name, otherwise| std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(otherwise);
-        Plan { seconds: number("PURCHASES_SECONDS", 4), rounds: number("PURCHASES_ROUNDS", 3) }
+        Plan { seconds: common::number("PURCHASES_SECONDS", 4), rounds: common::number("PURCHASES_ROUNDS", 3) }
     }
 
     /// Distinct shoppers that no run exhausts.

@@ -6,6 +6,7 @@ PORT_NAMES=(
     nginx shop ops redis replica postgres
     rabbitmq rabbitmq_management rabbitmq_prometheus rabbitmq_dist rabbitmq_epmd
     shard0 shard1 shard2 shard0_bus shard1_bus shard2_bus
+    memcached
 )
 
 install_packages() {

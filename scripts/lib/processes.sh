@@ -131,7 +131,7 @@ leftovers() {
 is_server() {
     local name
     { read -r name <"/proc/$1/comm"; } 2>/dev/null || return 1
-    [[ $name =~ ^(redis-server|beam.smp|erl_child_setup|epmd|postgres|nginx)$ ]]
+    [[ $name =~ ^(redis-server|beam.smp|erl_child_setup|epmd|postgres|nginx|memcached)$ ]]
 }
 
 # connects PORT: somebody accepts connections there.

@@ -1,0 +1,182 @@
+//! The Redis master under measurement.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use redis::aio::ConnectionManager;
+use redis::{Cmd, FromRedisValue};
+use seckill::domain::SaleId;
+use seckill::stock::redis::RedisStock;
+use seckill::stock::{Decision, Stock, keys, link};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::task::JoinSet;
+use url::Url;
+
+use crate::work::{Calls, LANES, Work};
+use crate::{Seen, master};
+
+pub struct Server {
+    /// One for each lane, with a connection of its own.
+    lanes: Vec<Arc<RedisStock>>,
+    redis: ConnectionManager,
+    pub port: u16,
+    /// Sales that may have been left on the server.
+    sales: AtomicI64,
+}
+
+impl Server {
+    pub async fn connect(url: &SecretString) -> anyhow::Result<Server> {
+        let port = Url::parse(url.expose_secret())?.port().unwrap_or(6379);
+        let lanes = (0..LANES).map(|_| Ok(Arc::new(RedisStock::new(link::shared(url)?))));
+        let lanes = lanes.collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(Server { lanes, redis: link::shared(url)?, port, sales: AtomicI64::new(1) })
+    }
+
+    /// Also refuses a server that the shop would not be run on.
+    pub async fn print_description(&self) -> anyhow::Result<()> {
+        let version = master::info(&self.redis, "server", "redis_version").await?;
+        let replicas = master::info(&self.redis, "replication", "connected_slaves").await?;
+        let (append, fsync) = (self.setting("appendonly").await?, self.setting("appendfsync").await?);
+        println!(
+            "Redis {version}, appendonly {append}, appendfsync {fsync}, {replicas} replica, {LANES} clients of ours"
+        );
+        ensure!(append == "yes" && replicas != "0", "what is measured is a durable master with a replica");
+        Ok(())
+    }
+
+    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> anyhow::Result<T> {
+        Ok(command.query_async(&mut self.redis.clone()).await?)
+    }
+
+    async fn setting(&self, name: &str) -> anyhow::Result<String> {
+        let (_, value): (String, String) = self.ask(redis::cmd("CONFIG").arg("GET").arg(name)).await?;
+        Ok(value)
+    }
+
+    async fn set(&self, name: &str, value: &str) -> anyhow::Result<()> {
+        self.ask(redis::cmd("CONFIG").arg("SET").arg(name).arg(value)).await
+    }
+
+    /// Processor time that the master's main thread has used; freeing what was deleted is another thread's.
+    pub async fn cpu(&self) -> anyhow::Result<Duration> {
+        let mut seconds = 0.0;
+        for field in ["used_cpu_sys_main_thread", "used_cpu_user_main_thread"] {
+            seconds += master::info(&self.redis, "cpu", field).await?.parse::<f64>()?;
+        }
+        Ok(Duration::from_secs_f64(seconds))
+    }
+
+    /// Bytes of a key, every element counted.
+    pub async fn memory(&self, key: &str) -> anyhow::Result<u64> {
+        self.ask(redis::cmd("MEMORY").arg("USAGE").arg(key).arg("SAMPLES").arg(0)).await
+    }
+
+    pub async fn booked(&self, sale: &str) -> anyhow::Result<u64> {
+        self.ask(redis::cmd("HGET").arg(sale).arg("Booked")).await
+    }
+
+    /// Loads the article's script, and a sale for it under `key`; the answer is the script's hash.
+    pub async fn prepare_article(&self, key: &str) -> anyhow::Result<String> {
+        let () = self.ask(redis::cmd("DEL").arg(key)).await?;
+        let sale = redis::cmd("HSET").arg(key).arg("Total").arg(1_u64 << 40).arg("Booked").arg(0).clone();
+        let () = self.ask(&sale).await?;
+        self.ask(redis::cmd("SCRIPT").arg("LOAD").arg(master::TOTAL_AND_BOOKED)).await
+    }
+
+    /// Does the work on fresh sales and checks what became of it. The sales stay until the next work.
+    pub async fn sell(&self, work: Work) -> anyhow::Result<Seen> {
+        self.forget().await?;
+        for sale in work.sales() {
+            master::open(&self.lanes[0], &sale).await?;
+        }
+        let shape = work.shape;
+        self.sales.store(shape.sales as i64, Ordering::Relaxed);
+        let (cpu, began) = (self.cpu().await?, Instant::now());
+        let mut tasks = JoinSet::new();
+        for (stock, calls) in self.lanes.iter().zip(work.lanes) {
+            tasks.spawn(work_off(stock.clone(), calls));
+        }
+        let mut granted = 0;
+        while let Some(lane) = tasks.join_next().await {
+            granted += lane??;
+        }
+        let copies: u64 = self.ask(redis::cmd("WAIT").arg(1).arg(1500)).await?;
+        let seen = Seen { took: began.elapsed(), cpu: self.cpu().await? - cpu, claims: shape.claims() };
+        ensure!(copies >= 1, "the replica does not keep up");
+        let expected = shape.sales * shape.units_per_sale.min(shape.users_per_sale);
+        ensure!(granted == expected, "{granted} units were granted instead of {expected}");
+        ensure!(self.books(shape.sales as i64).await? == [expected; 3], "units, holders and orders do not agree");
+        Ok(seen)
+    }
+
+    /// Of all sales: units booked, users who hold them, orders in the outboxes.
+    async fn books(&self, sales: i64) -> anyhow::Result<[u64; 3]> {
+        let mut sums = [0; 3];
+        for n in 0..sales {
+            let id = master::sale(n, 1).id;
+            sums[0] += self.booked(&keys::sale(id)).await?;
+            sums[1] += self.ask::<u64>(redis::cmd("HLEN").arg(keys::holders(id))).await?;
+            sums[2] += self.sent(id).await?;
+        }
+        Ok(sums)
+    }
+
+    /// Orders in an outbox: each is a line of an entry.
+    async fn sent(&self, sale: SaleId) -> anyhow::Result<u64> {
+        let (mut from, mut orders) = ("-".to_owned(), 0);
+        loop {
+            let mut range = redis::cmd("XRANGE");
+            range.arg(keys::outbox(sale)).arg(&from).arg("+").arg("COUNT").arg(100);
+            let page: Vec<(String, Vec<String>)> = self.ask(&range).await?;
+            let Some((last, _)) = page.last() else { return Ok(orders) };
+            from = format!("({last}");
+            orders += page.iter().filter_map(|(_, words)| words.last()).map(|l| l.lines().count() as u64).sum::<u64>();
+        }
+    }
+
+    /// For how many microseconds each call of a script kept the server busy, while `doing`.
+    pub async fn pauses(&self, doing: impl Future<Output = anyhow::Result<Seen>>) -> anyhow::Result<Vec<u64>> {
+        let settings = ["slowlog-log-slower-than", "slowlog-max-len"];
+        let before = [self.setting(settings[0]).await?, self.setting(settings[1]).await?];
+        self.set(settings[0], "0").await?;
+        self.set(settings[1], "20000").await?;
+        let () = self.ask(redis::cmd("SLOWLOG").arg("RESET")).await?;
+        let done = doing.await;
+        let entries: Vec<redis::Value> = self.ask(redis::cmd("SLOWLOG").arg("GET").arg(20_000)).await?;
+        self.set(settings[0], &before[0]).await?;
+        self.set(settings[1], &before[1]).await?;
+        done?;
+        let pauses: Vec<u64> =
+            entries.iter().filter_map(|entry| script_us(entry).transpose()).collect::<Result<_, _>>()?;
+        ensure!(!pauses.is_empty(), "the slow log has no script");
+        Ok(pauses)
+    }
+
+    /// Takes away what the last work left.
+    pub async fn forget(&self) -> anyhow::Result<()> {
+        for n in 0..self.sales.swap(1, Ordering::Relaxed) {
+            self.lanes[0].unload(master::sale(n, 1).id).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Of a slow-log entry: how long it took, if it is a script's.
+fn script_us(entry: &redis::Value) -> anyhow::Result<Option<u64>> {
+    let redis::Value::Array(fields) = entry else { anyhow::bail!("not a slow-log entry") };
+    let took: u64 = redis::from_redis_value_ref(fields.get(2).context("no duration")?)?;
+    let words: Vec<String> = redis::from_redis_value_ref(fields.get(3).context("no words")?)?;
+    Ok(words[0].eq_ignore_ascii_case("evalsha").then_some(took))
+}
+
+/// The answer is how many were granted.
+async fn work_off(stock: Arc<RedisStock>, calls: Calls) -> anyhow::Result<u64> {
+    let mut granted = 0;
+    for (sale, claims) in calls {
+        let decisions = stock.reserve(sale, &claims).await?;
+        granted += decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count() as u64;
+    }
+    Ok(granted)
+}

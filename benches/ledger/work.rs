@@ -1,0 +1,73 @@
+//! Sales, and the claims on them, made before the clock starts.
+
+use seckill::domain::{OrderId, Sale, SaleId, UserId};
+use seckill::stock::Claim;
+use uuid::Uuid;
+
+use crate::master;
+
+/// Calls under way at the same time: the master always has the next one while a client packs another.
+pub const LANES: usize = 3;
+
+/// How claims spread over sales. Every user comes once and asks for one unit.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub sales: u64,
+    pub users_per_sale: u64,
+    pub units_per_sale: u64,
+    /// All sales run at the same time, instead of one after the other.
+    pub at_once: bool,
+}
+
+impl Shape {
+    /// One sale that has a unit for everybody.
+    pub const fn one(users: u64) -> Shape {
+        Shape { sales: 1, users_per_sale: users, units_per_sale: users, at_once: false }
+    }
+
+    pub fn claims(&self) -> u64 {
+        self.sales * self.users_per_sale
+    }
+}
+
+/// The calls of one lane, in their order.
+pub type Calls = Vec<(SaleId, Vec<Claim>)>;
+
+pub struct Work {
+    pub shape: Shape,
+    pub lanes: Vec<Calls>,
+}
+
+impl Work {
+    /// The claims of a shape, in calls of at most `batch`.
+    pub fn new(shape: Shape, batch: usize) -> Work {
+        let mut calls = Vec::new();
+        for sale in 0..shape.sales {
+            let mut left = shape.users_per_sale;
+            for round in 0.. {
+                let size = left.min(batch as u64);
+                if size == 0 {
+                    break;
+                }
+                left -= size;
+                calls.push((if shape.at_once { round } else { 0 }, sale, size));
+            }
+        }
+        // Stable: sales at once take turns.
+        calls.sort_by_key(|&(round, ..)| round);
+        let mut lanes = vec![Calls::new(); LANES];
+        for (n, (_, sale, size)) in calls.into_iter().enumerate() {
+            lanes[n % LANES].push((master::sale(sale as i64, 1).id, (0..size).map(|_| claim()).collect()));
+        }
+        Work { shape, lanes }
+    }
+
+    pub fn sales(&self) -> impl Iterator<Item = Sale> + use<> {
+        let units = self.shape.units_per_sale;
+        (0..self.shape.sales).map(move |n| master::sale(n as i64, units))
+    }
+}
+
+fn claim() -> Claim {
+    Claim { user_id: UserId(Uuid::now_v7()), order_id: OrderId(Uuid::now_v7()), quantity: 1 }
+}

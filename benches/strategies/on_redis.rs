@@ -1,0 +1,207 @@
+//! Strategies on Redis that answer one claim with one or several commands.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use async_trait::async_trait;
+use rand::Rng;
+use redis::aio::ConnectionManager;
+use redis::{AsyncCommands, Script};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::master::TOTAL_AND_BOOKED;
+use crate::strategy::{Answer, Deduct};
+
+const STOCK: &str = "strategies{1}:stock";
+const LOCK: &str = "strategies{1}:lock";
+const LIST: &str = "strategies{1}:list";
+const SALE: &str = "strategies{1}";
+const USERS: &str = "strategies{1}:users";
+const STREAM: &str = "strategies{1}:stream";
+
+pub async fn forget(redis: &ConnectionManager) -> anyhow::Result<()> {
+    Ok(redis.clone().unlink(&[STOCK, LOCK, LIST, SALE, USERS, STREAM]).await?)
+}
+
+/// A distributed lock around reading, checking and deducting. It ends by itself, should its holder die, and only its
+/// owner takes it away.
+pub struct Locked {
+    redis: ConnectionManager,
+    stock: AtomicU64,
+    unlock: Script,
+}
+
+/// Longer than anybody needs the lock; so long nobody buys after its holder has died.
+const LOCK_ENDS_AFTER_MS: u64 = 3000;
+
+impl Locked {
+    pub fn new(redis: ConnectionManager) -> Locked {
+        let unlock = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+        Locked { redis, stock: AtomicU64::default(), unlock: Script::new(unlock) }
+    }
+
+    /// `false` when it is not to be had in time.
+    async fn lock(&self, token: &str, until: Instant) -> anyhow::Result<bool> {
+        let mut set = redis::cmd("SET");
+        set.arg(LOCK).arg(token).arg("NX").arg("PX").arg(LOCK_ENDS_AFTER_MS);
+        while set.query_async::<Option<String>>(&mut self.redis.clone()).await?.is_none() {
+            if Instant::now() >= until {
+                return Ok(false);
+            }
+            let wait = Duration::from_micros(rand::rng().random_range(500..3000));
+            tokio::time::sleep(wait).await;
+        }
+        Ok(true)
+    }
+}
+
+#[async_trait]
+impl Deduct for Locked {
+    async fn open(&self, stock: u64) -> anyhow::Result<()> {
+        forget(&self.redis).await?;
+        self.stock.store(stock, Ordering::Relaxed);
+        Ok(self.redis.clone().set(STOCK, stock).await?)
+    }
+
+    async fn claim(&self, _user: Uuid, until: Instant) -> anyhow::Result<Answer> {
+        let token = Uuid::new_v4().to_string();
+        if !self.lock(&token, until).await? {
+            return Ok(Answer::GaveUp);
+        }
+        let mut redis = self.redis.clone();
+        let left: i64 = redis.get(STOCK).await?;
+        if left > 0 {
+            let () = redis.set(STOCK, left - 1).await?;
+        }
+        let _: i64 = self.unlock.key(LOCK).arg(token).invoke_async(&mut redis).await?;
+        Ok(if left > 0 { Answer::Won } else { Answer::SoldOut })
+    }
+
+    async fn deducted(&self) -> anyhow::Result<u64> {
+        let left: u64 = self.redis.clone().get(STOCK).await?;
+        Ok(self.stock.load(Ordering::Relaxed) - left)
+    }
+}
+
+/// One list element for each unit; whoever pops one has it.
+pub struct ListPop {
+    redis: ConnectionManager,
+    stock: AtomicU64,
+}
+
+impl ListPop {
+    pub fn new(redis: ConnectionManager) -> ListPop {
+        ListPop { redis, stock: AtomicU64::default() }
+    }
+}
+
+#[async_trait]
+impl Deduct for ListPop {
+    async fn open(&self, stock: u64) -> anyhow::Result<()> {
+        forget(&self.redis).await?;
+        self.stock.store(stock, Ordering::Relaxed);
+        let units: Vec<u64> = (0..stock).collect();
+        for units in units.chunks(1000) {
+            let () = self.redis.clone().rpush(LIST, units).await?;
+        }
+        Ok(())
+    }
+
+    async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
+        let unit: Option<u64> = self.redis.clone().lpop(LIST, None).await?;
+        Ok(if unit.is_some() { Answer::Won } else { Answer::SoldOut })
+    }
+
+    async fn deducted(&self) -> anyhow::Result<u64> {
+        let left: u64 = self.redis.clone().llen(LIST).await?;
+        Ok(self.stock.load(Ordering::Relaxed) - left)
+    }
+}
+
+/// The first article's script on `{Total, Booked}`, loaded once and called by its hash.
+pub struct OneScript {
+    redis: ConnectionManager,
+    script: Script,
+}
+
+impl OneScript {
+    pub fn new(redis: ConnectionManager) -> OneScript {
+        OneScript { redis, script: Script::new(TOTAL_AND_BOOKED) }
+    }
+}
+
+#[async_trait]
+impl Deduct for OneScript {
+    async fn open(&self, stock: u64) -> anyhow::Result<()> {
+        forget(&self.redis).await?;
+        Ok(self.redis.clone().hset_multiple(SALE, &[("Total", stock), ("Booked", 0)]).await?)
+    }
+
+    async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
+        let units: u64 = self.script.key(SALE).arg(1).invoke_async(&mut self.redis.clone()).await?;
+        Ok(if units == 1 { Answer::Won } else { Answer::SoldOut })
+    }
+
+    async fn deducted(&self) -> anyhow::Result<u64> {
+        Ok(self.redis.clone().hget(SALE, "Booked").await?)
+    }
+}
+
+/// A script that also knows who has bought, after the articles on one per user.
+/// KEYS 1 stock, 2 set of users, 3 stream; ARGV 1 user, 2 whether it is to write the order into the stream.
+/// Returns 0 won, 1 sold out, 2 repeated.
+const ONE_PER_USER: &str = "
+if tonumber(redis.call('GET', KEYS[1])) < 1 then return 1 end
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return 2 end
+redis.call('DECR', KEYS[1])
+redis.call('SADD', KEYS[2], ARGV[1])
+if ARGV[2] == '1' then redis.call('XADD', KEYS[3], '*', 'user', ARGV[1]) end
+return 0";
+
+pub struct UserScript {
+    redis: ConnectionManager,
+    stock: AtomicU64,
+    script: Script,
+    /// Whether the script writes the order, too.
+    stream: bool,
+}
+
+impl UserScript {
+    pub fn new(redis: ConnectionManager, stream: bool) -> UserScript {
+        UserScript { redis, stock: AtomicU64::default(), script: Script::new(ONE_PER_USER), stream }
+    }
+}
+
+#[async_trait]
+impl Deduct for UserScript {
+    async fn open(&self, stock: u64) -> anyhow::Result<()> {
+        forget(&self.redis).await?;
+        self.stock.store(stock, Ordering::Relaxed);
+        Ok(self.redis.clone().set(STOCK, stock).await?)
+    }
+
+    async fn claim(&self, user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
+        let mut call = self.script.key(STOCK);
+        call.key(USERS).key(STREAM).arg(user.to_string()).arg(i64::from(self.stream));
+        match call.invoke_async(&mut self.redis.clone()).await? {
+            0 => Ok(Answer::Won),
+            1 => Ok(Answer::SoldOut),
+            2 => Ok(Answer::Repeated),
+            other => bail!("the script answered {other}"),
+        }
+    }
+
+    async fn deducted(&self) -> anyhow::Result<u64> {
+        let left: u64 = self.redis.clone().get(STOCK).await?;
+        Ok(self.stock.load(Ordering::Relaxed) - left)
+    }
+
+    async fn orders(&self) -> anyhow::Result<HashSet<Uuid>> {
+        let entries: Vec<(String, Vec<String>)> =
+            redis::cmd("XRANGE").arg(STREAM).arg("-").arg("+").query_async(&mut self.redis.clone()).await?;
+        entries.iter().map(|(_, fields)| Ok(Uuid::try_parse(fields.get(1).context("no user")?)?)).collect()
+    }
+}

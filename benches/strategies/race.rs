@@ -1,0 +1,158 @@
+//! One sale after another under load: buyers who ask as fast as they are answered, until twice as many have asked as
+//! there are units, or the time is over.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use crate::strategy::{Answer, Strategy};
+
+/// Claims for each unit.
+const DEMAND: u64 = 2;
+/// Every so manieth claim is the buyer's previous one again.
+const REPEATED: u64 = 16;
+/// Small sales are over in no time; of those there are several, but not endlessly many.
+const MOST_SALES: u64 = 10;
+
+/// Claims under way when the time is over are waited for, but not for ever.
+const STUCK: Duration = Duration::from_secs(30);
+
+/// What a strategy did with one stock and one number of buyers.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cell {
+    pub stock: u64,
+    pub buyers: u64,
+    pub sales: u64,
+    pub claims: u64,
+    pub grants: u64,
+    pub grants_per_second: f64,
+    pub p50_us: u64,
+    pub p99_us: u64,
+    /// Grants beyond the stock, all sales together.
+    pub oversold: u64,
+    /// Units left although everybody had asked; `None` when the time was over before.
+    pub undersold: Option<u64>,
+    /// Users who were granted more than one unit.
+    pub twice: u64,
+}
+
+/// One sale.
+#[derive(Default)]
+struct Sale {
+    took: Duration,
+    claims: u64,
+    winners: Vec<Uuid>,
+    waits_us: Vec<u64>,
+    finished: bool,
+}
+
+/// Sales of `stock` units to `buyers` at once, until `seconds` are over.
+pub async fn race(strategy: &Arc<Strategy>, stock: u64, buyers: u64, seconds: u64) -> anyhow::Result<Cell> {
+    let mut left = Duration::from_secs(seconds);
+    let mut sales = Vec::new();
+    while !left.is_zero() && (sales.len() as u64) < MOST_SALES {
+        strategy.open(stock).await?;
+        let began = Instant::now();
+        let sale = sell(strategy, stock, buyers, left).await?;
+        left = left.saturating_sub(began.elapsed());
+        // The last one may have been cut off before it was under way.
+        if sale.finished || sales.is_empty() {
+            sales.push(sale);
+        }
+    }
+    Ok(judge(stock, buyers, sales))
+}
+
+fn judge(stock: u64, buyers: u64, sales: Vec<Sale>) -> Cell {
+    let mut waits: Vec<u64> = sales.iter().flat_map(|sale| &sale.waits_us).copied().collect();
+    waits.sort_unstable();
+    let percent = |percent: usize| waits.get(waits.len() * percent / 100).copied().unwrap_or_default();
+    let granted = |sale: &Sale| sale.winners.len() as u64;
+    let grants: u64 = sales.iter().map(granted).sum();
+    let took: Duration = sales.iter().map(|sale| sale.took).sum();
+    let finished: Vec<&Sale> = sales.iter().filter(|sale| sale.finished).collect();
+    Cell {
+        stock,
+        buyers,
+        sales: sales.len() as u64,
+        claims: sales.iter().map(|sale| sale.claims).sum(),
+        grants,
+        grants_per_second: if grants == 0 { 0.0 } else { grants as f64 / took.as_secs_f64() },
+        p50_us: percent(50),
+        p99_us: percent(99),
+        oversold: sales.iter().map(|sale| granted(sale).saturating_sub(stock)).sum(),
+        undersold: (!finished.is_empty())
+            .then(|| finished.iter().map(|sale| stock.saturating_sub(granted(sale))).sum()),
+        twice: sales.iter().map(|sale| twice(&sale.winners)).sum(),
+    }
+}
+
+fn twice(winners: &[Uuid]) -> u64 {
+    let mut once = HashSet::new();
+    let more: HashSet<&Uuid> = winners.iter().filter(|user| !once.insert(**user)).collect();
+    more.len() as u64
+}
+
+async fn sell(strategy: &Arc<Strategy>, stock: u64, buyers: u64, within: Duration) -> anyhow::Result<Sale> {
+    let demand = Arc::new(AtomicI64::new((stock * DEMAND) as i64));
+    let began = Instant::now();
+    let mut tasks = JoinSet::new();
+    for _ in 0..buyers {
+        tasks.spawn(buy(strategy.clone(), demand.clone(), began + within));
+    }
+    let mut sale = Sale { finished: true, ..Sale::default() };
+    let stuck = began + within + STUCK;
+    while let Some(buyer) = timeout_at(stuck, tasks.join_next()).await.context("the buyers are stuck")? {
+        let buyer = buyer?.with_context(|| format!("{} failed", strategy.name))?;
+        sale.claims += buyer.waits_us.len() as u64;
+        sale.winners.extend(buyer.winners);
+        sale.waits_us.extend(buyer.waits_us);
+        sale.finished &= buyer.finished;
+        if let Some(last) = buyer.last_won {
+            sale.took = sale.took.max(last - began);
+        }
+    }
+    Ok(sale)
+}
+
+#[derive(Default)]
+struct Buyer {
+    winners: Vec<Uuid>,
+    /// Those of claims that were given up, too.
+    waits_us: Vec<u64>,
+    last_won: Option<Instant>,
+    /// There was nothing left to ask for.
+    finished: bool,
+}
+
+async fn buy(strategy: Arc<Strategy>, demand: Arc<AtomicI64>, until: Instant) -> anyhow::Result<Buyer> {
+    let mut buyer = Buyer::default();
+    let mut user = Uuid::now_v7();
+    for n in 1.. {
+        if demand.fetch_sub(1, Ordering::Relaxed) <= 0 {
+            buyer.finished = true;
+            break;
+        }
+        if n % REPEATED != 0 {
+            user = Uuid::now_v7();
+        }
+        let asked = Instant::now();
+        let answer = strategy.claim(user, until).await?;
+        buyer.waits_us.push(asked.elapsed().as_micros() as u64);
+        if answer == Answer::Won {
+            buyer.winners.push(user);
+            buyer.last_won = Some(Instant::now());
+        }
+        if Instant::now() >= until {
+            break;
+        }
+    }
+    Ok(buyer)
+}

@@ -1,0 +1,66 @@
+//! Connections to the servers. Every strategy on the same server uses the same ones.
+
+use anyhow::Context;
+use lapin::options::ConfirmSelectOptions;
+use lapin::{Channel, Connection, ConnectionProperties};
+use redis::aio::ConnectionManager;
+use seckill::config::Config;
+use seckill::stock::link;
+use secrecy::ExposeSecret;
+use sqlx::postgres::{PgPool, PgPoolOptions};
+
+use crate::behind::RabbitQueue;
+use crate::memcached::Memcached;
+use crate::{master, on_redis, ours, postgres};
+
+/// Connections to PostgreSQL and to memcached: what pools of shops usually have. Redis and RabbitMQ take many requests
+/// at once over one.
+pub const CONNECTIONS: usize = 50;
+
+pub struct Services {
+    pub database: PgPool,
+    pub redis: ConnectionManager,
+    pub memcached: Memcached,
+    pub rabbit: Channel,
+    /// Dropping it would close the channel.
+    _rabbit: Connection,
+}
+
+impl Services {
+    pub async fn connect(config: &Config) -> anyhow::Result<Services> {
+        let missing = "needed: scripts/stack up && scripts/stack start memcached && eval \"$(scripts/stack env)\"";
+        // Asking each connection whether it is alive would cost a round trip a claim.
+        let options = PgPoolOptions::new().max_connections(CONNECTIONS as u32).test_before_acquire(false);
+        let database = options.connect(&config.database_url).await.context(missing)?;
+        postgres::create(&database).await?;
+        let redis = link::shared(&config.redis.as_ref().context(missing)?.master)?;
+        let memcached = Memcached::new(std::env::var("SECKILL_STACK_MEMCACHED").context(missing)?);
+        let amqp = config.amqp_url.as_ref().context(missing)?.expose_secret();
+        let connection = Connection::connect(amqp, ConnectionProperties::default()).await.context(missing)?;
+        let rabbit = connection.create_channel().await?;
+        rabbit.confirm_select(ConfirmSelectOptions::default()).await?;
+        Ok(Services { database, redis, memcached, rabbit, _rabbit: connection })
+    }
+
+    /// Name and version of each server.
+    pub async fn versions(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
+        let database: String = sqlx::query_scalar("SHOW server_version").fetch_one(&self.database).await?;
+        // Debian writes its own version behind it.
+        let database = database.split(' ').next().unwrap_or_default().to_owned();
+        let rabbit = tokio::process::Command::new("/usr/lib/rabbitmq/bin/rabbitmqctl").arg("version").output().await?;
+        Ok(vec![
+            ("Redis", master::info(&self.redis, "server", "redis_version").await?),
+            ("PostgreSQL", database),
+            ("RabbitMQ", String::from_utf8_lossy(&rabbit.stdout).trim().to_owned()),
+            ("memcached", self.memcached.version().await?),
+        ])
+    }
+
+    /// Leaves nothing behind on the servers.
+    pub async fn tidy(&self) -> anyhow::Result<()> {
+        postgres::drop(&self.database).await?;
+        on_redis::forget(&self.redis).await?;
+        ours::forget(&self.redis).await?;
+        RabbitQueue(self.rabbit.clone()).delete().await
+    }
+}
