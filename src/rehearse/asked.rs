@@ -7,6 +7,8 @@ use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
+use crate::domain::Rush;
+
 /// The flags with their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
@@ -14,6 +16,8 @@ pub struct Asked {
     pub url: Option<String>,
     pub shoppers: u32,
     pub units: u32,
+    /// How the sale is split.
+    pub rush: Rush,
     /// Shoppers who arrive per second once the ramp is over.
     pub rps: u32,
     pub ramp: Duration,
@@ -40,10 +44,12 @@ pub struct Limits {
 }
 
 /// Name, placeholder, default and meaning of every flag that has a value.
-const FLAGS: [(&str, &str, &str, &str); 12] = [
+const FLAGS: [(&str, &str, &str, &str); 14] = [
     ("url", "ORIGIN", "", "Where the shoppers go, http only [SECKILL_PUBLIC_URL]"),
     ("shoppers", "N", "2000", "How many come"),
     ("units", "N", "100", "Units on sale"),
+    ("buckets", "N", "1", "Into how many buckets the sale is split"),
+    ("lot", "N", "0", "Units handed to a bucket at a time; 0: everything at once"),
     ("rps", "N", "200", "Shoppers who arrive per second at the peak; each makes some five requests"),
     ("ramp", "TIME", "5s", "How long the arrivals take to reach the peak"),
     ("bots", "N", "20", "Scripted accounts, each asking 20 times a second"),
@@ -65,7 +71,8 @@ pub fn flags() -> Vec<Arg> {
         match (name, value) {
             ("seed", _) => arg.value_parser(value_parser!(u64)),
             ("bots", _) => arg.value_parser(value_parser!(u32).range(0..=1_000)),
-            ("errors", _) => arg.value_parser(value_parser!(u32)),
+            ("errors" | "lot", _) => arg.value_parser(value_parser!(u32)),
+            ("buckets", _) => arg.value_parser(value_parser!(u8).range(1..=i64::from(Rush::MOST_BUCKETS))),
             ("rps", _) => arg.value_parser(value_parser!(u32).range(1..=100_000)),
             (_, "N") => arg.value_parser(value_parser!(u32).range(1..=1_000_000)),
             (_, "TIME") => arg.value_parser(time),
@@ -118,6 +125,11 @@ impl Asked {
             url: matches.get_one("url").cloned(),
             shoppers: value(matches, "shoppers")?,
             units: value(matches, "units")?,
+            rush: Rush {
+                buckets: value(matches, "buckets")?,
+                lot: value::<u32>(matches, "lot")?.into(),
+                ..Rush::default()
+            },
             rps: value(matches, "rps")?,
             ramp: value(matches, "ramp")?,
             bots: value(matches, "bots")?,

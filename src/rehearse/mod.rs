@@ -104,7 +104,7 @@ async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyho
 }
 
 async fn play(asked: &Asked, parts: &Parts, url: &str) -> anyhow::Result<Report> {
-    let sale = shadow::announce(parts, asked.units).await?;
+    let sale = shadow::announce(parts, asked.units, asked.rush).await?;
     say(&format!("rehearsing with sale {} at {url}/zh/sales/{}, seed {}", sale.id, sale.id, asked.seed));
     let mut extras = shadow::enrol(parts, sale.id, asked.shoppers + asked.bots).await?;
     stage::check_shop(parts, url, sale.id, &extras[0]).await?;

@@ -14,7 +14,7 @@ use super::shopper::Extra;
 use crate::accounts::Device;
 use crate::app::Parts;
 use crate::control::desk::DeskChange;
-use crate::domain::{Currency, Goods, Money, Sale, SaleId, SaleState, UserId, Window};
+use crate::domain::{Currency, Goods, Money, Rush, Sale, SaleId, SaleState, UserId, Window};
 use crate::store::{Announce, Filing, Role, SaleDraft, User};
 
 /// Who the log says did it.
@@ -32,10 +32,10 @@ const NOTICED_AFTER: Duration = Duration::from_millis(1_500);
 const COUNTED_AFTER: Duration = Duration::from_secs(3);
 
 /// Announces the sale, without an opening time yet.
-pub async fn announce(parts: &Parts, units: u32) -> anyhow::Result<Sale> {
+pub async fn announce(parts: &Parts, units: u32, rush: Rush) -> anyhow::Result<Sale> {
     let goods = goods(parts).await?;
     let filing = Filing { announce: Announce::Schedule, shadow: true, ..Filing::default() };
-    Ok(parts.desk().enter_sale(draft(&goods, units, None), &filing, ACTOR).await?)
+    Ok(parts.desk().enter_sale(draft(&goods, units, rush), &filing, ACTOR).await?)
 }
 
 /// What is rehearsed with: what was changed last, for that is what the day is about. A rehearsal only shows it.
@@ -45,14 +45,15 @@ async fn goods(parts: &Parts) -> anyhow::Result<Goods> {
     fresh.context("the shop has no goods to rehearse with; add some at /admin/goods first")
 }
 
-fn draft(goods: &Goods, units: u32, opens_at: Option<Timestamp>) -> SaleDraft {
+fn draft(goods: &Goods, units: u32, rush: Rush) -> SaleDraft {
     SaleDraft {
         goods_id: goods.id,
         price: Money::new(100, Currency::CNY),
         list_price: None,
         total: units.into(),
         per_user_limit: 1,
-        window: Window { opens_at, closes_at: opens_at.map(|opens| opens + ENDS_AFTER) },
+        window: Window { opens_at: None, closes_at: None },
+        rush,
     }
 }
 
@@ -66,6 +67,7 @@ pub async fn open_at(parts: &Parts, sale: &Sale, opens: Timestamp) -> anyhow::Re
         total: sale.total,
         per_user_limit: sale.per_user_limit,
         window,
+        rush: sale.rush,
     };
     let filing = Filing { announce: Announce::Schedule, ..Filing::default() };
     parts.desk().change(sale.id, DeskChange::Edit(draft, filing), ACTOR).await?;
@@ -100,7 +102,7 @@ pub async fn clean(parts: &Parts) -> anyhow::Result<usize> {
     tokio::time::sleep(NOTICED_AFTER).await;
     for sale in &sales {
         if let Some(ledger) = &parts.ledger {
-            ledger.forget(sale.id).await?;
+            ledger.forget(sale).await?;
         }
         parts.store.remove_rehearsal(sale.id, ACTOR, parts.clock.now()).await?;
     }
@@ -136,7 +138,7 @@ async fn retire(parts: &Parts, sale: &Sale) -> anyhow::Result<()> {
 /// hold a message twice.
 async fn is_quiet(parts: &Parts, sale: SaleId) -> anyhow::Result<bool> {
     let Some(ledger) = &parts.ledger else { return Ok(true) };
-    if ledger.look_at(sale).await?.is_some_and(|loaded| loaded.outbox > 0) {
+    if ledger.look_at(sale).await?.iter().any(|(_, loaded)| loaded.is_some_and(|loaded| loaded.outbox > 0)) {
         return Ok(false);
     }
     match &parts.monitor {

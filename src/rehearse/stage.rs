@@ -122,7 +122,7 @@ pub async fn check_shop(parts: &Parts, url: &str, sale: SaleId, extra: &Extra) -
         }
     }
     let Some(ledger) = &parts.ledger else { return Ok(()) };
-    while ledger.look_at(sale).await?.is_none() {
+    while ledger.look_at(sale).await?.iter().any(|(_, loaded)| loaded.is_none()) {
         ensure!(
             Instant::now() < deadline,
             "data control does not load the sale into Redis: does the role control run?"
