@@ -69,6 +69,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("trusted-proxies", "Addresses whose X-Forwarded-For is believed, comma separated [none]"),
     ("admission", "Percent of a sale's units that may be asked for between two syncs [200]"),
     ("user-rate", "Buying requests per second that one user may make [5]"),
+    ("connections", "Connections that shoppers may have open at a time [20000, or what the system allows]"),
     ("log", "What to log, in the syntax of tracing's EnvFilter [info,sqlx=warn,lapin=warn]"),
     ("log-format", "text or json [text]"),
 ];
@@ -102,6 +103,8 @@ pub struct WebConfig {
     pub admission_percent: i64,
     /// Buying requests per second and user.
     pub user_rate: u32,
+    /// Connections that may be open at a time.
+    pub connections: usize,
 }
 
 impl WebConfig {
@@ -262,6 +265,7 @@ fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
         trusted_proxies: source.parse("trusted-proxies", Vec::new(), proxies)?,
         admission_percent: source.parse("admission", 200, |t| whole(t, 100, 100_000))?,
         user_rate: source.parse("user-rate", 5, |t| whole(t, 1, 1_000_000))?,
+        connections: source.parse("connections", 20_000, |t| whole(t, 1, 1_000_000))?,
     })
 }
 

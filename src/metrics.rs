@@ -52,6 +52,10 @@ pub struct Metrics {
     pub dead_letters: Gauge,
     /// Age of what the gate judges by, in milliseconds.
     pub facts_age_ms: Gauge<i64>,
+    /// Shoppers' connections that are open.
+    pub connections: Gauge,
+    /// Of those that found no seat at the door.
+    pub turned_away: Counter,
 }
 
 impl Default for Metrics {
@@ -109,6 +113,8 @@ impl Default for Metrics {
             queue_ready: gauge(registry, "queue_ready", "Messages waiting in seckill.orders"),
             dead_letters: gauge(registry, "queue_dead", "Messages waiting in seckill.orders.dead"),
             facts_age_ms: gauge(registry, "facts_age_ms", "Age of what the gate judges by"),
+            connections: gauge(registry, "connections", "Connections of shoppers that are open"),
+            turned_away: counter(registry, "connections_turned_away", "Connections beyond the limit"),
             registry: root,
         }
     }

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use axum::Router;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -17,7 +19,7 @@ use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
 use self::keepers::Keepers;
-use self::start::{generated_secret, open_database, wait_for};
+use self::start::{generated_secret, most_connections, open_database, wait_for};
 use crate::accounts::Accounts;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
@@ -51,11 +53,14 @@ use crate::stock::redis::RedisStock;
 use crate::store::Store;
 use crate::tally::Tallies;
 use crate::till::Till;
+use crate::web::door::{Door, Limits};
 use crate::web::server::{Listen, serve_on};
 use crate::web::{self, Shop};
 
 /// Longer than it takes to add the demo.
 const DEMO_LEASE: Duration = Duration::from_secs(60);
+/// Connections to the operators' address.
+const OPERATORS: usize = 256;
 
 pub fn start_logging(config: &Config) {
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
@@ -412,14 +417,17 @@ impl Parts {
         }
         // Last, because what it says is that shoppers are answered.
         let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());
-        lifecycle.spawn("ops", serve_on(ops, ops_router, stop));
+        let door = Door::new(Limits::of(OPERATORS), Gauge::default(), Counter::default());
+        lifecycle.spawn("ops", serve_on(ops, ops_router, door, stop));
         Ok(())
     }
 
     fn spawn_serve(&self, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
         let stop = lifecycle.stop_token();
         let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
-        let serve = serve_on(listener, self.router(), stop.clone());
+        let limits = Limits::of(self.config.web.connections.min(most_connections()));
+        let door = Door::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
+        let serve = serve_on(listener, self.router(), door, stop.clone());
         let (lanes, cockpit) = (self.lanes.clone(), self.cockpit.clone());
         lifecycle.spawn("serve", async move {
             serve.await?;

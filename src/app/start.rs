@@ -79,3 +79,17 @@ pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> 
     anyhow::ensure!(secret.trim().len() >= 64, "the secret in {} is too short", path.display());
     Ok(SecretString::from(secret.trim().to_owned()))
 }
+
+/// How many connections of shoppers this process can hold, after asking the system for as many open files as it may
+/// have. Some stay reserved for databases, Redis, RabbitMQ, pages and pictures.
+pub(super) fn most_connections() -> usize {
+    const RESERVED: u64 = 256;
+    const WISH: u64 = 1 << 20;
+    match rlimit::increase_nofile_limit(WISH) {
+        Ok(files) => usize::try_from(files.saturating_sub(RESERVED)).unwrap_or(usize::MAX).max(64),
+        Err(error) => {
+            warn!(%error, "the limit of open files is not known; 64 connections at a time");
+            64
+        }
+    }
+}

@@ -1,12 +1,14 @@
 //! HTTP: every address of the shop, and what surrounds the handlers.
 //!
-//! `router` shows all addresses, grouped by who calls. Around the handlers stands `guard`: one frame that every request
+//! `server` takes connections, the `door` lets them in, `connection` answers on one. `router` shows all addresses, grouped by who calls. Around the handlers stands `guard`: one frame that every request
 //! passes, with the request's id, the security headers, and what an error looks like to a program or to a person.
 //! Handlers parse (`input`, `session`, `visitor`), call one function of the shop, and render; how long an answer may be
 //! kept is said in terms of `cache`.
 
 pub mod router;
 
+mod connection;
+pub mod door;
 pub mod guard;
 pub mod server;
 

@@ -1,19 +1,19 @@
-//! The socket: how long a client may take to ask, and how a stop ends what is under way.
+//! The socket: takes connections, lets them in by the [`door`](super::door), and ends them at a stop.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
-use axum_server::Handle;
-use axum_server::accept::NoDelayAcceptor;
-use hyper_util::rt::TokioTimer;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-/// How long the head of a request may take to arrive, and how long a connection may idle between two requests. A proxy
-/// in front must close its idle connections sooner, or now and then a request meets a closing one.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
+use super::connection::converse;
+use super::door::Door;
+
+/// Before the next try when no connection could be taken.
+const BREATHER: Duration = Duration::from_millis(50);
 
 /// How long requests that are under way at a stop may take. The contract promises ten seconds in all.
 const FINISH_WITHIN: Duration = Duration::from_secs(8);
@@ -38,35 +38,52 @@ impl Listen {
 }
 
 /// Binds and answers until the token is cancelled, then finishes what is under way.
-pub async fn serve(listen: Listen, router: Router, stop: CancellationToken) -> anyhow::Result<()> {
-    serve_on(listen.bind()?, router, stop).await
+pub async fn serve(listen: Listen, router: Router, door: Door, stop: CancellationToken) -> anyhow::Result<()> {
+    serve_on(listen.bind()?, router, door, stop).await
 }
 
 /// As [`serve`], on a listener that exists already.
-pub async fn serve_on(listener: TcpListener, router: Router, stop: CancellationToken) -> anyhow::Result<()> {
+pub async fn serve_on(
+    listener: TcpListener,
+    router: Router,
+    door: Door,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     info!(address = %listener.local_addr()?, "listening");
-    let handle = Handle::new();
-    // HTTP/1 only: browsers speak nothing newer without TLS, and guessing the version has no time limit.
-    let mut server =
-        axum_server::from_tcp(listener)?.handle(handle.clone()).acceptor(NoDelayAcceptor::new()).http1_only();
-    server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
-    let stopping = async {
-        stop.cancelled().await;
-        handle.graceful_shutdown(Some(FINISH_WITHIN));
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        ended = server.serve(router.into_make_service_with_connect_info::<SocketAddr>()) => Ok(ended?),
-        () = stopping => Ok(()),
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let mut connections = JoinSet::new();
+    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
+        match accepted {
+            Ok((stream, from)) => {
+                if let Some(seat) = door.enter(stream) {
+                    connections.spawn(converse(seat, from, router.clone(), door.limits, stop.clone()));
+                }
+            }
+            // There are no more open files to be had, or the client is gone already.
+            Err(_) => tokio::time::sleep(BREATHER).await,
+        }
+        while connections.try_join_next().is_some() {}
     }
+    // Nobody else is let in; those inside finish. Whoever does not is cut off with the set.
+    drop(listener);
+    let finish = async { while connections.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(FINISH_WITHIN, finish).await;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use prometheus_client::metrics::counter::Counter;
+    use prometheus_client::metrics::gauge::Gauge;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
 
+    use super::super::door::Limits;
     use super::*;
+
+    fn door() -> Door {
+        Door::new(Limits::of(10), Gauge::default(), Counter::default())
+    }
 
     fn anywhere() -> Listen {
         Listen { address: SocketAddr::from(([127, 0, 0, 1], 0)), setting: "SECKILL_LISTEN" }
@@ -76,7 +93,7 @@ mod tests {
     async fn an_address_in_use_names_its_setting() {
         let taken = anywhere().bind().unwrap();
         let listen = Listen { address: taken.local_addr().unwrap(), ..anywhere() };
-        let error = serve(listen, Router::new(), CancellationToken::new()).await.unwrap_err();
+        let error = serve(listen, Router::new(), door(), CancellationToken::new()).await.unwrap_err();
         assert!(format!("{error:#}").contains("SECKILL_LISTEN"));
     }
 
@@ -93,7 +110,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(100)).await;
             "finished"
         };
-        let server = tokio::spawn(serve_on(listener, Router::new().route("/", get(slow)), stop.clone()));
+        let server = tokio::spawn(serve_on(listener, Router::new().route("/", get(slow)), door(), stop.clone()));
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         asked.cancelled().await;

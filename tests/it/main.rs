@@ -10,6 +10,7 @@ mod contract;
 mod away;
 mod buckets;
 mod checklist;
+mod crowded;
 mod faults;
 mod http;
 mod messages;

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{Rung, Shop};
+use crate::support::{Rung, Shop, pause};
 
 /// What the shop answers to these bytes until it closes the connection.
 async fn answer(shop: &Shop, bytes: &[u8]) -> String {
@@ -60,17 +61,26 @@ async fn a_body_that_is_announced_too_large_is_refused_unread() {
     }
 }
 
+/// Many of each kind; meanwhile others are served.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_sends_slowly_does_not_hold_the_shop() {
+    const OF_EACH: usize = 100;
     let shop = Shop::start(Rung::Sqlite).await;
     let began = Instant::now();
-    let never_ending: [&[u8]; 2] = [
-        b"GET /en/ HTTP/1.1\r\nhost: x\r\nx-slow: ",
-        b"POST /api/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{\"user",
-    ];
-    let (head, body) = tokio::join!(answer(&shop, never_ending[0]), answer(&shop, never_ending[1]));
-    assert!(head.is_empty() || head.contains(" 408 "), "{head}");
-    assert!(body.contains(" 408 ") && body.contains("request_timeout"), "{body}");
+    let head = b"GET /en/ HTTP/1.1\r\nhost: x\r\nx-slow: ";
+    let body =
+        b"POST /api/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{\"user";
+    let heads = join_all((0..OF_EACH).map(|_| answer(&shop, head)));
+    let bodies = join_all((0..OF_EACH).map(|_| answer(&shop, body)));
+    let others = async {
+        for _ in 0..20 {
+            shop.client().get("/en/").await.expect(200);
+            pause(50).await;
+        }
+    };
+    let (heads, bodies, ()) = tokio::join!(heads, bodies, others);
+    assert!(heads.iter().all(|head| head.is_empty() || head.contains(" 408 ")), "{heads:?}");
+    assert!(bodies.iter().all(|body| body.contains(" 408 ") && body.contains("request_timeout")), "{bodies:?}");
     assert!(began.elapsed() < Duration::from_secs(25), "it took {:?}", began.elapsed());
     shop.client().get("/en/").await.expect(200);
 }

@@ -69,6 +69,11 @@ impl Client {
         Client { origins: Arc::from([self.origins[n].clone()]), ..self.clone() }
     }
 
+    /// The same somebody, who asks there.
+    pub fn elsewhere(&self, origin: &str) -> Client {
+        Client { origins: Arc::from([origin.to_owned()]), ..self.clone() }
+    }
+
     pub fn ask(&self, method: Method, path: &str) -> Asking<'_> {
         Asking { client: self, method, path: path.to_owned(), headers: HeaderMap::new(), body: Bytes::new() }
     }

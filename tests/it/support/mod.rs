@@ -3,6 +3,7 @@
 mod client;
 mod crowd;
 mod ground;
+mod nginx;
 mod ports;
 mod process;
 mod proxy;
@@ -16,6 +17,8 @@ mod wait;
 pub use client::{Answer, Client};
 pub use crowd::{Crowd, Outcome};
 pub use ground::{Ground, manage};
+pub use nginx::Nginx;
+pub use ports::free_address;
 pub use process::{Settings, program, run};
 pub use proxy::Proxy;
 pub use rung::Rung;

@@ -1,0 +1,58 @@
+//! The shop before a crowd:
+//!
+//! - the memory of `serve` with 10,000 idle connections;
+//! - the peak: accepted purchases a second with 64 connections that never pause;
+//! - p99 of accepted purchases ÷ p99 of an authenticated no-op, both at half of that peak, open loop;
+//! - twice the peak, open loop over thousands of connections: accepted rate ÷ peak, waits, refusals, the memory of
+//!   `serve`; and half of the peak right after it;
+//! - a static page through nginx's cache ÷ nginx serving the same bytes as a plain file.
+//!
+//! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench crowd`
+//!
+//! `CROWD_SECONDS` (5) is the length of a run, `CROWD_ROUNDS` (3) their number, `CROWD_CONNECTIONS` (4000) the crowd's.
+//! What is printed is also written to `benches/results/crowd.txt`, with a description of the machine. The generator shares
+//! the cores with what it measures, so at twice the peak it is as short of them as the shop is.
+
+mod edge;
+mod idle;
+mod load;
+#[path = "../../tests/it/support/nginx.rs"]
+mod nginx;
+mod report;
+mod shop;
+mod waits;
+
+use report::Report;
+use shop::Shop;
+
+fn main() -> anyhow::Result<()> {
+    // `cargo test --benches` and the like only want to know that it builds.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return Ok(());
+    }
+    // One thread for the generator, like wrk's.
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run())
+}
+
+async fn run() -> anyhow::Result<()> {
+    rlimit::increase_nofile_limit(1 << 20)?;
+    let command = "scripts/stack up && eval \"$(scripts/stack env)\" && cargo bench --bench crowd";
+    let mut report = Report::new("crowd", command);
+    let shop = Shop::start().await?;
+    idle::run(&shop, &mut report).await?;
+    waits::run(&shop, &mut report).await?;
+    edge::run(&shop, &mut report).await?;
+    report.write()
+}
+
+/// A whole number from the environment.
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// The pair with the median ratio, and all ratios in order.
+fn median(mut pairs: Vec<(f64, f64)>) -> ((f64, f64), String) {
+    pairs.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    let ratios: Vec<String> = pairs.iter().map(|(a, b)| format!("{:.2}", a / b)).collect();
+    (pairs[pairs.len() / 2], ratios.join(" "))
+}

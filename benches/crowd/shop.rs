@@ -1,0 +1,129 @@
+//! The shop that is measured: its processes, and sales and shoppers made beside it.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use seckill::accounts::{Accounts, Session};
+use seckill::app::Parts;
+use seckill::clock::Clock;
+use seckill::config::Config;
+use seckill::control::desk::DeskChange;
+use seckill::domain::{Bilingual, Currency, Money, SaleId, UserId, Window};
+use seckill::store::{self, GoodsDraft, SaleDraft, User};
+use uuid::Uuid;
+
+/// A process of the program, built as it is measured.
+pub struct Role(Child);
+
+impl Role {
+    pub fn start(role: &str) -> anyhow::Result<Role> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seckill"));
+        command.arg(role).env("SECKILL_DEMO", "false").env("SECKILL_LOG", "warn").env("SECKILL_USER_RATE", "1000");
+        if role != "serve" {
+            let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+            command.env("SECKILL_OPS_LISTEN", free.to_string());
+        }
+        Ok(Role(command.stdout(Stdio::null()).spawn()?))
+    }
+
+    /// A line of `/proc/pid/status` in MiB: `VmRSS` now, `VmHWM` at its highest.
+    pub fn memory(&self, line: &str) -> anyhow::Result<f64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let value = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(':')).context("a line of status")?;
+        Ok(value.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        // It may have ended by itself, which the run has noticed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What takes orders, on the stack that the environment names.
+pub struct Shop {
+    pub parts: Parts,
+    pub serve: Role,
+    _control: Role,
+}
+
+impl Shop {
+    pub async fn start() -> anyhow::Result<Shop> {
+        let config = Config::from_environment()?;
+        let rung3 = config.redis.is_some() && config.amqp_url.is_some();
+        ensure!(rung3, "this measures rung 3: scripts/stack up && eval \"$(scripts/stack env)\"");
+        let (serve, control) = (Role::start("serve")?, Role::start("control")?);
+        for _ in 0..200 {
+            if std::net::TcpStream::connect(config.web.listen).is_ok() {
+                let parts = Parts::build(&config).await?;
+                return Ok(Shop { parts, serve, _control: control });
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        anyhow::bail!("the shop does not listen on {}", config.web.listen)
+    }
+
+    /// A sale that is open, at the shop's own gate too.
+    pub async fn open_sale(&self, units: i64) -> anyhow::Result<SaleId> {
+        let text = Bilingual::new("压测", "Benchmark");
+        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
+        let desk = self.parts.desk();
+        let goods = desk.put_goods(None, draft, "bench").await?.context("goods")?;
+        let draft = SaleDraft {
+            goods_id: goods.id,
+            price: Money::new(100, Currency::CNY),
+            list_price: None,
+            total: units,
+            per_user_limit: 1,
+            window: Window { opens_at: None, closes_at: None },
+        };
+        let sale = desk.create_sale(draft, "bench").await?;
+        desk.change(sale.id, DeskChange::Start, "bench").await?;
+        // The replica and the shop's own gate follow within moments.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.parts.gate.refresh().await;
+        Ok(sale.id)
+    }
+
+    pub async fn stop_sale(&self, sale: SaleId) -> anyhow::Result<()> {
+        self.parts.desk().change(sale, DeskChange::Stop, "bench").await?;
+        Ok(())
+    }
+
+    /// Whole requests that buy, each of another shopper, who is signed in and has a token.
+    pub fn purchases(&self, sale: SaleId, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
+        self.posts(sale, &format!("/api/sales/{sale}/orders"), count)
+    }
+
+    /// The same requests to an address with nothing at its end.
+    pub fn noops(&self, sale: SaleId, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
+        self.posts(sale, "/api/ping", count)
+    }
+
+    fn posts(&self, sale: SaleId, path: &str, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
+        let (accounts, host) = (self.parts.accounts(), self.parts.config.web.listen);
+        let post = |n| {
+            let user = UserId(Uuid::now_v7());
+            let cookie = session_cookie(&accounts, user, n)?;
+            let token = self.parts.gate.issue_token(sale, user);
+            let (token, _) = token.map_err(|refusal| anyhow::anyhow!("no token: {}", refusal.code()))?;
+            let body = format!("{{\"quantity\":1,\"token\":\"{token}\"}}");
+            let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n");
+            let length = body.len();
+            let text = format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+            Ok(text.into_bytes())
+        };
+        (0..count).map(post).collect()
+    }
+}
+
+/// The cookie of a shopper who signed in. Nobody asks the database about shoppers who buy.
+fn session_cookie(accounts: &Accounts, id: UserId, n: usize) -> anyhow::Result<String> {
+    let now = Clock::system().now();
+    let user = User::new(id, &format!("bench-{n}"), String::new(), store::Role::User, now);
+    let cookie = accounts.cookie(&Session::of(&user, now));
+    Ok(cookie.to_str()?.split(';').next().unwrap_or_default().to_owned())
+}

@@ -1,0 +1,97 @@
+//! How long shoppers wait at half of the peak, and what happens at twice the peak.
+
+use seckill::domain::SaleId;
+
+use crate::load::{Load, Outcome};
+use crate::report::Report;
+use crate::shop::Shop;
+use crate::{median, number};
+
+/// Of an ordinary hour.
+const CONNECTIONS: usize = 64;
+/// More than any run here accepts.
+const PER_SECOND: u64 = 60_000;
+const UNITS: i64 = 10_000_000;
+
+struct Plan {
+    seconds: u64,
+    rounds: u64,
+    crowd: usize,
+}
+
+/// Peak, tail, overload.
+pub async fn run(shop: &Shop, report: &mut Report) -> anyhow::Result<()> {
+    let plan = Plan {
+        seconds: number("CROWD_SECONDS", 5),
+        rounds: number("CROWD_ROUNDS", 3),
+        crowd: number("CROWD_CONNECTIONS", 4000) as usize,
+    };
+    let sale = shop.open_sale(UNITS).await?;
+    let peak = peak(shop, sale, &plan, report).await?;
+    tail(shop, sale, peak / 2.0, &plan, report).await?;
+    overload(shop, sale, peak, &plan, report).await?;
+    shop.stop_sale(sale).await
+}
+
+impl Plan {
+    fn load(&self, shop: &Shop, rate: f64, connections: usize, requests: Vec<Vec<u8>>) -> Load {
+        Load { address: shop.parts.config.web.listen, rate, seconds: self.seconds, connections, requests }
+    }
+
+    /// As many requests as a run at this rate sends.
+    fn requests(&self, rate: f64) -> usize {
+        (rate * self.seconds as f64) as usize
+    }
+}
+
+async fn peak(shop: &Shop, sale: SaleId, plan: &Plan, report: &mut Report) -> anyhow::Result<f64> {
+    let mut rates = Vec::new();
+    for _ in 0..plan.rounds {
+        let requests = shop.purchases(sale, (PER_SECOND * plan.seconds) as usize)?;
+        rates.push(plan.load(shop, f64::INFINITY, CONNECTIONS, requests).send().await?.rate(202));
+    }
+    rates.sort_by(f64::total_cmp);
+    let peak = rates[rates.len() / 2];
+    report.line(&format!("peak, {CONNECTIONS} connections: {peak:.0} accepted/s (median of {rates:.0?})"));
+    Ok(peak)
+}
+
+async fn tail(shop: &Shop, sale: SaleId, rate: f64, plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    let mut pairs = Vec::new();
+    for _ in 0..plan.rounds {
+        let count = plan.requests(rate);
+        let noop = plan.load(shop, rate, CONNECTIONS, shop.noops(sale, count)?).send().await?;
+        let bought = plan.load(shop, rate, CONNECTIONS, shop.purchases(sale, count)?).send().await?;
+        report.line(&line("no-op POST at half of the peak", &noop, 204));
+        report.line(&line("accepted purchases at half of the peak", &bought, 202));
+        pairs.push((bought.ms(99.0), noop.ms(99.0)));
+    }
+    let ((bought, noop), ratios) = median(pairs);
+    let ratio = bought / noop;
+    report.line(&format!("p99 of accepted {bought:.2} ms, of the no-op {noop:.2} ms: ratio {ratio:.2} of {ratios}"));
+    Ok(())
+}
+
+async fn overload(shop: &Shop, sale: SaleId, peak: f64, plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
+    let before = shop.serve.memory("VmRSS")?;
+    let requests = shop.purchases(sale, plan.requests(2.0 * peak))?;
+    let over = plan.load(shop, 2.0 * peak, plan.crowd, requests).send().await?;
+    let highest = shop.serve.memory("VmHWM")?;
+    let half = shop.purchases(sale, plan.requests(peak / 2.0))?;
+    let after = plan.load(shop, peak / 2.0, CONNECTIONS, half).send().await?;
+    let now = shop.serve.memory("VmRSS")?;
+    report.line(&line(&format!("twice the peak over {} connections", plan.crowd), &over, 202));
+    report.line(&format!("accepted at twice the peak ÷ peak: {:.2}", over.rate(202) / peak));
+    report.line(&line("half of the peak right after", &after, 202));
+    report.line(&format!("serve, resident: {before:.0} MiB before, {highest:.0} at its highest, {now:.0} after"));
+    Ok(())
+}
+
+fn line(what: &str, outcome: &Outcome, good: u16) -> String {
+    let Outcome { statuses, retry_after, lost, unsent, .. } = outcome;
+    let (rate, p50, p99, most) = (outcome.rate(good), outcome.ms(50.0), outcome.ms(99.0), outcome.ms(100.0));
+    format!(
+        "{what}: {rate:.0}/s answered {good}, p50 {p50:.2} ms, p99 {p99:.2} ms, at most {most:.0} ms; answers {statuses:?}, \
+         {retry_after} with Retry-After, {lost} lost, {unsent} never sent"
+    )
+}

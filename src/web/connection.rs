@@ -1,0 +1,119 @@
+//! One connection from its first byte to its end. While requests come, hyper speaks HTTP on it, with two buffers and the
+//! state of a request; a connection that has been quiet for a moment is parked: nothing is left of it but its socket and
+//! this small task, so that ten thousand people who look at their screens cost little.
+
+use std::convert::Infallible;
+use std::future::Ready;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request};
+use axum::response::{IntoResponse, Response};
+use axum::routing::future::RouteFuture;
+use futures::future::Either;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+
+use super::door::{Limits, Pulse, Seat};
+use crate::error::{Code, Problem};
+
+/// The most that hyper gathers of one connection, in bytes: a request's head, or answers on their way out. Heads of
+/// honest clients have a few hundred bytes.
+const BUFFER: usize = 32 * 1024;
+
+/// Answers until either side has had enough.
+pub(super) async fn converse(seat: Seat, from: SocketAddr, router: Router, limits: Limits, stop: CancellationToken) {
+    let mut parked = Some(seat);
+    while let Some(seat) = parked.take() {
+        let speaks = stop.run_until_cancelled(timeout(limits.head_within, seat.readable())).await;
+        if matches!(speaks, Some(Ok(Ok(())))) {
+            // Boxed, so that a parked task is small.
+            parked = Box::pin(answer(seat, from, router.clone(), limits, &stop)).await;
+        }
+    }
+}
+
+/// Speaks HTTP until the connection ends, or is quiet: then the answer is its seat.
+async fn answer(
+    seat: Seat,
+    from: SocketAddr,
+    router: Router,
+    limits: Limits,
+    stop: &CancellationToken,
+) -> Option<Seat> {
+    let (pulse, calls) = (seat.pulse.clone(), Arc::new(AtomicU32::new(0)));
+    let guest = Guest { router, from, seated: seat.seated, pulse: pulse.clone(), calls: calls.clone() };
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head_within).max_buf_size(BUFFER);
+    let mut connection = http.serve_connection(TokioIo::new(seat), guest);
+    let mut tick = interval_at(Instant::now() + limits.quiet, limits.quiet);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut before, mut ending) = (0, false);
+    loop {
+        tokio::select! {
+            biased;
+            // What went wrong is the client's affair.
+            _ = &mut connection => return None,
+            _ = tick.tick() => {}
+        }
+        // Looked at now and then only: a lock for each request would be shared by all of them.
+        let (so_far, asking) = (calls.load(Ordering::Relaxed), pulse.asking.load(Ordering::Relaxed));
+        let quiet = so_far > 0 && so_far == before && !asking;
+        if !ending && (quiet || stop.is_cancelled()) {
+            // An idle connection ends at once. One that is not ends after its answer, which is right as well.
+            ending = true;
+            pulse.parking.store(quiet, Ordering::Relaxed);
+            pulse.touched.store(false, Ordering::Relaxed);
+            Pin::new(&mut connection).graceful_shutdown();
+            let ended = futures::poll!(&mut connection);
+            pulse.parking.store(false, Ordering::Relaxed);
+            if let Poll::Ready(ended) = ended {
+                let parts = connection.into_parts();
+                let clean = quiet && ended.is_ok() && parts.read_buf.is_empty();
+                // Whatever moved a byte in that instant was not idle.
+                return (clean && !pulse.touched.load(Ordering::Relaxed)).then(|| parts.io.into_inner());
+            }
+        }
+        before = so_far;
+    }
+}
+
+/// The handlers, for a connection that has a seat; otherwise a refusal.
+struct Guest {
+    router: Router,
+    from: SocketAddr,
+    seated: bool,
+    pulse: Arc<Pulse>,
+    /// Requests so far.
+    calls: Arc<AtomicU32>,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Guest {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Either<RouteFuture<Infallible>, Ready<Result<Response<Body>, Infallible>>>;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.pulse.asking.store(false, Ordering::Relaxed);
+        if self.seated {
+            request.extensions_mut().insert(ConnectInfo(self.from));
+            // A router is always ready.
+            return Either::Left(self.router.clone().call(request));
+        }
+        let mut answer = Problem::new(Code::Overloaded).into_response();
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        Either::Right(std::future::ready(Ok(answer)))
+    }
+}

@@ -1,0 +1,24 @@
+//! What requests cost, counted instead of timed, so that a busy machine does not change the answer: allocations and
+//! bytes, instructions, commands to Redis. The shop runs in this process and is asked without a socket, so nothing else
+//! is counted. `figures.toml` has every figure; a test that fails says what
+//! to do.
+//!
+//! A binary of its own, because it replaces the allocator by one that counts.
+
+#[path = "../it/support/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "only the ground of a shop is needed here")]
+mod support;
+
+mod figures;
+mod house;
+
+mod allocations;
+mod commands;
+mod instructions;
+
+use std::alloc::System;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
