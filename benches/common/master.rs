@@ -1,10 +1,16 @@
 //! The Redis of the benchmarks: sales that only Redis knows, and what the server says about itself.
 
+use std::sync::Arc;
+
 use anyhow::Context;
-use redis::aio::ConnectionManager;
-use seckill::domain::sale::SaleState;
+use seckill::catalogue::Catalogue;
+use seckill::domain::sale::{Rush, SaleState};
 use seckill::domain::{Currency, GoodsId, Money, Sale, SaleId, Window};
+use seckill::stock::Bucket;
+use seckill::stock::link::Link;
+use seckill::stock::load::Life;
 use seckill::stock::redis::RedisStock;
+use seckill::store::{Allotment, Store};
 
 /// The script of the first source article, one claim a call, which knows nothing of users.
 /// KEYS 1 sale hash; ARGV 1 units; returns the units granted, 0 when there are not enough.
@@ -30,21 +36,33 @@ pub fn sale(n: i64, total: u64) -> Sale {
         granted: 0,
         per_user_limit: 1,
         window: Window { opens_at: None, closes_at: None },
+        rush: Rush::default(),
         state: SaleState::Live,
         version: 1,
         epoch: 1,
     }
 }
 
-/// Brings a sale to life, whatever there was of it before.
+/// The shop's keeper of stock. It never asks the database about these sales.
+pub fn stock(master: Link, database_url: &str) -> anyhow::Result<RedisStock> {
+    Ok(RedisStock::new(master, Arc::new(Catalogue::new(Store::open(database_url)?))))
+}
+
+/// Brings a sale to life, whatever there was of it before. What is split is handed out at once, in equal shares.
 pub async fn open(stock: &RedisStock, sale: &Sale) -> anyhow::Result<()> {
-    stock.unload(sale.id).await?;
-    anyhow::ensure!(stock.load(sale, sale.epoch, 0, false).await?, "the sale is there already");
+    let count = i64::from(sale.rush.buckets);
+    for (part, bucket) in (0..).zip(Bucket::of_sale(sale)) {
+        stock.unload(bucket).await?;
+        let units = sale.total / count + i64::from(i64::from(part) < sale.total % count);
+        let share = (count > 1).then_some(Allotment { part, allotted: units, target: units, fence: 1 });
+        let life = Life { epoch: sale.epoch, share, ..Life::default() };
+        anyhow::ensure!(stock.load(sale, bucket, life).await?, "the sale is there already");
+    }
     Ok(())
 }
 
 /// One line of INFO.
-pub async fn info(redis: &ConnectionManager, section: &str, field: &str) -> anyhow::Result<String> {
+pub async fn info(redis: &Link, section: &str, field: &str) -> anyhow::Result<String> {
     let text: String = redis::cmd("INFO").arg(section).query_async(&mut redis.clone()).await?;
     let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     Ok(value.with_context(|| format!("INFO {section} has no {field}"))?.trim().to_owned())

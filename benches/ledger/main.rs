@@ -8,7 +8,7 @@
 //! Then what a reservation costs: bytes, how long one call keeps the server busy, and the master's processor time per
 //! claim, which must not grow with the units sold, the sales at once, or the users per unit.
 //!
-//! Clients, master and replica share the cores. Figures are medians of `LEDGER_ROUNDS` (default 5) rounds of
+//! Clients, master and replica share the cores. Figures are medians of `LEDGER_ROUNDS` (default 3) rounds of
 //! `LEDGER_CLAIMS` (default 300,000) claims.
 
 #[path = "../common/mod.rs"]
@@ -26,7 +26,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use common::number;
 use seckill::config::Config;
-use seckill::stock::keys;
+use seckill::stock::{Bucket, keys};
 use server::Server;
 use work::{Shape, Work};
 
@@ -41,10 +41,10 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn run() -> anyhow::Result<()> {
-    let redis = Config::from_environment()?.redis;
-    let url = redis.context("no Redis: scripts/stack up && eval \"$(scripts/stack env)\"")?.master;
-    let server = Server::connect(&url).await?;
-    let plan = Plan { rounds: number("LEDGER_ROUNDS", 5), claims: number("LEDGER_CLAIMS", 300_000) };
+    let config = Config::from_environment()?;
+    let url = config.redis.context("no Redis: scripts/stack up && eval \"$(scripts/stack env)\"")?.master;
+    let server = Server::connect(&url, &config.database_url)?;
+    let plan = Plan { rounds: number("LEDGER_ROUNDS", 3), claims: number("LEDGER_CLAIMS", 300_000) };
     let measured = async {
         server.print_description().await?;
         println!("medians of {} rounds of {} claims", plan.rounds, plan.claims);
@@ -116,7 +116,7 @@ async fn against_the_article(server: &Server, plan: &Plan) -> anyhow::Result<()>
 
 /// The article's script, one claim a call. What redis-benchmark's own clock says leaves its start out.
 async fn article(server: &Server, claims: u64) -> anyhow::Result<Seen> {
-    let key = keys::sale(master::sale(0, 1).id);
+    let key = keys::hash(Bucket::whole(master::sale(0, 1).id));
     let script = server.prepare_article(&key).await?;
     let (port, count) = (server.port.to_string(), claims.to_string());
     let cpu = server.cpu().await?;
@@ -136,21 +136,16 @@ async fn article(server: &Server, claims: u64) -> anyhow::Result<Seen> {
 
 async fn size_and_pauses(server: &Server, plan: &Plan) -> anyhow::Result<()> {
     for batch in BATCHES {
-        let mut pauses = server.pauses(server.sell(Work::new(Shape::one(plan.claims), batch))).await?;
-        pauses.sort_unstable();
-        let part = |percent: usize| pauses.get((pauses.len() - 1) * percent / 100).unwrap_or(&0);
+        let [half, most, longest] = server.pauses(server.sell(Work::new(Shape::one(plan.claims), batch))).await?;
         println!(
-            "batches of {batch}: a call keeps the server busy for {} us (median), {} us (99 %), {} us (the longest of {})",
-            part(50),
-            part(99),
-            part(100),
-            pauses.len()
+            "batches of {batch}: a call keeps the server busy for {half:.0} us (median), {most:.0} us (99 %), {longest:.0} us \
+             (the longest)"
         );
     }
-    let id = master::sale(0, 1).id;
+    let bucket = Bucket::whole(master::sale(0, 1).id);
     let each = |bytes: u64| bytes as f64 / plan.claims as f64;
-    let held = each(server.memory(&keys::holders(id)).await?);
-    let sent = each(server.memory(&keys::outbox(id)).await?);
+    let held = each(server.memory(&keys::holders(bucket)).await?);
+    let sent = each(server.memory(&keys::outbox(bucket)).await?);
     println!("a reservation takes {:.0} bytes: {held:.0} of its holder, {sent:.0} in the outbox", held + sent);
     Ok(())
 }

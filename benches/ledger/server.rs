@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use redis::aio::ConnectionManager;
 use redis::{Cmd, FromRedisValue};
-use seckill::domain::SaleId;
+use seckill::stock::link::{self, Link};
 use seckill::stock::redis::RedisStock;
-use seckill::stock::{Decision, Stock, keys, link};
+use seckill::stock::{Bucket, Decision, Stock, keys};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::task::JoinSet;
 use url::Url;
@@ -20,16 +19,16 @@ use crate::{Seen, master};
 pub struct Server {
     /// One for each lane, with a connection of its own.
     lanes: Vec<Arc<RedisStock>>,
-    redis: ConnectionManager,
+    redis: Link,
     pub port: u16,
     /// Sales that may have been left on the server.
     sales: AtomicI64,
 }
 
 impl Server {
-    pub async fn connect(url: &SecretString) -> anyhow::Result<Server> {
+    pub fn connect(url: &SecretString, database_url: &str) -> anyhow::Result<Server> {
         let port = Url::parse(url.expose_secret())?.port().unwrap_or(6379);
-        let lanes = (0..LANES).map(|_| Ok(Arc::new(RedisStock::new(link::shared(url)?))));
+        let lanes = (0..LANES).map(|_| Ok(Arc::new(master::stock(link::shared(url)?, database_url)?)));
         let lanes = lanes.collect::<anyhow::Result<Vec<_>>>()?;
         Ok(Server { lanes, redis: link::shared(url)?, port, sales: AtomicI64::new(1) })
     }
@@ -115,20 +114,20 @@ impl Server {
     async fn books(&self, sales: i64) -> anyhow::Result<[u64; 3]> {
         let mut sums = [0; 3];
         for n in 0..sales {
-            let id = master::sale(n, 1).id;
-            sums[0] += self.booked(&keys::sale(id)).await?;
-            sums[1] += self.ask::<u64>(redis::cmd("HLEN").arg(keys::holders(id))).await?;
-            sums[2] += self.sent(id).await?;
+            let bucket = Bucket::whole(master::sale(n, 1).id);
+            sums[0] += self.booked(&keys::hash(bucket)).await?;
+            sums[1] += self.ask::<u64>(redis::cmd("HLEN").arg(keys::holders(bucket))).await?;
+            sums[2] += self.sent(bucket).await?;
         }
         Ok(sums)
     }
 
     /// Orders in an outbox: each is a line of an entry.
-    async fn sent(&self, sale: SaleId) -> anyhow::Result<u64> {
+    async fn sent(&self, bucket: Bucket) -> anyhow::Result<u64> {
         let (mut from, mut orders) = ("-".to_owned(), 0);
         loop {
             let mut range = redis::cmd("XRANGE");
-            range.arg(keys::outbox(sale)).arg(&from).arg("+").arg("COUNT").arg(100);
+            range.arg(keys::outbox(bucket)).arg(&from).arg("+").arg("COUNT").arg(100);
             let page: Vec<(String, Vec<String>)> = self.ask(&range).await?;
             let Some((last, _)) = page.last() else { return Ok(orders) };
             from = format!("({last}");
@@ -136,46 +135,40 @@ impl Server {
         }
     }
 
-    /// For how many microseconds each call of a script kept the server busy, while `doing`.
-    pub async fn pauses(&self, doing: impl Future<Output = anyhow::Result<Seen>>) -> anyhow::Result<Vec<u64>> {
-        let settings = ["slowlog-log-slower-than", "slowlog-max-len"];
-        let before = [self.setting(settings[0]).await?, self.setting(settings[1]).await?];
-        self.set(settings[0], "0").await?;
-        self.set(settings[1], "20000").await?;
-        let () = self.ask(redis::cmd("SLOWLOG").arg("RESET")).await?;
+    /// For how many microseconds a call of a script kept the server busy while `doing`: half of them, 99 of 100, the
+    /// longest.
+    pub async fn pauses(&self, doing: impl Future<Output = anyhow::Result<Seen>>) -> anyhow::Result<[f64; 3]> {
+        const SETTING: &str = "latency-tracking-info-percentiles";
+        let before = self.setting(SETTING).await?;
+        self.set(SETTING, "50 99 100").await?;
+        let () = self.ask(redis::cmd("CONFIG").arg("RESETSTAT")).await?;
         let done = doing.await;
-        let entries: Vec<redis::Value> = self.ask(redis::cmd("SLOWLOG").arg("GET").arg(20_000)).await?;
-        self.set(settings[0], &before[0]).await?;
-        self.set(settings[1], &before[1]).await?;
+        let line = master::info(&self.redis, "latencystats", "latency_percentiles_usec_evalsha").await;
+        self.set(SETTING, &before).await?;
         done?;
-        let pauses: Vec<u64> =
-            entries.iter().filter_map(|entry| script_us(entry).transpose()).collect::<Result<_, _>>()?;
-        ensure!(!pauses.is_empty(), "the slow log has no script");
+        // `p50=12.031,p99=34.047,p100=56.063`
+        let line = line?;
+        let mut pauses = [0.0; 3];
+        for (pause, word) in pauses.iter_mut().zip(line.split(',')) {
+            *pause = word.split('=').nth(1).with_context(|| format!("Redis said {line}"))?.parse()?;
+        }
         Ok(pauses)
     }
 
     /// Takes away what the last work left.
     pub async fn forget(&self) -> anyhow::Result<()> {
         for n in 0..self.sales.swap(1, Ordering::Relaxed) {
-            self.lanes[0].unload(master::sale(n, 1).id).await?;
+            self.lanes[0].unload(Bucket::whole(master::sale(n, 1).id)).await?;
         }
         Ok(())
     }
 }
 
-/// Of a slow-log entry: how long it took, if it is a script's.
-fn script_us(entry: &redis::Value) -> anyhow::Result<Option<u64>> {
-    let redis::Value::Array(fields) = entry else { anyhow::bail!("not a slow-log entry") };
-    let took: u64 = redis::from_redis_value_ref(fields.get(2).context("no duration")?)?;
-    let words: Vec<String> = redis::from_redis_value_ref(fields.get(3).context("no words")?)?;
-    Ok(words[0].eq_ignore_ascii_case("evalsha").then_some(took))
-}
-
 /// The answer is how many were granted.
 async fn work_off(stock: Arc<RedisStock>, calls: Calls) -> anyhow::Result<u64> {
     let mut granted = 0;
-    for (sale, claims) in calls {
-        let decisions = stock.reserve(sale, &claims).await?;
+    for (bucket, claims) in calls {
+        let decisions = stock.reserve(bucket, &claims).await?;
         granted += decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count() as u64;
     }
     Ok(granted)

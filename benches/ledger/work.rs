@@ -1,7 +1,7 @@
 //! Sales, and the claims on them, made before the clock starts.
 
-use seckill::domain::{OrderId, Sale, SaleId, UserId};
-use seckill::stock::Claim;
+use seckill::domain::{OrderId, Sale, UserId};
+use seckill::stock::{Bucket, Claim};
 use uuid::Uuid;
 
 use crate::master;
@@ -31,7 +31,7 @@ impl Shape {
 }
 
 /// The calls of one lane, in their order.
-pub type Calls = Vec<(SaleId, Vec<Claim>)>;
+pub type Calls = Vec<(Bucket, Vec<Claim>)>;
 
 pub struct Work {
     pub shape: Shape,
@@ -57,7 +57,8 @@ impl Work {
         calls.sort_by_key(|&(round, ..)| round);
         let mut lanes = vec![Calls::new(); LANES];
         for (n, (_, sale, size)) in calls.into_iter().enumerate() {
-            lanes[n % LANES].push((master::sale(sale as i64, 1).id, (0..size).map(|_| claim()).collect()));
+            let bucket = Bucket::whole(master::sale(sale as i64, 1).id);
+            lanes[n % LANES].push((bucket, (0..size).map(|_| claim()).collect()));
         }
         Work { shape, lanes }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use async_trait::async_trait;
 use rand::Rng;
-use redis::aio::ConnectionManager;
 use redis::{AsyncCommands, Script};
+use seckill::stock::link::Link;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -22,14 +22,14 @@ const SALE: &str = "strategies{1}";
 const USERS: &str = "strategies{1}:users";
 const STREAM: &str = "strategies{1}:stream";
 
-pub async fn forget(redis: &ConnectionManager) -> anyhow::Result<()> {
+pub async fn forget(redis: &Link) -> anyhow::Result<()> {
     Ok(redis.clone().unlink(&[STOCK, LOCK, LIST, SALE, USERS, STREAM]).await?)
 }
 
 /// A distributed lock around reading, checking and deducting. It ends by itself, should its holder die, and only its
 /// owner takes it away.
 pub struct Locked {
-    redis: ConnectionManager,
+    redis: Link,
     stock: AtomicU64,
     unlock: Script,
 }
@@ -38,7 +38,7 @@ pub struct Locked {
 const LOCK_ENDS_AFTER_MS: u64 = 3000;
 
 impl Locked {
-    pub fn new(redis: ConnectionManager) -> Locked {
+    pub fn new(redis: Link) -> Locked {
         let unlock = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
         Locked { redis, stock: AtomicU64::default(), unlock: Script::new(unlock) }
     }
@@ -88,12 +88,12 @@ impl Deduct for Locked {
 
 /// One list element for each unit; whoever pops one has it.
 pub struct ListPop {
-    redis: ConnectionManager,
+    redis: Link,
     stock: AtomicU64,
 }
 
 impl ListPop {
-    pub fn new(redis: ConnectionManager) -> ListPop {
+    pub fn new(redis: Link) -> ListPop {
         ListPop { redis, stock: AtomicU64::default() }
     }
 }
@@ -123,12 +123,12 @@ impl Deduct for ListPop {
 
 /// The first article's script on `{Total, Booked}`, loaded once and called by its hash.
 pub struct OneScript {
-    redis: ConnectionManager,
+    redis: Link,
     script: Script,
 }
 
 impl OneScript {
-    pub fn new(redis: ConnectionManager) -> OneScript {
+    pub fn new(redis: Link) -> OneScript {
         OneScript { redis, script: Script::new(TOTAL_AND_BOOKED) }
     }
 }
@@ -162,7 +162,7 @@ if ARGV[2] == '1' then redis.call('XADD', KEYS[3], '*', 'user', ARGV[1]) end
 return 0";
 
 pub struct UserScript {
-    redis: ConnectionManager,
+    redis: Link,
     stock: AtomicU64,
     script: Script,
     /// Whether the script writes the order, too.
@@ -170,7 +170,7 @@ pub struct UserScript {
 }
 
 impl UserScript {
-    pub fn new(redis: ConnectionManager, stream: bool) -> UserScript {
+    pub fn new(redis: Link, stream: bool) -> UserScript {
         UserScript { redis, stock: AtomicU64::default(), script: Script::new(ONE_PER_USER), stream }
     }
 }

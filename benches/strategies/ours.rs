@@ -1,5 +1,5 @@
 //! The way of this shop: what arrives while the previous call is under way goes into one call, whose script holds,
-//! counts and writes the orders.
+//! counts and writes the orders. A sale may be split into buckets, each with calls of its own.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,63 +7,92 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use async_trait::async_trait;
 use redis::AsyncCommands;
-use redis::aio::ConnectionManager;
-use seckill::domain::{OrderId, UserId};
+use seckill::domain::{OrderId, Sale, UserId};
 use seckill::metrics::Metrics;
 use seckill::stock::batch::Lanes;
 use seckill::stock::redis::RedisStock;
-use seckill::stock::{Claim, Decision, keys};
+use seckill::stock::{Bucket, Claim, Decision, keys};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::master;
 use crate::strategy::{Answer, Deduct};
 
-/// Which of the benchmarks' sales.
-const SALE: i64 = 1;
+/// The most buckets of a row.
+const MOST: u8 = 4;
 
+/// Buckets share one master here, which decides one call after the other: they cost what they cost, and gain only
+/// where each has a machine of its own.
 pub struct Batches {
     stock: RedisStock,
     lanes: Lanes,
+    buckets: u8,
 }
 
 impl Batches {
-    pub fn new(redis: ConnectionManager) -> Batches {
-        let stock = RedisStock::new(redis);
-        Batches { lanes: Lanes::new(Arc::new(stock.clone()), Arc::new(Metrics::default())), stock }
+    pub fn new(stock: &RedisStock, buckets: u8) -> Batches {
+        let lanes = Lanes::new(Arc::new(stock.clone()), Arc::new(Metrics::default()));
+        Batches { stock: stock.clone(), lanes, buckets }
+    }
+
+    fn sale(&self, stock: u64) -> Sale {
+        sale(self.buckets, stock)
     }
 }
 
-pub async fn forget(redis: &ConnectionManager) -> anyhow::Result<()> {
-    Ok(RedisStock::new(redis.clone()).unload(master::sale(SALE, 1).id).await?)
+fn sale(buckets: u8, stock: u64) -> Sale {
+    let mut sale = master::sale(i64::from(buckets), stock);
+    sale.rush.buckets = buckets;
+    sale
+}
+
+pub async fn forget(stock: &RedisStock) -> anyhow::Result<()> {
+    for buckets in 1..=MOST {
+        for bucket in Bucket::of_sale(&sale(buckets, 1)) {
+            stock.unload(bucket).await?;
+        }
+    }
+    Ok(())
 }
 
 #[async_trait]
 impl Deduct for Batches {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
-        master::open(&self.stock, &master::sale(SALE, stock)).await
+        master::open(&self.stock, &self.sale(stock)).await
     }
 
     async fn claim(&self, user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
         let claim = Claim { user_id: UserId(user), order_id: OrderId(Uuid::now_v7()), quantity: 1 };
-        match self.lanes.claim(master::sale(SALE, 1).id, claim, None).await? {
+        let bucket = Bucket::of_user(self.sale(1).id, self.buckets, claim.user_id);
+        match self.lanes.claim(bucket, claim, None).await? {
             Decision::Granted(_) => Ok(Answer::Won),
             Decision::Repeated(_) => Ok(Answer::Repeated),
-            Decision::SoldOut => Ok(Answer::SoldOut),
+            // Nobody moves units between buckets here.
+            Decision::SoldOut | Decision::Busy => Ok(Answer::SoldOut),
             other => bail!("decided {other:?}"),
         }
     }
 
     async fn deducted(&self) -> anyhow::Result<u64> {
-        Ok(self.stock.connection().hget(keys::sale(master::sale(SALE, 1).id), "Booked").await?)
+        let mut sum = 0;
+        for bucket in Bucket::of_sale(&self.sale(1)) {
+            let booked: u64 = self.stock.connection().hget(keys::hash(bucket), "Booked").await?;
+            sum += booked;
+        }
+        Ok(sum)
     }
 
     /// Each line of an outbox entry is `user order quantity`.
     async fn orders(&self) -> anyhow::Result<HashSet<Uuid>> {
-        let mut range = redis::cmd("XRANGE");
-        range.arg(keys::outbox(master::sale(SALE, 1).id)).arg("-").arg("+");
-        let entries: Vec<(String, Vec<String>)> = range.query_async(&mut self.stock.connection()).await?;
-        let lines = entries.iter().filter_map(|(_, fields)| fields.last()).flat_map(|orders| orders.lines());
-        lines.map(|line| Ok(Uuid::try_parse(line.split(' ').next().context("no user")?)?)).collect()
+        let mut users = HashSet::new();
+        for bucket in Bucket::of_sale(&self.sale(1)) {
+            let mut range = redis::cmd("XRANGE");
+            range.arg(keys::outbox(bucket)).arg("-").arg("+");
+            let entries: Vec<(String, Vec<String>)> = range.query_async(&mut self.stock.connection()).await?;
+            for line in entries.iter().filter_map(|(_, fields)| fields.last()).flat_map(|orders| orders.lines()) {
+                users.insert(Uuid::try_parse(line.split(' ').next().context("no user")?)?);
+            }
+        }
+        Ok(users)
     }
 }

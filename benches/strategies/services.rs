@@ -3,9 +3,9 @@
 use anyhow::Context;
 use lapin::options::ConfirmSelectOptions;
 use lapin::{Channel, Connection, ConnectionProperties};
-use redis::aio::ConnectionManager;
 use seckill::config::Config;
-use seckill::stock::link;
+use seckill::stock::link::{self, Link};
+use seckill::stock::redis::RedisStock;
 use secrecy::ExposeSecret;
 use sqlx::postgres::{PgPool, PgPoolOptions};
 
@@ -19,7 +19,8 @@ pub const CONNECTIONS: usize = 50;
 
 pub struct Services {
     pub database: PgPool,
-    pub redis: ConnectionManager,
+    pub redis: Link,
+    pub stock: RedisStock,
     pub memcached: Memcached,
     pub rabbit: Channel,
     /// Dropping it would close the channel.
@@ -34,12 +35,13 @@ impl Services {
         let database = options.connect(&config.database_url).await.context(missing)?;
         postgres::create(&database).await?;
         let redis = link::shared(&config.redis.as_ref().context(missing)?.master)?;
+        let stock = master::stock(redis.clone(), &config.database_url)?;
         let memcached = Memcached::new(std::env::var("SECKILL_STACK_MEMCACHED").context(missing)?);
         let amqp = config.amqp_url.as_ref().context(missing)?.expose_secret();
         let connection = Connection::connect(amqp, ConnectionProperties::default()).await.context(missing)?;
         let rabbit = connection.create_channel().await?;
         rabbit.confirm_select(ConfirmSelectOptions::default()).await?;
-        Ok(Services { database, redis, memcached, rabbit, _rabbit: connection })
+        Ok(Services { database, redis, stock, memcached, rabbit, _rabbit: connection })
     }
 
     /// Name and version of each server.
@@ -60,7 +62,7 @@ impl Services {
     pub async fn tidy(&self) -> anyhow::Result<()> {
         postgres::drop(&self.database).await?;
         on_redis::forget(&self.redis).await?;
-        ours::forget(&self.redis).await?;
+        ours::forget(&self.stock).await?;
         RabbitQueue(self.rabbit.clone()).delete().await
     }
 }

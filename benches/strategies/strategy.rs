@@ -141,6 +141,13 @@ pub fn all(services: &Services) -> Vec<Strategy> {
             true,
             Arc::new(UserScript::new(redis.clone(), true)),
         ),
-        row("batch", "this shop: batches", "stream, the same script", true, Arc::new(Batches::new(redis.clone()))),
+        row("batch", "this shop: batches", "stream, the same script", true, Arc::new(Batches::new(&services.stock, 1))),
+        row(
+            "buckets",
+            "this shop: batches, 4 buckets",
+            "stream, the same script",
+            true,
+            Arc::new(Batches::new(&services.stock, 4)),
+        ),
     ]
 }
