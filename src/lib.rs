@@ -14,6 +14,8 @@
 //! 7. Data control keeps Redis in step with the database through all of it ([`control`]).
 //! 8. Whoever runs the sale watches it live ([`cockpit`]); each sale is counted where it is sold ([`tally`]).
 //!
+//! Red packets go the same way: shares are claimed from [`packets`] as units are bought from [`stock`].
+//!
 //! Beside that way stand the people ([`accounts`]) and the pictures of the goods ([`pictures`]).
 //!
 //! Which keeper of stock and which source of orders work follows from the configured addresses alone ([`app`]).
@@ -38,6 +40,8 @@ pub mod till;
 pub mod stock;
 
 pub mod orders;
+
+pub mod packets;
 
 pub mod store;
 
