@@ -8,6 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -20,6 +21,8 @@ use crate::store::{Store, StoreError};
 const EVERY: Duration = Duration::from_millis(200);
 /// Packets looked up by those who claim, besides the open ones; then all of these are forgotten.
 const MOST_LOOKED_UP: usize = 10_000;
+/// A packet that is not settled, or not there, is looked up at most this often, however many ask.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// A packet on the board.
 #[derive(Debug, Clone, Copy)]
@@ -55,8 +58,20 @@ impl Posted {
 pub struct Board {
     store: Store,
     open: ArcSwap<BTreeMap<PacketId, Posted>>,
-    /// Settled ones, and those so new that they are not on the list of open ones yet.
-    looked_up: Mutex<HashMap<PacketId, Posted>>,
+    /// Settled ones, those so new that they are not on the list of open ones yet, and those that do not exist.
+    looked_up: Mutex<HashMap<PacketId, Known>>,
+}
+
+/// What a look into the database has found.
+struct Known {
+    posted: Option<Posted>,
+    at: Instant,
+}
+
+impl Known {
+    fn is_settled(&self) -> bool {
+        self.posted.is_some_and(|posted| posted.settled)
+    }
 }
 
 impl Board {
@@ -64,28 +79,23 @@ impl Board {
         Board { store, open: ArcSwap::default(), looked_up: Mutex::default() }
     }
 
-    /// A packet, with one look into the database if this process does not know it; `None` when there is none.
+    /// A packet; `None` when there is none. One that is not on the list of open ones is looked up in the database, but
+    /// not by everybody who asks.
     pub async fn posted(&self, id: PacketId) -> Result<Option<Posted>, StoreError> {
         if let Some(posted) = self.open.load().get(&id) {
             return Ok(Some(*posted));
         }
-        let known = self.looked_up.lock().await.get(&id).copied();
-        match known {
-            Some(posted) => Ok(Some(posted)),
-            None => self.look_up(id).await,
+        // Held over the look, so that of many who ask together one looks.
+        let mut looked_up = self.looked_up.lock().await;
+        let known = looked_up.get(&id);
+        if let Some(known) = known.filter(|known| known.is_settled() || known.at.elapsed() < LOOK_AGAIN_AFTER) {
+            return Ok(known.posted);
         }
-    }
-
-    /// Looks into the database, because what is known here may be old.
-    pub async fn look_up(&self, id: PacketId) -> Result<Option<Posted>, StoreError> {
         let posted = self.store.packet(id).await?.as_ref().map(Posted::of);
-        if let Some(posted) = posted {
-            let mut looked_up = self.looked_up.lock().await;
-            if looked_up.len() >= MOST_LOOKED_UP {
-                looked_up.clear();
-            }
-            looked_up.insert(id, posted);
+        if looked_up.len() >= MOST_LOOKED_UP {
+            looked_up.clear();
         }
+        looked_up.insert(id, Known { posted, at: Instant::now() });
         Ok(posted)
     }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::Semaphore;
 use tracing::warn;
 
 pub use give::{GiveRefusal, Wish};
@@ -29,6 +30,9 @@ use crate::stock::batch::{Decides, Lanes, NoDecision};
 use crate::stock::{Bucket, Unavailable};
 use crate::store::{PacketClaim, Stopped, Store, StoreError};
 use board::{Board, Posted};
+
+/// Claims that look into the database at the same time, at most.
+const LOOKERS: usize = 4;
 
 /// What was decided about one user's claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +149,7 @@ pub struct Packets {
     board: Arc<Board>,
     shelf: Option<Arc<shelf::Shelf>>,
     limit: Arc<UserLimit>,
+    turns: Arc<Semaphore>,
     clock: Clock,
     metrics: Arc<Metrics>,
     lifetime: Duration,
@@ -169,6 +174,7 @@ impl Packets {
     pub fn new(parts: Parts) -> Packets {
         Packets {
             lanes: Lanes::new(Arc::new(Shares(parts.keeper.clone())), parts.metrics.clone()),
+            turns: Arc::new(Semaphore::new(LOOKERS)),
             limit: Arc::new(UserLimit::new(parts.user_rate)),
             store: parts.store,
             keeper: parts.keeper,
@@ -203,20 +209,15 @@ impl Packets {
         if self.clock.now() < posted.opens_at {
             return Err(ClaimRefusal::NotOpen);
         }
-        if posted.settled {
-            return self.from_the_books(user, id).await;
-        }
         match self.from_the_keeper(user, posted).await {
             Outcome::Won(share) => Ok(Claimed::New(share)),
             Outcome::Again(share) => Ok(Claimed::Again(share)),
             Outcome::Empty => Err(ClaimRefusal::Empty),
             Outcome::NotOpen => Err(ClaimRefusal::NotOpen),
             Outcome::Expired => Err(ClaimRefusal::Expired),
-            // Perhaps it was settled a moment ago and has left the keeper.
-            Outcome::NotLoaded => match told(self.board.look_up(id).await)? {
-                Some(posted) if posted.settled => self.from_the_books(user, id).await,
-                _ => Err(ClaimRefusal::Overloaded),
-            },
+            // Settled long ago, it has left the keeper.
+            Outcome::NotLoaded if posted.settled => self.from_the_books(user, id).await,
+            Outcome::NotLoaded => Err(ClaimRefusal::Overloaded),
         }
     }
 
@@ -232,8 +233,9 @@ impl Packets {
         outcome
     }
 
-    /// What a claim on a settled packet is answered with.
+    /// What a claim on a settled packet is answered with. Few may ask at the same time: the database has more to do.
     async fn from_the_books(&self, user: UserId, id: PacketId) -> Result<Claimed, ClaimRefusal> {
+        let Ok(_turn) = self.turns.try_acquire() else { return Err(ClaimRefusal::Overloaded) };
         if let Some(claim) = told(self.store.packet_claim_of(id, user).await)? {
             return Ok(Claimed::Again(claim.share()));
         }

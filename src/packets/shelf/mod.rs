@@ -30,10 +30,11 @@ use crate::store::{Settled, Store};
 const QUIET_FOR: Duration = Duration::from_millis(1_500);
 /// How long every server has to repeat what it promised.
 const SETTLE_FOR: Duration = Duration::from_secs(2);
-/// A settled packet's keys go after so long, and are looked for as long as this.
-const CLEARED_AFTER: Duration = Duration::from_secs(2);
-const CLEARED_WITHIN: Duration = Duration::from_secs(60);
-const CLEAR_EVERY: Duration = Duration::from_secs(1);
+/// A settled packet's keys stay so long, because the crowd asks on for a while. Then they go, and are looked for as long as
+/// this.
+const CLEARED_AFTER: Duration = Duration::from_secs(60);
+const CLEARED_WITHIN: Duration = Duration::from_secs(180);
+const CLEAR_EVERY: Duration = Duration::from_secs(5);
 /// Packets of one look at Redis.
 const LOOK: usize = 200;
 
