@@ -65,6 +65,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
     ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
+    ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
     ("demo", "Demo goods and sales: true or false [true on an empty default data directory]"),
     ("trusted-proxies", "Addresses whose X-Forwarded-For is believed, comma separated [none]"),
     ("admission", "Percent of a sale's units that may be asked for between two syncs [200]"),
@@ -86,6 +87,7 @@ pub struct Config {
     pub secret: Option<SecretString>,
     pub admin_password: Option<SecretString>,
     pub payment_window: Duration,
+    pub packet_lifetime: Duration,
     /// `None`: only when the data directory is the default one and new.
     pub demo: Option<bool>,
     pub log: String,
@@ -246,6 +248,7 @@ impl Config {
             secret,
             admin_password: admin_password(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
+            packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
             demo: source.parse("demo", None, |t| t.parse().map(Some).context("expected true or false"))?,
             log: source.text("log").unwrap_or_else(|| "info,sqlx=warn,lapin=warn".into()),
             log_json: source.parse("log-format", false, log_format)?,
@@ -399,6 +402,7 @@ mod tests {
             ("listen = '0.0.0.0:80'", "SECKILL_SECRET"),
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
+            ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("demo = 'maybe'", "SECKILL_DEMO"),
             ("admission = 5", "SECKILL_ADMISSION"),
         ];

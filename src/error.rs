@@ -15,6 +15,7 @@ use crate::accounts::AccountRefusal;
 use crate::domain::{GalleryRefusal, Refusal};
 use crate::orders::dead_letters::LetterError;
 use crate::orders::payment::PaymentError;
+use crate::packets::{ClaimRefusal, GiveRefusal};
 use crate::pictures::PictureRefusal;
 use crate::store::{GoodsRefusal, PeopleRefusal, SaleRefusal, StoreError};
 
@@ -90,6 +91,11 @@ problems! {
     NotOpen 409 "not_open" "The sale is not open.";
     SoldOut 409 "sold_out" "All units are taken. Unpaid orders go back on sale.";
     Ended 409 "ended" "The sale is over.";
+    NoSuchPacket 404 "no_such_packet" "There is no such red packet.";
+    PacketNotOpen 409 "packet_not_open" "The red packet is not open yet.";
+    PacketEmpty 409 "packet_empty" "All shares of the red packet are claimed.";
+    PacketExpired 409 "packet_expired" "The time of the red packet is over. What was left went back to its giver.";
+    OwnPacket 409 "own_packet" "Whoever gave this red packet keeps out of it.";
     BadQuantity 422 "bad_quantity" "The quantity must be a whole number above zero.";
     OverLimit 422 "over_limit" "That is more than one user may buy in this sale.";
     RateLimited 429 "rate_limited" "Too many requests from you. Wait a little." retry "1";
@@ -348,6 +354,34 @@ impl From<AccountRefusal> for Problem {
             AccountRefusal::WrongPassword => Problem::invalid_field("password", "wrong_password"),
             AccountRefusal::Overloaded => Code::Overloaded.into(),
             AccountRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ClaimRefusal> for Problem {
+    fn from(refusal: ClaimRefusal) -> Self {
+        Problem::new(match refusal {
+            ClaimRefusal::NoSuchPacket => Code::NoSuchPacket,
+            ClaimRefusal::NotOpen => Code::PacketNotOpen,
+            ClaimRefusal::Expired => Code::PacketExpired,
+            ClaimRefusal::Empty => Code::PacketEmpty,
+            ClaimRefusal::Own => Code::OwnPacket,
+            ClaimRefusal::RateLimited => Code::RateLimited,
+            ClaimRefusal::Overloaded => Code::Overloaded,
+        })
+    }
+}
+
+impl From<GiveRefusal> for Problem {
+    fn from(refusal: GiveRefusal) -> Self {
+        match refusal {
+            GiveRefusal::Invalid(wrong) => {
+                let field = |(field, code): (&'static str, _)| FieldProblem { field: field.to_owned(), code };
+                Problem::invalid(wrong.into_iter().map(field).collect())
+            }
+            GiveRefusal::NotEnough => Code::NotEnough.into(),
+            GiveRefusal::RateLimited => Code::RateLimited.into(),
+            GiveRefusal::Store(error) => error.into(),
         }
     }
 }

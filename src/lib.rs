@@ -15,6 +15,8 @@
 //! 8. Whoever runs the sale watches it live ([`cockpit`]); each sale is counted where it is sold ([`tally`]). Before the
 //!    day all of it is tried with a simulated crowd ([`rehearse`]).
 //!
+//! Red packets go the same way: shares are claimed from [`packets`] as units are bought from [`stock`].
+//!
 //! Beside that way stand the people ([`accounts`]) and the pictures of the goods ([`pictures`]).
 //!
 //! Which keeper of stock and which source of orders work follows from the configured addresses alone ([`app`]).
@@ -39,6 +41,8 @@ pub mod till;
 pub mod stock;
 
 pub mod orders;
+
+pub mod packets;
 
 pub mod store;
 

@@ -46,6 +46,18 @@ pub struct Metrics {
     pub cancelled: Counter,
     pub released: Counter,
     pub rebuilt: Counter,
+    pub packets_given: Counter,
+    pub packets_loaded: Counter,
+    pub packets_settled: Counter,
+    pub claims_asked: Counter,
+    pub claims_won: Counter,
+    /// Claims answered with the share that the user had before.
+    pub claims_repeated: Counter,
+    pub claims_refused: Counter,
+    pub claims_persisted: Counter,
+    pub claims_rejected: Counter,
+    claim_batch_size: Histogram,
+    claim_batch_seconds: Histogram,
     /// Entries in all outboxes that this process looks after.
     pub outbox_length: Gauge,
     pub queue_ready: Gauge,
@@ -109,6 +121,21 @@ impl Default for Metrics {
             cancelled: counter(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
             released: counter(registry, "releases", "Holds given back"),
             rebuilt: counter(registry, "sales_loaded", "Sales loaded into Redis"),
+            packets_given: counter(registry, "packets_given", "Red packets given"),
+            packets_loaded: counter(registry, "packets_loaded", "Buckets of red packets loaded into Redis"),
+            packets_settled: counter(
+                registry,
+                "packets_settled",
+                "Red packets that are over, with what was left returned",
+            ),
+            claims_asked: counter(registry, "claims_asked", "Claims on red packets"),
+            claims_won: counter(registry, "claims_won", "Claims that got a share"),
+            claims_repeated: counter(registry, "claims_repeated", "Claims answered with an earlier share"),
+            claims_refused: counter(registry, "claims_refused", "Claims that got nothing"),
+            claims_persisted: counter(registry, "claims_persisted", "Claims written to the database"),
+            claims_rejected: counter(registry, "claims_rejected", "Claims for which the database had no share"),
+            claim_batch_size: sizes(registry, "claim_batch_size", "Claims per call to the keeper of shares"),
+            claim_batch_seconds: seconds(registry, "claim_batch", "Time of a call to the keeper of shares"),
             outbox_length: gauge(registry, "outbox_entries", "Entries in the outboxes"),
             queue_ready: gauge(registry, "queue_ready", "Messages waiting in seckill.orders"),
             dead_letters: gauge(registry, "queue_dead", "Messages waiting in seckill.orders.dead"),
@@ -136,6 +163,11 @@ impl Metrics {
     pub fn batch(&self, claims: usize, took: Duration) {
         self.batch_size.observe(claims as f64);
         self.batch_seconds.observe(took.as_secs_f64());
+    }
+
+    pub fn claim_batch(&self, users: usize, took: Duration) {
+        self.claim_batch_size.observe(users as f64);
+        self.claim_batch_seconds.observe(took.as_secs_f64());
     }
 
     /// The text that Prometheus reads.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::domain::{OrderId, OrderStatus, Refusal, SaleId, UserId};
 use crate::gate::{Admitted, Gate, Knock};
 use crate::metrics::Metrics;
-use crate::stock::batch::{Lanes, NoDecision};
+use crate::stock::batch::{Lanes, NoDecision, Units};
 use crate::stock::{Claim, Decision};
 
 /// What a user has after asking to buy.
@@ -29,12 +29,12 @@ pub enum Bought {
 #[derive(Clone)]
 pub struct Till {
     gate: Arc<Gate>,
-    lanes: Lanes,
+    lanes: Lanes<Units>,
     metrics: Arc<Metrics>,
 }
 
 impl Till {
-    pub fn new(gate: Arc<Gate>, lanes: Lanes, metrics: Arc<Metrics>) -> Till {
+    pub fn new(gate: Arc<Gate>, lanes: Lanes<Units>, metrics: Arc<Metrics>) -> Till {
         Till { gate, lanes, metrics }
     }
 

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::packets::ShareKeeper;
+use crate::packets::database::DatabaseShares;
+use crate::packets::redis::RedisShares;
 use crate::stock::database::DatabaseStock;
 use crate::stock::link::Link;
 use crate::stock::redis::{RedisFacts, RedisStock};
@@ -19,6 +22,8 @@ pub(super) struct Keepers {
     pub(super) stock: Arc<dyn Stock>,
     pub(super) facts: Arc<dyn FactSource>,
     pub(super) redis: Option<RedisStock>,
+    pub(super) shares: Arc<dyn ShareKeeper>,
+    pub(super) redis_shares: Option<RedisShares>,
     /// For those who look whether Redis is well.
     pub(super) connections: Vec<(&'static str, Link)>,
 }
@@ -37,7 +42,15 @@ impl Keepers {
     ) -> anyhow::Result<Keepers> {
         let Some(redis) = &config.redis else {
             let stock = Arc::new(DatabaseStock::new(store.clone(), clock.clone(), config.payment_window));
-            return Ok(Keepers { stock: stock.clone(), facts: stock, redis: None, connections: Vec::new() });
+            let shares = Arc::new(DatabaseShares::new(store.clone(), clock.clone()));
+            return Ok(Keepers {
+                stock: stock.clone(),
+                facts: stock,
+                redis: None,
+                shares,
+                redis_shares: None,
+                connections: Vec::new(),
+            });
         };
         let master = link::shared(&redis.master)?;
         let mut connections = vec![("redis master", master.clone())];
@@ -49,11 +62,14 @@ impl Keepers {
         // The master, which stands in when no replica answers, is the last to be asked.
         let servers =
             reading.into_iter().chain(connections.iter().rev().map(|(_, connection)| connection.clone())).collect();
+        let shares = RedisShares::new(master.clone());
         let stock = RedisStock::new(master, catalogue.clone());
         Ok(Keepers {
             stock: Arc::new(stock.clone()),
             facts: Arc::new(RedisFacts::new(servers)),
             redis: Some(stock),
+            shares: Arc::new(shares.clone()),
+            redis_shares: Some(shares),
             connections,
         })
     }

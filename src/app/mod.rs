@@ -39,16 +39,23 @@ use crate::orders::Orders;
 use crate::orders::consumer::Consumer;
 use crate::orders::dead_letters::DeadLetters;
 use crate::orders::expiry::Expiry;
+use crate::orders::outbox::Outboxes;
 use crate::orders::payment::{Payments, Sandbox};
 use crate::orders::rabbit::{Monitor, Rabbit};
 use crate::orders::relay::Relay;
 use crate::orders::source::Origin;
+use crate::packets::board::Board;
+use crate::packets::redis::RedisShares;
+use crate::packets::settle::Steward;
+use crate::packets::shelf::Shelf;
+use crate::packets::{self, Packets};
 use crate::pages::Publisher;
 use crate::pictures::{Pictures, tidy};
 use crate::rehearse;
 use crate::stock::Stock;
-use crate::stock::batch::Lanes;
+use crate::stock::batch::{Lanes, Units};
 use crate::stock::probe::Probe;
+use crate::stock::promises::keep_promises;
 use crate::stock::redis::RedisStock;
 use crate::store::Store;
 use crate::tally::Tallies;
@@ -129,8 +136,11 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     pub stock: Arc<dyn Stock>,
     pub gate: Arc<Gate>,
-    pub lanes: Lanes,
+    pub lanes: Lanes<Units>,
     pub payments: Payments,
+    pub packets: Packets,
+    pub board: Arc<Board>,
+    pub shelf: Option<Arc<Shelf>>,
     pub pages: Arc<Publisher>,
     pub health: Health,
     pub ledger: Option<Arc<Ledger>>,
@@ -138,6 +148,7 @@ pub struct Parts {
     pub cockpit: Cockpit,
     accounts: Arc<Accounts>,
     redis: Option<RedisStock>,
+    redis_shares: Option<RedisShares>,
     probe: Option<Probe>,
     /// Distinguishes this process from all others.
     member: String,
@@ -175,6 +186,21 @@ impl Parts {
             let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
             Arc::new(Ledger::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
         });
+        let shelf = keepers
+            .redis_shares
+            .clone()
+            .map(|shares| Arc::new(Shelf::new(shares, store.clone(), monitor.clone(), clock.clone(), metrics.clone())));
+        let board = Arc::new(Board::new(store.clone()));
+        let packets = Packets::new(packets::Parts {
+            store: store.clone(),
+            keeper: keepers.shares.clone(),
+            board: board.clone(),
+            shelf: shelf.clone(),
+            clock: clock.clone(),
+            metrics: metrics.clone(),
+            user_rate: config.web.user_rate,
+            lifetime: config.packet_lifetime,
+        });
         let cockpit = Cockpit::new(cockpit::Parts {
             store: store.clone(),
             catalogue: catalogue.clone(),
@@ -191,7 +217,7 @@ impl Parts {
         Ok(Parts {
             accounts: Arc::new(accounts),
             probe,
-            lanes: Lanes::new(keepers.stock.clone(), metrics.clone()),
+            lanes: Lanes::new(Arc::new(Units(keepers.stock.clone())), metrics.clone()),
             payments: Payments::new(store.clone(), clock.clone(), metrics.clone(), Arc::new(sandbox)),
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
             health: Health::new(store.clone(), keepers.connections, monitor.clone()),
@@ -200,6 +226,10 @@ impl Parts {
             cockpit,
             stock: keepers.stock,
             redis: keepers.redis,
+            redis_shares: keepers.redis_shares,
+            packets,
+            board,
+            shelf,
             config: config.clone(),
             secret,
             clock,
@@ -247,6 +277,7 @@ impl Parts {
     /// Knows what is on sale, and has its pages, before the first request comes.
     async fn look_around(&self, roles: &[Role]) -> anyhow::Result<()> {
         self.catalogue.refresh().await?;
+        self.board.refresh().await?;
         if roles.contains(&Role::Serve) {
             self.gate.refresh().await;
             self.accounts.refresh().await?;
@@ -288,9 +319,14 @@ impl Parts {
         Audit {
             store: self.store.clone(),
             ledger: self.ledger.clone(),
+            shelf: self.shelf.clone(),
             monitor: self.monitor.clone(),
             clock: self.clock.clone(),
         }
+    }
+
+    fn outboxes(&self) -> Outboxes {
+        Outboxes { catalogue: self.catalogue.clone(), packets: self.board.clone() }
     }
 
     pub fn orders(&self) -> Orders {
@@ -312,6 +348,7 @@ impl Parts {
             till: self.till(),
             orders: self.orders(),
             payments: self.payments.clone(),
+            packets: self.packets.clone(),
             desk: self.desk(),
             cockpit: self.cockpit.clone(),
             dead_letters: self.dead_letters(),
@@ -330,7 +367,7 @@ impl Parts {
             (None, Some(stock)) => Origin::Stream {
                 url: redis.master.clone(),
                 master: stock.connection(),
-                catalogue: self.catalogue.clone(),
+                outboxes: self.outboxes(),
                 member: self.member.clone(),
             },
             (None, None) => return None,
@@ -351,7 +388,7 @@ impl Parts {
             master: self.redis.as_ref()?.connection(),
             monitor: self.monitor.clone()?,
             store: self.store.clone(),
-            catalogue: self.catalogue.clone(),
+            outboxes: self.outboxes(),
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             member: self.member.clone(),
@@ -376,6 +413,12 @@ impl Parts {
                 metrics: self.metrics.clone(),
             },
             payments: self.payments.clone(),
+            packets: Steward {
+                store: self.store.clone(),
+                shelf: self.shelf.clone(),
+                clock: self.clock.clone(),
+                metrics: self.metrics.clone(),
+            },
             monitor: self.monitor.clone(),
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
@@ -390,6 +433,11 @@ impl Parts {
         let following = stop.clone();
         lifecycle.spawn("catalogue", async move {
             catalogue.follow(following).await;
+            Ok(())
+        });
+        let (board, following) = (self.board.clone(), stop.clone());
+        lifecycle.spawn("packets", async move {
+            board.follow(following).await;
             Ok(())
         });
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
@@ -428,10 +476,11 @@ impl Parts {
         let limits = Limits::of(self.config.web.connections.min(most_connections()));
         let door = Door::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
         let serve = serve_on(listener, self.router(), door, stop.clone());
-        let (lanes, cockpit) = (self.lanes.clone(), self.cockpit.clone());
+        let (lanes, packets, cockpit) = (self.lanes.clone(), self.packets.clone(), self.cockpit.clone());
         lifecycle.spawn("serve", async move {
             serve.await?;
             lanes.finish().await;
+            packets.finish().await;
             cockpit.write_down().await;
             Ok(())
         });
@@ -450,9 +499,9 @@ impl Parts {
             accounts.follow(following).await;
             Ok(())
         });
-        if let Some(redis) = self.redis.clone() {
+        if let (Some(units), Some(shares)) = (self.redis.clone(), self.redis_shares.clone()) {
             lifecycle.spawn("promises", async move {
-                redis.keep_promises(stop).await;
+                tokio::join!(keep_promises(units, stop.clone()), keep_promises(shares, stop));
                 Ok(())
             });
         }
@@ -463,7 +512,7 @@ impl Parts {
     /// Keeps gate and catalogue fresh, for those who use the parts without running roles.
     pub async fn follow(&self, stop: CancellationToken) {
         let (catalogue, gate) = (self.catalogue.follow(stop.clone()), self.gate.follow(stop.clone()));
-        tokio::join!(catalogue, gate, self.accounts.follow(stop));
+        tokio::join!(catalogue, gate, self.board.follow(stop.clone()), self.accounts.follow(stop));
     }
 }
 

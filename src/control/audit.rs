@@ -8,6 +8,7 @@ use super::reconcile::{self, Differences};
 use crate::clock::Clock;
 use crate::domain::Sale;
 use crate::orders::rabbit::Monitor;
+use crate::packets::shelf::Shelf;
 use crate::stock::Bucket;
 use crate::stock::load::Shared;
 use crate::store::{Release, Store};
@@ -27,6 +28,8 @@ pub struct Check {
 pub struct Audit {
     pub store: Store,
     pub ledger: Option<Arc<Ledger>>,
+    /// Where Redis keeps the shares of packets.
+    pub shelf: Option<Arc<Shelf>>,
     pub monitor: Option<Arc<Monitor>>,
     pub clock: Clock,
 }
@@ -59,9 +62,19 @@ impl Audit {
             promise: "the books of the wallets make no money and lose none",
             violations: self.store.wallet_mismatches().await?,
         });
+        checks.push(Check {
+            promise: "what a red packet was funded with is claimed, left, or returned",
+            violations: self.store.packet_mismatches().await?,
+        });
         checks.push(self.units_are_given_back().await?);
         if let Some(ledger) = &self.ledger {
             checks.append(&mut self.redis_agrees(ledger).await?);
+        }
+        if let Some(shelf) = &self.shelf {
+            checks.push(Check {
+                promise: "every share of an open red packet is unclaimed in Redis or in the books",
+                violations: shelf.unfinished().await?,
+            });
         }
         if let Some(monitor) = &self.monitor {
             checks.push(queue_is_drained(monitor).await?);

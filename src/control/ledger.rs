@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use super::reconcile::{self, Picture};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
-use crate::domain::{OrderId, Sale, SaleId, UserId};
+use crate::domain::{OrderId, Sale, SaleId, UserId, Won};
 use crate::metrics::Metrics;
 use crate::orders::outbox;
 use crate::orders::rabbit::Monitor;
@@ -77,7 +77,7 @@ impl Ledger {
     pub async fn survey(&self) -> anyhow::Result<HashMap<SaleId, Loaded>> {
         let survey = self.stock.survey(&self.catalogue.active_buckets()).await?;
         let by_sale = survey.chunk_by(|(one, _), (other, _)| one.owner == other.owner);
-        Ok(by_sale.filter_map(|of_sale| Some((of_sale[0].0.sale(), Loaded::of_sale(of_sale)?))).collect())
+        Ok(by_sale.filter_map(|of_sale| Some((of_sale[0].0.sale()?, Loaded::of_sale(of_sale)?))).collect())
     }
 
     /// What the master holds of each bucket of one sale; `None` where one is not loaded.
@@ -218,7 +218,8 @@ impl Ledger {
             let page = outbox::oldest(&mut master, bucket, after.as_deref(), OUTBOX_PAGE).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.id.clone());
-            all.extend(page.iter().flat_map(|entry| entry.reservations.iter().flatten()).map(Release::of));
+            let won = page.iter().flat_map(|entry| entry.won.iter().flatten());
+            all.extend(won.filter_map(Won::order).map(Release::of));
         }
         let ids: Vec<OrderId> = all.iter().map(|hold| hold.order_id).collect();
         let landed = self.store.statuses(&ids).await?;
@@ -230,7 +231,7 @@ impl Ledger {
     async fn retire(&self, sales: &[Sale], survey: &[(Bucket, Option<Loaded>)]) -> anyhow::Result<()> {
         let now = self.clock.now();
         for id in self.store.retirable(now - RETIRE_AFTER).await? {
-            let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == id).copied().collect();
+            let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(id)).copied().collect();
             let empty = Loaded::of_sale(&of_sale).is_some_and(|loaded| loaded.outbox == 0);
             if let Some(sale) = sales.iter().find(|sale| sale.id == id).filter(|_| empty) {
                 self.store.retire(id, now).await?;
@@ -326,7 +327,7 @@ impl Ledger {
     /// What Redis says.
     async fn half_a_picture(&self, bucket: Bucket) -> anyhow::Result<Option<Picture>> {
         let survey = self.stock.survey(&[bucket]).await?;
-        let Some((_, Some(loaded))) = survey.first() else { return Ok(None) };
+        let (Some(sale), Some((_, Some(loaded)))) = (bucket.sale(), survey.first()) else { return Ok(None) };
         let mut holds: HashMap<UserId, Hold> = HashMap::new();
         let mut cursor = 0;
         loop {
@@ -339,7 +340,7 @@ impl Ledger {
         }
         let on_their_way = self.on_their_way(bucket).await?.into_iter().map(|hold| hold.order_id).collect();
         Ok(Some(Picture {
-            sale: bucket.sale(),
+            sale,
             epoch: loaded.epoch,
             booked: loaded.booked,
             holds,

@@ -26,6 +26,7 @@ use crate::metrics::Metrics;
 use crate::orders::expiry::Expiry;
 use crate::orders::payment::Payments;
 use crate::orders::rabbit::Monitor;
+use crate::packets::settle::Steward;
 use crate::pages::publish::Publisher;
 use crate::stock::Stock;
 use crate::store::Store;
@@ -43,6 +44,8 @@ const LEDGER_EVERY: Duration = Duration::from_millis(200);
 const ORDERS_EVERY: Duration = Duration::from_millis(500);
 /// How soon a bucket that has sold its lot gets another one.
 const ALLOT_EVERY: Duration = Duration::from_millis(100);
+/// Red packets to load and to settle; each look asks Redis about every packet that is not settled.
+const PACKETS_EVERY: Duration = Duration::from_millis(500);
 const RECONCILE_EVERY: Duration = Duration::from_secs(5);
 
 /// Everything that data control works with.
@@ -55,6 +58,7 @@ pub struct Control {
     pub allotter: Option<Arc<Allotter>>,
     pub expiry: Expiry,
     pub payments: Payments,
+    pub packets: Steward,
     pub monitor: Option<Arc<Monitor>>,
     pub clock: Clock,
     pub metrics: Arc<Metrics>,
@@ -71,6 +75,7 @@ impl Control {
         let allot = Repeat { every: ALLOT_EVERY, what: "allotting", ..schedule };
         let orders = Repeat { every: ORDERS_EVERY, what: "overdue orders", ..schedule };
         let money = Repeat { every: ORDERS_EVERY, what: "payments", ..schedule };
+        let packets = Repeat { every: PACKETS_EVERY, what: "red packets", ..schedule };
         let gauges = Repeat { every: LEASE_EVERY, what: "the queues", ..schedule };
         let reconcile = Repeat { every: RECONCILE_EVERY, what: "reconciliation", ..schedule };
         tokio::join!(
@@ -80,6 +85,7 @@ impl Control {
             allot.run(|| self.allot()),
             orders.run(|| self.end_orders()),
             money.run(|| self.move_money()),
+            packets.run(|| self.packets.tend()),
             gauges.run(|| self.look_at_queues()),
             reconcile.run(|| self.reconcile()),
         );

@@ -8,10 +8,12 @@ pub mod address;
 pub mod calendar;
 pub mod goods;
 pub mod order;
+pub mod packet;
 pub mod picture;
 pub mod refusal;
 pub mod sale;
 pub mod wallet;
+pub mod won;
 
 pub use address::Address;
 pub use goods::{Bilingual, Goods};
@@ -22,3 +24,4 @@ pub use order::{Order, OrderStatus, Reservation};
 pub use picture::{GalleryChange, GalleryRefusal, Picture};
 pub use refusal::Refusal;
 pub use sale::{Phase, Rush, Sale, SaleState, Window};
+pub use won::Won;

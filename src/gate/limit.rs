@@ -9,22 +9,22 @@ use crate::domain::UserId;
 /// Tries that a user may make at once before the rate counts: a double click, a reload and a second tab.
 const BURST: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
 
-pub(super) struct UserLimit {
+pub(crate) struct UserLimit {
     users: DefaultKeyedRateLimiter<UserId>,
 }
 
 impl UserLimit {
-    pub(super) fn new(per_second: u32) -> UserLimit {
+    pub(crate) fn new(per_second: u32) -> UserLimit {
         let rate = NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN);
         UserLimit { users: RateLimiter::keyed(Quota::per_second(rate).allow_burst(BURST.max(rate))) }
     }
 
-    pub(super) fn allows(&self, user: UserId) -> bool {
+    pub(crate) fn allows(&self, user: UserId) -> bool {
         self.users.check_key(&user).is_ok()
     }
 
     /// Forgets users who have not asked for a while.
-    pub(super) fn forget_idle(&self) {
+    pub(crate) fn forget_idle(&self) {
         self.users.retain_recent();
     }
 }

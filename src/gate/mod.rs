@@ -23,7 +23,7 @@ use crate::metrics::Metrics;
 use crate::stock::{Bucket, FactSource};
 use crate::tally::{Tallies, Tally};
 use board::Board;
-use limit::UserLimit;
+pub(crate) use limit::UserLimit;
 use token::Tokens;
 
 /// A shopper before the gate whom neither the flags nor the rate limit turn away. Nothing of the request but its address
@@ -31,6 +31,7 @@ use token::Tokens;
 #[derive(Debug)]
 pub struct Knock {
     pub user: UserId,
+    sale: SaleId,
     /// Where the user is served.
     bucket: Bucket,
     per_user_limit: i64,
@@ -108,7 +109,7 @@ impl Gate {
         let tally = tally.flatten();
         match self.judge_flags(user, sale, status) {
             Ok(SaleStatus { per_user_limit, buckets, .. }) => {
-                Ok(Knock { user, bucket: Bucket::of_user(sale, buckets, user), per_user_limit, tally })
+                Ok(Knock { user, sale, bucket: Bucket::of_user(sale, buckets, user), per_user_limit, tally })
             }
             Err(refusal) => {
                 if let Some(tally) = &tally {
@@ -156,7 +157,7 @@ impl Gate {
     fn judge_words(&self, knock: &Knock, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
         let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
         if let Some(token) = token
-            && !self.tokens.holds(token, knock.bucket.sale(), knock.user, self.clock.now())
+            && !self.tokens.holds(token, knock.sale, knock.user, self.clock.now())
         {
             return Err(Refusal::BadToken);
         }

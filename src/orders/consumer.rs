@@ -1,4 +1,5 @@
-//! The consumer: brings orders to the database, a batch per transaction, and only then lets go of them.
+//! The consumer: brings orders, and claims on shares of packets, to the database, a batch per transaction, and only then
+//! lets go of them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,9 +9,10 @@ use tracing::{error, info, warn};
 
 use super::source::{Delivery, OrderSource, Origin};
 use crate::clock::Clock;
-use crate::domain::{OrderId, Reservation};
+use crate::domain::packet::ShareClaim;
+use crate::domain::{Reservation, Won};
 use crate::metrics::Metrics;
-use crate::store::{Landing, Release, Store, StoreError};
+use crate::store::{ClaimLanding, Landing, Release, Store, StoreError};
 
 /// Orders of one transaction.
 const BATCH: usize = 500;
@@ -57,14 +59,13 @@ impl Consumer {
     /// One batch, from its delivery to its acknowledgement.
     pub async fn step(&self, source: &mut dyn OrderSource, stop: &CancellationToken) -> anyhow::Result<()> {
         let mut deliveries = source.next(BATCH).await?;
-        let orders: Vec<Reservation> =
-            deliveries.iter().flat_map(|delivery| delivery.reservations.iter().flatten()).copied().collect();
+        let won: Vec<Won> = deliveries.iter().flat_map(|delivery| delivery.won.iter().flatten()).copied().collect();
         let mut senseless = Vec::new();
-        if !orders.is_empty() {
-            senseless = self.land_patiently(&orders, stop).await?;
+        if !won.is_empty() {
+            senseless = self.land_patiently(&won, stop).await?;
         }
-        let makes_sense = |delivery: &Delivery| match &delivery.reservations {
-            Some(all) => !all.iter().any(|r| senseless.contains(&r.order_id)),
+        let makes_sense = |delivery: &Delivery| match &delivery.won {
+            Some(all) => !all.iter().any(|won| senseless.contains(won)),
             None => false,
         };
         for delivery in deliveries.iter().filter(|delivery| !makes_sense(delivery)) {
@@ -76,39 +77,39 @@ impl Consumer {
         source.finish(&deliveries).await
     }
 
-    /// Waits for a database that is away. The answer are the orders that can never be written.
-    async fn land_patiently(&self, orders: &[Reservation], stop: &CancellationToken) -> anyhow::Result<Vec<OrderId>> {
+    /// Waits for a database that is away. The answer is what can never be written.
+    async fn land_patiently(&self, won: &[Won], stop: &CancellationToken) -> anyhow::Result<Vec<Won>> {
         let started = Instant::now();
         loop {
-            match self.land(orders).await {
+            match self.land(won).await {
                 Ok(senseless) => return Ok(senseless),
                 Err(error) if stop.is_cancelled() || started.elapsed() > HOLD_ON_FOR => return Err(error.into()),
                 Err(error) => {
-                    warn!(%error, orders = orders.len(), "the database does not take orders; holding them");
+                    warn!(%error, orders = won.len(), "the database does not take orders; holding them");
                     stop.run_until_cancelled(tokio::time::sleep(BREATHER)).await;
                 }
             }
         }
     }
 
-    async fn land(&self, orders: &[Reservation]) -> Result<Vec<OrderId>, StoreError> {
-        match self.land_batch(orders).await {
+    async fn land(&self, won: &[Won]) -> Result<Vec<Won>, StoreError> {
+        match self.land_batch(won).await {
             Err(StoreError::Refused(error)) => {
-                warn!(%error, orders = orders.len(), "the database refused a batch; trying its orders one by one");
-                self.land_singly(orders).await
+                warn!(%error, orders = won.len(), "the database refused a batch; trying its orders one by one");
+                self.land_singly(won).await
             }
             landed => landed,
         }
     }
 
-    async fn land_singly(&self, orders: &[Reservation]) -> Result<Vec<OrderId>, StoreError> {
+    async fn land_singly(&self, all: &[Won]) -> Result<Vec<Won>, StoreError> {
         let mut senseless = Vec::new();
-        for order in orders {
-            match self.land_batch(std::slice::from_ref(order)).await {
+        for won in all {
+            match self.land_batch(std::slice::from_ref(won)).await {
                 Ok(mut found) => senseless.append(&mut found),
                 Err(StoreError::Refused(error)) => {
-                    error!(order = %order.order_id, %error, "the database refuses this order for good");
-                    senseless.push(order.order_id);
+                    error!(?won, %error, "the database refuses this for good");
+                    senseless.push(*won);
                 }
                 Err(away) => return Err(away),
             }
@@ -116,12 +117,43 @@ impl Consumer {
         Ok(senseless)
     }
 
-    async fn land_batch(&self, orders: &[Reservation]) -> Result<Vec<OrderId>, StoreError> {
+    async fn land_batch(&self, won: &[Won]) -> Result<Vec<Won>, StoreError> {
         let started = Instant::now();
+        let (orders, claims) = Won::apart(won);
+        let mut senseless = Vec::new();
+        if !orders.is_empty() {
+            senseless = self.land_orders(&orders).await?;
+        }
+        if !claims.is_empty() {
+            senseless.append(&mut self.land_claims(&claims).await?);
+        }
+        self.metrics.persist_size.observe(won.len() as f64);
+        self.metrics.persist_seconds.observe(started.elapsed().as_secs_f64());
+        Ok(senseless)
+    }
+
+    async fn land_claims(&self, claims: &[ShareClaim]) -> Result<Vec<Won>, StoreError> {
+        let landings = self.store.land_claims(claims, self.clock.now()).await?;
+        let mut senseless = Vec::new();
+        for (claim, landing) in claims.iter().zip(landings) {
+            match landing {
+                ClaimLanding::Created => {
+                    self.metrics.claims_persisted.inc();
+                }
+                ClaimLanding::Known => {}
+                ClaimLanding::Rejected => {
+                    self.metrics.claims_rejected.inc();
+                    error!(packet = %claim.packet_id, user = %claim.user_id, share = claim.share, "rejected a claim");
+                }
+                ClaimLanding::NoSuchPacket => senseless.push(Won::Share(*claim)),
+            }
+        }
+        Ok(senseless)
+    }
+
+    async fn land_orders(&self, orders: &[Reservation]) -> Result<Vec<Won>, StoreError> {
         let now = self.clock.now();
         let landings = self.store.land(orders, now, now + self.payment_window).await?;
-        self.metrics.persist_size.observe(orders.len() as f64);
-        self.metrics.persist_seconds.observe(started.elapsed().as_secs_f64());
         let mut senseless = Vec::new();
         let mut ended = Vec::new();
         for (order, landing) in orders.iter().zip(landings) {
@@ -136,7 +168,7 @@ impl Consumer {
                     self.metrics.rejected.inc();
                     info!(order = %order.order_id, sale = %order.sale_id, "rejected: it did not fit any more");
                 }
-                Landing::NoSuchSale => senseless.push(order.order_id),
+                Landing::NoSuchSale => senseless.push(Won::Order(*order)),
             }
         }
         if !ended.is_empty() {

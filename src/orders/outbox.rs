@@ -2,6 +2,7 @@
 //! batch and stays until its orders have been seen in the database.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,9 +10,27 @@ use redis::aio::ConnectionLike;
 use redis::{RedisError, Value, from_redis_value_ref};
 use tracing::error;
 
-use crate::domain::{Reservation, SaleId};
+use crate::catalogue::Catalogue;
+use crate::domain::packet::{Share, ShareClaim};
+use crate::domain::{PacketId, Reservation, SaleId, Won};
+use crate::packets::board::Board;
 use crate::stock::link::Link;
-use crate::stock::{Bucket, keys};
+use crate::stock::{Bucket, Owner, keys};
+
+/// The outboxes that somebody has to look after: those of active sales and of packets that are not settled.
+#[derive(Clone)]
+pub struct Outboxes {
+    pub catalogue: Arc<Catalogue>,
+    pub packets: Arc<Board>,
+}
+
+impl Outboxes {
+    pub fn buckets(&self) -> Vec<Bucket> {
+        let mut buckets = self.catalogue.active_buckets();
+        buckets.append(&mut self.packets.buckets());
+        buckets
+    }
+}
 
 /// Between two looks at all outboxes of a cluster.
 const BETWEEN_READS: Duration = Duration::from_millis(20);
@@ -45,13 +64,13 @@ impl EntryId {
     }
 }
 
-/// One entry: the orders of one batch.
+/// One entry: the orders, or the claims on shares, of one batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub bucket: Bucket,
     pub id: String,
     /// `None` when nobody can read what is written there.
-    pub reservations: Option<Vec<Reservation>>,
+    pub won: Option<Vec<Won>>,
 }
 
 impl Entry {
@@ -263,24 +282,48 @@ fn entries_by_stream(buckets: &[Bucket], answer: &Value) -> Result<Vec<Entry>, R
 fn entries(bucket: Bucket, answer: &Value) -> Result<Vec<Entry>, RedisError> {
     let raw: Vec<Option<(String, Option<Vec<String>>)>> = from_redis_value_ref(answer)?;
     let read = raw.into_iter().flatten().map(|(id, fields)| {
-        let reservations = fields.as_deref().and_then(|fields| reservations(bucket.sale(), fields));
-        Entry { bucket, id, reservations }
+        let won = fields.as_deref().and_then(|fields| match bucket.owner {
+            Owner::Sale(sale) => orders(sale, fields),
+            Owner::Packet(packet) => shares(packet, fields),
+        });
+        Entry { bucket, id, won }
     });
     Ok(read.collect())
 }
 
 /// Fields `at` (master's clock in ms) and `orders` (a line per order: user id, order id, quantity).
-fn reservations(sale: SaleId, fields: &[String]) -> Option<Vec<Reservation>> {
-    let field = |name| fields.chunks(2).find_map(|pair| (pair[0] == name).then(|| pair.get(1)).flatten());
-    let reserved_at = Timestamp::from_millisecond(field("at")?.parse().ok()?).ok()?;
+fn orders(sale: SaleId, fields: &[String]) -> Option<Vec<Won>> {
+    let reserved_at = time(fields)?;
     let line = |line: &str| {
         let mut words = line.split(' ');
         let user_id = words.next()?.parse().ok()?;
         let order_id = words.next()?.parse().ok()?;
         let quantity = words.next()?.parse().ok().filter(|q| *q > 0)?;
-        words.next().is_none().then_some(Reservation { order_id, sale_id: sale, user_id, quantity, reserved_at })
+        let reservation = Reservation { order_id, sale_id: sale, user_id, quantity, reserved_at };
+        words.next().is_none().then_some(Won::Order(reservation))
     };
-    field("orders")?.lines().map(line).collect()
+    field(fields, "orders")?.lines().map(line).collect()
+}
+
+/// Fields `at` (master's clock in ms) and `claims` (user id, share, user id, share, …).
+fn shares(packet: PacketId, fields: &[String]) -> Option<Vec<Won>> {
+    let claimed_at = time(fields)?;
+    let words: Vec<&str> = field(fields, "claims")?.split(' ').collect();
+    let claim = |pair: &[&str]| {
+        let [user, share] = pair else { return None };
+        let Share { index, amount } = share.parse().ok()?;
+        let user_id = user.parse().ok()?;
+        Some(Won::Share(ShareClaim { packet_id: packet, user_id, share: index, amount, claimed_at }))
+    };
+    words.chunks(2).map(claim).collect()
+}
+
+fn field<'a>(fields: &'a [String], name: &str) -> Option<&'a String> {
+    fields.chunks(2).find_map(|pair| (pair[0] == name).then(|| pair.get(1)).flatten())
+}
+
+fn time(fields: &[String]) -> Option<Timestamp> {
+    Timestamp::from_millisecond(field(fields, "at")?.parse().ok()?).ok()
 }
 
 #[cfg(test)]
@@ -289,7 +332,7 @@ mod tests {
 
     #[test]
     fn entries_after_the_last_one_read_are_unread() {
-        let entry = |id: &str| Entry { bucket: Bucket::whole(SaleId(7)), id: id.into(), reservations: None };
+        let entry = |id: &str| Entry { bucket: Bucket::whole(SaleId(7)), id: id.into(), won: None };
         let last = EntryId::parse("1700000000000-9");
         assert!(entry("1700000000000-9").is_read(last));
         assert!(entry("999999999999-10").is_read(last));
@@ -297,9 +340,9 @@ mod tests {
         assert!(!entry("1700000000000-9").is_read(None));
     }
 
-    fn read(at: &str, orders: &str) -> Option<usize> {
-        let fields: Vec<String> = ["at", at, "orders", orders].map(String::from).to_vec();
-        reservations(SaleId(7), &fields).map(|all| all.len())
+    fn read(at: &str, lines: &str) -> Option<usize> {
+        let fields: Vec<String> = ["at", at, "orders", lines].map(String::from).to_vec();
+        orders(SaleId(7), &fields).map(|all| all.len())
     }
 
     #[test]
@@ -313,6 +356,20 @@ mod tests {
         assert_eq!(read("1700000000000", &format!("{line}\nnonsense")), None);
         assert_eq!(read("1700000000000", &format!("{user} {order} 0")), None);
         assert_eq!(read("1700000000000", &format!("{user} {order} 1 2")), None);
-        assert_eq!(reservations(SaleId(7), &[]), None);
+        assert_eq!(orders(SaleId(7), &[]), None);
+    }
+
+    #[test]
+    fn claims_are_read_whole_or_not_at_all() {
+        let user = "0198c0de-0000-7000-8000-000000000001";
+        let read = |claims: &str| {
+            let fields: Vec<String> = ["at", "1700000000000", "claims", claims].map(String::from).to_vec();
+            shares(PacketId(9), &fields).map(|all| all.len())
+        };
+        assert_eq!(read(&format!("{user} 0:5")), Some(1));
+        assert_eq!(read(&format!("{user} 0:5 {user} 1:5")), Some(2));
+        for wrong in [user, "0:5", &format!("{user} 0:0"), &format!("{user} 0:5 "), &format!("{user} 0:5 {user}"), ""] {
+            assert_eq!(read(wrong), None, "{wrong:?}");
+        }
     }
 }

@@ -11,13 +11,15 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind, PublisherConfirm};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::domain::Reservation;
+use crate::domain::Won;
 
 pub const EXCHANGE: &str = "seckill";
 pub const QUEUE: &str = "seckill.orders";
 pub const DEAD: &str = "seckill.orders.dead";
-pub const ROUTING_KEY: &str = "order.reserved";
-pub const MESSAGE_TYPE: &str = "order.reserved.v1";
+/// The kinds of messages: what each is called, and the key it is sent with. All go into the one queue.
+pub const ORDER: Kind = Kind { name: "order.reserved.v1", key: "order.reserved" };
+pub const SHARE: Kind = Kind { name: "packet.claimed.v1", key: "packet.claimed" };
+pub const KINDS: [Kind; 2] = [ORDER, SHARE];
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long a confirm may take. After that nobody knows whether the message is there, and it is published again.
@@ -25,6 +27,55 @@ const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
 
 /// Messages that wait for their confirm at the same time.
 const WINDOW: usize = 1000;
+
+/// One kind of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// The message's `type`.
+    pub name: &'static str,
+    /// The routing key.
+    pub key: &'static str,
+}
+
+/// What one message says.
+struct Words {
+    kind: Kind,
+    id: String,
+    at_second: i64,
+    body: Vec<u8>,
+}
+
+impl Words {
+    fn of(won: &Won) -> serde_json::Result<Words> {
+        Ok(match won {
+            Won::Order(order) => Words {
+                kind: ORDER,
+                id: order.order_id.to_string(),
+                at_second: order.reserved_at.as_second(),
+                body: serde_json::to_vec(order)?,
+            },
+            Won::Share(claim) => Words {
+                kind: SHARE,
+                id: format!("{}:{}", claim.packet_id, claim.user_id),
+                at_second: claim.claimed_at.as_second(),
+                body: serde_json::to_vec(claim)?,
+            },
+        })
+    }
+}
+
+/// What a message says, by its type; `None` when nobody can read it.
+pub fn read(kind: Option<&str>, body: &[u8]) -> Option<Won> {
+    if kind == Some(ORDER.name) {
+        let order: Option<crate::domain::Reservation> = serde_json::from_slice(body).ok();
+        return order.filter(|r| r.quantity > 0 && r.sale_id.0 > 0).map(Won::Order);
+    }
+    if kind == Some(SHARE.name) {
+        let claim: Option<crate::domain::packet::ShareClaim> = serde_json::from_slice(body).ok();
+        return claim.filter(|c| c.amount > 0 && c.share >= 0 && c.packet_id.0 > 0).map(Won::Share);
+    }
+    None
+}
 
 /// A connection with one channel on which everything is declared.
 pub struct Rabbit {
@@ -83,8 +134,11 @@ async fn declare(channel: &Channel) -> Result<(), lapin::Error> {
     let durable = QueueDeclareOptions { durable: true, ..Default::default() };
     channel.queue_declare(DEAD.into(), durable, quorum).await?;
     channel.queue_declare(QUEUE.into(), durable, orders).await?;
-    let bind = QueueBindOptions::default();
-    channel.queue_bind(QUEUE.into(), EXCHANGE.into(), ROUTING_KEY.into(), bind, FieldTable::default()).await
+    for kind in KINDS {
+        let bind = QueueBindOptions::default();
+        channel.queue_bind(QUEUE.into(), EXCHANGE.into(), kind.key.into(), bind, FieldTable::default()).await?;
+    }
+    Ok(())
 }
 
 /// Publishes with confirms.
@@ -99,19 +153,19 @@ impl Publisher {
         Ok(Publisher { rabbit })
     }
 
-    /// Publishes one message per order and waits until the broker has confirmed each. After an error any part of them
+    /// Publishes one message per order or share and waits until the broker has confirmed each. After an error any part of them
     /// may be there: publish all again.
-    pub async fn publish(&self, reservations: &[Reservation]) -> anyhow::Result<()> {
-        for window in reservations.chunks(WINDOW) {
+    pub async fn publish(&self, won: &[Won]) -> anyhow::Result<()> {
+        for window in won.chunks(WINDOW) {
             self.publish_window(window).await?;
         }
         Ok(())
     }
 
-    async fn publish_window(&self, reservations: &[Reservation]) -> anyhow::Result<()> {
-        let mut confirms = Vec::with_capacity(reservations.len());
-        for reservation in reservations {
-            confirms.push(self.send(reservation).await?);
+    async fn publish_window(&self, won: &[Won]) -> anyhow::Result<()> {
+        let mut confirms = Vec::with_capacity(won.len());
+        for one in won {
+            confirms.push(self.send(one).await?);
         }
         for confirm in confirms {
             let confirmed = tokio::time::timeout(CONFIRM_WITHIN, confirm).await;
@@ -124,17 +178,17 @@ impl Publisher {
         Ok(())
     }
 
-    async fn send(&self, reservation: &Reservation) -> anyhow::Result<PublisherConfirm> {
-        let body = serde_json::to_vec(reservation)?;
+    async fn send(&self, won: &Won) -> anyhow::Result<PublisherConfirm> {
+        let Words { kind, id, at_second, body } = Words::of(won)?;
         let properties = BasicProperties::default()
             .with_delivery_mode(2)
             .with_content_type("application/json".into())
-            .with_type(MESSAGE_TYPE.into())
-            .with_message_id(ShortString::from(reservation.order_id.to_string()))
-            .with_timestamp(reservation.reserved_at.as_second().max(0) as u64);
+            .with_type(kind.name.into())
+            .with_message_id(ShortString::from(id))
+            .with_timestamp(at_second.max(0) as u64);
         let mandatory = BasicPublishOptions { mandatory: true, ..Default::default() };
         let channel = &self.rabbit.channel;
-        Ok(channel.basic_publish(EXCHANGE.into(), ROUTING_KEY.into(), mandatory, &body, properties).await?)
+        Ok(channel.basic_publish(EXCHANGE.into(), kind.key.into(), mandatory, &body, properties).await?)
     }
 
     pub async fn close(self) {

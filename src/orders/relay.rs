@@ -11,11 +11,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::outbox::{self, Entry, Group};
+use super::outbox::{self, Entry, Group, Outboxes};
 use super::rabbit::{Monitor, Publisher};
-use crate::catalogue::Catalogue;
 use crate::clock::Clock;
-use crate::domain::{OrderId, Reservation};
+use crate::domain::{OrderId, Won};
 use crate::metrics::Metrics;
 use crate::stock::Bucket;
 use crate::stock::link::{self, Link};
@@ -45,7 +44,7 @@ pub struct Relay {
     /// The shared connection to the master.
     pub master: Link,
     pub store: Store,
-    pub catalogue: Arc<Catalogue>,
+    pub outboxes: Outboxes,
     pub clock: Clock,
     pub metrics: Arc<Metrics>,
     pub monitor: Arc<Monitor>,
@@ -79,7 +78,7 @@ impl Relay {
     /// One read with everything that follows from it. If this process dies in the middle, the sweep of another finds
     /// the entries overdue.
     async fn pass_on_once(&self, publisher: &Publisher, connection: &mut Link) -> anyhow::Result<()> {
-        let buckets = self.catalogue.active_buckets();
+        let buckets = self.outboxes.buckets();
         if buckets.is_empty() {
             tokio::time::sleep(WAIT).await;
             return Ok(());
@@ -88,10 +87,10 @@ impl Relay {
         if entries.is_empty() {
             return Ok(());
         }
-        let orders: Vec<Reservation> = entries.iter().flat_map(|e| e.reservations.iter().flatten()).copied().collect();
-        publisher.publish(&orders).await?;
-        self.metrics.published.inc_by(orders.len() as u64);
-        for entry in entries.iter().filter(|entry| entry.reservations.is_none()) {
+        let won: Vec<Won> = entries.iter().flat_map(|entry| entry.won.iter().flatten()).copied().collect();
+        publisher.publish(&won).await?;
+        self.metrics.published.inc_by(won.len() as u64);
+        for entry in entries.iter().filter(|entry| entry.won.is_none()) {
             outbox::set_aside(connection, entry).await?;
             self.metrics.dead_lettered.inc();
         }
@@ -134,9 +133,9 @@ impl Relay {
     }
 
     /// Removes what has arrived; the answer are the orders that are overdue.
-    pub async fn sweep_once(&self, patience: &mut Patience) -> anyhow::Result<Vec<Reservation>> {
+    pub async fn sweep_once(&self, patience: &mut Patience) -> anyhow::Result<Vec<Won>> {
         let mut overdue = Vec::new();
-        for bucket in self.catalogue.active_buckets() {
+        for bucket in self.outboxes.buckets() {
             self.sweep_bucket(bucket, patience, &mut overdue).await?;
         }
         patience.forget_removed();
@@ -147,7 +146,7 @@ impl Relay {
         &self,
         bucket: Bucket,
         patience: &mut Patience,
-        overdue: &mut Vec<Reservation>,
+        overdue: &mut Vec<Won>,
     ) -> anyhow::Result<()> {
         let mut master = self.master.clone();
         let last_read = outbox::last_read(&mut master, Group::Relay, bucket).await?;
@@ -161,13 +160,15 @@ impl Relay {
             let (arrived, missing) = self.sort(page).await?;
             outbox::remove(&mut master, &arrived).await?;
             let late = missing.iter().filter(|entry| patience.is_over(entry));
-            overdue.extend(late.flat_map(|entry| entry.reservations.iter().flatten()).copied());
+            overdue.extend(late.flat_map(|entry| entry.won.iter().flatten()).copied());
         }
     }
 
     /// Entries whose orders are all in the database, and the others.
     async fn sort(&self, page: Vec<Entry>) -> anyhow::Result<(Vec<Entry>, Vec<Entry>)> {
-        let orders: Vec<&Reservation> = page.iter().flat_map(|e| e.reservations.iter().flatten()).collect();
+        let won: Vec<Won> = page.iter().flat_map(|entry| entry.won.iter().flatten()).copied().collect();
+        let (orders, claims) = Won::apart(&won);
+        let landed = self.store.claims_landed(&claims).await?;
         let ids: Vec<OrderId> = orders.iter().map(|r| r.order_id).collect();
         let statuses = self.store.statuses(&ids).await?;
         // A hold that was granted again for an order that has ended meanwhile would be held for ever.
@@ -176,9 +177,11 @@ impl Relay {
         if !ended.is_empty() {
             self.store.release_again(&ended).await?;
         }
-        let arrived = |entry: &Entry| {
-            entry.reservations.as_ref().is_some_and(|all| all.iter().all(|r| statuses.contains_key(&r.order_id)))
+        let has_arrived = |won: &Won| match won {
+            Won::Order(order) => statuses.contains_key(&order.order_id),
+            Won::Share(claim) => landed.contains(&claim.key()),
         };
+        let arrived = |entry: &Entry| entry.won.as_ref().is_some_and(|all| all.iter().all(has_arrived));
         Ok(page.into_iter().partition(arrived))
     }
 }

@@ -4,9 +4,10 @@
 //! itself. Batches run in tasks of their own: a shopper who hangs up does not undo what was asked.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
@@ -19,6 +20,8 @@ use crate::tally::Tally;
 const BATCH: usize = 256;
 /// Claims that may wait in one lane. More would wait longer than people do: better refused at once.
 const WAITING: usize = 8192;
+/// Lanes that are kept although nobody waits in them.
+const LANES: usize = 10_000;
 
 /// Why there is no decision.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -31,62 +34,136 @@ pub enum NoDecision {
     Unknown(#[from] Unavailable),
 }
 
-struct Waiting {
-    claim: Claim,
-    /// Counted when it is decided, also if the shopper has hung up.
-    tally: Option<Arc<Tally>>,
-    since: Instant,
-    answer: oneshot::Sender<Result<Decision, Unavailable>>,
+/// Whoever decides about claims, a batch at a time.
+#[async_trait]
+pub trait Decides: Send + Sync + 'static {
+    type Claim: Copy + Send + Sync + 'static;
+    type Decision: Send + 'static;
+    /// Where each decision is counted.
+    type Tally: Send + Sync + 'static;
+
+    /// One decision per claim, in their order.
+    async fn decide(&self, bucket: Bucket, batch: &[Self::Claim]) -> Result<Vec<Self::Decision>, Unavailable>;
+
+    /// The bucket whose claims are gathered with those of this one: itself, where buckets are decided apart.
+    fn lane(&self, bucket: Bucket) -> Bucket {
+        bucket
+    }
+
+    /// Counts one decision; `None` when there is none.
+    fn count(tally: &Self::Tally, decision: Option<&Self::Decision>, waited: Duration);
+
+    /// Counts a call.
+    fn measure(metrics: &Metrics, claims: usize, took: Duration);
 }
 
-impl Waiting {
-    fn tell(self, decision: Result<Decision, Unavailable>) {
+/// Units of sales, whoever keeps them.
+pub struct Units(pub Arc<dyn Stock>);
+
+#[async_trait]
+impl Decides for Units {
+    type Claim = Claim;
+    type Decision = Decision;
+    type Tally = Tally;
+
+    async fn decide(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+        self.0.reserve(bucket, batch).await
+    }
+
+    fn lane(&self, bucket: Bucket) -> Bucket {
+        self.0.lane(bucket)
+    }
+
+    fn count(tally: &Tally, decision: Option<&Decision>, waited: Duration) {
+        tally.decided(decision, waited);
+    }
+
+    fn measure(metrics: &Metrics, claims: usize, took: Duration) {
+        metrics.batch(claims, took);
+    }
+}
+
+struct Waiting<D: Decides> {
+    claim: D::Claim,
+    /// Counted when it is decided, also if the shopper has hung up.
+    tally: Option<Arc<D::Tally>>,
+    since: Instant,
+    answer: oneshot::Sender<Result<D::Decision, Unavailable>>,
+}
+
+impl<D: Decides> Waiting<D> {
+    fn tell(self, decision: Result<D::Decision, Unavailable>) {
         if let Some(tally) = &self.tally {
-            tally.decided(decision.as_ref().ok(), self.since.elapsed());
+            D::count(tally, decision.as_ref().ok(), self.since.elapsed());
         }
         // The shopper may have hung up; the decision stands.
         let _ = self.answer.send(decision);
     }
 }
 
-#[derive(Default)]
-struct Queue {
-    waiting: Vec<Waiting>,
+struct Queue<D: Decides> {
+    waiting: Vec<Waiting<D>>,
     /// Whether a task is working the lane off.
     busy: bool,
 }
 
 /// The claims on one bucket.
-#[derive(Default)]
-struct Lane {
-    queue: Mutex<Queue>,
+struct Lane<D: Decides> {
+    queue: Mutex<Queue<D>>,
 }
 
-/// All lanes of this process; clones share them.
-#[derive(Clone)]
-pub struct Lanes {
-    stock: Arc<dyn Stock>,
-    lanes: Arc<RwLock<HashMap<Bucket, Arc<Lane>>>>,
+impl<D: Decides> Default for Lane<D> {
+    fn default() -> Self {
+        Lane { queue: Mutex::new(Queue { waiting: Vec::new(), busy: false }) }
+    }
+}
+
+impl<D: Decides> Lane<D> {
+    fn queue(&self) -> MutexGuard<'_, Queue<D>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All lanes of this process to one keeper; clones share them.
+pub struct Lanes<D: Decides> {
+    keeper: Arc<D>,
+    lanes: Arc<RwLock<HashMap<Bucket, Arc<Lane<D>>>>>,
     tasks: TaskTracker,
     metrics: Arc<Metrics>,
 }
 
-impl Lanes {
-    pub fn new(stock: Arc<dyn Stock>, metrics: Arc<Metrics>) -> Lanes {
-        Lanes { stock, lanes: Arc::default(), tasks: TaskTracker::new(), metrics }
+impl<D: Decides> Clone for Lanes<D> {
+    fn clone(&self) -> Self {
+        Lanes {
+            keeper: self.keeper.clone(),
+            lanes: self.lanes.clone(),
+            tasks: self.tasks.clone(),
+            metrics: self.metrics.clone(),
+        }
+    }
+}
+
+impl<D: Decides> Lanes<D> {
+    pub fn new(keeper: Arc<D>, metrics: Arc<Metrics>) -> Lanes<D> {
+        Lanes { keeper, lanes: Arc::default(), tasks: TaskTracker::new(), metrics }
     }
 
     /// Joins the bucket's lane and waits for the decision. Dropping the future does not take the claim back.
-    pub async fn claim(&self, bucket: Bucket, claim: Claim, tally: Option<Arc<Tally>>) -> Result<Decision, NoDecision> {
+    pub async fn claim(
+        &self,
+        bucket: Bucket,
+        claim: D::Claim,
+        tally: Option<Arc<D::Tally>>,
+    ) -> Result<D::Decision, NoDecision> {
         let since = Instant::now();
         let (answer, decided) = oneshot::channel();
-        let bucket = self.stock.lane(bucket);
+        let bucket = self.keeper.lane(bucket);
         let lane = self.lane(bucket);
         let start = {
-            let mut queue = lane.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = lane.queue();
             if queue.waiting.len() >= WAITING {
                 if let Some(tally) = tally {
-                    tally.decided(None, since.elapsed());
+                    D::count(&tally, None, since.elapsed());
                 }
                 return Err(NoDecision::Crowded);
             }
@@ -105,17 +182,22 @@ impl Lanes {
         self.tasks.wait().await;
     }
 
-    fn lane(&self, bucket: Bucket) -> Arc<Lane> {
+    fn lane(&self, bucket: Bucket) -> Arc<Lane<D>> {
         if let Some(lane) = self.lanes.read().unwrap_or_else(PoisonError::into_inner).get(&bucket) {
             return lane.clone();
         }
-        self.lanes.write().unwrap_or_else(PoisonError::into_inner).entry(bucket).or_default().clone()
+        let mut lanes = self.lanes.write().unwrap_or_else(PoisonError::into_inner);
+        if lanes.len() >= LANES {
+            // Whoever has an idle one in hand at this moment sends a batch beside that of the new one, at worst.
+            lanes.retain(|_, lane| lane.queue().busy);
+        }
+        lanes.entry(bucket).or_default().clone()
     }
 
-    async fn work_off(self, bucket: Bucket, lane: Arc<Lane>) {
+    async fn work_off(self, bucket: Bucket, lane: Arc<Lane<D>>) {
         loop {
-            let batch: Vec<Waiting> = {
-                let mut queue = lane.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let batch: Vec<Waiting<D>> = {
+                let mut queue = lane.queue();
                 if queue.waiting.is_empty() {
                     queue.busy = false;
                     return;
@@ -127,11 +209,11 @@ impl Lanes {
         }
     }
 
-    async fn decide(&self, bucket: Bucket, batch: Vec<Waiting>) {
-        let claims: Vec<Claim> = batch.iter().map(|waiting| waiting.claim).collect();
+    async fn decide(&self, bucket: Bucket, batch: Vec<Waiting<D>>) {
+        let claims: Vec<D::Claim> = batch.iter().map(|waiting| waiting.claim).collect();
         let started = Instant::now();
-        let decisions = self.stock.reserve(bucket, &claims).await;
-        self.metrics.batch(claims.len(), started.elapsed());
+        let decisions = self.keeper.decide(bucket, &claims).await;
+        D::measure(&self.metrics, claims.len(), started.elapsed());
         match decisions {
             Ok(decisions) => {
                 for (waiting, decision) in batch.into_iter().zip(decisions) {

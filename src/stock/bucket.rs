@@ -6,12 +6,13 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::domain::{Sale, SaleId, UserId};
+use crate::domain::{PacketId, Sale, SaleId, UserId};
 
 /// Whose stock it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     Sale(SaleId),
+    Packet(PacketId),
 }
 
 impl Owner {
@@ -19,6 +20,7 @@ impl Owner {
     pub(super) fn kind(self) -> &'static str {
         match self {
             Owner::Sale(_) => "goods",
+            Owner::Packet(_) => "packet",
         }
     }
 }
@@ -29,10 +31,17 @@ impl From<SaleId> for Owner {
     }
 }
 
+impl From<PacketId> for Owner {
+    fn from(id: PacketId) -> Owner {
+        Owner::Packet(id)
+    }
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Owner::Sale(id) => id.fmt(f),
+            Owner::Packet(id) => id.fmt(f),
         }
     }
 }
@@ -75,10 +84,20 @@ impl Bucket {
         Bucket { owner: owner.into(), part: (count > 1).then_some(n) }
     }
 
-    /// The sale whose units these are.
-    pub fn sale(self) -> SaleId {
-        let Owner::Sale(id) = self.owner;
-        id
+    /// The sale whose units these are; `None` when they are something else.
+    pub fn sale(self) -> Option<SaleId> {
+        match self.owner {
+            Owner::Sale(id) => Some(id),
+            Owner::Packet(_) => None,
+        }
+    }
+
+    /// The packet whose shares these are; `None` when they are something else.
+    pub fn packet(self) -> Option<PacketId> {
+        match self.owner {
+            Owner::Packet(id) => Some(id),
+            Owner::Sale(_) => None,
+        }
     }
 
     /// Which one of several this is, from 0 on; `None` when it is the only one.

@@ -34,11 +34,12 @@ impl DatabaseStock {
 #[async_trait]
 impl Stock for DatabaseStock {
     async fn reserve(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+        let Some(sale) = bucket.sale() else { return Ok(vec![Decision::NotLoaded; batch.len()]) };
         let users: Vec<UserId> = batch.iter().map(|claim| claim.user_id).collect();
         let now = self.clock.now();
         let decided = self
             .store
-            .reserve(bucket.sale(), &users, now, now + self.payment_window, |sale, held| decide(sale, held, batch, now))
+            .reserve(sale, &users, now, now + self.payment_window, |sale, held| decide(sale, held, batch, now))
             .await?;
         Ok(decided.unwrap_or_else(|| vec![Decision::NotLoaded; batch.len()]))
     }
@@ -109,7 +110,7 @@ fn decide(
 impl FactSource for DatabaseStock {
     async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
         let active = self.store.active_sales().await?;
-        let wanted = active.into_iter().filter(|sale| buckets.iter().any(|bucket| bucket.sale() == sale.id));
+        let wanted = active.into_iter().filter(|sale| buckets.iter().any(|bucket| bucket.sale() == Some(sale.id)));
         let facts = |sale: Sale| Facts {
             state: sale.state,
             window: sale.window,
@@ -124,9 +125,10 @@ impl FactSource for DatabaseStock {
 
     async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
         let mut winners = Vec::new();
+        let Some(sale) = bucket.sale() else { return Ok(winners) };
         let mut after = None;
         loop {
-            let page = self.store.live_orders(bucket.sale(), after, 1000).await?;
+            let page = self.store.live_orders(sale, after, 1000).await?;
             winners.extend(page.iter().map(|hold| hold.user_id));
             match page.last() {
                 Some(last) => after = Some(last.order_id),

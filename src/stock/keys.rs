@@ -27,6 +27,16 @@ pub fn outbox(bucket: Bucket) -> String {
     named(bucket, ":outbox")
 }
 
+/// Shares of a packet that nobody has claimed.
+pub fn unclaimed(bucket: Bucket) -> String {
+    named(bucket, ":unclaimed")
+}
+
+/// Who has which share of a packet.
+pub fn users(bucket: Bucket) -> String {
+    named(bucket, ":users")
+}
+
 /// Outbox entries that make no sense, for an operator to look at.
 pub fn dead(bucket: Bucket) -> String {
     named(bucket, ":outbox:dead")
@@ -37,6 +47,11 @@ pub fn loading(bucket: Bucket, epoch: i64) -> String {
     format!("{}:{epoch}", named(bucket, ":loading"))
 }
 
+/// Where users are gathered while a packet is loaded, one place per attempt.
+pub fn loading_users(bucket: Bucket, epoch: i64) -> String {
+    format!("{}:{epoch}", named(bucket, ":loading-users"))
+}
+
 fn named(bucket: Bucket, what: &str) -> String {
     format!("{}{{{bucket}}}{what}", bucket.owner.kind())
 }
@@ -44,7 +59,7 @@ fn named(bucket: Bucket, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SaleId;
+    use crate::domain::{PacketId, SaleId};
 
     #[test]
     fn the_names_are_those_that_operators_know() {
@@ -55,5 +70,8 @@ mod tests {
         let last = Bucket::all(SaleId(7), 3).last().unwrap();
         assert_eq!(all(last), expected.map(|name| name.replace("{7}", "{7.2}")));
         assert_eq!(loading(last, 4), "goods{7.2}:loading:4");
+        let rain = Bucket::all(PacketId(9), 2).next().unwrap();
+        let names = [hash, unclaimed, users, outbox].map(|name| name(rain));
+        assert_eq!(names, ["packet{9.0}", "packet{9.0}:unclaimed", "packet{9.0}:users", "packet{9.0}:outbox"]);
     }
 }

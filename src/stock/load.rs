@@ -181,7 +181,7 @@ impl RedisStock {
     /// Writes the flags of split sales as a whole, where operators look for them. Nobody decides by these.
     pub async fn add_up(&self, sales: &[Sale], survey: &[(Bucket, Option<Loaded>)]) -> Result<(), Unavailable> {
         for sale in sales.iter().filter(|sale| sale.rush.buckets > 1) {
-            let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == sale.id).copied().collect();
+            let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(sale.id)).copied().collect();
             let Some(together) = Loaded::of_sale(&of_sale) else { continue };
             let whole = Bucket::whole(sale.id);
             let mut pipe = redis::pipe();

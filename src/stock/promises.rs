@@ -1,20 +1,21 @@
 //! What this process has promised lately. A 202 is a promise; a master that restarts without its last writes, or loses
-//! all of them, has forgotten it. Then the promises are repeated, with the order ids that were answered: the script
-//! finds a hold that survived and changes nothing, or grants it again and puts it back into the outbox.
+//! all of them, has forgotten it. Then the promises are repeated, as they were answered: the script finds what survived
+//! and changes nothing, or grants it again and puts it back into the outbox.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use redis::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::link::Link;
-use super::redis::{Mode, RedisStock, garbled};
-use super::{Bucket, Claim, Unavailable, keys};
+use super::redis::garbled;
+use super::{Bucket, Unavailable, keys};
 
 /// How long a promise is remembered: longer than a master with an append-only file fsynced every second may lose, and
 /// than a relay usually needs to pass an order on.
@@ -33,26 +34,31 @@ struct Life {
 }
 
 /// The grants of one batch.
-struct Batch {
+struct Batch<G> {
     at: Instant,
-    claims: Vec<Claim>,
+    grants: Vec<G>,
 }
 
-type Recent = BTreeMap<(Bucket, Life), VecDeque<Batch>>;
+type Recent<G> = BTreeMap<(Bucket, Life), VecDeque<Batch<G>>>;
 
 /// The promises of the last moments, by bucket and the life in which they were given, oldest first.
-#[derive(Default)]
-pub struct Promises {
-    recent: Mutex<Recent>,
+pub struct Promises<G> {
+    recent: Mutex<Recent<G>>,
     /// Counts the server processes that were seen. A promise given before a new one was noticed is repeated once more
     /// than needed, which changes nothing.
     server: AtomicU64,
 }
 
-impl Promises {
-    pub(super) fn remember(&self, bucket: Bucket, epoch: i64, claims: Vec<Claim>) {
-        if !claims.is_empty() {
-            let batch = Batch { at: Instant::now(), claims };
+impl<G> Default for Promises<G> {
+    fn default() -> Self {
+        Promises { recent: Mutex::default(), server: AtomicU64::new(0) }
+    }
+}
+
+impl<G: Copy> Promises<G> {
+    pub(crate) fn remember(&self, bucket: Bucket, epoch: i64, grants: Vec<G>) {
+        if !grants.is_empty() {
+            let batch = Batch { at: Instant::now(), grants };
             let life = Life { epoch, server: self.server.load(Ordering::Relaxed) };
             self.lock().entry((bucket, life)).or_default().push_back(batch);
         }
@@ -64,7 +70,7 @@ impl Promises {
         let mut kept = 0;
         for batches in recent.values_mut() {
             let young = batches.iter().rev().take_while(|batch| {
-                kept += batch.claims.len();
+                kept += batch.grants.len();
                 kept <= MOST && batch.at.elapsed() <= REMEMBERED_FOR
             });
             let forgotten = batches.len() - young.count();
@@ -74,9 +80,9 @@ impl Promises {
         recent.keys().copied().collect()
     }
 
-    fn claims(&self, bucket: Bucket, life: Life) -> Vec<Claim> {
+    fn grants(&self, bucket: Bucket, life: Life) -> Vec<G> {
         let recent = self.lock();
-        recent.get(&(bucket, life)).into_iter().flatten().flat_map(|batch| &batch.claims).copied().collect()
+        recent.get(&(bucket, life)).into_iter().flatten().flat_map(|batch| &batch.grants).copied().collect()
     }
 
     /// The promises of `bucket` given in `from` now stand in `to`. Those are older than what was given in `to` since.
@@ -98,60 +104,82 @@ impl Promises {
         self.server.fetch_add(another.into(), Ordering::Relaxed) + u64::from(another)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Recent> {
+    fn lock(&self) -> MutexGuard<'_, Recent<G>> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl RedisStock {
-    /// Watches the master and repeats promises that it may have forgotten. Runs until it is stopped.
-    pub async fn keep_promises(self, stop: CancellationToken) {
-        let mut run_id = None;
-        let mut tick = tokio::time::interval(EVERY);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        while stop.run_until_cancelled(tick.tick()).await.is_some() {
-            if let Err(error) = self.keep_once(&mut run_id).await {
-                warn!(%error, "cannot check whether the master remembers its promises");
-            }
-        }
-    }
+/// What became of promises that were repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// So many of them had been forgotten.
+    Forgotten(usize),
+    /// Nobody there to hear them, now.
+    NotLoaded,
+}
 
-    /// One look. `run_id` is the server process that was seen last.
-    async fn keep_once(&self, run_id: &mut Option<String>) -> Result<(), Unavailable> {
-        let lives = self.promises().lives();
-        if lives.is_empty() && run_id.is_some() {
-            return Ok(());
-        }
-        let present = server_run_id(&self.master).await?;
-        let server = self.promises().seen(run_id, present);
-        for (bucket, life) in lives {
-            // Not loaded: control is at it and the promises follow, or the sale is over and they lapse.
-            let Some(epoch) = self.epoch_of(bucket).await? else { continue };
-            let now = Life { epoch, server };
-            if life != now {
-                self.repeat(bucket, life, now).await?;
-            }
-        }
-        Ok(())
-    }
+/// A keeper on a Redis master that remembers what it promised.
+#[async_trait]
+pub trait Keeps: Send + Sync {
+    type Grant: Copy + Send + Sync;
 
-    async fn epoch_of(&self, bucket: Bucket) -> Result<Option<i64>, Unavailable> {
-        let mut get = redis::cmd("HGET");
-        get.arg(keys::hash(bucket)).arg("Epoch");
-        Ok(get.query_async(&mut self.master.clone()).await?)
-    }
+    fn promises(&self) -> &Promises<Self::Grant>;
 
-    async fn repeat(&self, bucket: Bucket, from: Life, to: Life) -> Result<(), Unavailable> {
-        let claims = self.promises().claims(bucket, from);
-        let mut again = 0;
-        for batch in claims.chunks(BATCH) {
-            let Some((_, decisions)) = self.call_reserve(Mode::Keep, bucket, batch).await? else { return Ok(()) };
-            again += decisions.iter().filter(|d| matches!(d, super::Decision::Granted(_))).count();
+    fn master(&self) -> &Link;
+
+    /// Repeats a batch of promises, at most 256. What is remembered stays as it is.
+    async fn keep(&self, bucket: Bucket, grants: &[Self::Grant]) -> Result<Kept, Unavailable>;
+}
+
+/// Watches the master and repeats promises that it may have forgotten. Runs until it is stopped.
+pub async fn keep_promises<K: Keeps>(keeper: K, stop: CancellationToken) {
+    let mut run_id = None;
+    let mut tick = tokio::time::interval(EVERY);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(tick.tick()).await.is_some() {
+        if let Err(error) = keep_once(&keeper, &mut run_id).await {
+            warn!(%error, "cannot check whether the master remembers its promises");
         }
-        self.promises().moved(bucket, from, to);
-        info!(%bucket, promises = claims.len(), forgotten = again, "repeated promises to a master that may have forgotten them");
-        Ok(())
     }
+}
+
+/// One look. `run_id` is the server process that was seen last.
+async fn keep_once<K: Keeps>(keeper: &K, run_id: &mut Option<String>) -> Result<(), Unavailable> {
+    let lives = keeper.promises().lives();
+    if lives.is_empty() && run_id.is_some() {
+        return Ok(());
+    }
+    let present = server_run_id(keeper.master()).await?;
+    let server = keeper.promises().seen(run_id, present);
+    for (bucket, life) in lives {
+        // Not loaded: control is at it and the promises follow, or all is over and they lapse.
+        let Some(epoch) = epoch_of(keeper.master(), bucket).await? else { continue };
+        let now = Life { epoch, server };
+        if life != now {
+            repeat(keeper, bucket, life, now).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn epoch_of(master: &Link, bucket: Bucket) -> Result<Option<i64>, Unavailable> {
+    let mut get = redis::cmd("HGET");
+    get.arg(keys::hash(bucket)).arg("Epoch");
+    Ok(get.query_async(&mut master.clone()).await?)
+}
+
+async fn repeat<K: Keeps>(keeper: &K, bucket: Bucket, from: Life, to: Life) -> Result<(), Unavailable> {
+    let grants = keeper.promises().grants(bucket, from);
+    let mut again = 0;
+    for batch in grants.chunks(BATCH) {
+        match keeper.keep(bucket, batch).await? {
+            Kept::Forgotten(count) => again += count,
+            Kept::NotLoaded => return Ok(()),
+        }
+    }
+    keeper.promises().moved(bucket, from, to);
+    info!(%bucket, promises = grants.len(), forgotten = again, "repeated promises to a master that may have forgotten them");
+    Ok(())
 }
 
 /// Of all servers of a cluster together: when one of them is another than before, all promises are repeated.
@@ -177,6 +205,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{OrderId, SaleId, UserId};
+    use crate::stock::Claim;
 
     fn claim(n: u128) -> Claim {
         Claim { user_id: UserId(Uuid::from_u128(n)), order_id: OrderId(Uuid::from_u128(n)), quantity: 1 }
@@ -188,7 +217,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn promises_move_to_a_new_life_in_their_order_and_are_forgotten_in_time() {
-        let promises = Promises::default();
+        let promises = Promises::<Claim>::default();
         let sale = Bucket::whole(SaleId(7));
         promises.remember(sale, 1, vec![claim(1), claim(2)]);
         promises.remember(sale, 1, vec![]);
@@ -197,17 +226,17 @@ mod tests {
         assert_eq!(promises.lives(), [(sale, life(1, 0)), (sale, life(2, 0))]);
         promises.moved(sale, life(1, 0), life(2, 0));
         assert_eq!(promises.lives(), [(sale, life(2, 0))]);
-        assert_eq!(promises.claims(sale, life(2, 0)), [claim(1), claim(2), claim(3)]);
+        assert_eq!(promises.grants(sale, life(2, 0)), [claim(1), claim(2), claim(3)]);
         tokio::time::advance(REMEMBERED_FOR * 2 / 3).await;
         assert_eq!(promises.lives(), [(sale, life(2, 0))]);
-        assert_eq!(promises.claims(sale, life(2, 0)), [claim(3)]);
+        assert_eq!(promises.grants(sale, life(2, 0)), [claim(3)]);
         tokio::time::advance(REMEMBERED_FOR).await;
         assert_eq!(promises.lives(), []);
     }
 
     #[test]
     fn a_server_that_restarts_is_another_one() {
-        let promises = Promises::default();
+        let promises = Promises::<Claim>::default();
         let mut last = None;
         let numbers = ["a", "a", "b", "b", "a"].map(|run| promises.seen(&mut last, run.to_owned()));
         assert_eq!(numbers, [0, 0, 1, 1, 2]);

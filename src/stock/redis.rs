@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use redis::{Pipeline, RedisError, Script, Value, from_redis_value_ref};
 
 use super::link::Link;
-use super::promises::Promises;
+use super::promises::{Keeps, Kept, Promises};
 use super::{Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable, keys, time_text};
 use crate::catalogue::Catalogue;
 use crate::domain::sale::SaleState;
@@ -23,7 +23,7 @@ impl From<RedisError> for Unavailable {
 }
 
 /// An answer that no script of ours gives.
-pub(super) fn garbled(what: &str) -> Unavailable {
+pub(crate) fn garbled(what: &str) -> Unavailable {
     Unavailable(format!("Redis answered {what} in a way that makes no sense"))
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Scripts {
 pub struct RedisStock {
     pub(super) master: Link,
     pub(super) scripts: Arc<Scripts>,
-    promises: Arc<Promises>,
+    promises: Arc<Promises<Claim>>,
     catalogue: Arc<Catalogue>,
 }
 
@@ -57,7 +57,7 @@ pub(super) const SETTLING: i64 = 0;
 
 /// How the reserve script is to judge.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+enum Mode {
     Claim,
     /// Repeat what had been granted before the master forgot it.
     Keep,
@@ -78,12 +78,8 @@ impl RedisStock {
         RedisStock { master, scripts: Arc::new(scripts), promises: Arc::default(), catalogue }
     }
 
-    pub fn promises(&self) -> &Promises {
-        &self.promises
-    }
-
     /// One call of the reserve script; with the decisions comes the epoch in which they were made.
-    pub(super) async fn call_reserve(
+    async fn call_reserve(
         &self,
         mode: Mode,
         bucket: Bucket,
@@ -249,6 +245,26 @@ impl Stock for RedisStock {
     }
 }
 
+#[async_trait]
+impl Keeps for RedisStock {
+    type Grant = Claim;
+
+    fn promises(&self) -> &Promises<Claim> {
+        &self.promises
+    }
+
+    fn master(&self) -> &Link {
+        &self.master
+    }
+
+    async fn keep(&self, bucket: Bucket, grants: &[Claim]) -> Result<Kept, Unavailable> {
+        let Some((_, decisions)) = self.call_reserve(Mode::Keep, bucket, grants).await? else {
+            return Ok(Kept::NotLoaded);
+        };
+        Ok(Kept::Forgotten(decisions.iter().filter(|decision| matches!(decision, Decision::Granted(_))).count()))
+    }
+}
+
 /// Reads the facts on the first of several servers that answers: replicas, then the master.
 pub struct RedisFacts {
     servers: Vec<Link>,
@@ -336,14 +352,14 @@ fn read_facts(
         let [flags, hash] = answer.as_slice() else { return Err(garbled("facts")) };
         let flags: Vec<Option<i64>> = from_redis_value_ref(flags).map_err(|_| garbled("flags"))?;
         let hash: Vec<Option<String>> = from_redis_value_ref(hash).map_err(|_| garbled("a sale"))?;
-        let Some((version, mut facts)) = read_one(&flags, &hash) else { continue };
-        match all.last_mut().filter(|(sale, ..)| *sale == bucket.sale()) {
+        let (Some(id), Some((version, mut facts))) = (bucket.sale(), read_one(&flags, &hash)) else { continue };
+        match all.last_mut().filter(|(sale, ..)| *sale == id) {
             Some((_, newest, together)) if version > *newest => {
                 facts.add(together);
                 (*newest, *together) = (version, facts);
             }
             Some((_, _, together)) => together.add(&facts),
-            None => all.push((bucket.sale(), version, facts)),
+            None => all.push((id, version, facts)),
         }
     }
     Ok(all.into_iter().map(|(sale, _, facts)| (sale, facts)).collect())

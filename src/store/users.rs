@@ -1,11 +1,13 @@
 //! People who may sign in.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
-use super::{Store, StoreError, Tx, row};
+use super::{ROWS, Store, StoreError, Tx, list, row};
 use crate::domain::UserId;
 
 /// What somebody is to the shop. All but `User` are staff.
@@ -148,6 +150,22 @@ impl Store {
         let added = add(&mut tx, user).await?;
         tx.commit().await?;
         Ok(added)
+    }
+
+    /// The names of users; who is gone has none.
+    pub async fn usernames(&self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
+        let mut names = HashMap::new();
+        for chunk in ids.chunks(ROWS) {
+            let sql = format!("SELECT id, username FROM users WHERE id IN {}", list(chunk.len(), 0));
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for id in chunk {
+                query = query.bind(id.to_string());
+            }
+            for row in query.fetch_all(&self.pool).await? {
+                names.insert(row::parsed(&row, "id")?, row::text(&row, "username")?);
+            }
+        }
+        Ok(names)
     }
 
     pub async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {

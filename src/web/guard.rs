@@ -54,7 +54,7 @@ const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// Who asks, judged by the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// Everybody at once: the button, the token, the purchase. Gets what is needed and no more.
+    /// Everybody at once: the button, the token, the purchase, the red packet. Gets what is needed and no more.
     Crowd,
     Program,
     Person,
@@ -63,7 +63,9 @@ enum Audience {
 impl Audience {
     fn of(path: &str) -> Audience {
         match path {
-            path if path.starts_with("/api/sales/") || path == "/api/ping" => Audience::Crowd,
+            path if path.starts_with("/api/sales/") || path.starts_with("/api/packets/") || path == "/api/ping" => {
+                Audience::Crowd
+            }
             path if path.starts_with("/api/") => Audience::Program,
             _ => Audience::Person,
         }

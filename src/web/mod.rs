@@ -52,6 +52,7 @@ use crate::metrics::Metrics;
 use crate::orders::Orders;
 use crate::orders::dead_letters::DeadLetters;
 use crate::orders::payment::Payments;
+use crate::packets::Packets;
 use crate::pages::Publisher;
 use crate::pictures::Pictures;
 use crate::store::Store;
@@ -70,6 +71,7 @@ pub struct Shop {
     pub till: Till,
     pub orders: Orders,
     pub payments: Payments,
+    pub packets: Packets,
     pub desk: Desk,
     pub cockpit: Cockpit,
     pub dead_letters: DeadLetters,

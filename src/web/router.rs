@@ -9,7 +9,8 @@ use tower::ServiceBuilder;
 
 use super::admin::{calendar, cockpit, dead_letters, desk, goods, log, sale_form, staff, users};
 use super::admin::{orders as order_desk, orders_csv};
-use super::api::{accounts, addresses, admin, orders, own_account, payments, sales, wallet};
+use super::api::admin_packets as packets_api;
+use super::api::{accounts, addresses, admin, orders, own_account, packets, payments, sales, wallet};
 use super::api::{admin_goods as goods_api, admin_orders as orders_api, admin_people as people_api};
 use super::api::{admin_sales as sales_api, dead_letters as dead_letters_api, live};
 use super::wallet_pages;
@@ -48,6 +49,7 @@ fn crowd() -> Routes {
         .route("/api/sales/{sale}/button", get(sales::button))
         .route("/api/sales/{sale}/token", post(sales::token))
         .route("/api/sales/{sale}/orders", post(orders::buy))
+        .route("/api/packets/{packet}/claims", post(packets::claim))
         .route("/api/ping", get(sales::ping).post(sales::ping_signed_in))
 }
 
@@ -57,6 +59,7 @@ fn everybody() -> Routes {
         .route("/api/register", post(accounts::register))
         .route("/api/login", post(accounts::log_in))
         .route("/api/logout", post(accounts::log_out))
+        .route("/api/packets/{packet}", get(packets::show))
         .route("/api/openapi.json", get(sales::openapi))
 }
 
@@ -72,6 +75,7 @@ fn shoppers() -> Routes {
         .route("/api/account/second-factor/remove", post(own_account::remove_second_factor))
         .route("/api/account/export", get(own_account::export))
         .route("/api/account/delete", post(own_account::delete))
+        .route("/api/packets", get(packets::list).post(packets::give))
         .route("/api/orders", get(orders::list))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
@@ -115,6 +119,8 @@ fn administrators() -> Routes {
         .route("/api/admin/orders/{order}", get(orders_api::show))
         .route("/api/admin/orders/{order}/cancel", post(orders_api::cancel))
         .route("/api/admin/orders/{order}/refund", post(orders_api::refund))
+        .route("/api/admin/packets", get(packets_api::list).post(packets_api::fund))
+        .route("/api/admin/packets/{packet}/stop", post(packets_api::stop))
         .route("/api/admin/users", get(people_api::users))
         .route("/api/admin/users/{user}", get(people_api::user))
         .route("/api/admin/users/{user}/block", post(people_api::block))

@@ -13,11 +13,12 @@ mod stack {
     use rand::rngs::StdRng;
     use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng};
-    use seckill::orders::rabbit::{DEAD, EXCHANGE, MESSAGE_TYPE, QUEUE, ROUTING_KEY};
+    use seckill::orders::rabbit::{DEAD, EXCHANGE, KINDS, ORDER, QUEUE, SHARE};
     use serde_json::json;
 
     use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually, manage, pause, seed};
 
+    const MESSAGE_TYPE: &str = ORDER.name;
     const SOON: Duration = Duration::from_secs(20);
     const ROLES: [&str; 4] = ["serve", "relay", "consume", "control"];
 
@@ -57,7 +58,7 @@ mod stack {
         async fn publish(&self, kind: &str, body: &[u8]) {
             let properties = BasicProperties::default().with_delivery_mode(2).with_type(kind.into());
             let options = BasicPublishOptions::default();
-            let (exchange, key) = (EXCHANGE.into(), ROUTING_KEY.into());
+            let (exchange, key) = (EXCHANGE.into(), ORDER.key.into());
             self.channel.basic_publish(exchange, key, options, body, properties).await.unwrap().await.unwrap();
         }
 
@@ -156,6 +157,10 @@ mod stack {
             let at = "2026-11-21T12:00:00Z";
             json!({"order_id": id(1), "user_id": id(2), "sale_id": sale, "quantity": quantity, "reserved_at": at})
         };
+        let share = |packet: &str, amount: i64| {
+            let at = "2026-11-21T12:00:00Z";
+            json!({"packet_id": packet, "user_id": id(2), "share": 0, "amount": amount, "claimed_at": at})
+        };
         let mut poison: Vec<(&str, Vec<u8>)> = vec![
             (MESSAGE_TYPE, b"not JSON".to_vec()),
             (MESSAGE_TYPE, Vec::new()),
@@ -164,6 +169,10 @@ mod stack {
             (MESSAGE_TYPE, order(&sale, -1).to_string().into()),
             (MESSAGE_TYPE, order("424242", 1).to_string().into()),
             (MESSAGE_TYPE, order("0", 1).to_string().into()),
+            (SHARE.name, order(&sale, 1).to_string().into()),
+            (SHARE.name, share("424242", 1).to_string().into()),
+            (SHARE.name, share("424242", 0).to_string().into()),
+            (MESSAGE_TYPE, share("424242", 1).to_string().into()),
             ("order.reserved.v2", order(&sale, 1).to_string().into()),
             ("", order(&sale, 1).to_string().into()),
         ];
@@ -263,6 +272,9 @@ mod stack {
             assert_eq!((&found["durable"], &found["type"]), (&true.into(), &"quorum".into()), "{found}");
         }
         let bindings = ask("bindings/VHOST/e/seckill/q/seckill.orders").await;
-        assert_eq!(bindings[0]["routing_key"], ROUTING_KEY);
+        let mut keys: Vec<&str> =
+            bindings.as_array().unwrap().iter().filter_map(|b| b["routing_key"].as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, KINDS.map(|kind| kind.key));
     }
 }

@@ -57,6 +57,34 @@ async fn the_database_is_the_last_line(connection: &mut AnyConnection) {
     assert_eq!(execute(connection, "UPDATE sales SET sold = 10 WHERE id = 1").await.unwrap(), 1);
 }
 
+/// Money in packets cannot become more, whatever a statement says.
+async fn packets_are_guarded(connection: &mut AnyConnection) {
+    let claim = |share: i64, user: &str, amount: i64| {
+        format!(
+            "INSERT INTO packet_claims (packet_id, share, user_id, amount, claimed_at_ms)
+             VALUES (9, {share}, '{user}', {amount}, 1)"
+        )
+    };
+    let packet = |id: u32, total: i64, count: i64, least: i64| {
+        format!(
+            "INSERT INTO packets (id, total, count, least, most, split, greeting, own, opens_at_ms, expires_at_ms, buckets,
+             state, created_at_ms) VALUES ({id}, {total}, {count}, {least}, 9, 'equal', '', 1, 1, 2, 1, 'open', 1)"
+        )
+    };
+    assert_eq!(execute(connection, &packet(9, 10, 2, 1)).await.unwrap(), 1);
+    refused(execute(connection, &packet(10, 10, 0, 1)).await, "no shares");
+    refused(execute(connection, &packet(10, 10, 11, 1)).await, "more shares than units");
+    refused(execute(connection, &packet(10, 10, 2, 0)).await, "shares of nothing");
+    refused(execute(connection, "UPDATE packets SET claimed = 3 WHERE id = 9").await, "more claims than shares");
+    refused(execute(connection, "UPDATE packets SET claimed_amount = 11 WHERE id = 9").await, "more than was given");
+    refused(execute(connection, "UPDATE packets SET state = 'odd' WHERE id = 9").await, "an unknown state");
+    assert_eq!(execute(connection, &claim(0, USER, 5)).await.unwrap(), 1);
+    refused(execute(connection, &claim(0, "somebody", 5)).await, "a share twice");
+    refused(execute(connection, &claim(1, USER, 5)).await, "a second share of a user");
+    refused(execute(connection, &claim(1, "somebody", 0)).await, "a claim on nothing");
+    assert_eq!(execute(connection, &claim(1, "somebody", 5)).await.unwrap(), 1);
+}
+
 async fn migrates(url: &str) {
     let store = Store::open(url).unwrap();
     store.migrate().await.unwrap();
@@ -69,6 +97,7 @@ async fn migrates(url: &str) {
     }
     assert_eq!(store.all_sales().await.unwrap()[0].sold, 9);
     the_database_is_the_last_line(&mut connection).await;
+    packets_are_guarded(&mut connection).await;
 }
 
 /// Processes that start together on an empty database: one brings the schema, the others wait.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::domain::SaleId;
+use crate::domain::{PacketId, SaleId};
 use crate::stock::Bucket;
 
 /// Bytes of a letter's content that are shown and written into the audit log.
@@ -16,8 +16,15 @@ const SHOWN: usize = 4096;
 pub enum Place {
     /// `seckill.orders.dead` in RabbitMQ.
     Queue,
-    /// `goods{bucket}:outbox:dead` in Redis.
-    Outbox { sale: SaleId, bucket: Bucket, entry: String },
+    /// `goods{bucket}:outbox:dead` or `packet{bucket}:outbox:dead` in Redis.
+    Outbox {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sale: Option<SaleId>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        packet: Option<PacketId>,
+        bucket: Bucket,
+        entry: String,
+    },
 }
 
 /// One dead letter.

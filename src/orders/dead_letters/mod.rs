@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 pub use letter::{Letter, Place};
 
 use crate::clock::Clock;
+use crate::stock::Bucket;
 use crate::stock::link::Link;
 use crate::store::{Store, StoreError};
 
@@ -86,10 +87,10 @@ impl DeadLetters {
     /// The first [`MOST`] letters of each place.
     pub async fn list(&self) -> Result<Found, StoreError> {
         let _turn = self.turn.lock().await;
-        let sales = self.store.all_sales().await?;
+        let buckets = self.buckets().await?;
         let queue = futures::future::OptionFuture::from(self.amqp_url.as_ref().map(queue::list));
         let outboxes = futures::future::OptionFuture::from(
-            self.master.as_ref().map(|master| async { Ok(stream::list(master, &sales).await?) }),
+            self.master.as_ref().map(|master| async { Ok(stream::list(master, &buckets).await?) }),
         );
         let (queue, outboxes) = tokio::join!(queue, outboxes);
         Ok(Found { queue, outboxes })
@@ -146,14 +147,22 @@ impl DeadLetters {
         fate: Fate,
         actor: &str,
     ) -> Result<usize, LetterError> {
-        let sales = self.store.all_sales().await?;
-        let mut letters = stream::list(master, &sales).await?;
+        let buckets = self.buckets().await?;
+        let mut letters = stream::list(master, &buckets).await?;
         letters.retain(|letter| only.is_none_or(|id| id == letter.id));
         for letter in &letters {
             self.write_down(letter, fate, actor).await?;
             stream::settle(master, letter, fate).await?;
         }
         Ok(letters.len())
+    }
+
+    /// Wherever entries may have been set aside.
+    async fn buckets(&self) -> Result<Vec<Bucket>, StoreError> {
+        let mut buckets: Vec<Bucket> = self.store.all_sales().await?.iter().flat_map(Bucket::of_sale).collect();
+        let packets = self.store.open_packets().await?;
+        buckets.extend(packets.iter().flat_map(|packet| Bucket::all(packet.id, packet.buckets)));
+        Ok(buckets)
     }
 
     /// First, because what was thrown away without a trace could not be asked about.

@@ -13,7 +13,7 @@ use secrecy::SecretString;
 
 use super::MOST;
 use super::letter::{Letter, Place, id_of, shown};
-use crate::orders::rabbit::{DEAD, EXCHANGE, ROUTING_KEY, Rabbit};
+use crate::orders::rabbit::{DEAD, EXCHANGE, KINDS, ORDER, Rabbit};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Newer brokers drop a message that came back twenty times. One that was looked at so often is published anew, which
@@ -60,7 +60,9 @@ impl Hand {
 
     /// Sends a message on its way again, as it came first.
     pub(super) async fn publish_again(&self, message: &Delivery) -> anyhow::Result<()> {
-        self.publish(EXCHANGE, ROUTING_KEY, message, None).await
+        let kind = message.properties.kind().as_ref().map(|kind| kind.as_str());
+        let kind = KINDS.into_iter().find(|known| Some(known.name) == kind).unwrap_or(ORDER);
+        self.publish(EXCHANGE, kind.key, message, None).await
     }
 
     /// Publishes a copy and waits until the broker has it.

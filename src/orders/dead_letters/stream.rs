@@ -5,7 +5,6 @@ use redis::{Pipeline, RedisError, Script, Value, from_redis_value};
 
 use super::letter::{Letter, Place, id_of, shown};
 use super::{Fate, MOST};
-use crate::domain::Sale;
 use crate::stock::link::Link;
 use crate::stock::{Bucket, keys};
 
@@ -13,9 +12,8 @@ use crate::stock::{Bucket, keys};
 const BUCKETS: usize = 200;
 
 /// The first entries of each bucket.
-pub(super) async fn list(master: &Link, sales: &[Sale]) -> Result<Vec<Letter>, RedisError> {
+pub(super) async fn list(master: &Link, buckets: &[Bucket]) -> Result<Vec<Letter>, RedisError> {
     let mut letters = Vec::new();
-    let buckets: Vec<Bucket> = sales.iter().flat_map(Bucket::of_sale).collect();
     for chunk in buckets.chunks(BUCKETS) {
         let ask = |pipe: &mut Pipeline, bucket| {
             pipe.cmd("XRANGE").arg(keys::dead(bucket)).arg("-").arg("+").arg("COUNT").arg(MOST);
@@ -49,7 +47,7 @@ fn letter(bucket: Bucket, entry: String, fields: &[Value]) -> Letter {
         message_id: None,
         reason: None,
         at: milliseconds.and_then(|ms| Timestamp::from_millisecond(ms).ok()),
-        place: Place::Outbox { sale: bucket.sale(), bucket, entry },
+        place: Place::Outbox { sale: bucket.sale(), packet: bucket.packet(), bucket, entry },
     }
 }
 

@@ -3,13 +3,11 @@
 mod rabbit;
 mod stream;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use secrecy::SecretString;
 
-use crate::catalogue::Catalogue;
-use crate::domain::Reservation;
+use super::outbox::Outboxes;
+use crate::domain::Won;
 use crate::stock::Bucket;
 use crate::stock::link::Link;
 
@@ -25,7 +23,7 @@ pub enum Tag {
 pub struct Delivery {
     pub tag: Tag,
     /// `None` when nobody can read it.
-    pub reservations: Option<Vec<Reservation>>,
+    pub won: Option<Vec<Won>>,
 }
 
 /// A source of orders. After any error it has to be opened anew; what was not finished comes again.
@@ -48,15 +46,15 @@ pub trait OrderSource: Send {
 #[derive(Clone)]
 pub enum Origin {
     Rabbit { url: SecretString },
-    Stream { url: SecretString, master: Link, catalogue: Arc<Catalogue>, member: String },
+    Stream { url: SecretString, master: Link, outboxes: Outboxes, member: String },
 }
 
 impl Origin {
     pub async fn open(&self) -> anyhow::Result<Box<dyn OrderSource>> {
         Ok(match self {
             Origin::Rabbit { url } => Box::new(rabbit::RabbitSource::open(url).await?),
-            Origin::Stream { url, master, catalogue, member } => {
-                Box::new(stream::StreamSource::open(url, master.clone(), catalogue.clone(), member.clone()).await?)
+            Origin::Stream { url, master, outboxes, member } => {
+                Box::new(stream::StreamSource::open(url, master.clone(), outboxes.clone(), member.clone()).await?)
             }
         })
     }

@@ -11,8 +11,7 @@ use lapin::types::FieldTable;
 use secrecy::SecretString;
 
 use super::{Delivery, OrderSource, Tag};
-use crate::domain::Reservation;
-use crate::orders::rabbit::{MESSAGE_TYPE, QUEUE, Rabbit};
+use crate::orders::rabbit::{self, QUEUE, Rabbit};
 
 /// Messages under way to this consumer: the batch that is being written and the one after it.
 const PREFETCH: u16 = 1000;
@@ -37,12 +36,8 @@ impl RabbitSource {
 
 fn delivery(message: &Message) -> Delivery {
     let kind = message.properties.kind().as_ref().map(|kind| kind.as_str());
-    let reservation: Option<Reservation> = match kind {
-        Some(MESSAGE_TYPE) => serde_json::from_slice(&message.data).ok(),
-        _ => None,
-    };
-    let sound = reservation.filter(|r| r.quantity > 0 && r.sale_id.0 > 0);
-    Delivery { tag: Tag::Message(message.delivery_tag), reservations: sound.map(|r| vec![r]) }
+    let won = rabbit::read(kind, &message.data).map(|won| vec![won]);
+    Delivery { tag: Tag::Message(message.delivery_tag), won }
 }
 
 #[async_trait]

@@ -1,7 +1,6 @@
 //! Orders straight from the outbox: members of a consumer group share its entries, and take over those that another
 //! member read but never finished.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,8 +8,7 @@ use secrecy::SecretString;
 use tokio::time::Instant;
 
 use super::{Delivery, OrderSource, Tag};
-use crate::catalogue::Catalogue;
-use crate::orders::outbox::{self, Entry, Group};
+use crate::orders::outbox::{self, Entry, Group, Outboxes};
 use crate::stock::link::{self, Link};
 
 const WAIT: Duration = Duration::from_millis(200);
@@ -23,7 +21,7 @@ const LOOK_FOR_STALE: Duration = Duration::from_secs(2);
 pub(super) struct StreamSource {
     waiting: Link,
     master: Link,
-    catalogue: Arc<Catalogue>,
+    outboxes: Outboxes,
     member: String,
     looked: Instant,
 }
@@ -32,11 +30,11 @@ impl StreamSource {
     pub(super) async fn open(
         url: &SecretString,
         master: Link,
-        catalogue: Arc<Catalogue>,
+        outboxes: Outboxes,
         member: String,
     ) -> anyhow::Result<StreamSource> {
         let waiting = link::private(url, WAIT).await?;
-        Ok(StreamSource { waiting, master, catalogue, member, looked: Instant::now() })
+        Ok(StreamSource { waiting, master, outboxes, member, looked: Instant::now() })
     }
 
     /// Entries that somebody else began and did not finish.
@@ -45,7 +43,7 @@ impl StreamSource {
             return Ok(Vec::new());
         }
         let mut stale = Vec::new();
-        for bucket in self.catalogue.active_buckets() {
+        for bucket in self.outboxes.buckets() {
             let me = (Group::Consume, self.member.as_str());
             stale.append(&mut outbox::take_over(&mut self.master, me, bucket, STALE_AFTER, most).await?);
         }
@@ -59,16 +57,15 @@ impl OrderSource for StreamSource {
     async fn next(&mut self, most: usize) -> anyhow::Result<Vec<Delivery>> {
         let entries_at_most = (most / ORDERS_PER_ENTRY).max(1);
         let mut entries = self.stale(entries_at_most).await?;
-        let buckets = self.catalogue.active_buckets();
+        let buckets = self.outboxes.buckets();
         if entries.is_empty() && buckets.is_empty() {
             tokio::time::sleep(WAIT).await;
         } else if entries.is_empty() {
             let me = (Group::Consume, self.member.as_str());
             entries = outbox::read(&mut self.waiting, me, &buckets, entries_at_most, WAIT).await?;
         }
-        let deliveries = entries
-            .into_iter()
-            .map(|entry| Delivery { tag: Tag::Entry(entry.bucket, entry.id), reservations: entry.reservations });
+        let deliveries =
+            entries.into_iter().map(|entry| Delivery { tag: Tag::Entry(entry.bucket, entry.id), won: entry.won });
         Ok(deliveries.collect())
     }
 
@@ -91,7 +88,7 @@ impl OrderSource for StreamSource {
 
 fn entry(delivery: &Delivery) -> Option<Entry> {
     match &delivery.tag {
-        Tag::Entry(bucket, id) => Some(Entry { bucket: *bucket, id: id.clone(), reservations: None }),
+        Tag::Entry(bucket, id) => Some(Entry { bucket: *bucket, id: id.clone(), won: None }),
         Tag::Message(_) => None,
     }
 }

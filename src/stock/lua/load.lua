@@ -10,6 +10,8 @@ end
 redis.call('UNLINK', KEYS[2])
 if redis.call('EXISTS', KEYS[3]) == 1 then
   redis.call('RENAME', KEYS[3], KEYS[2])
+  -- The staging would have gone by itself; what it has become must not.
+  redis.call('PERSIST', KEYS[2])
 end
 redis.call('HSET', KEYS[1], 'Epoch', ARGV[1], 'Version', ARGV[2], 'State', ARGV[3], 'Opens', ARGV[4],
   'Closes', ARGV[5], 'Total', ARGV[6], 'Limit', ARGV[7], 'Booked', ARGV[8],

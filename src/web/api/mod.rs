@@ -7,12 +7,15 @@ pub mod addresses;
 pub mod orders;
 pub mod payments;
 
+pub mod packets;
+
 pub mod accounts;
 pub mod own_account;
 
 pub mod admin;
 pub mod admin_goods;
 pub mod admin_orders;
+pub mod admin_packets;
 pub mod admin_people;
 pub mod admin_sales;
 pub mod dead_letters;

@@ -78,6 +78,9 @@ const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/api/admin/orders/{order}", 'l'),
     ("POST", "/api/admin/orders/{order}/cancel", 'h'),
     ("POST", "/api/admin/orders/{order}/refund", 'h'),
+    ("GET", "/api/admin/packets", 'l'),
+    ("POST", "/api/admin/packets", 'r'),
+    ("POST", "/api/admin/packets/{packet}/stop", 'r'),
     ("GET", "/api/admin/users", 'l'),
     ("GET", "/api/admin/users/{user}", 'l'),
     ("POST", "/api/admin/users/{user}/block", 'h'),
@@ -148,7 +151,7 @@ async fn each_role_does_its_duty_and_nothing_else() {
             // Nothing that exists, so that whoever passes changes nothing.
             let path = path.replace("{user}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
-            let path = path.replace("{sale}", "999").replace("{goods}", "999");
+            let path = path.replace("{sale}", "999").replace("{goods}", "999").replace("{packet}", "999");
             let json = [("content-type", "application/json")];
             let form = [("content-type", "application/x-www-form-urlencoded")];
             let answer = match path.starts_with("/api/") {

@@ -130,7 +130,7 @@ async fn what_the_description_of_the_api_says_exists() {
         let path = path.replace("{user}", "0198c0de-0000-7000-8000-000000000001");
         let path = path.replace("{session}", "0198c0de-0000-7000-8000-000000000001");
         let path = path.replace("{address}", "0198c0de-0000-7000-8000-000000000001");
-        let path = path.replace("{sale}", "7").replace("{goods}", "7");
+        let path = path.replace("{sale}", "7").replace("{goods}", "7").replace("{packet}", "7");
         let none = shop.anybody().ask("TRACE", &path, &[], "").await;
         assert_eq!(none.problem(), problem(405, "method_not_allowed"), "{path}");
         for method in methods.as_object().unwrap().keys() {

@@ -7,6 +7,7 @@ mod cockpit;
 mod duties;
 mod everybody;
 mod goods;
+mod packets;
 mod planning;
 mod shoppers;
 mod support;

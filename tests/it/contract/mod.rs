@@ -2,6 +2,7 @@
 
 mod life;
 mod money;
+pub mod packets;
 mod selling;
 mod stopping;
 mod window;
@@ -35,6 +36,9 @@ macro_rules! kept_on {
             money::pay_and_cancel_together_have_one_winner,
             money::a_wallet_is_filled_pays_and_gets_its_money_back,
             money::a_webhook_counts_once_and_only_if_it_is_genuine,
+            packets::every_share_goes_to_one_person,
+            packets::a_packet_that_is_over_gives_back_what_is_left,
+            packets::a_rain_in_buckets_is_given_away_to_the_last_share,
             stopping::a_stop_in_the_rush_is_quick_and_loses_no_order,
         }
     };

@@ -14,7 +14,7 @@ async fn button(shop: &Shop, sale: &str) -> Value {
     shop.client().get(&format!("/api/sales/{sale}/button")).await.expect(200).json()
 }
 
-async fn flush_all() {
+pub(super) async fn flush_all() {
     let client = redis::Client::open(Stack::get().variable("SECKILL_REDIS_URL")).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();

@@ -5,6 +5,7 @@
 
 mod flush;
 mod kills;
+mod packets;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

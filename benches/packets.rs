@@ -1,0 +1,156 @@
+//! How many claims on a red packet a second Redis decides: through the shop's lanes, a batch per call, against the source
+//! articles' script called one by one with 20 connections, on the same Redis in one run.
+//!
+//! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench packets`
+//!
+//! Both sides check one share per user, take a share from a list, and write down who has it. The shop's script answers
+//! by the server's own clock, remembers the share for those who ask again, and writes the outbox as well. The ratio is the
+//! median of `PACKETS_ROUNDS` (default 5), in which both run one right after the other. Generators share the cores with
+//! Redis.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use futures::future::join_all;
+use seckill::clock::Clock;
+use seckill::config::Config;
+use seckill::domain::packet::{Giver, Packet, Share, Split, State};
+use seckill::domain::{PacketId, UserId};
+use seckill::metrics::Metrics;
+use seckill::packets::redis::RedisShares;
+use seckill::packets::{Outcome, Shares};
+use seckill::stock::Bucket;
+use seckill::stock::batch::Lanes;
+use seckill::stock::link::{self, Link};
+use secrecy::ExposeSecret;
+use uuid::Uuid;
+
+/// Claims of one round through the lanes, and of one round of the other script.
+const OURS: i64 = 400_000;
+const THEIRS: i64 = 100_000;
+/// Who claim at the same time.
+const PEOPLE: usize = 2_000;
+const PACKET: PacketId = PacketId(999_999_999_999);
+
+/// As the articles have it, but for the keys, which are quoted there.
+const PEER: &str = r"
+if redis.call('HEXISTS', KEYS[3], KEYS[4]) ~= 0 then return nil end
+local share = redis.call('RPOP', KEYS[1])
+if not share then return nil end
+local x = cjson.decode(share)
+x['userId'] = KEYS[4]
+local claimed = cjson.encode(x)
+redis.call('HSET', KEYS[3], KEYS[4], KEYS[4])
+redis.call('LPUSH', KEYS[2], claimed)
+return claimed
+";
+const PEER_KEYS: [&str; 3] = ["peer:unclaimed", "peer:claimed", "peer:users"];
+
+fn main() -> anyhow::Result<()> {
+    // `cargo test --benches` and the like only want to know that it builds.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return Ok(());
+    }
+    tokio::runtime::Runtime::new()?.block_on(run())
+}
+
+async fn run() -> anyhow::Result<()> {
+    let rounds = std::env::var("PACKETS_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let config = Config::from_environment()?;
+    let redis = config.redis.context("scripts/stack up && eval \"$(scripts/stack env)\"")?;
+    let master = link::shared(&redis.master)?;
+    let mut pairs = Vec::new();
+    for _ in 0..rounds {
+        let ours = through_lanes(&master).await?;
+        let theirs = one_by_one(&master, redis.master.expose_secret()).await?;
+        println!(
+            "{ours:.0} claims/s through lanes, {theirs:.0}/s one by one with 20 connections: {:.1}",
+            ours / theirs
+        );
+        pairs.push(ours / theirs);
+    }
+    pairs.sort_by(f64::total_cmp);
+    println!("ratio {:.1}, the median of {rounds}", pairs[pairs.len() / 2]);
+    Ok(())
+}
+
+/// A packet that is open, of which data control knows nothing.
+fn packet() -> Packet {
+    let now = Clock::system().now();
+    Packet {
+        id: PACKET,
+        giver: Giver::Shop,
+        total: OURS,
+        count: OURS,
+        min: 1,
+        max: 1,
+        split: Split::Equal,
+        greeting: String::new(),
+        own: true,
+        opens_at: now - Duration::from_secs(60),
+        expires_at: now + Duration::from_secs(3600),
+        buckets: 1,
+        state: State::Open,
+        claimed: 0,
+        claimed_amount: 0,
+        epoch: 1,
+        created_at: now,
+        settled_at: None,
+        best: None,
+    }
+}
+
+async fn through_lanes(master: &Link) -> anyhow::Result<f64> {
+    let keeper = RedisShares::new(master.clone());
+    let bucket = Bucket::whole(PACKET);
+    keeper.unload(bucket).await?;
+    let shares: Vec<Share> = (0..OURS).map(|index| Share { index, amount: 1 }).collect();
+    keeper.stage(bucket, 1, &shares, &[]).await?;
+    ensure!(keeper.load(bucket, &packet(), 1, true).await?, "somebody else loads the packet");
+    let lanes = Lanes::new(Arc::new(Shares(Arc::new(keeper.clone()))), Arc::new(Metrics::default()));
+    let left = Arc::new(AtomicI64::new(OURS));
+    let began = Instant::now();
+    let people = (0..PEOPLE).map(|_| {
+        let (lanes, left) = (lanes.clone(), left.clone());
+        tokio::spawn(async move {
+            let mut won = 0;
+            while left.fetch_sub(1, Ordering::Relaxed) > 0 {
+                let claimed = lanes.claim(bucket, UserId(Uuid::now_v7()), None).await;
+                won += i64::from(matches!(claimed, Ok(Outcome::Won(_))));
+            }
+            won
+        })
+    });
+    let won: i64 = join_all(people).await.into_iter().map(|won| won.unwrap_or_default()).sum();
+    let took = began.elapsed();
+    ensure!(won == OURS, "{won} of {OURS} claims got a share");
+    keeper.unload(bucket).await?;
+    Ok(OURS as f64 / took.as_secs_f64())
+}
+
+async fn one_by_one(master: &Link, url: &str) -> anyhow::Result<f64> {
+    let mut connection = master.clone();
+    let () = redis::cmd("DEL").arg(&PEER_KEYS).query_async(&mut connection).await?;
+    for chunk in (0..2 * THEIRS).collect::<Vec<_>>().chunks(10_000) {
+        let shares: Vec<String> = chunk.iter().map(|n| format!(r#"{{"id":"rid_{n}","money":{n}}}"#)).collect();
+        let () = redis::cmd("LPUSH").arg(PEER_KEYS[0]).arg(shares).query_async(&mut connection).await?;
+    }
+    let hash: String = redis::cmd("SCRIPT").arg("LOAD").arg(PEER).query_async(&mut connection).await?;
+    let output = Command::new("redis-benchmark")
+        .args(["-u", url, "-c", "20", "-n", &THEIRS.to_string(), "-r", "1000000000", "--csv"])
+        .args(["evalsha", &hash, "4"])
+        .args(PEER_KEYS)
+        .arg("user:__rand_int__")
+        .output()
+        .context("redis-benchmark is needed: apt-get install redis-tools")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let claimed: i64 = redis::cmd("LLEN").arg(PEER_KEYS[1]).query_async(&mut connection).await?;
+    ensure!(claimed > THEIRS * 99 / 100, "only {claimed} of {THEIRS} got a share: {text}");
+    let () = redis::cmd("DEL").arg(&PEER_KEYS).query_async(&mut connection).await?;
+    // The last line: "name","rps",…
+    let rate = text.lines().last().and_then(|line| line.rsplit("\",\"").nth(6)).and_then(|rate| rate.parse().ok());
+    rate.with_context(|| format!("redis-benchmark said: {text}"))
+}

@@ -1,0 +1,18 @@
+-- Brings a bucket of a packet to life whose shares and users were gathered under the loading keys.
+-- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 loading list, 5 loading users
+-- ARGV 1 epoch, 2 opens in ms, 3 expires in ms, 4 1 when this server process may give away at once
+-- Returns 0 when somebody else has loaded it meanwhile, otherwise 1
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  redis.call('UNLINK', KEYS[4], KEYS[5])
+  return 0
+end
+redis.call('UNLINK', KEYS[2], KEYS[3])
+for n = 2, 3 do
+  if redis.call('EXISTS', KEYS[n + 2]) == 1 then
+    redis.call('RENAME', KEYS[n + 2], KEYS[n])
+    redis.call('PERSIST', KEYS[n])
+  end
+end
+local server = ARGV[4] == '1' and string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
+redis.call('HSET', KEYS[1], 'State', 'open', 'Epoch', ARGV[1], 'Opens', ARGV[2], 'Expires', ARGV[3], 'Server', server)
+return 1

@@ -1,0 +1,9 @@
+-- Sets one field of a packet that is loaded.
+-- KEYS 1 packet hash
+-- ARGV 1 epoch that the caller has seen, 2 field, 3 value
+-- Returns 0 when it is not loaded, or was loaded anew meanwhile, otherwise 1
+if redis.call('HGET', KEYS[1], 'Epoch') ~= ARGV[1] then
+  return 0
+end
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+return 1

@@ -1,0 +1,259 @@
+//! Redis as the keeper of shares. The scripts in `lua/` decide; this file packs and unpacks their words.
+//!
+//! Of each bucket there are three structures: the list of unclaimed shares, the hash of users with the share that each
+//! has, and the outbox, a stream, which is the list of the claimed ones until they are seen in the database.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use redis::{AsyncCommands, Pipeline, Script, Value, from_redis_value_ref};
+
+use super::{Outcome, ShareKeeper};
+use crate::domain::packet::{Packet, Share};
+use crate::domain::{PacketId, UserId};
+use crate::stock::link::Link;
+use crate::stock::promises::{Keeps, Kept, Promises};
+use crate::stock::redis::garbled;
+use crate::stock::{Bucket, Unavailable, keys};
+
+struct Scripts {
+    claim: Script,
+    keep: Script,
+    load: Script,
+    set: Script,
+}
+
+/// Shares on a Redis master. Clones share one connection.
+#[derive(Clone)]
+pub struct RedisShares {
+    master: Link,
+    scripts: Arc<Scripts>,
+    promises: Arc<Promises<(UserId, Share)>>,
+}
+
+/// Shares or users of one command; more would block the server for too long.
+const PAGE: usize = 1000;
+/// An attempt to load that dies leaves its staging behind; it goes by itself.
+const STAGED_FOR_SECONDS: i64 = 600;
+
+/// What the master holds of a bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shelved {
+    pub epoch: i64,
+    /// Whether shares may be claimed, by the time alone.
+    pub open: bool,
+    pub expires_ms: i64,
+    /// The server process that may give away, and the one that has the keys.
+    pub server: String,
+    pub present: String,
+    pub unclaimed: i64,
+    /// Users who have a share.
+    pub users: i64,
+    /// Entries in the outbox.
+    pub outbox: i64,
+}
+
+impl RedisShares {
+    pub fn new(master: Link) -> RedisShares {
+        let scripts = Scripts {
+            claim: Script::new(include_str!("lua/claim.lua")),
+            keep: Script::new(include_str!("lua/keep.lua")),
+            load: Script::new(include_str!("lua/load.lua")),
+            set: Script::new(include_str!("lua/set.lua")),
+        };
+        RedisShares { master, scripts: Arc::new(scripts), promises: Arc::default() }
+    }
+
+    /// The shared connection to the master.
+    pub fn connection(&self) -> Link {
+        self.master.clone()
+    }
+
+    /// What the master holds of each bucket; `None` where it is not loaded.
+    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<Option<Shelved>>, Unavailable> {
+        let ask = |pipe: &mut Pipeline, bucket| {
+            pipe.hmget(keys::hash(bucket), &["Epoch", "State", "Expires", "Server"]);
+            pipe.llen(keys::unclaimed(bucket)).hlen(keys::users(bucket)).xlen(keys::outbox(bucket));
+            pipe.cmd("EVAL").arg(include_str!("lua/server.lua")).arg(1).arg(keys::hash(bucket));
+        };
+        self.master.each(buckets, ask).await?.into_iter().map(|answers| shelved(&answers?)).collect()
+    }
+
+    /// Gathers shares and users for a load. Nobody sees them before [`RedisShares::load`].
+    pub async fn stage(
+        &self,
+        bucket: Bucket,
+        epoch: i64,
+        unclaimed: &[Share],
+        users: &[(UserId, Share)],
+    ) -> Result<(), Unavailable> {
+        let (list, hash) = (keys::loading(bucket, epoch), keys::loading_users(bucket, epoch));
+        for chunk in unclaimed.chunks(PAGE) {
+            let mut pipe = redis::pipe();
+            let words: Vec<String> = chunk.iter().map(Share::to_string).collect();
+            pipe.rpush(&list, words).expire(&list, STAGED_FOR_SECONDS);
+            let _: Value = pipe.query_async(&mut self.master.clone()).await?;
+        }
+        for chunk in users.chunks(PAGE) {
+            let mut pipe = redis::pipe();
+            let fields: Vec<(String, String)> = chunk.iter().map(|(u, s)| (u.to_string(), s.to_string())).collect();
+            pipe.hset_multiple(&hash, &fields).expire(&hash, STAGED_FOR_SECONDS);
+            let _: Value = pipe.query_async(&mut self.master.clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// Brings a bucket to life with what was staged. `false` when somebody else did meanwhile. Unless it is to be given
+    /// away `at_once`, nobody gets anything until [`RedisShares::go_on`] is called.
+    pub async fn load(&self, bucket: Bucket, packet: &Packet, epoch: i64, at_once: bool) -> Result<bool, Unavailable> {
+        let mut call = self.scripts.load.key(keys::hash(bucket));
+        call.key(keys::unclaimed(bucket)).key(keys::users(bucket));
+        call.key(keys::loading(bucket, epoch)).key(keys::loading_users(bucket, epoch));
+        call.arg(epoch)
+            .arg(packet.opens_at.as_millisecond())
+            .arg(packet.expires_at.as_millisecond())
+            .arg(i64::from(at_once));
+        let loaded: i64 = call.invoke_async(&mut self.master.clone()).await?;
+        Ok(loaded == 1)
+    }
+
+    /// Lets this server process give away what is there.
+    pub async fn go_on(&self, bucket: Bucket, epoch: i64, server: &str) -> Result<(), Unavailable> {
+        self.set(bucket, epoch, "Server", server).await
+    }
+
+    pub async fn set_expiry(&self, bucket: Bucket, epoch: i64, packet: &Packet) -> Result<(), Unavailable> {
+        self.set(bucket, epoch, "Expires", &packet.expires_at.as_millisecond().to_string()).await
+    }
+
+    /// Gives nothing away any more.
+    pub async fn close(&self, bucket: Bucket, epoch: i64) -> Result<(), Unavailable> {
+        self.set(bucket, epoch, "State", "closed").await
+    }
+
+    async fn set(&self, bucket: Bucket, epoch: i64, field: &str, value: &str) -> Result<(), Unavailable> {
+        let mut call = self.scripts.set.key(keys::hash(bucket));
+        let _: i64 = call.arg(epoch).arg(field).arg(value).invoke_async(&mut self.master.clone()).await?;
+        Ok(())
+    }
+
+    /// One page of users, and the cursor of the next; the last page's is 0. A user may come twice.
+    pub async fn users(&self, bucket: Bucket, cursor: u64) -> Result<(u64, Vec<(UserId, Share)>), Unavailable> {
+        let mut scan = redis::cmd("HSCAN");
+        scan.arg(keys::users(bucket)).arg(cursor).arg("COUNT").arg(PAGE);
+        let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut self.master.clone()).await?;
+        let parsed = fields.into_iter().map(|(user, share)| Some((user.parse().ok()?, share.parse().ok()?)));
+        Ok((next, parsed.collect::<Option<_>>().ok_or_else(|| garbled("users"))?))
+    }
+
+    /// Puts claims into the outbox again that have got lost on their way.
+    pub async fn send_again(&self, bucket: Bucket, claims: &[(UserId, Share)], at_ms: i64) -> Result<(), Unavailable> {
+        let words: Vec<String> = claims.iter().map(|(user, share)| format!("{user} {share}")).collect();
+        let mut add = redis::cmd("XADD");
+        add.arg(keys::outbox(bucket)).arg("*").arg("at").arg(at_ms).arg("claims").arg(words.join(" "));
+        let _: Value = add.query_async(&mut self.master.clone()).await?;
+        Ok(())
+    }
+
+    /// Takes a bucket's keys away.
+    pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
+        let keys = [keys::hash(bucket), keys::unclaimed(bucket), keys::users(bucket), keys::outbox(bucket)];
+        let _: i64 = self.master.clone().unlink(&keys).await?;
+        Ok(())
+    }
+}
+
+fn shelved(answers: &[Value]) -> Result<Option<Shelved>, Unavailable> {
+    let [fields, unclaimed, users, outbox, present] = answers else { return Err(garbled("a survey")) };
+    let fields: Vec<Option<String>> = from_redis_value_ref(fields).map_err(|_| garbled("a packet"))?;
+    let length = |value: &Value| from_redis_value_ref::<i64>(value).map_err(|_| garbled("a length"));
+    let [Some(epoch), Some(state), Some(expires), Some(server)] = fields.as_slice() else { return Ok(None) };
+    Ok(Some(Shelved {
+        epoch: epoch.parse().map_err(|_| garbled("an epoch"))?,
+        open: state == "open",
+        expires_ms: expires.parse().map_err(|_| garbled("a time"))?,
+        server: server.clone(),
+        present: from_redis_value_ref(present).map_err(|_| garbled("a run id"))?,
+        unclaimed: length(unclaimed)?,
+        users: length(users)?,
+        outbox: length(outbox)?,
+    }))
+}
+
+#[async_trait]
+impl ShareKeeper for RedisShares {
+    fn homes(&self, packet: PacketId, buckets: u8, user: UserId) -> Vec<Bucket> {
+        let all: Vec<Bucket> = Bucket::all(packet, buckets).collect();
+        let home = Bucket::of_user(packet, buckets, user);
+        let first = all.iter().position(|bucket| *bucket == home).unwrap_or_default();
+        all[first..].iter().chain(&all[..first]).copied().collect()
+    }
+
+    async fn claim(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<Outcome>, Unavailable> {
+        let distinct = users.iter().collect::<HashSet<_>>().len() == users.len();
+        let mut call = self.scripts.claim.key(keys::hash(bucket));
+        call.key(keys::unclaimed(bucket)).key(keys::users(bucket)).key(keys::outbox(bucket));
+        call.arg(if distinct { users.len() } else { 0 });
+        for user in users {
+            call.arg(user.0.hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()) as &str);
+        }
+        let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
+        let [answers @ .., Value::Int(epoch)] = answer.as_slice() else {
+            return Ok(vec![Outcome::NotLoaded; users.len()]);
+        };
+        if answers.len() != users.len() {
+            return Err(garbled("a batch"));
+        }
+        let outcomes: Vec<Outcome> = answers.iter().map(outcome).collect::<Result<_, _>>()?;
+        let won = users.iter().zip(&outcomes).filter_map(|(user, outcome)| match outcome {
+            Outcome::Won(share) => Some((*user, *share)),
+            _ => None,
+        });
+        self.promises.remember(bucket, *epoch, won.collect());
+        Ok(outcomes)
+    }
+
+    async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable> {
+        let share: Option<String> = self.master.clone().hget(keys::users(bucket), user.to_string()).await?;
+        share.map(|share| share.parse().map_err(|()| garbled("a share"))).transpose()
+    }
+}
+
+fn outcome(value: &Value) -> Result<Outcome, Unavailable> {
+    let text = match value {
+        Value::Int(0) => return Ok(Outcome::Empty),
+        Value::Int(-1) => return Ok(Outcome::NotOpen),
+        Value::Int(-2) => return Ok(Outcome::Expired),
+        Value::BulkString(text) => std::str::from_utf8(text).map_err(|_| garbled("a share"))?,
+        _ => return Err(garbled("a claim")),
+    };
+    let parse = |text: &str| text.parse().map_err(|()| garbled("a share"));
+    match text.strip_prefix('=') {
+        Some(share) => Ok(Outcome::Again(parse(share)?)),
+        None => Ok(Outcome::Won(parse(text)?)),
+    }
+}
+
+#[async_trait]
+impl Keeps for RedisShares {
+    type Grant = (UserId, Share);
+
+    fn promises(&self) -> &Promises<(UserId, Share)> {
+        &self.promises
+    }
+
+    fn master(&self) -> &Link {
+        &self.master
+    }
+
+    async fn keep(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> Result<Kept, Unavailable> {
+        let mut call = self.scripts.keep.key(keys::hash(bucket));
+        call.key(keys::unclaimed(bucket)).key(keys::users(bucket)).key(keys::outbox(bucket));
+        for (user, share) in grants {
+            call.arg(user.to_string()).arg(share.to_string());
+        }
+        let kept: i64 = call.invoke_async(&mut self.master.clone()).await?;
+        Ok(usize::try_from(kept).map_or(Kept::NotLoaded, Kept::Forgotten))
+    }
+}

@@ -1,0 +1,331 @@
+//! Red packets: what was given, what it was split into, who has which share.
+//!
+//! Whoever claims or settles locks the packet's row first; money in wallets moves last of all.
+
+mod claims;
+mod settle;
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+pub use claims::{ClaimLanding, Claimant};
+pub use settle::{Settled, Stopped};
+
+use super::audit::log;
+use super::wallet::{Posted, post};
+use super::{ROWS, Store, StoreError, Tx, list, placeholders, row};
+use crate::domain::packet::{Giver, Packet, Share, ShareClaim, State};
+use crate::domain::wallet::{Account, Kind, Transfer};
+use crate::domain::{PacketId, UserId};
+
+/// Amounts of one row of `packet_shares`.
+pub const PART: i64 = 1000;
+
+macro_rules! columns {
+    () => {
+        "id, giver, total, count, least, most, split, greeting, own, opens_at_ms, expires_at_ms, buckets, state, \
+         claimed, claimed_amount, epoch, created_at_ms, settled_at_ms, best_user, best_amount"
+    };
+}
+
+fn packet(row: &AnyRow) -> Result<Packet, sqlx::Error> {
+    let giver: Option<String> = row.try_get("giver")?;
+    let giver = match giver {
+        Some(_) => Giver::User(row::parsed(row, "giver")?),
+        None => Giver::Shop,
+    };
+    let best: Option<String> = row.try_get("best_user")?;
+    let best = match best {
+        Some(_) => Some((row::parsed(row, "best_user")?, row::int(row, "best_amount")?)),
+        None => None,
+    };
+    Ok(Packet {
+        id: PacketId(row::int(row, "id")?),
+        giver,
+        total: row::int(row, "total")?,
+        count: row::int(row, "count")?,
+        min: row::int(row, "least")?,
+        max: row::int(row, "most")?,
+        split: row::parsed(row, "split")?,
+        greeting: row::text(row, "greeting")?,
+        own: row::int(row, "own")? == 1,
+        opens_at: row::time(row, "opens_at_ms")?,
+        expires_at: row::time(row, "expires_at_ms")?,
+        buckets: u8::try_from(row::int(row, "buckets")?).map_err(|_| row::undecodable("buckets"))?,
+        state: row::parsed(row, "state")?,
+        claimed: row::int(row, "claimed")?,
+        claimed_amount: row::int(row, "claimed_amount")?,
+        epoch: row::int(row, "epoch")?,
+        created_at: row::time(row, "created_at_ms")?,
+        settled_at: row::optional_time(row, "settled_at_ms")?,
+        best,
+    })
+}
+
+/// The account that pays for a packet, and gets back what is left.
+pub(super) fn account(giver: Giver) -> Account {
+    match giver {
+        Giver::User(user) => Account::User(user),
+        Giver::Shop => Account::Shop,
+    }
+}
+
+/// Locks the packet's row until the end of the transaction and reads it.
+async fn lock(tx: &mut Tx, id: PacketId) -> Result<Option<Packet>, sqlx::Error> {
+    let row = sqlx::query(concat!("UPDATE packets SET claimed = claimed WHERE id = $1 RETURNING ", columns!()))
+        .bind(id.0)
+        .fetch_optional(&mut **tx)
+        .await?;
+    row.as_ref().map(packet).transpose()
+}
+
+/// What became of a packet that somebody wanted to give.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    New(Packet),
+    /// The same wish had been granted before.
+    Again(Packet),
+    /// The giver's wallet does not hold so much.
+    NotEnough,
+    /// The number is taken by another packet; try another one.
+    Taken,
+}
+
+/// A line of a packet's claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PacketClaim {
+    pub claim: ShareClaim,
+    /// `None` when the account is gone.
+    pub username: Option<String>,
+}
+
+impl Store {
+    /// Gives a packet: writes it and its shares, and takes the money from the giver. `key` names the wish: the same one
+    /// of the same giver is granted once. `actor` is whom the audit log is to name, where the staff gives for the shop.
+    pub async fn give_packet(
+        &self,
+        new: &Packet,
+        shares: &[i64],
+        key: Option<&str>,
+        actor: Option<&str>,
+    ) -> Result<Given, StoreError> {
+        let mut tx = self.begin().await?;
+        if let Some(known) = by_wish(&mut tx, new.giver, key).await? {
+            return Ok(Given::Again(known));
+        }
+        if !insert(&mut tx, new, key).await? {
+            // The wish may have been granted a moment ago, by a transaction that we waited for.
+            return Ok(by_wish(&mut tx, new.giver, key).await?.map_or(Given::Taken, Given::Again));
+        }
+        insert_shares(&mut tx, new.id, shares).await?;
+        if let Some(actor) = actor {
+            let about = serde_json::json!({"total": new.total, "count": new.count, "greeting": new.greeting});
+            log(&mut tx, actor, "give", &format!("packet {}", new.id), None, Some(&about), new.created_at).await?;
+        }
+        let fund = Transfer::simple(Kind::Fund, new.id, new.total, account(new.giver), Account::Packet(new.id));
+        match post(&mut tx, &[fund], new.created_at).await? {
+            Posted::Done { .. } => tx.commit().await?,
+            Posted::NotEnough => return Ok(Given::NotEnough),
+        }
+        Ok(Given::New(new.clone()))
+    }
+
+    pub async fn packet(&self, id: PacketId) -> Result<Option<Packet>, StoreError> {
+        let row = sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE id = $1"))
+            .bind(id.0)
+            .fetch_optional(&self.pool)
+            .await?;
+        Ok(row.as_ref().map(packet).transpose()?)
+    }
+
+    /// Every packet that is not settled.
+    pub async fn open_packets(&self) -> Result<Vec<Packet>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' ORDER BY id");
+        let rows = sqlx::query(sql).fetch_all(&self.pool).await?;
+        Ok(rows.iter().map(packet).collect::<Result<_, _>>()?)
+    }
+
+    /// Those that were settled from one moment to another.
+    pub async fn packets_settled(&self, from: Timestamp, to: Timestamp) -> Result<Vec<Packet>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
+        let query = sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond());
+        Ok(query.fetch_all(&self.pool).await?.iter().map(packet).collect::<Result<_, _>>()?)
+    }
+
+    /// What somebody, or the shop, gave: newest first, from before a packet.
+    pub async fn packets_given(
+        &self,
+        giver: Giver,
+        before: Option<&Packet>,
+        most: i64,
+    ) -> Result<Vec<Packet>, StoreError> {
+        let (at, id) = mark(before.map(|packet| (packet.created_at, packet.id)));
+        let whose = if giver == Giver::Shop { "giver IS NULL AND $1 = ''" } else { "giver = $1" };
+        let sql = format!(
+            concat!(
+                "SELECT ",
+                columns!(),
+                " FROM packets WHERE {whose} AND created_at_ms <= $2 AND (created_at_ms < $2 OR id < $3)
+                 ORDER BY created_at_ms DESC, id DESC LIMIT $4"
+            ),
+            whose = whose
+        );
+        let rows = sqlx::query(AssertSqlSafe(sql))
+            .bind(giver.user().map(|user| user.to_string()).unwrap_or_default())
+            .bind(at)
+            .bind(id)
+            .bind(most)
+            .fetch_all(&self.pool)
+            .await?;
+        Ok(rows.iter().map(packet).collect::<Result<_, _>>()?)
+    }
+
+    /// All packets: newest first, from before a packet.
+    pub async fn packets(&self, before: Option<&Packet>, most: i64) -> Result<Vec<Packet>, StoreError> {
+        let (at, id) = mark(before.map(|packet| (packet.created_at, packet.id)));
+        let rows = sqlx::query(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM packets WHERE created_at_ms <= $1 AND (created_at_ms < $1 OR id < $2)
+             ORDER BY created_at_ms DESC, id DESC LIMIT $3"
+        ))
+        .bind(at)
+        .bind(id)
+        .bind(most)
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.iter().map(packet).collect::<Result<_, _>>()?)
+    }
+
+    /// What somebody claimed, with the packets: newest first, from before a claim.
+    pub async fn packets_received(
+        &self,
+        user: UserId,
+        before: Option<(Timestamp, PacketId)>,
+        most: i64,
+    ) -> Result<Vec<(ShareClaim, Packet)>, StoreError> {
+        let (at, id) = mark(before);
+        let rows = sqlx::query(
+            "SELECT packet_id, share, user_id, amount, claimed_at_ms FROM packet_claims
+             WHERE user_id = $1 AND claimed_at_ms <= $2 AND (claimed_at_ms < $2 OR packet_id < $3)
+             ORDER BY claimed_at_ms DESC, packet_id DESC LIMIT $4",
+        )
+        .bind(user.to_string())
+        .bind(at)
+        .bind(id)
+        .bind(most)
+        .fetch_all(&self.pool)
+        .await?;
+        let claims: Vec<ShareClaim> = rows.iter().map(claims::claim).collect::<Result<_, _>>()?;
+        let packets = self.packets_named(&claims.iter().map(|claim| claim.packet_id).collect::<Vec<_>>()).await?;
+        let with_packet = |claim: ShareClaim| {
+            let packet = packets.iter().find(|packet| packet.id == claim.packet_id)?;
+            Some((claim, packet.clone()))
+        };
+        Ok(claims.into_iter().filter_map(with_packet).collect())
+    }
+
+    async fn packets_named(&self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sql = format!(concat!("SELECT ", columns!(), " FROM packets WHERE id IN {}"), list(ids.len(), 0));
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for id in ids {
+            query = query.bind(id.0);
+        }
+        Ok(query.fetch_all(&self.pool).await?.iter().map(packet).collect::<Result<_, _>>()?)
+    }
+
+    /// Names a packet's next life in Redis.
+    pub async fn next_packet_epoch(&self, id: PacketId) -> Result<i64, StoreError> {
+        let row = sqlx::query("UPDATE packets SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch").bind(id.0);
+        Ok(row::int(&row.fetch_one(&self.pool).await?, "epoch")?)
+    }
+
+    /// The shares of one part of a packet, claimed or not; empty after the last part.
+    pub async fn packet_part(&self, id: PacketId, part: i64) -> Result<Vec<Share>, StoreError> {
+        let row = sqlx::query("SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2")
+            .bind(id.0)
+            .bind(part)
+            .fetch_optional(&self.pool)
+            .await?;
+        Ok(row.as_ref().map(shares_of_part).transpose()?.unwrap_or_default())
+    }
+}
+
+/// For pages of what is older than this.
+fn mark(before: Option<(Timestamp, PacketId)>) -> (i64, i64) {
+    before.map_or((i64::MAX, i64::MAX), |(at, id)| (at.as_millisecond(), id.0))
+}
+
+fn shares_of_part(row: &AnyRow) -> Result<Vec<Share>, sqlx::Error> {
+    let first = row::int(row, "part")? * PART;
+    let amounts = row::text(row, "amounts")?;
+    let share = |(n, amount): (usize, &str)| {
+        let amount = amount.parse().map_err(|_| row::undecodable("amounts"))?;
+        Ok(Share { index: first + n as i64, amount })
+    };
+    amounts.split(' ').enumerate().map(share).collect()
+}
+
+async fn by_wish(tx: &mut Tx, giver: Giver, key: Option<&str>) -> Result<Option<Packet>, sqlx::Error> {
+    let Some(key) = key else { return Ok(None) };
+    let query = match giver {
+        Giver::User(user) => {
+            sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE wish_key = $1 AND giver = $2"))
+                .bind(key)
+                .bind(user.to_string())
+        }
+        Giver::Shop => {
+            sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE wish_key = $1 AND giver IS NULL")).bind(key)
+        }
+    };
+    let row = query.fetch_optional(&mut **tx).await?;
+    row.as_ref().map(packet).transpose()
+}
+
+/// `false` when the number, or the wish, is taken.
+async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "INSERT INTO packets (id, giver, wish_key, total, count, least, most, split, greeting, own, opens_at_ms,
+           expires_at_ms, buckets, state, created_at_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING",
+    )
+    .bind(new.id.0)
+    .bind(new.giver.user().map(|user| user.to_string()))
+    .bind(key)
+    .bind(new.total)
+    .bind(new.count)
+    .bind(new.min)
+    .bind(new.max)
+    .bind(new.split.as_str())
+    .bind(&new.greeting)
+    .bind(i64::from(new.own))
+    .bind(new.opens_at.as_millisecond())
+    .bind(new.expires_at.as_millisecond())
+    .bind(i64::from(new.buckets))
+    .bind(State::Open.as_str())
+    .bind(new.created_at.as_millisecond())
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+async fn insert_shares(tx: &mut Tx, id: PacketId, shares: &[i64]) -> Result<(), sqlx::Error> {
+    let parts: Vec<String> = shares
+        .chunks(PART as usize)
+        .map(|part| part.iter().map(i64::to_string).collect::<Vec<_>>().join(" "))
+        .collect();
+    for (n, chunk) in parts.chunks(100).enumerate() {
+        let sql =
+            format!("INSERT INTO packet_shares (packet_id, part, amounts) VALUES {}", placeholders(chunk.len(), 3));
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for (m, amounts) in chunk.iter().enumerate() {
+            query = query.bind(id.0).bind((n * 100 + m) as i64).bind(amounts.as_str());
+        }
+        query.execute(&mut **tx).await?;
+    }
+    Ok(())
+}
