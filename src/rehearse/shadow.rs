@@ -14,7 +14,7 @@ use super::shopper::Extra;
 use crate::accounts::Device;
 use crate::app::Parts;
 use crate::control::desk::DeskChange;
-use crate::domain::{Currency, Goods, Money, Sale, SaleId, SaleState, UserId, Window};
+use crate::domain::{Currency, Goods, Money, Rush, Sale, SaleId, SaleState, UserId, Window};
 use crate::store::{Announce, Filing, Role, SaleDraft, User};
 
 /// Who the log says did it.
@@ -53,6 +53,7 @@ fn draft(goods: &Goods, units: u32, opens_at: Option<Timestamp>) -> SaleDraft {
         total: units.into(),
         per_user_limit: 1,
         window: Window { opens_at, closes_at: opens_at.map(|opens| opens + ENDS_AFTER) },
+        rush: Rush::default(),
     }
 }
 
@@ -66,6 +67,7 @@ pub async fn open_at(parts: &Parts, sale: &Sale, opens: Timestamp) -> anyhow::Re
         total: sale.total,
         per_user_limit: sale.per_user_limit,
         window,
+        rush: sale.rush,
     };
     let filing = Filing { announce: Announce::Schedule, ..Filing::default() };
     parts.desk().change(sale.id, DeskChange::Edit(draft, filing), ACTOR).await?;
@@ -100,7 +102,7 @@ pub async fn clean(parts: &Parts) -> anyhow::Result<usize> {
     tokio::time::sleep(NOTICED_AFTER).await;
     for sale in &sales {
         if let Some(ledger) = &parts.ledger {
-            ledger.forget(sale.id).await?;
+            ledger.forget(sale).await?;
         }
         parts.store.remove_rehearsal(sale.id, ACTOR, parts.clock.now()).await?;
     }

@@ -95,7 +95,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::{Bilingual, Currency, Money, OrderId, Reservation, UserId, Window};
+    use crate::domain::{Bilingual, Currency, Money, OrderId, Reservation, Rush, UserId, Window};
     use crate::store::{Announce, Filing, GoodsDraft, Role, SaleDraft, UserSearch};
 
     fn session(now: Timestamp) -> NewSession {
@@ -124,6 +124,7 @@ mod tests {
             total: 5,
             per_user_limit: 1,
             window: Window { opens_at: Some(now), closes_at: None },
+            rush: Rush::default(),
         };
         let enter = |shadow| Filing { announce: Announce::Schedule, shadow, ..Filing::default() };
         let real = store.enter_sale(&draft, &enter(false), "test", now).await.unwrap();
