@@ -12,7 +12,7 @@ use crate::domain::{Sale, SaleId};
 
 /// What belongs to a rehearsed sale, `$1`, in an order that no foreign key minds. What points at an order or a payment
 /// goes before it, and so do sessions before their users.
-const BELONGINGS: [&str; 13] = [
+const BELONGINGS: [&str; 14] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
     "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments
@@ -24,6 +24,7 @@ const BELONGINGS: [&str; 13] = [
     "DELETE FROM releases WHERE sale_id = $1",
     "DELETE FROM orders WHERE sale_id = $1",
     "DELETE FROM tallies WHERE sale_id = $1",
+    "DELETE FROM sale_buckets WHERE sale_id = $1",
     "DELETE FROM addresses WHERE user_id IN (SELECT id FROM users WHERE rehearsal = $1)",
     "DELETE FROM revocations WHERE subject IN (SELECT id FROM users WHERE rehearsal = $1)",
     "DELETE FROM sessions WHERE user_id IN (SELECT id FROM users WHERE rehearsal = $1)",
