@@ -138,7 +138,8 @@ async fn retire(parts: &Parts, sale: &Sale) -> anyhow::Result<()> {
 /// hold a message twice.
 async fn is_quiet(parts: &Parts, sale: SaleId) -> anyhow::Result<bool> {
     let Some(ledger) = &parts.ledger else { return Ok(true) };
-    if ledger.look_at(sale).await?.iter().any(|(_, loaded)| loaded.is_some_and(|loaded| loaded.outbox > 0)) {
+    let buckets = ledger.look_at(sale).await?;
+    if buckets.iter().any(|(_, loaded)| loaded.is_some_and(|loaded| loaded.outbox > 0)) {
         return Ok(false);
     }
     match &parts.monitor {

@@ -70,6 +70,7 @@ struct Button {
     opens_at: Option<Timestamp>,
     now: Timestamp,
     poll_after_ms: u64,
+    spread_ms: u32,
 }
 
 #[derive(Deserialize)]
@@ -192,7 +193,9 @@ impl Shopper<'_> {
                     }
                     if let Some(opens) = button.opens_at {
                         let left = (opens.as_millisecond() - button.now.as_millisecond()).max(0) as f64;
-                        pause = pause.min(left + 600.0 * self.dice.random::<f64>());
+                        if left > 0.0 && pause >= left {
+                            pause = left + f64::from(button.spread_ms) * self.dice.random::<f64>();
+                        }
                     }
                 }
                 Phase::SoldOut => {

@@ -16,6 +16,7 @@ use crate::app::Parts;
 use crate::config::Config;
 use crate::control;
 use crate::domain::SaleId;
+use crate::stock::load::Loaded;
 use crate::store::Store;
 
 const LEASE: &str = "rehearsal";
@@ -122,7 +123,7 @@ pub async fn check_shop(parts: &Parts, url: &str, sale: SaleId, extra: &Extra) -
         }
     }
     let Some(ledger) = &parts.ledger else { return Ok(()) };
-    while ledger.look_at(sale).await?.iter().any(|(_, loaded)| loaded.is_none()) {
+    while Loaded::of_sale(&ledger.look_at(sale).await?).is_none() {
         ensure!(
             Instant::now() < deadline,
             "data control does not load the sale into Redis: does the role control run?"

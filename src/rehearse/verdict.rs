@@ -19,13 +19,13 @@ pub const LATE: Duration = Duration::from_millis(100);
 const MOST: usize = 3;
 
 /// How one point stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
-    Kept,
+    Broken,
     /// Worth knowing; no reason not to go.
     Doubt,
-    Broken,
+    Kept,
 }
 
 /// One point of the verdict.
@@ -59,9 +59,9 @@ impl Evidence<'_> {
         self.shoppers.iter().chain(self.bots)
     }
 
-    /// Every point; it is a go when none is broken.
+    /// Every point, the worst first; it is a go when none is broken.
     pub fn judge(&self) -> Vec<Point> {
-        vec![
+        let mut points = vec![
             self.opened(),
             self.sold_exactly(),
             self.one_each(),
@@ -72,7 +72,9 @@ impl Evidence<'_> {
             self.slowest(),
             self.audited(),
             self.generator(),
-        ]
+        ];
+        points.sort_by_key(|point| point.mark);
+        points
     }
 
     fn opened(&self) -> Point {

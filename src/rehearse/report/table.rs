@@ -27,7 +27,7 @@ fn write_all(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out, "\nanswers")?;
     for row in &report.steps {
         let answers: Vec<String> = row.answers.iter().map(|(answer, count)| format!("{answer} × {count}")).collect();
-        writeln!(out, "  {:<12}{}", row.step, answers.join(", "))?;
+        writeln!(out, "  {:<14}{}", row.step, answers.join(", "))?;
     }
     writeln!(out, "\nfunnel")?;
     for (what, count) in &report.funnel {
