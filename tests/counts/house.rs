@@ -10,7 +10,7 @@ use seckill::accounts::Session;
 use seckill::app::Parts;
 use seckill::config::{Config, RedisConfig, sqlite_in};
 use seckill::control::desk::DeskChange;
-use seckill::domain::{Bilingual, Currency, Money, Phase, SaleId, UserId, Window};
+use seckill::domain::{Bilingual, Currency, Money, Phase, Rush, SaleId, UserId, Window};
 use seckill::store::{GoodsDraft, Role, SaleDraft, User};
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -112,7 +112,8 @@ impl House {
         self.sale = open_sale(&self.parts, 1).await;
         self.shows(Phase::Open).await;
         let winner = UserId(Uuid::now_v7());
-        self.parts.till().buy(winner, self.sale, 1, None).await.unwrap();
+        let till = self.parts.till();
+        till.buy(till.knock(winner, self.sale).unwrap(), 1, None).await.unwrap();
         self.shows(Phase::SoldOut).await;
         self
     }
@@ -189,6 +190,7 @@ async fn open_sale(parts: &Parts, units: i64) -> SaleId {
         total: units,
         per_user_limit: 1,
         window: Window { opens_at: None, closes_at: None },
+        rush: Rush::default(),
     };
     let sale = desk.create_sale(draft, "counts").await.unwrap();
     if let Some(ledger) = &parts.ledger {
