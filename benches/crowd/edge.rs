@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 use crate::nginx::Nginx;
 use crate::report::Report;
 use crate::shop::Shop;
-use crate::{median, number};
+use crate::{common::number, median};
 
 const CONNECTIONS: u64 = 64;
 

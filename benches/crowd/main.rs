@@ -1,10 +1,10 @@
 //! The shop before a crowd:
 //!
-//! - the memory of `serve` with 10,000 idle connections;
 //! - the peak: accepted purchases a second with 64 connections that never pause;
 //! - p99 of accepted purchases ÷ p99 of an authenticated no-op, both at half of that peak, open loop;
 //! - twice the peak, open loop over thousands of connections: accepted rate ÷ peak, waits, refusals, the memory of
 //!   `serve`; and half of the peak right after it;
+//! - the memory of `serve` with 10,000 idle connections;
 //! - a static page through nginx's cache ÷ nginx serving the same bytes as a plain file.
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench crowd`
@@ -12,6 +12,11 @@
 //! `CROWD_SECONDS` (5) is the length of a run, `CROWD_ROUNDS` (3) their number, `CROWD_CONNECTIONS` (4000) the crowd's.
 //! What is printed is also written to `benches/results/crowd.txt`, with a description of the machine. The generator shares
 //! the cores with what it measures, so at twice the peak it is as short of them as the shop is.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/machine.rs"]
+mod machine;
 
 mod edge;
 mod idle;
@@ -26,8 +31,7 @@ use report::Report;
 use shop::Shop;
 
 fn main() -> anyhow::Result<()> {
-    // `cargo test --benches` and the like only want to know that it builds.
-    if !std::env::args().any(|arg| arg == "--bench") {
+    if !common::is_wanted() {
         return Ok(());
     }
     // One thread for the generator, like wrk's.
@@ -39,15 +43,10 @@ async fn run() -> anyhow::Result<()> {
     let command = "scripts/stack up && eval \"$(scripts/stack env)\" && cargo bench --bench crowd";
     let mut report = Report::new("crowd", command);
     let shop = Shop::start().await?;
-    idle::run(&shop, &mut report).await?;
     waits::run(&shop, &mut report).await?;
+    idle::run(&shop, &mut report).await?;
     edge::run(&shop, &mut report).await?;
     report.write()
-}
-
-/// A whole number from the environment.
-fn number(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
 /// The pair with the median ratio, and all ratios in order.

@@ -4,6 +4,8 @@ use std::process::Command;
 
 use anyhow::Context;
 
+use crate::machine;
+
 /// The lines of one benchmark.
 pub struct Report {
     name: &'static str,
@@ -14,7 +16,7 @@ impl Report {
     /// `command` repeats the run.
     pub fn new(name: &'static str, command: &str) -> Report {
         let mut report = Report { name, text: String::new() };
-        report.line(&format!("{command}\n{}", machine()));
+        report.line(&format!("{command}\n{}", surroundings()));
         report
     }
 
@@ -31,17 +33,11 @@ impl Report {
     }
 }
 
-/// Cores, processor, memory, and the versions of what takes part. No names of hosts.
-fn machine() -> String {
-    let field = |file: &str, name: &str| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with(name)).and_then(|line| line.split_once(':'));
-        line.map_or_else(|| "unknown".to_owned(), |(_, value)| value.trim().to_owned())
-    };
-    let memory: u64 = field("/proc/meminfo", "MemTotal").split(' ').next().and_then(|kb| kb.parse().ok()).unwrap_or(0);
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let processor = field("/proc/cpuinfo", "model name");
-    let mut lines = vec![format!("{cores} cores, {processor}, {} GiB", memory >> 20)];
+/// The machine, how busy it was before, and the versions of what takes part. No names of hosts.
+fn surroundings() -> String {
+    let busy = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let busy = busy.split(' ').next().unwrap_or_default();
+    let mut lines = vec![format!("{}, load {busy} at the start", machine::describe())];
     for (program, flag) in
         [("redis-server", "--version"), ("nginx", "-v"), ("psql", "--version"), ("rustc", "--version")]
     {

@@ -5,7 +5,7 @@ use seckill::domain::SaleId;
 use crate::load::{Load, Outcome};
 use crate::report::Report;
 use crate::shop::Shop;
-use crate::{median, number};
+use crate::{common::number, median};
 
 /// Of an ordinary hour.
 const CONNECTIONS: usize = 64;

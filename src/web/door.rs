@@ -37,7 +37,7 @@ pub struct Limits {
 impl Limits {
     pub fn of(connections: usize) -> Limits {
         let within = Duration::from_secs(10);
-        Limits { connections, head_within: within, write_within: within, quiet: Duration::from_millis(500) }
+        Limits { connections, head_within: within, write_within: within, quiet: Duration::from_millis(200) }
     }
 }
 
