@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use redis::AsyncCommands;
 use seckill::domain::{OrderId, Sale, UserId};
 use seckill::metrics::Metrics;
-use seckill::stock::batch::Lanes;
+use seckill::stock::batch::{Lanes, Units};
 use seckill::stock::redis::RedisStock;
 use seckill::stock::{Bucket, Claim, Decision, keys};
 use tokio::time::Instant;
@@ -25,13 +25,13 @@ const MOST: u8 = 4;
 /// where each has a machine of its own.
 pub struct Batches {
     stock: RedisStock,
-    lanes: Lanes,
+    lanes: Lanes<Units>,
     buckets: u8,
 }
 
 impl Batches {
     pub fn new(stock: &RedisStock, buckets: u8) -> Batches {
-        let lanes = Lanes::new(Arc::new(stock.clone()), Arc::new(Metrics::default()));
+        let lanes = Lanes::new(Arc::new(Units(Arc::new(stock.clone()))), Arc::new(Metrics::default()));
         Batches { stock: stock.clone(), lanes, buckets }
     }
 
