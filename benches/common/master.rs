@@ -27,6 +27,7 @@ const FIRST_SALE: i64 = 900_000_000;
 /// The `n`th sale of a benchmark, live, one unit for each user, with nothing sold.
 pub fn sale(n: i64, total: u64) -> Sale {
     Sale {
+        shadow: false,
         id: SaleId(FIRST_SALE + n),
         goods_id: GoodsId(1),
         price: Money::new(100, Currency::CNY),

@@ -173,7 +173,7 @@ impl Relay {
         let statuses = self.store.statuses(&ids).await?;
         // A hold that was granted again for an order that has ended meanwhile would be held for ever.
         let ended = orders.iter().filter(|r| statuses.get(&r.order_id).is_some_and(|status| !status.is_live()));
-        let ended: Vec<Release> = ended.map(|r| Release::of(r)).collect();
+        let ended: Vec<Release> = ended.map(Release::of).collect();
         if !ended.is_empty() {
             self.store.release_again(&ended).await?;
         }

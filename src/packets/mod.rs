@@ -209,19 +209,19 @@ impl Packets {
         if self.clock.now() < posted.opens_at {
             return Err(ClaimRefusal::NotOpen);
         }
-        match self.from_the_keeper(user, posted).await {
+        match self.ask_keeper(user, posted).await {
             Outcome::Won(share) => Ok(Claimed::New(share)),
             Outcome::Again(share) => Ok(Claimed::Again(share)),
             Outcome::Empty => Err(ClaimRefusal::Empty),
             Outcome::NotOpen => Err(ClaimRefusal::NotOpen),
             Outcome::Expired => Err(ClaimRefusal::Expired),
             // Settled long ago, it has left the keeper.
-            Outcome::NotLoaded if posted.settled => self.from_the_books(user, id).await,
+            Outcome::NotLoaded if posted.settled => self.look_up(user, id).await,
             Outcome::NotLoaded => Err(ClaimRefusal::Overloaded),
         }
     }
 
-    async fn from_the_keeper(&self, user: UserId, posted: Posted) -> Outcome {
+    async fn ask_keeper(&self, user: UserId, posted: Posted) -> Outcome {
         let mut outcome = Outcome::NotLoaded;
         for bucket in self.keeper.homes(posted.id, posted.buckets, user) {
             outcome = match self.lanes.claim(bucket, user, None).await {
@@ -234,7 +234,7 @@ impl Packets {
     }
 
     /// What a claim on a settled packet is answered with. Few may ask at the same time: the database has more to do.
-    async fn from_the_books(&self, user: UserId, id: PacketId) -> Result<Claimed, ClaimRefusal> {
+    async fn look_up(&self, user: UserId, id: PacketId) -> Result<Claimed, ClaimRefusal> {
         let Ok(_turn) = self.turns.try_acquire() else { return Err(ClaimRefusal::Overloaded) };
         if let Some(claim) = told(self.store.packet_claim_of(id, user).await)? {
             return Ok(Claimed::Again(claim.share()));

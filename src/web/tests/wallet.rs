@@ -98,7 +98,7 @@ async fn the_wallet_shows_what_came_and_went_page_by_page() {
         assert!(page.text().contains(part), "{part}");
     }
     assert!(mei.get(&format!("/en/wallet?before={next}")).await.text().contains("Back to the newest"));
-    let user = admin.get(&format!("/admin/users?lang=en&q=mei")).await;
+    let user = admin.get("/admin/users?lang=en&q=mei").await;
     let path = user.text().split("href=\"").find(|part| part.starts_with("/admin/users/0")).unwrap();
     let shown = admin.get(path.split('"').next().unwrap()).await;
     assert!(shown.text().contains("¥401.00"), "the console shows the balance");
