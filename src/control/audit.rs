@@ -59,6 +59,10 @@ impl Audit {
             violations: self.store.money_mismatches().await?,
         });
         checks.push(Check {
+            promise: "every payment to or from a wallet stands in its books",
+            violations: self.store.wallet_payment_mismatches().await?,
+        });
+        checks.push(Check {
             promise: "the books of the wallets make no money and lose none",
             violations: self.store.wallet_mismatches().await?,
         });

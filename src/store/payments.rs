@@ -296,7 +296,7 @@ async fn top_up(
     now: Timestamp,
 ) -> Result<Captured, sqlx::Error> {
     lock(tx, &[Account::User(user).to_string()]).await?;
-    if users::read(tx, user).await?.is_none_or(|user| user.deleted_at.is_some()) {
+    if users::read(tx, user).await?.is_some_and(|user| user.deleted_at.is_some()) {
         return Ok(Captured::GoesBack);
     }
     let filled = Transfer::simple(Kind::TopUp, payment, amount, Account::Provider, Account::User(user));

@@ -90,6 +90,7 @@ impl Books {
 
     async fn are_right(&self) {
         assert_eq!(self.store.wallet_mismatches().await.unwrap(), Vec::<String>::new());
+        assert_eq!(self.store.wallet_payment_mismatches().await.unwrap(), Vec::<String>::new());
         assert_eq!(self.store.money_mismatches().await.unwrap(), Vec::<String>::new());
         assert_eq!(self.store.miscounted_sales().await.unwrap(), []);
     }

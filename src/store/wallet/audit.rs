@@ -27,14 +27,11 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        let mut problems: Vec<String> =
-            rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>().map_err(StoreError::from)?;
-        problems.append(&mut self.payments_without_entries().await?);
-        Ok(problems)
+        Ok(rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>()?)
     }
 
-    /// Payments that filled a wallet or came out of one, and their transfers: each must have the other.
-    async fn payments_without_entries(&self) -> Result<Vec<String>, StoreError> {
+    /// Payments that filled a wallet or came out of one and their transfers, where one is without the other; in words.
+    pub async fn wallet_payment_mismatches(&self) -> Result<Vec<String>, StoreError> {
         let rows = sqlx::query(
             "SELECT 'payment ' || p.id || ' is ' || p.status || ' and not in the books as ' || p.transfer AS problem
                FROM (SELECT id, status, 'topup:' || id AS transfer FROM payments

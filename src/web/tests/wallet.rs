@@ -32,8 +32,8 @@ async fn an_order_is_paid_from_the_wallet_once_and_refunded_into_it_once() {
     assert!(page.text().contains("which is not enough") && !page.text().contains("value=\"wallet\""));
     fill(&shop, &mei, 200_000).await;
     assert!(mei.get(&format!("/en/orders/{sale}/{order}")).await.text().contains("value=\"wallet\""));
-    let li = shop.shopper("li").await;
-    let theirs = li.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
+    let wang = shop.shopper("wang").await;
+    let theirs = wang.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
     assert_eq!(theirs.problem(), problem(404, "not_found"));
     let wrong = mei.post(&format!("{url}/payments"), json!({"from": "purse"})).await;
     assert_eq!((wrong.status.as_u16(), wrong.json()["fields"][0]["field"].as_str()), (422, Some("from")));
