@@ -15,7 +15,7 @@
 pub mod text;
 
 pub mod assets;
-mod pack;
+pub(crate) mod pack;
 
 mod calendar;
 pub mod publish;

@@ -26,6 +26,8 @@ pub mod cashier;
 pub mod order_address;
 pub mod order_pages;
 pub mod own_pages;
+pub mod packet_giving;
+pub mod packet_pages;
 pub mod pages;
 pub mod wallet_pages;
 

@@ -8,13 +8,13 @@ use axum::routing::{delete, get, patch, post, put};
 use tower::ServiceBuilder;
 
 use super::admin::{calendar, cockpit, dead_letters, desk, goods, log, sale_form, staff, users};
-use super::admin::{orders as order_desk, orders_csv};
+use super::admin::{orders as order_desk, orders_csv, packets as packet_desk};
 use super::api::admin_packets as packets_api;
 use super::api::{accounts, addresses, admin, orders, own_account, packets, payments, sales, wallet};
 use super::api::{admin_goods as goods_api, admin_orders as orders_api, admin_people as people_api};
 use super::api::{admin_sales as sales_api, dead_letters as dead_letters_api, live};
-use super::wallet_pages;
 use super::{Shop, account_pages, address_pages, cashier, guard, order_address, order_pages, own_pages, pages};
+use super::{packet_giving, packet_pages, wallet_pages};
 use crate::domain::Locale;
 use crate::error::{Code, Problem};
 
@@ -138,6 +138,7 @@ fn shared_pages() -> Routes {
         .route("/", get(pages::front_door))
         .route("/static/{*name}", get(pages::asset))
         .route("/uploads/{name}", get(pages::upload))
+        .route("/packets/{packet}", get(packet_pages::to_page))
         .route("/sandbox/cashier/{payment}", get(cashier::show))
         .route("/sandbox/cashier/{payment}/pay", post(cashier::pay))
         .route("/sandbox/cashier/{payment}/decline", post(cashier::decline))
@@ -164,6 +165,12 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/account/second-factor/remove"), post(own_pages::remove_second_factor))
         .route(&at("/account/export"), get(own_pages::export))
         .route(&at("/account/delete"), post(own_pages::delete))
+        .route(&at("/packets"), get(packet_pages::list).post(packet_giving::give))
+        .route(&at("/packets/new"), get(packet_giving::new))
+        .route(&at("/packets/{packet}"), get(packet_pages::show))
+        .route(&at("/packets/{packet}/claim"), post(packet_pages::claim))
+        .route(&at("/packets/{packet}/result"), get(packet_pages::result))
+        .route(&at("/packets/{packet}/given"), get(packet_giving::given))
         .route(&at("/wallet"), get(wallet_pages::show))
         .route(&at("/wallet/top-ups"), post(wallet_pages::top_up))
         .route(&at("/orders"), get(order_pages::list))
@@ -209,6 +216,10 @@ fn administrators_pages() -> Routes {
         .route("/admin/sales/{sale}/stop", post(desk::stop))
         .route("/admin/sales/{sale}/top-up", post(desk::top_up))
         .route("/admin/goods", get(goods::list).post(goods::create))
+        .route("/admin/packets", get(packet_desk::list).post(packet_desk::fund))
+        .route("/admin/packets/new", get(packet_desk::new))
+        .route("/admin/packets/{packet}", get(packet_desk::show))
+        .route("/admin/packets/{packet}/stop", post(packet_desk::stop))
         .route("/admin/orders", get(order_desk::list))
         .route("/admin/orders/{order}", get(order_desk::show))
         .route("/admin/orders/{order}/cancel", post(order_desk::cancel))

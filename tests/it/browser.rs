@@ -109,6 +109,13 @@ async fn a_wallet_is_filled_and_pays_an_order() {
 }
 
 #[tokio::test]
+async fn a_red_packet_is_given_claimed_and_what_is_left_comes_back() {
+    let shop = shop(Rung::Rabbit).await;
+    journey("packets", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn an_administrator_runs_a_sale() {
     // Two at one desk would see each other's doings.
     let shops: [Shop; 2] = tokio::join!(shop(Rung::Rabbit), shop(Rung::Rabbit)).into();

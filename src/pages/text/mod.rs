@@ -30,6 +30,7 @@ mod countries;
 mod goods;
 mod member;
 mod orders;
+mod packets;
 mod people;
 mod problems;
 mod sales;
@@ -46,6 +47,7 @@ pub use countries::country;
 pub use goods::GoodsText;
 pub use member::MemberText;
 pub use orders::OrdersText;
+pub use packets::PacketsText;
 pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use sales::SalesText;
@@ -54,6 +56,7 @@ pub use shop::ShopText;
 pub use support::SupportText;
 pub use wallet::WalletText;
 
+use crate::domain::packet::Phase as PacketPhase;
 use crate::domain::sale::SaleMove;
 use crate::domain::wallet::Kind;
 use crate::domain::{Locale, OrderStatus, Phase, SaleState};
@@ -70,6 +73,7 @@ pub struct Text {
     pub goods: GoodsText,
     pub member: MemberText,
     pub wallet: WalletText,
+    pub packets: PacketsText,
     pub people: PeopleText,
     pub script: ScriptText,
     pub cockpit: CockpitText,
@@ -84,6 +88,7 @@ static ZH: Text = Text {
     goods: GoodsText::ZH,
     member: MemberText::ZH,
     wallet: WalletText::ZH,
+    packets: PacketsText::ZH,
     people: PeopleText::ZH,
     script: ScriptText::ZH,
     cockpit: CockpitText::ZH,
@@ -99,6 +104,7 @@ static EN: Text = Text {
     goods: GoodsText::EN,
     member: MemberText::EN,
     wallet: WalletText::EN,
+    packets: PacketsText::EN,
     people: PeopleText::EN,
     script: ScriptText::EN,
     cockpit: CockpitText::EN,
@@ -166,6 +172,26 @@ impl Text {
             "unpaid" => Some(self.account.reason_unpaid),
             "by_owner" => Some(self.account.reason_by_owner),
             _ => None,
+        }
+    }
+
+    /// What a packet is to somebody who has nothing of it: a headline and a sentence.
+    pub fn packet_state(&self, phase: &PacketPhase) -> (&'static str, &'static str) {
+        let t = &self.packets;
+        match phase {
+            PacketPhase::Upcoming => (t.state_upcoming, t.state_upcoming_text),
+            PacketPhase::Open => (t.state_open, t.state_open_text),
+            PacketPhase::Empty => (t.state_empty, t.state_empty_text),
+            PacketPhase::Expired => (t.state_expired, t.state_expired_text),
+        }
+    }
+
+    pub fn packet_phase(&self, phase: &PacketPhase) -> &'static str {
+        match phase {
+            PacketPhase::Upcoming => self.packets.phase_upcoming,
+            PacketPhase::Open => self.packets.phase_open,
+            PacketPhase::Empty => self.packets.phase_empty,
+            PacketPhase::Expired => self.packets.phase_expired,
         }
     }
 
@@ -243,7 +269,11 @@ mod tests {
 
     fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
         let shop = text.shop.entries().chain(text.account.entries());
-        let shop = shop.chain(text.member.entries()).chain(text.wallet.entries()).chain(text.people.entries());
+        let shop = shop
+            .chain(text.member.entries())
+            .chain(text.wallet.entries())
+            .chain(text.packets.entries())
+            .chain(text.people.entries());
         let admin = text
             .admin
             .entries()

@@ -1,12 +1,9 @@
 //! A person's own account, and the second step of logging in.
 
 use askama::Template;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use qrcode::QrCode;
-use qrcode::render::svg;
 use uuid::Uuid;
 
+use super::packets::qr_code;
 use super::{Chrome, FieldError};
 use crate::domain::Money;
 use crate::pages::filters;
@@ -99,10 +96,7 @@ impl SecondFactorPage {
 
     /// The address as a picture, inside the page itself: it is nobody else's business.
     fn picture(&self) -> Option<String> {
-        let code = QrCode::new(&self.url).ok()?;
-        let colors = (svg::Color("#000"), svg::Color("#fff"));
-        let svg = code.render().min_dimensions(200, 200).dark_color(colors.0).light_color(colors.1).build();
-        Some(format!("data:image/svg+xml;base64,{}", STANDARD.encode(svg)))
+        qr_code(&self.url)
     }
 
     /// In groups of four, as people read.

@@ -5,6 +5,7 @@ mod address;
 mod admin;
 mod member;
 mod message;
+mod packets;
 mod wallet;
 
 pub use account::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
@@ -15,9 +16,14 @@ pub use admin::{
     SaleGroup, StaffPage, UploadComplaint, UserPage, UsersPage, admin_notice,
 };
 pub use admin::{AdminOrderPage, AdminOrdersPage, Asking, OrderFilter, OrderRow, PaymentLine};
+pub use admin::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 pub use askama::Template;
 pub use member::{AccountPage, CodePage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use message::MessagePage;
+pub use packets::{
+    Mine, OwnPackets, PacketFields, PacketForm, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage,
+    PacketsPage, Preview,
+};
 pub use wallet::WalletPage;
 
 use super::text::{Text, text};
@@ -68,6 +74,7 @@ impl Chrome {
             ("/admin/calendar", t.sales.calendar),
             ("/admin/goods", t.admin.nav_goods),
             ("/admin/orders", t.admin.nav_orders),
+            ("/admin/packets", t.packets.nav),
             ("/admin/users", t.admin.nav_users),
             ("/admin/staff", t.admin.nav_staff),
             ("/admin/log", t.admin.nav_log),
@@ -104,7 +111,7 @@ impl Chrome {
     /// Whether this page is one that all share, so that the script has to fill in who looks at it.
     pub(super) fn is_shared(&self) -> bool {
         let rest = self.path.strip_prefix(&format!("/{}/", self.locale));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("sales/"))
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("sales/") || rest.starts_with("packets/"))
     }
 }
 

@@ -11,6 +11,7 @@ pub mod log;
 pub mod order_search;
 pub mod orders;
 pub mod orders_csv;
+pub mod packets;
 pub mod sale_form;
 pub mod sale_typed;
 pub mod staff;

@@ -7,6 +7,7 @@ mod cockpit;
 mod duties;
 mod everybody;
 mod goods;
+mod packet_pages;
 mod packets;
 mod planning;
 mod shoppers;

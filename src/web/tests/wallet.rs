@@ -4,7 +4,7 @@ use crate::domain::PaymentId;
 use crate::store::Captured;
 
 /// Money in the wallet, as if it had been paid at the provider.
-async fn fill(shop: &TestShop, who: &Guest<'_>, amount: i64) {
+pub async fn fill(shop: &TestShop, who: &Guest<'_>, amount: i64) {
     let wanted = json!({"amount": {"amount": amount, "currency": "CNY"}});
     let begun = who.post("/api/wallet/top-ups?lang=en", wanted).await;
     assert_eq!(begun.status, 201, "{begun:?}");

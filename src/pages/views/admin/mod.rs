@@ -14,9 +14,12 @@ pub use people::{AdminLogPage, StaffPage, UserPage, UsersPage};
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 mod orders;
+mod packets;
 
 use super::Chrome;
 use crate::pages::text::field_error;
+
+pub use packets::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 
 pub use orders::{AdminOrderPage, AdminOrdersPage, Asking, OrderFilter, OrderRow, PaymentLine};
 

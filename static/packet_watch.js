@@ -1,0 +1,42 @@
+// A packet while people claim it: asks once a second and draws how the claims add up.
+
+import { call, count, keepAsking, slot, write } from './lib.js';
+
+const watch = document.querySelector('[data-watch]');
+const total = Number(watch.dataset.count);
+const curve = slot('curve', watch);
+/** `[seconds, claimed]`, from when somebody began to look. */
+let points = [];
+
+function draw() {
+  if (points.length < 2) return;
+  const [from] = points[0];
+  const span = Math.max(10, points.at(-1)[0] - from);
+  const at = ([s, n]) => `${(((s - from) / span) * 300).toFixed(1)},${(78 - (n / total) * 76).toFixed(1)}`;
+  curve.querySelector('polyline').setAttribute('points', points.map(at).join(' '));
+  curve.removeAttribute('hidden');
+}
+
+/** Keeps the picture small however long somebody looks. */
+function thin() {
+  if (points.length > 600) points = points.filter((_, i) => i % 2 === 0 || i === points.length - 1);
+}
+
+keepAsking(async () => {
+  const { ok, data } = await call('GET', watch.dataset.watch);
+  const away = slot('away', watch);
+  write(away, ok ? '' : away.dataset.words);
+  if (!ok) return 3000;
+  const { claimed, claimed_amount: money, phase } = data.packet;
+  const last = points.at(-1);
+  const now = Date.now() / 1000;
+  if (last) write(slot('rate', watch), count(Math.max(0, Math.round((claimed - last[1]) / (now - last[0])))));
+  points.push([now, claimed]);
+  thin();
+  write(slot('claimed', watch), count(claimed));
+  const yuan = new Intl.NumberFormat('en', { minimumFractionDigits: 2 }).format(money.amount / 100);
+  write(slot('money', watch), `¥${yuan}`);
+  slot('bar', watch).value = claimed;
+  draw();
+  return phase === 'empty' || phase === 'expired' ? 10_000 : 1000;
+});
