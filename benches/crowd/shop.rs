@@ -9,7 +9,7 @@ use seckill::app::Parts;
 use seckill::clock::Clock;
 use seckill::config::Config;
 use seckill::control::desk::DeskChange;
-use seckill::domain::{Bilingual, Currency, Money, SaleId, UserId, Window};
+use seckill::domain::{Bilingual, Currency, Money, Rush, SaleId, UserId, Window};
 use seckill::store::{self, GoodsDraft, SaleDraft, User};
 use uuid::Uuid;
 
@@ -79,6 +79,7 @@ impl Shop {
             total: units,
             per_user_limit: 1,
             window: Window { opens_at: None, closes_at: None },
+            rush: Rush::default(),
         };
         let sale = desk.create_sale(draft, "bench").await?;
         desk.change(sale.id, DeskChange::Start, "bench").await?;
