@@ -29,6 +29,7 @@ mod stack {
     struct Counter {
         redis: RedisStock,
         store: Store,
+        database: String,
         catalogue: Arc<Catalogue>,
         facts: RedisFacts,
         goods: GoodsId,
@@ -40,7 +41,8 @@ mod stack {
         async fn new() -> Counter {
             let ground = Ground::new(Rung::Redis).await;
             let url = SecretString::from(ground.settings["SECKILL_REDIS_URL"].clone());
-            let store = Store::open(&ground.settings["SECKILL_DATABASE_URL"]).unwrap();
+            let database = ground.settings["SECKILL_DATABASE_URL"].clone();
+            let store = Store::open(&database).unwrap();
             store.migrate().await.unwrap();
             let clock = Clock::system();
             let text = Bilingual::new("手机", "Phone");
@@ -50,7 +52,7 @@ mod stack {
             let master = link::shared(&url).unwrap();
             let facts = RedisFacts::new(vec![master.clone()]);
             let redis = RedisStock::new(master, catalogue.clone());
-            Counter { redis, store, catalogue, facts, goods, clock, _ground: ground }
+            Counter { redis, store, database, catalogue, facts, goods, clock, _ground: ground }
         }
 
         /// A live sale, loaded, of which nothing is handed out yet.
@@ -75,6 +77,15 @@ mod stack {
         /// Another one of those who hand out. None of them waits for people to come back.
         fn allotter(&self) -> Allotter {
             Allotter::new(self.redis.clone(), self.store.clone(), self.catalogue.clone(), Duration::ZERO)
+        }
+
+        /// One who dies within so long, somewhere in the middle, and whose connections die with it.
+        async fn step_and_die(&self, sale: &Sale, within: Duration) {
+            let store = Store::open(&self.database).unwrap();
+            store.ping().await.unwrap();
+            let allotter = Allotter::new(self.redis.clone(), store.clone(), self.catalogue.clone(), Duration::ZERO);
+            let _ = tokio::time::timeout(within, allotter.step_of(sale)).await;
+            store.close().await;
         }
 
         async fn reserve(&self, sale: &Sale, claim: Claim) -> Decision {
@@ -169,13 +180,11 @@ mod stack {
                     9 => old = counter.rows(&sale).await,
                     which => {
                         let now = counter.store.sale(sale.id).await.unwrap().unwrap();
-                        let step = allotters[which as usize % 2].step_of(&now);
-                        // Half of them die somewhere in the middle.
-                        let dies = Duration::from_micros(random.random_range(0..6_000));
                         if random.random() {
-                            step.await.unwrap();
+                            allotters[which as usize % 2].step_of(&now).await.unwrap();
                         } else {
-                            let _ = tokio::time::timeout(dies, step).await;
+                            let within = Duration::from_micros(random.random_range(0..12_000));
+                            counter.step_and_die(&now, within).await;
                         }
                     }
                 }
