@@ -32,6 +32,7 @@ mod stack {
         redis: RedisStock,
         database: DatabaseStock,
         store: Store,
+        catalogue: Arc<Catalogue>,
         goods: GoodsId,
         clock: Clock,
         ground: Ground,
@@ -44,13 +45,13 @@ mod stack {
             let store = Store::open(&sqlite_in(ground.dir())).unwrap();
             store.migrate().await.unwrap();
             let catalogue = Arc::new(Catalogue::new(store.clone()));
-            let redis = RedisStock::new(link::shared(&master).unwrap(), catalogue);
+            let redis = RedisStock::new(link::shared(&master).unwrap(), catalogue.clone());
             let clock = Clock::system();
             let text = Bilingual::new("手机", "Phone");
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
             let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let database = DatabaseStock::new(store.clone(), clock.clone(), HOUR);
-            Keepers { redis, database, store, goods, clock, ground }
+            Keepers { redis, database, store, catalogue, goods, clock, ground }
         }
 
         /// A sale in both, live unless it has a window of its own.
@@ -70,6 +71,7 @@ mod stack {
             if window == (Window { opens_at: None, closes_at: None }) {
                 sale = self.store.change_sale(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
             }
+            self.catalogue.refresh().await.unwrap();
             assert!(
                 self.redis.load(&sale, Bucket::whole(sale.id), Life { epoch: 1, ..Life::default() }).await.unwrap()
             );
