@@ -13,26 +13,25 @@
 //! which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
 
 mod common;
+#[path = "common/shop.rs"]
+mod shop;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use seckill::accounts::{Accounts, Session};
 use seckill::app::Parts;
-use seckill::clock::Clock;
 use seckill::config::Config;
-use seckill::control::desk::DeskChange;
-use seckill::domain::{Bilingual, Currency, Money, Refusal, Rush, SaleId, UserId, Window};
-use seckill::store::{self, GoodsDraft, SaleDraft, User};
+use seckill::domain::{Refusal, SaleId, UserId};
+use shop::{Role, Shop};
 use uuid::Uuid;
 
 const CONNECTIONS: [u32; 2] = [64, 1000];
 /// Distinct shoppers per second of a run: more than any run here accepts.
-const SHOPPERS_PER_SECOND: u64 = 60_000;
+const SHOPPERS_PER_SECOND: usize = 60_000;
 
 fn main() -> anyhow::Result<()> {
     if !common::is_wanted() {
@@ -53,41 +52,40 @@ impl Plan {
     }
 
     /// Distinct shoppers that no run exhausts.
-    fn shoppers(&self) -> u64 {
-        SHOPPERS_PER_SECOND * (self.seconds + 1)
+    fn shoppers(&self) -> usize {
+        SHOPPERS_PER_SECOND * (self.seconds as usize + 1)
     }
 }
 
 async fn run() -> anyhow::Result<()> {
     let plan = Plan::from_environment();
-    let config = Config::from_environment()?;
-    let rung3 = config.redis.is_some() && config.amqp_url.is_some();
-    ensure!(rung3, "this measures rung 3: scripts/stack up && eval \"$(scripts/stack env)\"");
+    let shop = Shop::start().await?;
     let dir = tempfile::tempdir()?;
-    let _shop = start_shop(&config)?;
-    let parts = Parts::build(&config).await?;
     for connections in CONNECTIONS {
-        accepted(&parts, dir.path(), connections, &plan).await?;
-        refused_and_button(&parts, dir.path(), connections, &plan).await?;
+        accepted(&shop, dir.path(), connections, &plan).await?;
+        refused_and_button(&shop, dir.path(), connections, &plan).await?;
     }
-    let single = pgbench(&config, dir.path(), 2 * plan.seconds)?;
+    println!("serve held {:.0} MiB at its highest", shop.serve.memory("VmHWM")?);
+    let single = pgbench(&shop.parts.config, dir.path(), 2 * plan.seconds)?;
     println!("single-row conditional update with insert (pgbench, 20 clients): {single:.0}/s");
     Ok(())
 }
 
-async fn accepted(parts: &Parts, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
+async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
+    let (config, shoppers) = (&shop.parts.config, plan.shoppers());
     let mut pairs = Vec::new();
     for round in 0..plan.rounds {
-        let sale = open_sale(parts, plan.shoppers() as i64).await?;
+        let sale = shop.open_sale(shoppers as i64).await?;
         let (noop, buy) = (dir.join("noop"), dir.join("buy"));
-        write_requests(parts, sale, plan.shoppers(), &noop, &buy)?;
-        let below = wrk(&parts.config, Load { requests: &noop, expected: 204 }, dir, connections, plan.seconds)?;
-        let above = wrk(&parts.config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
+        write_down(&shop.noops(sale, shoppers)?, &noop)?;
+        write_down(&shop.purchases(sale, shoppers)?, &buy)?;
+        let below = wrk(config, Load { requests: &noop, expected: 204 }, dir, connections, plan.seconds)?;
+        let above = wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
         pairs.push((above, below));
         if round + 1 == plan.rounds {
-            persist(parts, sale).await?;
+            persist(&shop.parts, sale).await?;
         }
-        parts.desk().change(sale, DeskChange::Stop, "bench").await?;
+        shop.stop_sale(sale).await?;
     }
     print_ratio(connections, "accepted purchases", "no-op POST", pairs);
     Ok(())
@@ -108,11 +106,13 @@ async fn persisted(parts: &Parts) -> anyhow::Result<i64> {
     Ok(parts.store.all_sales().await?.iter().map(|sale| sale.sold).sum())
 }
 
-async fn refused_and_button(parts: &Parts, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
-    const SHOPPERS: u64 = 50_000;
-    let sale = open_sale(parts, 1).await?;
+async fn refused_and_button(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
+    const SHOPPERS: usize = 50_000;
+    let parts = &shop.parts;
+    let sale = shop.open_sale(1).await?;
     let file = |name: &str| dir.join(name);
-    write_requests(parts, sale, SHOPPERS, &file("noop"), &file("buy"))?;
+    write_down(&shop.noops(sale, SHOPPERS)?, &file("noop"))?;
+    write_down(&shop.purchases(sale, SHOPPERS)?, &file("buy"))?;
     let winner = UserId(Uuid::now_v7());
     let refused = |refusal: Refusal| anyhow::anyhow!("no unit: {}", refusal.code());
     let till = parts.till();
@@ -151,93 +151,14 @@ fn print_ratio(connections: u32, above: &str, below: &str, mut pairs: Vec<(f64, 
     );
 }
 
-/// A process of the program in release mode.
-struct Role(Child);
-
-impl Role {
-    fn start(role: &str) -> anyhow::Result<Role> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_seckill"));
-        command.arg(role).env("SECKILL_DEMO", "false").env("SECKILL_LOG", "warn").env("SECKILL_USER_RATE", "1000");
-        if role != "serve" {
-            let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-            command.env("SECKILL_OPS_LISTEN", free.to_string());
-        }
-        Ok(Role(command.stdout(Stdio::null()).spawn()?))
+/// Whole requests in a file, each with its length before it: the generator only copies them.
+fn write_down(requests: &[Vec<u8>], file: &Path) -> anyhow::Result<()> {
+    let mut file = BufWriter::new(File::create(file)?);
+    for request in requests {
+        writeln!(file, "{}", request.len())?;
+        file.write_all(request)?;
     }
-}
-
-impl Drop for Role {
-    fn drop(&mut self) {
-        // It may have ended by itself, which the run has noticed.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// What takes orders.
-fn start_shop(config: &Config) -> anyhow::Result<[Role; 2]> {
-    let shop = [Role::start("serve")?, Role::start("control")?];
-    let address = config.web.listen;
-    for _ in 0..200 {
-        if std::net::TcpStream::connect(address).is_ok() {
-            return Ok(shop);
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    anyhow::bail!("the shop does not listen on {address}")
-}
-
-async fn open_sale(parts: &Parts, units: i64) -> anyhow::Result<SaleId> {
-    let text = Bilingual::new("压测", "Benchmark");
-    let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
-    let desk = parts.desk();
-    let goods = desk.put_goods(None, draft, "bench").await?.context("goods")?;
-    let draft = SaleDraft {
-        goods_id: goods.id,
-        price: Money::new(100, Currency::CNY),
-        list_price: None,
-        total: units,
-        per_user_limit: 1,
-        window: Window { opens_at: None, closes_at: None },
-        rush: Rush::default(),
-    };
-    let sale = desk.create_sale(draft, "bench").await?;
-    desk.change(sale.id, DeskChange::Start, "bench").await?;
-    parts.gate.refresh().await;
-    // The replica and the shop's own gate follow within moments.
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    parts.gate.refresh().await;
-    Ok(sale.id)
-}
-
-/// Whole requests, one per shopper, length first: the generator only copies them.
-fn write_requests(parts: &Parts, sale: SaleId, shoppers: u64, noop: &Path, buy: &Path) -> anyhow::Result<()> {
-    let accounts = parts.accounts();
-    let (mut noop, mut buy) = (BufWriter::new(File::create(noop)?), BufWriter::new(File::create(buy)?));
-    let host = parts.config.web.listen;
-    for n in 0..shoppers {
-        let user = UserId(Uuid::now_v7());
-        let cookie = session_cookie(&accounts, user, n)?;
-        let (token, _) = parts.gate.issue_token(sale, user).map_err(|r| anyhow::anyhow!("no token: {}", r.code()))?;
-        let body = format!("{{\"quantity\":1,\"token\":\"{token}\"}}");
-        for (file, path) in [(&mut noop, "/api/ping".to_owned()), (&mut buy, format!("/api/sales/{sale}/orders"))] {
-            let request = format!(
-                "POST {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nContent-Type: application/json\r\n\
-                 Content-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
-            write!(file, "{}\n{request}", request.len())?;
-        }
-    }
-    Ok(())
-}
-
-/// The cookie of a shopper who signed in. Nobody asks the database about shoppers who buy.
-fn session_cookie(accounts: &Accounts, id: UserId, n: u64) -> anyhow::Result<String> {
-    let now = Clock::system().now();
-    let user = User::new(id, &format!("bench-{n}"), String::new(), store::Role::User, now);
-    let cookie = accounts.cookie(&Session::of(&user, now));
-    Ok(cookie.to_str()?.split(';').next().unwrap_or_default().to_owned())
+    Ok(file.flush()?)
 }
 
 const SCRIPT: &str = r#"

@@ -24,6 +24,7 @@ mod load;
 #[path = "../../tests/it/support/nginx.rs"]
 mod nginx;
 mod report;
+#[path = "../common/shop.rs"]
 mod shop;
 mod waits;
 

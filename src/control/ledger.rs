@@ -32,7 +32,6 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// How long an ended sale stays loaded, for those who still look at it.
 pub const RETIRE_AFTER: Duration = Duration::from_secs(60);
 const PAGE: i64 = 1000;
-const OUTBOX_PAGE: usize = 64;
 
 /// What data control remembers between its steps; a successor finds it out anew.
 #[derive(Default)]
@@ -211,16 +210,8 @@ impl Ledger {
 
     /// Orders in the outbox that have not reached the database.
     async fn on_their_way(&self, bucket: Bucket) -> anyhow::Result<Vec<Release>> {
-        let mut master = self.stock.connection();
-        let mut all = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = outbox::oldest(&mut master, bucket, after.as_deref(), OUTBOX_PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.id.clone());
-            let won = page.iter().flat_map(|entry| entry.won.iter().flatten());
-            all.extend(won.filter_map(Won::order).map(Release::of));
-        }
+        let (orders, _) = Won::apart(&outbox::all(&mut self.stock.connection(), bucket).await?);
+        let mut all: Vec<Release> = orders.iter().map(Release::of).collect();
         let ids: Vec<OrderId> = all.iter().map(|hold| hold.order_id).collect();
         let landed = self.store.statuses(&ids).await?;
         all.retain(|hold| !landed.contains_key(&hold.order_id));

@@ -35,6 +35,9 @@ impl Outboxes {
 /// Between two looks at all outboxes of a cluster.
 const BETWEEN_READS: Duration = Duration::from_millis(20);
 
+/// Entries of one look at everything; more would block the server for too long.
+const PAGE: usize = 64;
+
 /// Who reads the outbox: the relay on rung 3, the consumer on rung 2. Members of a group share the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
@@ -192,6 +195,18 @@ pub async fn oldest(
         .arg("COUNT")
         .arg(most);
     entries(bucket, &range.query_async::<Value>(connection).await?)
+}
+
+/// Everything that is written in an outbox, whoever has read it.
+pub async fn all(connection: &mut impl ConnectionLike, bucket: Bucket) -> Result<Vec<Won>, RedisError> {
+    let mut all = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let page = oldest(connection, bucket, after.as_deref(), PAGE).await?;
+        let Some(last) = page.last() else { return Ok(all) };
+        after = Some(last.id.clone());
+        all.extend(page.into_iter().flat_map(|entry| entry.won.unwrap_or_default()));
+    }
 }
 
 /// Where a group stands in an outbox: the id of the last entry that any member has read; `None` before the first.

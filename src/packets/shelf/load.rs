@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tracing::info;
 
 use super::{Shelf, buckets};
-use crate::domain::UserId;
 use crate::domain::packet::{Packet, Share, ShareClaim};
+use crate::domain::{UserId, Won};
 use crate::orders::outbox;
 use crate::stock::Bucket;
 use crate::stock::promises::{Keeps, Kept};
@@ -16,7 +16,6 @@ use crate::store::PART;
 const CLAIMS: i64 = 1000;
 /// Claims that the master is reminded of by one call, at most.
 const REMINDED: i64 = 256;
-const OUTBOX_PAGE: usize = 64;
 
 impl Shelf {
     /// Loads a packet from the database and what is still in its outbox. One that was never loaded before is given away
@@ -76,15 +75,7 @@ impl Shelf {
 
     /// Claims in the outbox that have not reached the database.
     async fn on_their_way(&self, bucket: Bucket) -> anyhow::Result<Vec<ShareClaim>> {
-        let mut master = self.shares.connection();
-        let mut all = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = outbox::oldest(&mut master, bucket, after.as_deref(), OUTBOX_PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.id.clone());
-            all.extend(page.iter().flat_map(|entry| entry.won.iter().flatten()).filter_map(|won| won.share().copied()));
-        }
+        let (_, mut all) = Won::apart(&outbox::all(&mut self.shares.connection(), bucket).await?);
         let landed = self.store.claims_landed(&all).await?;
         all.retain(|claim| !landed.contains(&claim.key()));
         Ok(all)
