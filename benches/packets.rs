@@ -20,8 +20,9 @@ use seckill::config::Config;
 use seckill::domain::packet::{Giver, Packet, Share, Split, State};
 use seckill::domain::{PacketId, UserId};
 use seckill::metrics::Metrics;
+use seckill::packets::give::HOT_BUCKETS;
 use seckill::packets::redis::RedisShares;
-use seckill::packets::{Outcome, Shares};
+use seckill::packets::{Outcome, ShareKeeper, Shares};
 use seckill::stock::Bucket;
 use seckill::stock::batch::Lanes;
 use seckill::stock::link::{self, Link};
@@ -33,6 +34,8 @@ const OURS: i64 = 400_000;
 const THEIRS: i64 = 100_000;
 /// Who claim at the same time.
 const PEOPLE: usize = 2_000;
+/// As one that friends share, and as the shop spreads one of so many shares.
+const BUCKETS: [u8; 2] = [1, HOT_BUCKETS];
 const PACKET: PacketId = PacketId(999_999_999_999);
 
 /// As the articles have it, but for the keys, which are quoted there.
@@ -62,23 +65,25 @@ async fn run() -> anyhow::Result<()> {
     let config = Config::from_environment()?;
     let redis = config.redis.context("scripts/stack up && eval \"$(scripts/stack env)\"")?;
     let master = link::shared(&redis.master)?;
-    let mut pairs = Vec::new();
+    let mut ratios = BUCKETS.map(|_| Vec::new());
     for _ in 0..rounds {
-        let ours = through_lanes(&master).await?;
         let theirs = one_by_one(&master, redis.master.expose_secret()).await?;
-        println!(
-            "{ours:.0} claims/s through lanes, {theirs:.0}/s one by one with 20 connections: {:.1}",
-            ours / theirs
-        );
-        pairs.push(ours / theirs);
+        println!("{theirs:.0} claims/s one by one with 20 connections");
+        for (buckets, ratios) in BUCKETS.into_iter().zip(&mut ratios) {
+            let ours = through_lanes(&master, buckets).await?;
+            println!("{ours:.0} claims/s through the lanes of {buckets} bucket(s): {:.1}", ours / theirs);
+            ratios.push(ours / theirs);
+        }
     }
-    pairs.sort_by(f64::total_cmp);
-    println!("ratio {:.1}, the median of {rounds}", pairs[pairs.len() / 2]);
+    for (buckets, ratios) in BUCKETS.into_iter().zip(&mut ratios) {
+        ratios.sort_by(f64::total_cmp);
+        println!("{buckets} bucket(s): ratio {:.1}, the median of {rounds}", ratios[ratios.len() / 2]);
+    }
     Ok(())
 }
 
 /// A packet that is open, of which data control knows nothing.
-fn packet() -> Packet {
+fn packet(buckets: u8) -> Packet {
     let now = Clock::system().now();
     Packet {
         id: PACKET,
@@ -92,7 +97,7 @@ fn packet() -> Packet {
         own: true,
         opens_at: now - Duration::from_secs(60),
         expires_at: now + Duration::from_secs(3600),
-        buckets: 1,
+        buckets,
         state: State::Open,
         claimed: 0,
         claimed_amount: 0,
@@ -103,23 +108,31 @@ fn packet() -> Packet {
     }
 }
 
-async fn through_lanes(master: &Link) -> anyhow::Result<f64> {
+async fn through_lanes(master: &Link, buckets: u8) -> anyhow::Result<f64> {
     let keeper = RedisShares::new(master.clone());
-    let bucket = Bucket::whole(PACKET);
-    keeper.unload(bucket).await?;
-    let shares: Vec<Share> = (0..OURS).map(|index| Share { index, amount: 1 }).collect();
-    keeper.stage(bucket, 1, &shares, &[]).await?;
-    ensure!(keeper.load(bucket, &packet(), 1, true).await?, "somebody else loads the packet");
+    for (part, bucket) in Bucket::all(PACKET, buckets).enumerate() {
+        keeper.unload(bucket).await?;
+        let indices = (part as i64..OURS).step_by(buckets.into());
+        let shares: Vec<Share> = indices.map(|index| Share { index, amount: 1 }).collect();
+        keeper.stage(bucket, 1, &shares, &[]).await?;
+        ensure!(keeper.load(bucket, &packet(buckets), 1, true).await?, "somebody else loads the packet");
+    }
     let lanes = Lanes::new(Arc::new(Shares(Arc::new(keeper.clone()))), Arc::new(Metrics::default()));
     let left = Arc::new(AtomicI64::new(OURS));
     let began = Instant::now();
     let people = (0..PEOPLE).map(|_| {
-        let (lanes, left) = (lanes.clone(), left.clone());
+        let (keeper, lanes, left) = (keeper.clone(), lanes.clone(), left.clone());
         tokio::spawn(async move {
             let mut won = 0;
             while left.fetch_sub(1, Ordering::Relaxed) > 0 {
-                let claimed = lanes.claim(bucket, UserId(Uuid::now_v7()), None).await;
-                won += i64::from(matches!(claimed, Ok(Outcome::Won(_))));
+                let user = UserId(Uuid::now_v7());
+                for home in keeper.homes(PACKET, buckets, user) {
+                    match lanes.claim(home, user, None).await {
+                        Ok(Outcome::Empty) => continue,
+                        claimed => won += i64::from(matches!(claimed, Ok(Outcome::Won(_)))),
+                    }
+                    break;
+                }
             }
             won
         })
@@ -127,8 +140,22 @@ async fn through_lanes(master: &Link) -> anyhow::Result<f64> {
     let won: i64 = join_all(people).await.into_iter().map(|won| won.unwrap_or_default()).sum();
     let took = began.elapsed();
     ensure!(won == OURS, "{won} of {OURS} claims got a share");
-    keeper.unload(bucket).await?;
+    for bucket in Bucket::all(PACKET, buckets) {
+        keeper.unload(bucket).await?;
+    }
+    freed(master).await?;
     Ok(OURS as f64 / took.as_secs_f64())
+}
+
+/// Waits until what was deleted is gone: a server frees it behind the scenes.
+async fn freed(master: &Link) -> anyhow::Result<()> {
+    loop {
+        let memory: String = redis::cmd("INFO").arg("memory").query_async(&mut master.clone()).await?;
+        if memory.contains("lazyfree_pending_objects:0\r") {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 async fn one_by_one(master: &Link, url: &str) -> anyhow::Result<f64> {

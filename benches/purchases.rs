@@ -74,7 +74,7 @@ async fn run() -> anyhow::Result<()> {
 async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
     let (config, shoppers) = (&shop.parts.config, plan.shoppers());
     let mut pairs = Vec::new();
-    for round in 0..plan.rounds {
+    for _ in 0..plan.rounds {
         let sale = shop.open_sale(shoppers as i64).await?;
         let (noop, buy) = (dir.join("noop"), dir.join("buy"));
         write_down(&shop.noops(sale, shoppers)?, &noop)?;
@@ -82,9 +82,7 @@ async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
         let below = wrk(config, Load { requests: &noop, expected: 204 }, dir, connections, plan.seconds)?;
         let above = wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
         pairs.push((above, below));
-        if round + 1 == plan.rounds {
-            persist(&shop.parts, sale).await?;
-        }
+        persist(&shop.parts, sale).await?;
         shop.stop_sale(sale).await?;
     }
     print_ratio(connections, "accepted purchases", "no-op POST", pairs);
@@ -216,8 +214,8 @@ async fn until_quiet(parts: &Parts, sale: SaleId, began: Instant) -> anyhow::Res
         if sold != last.0 {
             last = (sold, Instant::now());
         } else if last.1.elapsed() > Duration::from_secs(3) {
-            let booked = parts.gate.status(sale).and_then(|status| status.booked);
             parts.gate.refresh().await;
+            let booked = parts.gate.status(sale).and_then(|status| status.booked);
             if booked == Some(sold) {
                 return Ok(last.1 - began);
             }

@@ -27,9 +27,13 @@ impl Role {
         Ok(Role(command.stdout(Stdio::null()).spawn()?))
     }
 
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// A line of `/proc/pid/status` in MiB: `VmRSS` now, `VmHWM` at its highest.
     pub fn memory(&self, line: &str) -> anyhow::Result<f64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
         let value = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(':')).context("a line of status")?;
         Ok(value.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
     }

@@ -13,7 +13,7 @@ use crate::shop::Shop;
 
 const CONNECTIONS: usize = 10_000;
 
-pub async fn run(shop: &Shop, report: &mut Report) -> anyhow::Result<()> {
+pub async fn run(shop: &Shop, when: &str, report: &mut Report) -> anyhow::Result<()> {
     let address = shop.parts.config.web.listen;
     let before = shop.serve.memory("VmRSS")?;
     let opened = stream::iter(0..CONNECTIONS).map(|_| open(address)).buffer_unordered(256);
@@ -21,7 +21,7 @@ pub async fn run(shop: &Shop, report: &mut Report) -> anyhow::Result<()> {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (with, highest) = (shop.serve.memory("VmRSS")?, shop.serve.memory("VmHWM")?);
     report.line(&format!(
-        "serve, resident: {before:.0} MiB, with {} idle connections {with:.0} MiB, {highest:.0} MiB at its highest",
+        "serve, {when}, resident: {before:.0} MiB, with {} idle connections {with:.0} MiB, {highest:.0} MiB at its highest",
         opened.len()
     ));
     Ok(())

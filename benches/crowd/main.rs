@@ -10,14 +10,16 @@
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench crowd`
 //!
 //! `CROWD_SECONDS` (5) is the length of a run, `CROWD_ROUNDS` (3) their number, `CROWD_CONNECTIONS` (4000) the crowd's.
-//! What is printed is also written to `benches/results/crowd.txt`, with a description of the machine. The generator shares
-//! the cores with what it measures, so at twice the peak it is as short of them as the shop is.
+//! What is printed is also written to `benches/results/crowd.txt`, with a description of the machine. The shop and its
+//! Redis have one core, the generator has the others: otherwise, at twice the peak, it would be as short of them as the
+//! shop is.
 
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../common/machine.rs"]
 mod machine;
 
+mod cores;
 mod edge;
 mod idle;
 mod load;
@@ -28,6 +30,7 @@ mod report;
 mod shop;
 mod waits;
 
+use cores::Cores;
 use report::Report;
 use shop::Shop;
 
@@ -44,8 +47,11 @@ async fn run() -> anyhow::Result<()> {
     let command = "scripts/stack up && eval \"$(scripts/stack env)\" && cargo bench --bench crowd";
     let mut report = Report::new("crowd", command);
     let shop = Shop::start().await?;
+    idle::run(&shop, "a shop that has just started", &mut report).await?;
+    let apart = Cores::apart(&shop).await?;
     waits::run(&shop, &mut report).await?;
-    idle::run(&shop, &mut report).await?;
+    drop(apart);
+    idle::run(&shop, "after the crowd", &mut report).await?;
     edge::run(&shop, &mut report).await?;
     report.write()
 }

@@ -42,8 +42,8 @@ fn main() -> anyhow::Result<()> {
 
 async fn run() -> anyhow::Result<()> {
     let config = Config::from_environment()?;
-    let url = config.redis.context("no Redis: scripts/stack up && eval \"$(scripts/stack env)\"")?.master;
-    let server = Server::connect(&url, &config.database_url)?;
+    let redis = config.redis.context("no Redis: scripts/stack up && eval \"$(scripts/stack env)\"")?;
+    let server = Server::connect(&redis, &config.database_url)?;
     let plan = Plan { rounds: number("LEDGER_ROUNDS", 3), claims: number("LEDGER_CLAIMS", 300_000) };
     let measured = async {
         server.print_description().await?;

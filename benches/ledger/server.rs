@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use redis::{Cmd, FromRedisValue};
+use seckill::config::RedisConfig;
+use seckill::orders::outbox;
 use seckill::stock::link::{self, Link};
 use seckill::stock::redis::RedisStock;
 use seckill::stock::{Bucket, Decision, Stock, keys};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use tokio::task::JoinSet;
 use url::Url;
 
@@ -20,17 +22,20 @@ pub struct Server {
     /// One for each lane, with a connection of its own.
     lanes: Vec<Arc<RedisStock>>,
     redis: Link,
+    replica: Link,
     pub port: u16,
     /// Sales that may have been left on the server.
     sales: AtomicI64,
 }
 
 impl Server {
-    pub fn connect(url: &SecretString, database_url: &str) -> anyhow::Result<Server> {
+    pub fn connect(redis: &RedisConfig, database_url: &str) -> anyhow::Result<Server> {
+        let url = &redis.master;
+        let replica = link::shared(redis.replicas.first().context("what is measured has a replica")?)?;
         let port = Url::parse(url.expose_secret())?.port().unwrap_or(6379);
         let lanes = (0..LANES).map(|_| Ok(Arc::new(master::stock(link::shared(url)?, database_url)?)));
         let lanes = lanes.collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Server { lanes, redis: link::shared(url)?, port, sales: AtomicI64::new(1) })
+        Ok(Server { lanes, redis: link::shared(url)?, replica, port, sales: AtomicI64::new(1) })
     }
 
     /// Also refuses a server that the shop would not be run on.
@@ -117,22 +122,9 @@ impl Server {
             let bucket = Bucket::whole(master::sale(n, 1).id);
             sums[0] += self.booked(&keys::hash(bucket)).await?;
             sums[1] += self.ask::<u64>(redis::cmd("HLEN").arg(keys::holders(bucket))).await?;
-            sums[2] += self.sent(bucket).await?;
+            sums[2] += outbox::all(&mut self.redis.clone(), bucket).await?.len() as u64;
         }
         Ok(sums)
-    }
-
-    /// Orders in an outbox: each is a line of an entry.
-    async fn sent(&self, bucket: Bucket) -> anyhow::Result<u64> {
-        let (mut from, mut orders) = ("-".to_owned(), 0);
-        loop {
-            let mut range = redis::cmd("XRANGE");
-            range.arg(keys::outbox(bucket)).arg(&from).arg("+").arg("COUNT").arg(100);
-            let page: Vec<(String, Vec<String>)> = self.ask(&range).await?;
-            let Some((last, _)) = page.last() else { return Ok(orders) };
-            from = format!("({last}");
-            orders += page.iter().filter_map(|(_, words)| words.last()).map(|l| l.lines().count() as u64).sum::<u64>();
-        }
     }
 
     /// For how many microseconds a call of a script kept the server busy while `doing`: half of them, 99 of 100, the
@@ -155,10 +147,16 @@ impl Server {
         Ok(pauses)
     }
 
-    /// Takes away what the last work left.
+    /// Takes away what the last work left. Servers free it behind the scenes, which would take time from what comes next.
     pub async fn forget(&self) -> anyhow::Result<()> {
         for n in 0..self.sales.swap(1, Ordering::Relaxed) {
             self.lanes[0].unload(Bucket::whole(master::sale(n, 1).id)).await?;
+        }
+        let _: u64 = self.ask(redis::cmd("WAIT").arg(1).arg(1500)).await?;
+        for server in [&self.redis, &self.replica] {
+            while master::info(server, "memory", "lazyfree_pending_objects").await? != "0" {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
         }
         Ok(())
     }

@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use async_trait::async_trait;
 use redis::AsyncCommands;
-use seckill::domain::{OrderId, Sale, UserId};
+use seckill::domain::{OrderId, Sale, UserId, Won};
 use seckill::metrics::Metrics;
+use seckill::orders::outbox;
 use seckill::stock::batch::{Lanes, Units};
 use seckill::stock::redis::RedisStock;
 use seckill::stock::{Bucket, Claim, Decision, keys};
@@ -82,16 +83,11 @@ impl Deduct for Batches {
         Ok(sum)
     }
 
-    /// Each line of an outbox entry is `user order quantity`.
     async fn orders(&self) -> anyhow::Result<HashSet<Uuid>> {
         let mut users = HashSet::new();
         for bucket in Bucket::of_sale(&self.sale(1)) {
-            let mut range = redis::cmd("XRANGE");
-            range.arg(keys::outbox(bucket)).arg("-").arg("+");
-            let entries: Vec<(String, Vec<String>)> = range.query_async(&mut self.stock.connection()).await?;
-            for line in entries.iter().filter_map(|(_, fields)| fields.last()).flat_map(|orders| orders.lines()) {
-                users.insert(Uuid::try_parse(line.split(' ').next().context("no user")?)?);
-            }
+            let won = outbox::all(&mut self.stock.connection(), bucket).await?;
+            users.extend(won.iter().filter_map(Won::order).map(|order| order.user_id.0));
         }
         Ok(users)
     }

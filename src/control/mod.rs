@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -47,6 +47,8 @@ const ALLOT_EVERY: Duration = Duration::from_millis(100);
 /// Red packets to load and to settle; each look asks Redis about every packet that is not settled.
 const PACKETS_EVERY: Duration = Duration::from_millis(500);
 const RECONCILE_EVERY: Duration = Duration::from_secs(5);
+/// After a comparison of much, so many times as long as it took: Redis and the database have others to serve.
+const RECONCILE_REST: u32 = 20;
 
 /// Everything that data control works with.
 #[derive(Clone)]
@@ -70,14 +72,14 @@ impl Control {
     /// Works until it is stopped.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let mine = Arc::new(AtomicBool::new(false));
-        let schedule = Repeat { every: SCHEDULE_EVERY, what: "the schedule", mine: &mine, stop: &stop };
+        let schedule = Repeat { every: SCHEDULE_EVERY, rest: 0, what: "the schedule", mine: &mine, stop: &stop };
         let ledger = Repeat { every: LEDGER_EVERY, what: "the ledger", ..schedule };
         let allot = Repeat { every: ALLOT_EVERY, what: "allotting", ..schedule };
         let orders = Repeat { every: ORDERS_EVERY, what: "overdue orders", ..schedule };
         let money = Repeat { every: ORDERS_EVERY, what: "payments", ..schedule };
         let packets = Repeat { every: PACKETS_EVERY, what: "red packets", ..schedule };
         let gauges = Repeat { every: LEASE_EVERY, what: "the queues", ..schedule };
-        let reconcile = Repeat { every: RECONCILE_EVERY, what: "reconciliation", ..schedule };
+        let reconcile = Repeat { every: RECONCILE_EVERY, rest: RECONCILE_REST, what: "reconciliation", ..schedule };
         tokio::join!(
             self.keep_lease(&mine, &stop),
             schedule.run(|| self.follow_schedule()),
@@ -204,6 +206,8 @@ pub fn publish(catalogue: &crate::catalogue::Catalogue, pages: &Publisher) -> an
 #[derive(Clone, Copy)]
 struct Repeat<'a> {
     every: Duration,
+    /// At least so many times as long as a step took there is none.
+    rest: u32,
     what: &'static str,
     mine: &'a AtomicBool,
     stop: &'a CancellationToken,
@@ -218,7 +222,10 @@ impl Repeat<'_> {
             if !self.mine.load(Ordering::Relaxed) {
                 continue;
             }
-            match step().await {
+            let began = Instant::now();
+            let done = step().await;
+            let took = began.elapsed();
+            match done {
                 Ok(()) if std::mem::take(&mut failing) => info!(what = self.what, "works again"),
                 Ok(()) => {}
                 Err(error) if !std::mem::replace(&mut failing, true) => {
@@ -226,6 +233,7 @@ impl Repeat<'_> {
                 }
                 Err(_) => {}
             }
+            self.stop.run_until_cancelled(tokio::time::sleep(took * self.rest)).await;
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The board: what this process knows of every active sale. Replaced as a whole many times a second with one read per
 //! sale, however many ask.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::body::Bytes;
+use foldhash::fast::RandomState;
 use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::Mutex;
@@ -42,7 +43,7 @@ pub struct SaleStatus {
 
 /// Users who got units of a sale, so that none of them is turned away at the gate when all are gone.
 struct Winners {
-    users: HashSet<UserId>,
+    users: HashSet<UserId, RandomState>,
     /// The units ever granted when this was read: any later grant makes it old.
     granted: i64,
 }
@@ -60,7 +61,7 @@ struct View {
     at: Timestamp,
     /// When the source last answered.
     read_at: Option<Timestamp>,
-    sales: HashMap<SaleId, Posted>,
+    sales: BTreeMap<SaleId, Posted>,
 }
 
 pub(super) struct Board {
@@ -101,7 +102,7 @@ impl Board {
         metrics: Arc<Metrics>,
         tallies: Arc<Tallies>,
     ) -> Board {
-        let view = ArcSwap::from_pointee(View { at: clock.now(), read_at: None, sales: HashMap::new() });
+        let view = ArcSwap::from_pointee(View { at: clock.now(), read_at: None, sales: BTreeMap::new() });
         Board { source, catalogue, clock, metrics, tallies, view, refreshing: Mutex::default() }
     }
 
@@ -171,7 +172,7 @@ impl Board {
             }
         };
         self.metrics.facts_age_ms.set(freshness.read_at.map_or(-1, |at| at.elapsed().as_millis() as i64));
-        let mut sales = HashMap::with_capacity(active.len());
+        let mut sales = BTreeMap::new();
         for id in active {
             let Some(entry) = self.catalogue.known(id).filter(|entry| is_public(&entry.sale)) else { continue };
             let facts = facts.get(&id).copied();

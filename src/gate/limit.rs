@@ -2,7 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use foldhash::fast::RandomState;
+use governor::clock::DefaultClock;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
 
 use crate::domain::UserId;
 
@@ -10,13 +13,15 @@ use crate::domain::UserId;
 const BURST: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
 
 pub(crate) struct UserLimit {
-    users: DefaultKeyedRateLimiter<UserId>,
+    users: RateLimiter<UserId, DashMapStateStore<UserId, RandomState>, DefaultClock>,
 }
 
 impl UserLimit {
     pub(crate) fn new(per_second: u32) -> UserLimit {
         let rate = NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN);
-        UserLimit { users: RateLimiter::keyed(Quota::per_second(rate).allow_burst(BURST.max(rate))) }
+        let quota = Quota::per_second(rate).allow_burst(BURST.max(rate));
+        let (clock, hasher) = (DefaultClock::default(), RandomState::default());
+        UserLimit { users: RateLimiter::dashmap_with_clock_and_hasher(quota, clock, hasher) }
     }
 
     pub(crate) fn allows(&self, user: UserId) -> bool {

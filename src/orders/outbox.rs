@@ -12,10 +12,11 @@ use tracing::error;
 
 use crate::catalogue::Catalogue;
 use crate::domain::packet::{Share, ShareClaim};
-use crate::domain::{PacketId, Reservation, SaleId, Won};
+use crate::domain::{PacketId, Reservation, SaleId, UserId, Won};
 use crate::packets::board::Board;
 use crate::stock::link::Link;
-use crate::stock::{Bucket, Owner, keys};
+use crate::stock::short::ShortId;
+use crate::stock::{Bucket, Hold, Owner, keys};
 
 /// The outboxes that somebody has to look after: those of active sales and of packets that are not settled.
 #[derive(Clone)]
@@ -306,31 +307,32 @@ fn entries(bucket: Bucket, answer: &Value) -> Result<Vec<Entry>, RedisError> {
     Ok(read.collect())
 }
 
-/// Fields `at` (master's clock in ms) and `orders` (a line per order: user id, order id, quantity).
+/// Fields `at` (master's clock in ms) and `orders` (user id, hold, user id, hold, …).
 fn orders(sale: SaleId, fields: &[String]) -> Option<Vec<Won>> {
     let reserved_at = time(fields)?;
-    let line = |line: &str| {
-        let mut words = line.split(' ');
-        let user_id = words.next()?.parse().ok()?;
-        let order_id = words.next()?.parse().ok()?;
-        let quantity = words.next()?.parse().ok().filter(|q| *q > 0)?;
-        let reservation = Reservation { order_id, sale_id: sale, user_id, quantity, reserved_at };
-        words.next().is_none().then_some(Won::Order(reservation))
-    };
-    field(fields, "orders")?.lines().map(line).collect()
+    pairs(field(fields, "orders")?, |user_id, hold| {
+        let Hold { order_id, quantity } = Hold::parse(hold).filter(|hold| hold.quantity > 0)?;
+        Some(Won::Order(Reservation { order_id, sale_id: sale, user_id, quantity, reserved_at }))
+    })
 }
 
 /// Fields `at` (master's clock in ms) and `claims` (user id, share, user id, share, …).
 fn shares(packet: PacketId, fields: &[String]) -> Option<Vec<Won>> {
     let claimed_at = time(fields)?;
-    let words: Vec<&str> = field(fields, "claims")?.split(' ').collect();
-    let claim = |pair: &[&str]| {
-        let [user, share] = pair else { return None };
+    pairs(field(fields, "claims")?, |user_id, share| {
         let Share { index, amount } = share.parse().ok()?;
-        let user_id = user.parse().ok()?;
         Some(Won::Share(ShareClaim { packet_id: packet, user_id, share: index, amount, claimed_at }))
-    };
-    words.chunks(2).map(claim).collect()
+    })
+}
+
+/// Each user with what is written after them.
+fn pairs(text: &str, won: impl Fn(UserId, &str) -> Option<Won>) -> Option<Vec<Won>> {
+    let mut words = text.split(' ');
+    let mut all = Vec::new();
+    while let Some(user) = words.next() {
+        all.push(won(UserId(ShortId::parse(user)?), words.next()?)?);
+    }
+    Some(all)
 }
 
 fn field<'a>(fields: &'a [String], name: &str) -> Option<&'a String> {
@@ -343,6 +345,8 @@ fn time(fields: &[String]) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]
@@ -355,35 +359,39 @@ mod tests {
         assert!(!entry("1700000000000-9").is_read(None));
     }
 
-    fn read(at: &str, lines: &str) -> Option<usize> {
-        let fields: Vec<String> = ["at", at, "orders", lines].map(String::from).to_vec();
-        orders(SaleId(7), &fields).map(|all| all.len())
+    /// How many there are in an entry with this time and these words.
+    fn read(at: &str, orders: &str) -> Option<usize> {
+        let fields: Vec<String> = ["at", at, "orders", orders].map(String::from).to_vec();
+        super::orders(SaleId(7), &fields).map(|all| all.len())
+    }
+
+    fn short(n: u128) -> ShortId {
+        ShortId::of(Uuid::from_u128(n))
     }
 
     #[test]
     fn entries_are_read_whole_or_not_at_all() {
-        let user = "0198c0de-0000-7000-8000-000000000001";
-        let order = "0198c0de-0000-7000-8000-000000000002";
-        let line = format!("{user} {order} 1");
-        assert_eq!(read("1700000000000", &line), Some(1));
-        assert_eq!(read("1700000000000", &format!("{line}\n{line}")), Some(2));
-        assert_eq!(read("soon", &line), None);
-        assert_eq!(read("1700000000000", &format!("{line}\nnonsense")), None);
-        assert_eq!(read("1700000000000", &format!("{user} {order} 0")), None);
-        assert_eq!(read("1700000000000", &format!("{user} {order} 1 2")), None);
+        let (user, order) = (short(1), short(2));
+        let pair = format!("{user} {order}:1");
+        assert_eq!(read("1700000000000", &pair), Some(1));
+        assert_eq!(read("1700000000000", &format!("{pair} {pair}")), Some(2));
+        assert_eq!(read("soon", &pair), None);
+        for wrong in [format!("{pair} nonsense"), format!("{user} {order}:0"), format!("{pair} 2"), format!("{pair} ")] {
+            assert_eq!(read("1700000000000", &wrong), None, "{wrong}");
+        }
         assert_eq!(orders(SaleId(7), &[]), None);
     }
 
     #[test]
     fn claims_are_read_whole_or_not_at_all() {
-        let user = "0198c0de-0000-7000-8000-000000000001";
+        let user = short(1).to_string();
         let read = |claims: &str| {
             let fields: Vec<String> = ["at", "1700000000000", "claims", claims].map(String::from).to_vec();
             shares(PacketId(9), &fields).map(|all| all.len())
         };
         assert_eq!(read(&format!("{user} 0:5")), Some(1));
         assert_eq!(read(&format!("{user} 0:5 {user} 1:5")), Some(2));
-        for wrong in [user, "0:5", &format!("{user} 0:0"), &format!("{user} 0:5 "), &format!("{user} 0:5 {user}"), ""] {
+        for wrong in [&user, "0:5", &format!("{user} 0:0"), &format!("{user} 0:5 "), &format!("{user} 0:5 {user}"), ""] {
             assert_eq!(read(wrong), None, "{wrong:?}");
         }
     }

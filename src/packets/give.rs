@@ -19,9 +19,10 @@ pub const MOST_SHARES_OF_A_USER: i64 = 1_000;
 pub const LONGEST_GREETING: usize = 100;
 /// A packet may open so much later.
 const OPENS_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Shares from which on a packet is spread over several buckets, and how many these are.
+/// Shares from which on a packet is spread over several buckets.
 const HOT_FROM: i64 = 50_000;
-const HOT_BUCKETS: u8 = 8;
+/// So many.
+pub const HOT_BUCKETS: u8 = 8;
 /// A packet of so few shares is in Redis before its giver hears of it; data control sees to the larger ones.
 const LOADED_AT_ONCE: i64 = 1_000;
 /// Numbers of packets have twelve digits.

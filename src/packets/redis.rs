@@ -15,10 +15,12 @@ use crate::domain::{PacketId, UserId};
 use crate::stock::link::Link;
 use crate::stock::promises::{Keeps, Kept, Promises};
 use crate::stock::redis::garbled;
+use crate::stock::script::HotScript;
+use crate::stock::short::ShortId;
 use crate::stock::{Bucket, Unavailable, keys};
 
 struct Scripts {
-    claim: Script,
+    claim: HotScript,
     keep: Script,
     load: Script,
     set: Script,
@@ -57,7 +59,7 @@ pub struct Shelved {
 impl RedisShares {
     pub fn new(master: Link) -> RedisShares {
         let scripts = Scripts {
-            claim: Script::new(include_str!("lua/claim.lua")),
+            claim: HotScript::new(include_str!("lua/claim.lua")),
             keep: Script::new(include_str!("lua/keep.lua")),
             load: Script::new(include_str!("lua/load.lua")),
             set: Script::new(include_str!("lua/set.lua")),
@@ -97,7 +99,7 @@ impl RedisShares {
         }
         for chunk in users.chunks(PAGE) {
             let mut pipe = redis::pipe();
-            let fields: Vec<(String, String)> = chunk.iter().map(|(u, s)| (u.to_string(), s.to_string())).collect();
+            let fields: Vec<(ShortId, String)> = chunk.iter().map(|(u, s)| (ShortId::of(u.0), s.to_string())).collect();
             pipe.hset_multiple(&hash, &fields).expire(&hash, STAGED_FOR_SECONDS);
             let _: Value = pipe.query_async(&mut self.master.clone()).await?;
         }
@@ -143,13 +145,13 @@ impl RedisShares {
         let mut scan = redis::cmd("HSCAN");
         scan.arg(keys::users(bucket)).arg(cursor).arg("COUNT").arg(PAGE);
         let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut self.master.clone()).await?;
-        let parsed = fields.into_iter().map(|(user, share)| Some((user.parse().ok()?, share.parse().ok()?)));
+        let parsed = fields.iter().map(|(user, share)| Some((UserId(ShortId::parse(user)?), share.parse().ok()?)));
         Ok((next, parsed.collect::<Option<_>>().ok_or_else(|| garbled("users"))?))
     }
 
     /// Puts claims into the outbox again that have got lost on their way.
     pub async fn send_again(&self, bucket: Bucket, claims: &[(UserId, Share)], at_ms: i64) -> Result<(), Unavailable> {
-        let words: Vec<String> = claims.iter().map(|(user, share)| format!("{user} {share}")).collect();
+        let words: Vec<String> = claims.iter().map(|(user, share)| format!("{} {share}", ShortId::of(user.0))).collect();
         let mut add = redis::cmd("XADD");
         add.arg(keys::outbox(bucket)).arg("*").arg("at").arg(at_ms).arg("claims").arg(words.join(" "));
         let _: Value = add.query_async(&mut self.master.clone()).await?;
@@ -192,13 +194,13 @@ impl ShareKeeper for RedisShares {
 
     async fn claim(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<Outcome>, Unavailable> {
         let distinct = users.iter().collect::<HashSet<_>>().len() == users.len();
-        let mut call = self.scripts.claim.key(keys::hash(bucket));
-        call.key(keys::unclaimed(bucket)).key(keys::users(bucket)).key(keys::outbox(bucket));
+        let names = [keys::hash, keys::unclaimed, keys::users, keys::outbox];
+        let mut call = self.scripts.claim.call(&names.map(|name| name(bucket)));
         call.arg(if distinct { users.len() } else { 0 });
         for user in users {
-            call.arg(user.0.hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()) as &str);
+            call.arg(ShortId::of(user.0));
         }
-        let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
+        let answer = self.scripts.claim.send(&call, &self.master).await?;
         let [answers @ .., Value::Int(epoch)] = answer.as_slice() else {
             return Ok(vec![Outcome::NotLoaded; users.len()]);
         };
@@ -215,7 +217,7 @@ impl ShareKeeper for RedisShares {
     }
 
     async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable> {
-        let share: Option<String> = self.master.clone().hget(keys::users(bucket), user.to_string()).await?;
+        let share: Option<String> = self.master.clone().hget(keys::users(bucket), ShortId::of(user.0)).await?;
         share.map(|share| share.parse().map_err(|()| garbled("a share"))).transpose()
     }
 }
@@ -251,7 +253,7 @@ impl Keeps for RedisShares {
         let mut call = self.scripts.keep.key(keys::hash(bucket));
         call.key(keys::unclaimed(bucket)).key(keys::users(bucket)).key(keys::outbox(bucket));
         for (user, share) in grants {
-            call.arg(user.to_string()).arg(share.to_string());
+            call.arg(ShortId::of(user.0)).arg(share.to_string());
         }
         let kept: i64 = call.invoke_async(&mut self.master.clone()).await?;
         Ok(usize::try_from(kept).map_or(Kept::NotLoaded, Kept::Forgotten))

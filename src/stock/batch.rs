@@ -3,7 +3,7 @@
 //! An idle shop answers at once, because a claim that finds its lane free is sent alone; a busy one grows its batches by
 //! itself. Batches run in tasks of their own: a shopper who hangs up does not undo what was asked.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -122,12 +122,26 @@ impl<D: Decides> Lane<D> {
     fn queue(&self) -> MutexGuard<'_, Queue<D>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Lets everybody come along whose request has arrived already: a call costs many times as much as one more claim in
+    /// it. Nobody is waited for.
+    async fn gather(&self) {
+        let mut waiting = 0;
+        while waiting < BATCH {
+            tokio::task::yield_now().await;
+            let present = self.queue().waiting.len();
+            if present == waiting {
+                break;
+            }
+            waiting = present;
+        }
+    }
 }
 
 /// All lanes of this process to one keeper; clones share them.
 pub struct Lanes<D: Decides> {
     keeper: Arc<D>,
-    lanes: Arc<RwLock<HashMap<Bucket, Arc<Lane<D>>>>>,
+    lanes: Arc<RwLock<BTreeMap<Bucket, Arc<Lane<D>>>>>,
     tasks: TaskTracker,
     metrics: Arc<Metrics>,
 }
@@ -196,6 +210,7 @@ impl<D: Decides> Lanes<D> {
 
     async fn work_off(self, bucket: Bucket, lane: Arc<Lane<D>>) {
         loop {
+            lane.gather().await;
             let batch: Vec<Waiting<D>> = {
                 let mut queue = lane.queue();
                 if queue.waiting.is_empty() {

@@ -4,6 +4,7 @@
 use redis::{AsyncCommands, Pipeline};
 
 use super::redis::{RedisStock, SETTLING, garbled, holds_page, start_flag};
+use super::short::ShortId;
 use super::{Bucket, Hold, Unavailable, keys, time_text};
 use crate::domain::{Sale, UserId};
 use crate::store::{Allotment, Release};
@@ -139,9 +140,9 @@ impl RedisStock {
     /// Gathers holders for a load. Nobody sees them before [`RedisStock::load`].
     pub async fn stage(&self, bucket: Bucket, epoch: i64, holders: &[Release]) -> Result<(), Unavailable> {
         for chunk in holders.chunks(PAGE) {
-            let fields: Vec<(String, String)> = chunk
+            let fields: Vec<(ShortId, String)> = chunk
                 .iter()
-                .map(|hold| (hold.user_id.to_string(), format!("{}:{}", hold.order_id, hold.quantity)))
+                .map(|hold| (ShortId::of(hold.user_id.0), format!("{}:{}", ShortId::of(hold.order_id.0), hold.quantity)))
                 .collect();
             let mut pipe = redis::pipe();
             // An attempt that dies leaves its staging behind; it goes by itself.
@@ -208,7 +209,8 @@ impl RedisStock {
                     Mend::Hold(hold) => ("hold", hold),
                     Mend::Send(hold) => ("send", hold),
                 };
-                call.arg(what).arg(hold.user_id.to_string()).arg(hold.order_id.to_string()).arg(hold.quantity);
+                let (user, order) = (ShortId::of(hold.user_id.0), ShortId::of(hold.order_id.0));
+                call.arg(what).arg(user).arg(format!("{order}:{}", hold.quantity)).arg(hold.quantity);
             }
             let count: i64 = call.invoke_async(&mut self.master.clone()).await?;
             mended += count.max(0);

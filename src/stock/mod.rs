@@ -13,6 +13,8 @@ pub mod load;
 pub mod probe;
 pub mod promises;
 pub mod redis;
+pub(crate) mod script;
+pub mod short;
 
 use async_trait::async_trait;
 use jiff::Timestamp;

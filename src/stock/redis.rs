@@ -10,6 +10,8 @@ use redis::{Pipeline, RedisError, Script, Value, from_redis_value_ref};
 
 use super::link::Link;
 use super::promises::{Keeps, Kept, Promises};
+use super::script::HotScript;
+use super::short::ShortId;
 use super::{Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable, keys, time_text};
 use crate::catalogue::Catalogue;
 use crate::domain::sale::SaleState;
@@ -28,7 +30,7 @@ pub(crate) fn garbled(what: &str) -> Unavailable {
 }
 
 pub(super) struct Scripts {
-    reserve: Script,
+    reserve: HotScript,
     define: Script,
     release: Script,
     pub(super) sync: Script,
@@ -67,7 +69,7 @@ impl RedisStock {
     /// The catalogue says into how many buckets each sale is split.
     pub fn new(master: Link, catalogue: Arc<Catalogue>) -> RedisStock {
         let scripts = Scripts {
-            reserve: Script::new(include_str!("lua/reserve.lua")),
+            reserve: HotScript::new(include_str!("lua/reserve.lua")),
             define: Script::new(include_str!("lua/define.lua")),
             release: Script::new(include_str!("lua/release.lua")),
             sync: Script::new(include_str!("lua/sync.lua")),
@@ -85,12 +87,18 @@ impl RedisStock {
         bucket: Bucket,
         batch: &[Claim],
     ) -> Result<Option<(i64, Vec<Decision>)>, Unavailable> {
-        let words = Words::of(batch);
-        let mut call = self.scripts.reserve.key(keys::hash(bucket));
-        call.key(keys::holders(bucket)).key(keys::outbox(bucket)).key(keys::start(bucket)).key(keys::access(bucket));
-        call.arg(if mode == Mode::Keep { "keep" } else { "claim" });
-        call.arg(words.units).arg(words.most).arg(words.entry).arg(words.pairs);
-        let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
+        let names = [keys::hash, keys::holders, keys::outbox, keys::start, keys::access];
+        let mut call = self.scripts.reserve.call(&names.map(|name| name(bucket)));
+        call.arg(if mode == Mode::Keep { "keep" } else { "claim" }).arg(units_of(batch));
+        call.arg(batch.iter().map(|claim| claim.quantity).max().unwrap_or_default());
+        let mut hold = String::new();
+        for claim in batch {
+            hold.clear();
+            // Writing to a text cannot fail.
+            let _ = write!(hold, "{}:{}", ShortId::of(claim.order_id.0), claim.quantity);
+            call.arg(ShortId::of(claim.user_id.0)).arg(&hold);
+        }
+        let answer = self.scripts.reserve.send(&call, &self.master).await?;
         let [epoch, _now, decisions @ ..] = answer.as_slice() else { return Ok(None) };
         let Value::Int(epoch) = epoch else { return Err(garbled("a batch")) };
         if decisions.is_empty() {
@@ -129,36 +137,10 @@ impl RedisStock {
     }
 }
 
-/// A batch in the words of the reserve script.
-struct Words {
-    /// All units asked for; 0 when a user comes twice.
-    units: u64,
-    most: u32,
-    entry: String,
-    /// User, `order id:quantity`, user, …
-    pairs: Vec<String>,
-}
-
-impl Words {
-    fn of(batch: &[Claim]) -> Words {
-        let users: HashSet<UserId> = batch.iter().map(|claim| claim.user_id).collect();
-        let units =
-            if users.len() == batch.len() { batch.iter().map(|claim| u64::from(claim.quantity)).sum() } else { 0 };
-        let mut words = Words {
-            units,
-            most: batch.iter().map(|claim| claim.quantity).max().unwrap_or_default(),
-            entry: String::with_capacity(80 * batch.len()),
-            pairs: Vec::with_capacity(2 * batch.len()),
-        };
-        for Claim { user_id, order_id, quantity } in batch {
-            let gap = if words.entry.is_empty() { "" } else { "\n" };
-            // Writing to a text cannot fail.
-            let _ = write!(words.entry, "{gap}{user_id} {order_id} {quantity}");
-            words.pairs.push(user_id.to_string());
-            words.pairs.push(format!("{order_id}:{quantity}"));
-        }
-        words
-    }
+/// All units asked for; 0 when a user comes twice.
+fn units_of(batch: &[Claim]) -> u64 {
+    let users: HashSet<UserId> = batch.iter().map(|claim| claim.user_id).collect();
+    if users.len() == batch.len() { batch.iter().map(|claim| u64::from(claim.quantity)).sum() } else { 0 }
 }
 
 fn decision(value: &Value) -> Result<Decision, Unavailable> {
@@ -170,16 +152,18 @@ fn decision(value: &Value) -> Result<Decision, Unavailable> {
         Value::Int(-3) => Ok(Decision::Ended),
         Value::Int(-4) => Ok(Decision::Busy),
         Value::BulkString(text) => {
-            std::str::from_utf8(text).ok().and_then(parse_hold).map(Decision::Repeated).ok_or_else(|| garbled("a hold"))
+            std::str::from_utf8(text).ok().and_then(Hold::parse).map(Decision::Repeated).ok_or_else(|| garbled("a hold"))
         }
         _ => Err(garbled("a decision")),
     }
 }
 
-/// `order id:quantity`, as the holders hash keeps it.
-pub(super) fn parse_hold(text: &str) -> Option<Hold> {
-    let (order, quantity) = text.split_once(':')?;
-    Some(Hold { order_id: order.parse().ok()?, quantity: quantity.parse().ok()? })
+impl Hold {
+    /// `order id:quantity`, as the holders hash and the outbox keep it.
+    pub(crate) fn parse(text: &str) -> Option<Hold> {
+        let (order, quantity) = text.split_once(':')?;
+        Some(Hold { order_id: OrderId(ShortId::parse(order)?), quantity: quantity.parse().ok()? })
+    }
 }
 
 /// `1` while a sale is live: what the start flag says.
@@ -201,10 +185,10 @@ impl Stock for RedisStock {
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable> {
         let bucket = Bucket::of_user(sale, self.split(sale).await?, user);
         let mut pipe = redis::pipe();
-        pipe.hget(keys::hash(bucket), "Version").hget(keys::holders(bucket), user.to_string());
+        pipe.hget(keys::hash(bucket), "Version").hget(keys::holders(bucket), ShortId::of(user.0));
         let (version, hold): (Option<i64>, Option<String>) = pipe.query_async(&mut self.master.clone()).await?;
         match (version, hold) {
-            (Some(_), Some(text)) => Ok(Some(parse_hold(&text).ok_or_else(|| garbled("a hold"))?)),
+            (Some(_), Some(text)) => Ok(Some(Hold::parse(&text).ok_or_else(|| garbled("a hold"))?)),
             // Just loaded again: the hold may be a promise that is about to be repeated.
             (None | Some(SETTLING), _) => Err(Unavailable("the sale is being loaded".into())),
             (Some(_), None) => Ok(None),
@@ -233,7 +217,7 @@ impl Stock for RedisStock {
                 let mut call = self.scripts.release.key(keys::hash(bucket));
                 call.key(keys::holders(bucket)).key(keys::access(bucket));
                 for release in chunk {
-                    call.arg(release.user_id.to_string()).arg(release.order_id.to_string());
+                    call.arg(ShortId::of(release.user_id.0)).arg(ShortId::of(release.order_id.0));
                 }
                 let units: i64 = call.invoke_async(&mut self.master.clone()).await?;
                 if units >= 0 {
@@ -330,8 +314,8 @@ pub(super) async fn holds_page(
     let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut server.clone()).await?;
     let mut holds = Vec::with_capacity(fields.len());
     for (user, hold) in fields {
-        let user = user.parse().map_err(|_| garbled("a user"))?;
-        holds.push((user, parse_hold(&hold).ok_or_else(|| garbled("a hold"))?));
+        let user = ShortId::parse(&user).map(UserId).ok_or_else(|| garbled("a user"))?;
+        holds.push((user, Hold::parse(&hold).ok_or_else(|| garbled("a hold"))?));
     }
     Ok((next, holds))
 }

@@ -24,7 +24,7 @@ local held = redis.call('HMGET', KEYS[3], unpack(ARGV, 2))
 -- `pairs` are user, share, user, share, …
 local function give(pairs)
   redis.call('HSET', KEYS[3], unpack(pairs))
-  redis.call('XADD', KEYS[4], '*', 'at', string.format('%.0f', now), 'claims', table.concat(pairs, ' '))
+  redis.call('XADD', KEYS[4], '*', 'at', string.format('%d', now), 'claims', table.concat(pairs, ' '))
 end
 
 -- The rush: everybody is new and there is a share for each.

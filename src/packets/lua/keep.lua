@@ -24,7 +24,7 @@ for i = 1, #ARGV, 2 do
 end
 if #pairs > 0 then
   local time = redis.call('TIME')
-  local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+  local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
   redis.call('XADD', KEYS[4], '*', 'at', now, 'claims', table.concat(pairs, ' '))
 end
 return #pairs / 2

@@ -1,6 +1,6 @@
 -- Mends single holds that a comparison with the database found wrong. Each is judged anew here.
 -- KEYS 1 sale hash, 2 holders hash, 3 outbox stream
--- ARGV 1 epoch that the comparison saw; then per hold: what to do, user id, order id, quantity, where what is
+-- ARGV 1 epoch that the comparison saw; then per hold: what to do, user id, "order id:quantity", quantity, where what is
 --      "hold" (the database has a live order that is not held) or
 --      "send" (a hold has neither an order nor an entry in the outbox)
 -- Returns the number of holds mended, or -1 when the sale was loaded anew meanwhile
@@ -11,14 +11,14 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local mended = 0
 for i = 2, #ARGV, 4 do
-  local what, user, order, quantity = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local what, user, wish, quantity = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local hold = redis.call('HGET', KEYS[2], user)
   if what == 'hold' and not hold then
-    redis.call('HSET', KEYS[2], user, order .. ':' .. quantity)
+    redis.call('HSET', KEYS[2], user, wish)
     redis.call('HINCRBY', KEYS[1], 'Booked', quantity)
     mended = mended + 1
-  elseif what == 'send' and hold == order .. ':' .. quantity then
-    redis.call('XADD', KEYS[3], '*', 'at', string.format('%.0f', now), 'orders', user .. ' ' .. order .. ' ' .. quantity)
+  elseif what == 'send' and hold == wish then
+    redis.call('XADD', KEYS[3], '*', 'at', string.format('%d', now), 'orders', user .. ' ' .. wish)
     mended = mended + 1
   end
 end

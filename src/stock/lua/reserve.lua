@@ -1,14 +1,13 @@
 -- Reserves units of one bucket of a sale for a batch of users. Everything is checked before the first write.
 -- KEYS 1 sale hash, 2 holders hash, 3 outbox stream, 4 start flag, 5 access counter
 -- ARGV 1 "claim", or "keep" to repeat what was granted before this master forgot it; 2 units asked for in all, or 0 when
---      a user comes twice; 3 the most units that one of them asks for; 4 what the outbox says if all are granted: a line
---      "user id order id quantity" for each; then per user: user id, "order id:quantity"
+--      a user comes twice; 3 the most units that one of them asks for; then per user: user id, "order id:quantity"
 -- Returns {} when the sale is not loaded; {epoch, now in ms} when everybody was granted; otherwise {epoch, now in ms,
 --      then per user: 1 granted, 0 sold out, -1 over the limit, -2 not open, -3 ended, -4 none here but elsewhere, or
 --      "order id:quantity" of the hold there is}
 -- A kept promise is granted whatever the stock and the window say: the database has the last word on it.
-local FIRST = 5
-local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch', 'More')
+local FIRST = 4
+local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch', 'More', 'Granted')
 if not sale[1] then
   return {}
 end
@@ -28,41 +27,41 @@ if not keep then
   end
 end
 
-local users = {}
+local users, count = {}, 0
 for i = FIRST, #ARGV, 2 do
-  users[#users + 1] = ARGV[i]
+  count = count + 1
+  users[count] = ARGV[i]
 end
 local held = redis.call('HMGET', KEYS[2], unpack(users))
 
-local function grant(holders, units, entry)
-  redis.call('HSET', KEYS[2], unpack(holders))
-  redis.call('HINCRBY', KEYS[1], 'Booked', units)
-  redis.call('HINCRBY', KEYS[1], 'Granted', units)
-  redis.call('XADD', KEYS[3], '*', 'at', string.format('%.0f', now), 'orders', entry)
+-- `words` are user, wish, user, wish, … from the given one on.
+local function grant(words, from, units)
+  redis.call('HSET', KEYS[2], unpack(words, from))
+  redis.call('HSET', KEYS[1], 'Booked', sale[5] + units, 'Granted', sale[9] + units)
+  redis.call('XADD', KEYS[3], '*', 'at', string.format('%d', now), 'orders', table.concat(words, ' ', from))
 end
 
--- The rush: everybody is new and there is enough for all. The caller's words are used as they are.
+-- The rush: everybody is new and there is enough for all.
 local function all_fit()
   local units = tonumber(ARGV[2])
   if units == 0 or not (keep or (not closed and units <= left and tonumber(ARGV[3]) <= limit)) then
     return false
   end
-  for n = 1, #users do
+  for n = 1, count do
     if held[n] then
       return false
     end
   end
-  grant({ unpack(ARGV, FIRST) }, units, ARGV[4])
+  grant(ARGV, FIRST, units)
   return true
 end
 
 -- One after the other; who asks twice in a batch meets the hold of the first time.
 local function one_by_one(answer)
-  local granted, holders, entry, units, missed = {}, {}, {}, 0, 0
-  for n = 1, #users do
+  local granted, holders, units, missed = {}, {}, 0, 0
+  for n = 1, count do
     local user, wish = users[n], ARGV[FIRST + 2 * n - 1]
-    local order, quantity = string.match(wish, '^(.*):(%d+)$')
-    quantity = tonumber(quantity)
+    local quantity = tonumber(string.match(wish, ':(%d+)$'))
     local decision = held[n] or granted[user]
     if not decision then
       if closed then
@@ -78,13 +77,12 @@ local function one_by_one(answer)
         granted[user] = wish
         holders[#holders + 1] = user
         holders[#holders + 1] = wish
-        entry[#entry + 1] = user .. ' ' .. order .. ' ' .. quantity
       end
     end
     answer[n + 2] = decision
   end
   if units > 0 then
-    grant(holders, units, table.concat(entry, '\n'))
+    grant(holders, 1, units)
   end
   if missed > 0 and none_left ~= 0 then
     redis.call('HINCRBY', KEYS[1], 'Missed', missed)
@@ -96,6 +94,6 @@ if not all_fit() then
   one_by_one(answer)
 end
 if not closed then
-  redis.call('INCRBY', KEYS[5], #users)
+  redis.call('INCRBY', KEYS[5], count)
 end
 return answer

@@ -17,7 +17,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(60);
 /// Who claim at the same time.
 const TOGETHER: usize = 250;
 
-fn shares() -> u64 {
+pub fn shares() -> u64 {
     std::env::var("SECKILL_TEST_SHARES").ok().and_then(|text| text.parse().ok()).unwrap_or(SHARES)
 }
 

@@ -6,6 +6,7 @@
 mod flush;
 mod kills;
 mod packets;
+mod rain;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

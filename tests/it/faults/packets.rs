@@ -1,7 +1,7 @@
 //! Crashes while people claim shares of a packet: whoever was told of a share has it in the end, nobody has two, and the
 //! money adds up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,9 +23,12 @@ const SHARES: u64 = 300;
 const RUSH: Duration = Duration::from_millis(1_500);
 /// Longer than anything that is broken by a test stays broken.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// So many winners are asked again in the end.
+const ASK_AGAIN: usize = 300;
 
-enum Victim {
-    /// One of the two processes with this role.
+#[derive(Clone, Copy)]
+pub enum Victim {
+    /// A process with this role.
     Role(&'static str),
     Service(&'static str),
     /// Everything that Redis knows.
@@ -33,7 +36,7 @@ enum Victim {
 }
 
 /// Claims until there is a share or nothing left; the answer is the share and its amount.
-async fn insist(shopper: Arc<Shopper>, id: String) -> Option<(i64, i64)> {
+pub async fn insist(shopper: Arc<Shopper>, id: String) -> Option<(i64, i64)> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let asked = shopper.client.ask(Method::POST, &format!("/api/packets/{id}/claims")).json(&json!({}));
@@ -78,7 +81,7 @@ async fn survives(victim: Victim) {
         let mut people = arrive(&shop, &id, kill * PER_KILL, PER_KILL);
         pause(random.random_range(0..1_300)).await;
         let down_for = random.random_range(50..600);
-        strike(&mut shop, &victim, random.random_range(0..2), down_for).await;
+        strike(&mut shop, victim, random.random_range(0..2), down_for).await;
         while let Some(answer) = people.join_next().await {
             let (n, share) = answer.unwrap();
             told.insert(n, share.expect("there were shares for everybody"));
@@ -90,10 +93,11 @@ async fn survives(victim: Victim) {
         told.extend(share.map(|share| (n, share)));
     }
     assert_eq!(told.len() as u64, SHARES, "everything is given away");
-    promises_are_kept(&shop, &id, &told, total as i64).await;
+    promises_are_kept(&shop, &id, &told, total as i64, SETTLED_WITHIN).await;
 }
 
-async fn strike(shop: &mut Shop, victim: &Victim, which: usize, down_for: u64) {
+/// `kill -9`, and a new beginning some milliseconds later; `which` of those with the same role.
+pub async fn strike(shop: &mut Shop, victim: Victim, which: usize, down_for: u64) {
     match victim {
         Victim::Role(role) => {
             shop.process(role, which).check();
@@ -110,21 +114,30 @@ async fn strike(shop: &mut Shop, victim: &Victim, which: usize, down_for: u64) {
     }
 }
 
-async fn promises_are_kept(shop: &Shop, id: &str, told: &BTreeMap<u64, (i64, i64)>, total: i64) {
+/// `told` is what each of those who won was answered; everything of the packet was won.
+pub async fn promises_are_kept(
+    shop: &Shop,
+    id: &str,
+    told: &BTreeMap<u64, (i64, i64)>,
+    total: i64,
+    settled_within: Duration,
+) {
     let (store, packet) = (shop.store(), id.parse().unwrap());
-    let settled = eventually("the packet is settled", SETTLED_WITHIN, async || {
+    let settled = eventually("the packet is settled", settled_within, async || {
         let packet = store.packet(packet).await.map_err(|error| error.to_string())?.unwrap();
         if packet.settled_at.is_some() { Ok(packet) } else { Err(format!("{packet:?}")) }
     })
     .await;
-    assert_eq!((settled.claimed as u64, settled.claimed_amount, settled.left()), (SHARES, total, 0));
-    let written = store.packet_claims_after(packet, None, 10_000).await.unwrap();
+    assert_eq!((settled.claimed as usize, settled.claimed_amount, settled.left()), (told.len(), total, 0));
+    let written = store.packet_claims_after(packet, None, told.len() as i64 + 1).await.unwrap();
     let mut kept: Vec<(i64, i64)> = written.iter().map(|claim| (claim.share, claim.amount)).collect();
     let mut promised: Vec<(i64, i64)> = told.values().copied().collect();
     kept.sort_unstable();
     promised.sort_unstable();
     assert_eq!(kept, promised, "what people were told and what is in the books");
-    for (n, (share, amount)) in told {
+    let people: HashSet<_> = written.iter().map(|claim| claim.user_id).collect();
+    assert_eq!(people.len(), told.len(), "nobody has two");
+    for (n, (share, amount)) in told.iter().step_by(told.len() / ASK_AGAIN + 1) {
         let again = insist(Arc::new(shop.shopper(*n)), id.to_owned()).await;
         assert_eq!(again, Some((*share, *amount)), "asking again is answered with the same");
     }

@@ -1,0 +1,52 @@
+//! Who runs where.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use secrecy::ExposeSecret;
+
+use crate::shop::Shop;
+
+/// The first core is the shop's and its Redis', the others are the generator's, as long as this lives.
+pub struct Cores {
+    pids: Vec<u32>,
+    count: usize,
+}
+
+impl Cores {
+    pub async fn apart(shop: &Shop) -> anyhow::Result<Cores> {
+        let count = std::thread::available_parallelism()?.get();
+        ensure!(count > 1, "the generator needs a core of its own");
+        let redis = shop.parts.config.redis.as_ref().context("rung 3")?;
+        let mut pids = vec![shop.serve.id()];
+        for server in std::iter::once(&redis.master).chain(&redis.replicas) {
+            let mut client = redis::Client::open(server.expose_secret())?.get_multiplexed_async_connection().await?;
+            let info: String = redis::cmd("INFO").arg("server").query_async(&mut client).await?;
+            let pid = info.lines().find_map(|line| line.strip_prefix("process_id:")).context("a pid")?;
+            pids.push(pid.parse()?);
+        }
+        let cores = Cores { pids, count };
+        for pid in &cores.pids {
+            pin(*pid, "0")?;
+        }
+        pin(std::process::id(), &format!("1-{}", count - 1))?;
+        Ok(cores)
+    }
+}
+
+impl Drop for Cores {
+    fn drop(&mut self) {
+        let all = format!("0-{}", self.count - 1);
+        for pid in self.pids.iter().copied().chain([std::process::id()]) {
+            // Whatever has ended meanwhile needs no core.
+            let _ = pin(pid, &all);
+        }
+    }
+}
+
+/// All threads of a process.
+fn pin(pid: u32, cores: &str) -> anyhow::Result<()> {
+    let taskset = Command::new("taskset").args(["-acp", cores, &pid.to_string()]).stdout(Stdio::null()).status();
+    ensure!(taskset.context("taskset is needed: apt-get install util-linux")?.success(), "cannot pin {pid}");
+    Ok(())
+}
