@@ -56,6 +56,9 @@ async fn answer(
     let guest = Guest { router, from, seated: seat.seated, pulse: pulse.clone(), calls: calls.clone() };
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.head_within).max_buf_size(BUFFER);
+    // Whoever has asked is answered, gone or not: looking for that would take a read, and a new buffer to read into, for
+    // every answer that is waited for.
+    http.half_close(true);
     let mut connection = http.serve_connection(TokioIo::new(seat), guest);
     let mut tick = interval_at(Instant::now() + limits.quiet, limits.quiet);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
