@@ -46,6 +46,6 @@ fn surroundings() -> String {
             String::from_utf8_lossy(if said.stdout.is_empty() { &said.stderr } else { &said.stdout }).into_owned();
         lines.push(text.lines().next().unwrap_or_default().split(" sha=").next().unwrap_or_default().to_owned());
     }
-    lines.push("everything on one machine, the generator too: it shares the cores with what it measures".to_owned());
+    lines.push("everything on one machine; where waits are measured the generator has cores of its own".to_owned());
     lines.join("\n") + "\n"
 }

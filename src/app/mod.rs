@@ -1,6 +1,7 @@
 //! The one file that names concrete parts: configuration → parts → running roles.
 
 mod keepers;
+mod roles;
 mod start;
 
 use std::path::Path;
@@ -10,8 +11,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use axum::Router;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::gauge::Gauge;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -19,7 +18,7 @@ use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
 use self::keepers::Keepers;
-use self::start::{generated_secret, most_connections, open_database, wait_for};
+use self::start::{generated_secret, open_database, wait_for};
 use crate::accounts::Accounts;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
@@ -50,24 +49,19 @@ use crate::packets::settle::Steward;
 use crate::packets::shelf::Shelf;
 use crate::packets::{self, Packets};
 use crate::pages::Publisher;
-use crate::pictures::{Pictures, tidy};
+use crate::pictures::Pictures;
 use crate::rehearse;
 use crate::stock::Stock;
 use crate::stock::batch::{Lanes, Units};
 use crate::stock::probe::Probe;
-use crate::stock::promises::keep_promises;
 use crate::stock::redis::RedisStock;
 use crate::store::Store;
 use crate::tally::Tallies;
 use crate::till::Till;
-use crate::web::door::{Door, Limits};
-use crate::web::server::{Listen, serve_on};
 use crate::web::{self, Shop};
 
 /// Longer than it takes to add the demo.
 const DEMO_LEASE: Duration = Duration::from_secs(60);
-/// Connections to the operators' address.
-const OPERATORS: usize = 256;
 
 pub fn start_logging(config: &Config) {
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
@@ -424,89 +418,6 @@ impl Parts {
             metrics: self.metrics.clone(),
             member: self.member.clone(),
         }
-    }
-
-    /// Starts the roles that have work on this rung.
-    fn spawn_roles(&self, roles: &[Role], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
-        let stop = lifecycle.stop_token();
-        let catalogue = self.catalogue.clone();
-        let following = stop.clone();
-        lifecycle.spawn("catalogue", async move {
-            catalogue.follow(following).await;
-            Ok(())
-        });
-        let (board, following) = (self.board.clone(), stop.clone());
-        lifecycle.spawn("packets", async move {
-            board.follow(following).await;
-            Ok(())
-        });
-        let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
-        for role in roles {
-            match role {
-                Role::Serve => self.spawn_serve(lifecycle)?,
-                Role::Relay => {
-                    if let Some(relay) = self.relay() {
-                        lifecycle.spawn("sweep", relay.clone().sweep(stop.clone()));
-                        lifecycle.spawn("relay", relay.run(stop.clone()));
-                    }
-                }
-                Role::Consume => {
-                    if let Some(consumer) = self.consumer() {
-                        lifecycle.spawn("consume", consumer.run(stop.clone()));
-                    }
-                }
-                Role::Control => lifecycle.spawn("control", self.control().run(stop.clone())),
-            }
-        }
-        if roles.contains(&Role::Serve) || roles.contains(&Role::Control) {
-            let pages = control::keep_pages(self.catalogue.clone(), self.pages.clone(), stop.clone());
-            lifecycle.spawn("pages", pages);
-            lifecycle.spawn("tidy", tidy::keep_tidy(self.pictures(), self.pages.clone(), stop.clone()));
-        }
-        // Last, because what it says is that shoppers are answered.
-        let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());
-        let door = Door::new(Limits::of(OPERATORS), Gauge::default(), Counter::default());
-        lifecycle.spawn("ops", serve_on(ops, ops_router, door, stop));
-        Ok(())
-    }
-
-    fn spawn_serve(&self, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
-        let stop = lifecycle.stop_token();
-        let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
-        let limits = Limits::of(self.config.web.connections.min(most_connections()));
-        let door = Door::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
-        let serve = serve_on(listener, self.router(), door, stop.clone());
-        let (lanes, packets, cockpit) = (self.lanes.clone(), self.packets.clone(), self.cockpit.clone());
-        lifecycle.spawn("serve", async move {
-            serve.await?;
-            lanes.finish().await;
-            packets.finish().await;
-            cockpit.write_down().await;
-            Ok(())
-        });
-        let (cockpit, watching) = (self.cockpit.clone(), stop.clone());
-        lifecycle.spawn("cockpit", async move {
-            cockpit.run(watching).await;
-            Ok(())
-        });
-        let (gate, following) = (self.gate.clone(), stop.clone());
-        lifecycle.spawn("gate", async move {
-            gate.follow(following).await;
-            Ok(())
-        });
-        let (accounts, following) = (self.accounts.clone(), stop.clone());
-        lifecycle.spawn("accounts", async move {
-            accounts.follow(following).await;
-            Ok(())
-        });
-        if let (Some(units), Some(shares)) = (self.redis.clone(), self.redis_shares.clone()) {
-            lifecycle.spawn("promises", async move {
-                tokio::join!(keep_promises(units, stop.clone()), keep_promises(shares, stop));
-                Ok(())
-            });
-        }
-        info!(url = self.config.web.public_url, "the shop is open");
-        Ok(())
     }
 
     /// Keeps gate and catalogue fresh, for those who use the parts without running roles.

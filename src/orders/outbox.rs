@@ -376,7 +376,8 @@ mod tests {
         assert_eq!(read("1700000000000", &pair), Some(1));
         assert_eq!(read("1700000000000", &format!("{pair} {pair}")), Some(2));
         assert_eq!(read("soon", &pair), None);
-        for wrong in [format!("{pair} nonsense"), format!("{user} {order}:0"), format!("{pair} 2"), format!("{pair} ")] {
+        for wrong in [format!("{pair} nonsense"), format!("{user} {order}:0"), format!("{pair} 2"), format!("{pair} ")]
+        {
             assert_eq!(read("1700000000000", &wrong), None, "{wrong}");
         }
         assert_eq!(orders(SaleId(7), &[]), None);
@@ -391,7 +392,8 @@ mod tests {
         };
         assert_eq!(read(&format!("{user} 0:5")), Some(1));
         assert_eq!(read(&format!("{user} 0:5 {user} 1:5")), Some(2));
-        for wrong in [&user, "0:5", &format!("{user} 0:0"), &format!("{user} 0:5 "), &format!("{user} 0:5 {user}"), ""] {
+        for wrong in [&user, "0:5", &format!("{user} 0:0"), &format!("{user} 0:5 "), &format!("{user} 0:5 {user}"), ""]
+        {
             assert_eq!(read(wrong), None, "{wrong:?}");
         }
     }

@@ -151,7 +151,8 @@ impl RedisShares {
 
     /// Puts claims into the outbox again that have got lost on their way.
     pub async fn send_again(&self, bucket: Bucket, claims: &[(UserId, Share)], at_ms: i64) -> Result<(), Unavailable> {
-        let words: Vec<String> = claims.iter().map(|(user, share)| format!("{} {share}", ShortId::of(user.0))).collect();
+        let words: Vec<String> =
+            claims.iter().map(|(user, share)| format!("{} {share}", ShortId::of(user.0))).collect();
         let mut add = redis::cmd("XADD");
         add.arg(keys::outbox(bucket)).arg("*").arg("at").arg(at_ms).arg("claims").arg(words.join(" "));
         let _: Value = add.query_async(&mut self.master.clone()).await?;

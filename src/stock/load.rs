@@ -142,7 +142,9 @@ impl RedisStock {
         for chunk in holders.chunks(PAGE) {
             let fields: Vec<(ShortId, String)> = chunk
                 .iter()
-                .map(|hold| (ShortId::of(hold.user_id.0), format!("{}:{}", ShortId::of(hold.order_id.0), hold.quantity)))
+                .map(|hold| {
+                    (ShortId::of(hold.user_id.0), format!("{}:{}", ShortId::of(hold.order_id.0), hold.quantity))
+                })
                 .collect();
             let mut pipe = redis::pipe();
             // An attempt that dies leaves its staging behind; it goes by itself.

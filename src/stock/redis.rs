@@ -151,9 +151,11 @@ fn decision(value: &Value) -> Result<Decision, Unavailable> {
         Value::Int(-2) => Ok(Decision::NotOpen),
         Value::Int(-3) => Ok(Decision::Ended),
         Value::Int(-4) => Ok(Decision::Busy),
-        Value::BulkString(text) => {
-            std::str::from_utf8(text).ok().and_then(Hold::parse).map(Decision::Repeated).ok_or_else(|| garbled("a hold"))
-        }
+        Value::BulkString(text) => std::str::from_utf8(text)
+            .ok()
+            .and_then(Hold::parse)
+            .map(Decision::Repeated)
+            .ok_or_else(|| garbled("a hold")),
         _ => Err(garbled("a decision")),
     }
 }
