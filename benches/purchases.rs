@@ -91,8 +91,16 @@ async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
 
 /// Works off the orders of a sale that gathered meanwhile, and those of the sales before it.
 async fn persist(parts: &Parts, sale: SaleId) -> anyhow::Result<()> {
+    let nothing = persisted(parts).await?;
     let _pipeline = [Role::start("relay")?, Role::start("consume")?];
-    let before = persisted(parts).await?;
+    let before = loop {
+        // They have to start first.
+        let persisted = persisted(parts).await?;
+        if persisted > nothing {
+            break persisted;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
     let began = Instant::now();
     let took = until_quiet(parts, sale, began).await?;
     let orders = persisted(parts).await? - before;
