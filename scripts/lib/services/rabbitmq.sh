@@ -50,8 +50,7 @@ END
         RABBITMQ_LOG_BASE="$STACK/log"
         RABBITMQ_PID_FILE="$home/pid"
         RABBITMQ_DIST_PORT="${PORT[rabbitmq_dist]}"
-        # +sbwt…: its schedulers would wait busily for work, on processors that others need.
-        RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none"
+        RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}"
         ERL_EPMD_PORT="${PORT[rabbitmq_epmd]}"
         ERL_EPMD_ADDRESS=127.0.0.1
     )
