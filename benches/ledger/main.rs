@@ -6,7 +6,8 @@
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench ledger`
 //!
 //! Then what a reservation costs: bytes, how long one call keeps the server busy, and the master's processor time per
-//! claim, which must not grow with the units sold, the sales at once, or the users per unit.
+//! claim, which must not grow with the units sold, the sales at once, or the users per unit. With `scripts/stack up
+//! --cluster` also what a second master adds to a sale that is split.
 //!
 //! Clients, master and replica share the cores. Figures are medians of `LEDGER_ROUNDS` (default 3) rounds of
 //! `LEDGER_CLAIMS` (default 300,000) claims.
@@ -18,6 +19,7 @@ mod master;
 
 mod growth;
 mod server;
+mod shards;
 mod work;
 
 use std::process::Command;
@@ -54,7 +56,11 @@ async fn run() -> anyhow::Result<()> {
     };
     let result = measured.await;
     server.forget().await?;
-    result
+    result?;
+    match std::env::var("SECKILL_STACK_CLUSTER_URL") {
+        Ok(url) => shards::measure(url.into(), &config.database_url, &plan).await,
+        Err(_) => Ok(()),
+    }
 }
 
 /// How much and how often.
