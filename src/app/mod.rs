@@ -13,12 +13,12 @@ use anyhow::{Context, bail};
 use axum::Router;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
 use self::keepers::Keepers;
-use self::start::{generated_secret, open_database, wait_for};
+use self::start::{LOOK_AGAIN_AFTER, generated_secret, open_database, wait_for};
 use crate::accounts::Accounts;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
@@ -55,7 +55,7 @@ use crate::stock::Stock;
 use crate::stock::batch::{Lanes, Units};
 use crate::stock::probe::Probe;
 use crate::stock::redis::RedisStock;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::tally::Tallies;
 use crate::till::Till;
 use crate::web::{self, Shop};
@@ -99,8 +99,14 @@ async fn run_roles(roles: &[Role], config: Config) -> anyhow::Result<ExitCode> {
     let fresh = !config.data_dir.exists();
     let parts = Parts::build(&config).await?;
     parts.wait_for_services().await?;
-    parts.greet(fresh).await?;
-    parts.look_around(roles).await?;
+    // The database answered a moment ago; it may be away again.
+    while let Err(error) = parts.move_in(fresh, roles).await {
+        if !matches!(error.downcast_ref(), Some(StoreError::Unavailable(_))) {
+            return Err(error);
+        }
+        warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)");
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+    }
     let mut lifecycle = Lifecycle::default();
     parts.spawn_roles(roles, &mut lifecycle)?;
     let code = lifecycle.run().await;
@@ -248,6 +254,11 @@ impl Parts {
             .await?;
         }
         Ok(())
+    }
+
+    async fn move_in(&self, fresh: bool, roles: &[Role]) -> anyhow::Result<()> {
+        self.greet(fresh).await?;
+        self.look_around(roles).await
     }
 
     /// The administrator's account, and the demo where there is nothing else to see.

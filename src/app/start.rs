@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::store::{Store, StoreError};
 
 /// Between two looks at a service that is away at the start.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 const MIGRATION_ATTEMPTS: u32 = 3;
 
 /// Opens the database and brings its schema up to date; waits while it is away.
