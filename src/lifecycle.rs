@@ -35,6 +35,18 @@ impl Lifecycle {
         self.parts.spawn(async move { (name, part.await) });
     }
 
+    /// Starts a part that goes on until it is stopped, and cannot fail.
+    pub fn keep<F>(&mut self, name: &'static str, part: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let part = part(self.stop_token());
+        self.spawn(name, async move {
+            part.await;
+            Ok(())
+        });
+    }
+
     /// Waits for a signal or for a part to fail, then for all parts to finish. The exit code is a failure if any
     /// part failed or did not finish in time.
     pub async fn run(mut self) -> ExitCode {

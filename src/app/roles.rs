@@ -22,17 +22,9 @@ impl Parts {
     /// Starts the roles that have work on this rung.
     pub(super) fn spawn_roles(&self, roles: &[Role], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
         let stop = lifecycle.stop_token();
-        let catalogue = self.catalogue.clone();
-        let following = stop.clone();
-        lifecycle.spawn("catalogue", async move {
-            catalogue.follow(following).await;
-            Ok(())
-        });
-        let (board, following) = (self.board.clone(), stop.clone());
-        lifecycle.spawn("packets", async move {
-            board.follow(following).await;
-            Ok(())
-        });
+        let (catalogue, board) = (self.catalogue.clone(), self.board.clone());
+        lifecycle.keep("catalogue", |stop| async move { catalogue.follow(stop).await });
+        lifecycle.keep("packets", |stop| async move { board.follow(stop).await });
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
         for role in roles {
             match role {
@@ -68,7 +60,7 @@ impl Parts {
         let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
         let limits = Limits::of(self.config.web.connections.min(most_connections()));
         let door = Door::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
-        let serve = serve_on(listener, self.router(), door, stop.clone());
+        let serve = serve_on(listener, self.router(), door, stop);
         let (lanes, packets, cockpit) = (self.lanes.clone(), self.packets.clone(), self.cockpit.clone());
         lifecycle.spawn("serve", async move {
             serve.await?;
@@ -77,25 +69,13 @@ impl Parts {
             cockpit.write_down().await;
             Ok(())
         });
-        let (cockpit, watching) = (self.cockpit.clone(), stop.clone());
-        lifecycle.spawn("cockpit", async move {
-            cockpit.run(watching).await;
-            Ok(())
-        });
-        let (gate, following) = (self.gate.clone(), stop.clone());
-        lifecycle.spawn("gate", async move {
-            gate.follow(following).await;
-            Ok(())
-        });
-        let (accounts, following) = (self.accounts.clone(), stop.clone());
-        lifecycle.spawn("accounts", async move {
-            accounts.follow(following).await;
-            Ok(())
-        });
+        let (cockpit, gate, accounts) = (self.cockpit.clone(), self.gate.clone(), self.accounts.clone());
+        lifecycle.keep("cockpit", |stop| cockpit.run(stop));
+        lifecycle.keep("gate", |stop| async move { gate.follow(stop).await });
+        lifecycle.keep("accounts", |stop| async move { accounts.follow(stop).await });
         if let (Some(units), Some(shares)) = (self.redis.clone(), self.redis_shares.clone()) {
-            lifecycle.spawn("promises", async move {
+            lifecycle.keep("promises", |stop| async move {
                 tokio::join!(keep_promises(units, stop.clone()), keep_promises(shares, stop));
-                Ok(())
             });
         }
         info!(url = self.config.web.public_url, "the shop is open");
