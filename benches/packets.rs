@@ -8,6 +8,10 @@
 //! median of `PACKETS_ROUNDS` (default 5), in which both run one right after the other. Generators share the cores with
 //! Redis.
 
+mod common;
+#[path = "common/info.rs"]
+mod info;
+
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use futures::future::join_all;
+use info::info;
 use seckill::clock::Clock;
 use seckill::config::Config;
 use seckill::domain::packet::{Giver, Packet, Share, Split, State};
@@ -53,15 +58,14 @@ return claimed
 const PEER_KEYS: [&str; 3] = ["peer:unclaimed", "peer:claimed", "peer:users"];
 
 fn main() -> anyhow::Result<()> {
-    // `cargo test --benches` and the like only want to know that it builds.
-    if !std::env::args().any(|arg| arg == "--bench") {
+    if !common::is_wanted() {
         return Ok(());
     }
     tokio::runtime::Runtime::new()?.block_on(run())
 }
 
 async fn run() -> anyhow::Result<()> {
-    let rounds = std::env::var("PACKETS_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let rounds = common::number("PACKETS_ROUNDS", 5);
     let config = Config::from_environment()?;
     let redis = config.redis.context("scripts/stack up && eval \"$(scripts/stack env)\"")?;
     let master = link::shared(&redis.master)?;
@@ -149,13 +153,10 @@ async fn through_lanes(master: &Link, buckets: u8) -> anyhow::Result<f64> {
 
 /// Waits until what was deleted is gone: a server frees it behind the scenes.
 async fn freed(master: &Link) -> anyhow::Result<()> {
-    loop {
-        let memory: String = redis::cmd("INFO").arg("memory").query_async(&mut master.clone()).await?;
-        if memory.contains("lazyfree_pending_objects:0\r") {
-            return Ok(());
-        }
+    while info(master, "memory", "lazyfree_pending_objects").await? != "0" {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+    Ok(())
 }
 
 async fn one_by_one(master: &Link, url: &str) -> anyhow::Result<f64> {

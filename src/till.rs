@@ -46,24 +46,36 @@ impl Till {
         })
     }
 
-    /// Asks for units. Safe to repeat: whoever holds units gets the same order again.
-    pub async fn buy(&self, knock: Knock, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
+    /// Asks for units. Safe to repeat: whoever holds units gets the same order again. What the request says is judged at
+    /// once; whoever waits for the decision need not keep it.
+    pub fn buy(
+        &self,
+        knock: Knock,
+        quantity: i64,
+        token: Option<&str>,
+    ) -> impl Future<Output = Result<Bought, Refusal>> + use<'_> {
         self.metrics.asked.inc();
-        let bought = self.ask(knock, quantity, token).await;
-        match &bought {
-            Ok(Bought::New { .. }) => self.metrics.reserved.inc(),
-            Ok(Bought::Again { .. }) => self.metrics.repeated.inc(),
-            Err(refusal) => {
-                self.metrics.refused(*refusal);
-                0
-            }
-        };
-        bought
+        let user = knock.user;
+        let admitted = self.gate.admit(knock, quantity, token);
+        async move {
+            let bought = match admitted {
+                Ok(admitted) => self.claim(user, admitted).await,
+                Err(refusal) => Err(refusal),
+            };
+            match &bought {
+                Ok(Bought::New { .. }) => self.metrics.reserved.inc(),
+                Ok(Bought::Again { .. }) => self.metrics.repeated.inc(),
+                Err(refusal) => {
+                    self.metrics.refused(*refusal);
+                    0
+                }
+            };
+            bought
+        }
     }
 
-    async fn ask(&self, knock: Knock, quantity: i64, token: Option<&str>) -> Result<Bought, Refusal> {
-        let user = knock.user;
-        let Admitted { quantity, bucket, tally } = self.gate.admit(knock, quantity, token)?;
+    async fn claim(&self, user: UserId, admitted: Admitted) -> Result<Bought, Refusal> {
+        let Admitted { quantity, bucket, tally } = admitted;
         self.metrics.let_in.inc();
         let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
         let began = Instant::now();

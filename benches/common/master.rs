@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use seckill::catalogue::Catalogue;
 use seckill::domain::sale::{Rush, SaleState};
 use seckill::domain::{Currency, GoodsId, Money, Sale, SaleId, Window};
@@ -60,11 +59,4 @@ pub async fn open(stock: &RedisStock, sale: &Sale) -> anyhow::Result<()> {
         anyhow::ensure!(stock.load(sale, bucket, life).await?, "the sale is there already");
     }
     Ok(())
-}
-
-/// One line of INFO.
-pub async fn info(redis: &Link, section: &str, field: &str) -> anyhow::Result<String> {
-    let text: String = redis::cmd("INFO").arg(section).query_async(&mut redis.clone()).await?;
-    let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    Ok(value.with_context(|| format!("INFO {section} has no {field}"))?.trim().to_owned())
 }

@@ -3,8 +3,9 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use secrecy::ExposeSecret;
+use seckill::stock::link;
 
+use crate::info::info;
 use crate::shop::Shop;
 
 /// The first core is the shop's and its Redis', the others are the generator's, as long as this lives.
@@ -20,10 +21,7 @@ impl Cores {
         let redis = shop.parts.config.redis.as_ref().context("rung 3")?;
         let mut pids = vec![shop.serve.id()];
         for server in std::iter::once(&redis.master).chain(&redis.replicas) {
-            let mut client = redis::Client::open(server.expose_secret())?.get_multiplexed_async_connection().await?;
-            let info: String = redis::cmd("INFO").arg("server").query_async(&mut client).await?;
-            let pid = info.lines().find_map(|line| line.strip_prefix("process_id:")).context("a pid")?;
-            pids.push(pid.parse()?);
+            pids.push(info(&link::shared(server)?, "server", "process_id").await?.parse()?);
         }
         let cores = Cores { pids, count };
         for pid in &cores.pids {

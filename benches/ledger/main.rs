@@ -14,6 +14,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/info.rs"]
+mod info;
 #[path = "../common/master.rs"]
 mod master;
 

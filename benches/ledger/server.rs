@@ -15,6 +15,7 @@ use secrecy::ExposeSecret;
 use tokio::task::JoinSet;
 use url::Url;
 
+use crate::info::info;
 use crate::work::{Calls, LANES, Work};
 use crate::{Seen, master};
 
@@ -40,8 +41,8 @@ impl Server {
 
     /// Also refuses a server that the shop would not be run on.
     pub async fn print_description(&self) -> anyhow::Result<()> {
-        let version = master::info(&self.redis, "server", "redis_version").await?;
-        let replicas = master::info(&self.redis, "replication", "connected_slaves").await?;
+        let version = info(&self.redis, "server", "redis_version").await?;
+        let replicas = info(&self.redis, "replication", "connected_slaves").await?;
         let (append, fsync) = (self.setting("appendonly").await?, self.setting("appendfsync").await?);
         println!(
             "Redis {version}, appendonly {append}, appendfsync {fsync}, {replicas} replica, {LANES} clients of ours"
@@ -67,7 +68,7 @@ impl Server {
     pub async fn cpu(&self) -> anyhow::Result<Duration> {
         let mut seconds = 0.0;
         for field in ["used_cpu_sys_main_thread", "used_cpu_user_main_thread"] {
-            seconds += master::info(&self.redis, "cpu", field).await?.parse::<f64>()?;
+            seconds += info(&self.redis, "cpu", field).await?.parse::<f64>()?;
         }
         Ok(Duration::from_secs_f64(seconds))
     }
@@ -135,7 +136,7 @@ impl Server {
         self.set(SETTING, "50 99 100").await?;
         let () = self.ask(redis::cmd("CONFIG").arg("RESETSTAT")).await?;
         let done = doing.await;
-        let line = master::info(&self.redis, "latencystats", "latency_percentiles_usec_evalsha").await;
+        let line = info(&self.redis, "latencystats", "latency_percentiles_usec_evalsha").await;
         self.set(SETTING, &before).await?;
         done?;
         // `p50=12.031,p99=34.047,p100=56.063`
@@ -154,7 +155,7 @@ impl Server {
         }
         let _: u64 = self.ask(redis::cmd("WAIT").arg(1).arg(1500)).await?;
         for server in [&self.redis, &self.replica] {
-            while master::info(server, "memory", "lazyfree_pending_objects").await? != "0" {
+            while info(server, "memory", "lazyfree_pending_objects").await? != "0" {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }

@@ -10,6 +10,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/info.rs"]
+mod info;
 #[path = "../common/machine.rs"]
 mod machine;
 #[path = "../common/master.rs"]

@@ -10,6 +10,7 @@ use secrecy::ExposeSecret;
 use sqlx::postgres::{PgPool, PgPoolOptions};
 
 use crate::behind::RabbitQueue;
+use crate::info::info;
 use crate::memcached::Memcached;
 use crate::{master, on_redis, ours, postgres};
 
@@ -51,7 +52,7 @@ impl Services {
         let database = database.split(' ').next().unwrap_or_default().to_owned();
         let rabbit = tokio::process::Command::new("/usr/lib/rabbitmq/bin/rabbitmqctl").arg("version").output().await?;
         Ok(vec![
-            ("Redis", master::info(&self.redis, "server", "redis_version").await?),
+            ("Redis", info(&self.redis, "server", "redis_version").await?),
             ("PostgreSQL", database),
             ("RabbitMQ", String::from_utf8_lossy(&rabbit.stdout).trim().to_owned()),
             ("memcached", self.memcached.version().await?),

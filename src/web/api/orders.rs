@@ -50,12 +50,15 @@ pub async fn buy(
         Ok(knock) => knock,
         Err(refusal) => return Ok(lost(refusal)),
     };
-    let body = json_body(request).await?;
-    let wanted: Purchase = from_json(&body)?;
-    let quantity = quantity(wanted.quantity)?;
-    // No token is a bad token here: only the form without scripts gets one on the spot.
-    let token = wanted.token.as_deref().unwrap_or_default();
-    match shop.till.buy(knock, quantity, Some(token)).await? {
+    // Thousands wait for their decision at once: nothing of the request is kept meanwhile.
+    let (quantity, decided) = {
+        let body = json_body(request).await?;
+        let wanted: Purchase = from_json(&body)?;
+        let quantity = quantity(wanted.quantity)?;
+        // No token is a bad token here: only the form without scripts gets one on the spot.
+        (quantity, shop.till.buy(knock, quantity, Some(wanted.token.as_deref().unwrap_or_default())))
+    };
+    match decided.await? {
         Bought::New { order, status } => {
             Ok(written(StatusCode::ACCEPTED, receipt((sale, order), quantity, status, "")))
         }

@@ -5,20 +5,15 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use super::strike::{Victim, strike};
 use super::{nothing_is_lost, open_shop};
-use crate::support::{Crowd, NewSale, Shop, Stack, pause, seed};
+use crate::support::{Crowd, NewSale, Stack, pause, seed};
 
 const KILLS: u64 = 5;
 /// Shoppers around each kill; all of them find units.
 const PER_KILL: u64 = 60;
 const UNITS: u64 = 400;
 const RUSH: Duration = Duration::from_millis(1_500);
-
-enum Victim {
-    /// One of the two processes with this role.
-    Role(&'static str),
-    Service(&'static str),
-}
 
 async fn survives(victim: Victim) {
     survives_in(NewSale::of(UNITS as i64), victim).await;
@@ -33,10 +28,7 @@ async fn survives_in(sale: NewSale, victim: Victim) {
         crowd.arrive(&shop, PER_KILL, RUSH);
         pause(random.random_range(0..1_300)).await;
         let down_for = random.random_range(50..600);
-        match victim {
-            Victim::Role(role) => kill_role(&mut shop, role, random.random_range(0..2), down_for).await,
-            Victim::Service(service) => kill_service(service, down_for).await,
-        }
+        strike(&mut shop, victim, random.random_range(0..2), down_for).await;
         crowd.served().await;
     }
     assert_eq!(crowd.winners() as u64, KILLS * PER_KILL, "there were units for everybody: {:?}", crowd.refusals());
@@ -47,31 +39,7 @@ async fn survives_in(sale: NewSale, victim: Victim) {
     nothing_is_lost(&shop, &sale, &crowd, UNITS as i64).await;
 }
 
-async fn kill_role(shop: &mut Shop, role: &str, which: usize, down_for: u64) {
-    shop.process(role, which).check();
-    shop.process(role, which).kill();
-    pause(down_for).await;
-    shop.process(role, which).start();
-}
-
-async fn kill_service(service: &str, down_for: u64) {
-    Stack::get().run(&["kill", service]).await;
-    pause(down_for).await;
-    Stack::get().run(&["start", service]).await;
-}
-
-macro_rules! killed {
-    ($($name:ident: $victim:expr,)+) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                survives($victim).await;
-            }
-        )+
-    };
-}
-
-killed! {
+outlives! { survives:
     serve_dies: Victim::Role("serve"),
     relay_dies: Victim::Role("relay"),
     consume_dies: Victim::Role("consume"),

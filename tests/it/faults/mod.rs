@@ -4,6 +4,8 @@
 //! Nothing else runs meanwhile: these tests break the services of the stack.
 
 mod flush;
+#[macro_use]
+mod strike;
 mod kills;
 mod packets;
 mod rain;

@@ -12,7 +12,8 @@ use seckill::domain::wallet::Account;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{QUEUES_REST, SETTLED_WITHIN, flush};
+use super::strike::{Victim, strike};
+use super::{QUEUES_REST, SETTLED_WITHIN};
 use crate::contract::packets::rain;
 use crate::support::{Plan, Rung, Shop, Shopper, Stack, eventually, pause, seed};
 
@@ -25,15 +26,6 @@ const RUSH: Duration = Duration::from_millis(1_500);
 const PATIENCE: Duration = Duration::from_secs(90);
 /// So many winners are asked again in the end.
 const ASK_AGAIN: usize = 300;
-
-#[derive(Clone, Copy)]
-pub enum Victim {
-    /// A process with this role.
-    Role(&'static str),
-    Service(&'static str),
-    /// Everything that Redis knows.
-    Memory,
-}
 
 /// Claims until there is a share or nothing left; the answer is the share and its amount.
 pub async fn insist(shopper: Arc<Shopper>, id: String) -> Option<(i64, i64)> {
@@ -96,24 +88,6 @@ async fn survives(victim: Victim) {
     promises_are_kept(&shop, &id, &told, total as i64, SETTLED_WITHIN).await;
 }
 
-/// `kill -9`, and a new beginning some milliseconds later; `which` of those with the same role.
-pub async fn strike(shop: &mut Shop, victim: Victim, which: usize, down_for: u64) {
-    match victim {
-        Victim::Role(role) => {
-            shop.process(role, which).check();
-            shop.process(role, which).kill();
-            pause(down_for).await;
-            shop.process(role, which).start();
-        }
-        Victim::Service(service) => {
-            Stack::get().run(&["kill", service]).await;
-            pause(down_for).await;
-            Stack::get().run(&["start", service]).await;
-        }
-        Victim::Memory => flush::flush_all().await,
-    }
-}
-
 /// `told` is what each of those who won was answered; everything of the packet was won.
 pub async fn promises_are_kept(
     shop: &Shop,
@@ -145,18 +119,7 @@ pub async fn promises_are_kept(
     shop.audit_is_clean().await;
 }
 
-macro_rules! killed {
-    ($($name:ident: $victim:expr,)+) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                survives($victim).await;
-            }
-        )+
-    };
-}
-
-killed! {
+outlives! { survives:
     serve_dies_while_people_claim: Victim::Role("serve"),
     relay_dies_while_people_claim: Victim::Role("relay"),
     consume_dies_while_people_claim: Victim::Role("consume"),

@@ -14,7 +14,8 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 
 use super::QUEUES_REST;
-use super::packets::{Victim, insist, promises_are_kept, strike};
+use super::packets::{insist, promises_are_kept};
+use super::strike::{Victim, strike};
 use crate::contract::packets::{rain, shares};
 use crate::support::{Plan, Rung, Shop, Shopper, Stack, pause, seed};
 
@@ -90,27 +91,10 @@ async fn ends_well(rung: Rung) {
     promises_are_kept(&shop, &id, &told, total as i64, SETTLED_WITHIN).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rain_on_sqlite_outlives_everything() {
-    ends_well(Rung::Sqlite).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rain_on_postgres_outlives_everything() {
-    ends_well(Rung::Postgres).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rain_on_redis_outlives_everything() {
-    ends_well(Rung::Redis).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rain_on_rabbit_outlives_everything() {
-    ends_well(Rung::Rabbit).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rain_on_a_cluster_outlives_everything() {
-    ends_well(Rung::Cluster).await;
+outlives! { ends_well:
+    a_rain_on_sqlite_outlives_everything: Rung::Sqlite,
+    a_rain_on_postgres_outlives_everything: Rung::Postgres,
+    a_rain_on_redis_outlives_everything: Rung::Redis,
+    a_rain_on_rabbit_outlives_everything: Rung::Rabbit,
+    a_rain_on_a_cluster_outlives_everything: Rung::Cluster,
 }
