@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +39,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub const HISTORY_MS: i64 = 15 * 60 * 1000;
 /// A sample that is older than this is not shown as the present one.
 const FRESH_MS: i64 = 2_500;
+/// Samples of sales at which nobody looks that are taken at the same time: each asks the database, and a thousand live
+/// sales would leave it nothing for shoppers. Their plots have fewer points instead.
+const IN_TURN: usize = 2;
 const FOLD_EVERY: Duration = Duration::from_secs(10 * 60);
 
 /// Where the numbers come from.
@@ -69,6 +72,8 @@ struct Watched {
 pub struct Cockpit {
     sources: Arc<Sources>,
     watched: Arc<Mutex<Watched>>,
+    /// Sales at which nobody looks are sampled in turn.
+    turns: Arc<Semaphore>,
     closing: CancellationToken,
 }
 
@@ -111,7 +116,8 @@ impl Cockpit {
         let Parts { store, catalogue, gate, ledger, monitor, clock, tallies } = parts;
         let books = Books::new(store.clone(), tallies, clock.clone());
         let sources = Sources { store, catalogue, gate, ledger, monitor, clock, books };
-        Cockpit { sources: Arc::new(sources), watched: Arc::default(), closing: CancellationToken::new() }
+        let (turns, closing) = (Arc::new(Semaphore::new(IN_TURN)), CancellationToken::new());
+        Cockpit { sources: Arc::new(sources), watched: Arc::default(), turns, closing }
     }
 
     /// Cancelled when streams should end, because the process stops.
@@ -169,7 +175,10 @@ impl Cockpit {
                 () = self.closing.cancelled() => return self.forget(sale),
                 () = latest.closed() => if self.forget_unwatched(sale, &latest) { return },
                 _ = tick.tick() => {
-                    let sample = eye.look(self.is_watched(sale, &latest)).await;
+                    let watched = self.is_watched(sale, &latest);
+                    let turn = async { if watched { None } else { self.turns.acquire().await.ok() } };
+                    let Some(_turn) = self.closing.run_until_cancelled(turn).await else { continue };
+                    let sample = eye.look(watched).await;
                     remember(&history, &sample);
                     latest.send_replace(Some(Arc::new(sample)));
                 }
