@@ -9,7 +9,9 @@
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench purchases`
 //!
-//! Of the three, `-- http` measures the first two only, without working the backlog off.
+//! Of the three, `-- http` measures the first two only, without working the backlog off. `-- growth` measures instead what
+//! an accepted purchase costs once a million shoppers hold units of its sale, and beside 999 other sales that are bought
+//! from at the same time. It leaves a million orders in the outbox: `scripts/stack purge` afterwards.
 //!
 //! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3), in
 //! which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
@@ -25,6 +27,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use futures::stream::{self, StreamExt};
 use seckill::app::Parts;
 use seckill::config::Config;
 use seckill::domain::{Refusal, SaleId, UserId};
@@ -48,14 +51,18 @@ struct Plan {
     rounds: u64,
     /// Whether the backlog is worked off too.
     pipeline: bool,
+    /// Whether nothing else is measured but growth.
+    growth: bool,
 }
 
 impl Plan {
     fn from_environment() -> Plan {
+        let asked = |word: &str| std::env::args().any(|arg| arg == word);
         Plan {
             seconds: common::number("PURCHASES_SECONDS", 4),
             rounds: common::number("PURCHASES_ROUNDS", 3),
-            pipeline: !std::env::args().any(|arg| arg == "http"),
+            pipeline: !asked("http"),
+            growth: asked("growth"),
         }
     }
 
@@ -69,6 +76,9 @@ async fn run() -> anyhow::Result<()> {
     let plan = Plan::from_environment();
     let shop = Shop::start().await?;
     let dir = tempfile::tempdir()?;
+    if plan.growth {
+        return growth(&shop, dir.path(), &plan).await;
+    }
     for connections in CONNECTIONS {
         accepted(&shop, dir.path(), connections, &plan).await?;
         refused_and_button(&shop, dir.path(), connections, &plan).await?;
@@ -100,6 +110,59 @@ async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
     }
     print_ratio(connections, "accepted purchases", "no-op POST", pairs);
     Ok(())
+}
+
+/// The same shop with sales of three kinds, turn by turn.
+async fn growth(shop: &Shop, dir: &Path, plan: &Plan) -> anyhow::Result<()> {
+    const HOLDERS: usize = 1_000_000;
+    const SALES: usize = 1_000;
+    const UNITS: i64 = 1 << 30;
+    let fresh = shop.open_sales(1, UNITS).await?;
+    let held = shop.open_sales(1, UNITS).await?;
+    hold(&shop.parts, held[0], HOLDERS).await?;
+    let beside = shop.open_sales(SALES, UNITS).await?;
+    let kinds =
+        [("one fresh sale", fresh), ("a sale with a million holders", held), ("a thousand sales at once", beside)];
+    for connections in CONNECTIONS {
+        let mut rates = [const { Vec::new() }; 3];
+        for _ in 0..plan.rounds {
+            for ((_, sales), rates) in kinds.iter().zip(&mut rates) {
+                let file = dir.join("buy");
+                write_down(&in_turn(shop, sales, plan.shoppers())?, &file)?;
+                let load = Load { requests: &file, expected: 202 };
+                rates.push(wrk(&shop.parts.config, load, dir, connections, plan.seconds)?);
+            }
+        }
+        let fresh = rates[0].clone();
+        for ((name, _), rates) in kinds.iter().zip(rates) {
+            print_ratio(connections, name, "one fresh sale", rates.into_iter().zip(fresh.iter().copied()).collect());
+        }
+    }
+    Ok(())
+}
+
+/// So many shoppers get units, without HTTP.
+async fn hold(parts: &Parts, sale: SaleId, shoppers: usize) -> anyhow::Result<()> {
+    let till = parts.till();
+    let buying = (0..shoppers).map(|_| async {
+        let user = UserId(Uuid::now_v7());
+        till.buy(till.knock(user, sale)?, 1, None).await
+    });
+    let bought: Vec<_> = stream::iter(buying).buffer_unordered(2_000).collect().await;
+    let refused = bought.into_iter().find_map(Result::err);
+    ensure!(refused.is_none(), "no unit: {}", refused.map(Refusal::code).unwrap_or_default());
+    Ok(())
+}
+
+/// Purchases from one sale after the other.
+fn in_turn(shop: &Shop, sales: &[SaleId], count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
+    let of_each = |sale: &SaleId| Ok(shop.purchases(*sale, count.div_ceil(sales.len()))?.into_iter());
+    let mut of_each: Vec<_> = sales.iter().map(of_each).collect::<anyhow::Result<_>>()?;
+    let mut all = Vec::with_capacity(count);
+    while all.len() < count {
+        all.extend(of_each.iter_mut().filter_map(Iterator::next));
+    }
+    Ok(all)
 }
 
 /// Works off the orders of a sale that gathered meanwhile, and those of the sales before it.

@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use seckill::accounts::{Accounts, Session};
 use seckill::app::Parts;
 use seckill::clock::Clock;
@@ -12,6 +13,9 @@ use seckill::control::desk::DeskChange;
 use seckill::domain::{Bilingual, Currency, Money, Rush, SaleId, UserId, Window};
 use seckill::store::{self, GoodsDraft, SaleDraft, User};
 use uuid::Uuid;
+
+/// Sales that are made at the same time.
+const AT_ONCE: usize = 20;
 
 /// A process of the program, built as it is measured.
 pub struct Role(Child);
@@ -72,25 +76,35 @@ impl Shop {
 
     /// A sale that is open, at the shop's own gate too.
     pub async fn open_sale(&self, units: i64) -> anyhow::Result<SaleId> {
+        Ok(self.open_sales(1, units).await?[0])
+    }
+
+    /// So many of them.
+    pub async fn open_sales(&self, count: usize, units: i64) -> anyhow::Result<Vec<SaleId>> {
         let text = Bilingual::new("压测", "Benchmark");
         let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
         let desk = self.parts.desk();
         let goods = desk.put_goods(None, draft, "bench").await?.context("goods")?;
-        let draft = SaleDraft {
-            goods_id: goods.id,
-            price: Money::new(100, Currency::CNY),
-            list_price: None,
-            total: units,
-            per_user_limit: 1,
-            window: Window { opens_at: None, closes_at: None },
-            rush: Rush::default(),
+        let open = async || {
+            let draft = SaleDraft {
+                goods_id: goods.id,
+                price: Money::new(100, Currency::CNY),
+                list_price: None,
+                total: units,
+                per_user_limit: 1,
+                window: Window { opens_at: None, closes_at: None },
+                rush: Rush::default(),
+            };
+            let sale = desk.create_sale(draft, "bench").await?;
+            desk.change(sale.id, DeskChange::Start, "bench").await?;
+            anyhow::Ok(sale.id)
         };
-        let sale = desk.create_sale(draft, "bench").await?;
-        desk.change(sale.id, DeskChange::Start, "bench").await?;
+        // Each waits until control has loaded it.
+        let sales = stream::iter(0..count).map(|_| open()).buffered(AT_ONCE).try_collect().await?;
         // The replica and the shop's own gate follow within moments.
         tokio::time::sleep(Duration::from_secs(1)).await;
         self.parts.gate.refresh().await;
-        Ok(sale.id)
+        Ok(sales)
     }
 
     pub async fn stop_sale(&self, sale: SaleId) -> anyhow::Result<()> {
