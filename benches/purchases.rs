@@ -10,8 +10,8 @@
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench purchases`
 //!
 //! Of the three, `-- http` measures the first two only, without working the backlog off. `-- growth` measures instead what
-//! an accepted purchase costs once a million shoppers hold units of its sale, and beside 999 other sales that are bought
-//! from at the same time. It leaves a million orders in the outbox: `scripts/stack purge` afterwards.
+//! an accepted purchase costs once a million shoppers hold units of its sale, and among a thousand live sales, bought from
+//! one or all of them. It leaves a million orders in the outbox: `scripts/stack purge` afterwards.
 //!
 //! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3), in
 //! which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
@@ -112,33 +112,61 @@ async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
     Ok(())
 }
 
-/// The same shop with sales of three kinds, turn by turn.
+/// One sale alone and one with a million holders, turn by turn; then, with a thousand live sales, one of them and all of
+/// them. Ratios are to the one alone.
 async fn growth(shop: &Shop, dir: &Path, plan: &Plan) -> anyhow::Result<()> {
     const HOLDERS: usize = 1_000_000;
     const SALES: usize = 1_000;
     const UNITS: i64 = 1 << 30;
-    let fresh = shop.open_sales(1, UNITS).await?;
+    let alone = shop.open_sales(1, UNITS).await?;
     let held = shop.open_sales(1, UNITS).await?;
     hold(&shop.parts, held[0], HOLDERS).await?;
-    let beside = shop.open_sales(SALES, UNITS).await?;
-    let kinds =
-        [("one fresh sale", fresh), ("a sale with a million holders", held), ("a thousand sales at once", beside)];
+    let mut bases = Vec::new();
     for connections in CONNECTIONS {
-        let mut rates = [const { Vec::new() }; 3];
-        for _ in 0..plan.rounds {
-            for ((_, sales), rates) in kinds.iter().zip(&mut rates) {
-                let file = dir.join("buy");
-                write_down(&in_turn(shop, sales, plan.shoppers())?, &file)?;
-                let load = Load { requests: &file, expected: 202 };
-                rates.push(wrk(&shop.parts.config, load, dir, connections, plan.seconds)?);
-            }
-        }
-        let fresh = rates[0].clone();
-        for ((name, _), rates) in kinds.iter().zip(rates) {
-            print_ratio(connections, name, "one fresh sale", rates.into_iter().zip(fresh.iter().copied()).collect());
-        }
+        let kinds = [("one fresh sale alone", &alone[..]), ("a sale with a million holders", &held[..])];
+        let base = in_rounds(shop, dir, connections, plan, &kinds, None)?;
+        bases.push((connections, base));
+    }
+    let many = shop.open_sales(SALES, UNITS).await?;
+    for (connections, base) in bases {
+        let kinds = [("one of a thousand live sales", &many[..1]), ("a thousand sales at once", &many[..])];
+        in_rounds(shop, dir, connections, plan, &kinds, Some(base))?;
     }
     Ok(())
+}
+
+/// Purchases of each kind, turn by turn, as ratios to `base`, or to the first kind. The answer is the median rate of the
+/// first kind.
+fn in_rounds(
+    shop: &Shop,
+    dir: &Path,
+    connections: u32,
+    plan: &Plan,
+    kinds: &[(&str, &[SaleId]); 2],
+    base: Option<f64>,
+) -> anyhow::Result<f64> {
+    let mut rates = [const { Vec::new() }; 2];
+    for _ in 0..plan.rounds {
+        for ((_, sales), rates) in kinds.iter().zip(&mut rates) {
+            let file = dir.join("buy");
+            write_down(&in_turn(shop, sales, plan.shoppers())?, &file)?;
+            rates.push(wrk(
+                &shop.parts.config,
+                Load { requests: &file, expected: 202 },
+                dir,
+                connections,
+                plan.seconds,
+            )?);
+        }
+    }
+    let mut sorted = rates[0].clone();
+    sorted.sort_by(f64::total_cmp);
+    let first = sorted[sorted.len() / 2];
+    for ((name, _), rates) in kinds.iter().zip(rates) {
+        let base = base.unwrap_or(first);
+        print_ratio(connections, name, "one fresh sale alone", rates.into_iter().map(|rate| (rate, base)).collect());
+    }
+    Ok(first)
 }
 
 /// So many shoppers get units, without HTTP.

@@ -10,7 +10,7 @@ use seckill::config::RedisConfig;
 use seckill::orders::outbox;
 use seckill::stock::link::{self, Link};
 use seckill::stock::redis::RedisStock;
-use seckill::stock::{Bucket, Decision, Stock, keys};
+use seckill::stock::{Asked, Bucket, Decision, Stock, keys};
 use secrecy::ExposeSecret;
 use tokio::task::JoinSet;
 use url::Url;
@@ -167,7 +167,7 @@ impl Server {
 async fn work_off(stock: Arc<RedisStock>, calls: Calls) -> anyhow::Result<u64> {
     let mut granted = 0;
     for (bucket, claims) in calls {
-        let decisions = stock.reserve(bucket, &claims).await?;
+        let decisions = stock.reserve(&[Asked { bucket, claims }]).await.remove(0)?;
         granted += decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count() as u64;
     }
     Ok(granted)

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
@@ -39,9 +39,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub const HISTORY_MS: i64 = 15 * 60 * 1000;
 /// A sample that is older than this is not shown as the present one.
 const FRESH_MS: i64 = 2_500;
-/// Samples of sales at which nobody looks that are taken at the same time: each asks the database, and a thousand live
-/// sales would leave it nothing for shoppers. Their plots have fewer points instead.
+/// Samples of sales at which nobody looks that are taken at the same time, and how long a turn takes at least: forty sales
+/// are sampled every second, and of a thousand the plots have fewer points. Each sample asks database, Redis and RabbitMQ,
+/// which are there for shoppers.
 const IN_TURN: usize = 2;
+const TURN: Duration = Duration::from_millis(50);
 const FOLD_EVERY: Duration = Duration::from_secs(10 * 60);
 
 /// Where the numbers come from.
@@ -55,12 +57,18 @@ struct Sources {
     books: Books,
 }
 
-type Latest = watch::Sender<Option<Arc<Sample>>>;
+/// What a sampler shows, and how it learns that somebody has come to look.
+#[derive(Default)]
+struct Sampler {
+    latest: watch::Sender<Option<Arc<Sample>>>,
+    noticed: Notify,
+}
+
 type History = Arc<Mutex<VecDeque<Point>>>;
 
 #[derive(Default)]
 struct Watched {
-    samplers: HashMap<SaleId, Arc<Latest>>,
+    samplers: HashMap<SaleId, Arc<Sampler>>,
     /// Outlives its sampler, for whoever comes back.
     histories: HashMap<SaleId, History>,
     /// Live sales, watched by nobody in particular.
@@ -132,18 +140,25 @@ impl Cockpit {
 
     /// Begins to watch a sale.
     pub fn watch(&self, sale: SaleId) -> Viewer {
+        let (sampler, viewer) = self.join(sale);
+        sampler.noticed.notify_one();
+        viewer
+    }
+
+    /// As `watch`, without the sampler's notice.
+    fn join(&self, sale: SaleId) -> (Arc<Sampler>, Viewer) {
         let mut watched = locked(&self.watched);
         let now = self.sources.clock.now();
         let history = watched.histories.entry(sale).or_default().clone();
-        let latest = watched.samplers.entry(sale).or_insert_with(|| {
-            let latest = Arc::new(watch::Sender::new(None));
-            tokio::spawn(self.clone().sample(sale, latest.clone(), history.clone()));
-            latest
+        let sampler = watched.samplers.entry(sale).or_insert_with(|| {
+            let sampler = Arc::new(Sampler::default());
+            tokio::spawn(self.clone().sample(sale, sampler.clone(), history.clone()));
+            sampler
         });
-        let mut latest = latest.subscribe();
+        let mut latest = sampler.latest.subscribe();
         // What is there already is news to a new viewer.
         latest.mark_changed();
-        Viewer { latest, history: recent(&history, now) }
+        (sampler.clone(), Viewer { latest, history: recent(&history, now) })
     }
 
     /// How many sales are being sampled.
@@ -154,7 +169,7 @@ impl Cockpit {
     /// The present numbers of a sale: those of its sampler, or, when these are from before the sale's version
     /// `at_least`, of a look of their own.
     pub async fn look(&self, sale: SaleId, at_least: i64) -> Arc<Sample> {
-        let latest = locked(&self.watched).samplers.get(&sale).and_then(|latest| latest.borrow().clone());
+        let latest = locked(&self.watched).samplers.get(&sale).and_then(|sampler| sampler.latest.borrow().clone());
         let now = self.sources.clock.now().as_millisecond();
         let fresh = |sample: &Arc<Sample>| {
             let knows = sample.sale.value.is_some_and(|sale| sale.version >= at_least);
@@ -166,35 +181,46 @@ impl Cockpit {
         }
     }
 
-    async fn sample(self, sale: SaleId, latest: Arc<Latest>, history: History) {
+    async fn sample(self, sale: SaleId, sampler: Arc<Sampler>, history: History) {
         let mut eye = Eye::new(self.sources.clone(), sale);
         let mut tick = tokio::time::interval(LOOK_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = self.closing.cancelled() => return self.forget(sale),
-                () = latest.closed() => if self.forget_unwatched(sale, &latest) { return },
+                () = sampler.latest.closed() => if self.forget_unwatched(sale, &sampler) { return },
                 _ = tick.tick() => {
-                    let watched = self.is_watched(sale, &latest);
-                    let turn = async { if watched { None } else { self.turns.acquire().await.ok() } };
-                    let Some(_turn) = self.closing.run_until_cancelled(turn).await else { continue };
-                    let sample = eye.look(watched).await;
+                    let looked = self.closing.run_until_cancelled(self.look_in_turn(&mut eye, sale, &sampler)).await;
+                    let Some(sample) = looked else { continue };
                     remember(&history, &sample);
-                    latest.send_replace(Some(Arc::new(sample)));
+                    sampler.latest.send_replace(Some(Arc::new(sample)));
                 }
             }
         }
     }
 
+    /// At once for somebody who looks, otherwise when it is this sale's turn or somebody comes.
+    async fn look_in_turn(&self, eye: &mut Eye, sale: SaleId, sampler: &Sampler) -> Sample {
+        if !self.is_watched(sale, sampler) {
+            tokio::select! {
+                Ok(_turn) = self.turns.acquire() => {
+                    return tokio::join!(eye.look(false), tokio::time::sleep(TURN)).0;
+                }
+                () = sampler.noticed.notified() => {}
+            }
+        }
+        eye.look(true).await
+    }
+
     /// Whether anybody but this process itself looks.
-    fn is_watched(&self, sale: SaleId, latest: &Latest) -> bool {
-        latest.receiver_count() > usize::from(locked(&self.watched).kept.contains_key(&sale))
+    fn is_watched(&self, sale: SaleId, sampler: &Sampler) -> bool {
+        sampler.latest.receiver_count() > usize::from(locked(&self.watched).kept.contains_key(&sale))
     }
 
     /// Under the lock, because somebody may just be coming back.
-    fn forget_unwatched(&self, sale: SaleId, latest: &Latest) -> bool {
+    fn forget_unwatched(&self, sale: SaleId, sampler: &Sampler) -> bool {
         let mut watched = locked(&self.watched);
-        let over = latest.receiver_count() == 0;
+        let over = sampler.latest.receiver_count() == 0;
         if over {
             watched.samplers.remove(&sale);
         }
@@ -239,7 +265,7 @@ impl Cockpit {
             live.into_iter().filter(|sale| !watched.kept.contains_key(sale)).collect()
         };
         for sale in missing {
-            let viewer = self.watch(sale);
+            let (_, viewer) = self.join(sale);
             locked(&self.watched).kept.insert(sale, viewer.latest);
         }
     }

@@ -1,7 +1,9 @@
-//! The board: what this process knows of every active sale. Replaced as a whole many times a second with one read per
-//! sale, however many ask.
+//! The board: what this process knows of every active sale. Replaced as a whole many times a second with at most one read
+//! per sale, however many ask.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Entry};
 use crate::clock::Clock;
 use crate::domain::{Phase, Sale, SaleId, SaleState, UserId, Window};
 use crate::metrics::Metrics;
@@ -23,6 +25,11 @@ use crate::tally::{Tallies, Tally};
 
 /// How often the facts are read. People cannot press faster, and a replica hardly notices.
 pub(super) const EVERY: Duration = Duration::from_millis(50);
+/// Buckets of one look. Where there are more, those that have waited longest come first; a thousand sales that nobody asks
+/// about are each read twice a second or more.
+const AT_ONCE: usize = 128;
+/// The wait of a sale that somebody asks about counts as many times as much.
+const ASKED_FOR: u32 = 8;
 
 /// What the gate knows of a sale.
 #[derive(Debug, Clone, Copy)]
@@ -55,13 +62,29 @@ struct Posted {
     winners: Option<Arc<Winners>>,
     button: OnceLock<Bytes>,
     tally: Arc<Tally>,
+    /// When it was posted.
+    at: Instant,
+    /// Whether anybody has asked about it since.
+    asked: AtomicBool,
 }
 
 struct View {
     at: Timestamp,
     /// When the source last answered.
     read_at: Option<Timestamp>,
-    sales: BTreeMap<SaleId, Posted>,
+    sales: BTreeMap<SaleId, Arc<Posted>>,
+}
+
+impl View {
+    /// The sale as it is posted, for somebody who asks about it.
+    fn asked(&self, id: SaleId) -> Option<&Posted> {
+        let posted = self.sales.get(&id)?;
+        // Written once per look, so that those who ask at the same time only read.
+        if !posted.asked.load(Ordering::Relaxed) {
+            posted.asked.store(true, Ordering::Relaxed);
+        }
+        Some(posted)
+    }
 }
 
 pub(super) struct Board {
@@ -112,7 +135,7 @@ impl Board {
 
     /// As `status`, with the sale's tally. What is not on the board is not counted.
     pub(super) fn see(&self, id: SaleId, now: Timestamp) -> Option<(SaleStatus, Option<Arc<Tally>>)> {
-        match self.view.load().sales.get(&id) {
+        match self.view.load().asked(id) {
             Some(posted) => Some((posted.status(now), Some(posted.tally.clone()))),
             // Retired, or so new that it is not on the board yet.
             None => {
@@ -129,7 +152,7 @@ impl Board {
 
     pub(super) fn button(&self, id: SaleId) -> Option<Bytes> {
         let view = self.view.load();
-        let body = match view.sales.get(&id) {
+        let body = match view.asked(id) {
             Some(posted) => posted.button.get_or_init(|| body(&posted.status(view.at), view.at)).clone(),
             None => {
                 let now = self.clock.now();
@@ -149,38 +172,71 @@ impl Board {
         }
     }
 
-    /// Reads the facts anew. While the source is away the last ones stay: they may only refuse.
+    /// Reads the facts of those sales whose turn it is.
+    pub(super) async fn look(&self) {
+        self.read(due).await;
+    }
+
+    /// Reads the facts of all sales anew.
     pub(super) async fn refresh(&self) {
+        self.read(|_, sales| sales.iter().map(|entry| entry.sale.id).collect()).await;
+    }
+
+    /// Posts every sale, those that `choose` names with new facts. While the source is away the last ones stay: they may
+    /// only refuse.
+    async fn read(&self, choose: impl FnOnce(&View, &[Arc<Entry>]) -> HashSet<SaleId>) {
         let mut freshness = self.refreshing.lock().await;
-        let active = self.catalogue.active();
-        let mut read_at = self.view.load().read_at;
-        let facts: HashMap<SaleId, Facts> = match self.source.facts(&self.catalogue.active_buckets()).await {
+        let last = self.view.load_full();
+        let active = self.catalogue.active().into_iter().filter_map(|id| self.catalogue.known(id));
+        let sales: Vec<Arc<Entry>> = active.filter(|entry| is_public(&entry.sale)).collect();
+        let chosen = choose(&last, &sales);
+        let is_chosen = |entry: &&Arc<Entry>| chosen.contains(&entry.sale.id);
+        let buckets: Vec<Bucket> = sales.iter().filter(is_chosen).flat_map(|e| Bucket::of_sale(&e.sale)).collect();
+        let mut read_at = last.read_at;
+        let facts: Option<HashMap<SaleId, Facts>> = match self.source.facts(&buckets).await {
             Ok(facts) => {
                 if std::mem::take(&mut freshness.away) {
                     info!("the facts for the gate can be read again");
                 }
                 freshness.read_at = Some(Instant::now());
                 read_at = Some(self.clock.now());
-                facts.into_iter().collect()
+                Some(facts.into_iter().collect())
             }
             Err(error) => {
                 if !std::mem::replace(&mut freshness.away, true) {
                     warn!(%error, "cannot read the facts for the gate; going on with the last ones");
                 }
-                let view = self.view.load();
-                view.sales.iter().filter_map(|(id, posted)| Some((*id, posted.facts?))).collect()
+                None
             }
         };
         self.metrics.facts_age_ms.set(freshness.read_at.map_or(-1, |at| at.elapsed().as_millis() as i64));
-        let mut sales = BTreeMap::new();
-        for id in active {
-            let Some(entry) = self.catalogue.known(id).filter(|entry| is_public(&entry.sale)) else { continue };
-            let facts = facts.get(&id).copied();
-            let winners = self.winners(&entry.sale, facts.as_ref()).await;
-            let tally = self.tallies.of(id);
-            sales.insert(id, Posted { sale: entry.sale.clone(), facts, winners, button: OnceLock::new(), tally });
+        let mut posted = BTreeMap::new();
+        for entry in &sales {
+            let (sale, before) = (&entry.sale, last.sales.get(&entry.sale.id));
+            let now = match (before, is_chosen(&entry)) {
+                (Some(before), false) if before.sale.version == sale.version => before.clone(),
+                (before, chosen) => {
+                    let known = before.and_then(|before| before.facts);
+                    let heard = facts.as_ref().filter(|_| chosen).map(|facts| facts.get(&sale.id).copied());
+                    self.post(sale, heard.unwrap_or(known)).await
+                }
+            };
+            posted.insert(sale.id, now);
         }
-        self.view.store(Arc::new(View { at: self.clock.now(), read_at, sales }));
+        self.view.store(Arc::new(View { at: self.clock.now(), read_at, sales: posted }));
+    }
+
+    async fn post(&self, sale: &Sale, facts: Option<Facts>) -> Arc<Posted> {
+        let winners = self.winners(sale, facts.as_ref()).await;
+        Arc::new(Posted {
+            sale: sale.clone(),
+            facts,
+            winners,
+            button: OnceLock::new(),
+            tally: self.tallies.of(sale.id),
+            at: Instant::now(),
+            asked: AtomicBool::new(false),
+        })
     }
 
     /// The winners of a sale that turns people away, read anew only when units were granted since.
@@ -202,6 +258,26 @@ impl Board {
             }
         }
     }
+}
+
+/// Those whose turn it is: all, unless there are many.
+fn due(view: &View, sales: &[Arc<Entry>]) -> HashSet<SaleId> {
+    let wait = |entry: &Arc<Entry>| match view.sales.get(&entry.sale.id) {
+        Some(posted) if posted.sale.version == entry.sale.version => {
+            posted.at.elapsed() * if posted.asked.load(Ordering::Relaxed) { ASKED_FOR } else { 1 }
+        }
+        // New, or changed.
+        _ => Duration::MAX,
+    };
+    let mut by_wait: Vec<_> = sales.iter().map(|entry| (Reverse(wait(entry)), entry)).collect();
+    by_wait.sort_by_key(|(wait, _)| *wait);
+    let mut room = AT_ONCE;
+    let fit = by_wait.into_iter().take_while(|(_, entry)| {
+        let any = room > 0;
+        room = room.saturating_sub(entry.sale.rush.buckets.into());
+        any
+    });
+    fit.map(|(_, entry)| entry.sale.id).collect()
 }
 
 fn is_public(sale: &Sale) -> bool {

@@ -175,13 +175,13 @@ impl Gate {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                _ = tick.tick() => self.board.refresh().await,
+                _ = tick.tick() => self.board.look().await,
                 _ = sweep.tick() => self.limit.forget_idle(),
             }
         }
     }
 
-    /// Looks at the facts now, for somebody who has just changed them.
+    /// Looks at all facts now, for somebody who has just changed them.
     pub async fn refresh(&self) {
         self.board.refresh().await;
     }

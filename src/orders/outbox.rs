@@ -286,9 +286,10 @@ fn by_bucket(entries: &[Entry]) -> BTreeMap<Bucket, Vec<&str>> {
 /// `[[stream, [entry, …]], …]`, or nothing when the wait was in vain.
 fn entries_by_stream(buckets: &[Bucket], answer: &Value) -> Result<Vec<Entry>, RedisError> {
     let streams: Option<Vec<(String, Value)>> = from_redis_value_ref(answer)?;
+    let by_key: HashMap<String, Bucket> = buckets.iter().map(|&bucket| (keys::outbox(bucket), bucket)).collect();
     let mut all = Vec::new();
     for (key, of_stream) in streams.unwrap_or_default() {
-        if let Some(&bucket) = buckets.iter().find(|bucket| keys::outbox(**bucket) == key) {
+        if let Some(&bucket) = by_key.get(&key) {
             all.append(&mut entries(bucket, &of_stream)?);
         }
     }

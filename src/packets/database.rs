@@ -9,7 +9,7 @@ use super::{Outcome, ShareKeeper};
 use crate::clock::Clock;
 use crate::domain::packet::{Packet, Phase, Share};
 use crate::domain::{PacketId, UserId};
-use crate::stock::{Bucket, Unavailable};
+use crate::stock::{Asked, Bucket, Lane, Unavailable};
 use crate::store::{Claimant, Store};
 
 /// Shares in the database alone.
@@ -23,6 +23,16 @@ impl DatabaseShares {
     pub fn new(store: Store, clock: Clock) -> DatabaseShares {
         DatabaseShares { store, clock }
     }
+
+    async fn take_shares(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<Outcome>, Unavailable> {
+        let Some(packet) = bucket.packet() else { return Ok(vec![Outcome::NotLoaded; users.len()]) };
+        let now = self.clock.now();
+        let decided = self
+            .store
+            .take_shares(packet, users, now, |packet, held, free| decide(packet, held, free, users, now))
+            .await?;
+        Ok(decided.unwrap_or_else(|| vec![Outcome::NotLoaded; users.len()]))
+    }
 }
 
 #[async_trait]
@@ -32,14 +42,16 @@ impl ShareKeeper for DatabaseShares {
         vec![Bucket::whole(packet)]
     }
 
-    async fn claim(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<Outcome>, Unavailable> {
-        let Some(packet) = bucket.packet() else { return Ok(vec![Outcome::NotLoaded; users.len()]) };
-        let now = self.clock.now();
-        let decided = self
-            .store
-            .take_shares(packet, users, now, |packet, held, free| decide(packet, held, free, users, now))
-            .await?;
-        Ok(decided.unwrap_or_else(|| vec![Outcome::NotLoaded; users.len()]))
+    async fn claim(&self, asked: &[Asked<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
+        let mut answers = Vec::with_capacity(asked.len());
+        for Asked { bucket, claims } in asked {
+            answers.push(self.take_shares(*bucket, claims).await);
+        }
+        answers
+    }
+
+    fn lane(&self, bucket: Bucket) -> Lane {
+        Lane::Of(bucket)
     }
 
     async fn share_of(&self, _bucket: Bucket, _user: UserId) -> Result<Option<Share>, Unavailable> {

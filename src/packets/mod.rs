@@ -27,7 +27,7 @@ use crate::domain::{PacketId, UserId};
 use crate::gate::UserLimit;
 use crate::metrics::Metrics;
 use crate::stock::batch::{Decides, Lanes, NoDecision};
-use crate::stock::{Bucket, Unavailable};
+use crate::stock::{Asked, Bucket, Lane, Unavailable};
 use crate::store::{PacketClaim, Stopped, Store, StoreError};
 use board::{Board, Posted};
 
@@ -55,8 +55,12 @@ pub trait ShareKeeper: Send + Sync + 'static {
     /// stays so, hence a user who asks again finds the share of the first time before any other.
     fn homes(&self, packet: PacketId, buckets: u8, user: UserId) -> Vec<Bucket>;
 
-    /// Decides a batch of users who claim from one bucket, in their order. One outcome per user.
-    async fn claim(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<Outcome>, Unavailable>;
+    /// Decides batches of users, each of whom claims from one bucket. An answer for each batch: one outcome per user, in
+    /// their order.
+    async fn claim(&self, asked: &[Asked<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>>;
+
+    /// Whose claims are gathered with those of this bucket.
+    fn lane(&self, bucket: Bucket) -> Lane;
 
     /// The share that a user has in a bucket and that may not be in the books yet.
     async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable>;
@@ -71,8 +75,12 @@ impl Decides for Shares {
     type Decision = Outcome;
     type Tally = ();
 
-    async fn decide(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<Outcome>, Unavailable> {
-        self.0.claim(bucket, users).await
+    async fn decide(&self, asked: &[Asked<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
+        self.0.claim(asked).await
+    }
+
+    fn lane(&self, bucket: Bucket) -> Lane {
+        self.0.lane(bucket)
     }
 
     fn count(_: &(), _: Option<&Outcome>, _: Duration) {}

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use redis::{AsyncCommands, Pipeline, Script, Value, from_redis_value_ref};
+use redis::{AsyncCommands, Cmd, Pipeline, Script, Value, from_redis_value_ref};
 
 use super::{Outcome, ShareKeeper};
 use crate::domain::packet::{Packet, Share};
@@ -17,7 +17,7 @@ use crate::stock::promises::{Keeps, Kept, Promises};
 use crate::stock::redis::garbled;
 use crate::stock::script::HotScript;
 use crate::stock::short::ShortId;
-use crate::stock::{Bucket, Unavailable, keys};
+use crate::stock::{Asked, Bucket, Lane, Unavailable, keys};
 
 struct Scripts {
     claim: HotScript,
@@ -159,6 +159,34 @@ impl RedisShares {
         Ok(())
     }
 
+    fn claim_call(&self, Asked { bucket, claims: users }: &Asked<UserId>) -> Cmd {
+        let distinct = users.iter().collect::<HashSet<_>>().len() == users.len();
+        let names = [keys::hash, keys::unclaimed, keys::users, keys::outbox];
+        let mut call = self.scripts.claim.call(&names.map(|name| name(*bucket)));
+        call.arg(if distinct { users.len() } else { 0 });
+        for user in users {
+            call.arg(ShortId::of(user.0));
+        }
+        call
+    }
+
+    fn outcomes(&self, asked: &Asked<UserId>, answer: Vec<Value>) -> Result<Vec<Outcome>, Unavailable> {
+        let users = &asked.claims;
+        let [answers @ .., Value::Int(epoch)] = answer.as_slice() else {
+            return Ok(vec![Outcome::NotLoaded; users.len()]);
+        };
+        if answers.len() != users.len() {
+            return Err(garbled("a batch"));
+        }
+        let outcomes: Vec<Outcome> = answers.iter().map(outcome).collect::<Result<_, _>>()?;
+        let won = users.iter().zip(&outcomes).filter_map(|(user, outcome)| match outcome {
+            Outcome::Won(share) => Some((*user, *share)),
+            _ => None,
+        });
+        self.promises.remember(asked.bucket, *epoch, won.collect());
+        Ok(outcomes)
+    }
+
     /// Takes a bucket's keys away.
     pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
         let keys = [keys::hash(bucket), keys::unclaimed(bucket), keys::users(bucket), keys::outbox(bucket)];
@@ -193,28 +221,16 @@ impl ShareKeeper for RedisShares {
         all[first..].iter().chain(&all[..first]).copied().collect()
     }
 
-    async fn claim(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<Outcome>, Unavailable> {
-        let distinct = users.iter().collect::<HashSet<_>>().len() == users.len();
-        let names = [keys::hash, keys::unclaimed, keys::users, keys::outbox];
-        let mut call = self.scripts.claim.call(&names.map(|name| name(bucket)));
-        call.arg(if distinct { users.len() } else { 0 });
-        for user in users {
-            call.arg(ShortId::of(user.0));
+    async fn claim(&self, asked: &[Asked<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
+        let calls = asked.iter().map(|asked| self.claim_call(asked)).collect();
+        match self.scripts.claim.send(calls, &self.master).await {
+            Ok(answers) => asked.iter().zip(answers).map(|(asked, answer)| self.outcomes(asked, answer?)).collect(),
+            Err(error) => vec![Err(error.into()); asked.len()],
         }
-        let answer = self.scripts.claim.send(&call, &self.master).await?;
-        let [answers @ .., Value::Int(epoch)] = answer.as_slice() else {
-            return Ok(vec![Outcome::NotLoaded; users.len()]);
-        };
-        if answers.len() != users.len() {
-            return Err(garbled("a batch"));
-        }
-        let outcomes: Vec<Outcome> = answers.iter().map(outcome).collect::<Result<_, _>>()?;
-        let won = users.iter().zip(&outcomes).filter_map(|(user, outcome)| match outcome {
-            Outcome::Won(share) => Some((*user, *share)),
-            _ => None,
-        });
-        self.promises.remember(bucket, *epoch, won.collect());
-        Ok(outcomes)
+    }
+
+    fn lane(&self, bucket: Bucket) -> Lane {
+        self.master.lane(bucket)
     }
 
     async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable> {

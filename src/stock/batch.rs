@@ -1,13 +1,15 @@
 //! Micro-batches: one call to the keeper for everything that gathered while the previous one was under way.
 //!
 //! An idle shop answers at once, because a claim that finds its lane free is sent alone; a busy one grows its batches by
-//! itself. Batches run in tasks of their own: a shopper who hangs up does not undo what was asked.
+//! itself. Claims on many sales that one server decides go in one call, too, and none of them can crowd out the others.
+//! Batches run in tasks of their own: a shopper who hangs up does not undo what was asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
@@ -18,7 +20,9 @@ use crate::tally::Tally;
 
 /// Claims of one call. Redis is busy for less than a millisecond with as many.
 const BATCH: usize = 256;
-/// Claims that may wait in one lane. More would wait longer than people do: better refused at once.
+/// Buckets of one call, for the same reason.
+const BUCKETS: usize = 64;
+/// Claims that may wait for one bucket. More would wait longer than people do: better refused at once.
 const WAITING: usize = 8192;
 /// Lanes that are kept although nobody waits in them.
 const LANES: usize = 10_000;
@@ -34,6 +38,22 @@ pub enum NoDecision {
     Unknown(#[from] Unavailable),
 }
 
+/// Claims on one bucket, to be decided in their order.
+#[derive(Debug, Clone)]
+pub struct Asked<C> {
+    pub bucket: Bucket,
+    pub claims: Vec<C>,
+}
+
+/// Whose claims are gathered with each other's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lane {
+    /// Everybody's: one server decides about all buckets.
+    Shared,
+    /// Those on one bucket.
+    Of(Bucket),
+}
+
 /// Whoever decides about claims, a batch at a time.
 #[async_trait]
 pub trait Decides: Send + Sync + 'static {
@@ -42,13 +62,11 @@ pub trait Decides: Send + Sync + 'static {
     /// Where each decision is counted.
     type Tally: Send + Sync + 'static;
 
-    /// One decision per claim, in their order.
-    async fn decide(&self, bucket: Bucket, batch: &[Self::Claim]) -> Result<Vec<Self::Decision>, Unavailable>;
+    /// Decides claims on several buckets of one lane. An answer for each bucket: one decision per claim, in their order.
+    async fn decide(&self, asked: &[Asked<Self::Claim>]) -> Vec<Result<Vec<Self::Decision>, Unavailable>>;
 
-    /// The bucket whose claims are gathered with those of this one: itself, where buckets are decided apart.
-    fn lane(&self, bucket: Bucket) -> Bucket {
-        bucket
-    }
+    /// Whose claims are gathered with those of this bucket.
+    fn lane(&self, bucket: Bucket) -> Lane;
 
     /// Counts one decision; `None` when there is none.
     fn count(tally: &Self::Tally, decision: Option<&Self::Decision>, waited: Duration);
@@ -66,11 +84,11 @@ impl Decides for Units {
     type Decision = Decision;
     type Tally = Tally;
 
-    async fn decide(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
-        self.0.reserve(bucket, batch).await
+    async fn decide(&self, asked: &[Asked<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+        self.0.reserve(asked).await
     }
 
-    fn lane(&self, bucket: Bucket) -> Bucket {
+    fn lane(&self, bucket: Bucket) -> Lane {
         self.0.lane(bucket)
     }
 
@@ -92,35 +110,86 @@ struct Waiting<D: Decides> {
 }
 
 impl<D: Decides> Waiting<D> {
-    fn tell(self, decision: Result<D::Decision, Unavailable>) {
+    fn count(&self, decision: Option<&D::Decision>) {
         if let Some(tally) = &self.tally {
-            D::count(tally, decision.as_ref().ok(), self.since.elapsed());
+            D::count(tally, decision, self.since.elapsed());
         }
+    }
+
+    fn tell(self, decision: Result<D::Decision, Unavailable>) {
+        self.count(decision.as_ref().ok());
         // The shopper may have hung up; the decision stands.
         let _ = self.answer.send(decision);
     }
 }
 
+/// Those who wait in a lane.
 struct Queue<D: Decides> {
-    waiting: Vec<Waiting<D>>,
+    by_bucket: HashMap<Bucket, VecDeque<Waiting<D>>, RandomState>,
+    /// The buckets in the order in which they are served.
+    turns: VecDeque<Bucket>,
+    /// How many wait in all.
+    len: usize,
     /// Whether a task is working the lane off.
     busy: bool,
 }
 
-/// The claims on one bucket.
-struct Lane<D: Decides> {
-    queue: Mutex<Queue<D>>,
-}
-
-impl<D: Decides> Default for Lane<D> {
+impl<D: Decides> Default for Queue<D> {
     fn default() -> Self {
-        Lane { queue: Mutex::new(Queue { waiting: Vec::new(), busy: false }) }
+        Queue { by_bucket: HashMap::default(), turns: VecDeque::new(), len: 0, busy: false }
     }
 }
 
-impl<D: Decides> Lane<D> {
+/// Claims of one call, with those who wait for them.
+type Batch<D> = Vec<(Bucket, VecDeque<Waiting<D>>)>;
+
+impl<D: Decides> Queue<D> {
+    /// The claim comes back when too many wait for the bucket already.
+    fn push(&mut self, bucket: Bucket, waiting: Waiting<D>) -> Result<(), Waiting<D>> {
+        let of_bucket = self.by_bucket.entry(bucket).or_insert_with(|| {
+            self.turns.push_back(bucket);
+            VecDeque::new()
+        });
+        if of_bucket.len() >= WAITING {
+            return Err(waiting);
+        }
+        of_bucket.push_back(waiting);
+        self.len += 1;
+        Ok(())
+    }
+
+    /// What fits into one call, of each bucket in turn. Where more wait than fit, the bucket comes again after the others.
+    fn take(&mut self) -> Batch<D> {
+        let mut batch = Vec::new();
+        let mut room = BATCH;
+        while room > 0 && batch.len() < BUCKETS {
+            let Some(bucket) = self.turns.pop_front() else { break };
+            let Some(mut waiting) = self.by_bucket.remove(&bucket) else { continue };
+            if waiting.len() > room {
+                let taken = waiting.drain(..room).collect();
+                self.by_bucket.insert(bucket, std::mem::replace(&mut waiting, taken));
+                self.turns.push_back(bucket);
+            }
+            room -= waiting.len();
+            self.len -= waiting.len();
+            batch.push((bucket, waiting));
+        }
+        batch
+    }
+}
+
+/// A lane's queue, which everybody may join.
+struct Gathering<D: Decides>(Mutex<Queue<D>>);
+
+impl<D: Decides> Default for Gathering<D> {
+    fn default() -> Self {
+        Gathering(Mutex::default())
+    }
+}
+
+impl<D: Decides> Gathering<D> {
     fn queue(&self) -> MutexGuard<'_, Queue<D>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets everybody come along whose request has arrived already: a call costs many times as much as one more claim in
@@ -129,7 +198,7 @@ impl<D: Decides> Lane<D> {
         let mut waiting = 0;
         while waiting < BATCH {
             tokio::task::yield_now().await;
-            let present = self.queue().waiting.len();
+            let present = self.queue().len;
             if present == waiting {
                 break;
             }
@@ -141,7 +210,7 @@ impl<D: Decides> Lane<D> {
 /// All lanes of this process to one keeper; clones share them.
 pub struct Lanes<D: Decides> {
     keeper: Arc<D>,
-    lanes: Arc<RwLock<BTreeMap<Bucket, Arc<Lane<D>>>>>,
+    lanes: Arc<RwLock<BTreeMap<Lane, Arc<Gathering<D>>>>>,
     tasks: TaskTracker,
     metrics: Arc<Metrics>,
 }
@@ -169,23 +238,19 @@ impl<D: Decides> Lanes<D> {
         claim: D::Claim,
         tally: Option<Arc<D::Tally>>,
     ) -> Result<D::Decision, NoDecision> {
-        let since = Instant::now();
         let (answer, decided) = oneshot::channel();
-        let bucket = self.keeper.lane(bucket);
-        let lane = self.lane(bucket);
+        let lane = self.lane(self.keeper.lane(bucket));
         let start = {
             let mut queue = lane.queue();
-            if queue.waiting.len() >= WAITING {
-                if let Some(tally) = tally {
-                    D::count(&tally, None, since.elapsed());
-                }
+            if let Err(refused) = queue.push(bucket, Waiting { claim, tally, since: Instant::now(), answer }) {
+                drop(queue);
+                refused.count(None);
                 return Err(NoDecision::Crowded);
             }
-            queue.waiting.push(Waiting { claim, tally, since, answer });
             !std::mem::replace(&mut queue.busy, true)
         };
         if start {
-            self.tasks.spawn(self.clone().work_off(bucket, lane));
+            self.tasks.spawn(self.clone().work_off(lane));
         }
         Ok(decided.await.map_err(|_| Unavailable("the batch was abandoned".into()))??)
     }
@@ -196,49 +261,48 @@ impl<D: Decides> Lanes<D> {
         self.tasks.wait().await;
     }
 
-    fn lane(&self, bucket: Bucket) -> Arc<Lane<D>> {
-        if let Some(lane) = self.lanes.read().unwrap_or_else(PoisonError::into_inner).get(&bucket) {
-            return lane.clone();
+    fn lane(&self, lane: Lane) -> Arc<Gathering<D>> {
+        if let Some(gathering) = self.lanes.read().unwrap_or_else(PoisonError::into_inner).get(&lane) {
+            return gathering.clone();
         }
         let mut lanes = self.lanes.write().unwrap_or_else(PoisonError::into_inner);
         if lanes.len() >= LANES {
             // Whoever has an idle one in hand at this moment sends a batch beside that of the new one, at worst.
-            lanes.retain(|_, lane| lane.queue().busy);
+            lanes.retain(|_, gathering| gathering.queue().busy);
         }
-        lanes.entry(bucket).or_default().clone()
+        lanes.entry(lane).or_default().clone()
     }
 
-    async fn work_off(self, bucket: Bucket, lane: Arc<Lane<D>>) {
+    async fn work_off(self, lane: Arc<Gathering<D>>) {
         loop {
             lane.gather().await;
-            let batch: Vec<Waiting<D>> = {
+            let batch = {
                 let mut queue = lane.queue();
-                if queue.waiting.is_empty() {
+                if queue.len == 0 {
                     queue.busy = false;
                     return;
                 }
-                let size = queue.waiting.len().min(BATCH);
-                queue.waiting.drain(..size).collect()
+                queue.take()
             };
-            self.decide(bucket, batch).await;
+            self.decide(batch).await;
         }
     }
 
-    async fn decide(&self, bucket: Bucket, batch: Vec<Waiting<D>>) {
-        let claims: Vec<D::Claim> = batch.iter().map(|waiting| waiting.claim).collect();
+    async fn decide(&self, batch: Batch<D>) {
+        let of_bucket = |(bucket, waiting): &(Bucket, VecDeque<Waiting<D>>)| Asked {
+            bucket: *bucket,
+            claims: waiting.iter().map(|waiting| waiting.claim).collect(),
+        };
+        let asked: Vec<Asked<D::Claim>> = batch.iter().map(of_bucket).collect();
         let started = Instant::now();
-        let decisions = self.keeper.decide(bucket, &claims).await;
-        D::measure(&self.metrics, claims.len(), started.elapsed());
-        match decisions {
-            Ok(decisions) => {
-                for (waiting, decision) in batch.into_iter().zip(decisions) {
-                    waiting.tell(Ok(decision));
-                }
-            }
-            Err(error) => {
-                warn!(%bucket, claims = claims.len(), %error, "nobody knows what became of a batch");
-                for waiting in batch {
-                    waiting.tell(Err(error.clone()));
+        let answers = self.keeper.decide(&asked).await;
+        D::measure(&self.metrics, asked.iter().map(|asked| asked.claims.len()).sum(), started.elapsed());
+        for ((bucket, waiting), answer) in batch.into_iter().zip(answers) {
+            match answer {
+                Ok(decisions) => waiting.into_iter().zip(decisions).for_each(|(waiting, d)| waiting.tell(Ok(d))),
+                Err(error) => {
+                    warn!(%bucket, claims = waiting.len(), %error, "nobody knows what became of a batch");
+                    waiting.into_iter().for_each(|waiting| waiting.tell(Err(error.clone())));
                 }
             }
         }

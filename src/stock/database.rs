@@ -1,12 +1,12 @@
 //! The database as the keeper of stock: a batch is one transaction that locks the sale, decides and writes the orders.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable};
+use super::{Asked, Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Lane, Stock, Unavailable};
 use crate::clock::Clock;
 use crate::domain::{OrderId, OrderStatus, Phase, Reservation, Sale, SaleId, UserId};
 use crate::store::{Release, Store, StoreError};
@@ -29,11 +29,8 @@ impl DatabaseStock {
     pub fn new(store: Store, clock: Clock, payment_window: Duration) -> DatabaseStock {
         DatabaseStock { store, clock, payment_window }
     }
-}
 
-#[async_trait]
-impl Stock for DatabaseStock {
-    async fn reserve(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+    async fn reserve_units(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
         let Some(sale) = bucket.sale() else { return Ok(vec![Decision::NotLoaded; batch.len()]) };
         let users: Vec<UserId> = batch.iter().map(|claim| claim.user_id).collect();
         let now = self.clock.now();
@@ -43,10 +40,21 @@ impl Stock for DatabaseStock {
             .await?;
         Ok(decided.unwrap_or_else(|| vec![Decision::NotLoaded; batch.len()]))
     }
+}
 
-    /// A sale is one row: there is nothing to be gained by asking for its parts.
-    fn lane(&self, bucket: Bucket) -> Bucket {
-        Bucket::whole(bucket.owner)
+#[async_trait]
+impl Stock for DatabaseStock {
+    async fn reserve(&self, asked: &[Asked<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+        let mut answers = Vec::with_capacity(asked.len());
+        for Asked { bucket, claims } in asked {
+            answers.push(self.reserve_units(*bucket, claims).await);
+        }
+        answers
+    }
+
+    /// A sale is one row, whichever of its buckets is asked.
+    fn lane(&self, bucket: Bucket) -> Lane {
+        Lane::Of(Bucket::whole(bucket.owner))
     }
 
     async fn hold(&self, _sale: SaleId, _user: UserId) -> Result<Option<Hold>, Unavailable> {
@@ -109,8 +117,11 @@ fn decide(
 #[async_trait]
 impl FactSource for DatabaseStock {
     async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
-        let active = self.store.active_sales().await?;
-        let wanted = active.into_iter().filter(|sale| buckets.iter().any(|bucket| bucket.sale() == Some(sale.id)));
+        let wanted: HashSet<SaleId> = buckets.iter().filter_map(|bucket| bucket.sale()).collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let active = self.store.active_sales().await?.into_iter().filter(|sale| wanted.contains(&sale.id));
         let facts = |sale: Sale| Facts {
             state: sale.state,
             window: sale.window,
@@ -120,7 +131,7 @@ impl FactSource for DatabaseStock {
             granted: sale.granted,
             per_user_limit: sale.per_user_limit,
         };
-        Ok(wanted.map(|sale| (sale.id, facts(sale))).collect())
+        Ok(active.map(|sale| (sale.id, facts(sale))).collect())
     }
 
     async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {

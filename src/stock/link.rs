@@ -14,7 +14,7 @@ use redis::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use super::Bucket;
+use super::{Bucket, Lane};
 
 /// How long one command may take. After that nobody knows whether it was carried out.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -100,6 +100,12 @@ pub async fn private(url: &SecretString, longest: Duration) -> anyhow::Result<Li
 impl Link {
     pub fn is_cluster(&self) -> bool {
         matches!(self, Link::Cluster(_))
+    }
+
+    /// Whose claims can be sent together: everybody's to one server, and in a cluster, where each bucket has its own, those on
+    /// one bucket.
+    pub fn lane(&self, bucket: Bucket) -> Lane {
+        if self.is_cluster() { Lane::Of(bucket) } else { Lane::Shared }
     }
 
     /// Asks the same about every bucket: in one go where one server has them all, otherwise each where it lives. An

@@ -1,7 +1,7 @@
 //! Who gets units. One trait, two keepers: Redis (a Lua script decides) and the database (a transaction decides).
 //!
-//! Requests never come alone: [`batch::Lanes`] gathers what arrives while the previous call of the same bucket is under
-//! way and asks for all of it at once. A keeper decides a whole batch atomically: every check precedes the first write.
+//! Requests never come alone: [`batch::Lanes`] gathers what arrives while the previous call is under way and asks for all
+//! of it at once. A keeper decides a bucket's batch atomically: every check precedes the first write.
 //! A user has one hold per sale; asking again is answered with the first order, so a time-out means "ask again".
 
 pub mod batch;
@@ -19,6 +19,7 @@ pub mod short;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+pub use batch::{Asked, Lane};
 pub use bucket::{Bucket, Owner};
 
 use crate::domain::{OrderId, OrderStatus, Sale, SaleId, UserId, Window, sale::SaleState};
@@ -95,13 +96,11 @@ pub enum Defined {
 
 #[async_trait]
 pub trait Stock: Send + Sync {
-    /// Decides a batch of claims on one bucket, in their order. One decision per claim.
-    async fn reserve(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable>;
+    /// Decides batches of claims, each on one bucket. An answer for each: one decision per claim, in their order.
+    async fn reserve(&self, asked: &[Asked<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>>;
 
-    /// The bucket whose claims are gathered with those of this one: itself, where buckets are decided apart.
-    fn lane(&self, bucket: Bucket) -> Bucket {
-        bucket
-    }
+    /// Whose claims are gathered with those of this bucket.
+    fn lane(&self, bucket: Bucket) -> Lane;
 
     /// What the user holds of the sale; `Err` as well when the sale is not loaded, because then nobody can tell.
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable>;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use redis::Value;
+use redis::{Pipeline, Value, from_redis_value_ref};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -67,11 +67,11 @@ impl<G: Copy> Promises<G> {
     /// Buckets and their lives of which something is remembered. What is too old, or more than is kept, is forgotten.
     fn lives(&self) -> Vec<(Bucket, Life)> {
         let mut recent = self.lock();
-        let mut kept = 0;
+        let (now, mut kept) = (Instant::now(), 0);
         for batches in recent.values_mut() {
             let young = batches.iter().rev().take_while(|batch| {
                 kept += batch.grants.len();
-                kept <= MOST && batch.at.elapsed() <= REMEMBERED_FOR
+                kept <= MOST && now - batch.at <= REMEMBERED_FOR
             });
             let forgotten = batches.len() - young.count();
             batches.drain(..forgotten);
@@ -151,21 +151,22 @@ async fn keep_once<K: Keeps>(keeper: &K, run_id: &mut Option<String>) -> Result<
     }
     let present = server_run_id(keeper.master()).await?;
     let server = keeper.promises().seen(run_id, present);
-    for (bucket, life) in lives {
+    let buckets: Vec<Bucket> = lives.iter().map(|(bucket, _)| *bucket).collect();
+    let ask = |pipe: &mut Pipeline, bucket| {
+        pipe.hget(keys::hash(bucket), "Epoch");
+    };
+    for ((bucket, life), answer) in lives.into_iter().zip(keeper.master().each(&buckets, ask).await?) {
+        let answer = answer?;
+        let [epoch] = answer.as_slice() else { return Err(garbled("an epoch")) };
         // Not loaded: control is at it and the promises follow, or all is over and they lapse.
-        let Some(epoch) = epoch_of(keeper.master(), bucket).await? else { continue };
+        let epoch: Option<i64> = from_redis_value_ref(epoch).map_err(|_| garbled("an epoch"))?;
+        let Some(epoch) = epoch else { continue };
         let now = Life { epoch, server };
         if life != now {
             repeat(keeper, bucket, life, now).await?;
         }
     }
     Ok(())
-}
-
-async fn epoch_of(master: &Link, bucket: Bucket) -> Result<Option<i64>, Unavailable> {
-    let mut get = redis::cmd("HGET");
-    get.arg(keys::hash(bucket)).arg("Epoch");
-    Ok(get.query_async(&mut master.clone()).await?)
 }
 
 async fn repeat<K: Keeps>(keeper: &K, bucket: Bucket, from: Life, to: Life) -> Result<(), Unavailable> {
@@ -194,7 +195,7 @@ async fn server_run_id(master: &Link) -> Result<String, Unavailable> {
 }
 
 fn run_id(info: &Value) -> Result<String, Unavailable> {
-    let info: String = redis::from_redis_value_ref(info).map_err(|_| garbled("INFO"))?;
+    let info: String = from_redis_value_ref(info).map_err(|_| garbled("INFO"))?;
     let line = info.lines().find_map(|line| line.strip_prefix("run_id:"));
     line.map(|id| id.trim().to_owned()).ok_or_else(|| garbled("INFO"))
 }

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use redis::{Pipeline, RedisError, Script, Value, from_redis_value_ref};
+use redis::{Cmd, Pipeline, RedisError, Script, Value, from_redis_value_ref};
 
 use super::link::Link;
 use super::promises::{Keeps, Kept, Promises};
 use super::script::HotScript;
 use super::short::ShortId;
-use super::{Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Stock, Unavailable, keys, time_text};
+use super::{
+    Asked, Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Lane, Stock, Unavailable, keys, time_text,
+};
 use crate::catalogue::Catalogue;
 use crate::domain::sale::SaleState;
 use crate::domain::{OrderId, OrderStatus, Sale, SaleId, UserId, Window};
@@ -80,34 +82,29 @@ impl RedisStock {
         RedisStock { master, scripts: Arc::new(scripts), promises: Arc::default(), catalogue }
     }
 
-    /// One call of the reserve script; with the decisions comes the epoch in which they were made.
-    async fn call_reserve(
-        &self,
-        mode: Mode,
-        bucket: Bucket,
-        batch: &[Claim],
-    ) -> Result<Option<(i64, Vec<Decision>)>, Unavailable> {
+    /// Calls the reserve script for each bucket; with the decisions comes the epoch in which they were made. `None` where
+    /// the bucket is not loaded.
+    async fn call_reserve(&self, mode: Mode, asked: &[Asked<Claim>]) -> Vec<Result<Option<Decided>, Unavailable>> {
+        let calls = asked.iter().map(|asked| self.reserve_call(mode, asked)).collect();
+        match self.scripts.reserve.send(calls, &self.master).await {
+            Ok(answers) => asked.iter().zip(answers).map(|(asked, answer)| decided(answer?, &asked.claims)).collect(),
+            Err(error) => asked.iter().map(|_| Err(error.clone().into())).collect(),
+        }
+    }
+
+    fn reserve_call(&self, mode: Mode, Asked { bucket, claims }: &Asked<Claim>) -> Cmd {
         let names = [keys::hash, keys::holders, keys::outbox, keys::start, keys::access];
-        let mut call = self.scripts.reserve.call(&names.map(|name| name(bucket)));
-        call.arg(if mode == Mode::Keep { "keep" } else { "claim" }).arg(units_of(batch));
-        call.arg(batch.iter().map(|claim| claim.quantity).max().unwrap_or_default());
+        let mut call = self.scripts.reserve.call(&names.map(|name| name(*bucket)));
+        call.arg(if mode == Mode::Keep { "keep" } else { "claim" }).arg(units_of(claims));
+        call.arg(claims.iter().map(|claim| claim.quantity).max().unwrap_or_default());
         let mut hold = String::new();
-        for claim in batch {
+        for claim in claims {
             hold.clear();
             // Writing to a text cannot fail.
             let _ = write!(hold, "{}:{}", ShortId::of(claim.order_id.0), claim.quantity);
             call.arg(ShortId::of(claim.user_id.0)).arg(&hold);
         }
-        let answer = self.scripts.reserve.send(&call, &self.master).await?;
-        let [epoch, _now, decisions @ ..] = answer.as_slice() else { return Ok(None) };
-        let Value::Int(epoch) = epoch else { return Err(garbled("a batch")) };
-        if decisions.is_empty() {
-            return Ok(Some((*epoch, vec![Decision::Granted(OrderStatus::Reserved); batch.len()])));
-        }
-        if decisions.len() != batch.len() {
-            return Err(garbled("a batch"));
-        }
-        Ok(Some((*epoch, decisions.iter().map(decision).collect::<Result<_, _>>()?)))
+        call
     }
 
     /// Into how many buckets a sale is split. That stays as it is once the sale is loaded, so no copy of it is too old.
@@ -135,6 +132,26 @@ impl RedisStock {
     pub async fn ping(&self) -> Result<(), Unavailable> {
         Ok(redis::cmd("PING").query_async(&mut self.master.clone()).await?)
     }
+}
+
+/// What the reserve script decided, and the epoch in which it did.
+struct Decided {
+    epoch: i64,
+    decisions: Vec<Decision>,
+}
+
+fn decided(answer: Vec<Value>, claims: &[Claim]) -> Result<Option<Decided>, Unavailable> {
+    let [epoch, _now, decisions @ ..] = answer.as_slice() else { return Ok(None) };
+    let &Value::Int(epoch) = epoch else { return Err(garbled("a batch")) };
+    if decisions.is_empty() {
+        let decisions = vec![Decision::Granted(OrderStatus::Reserved); claims.len()];
+        return Ok(Some(Decided { epoch, decisions }));
+    }
+    if decisions.len() != claims.len() {
+        return Err(garbled("a batch"));
+    }
+    let decisions = decisions.iter().map(decision).collect::<Result<_, _>>()?;
+    Ok(Some(Decided { epoch, decisions }))
 }
 
 /// All units asked for; 0 when a user comes twice.
@@ -175,13 +192,21 @@ pub(super) fn start_flag(sale: &Sale) -> i64 {
 
 #[async_trait]
 impl Stock for RedisStock {
-    async fn reserve(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
-        let Some((epoch, decisions)) = self.call_reserve(Mode::Claim, bucket, batch).await? else {
-            return Ok(vec![Decision::NotLoaded; batch.len()]);
-        };
-        let granted = batch.iter().zip(&decisions).filter(|(_, d)| matches!(d, Decision::Granted(_)));
-        self.promises.remember(bucket, epoch, granted.map(|(claim, _)| *claim).collect());
-        Ok(decisions)
+    async fn reserve(&self, asked: &[Asked<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+        let answers = self.call_reserve(Mode::Claim, asked).await;
+        let decisions = asked.iter().zip(answers).map(|(Asked { bucket, claims }, answer)| {
+            let Some(Decided { epoch, decisions }) = answer? else {
+                return Ok(vec![Decision::NotLoaded; claims.len()]);
+            };
+            let granted = claims.iter().zip(&decisions).filter(|(_, d)| matches!(d, Decision::Granted(_)));
+            self.promises.remember(*bucket, epoch, granted.map(|(claim, _)| *claim).collect());
+            Ok(decisions)
+        });
+        decisions.collect()
+    }
+
+    fn lane(&self, bucket: Bucket) -> Lane {
+        self.master.lane(bucket)
     }
 
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable> {
@@ -244,10 +269,13 @@ impl Keeps for RedisStock {
     }
 
     async fn keep(&self, bucket: Bucket, grants: &[Claim]) -> Result<Kept, Unavailable> {
-        let Some((_, decisions)) = self.call_reserve(Mode::Keep, bucket, grants).await? else {
-            return Ok(Kept::NotLoaded);
-        };
-        Ok(Kept::Forgotten(decisions.iter().filter(|decision| matches!(decision, Decision::Granted(_))).count()))
+        let asked = [Asked { bucket, claims: grants.to_vec() }];
+        match self.call_reserve(Mode::Keep, &asked).await.pop().transpose()?.flatten() {
+            Some(Decided { decisions, .. }) => {
+                Ok(Kept::Forgotten(decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count()))
+            }
+            None => Ok(Kept::NotLoaded),
+        }
     }
 }
 

@@ -19,15 +19,36 @@ impl HotScript {
         call
     }
 
-    /// Sends a call. A server that does not know the script is told it first.
-    pub async fn send(&self, call: &Cmd, link: &Link) -> RedisResult<Vec<Value>> {
+    /// Sends calls, of which in a cluster there may be but one. An answer for each; without any the connection has failed,
+    /// and nobody knows what was carried out. A server that does not know the script is told it, and asked again what it
+    /// has not answered.
+    pub async fn send(&self, calls: Vec<Cmd>, link: &Link) -> RedisResult<Vec<RedisResult<Vec<Value>>>> {
         let mut link = link.clone();
-        match call.query_async(&mut link).await {
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.0.prepare_invoke().load_async(&mut link).await?;
-                call.query_async(&mut link).await
+        let mut answers = ask(&calls, &mut link).await?;
+        let unknown: Vec<usize> = (0..answers.len()).filter(|&n| is_unknown(&answers[n])).collect();
+        if !unknown.is_empty() {
+            self.0.prepare_invoke().load_async(&mut link).await?;
+            let calls: Vec<Cmd> = unknown.iter().map(|&n| calls[n].clone()).collect();
+            for (n, answer) in unknown.into_iter().zip(ask(&calls, &mut link).await?) {
+                answers[n] = answer;
             }
-            answer => answer,
         }
+        Ok(answers)
     }
+}
+
+async fn ask(calls: &[Cmd], link: &mut Link) -> RedisResult<Vec<RedisResult<Vec<Value>>>> {
+    if let [call] = calls {
+        return Ok(vec![call.query_async(link).await]);
+    }
+    let mut pipe = redis::pipe();
+    for call in calls {
+        pipe.add_command(call.clone());
+    }
+    pipe.ignore_errors().query_async(link).await
+}
+
+fn is_unknown(answer: &RedisResult<Vec<Value>>) -> bool {
+    let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
+    answer.as_ref().is_err_and(|error| error.kind() == unknown)
 }

@@ -15,7 +15,7 @@ mod stack {
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, UserId, Window};
     use seckill::stock::load::{Life, Shared};
     use seckill::stock::redis::RedisStock;
-    use seckill::stock::{Bucket, Claim, Decision, FactSource, Stock, keys, link, redis::RedisFacts};
+    use seckill::stock::{Asked, Bucket, Claim, Decision, FactSource, Stock, keys, link, redis::RedisFacts};
     use seckill::store::{Allotment, GoodsDraft, Release, Retarget, SaleChange, SaleDraft, Store};
     use secrecy::SecretString;
     use uuid::Uuid;
@@ -90,7 +90,7 @@ mod stack {
 
         async fn reserve(&self, sale: &Sale, claim: Claim) -> Decision {
             let bucket = Bucket::of_user(sale.id, sale.rush.buckets, claim.user_id);
-            self.redis.reserve(bucket, &[claim]).await.unwrap()[0]
+            self.redis.reserve(&[Asked { bucket, claims: vec![claim] }]).await.remove(0).unwrap()[0]
         }
 
         async fn shares(&self, sale: &Sale) -> Vec<Shared> {

@@ -16,7 +16,7 @@ mod stack {
     use seckill::stock::database::DatabaseStock;
     use seckill::stock::load::Life;
     use seckill::stock::redis::RedisStock;
-    use seckill::stock::{Bucket, Claim, Decision, Defined, Hold, Stock, link};
+    use seckill::stock::{Asked, Bucket, Claim, Decision, Defined, Hold, Stock, link};
     use seckill::store::{GoodsDraft, Release, SaleChange, SaleDraft, Store};
     use secrecy::SecretString;
     use uuid::Uuid;
@@ -36,6 +36,10 @@ mod stack {
         goods: GoodsId,
         clock: Clock,
         ground: Ground,
+    }
+
+    async fn decide(keeper: &impl Stock, bucket: Bucket, batch: &[Claim]) -> Vec<Decision> {
+        keeper.reserve(&[Asked { bucket, claims: batch.to_vec() }]).await.remove(0).unwrap()
     }
 
     impl Keepers {
@@ -81,8 +85,8 @@ mod stack {
         /// Asks both; the answer is what both said.
         async fn reserve(&self, sale: SaleId, batch: &[Claim]) -> Vec<Decision> {
             let bucket = Bucket::whole(sale);
-            let redis = self.redis.reserve(bucket, batch).await.unwrap();
-            let database = self.database.reserve(bucket, batch).await.unwrap();
+            let redis = decide(&self.redis, bucket, batch).await;
+            let database = decide(&self.database, bucket, batch).await;
             let plain = |decisions: Vec<Decision>| decisions.into_iter().map(plain).collect::<Vec<_>>();
             let (redis, database) = (plain(redis), plain(database));
             assert_eq!(redis, database, "Redis and the database differ about {batch:#?}");
@@ -232,7 +236,7 @@ mod stack {
         let keepers = Keepers::new().await;
         let sale = keepers.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
         let (first, second) = (claim(1, 3), claim(1, 2));
-        keepers.redis.reserve(Bucket::whole(sale.id), &[first]).await.unwrap();
+        decide(&keepers.redis, Bucket::whole(sale.id), &[first]).await;
         let release = |claim: &Claim| Release {
             order_id: claim.order_id,
             sale_id: sale.id,
@@ -244,7 +248,7 @@ mod stack {
             assert_eq!(keepers.booked(sale.id).await, 0);
         }
         // The user has a new order; the old one has nothing to give back any more.
-        keepers.redis.reserve(Bucket::whole(sale.id), &[second]).await.unwrap();
+        decide(&keepers.redis, Bucket::whole(sale.id), &[second]).await;
         keepers.redis.release(&[release(&first)]).await.unwrap();
         assert_eq!(keepers.booked(sale.id).await, 2);
         keepers.redis.release(&[release(&second)]).await.unwrap();
