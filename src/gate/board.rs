@@ -260,7 +260,7 @@ impl Board {
     }
 }
 
-/// Those whose turn it is: all, unless there are many.
+/// Those whose turn it is.
 fn due(view: &View, sales: &[Arc<Entry>]) -> HashSet<SaleId> {
     let wait = |entry: &Arc<Entry>| match view.sales.get(&entry.sale.id) {
         Some(posted) if posted.sale.version == entry.sale.version => {
@@ -269,15 +269,20 @@ fn due(view: &View, sales: &[Arc<Entry>]) -> HashSet<SaleId> {
         // New, or changed.
         _ => Duration::MAX,
     };
-    let mut by_wait: Vec<_> = sales.iter().map(|entry| (Reverse(wait(entry)), entry)).collect();
-    by_wait.sort_by_key(|(wait, _)| *wait);
-    let mut room = AT_ONCE;
-    let fit = by_wait.into_iter().take_while(|(_, entry)| {
-        let any = room > 0;
-        room = room.saturating_sub(entry.sale.rush.buckets.into());
+    longest_waiting(sales.iter().map(|entry| (wait(entry), entry.sale.rush.buckets.into(), entry.sale.id)).collect())
+}
+
+/// Of sales with how long they have waited and how many buckets they have, those that one look reads: all, unless there
+/// are many.
+fn longest_waiting(mut sales: Vec<(Duration, usize, SaleId)>) -> HashSet<SaleId> {
+    sales.sort_by_key(|(wait, ..)| Reverse(*wait));
+    let mut buckets = 0;
+    let fit = sales.into_iter().take_while(|(_, of_sale, _)| {
+        let any = buckets < AT_ONCE;
+        buckets += of_sale;
         any
     });
-    fit.map(|(_, entry)| entry.sale.id).collect()
+    fit.map(|(.., id)| id).collect()
 }
 
 fn is_public(sale: &Sale) -> bool {
@@ -372,6 +377,28 @@ mod tests {
             access: None,
         };
         status.poll_after_ms(Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn of_few_sales_all_are_read_and_of_many_those_that_are_asked_about_most_often() {
+        let few = (0..AT_ONCE as i64).map(|id| (Duration::ZERO, 1, SaleId(id))).collect();
+        assert_eq!(longest_waiting(few).len(), AT_ONCE);
+
+        let (asked, mut waited) = (SaleId(0), vec![0; 1000]);
+        let (mut reads_of_asked, mut longest) = (0, 0);
+        for _ in 0..100 {
+            let weight = |id: i64| if SaleId(id) == asked { ASKED_FOR } else { 1 };
+            let wait = |(id, looks): (usize, &u32)| (EVERY * *looks * weight(id as i64), 1, SaleId(id as i64));
+            let read = longest_waiting(waited.iter().enumerate().map(wait).collect());
+            assert_eq!(read.len(), AT_ONCE);
+            reads_of_asked += usize::from(read.contains(&asked));
+            for (id, looks) in waited.iter_mut().enumerate() {
+                *looks = if read.contains(&SaleId(id as i64)) { 1 } else { *looks + 1 };
+                longest = longest.max(*looks);
+            }
+        }
+        assert!(reads_of_asked > 45, "read in {reads_of_asked} of 100 looks");
+        assert!(EVERY * longest <= Duration::from_millis(500), "one waited for {longest} looks");
     }
 
     #[test]
