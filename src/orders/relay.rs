@@ -2,7 +2,7 @@
 //! outbox only once its orders were seen in the database; one that is overdue is published again, so RabbitMQ may lose
 //! everything.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use super::outbox::{self, Entry, Group, Outboxes};
 use super::rabbit::{Monitor, Publisher};
 use crate::clock::Clock;
-use crate::domain::{OrderId, Won};
+use crate::domain::{OrderId, OrderStatus, PacketId, UserId, Won};
 use crate::metrics::Metrics;
 use crate::stock::Bucket;
 use crate::stock::link::{self, Link};
@@ -164,25 +164,49 @@ impl Relay {
         }
     }
 
-    /// Entries whose orders are all in the database, and the others.
+    /// Entries whose orders are all in the database, and the others. An entry's orders travel together: until the last of
+    /// them has come, nobody asks about the others.
     async fn sort(&self, page: Vec<Entry>) -> anyhow::Result<(Vec<Entry>, Vec<Entry>)> {
-        let won: Vec<Won> = page.iter().flat_map(|entry| entry.won.iter().flatten()).copied().collect();
-        let (orders, claims) = Won::apart(&won);
-        let landed = self.store.claims_landed(&claims).await?;
-        let ids: Vec<OrderId> = orders.iter().map(|r| r.order_id).collect();
-        let statuses = self.store.statuses(&ids).await?;
+        let last = |entry: &Entry| entry.won.as_ref().and_then(|won| won.last().copied());
+        let come = self.landed(&page.iter().filter_map(last).collect::<Vec<_>>()).await?;
+        let (coming, mut missing): (Vec<Entry>, Vec<Entry>) =
+            page.into_iter().partition(|entry| last(entry).is_some_and(|won| come.has(&won)));
+        let won: Vec<Won> = coming.iter().flat_map(|entry| entry.won.iter().flatten()).copied().collect();
+        let landed = self.landed(&won).await?;
         // A hold that was granted again for an order that has ended meanwhile would be held for ever.
-        let ended = orders.iter().filter(|r| statuses.get(&r.order_id).is_some_and(|status| !status.is_live()));
+        let (orders, _) = Won::apart(&won);
+        let ended = orders.iter().filter(|r| landed.statuses.get(&r.order_id).is_some_and(|status| !status.is_live()));
         let ended: Vec<Release> = ended.map(Release::of).collect();
         if !ended.is_empty() {
             self.store.release_again(&ended).await?;
         }
-        let has_arrived = |won: &Won| match won {
-            Won::Order(order) => statuses.contains_key(&order.order_id),
-            Won::Share(claim) => landed.contains(&claim.key()),
-        };
-        let arrived = |entry: &Entry| entry.won.as_ref().is_some_and(|all| all.iter().all(has_arrived));
-        Ok(page.into_iter().partition(arrived))
+        let is_whole = |entry: &Entry| entry.won.iter().flatten().all(|won| landed.has(won));
+        let (arrived, mut partly): (Vec<Entry>, Vec<Entry>) = coming.into_iter().partition(is_whole);
+        missing.append(&mut partly);
+        Ok((arrived, missing))
+    }
+
+    /// Which of these are in the database.
+    async fn landed(&self, won: &[Won]) -> anyhow::Result<Landed> {
+        let (orders, claims) = Won::apart(won);
+        let ids: Vec<OrderId> = orders.iter().map(|r| r.order_id).collect();
+        let claims = self.store.claims_landed(&claims).await?;
+        Ok(Landed { statuses: self.store.statuses(&ids).await?, claims })
+    }
+}
+
+/// What has reached the database.
+struct Landed {
+    statuses: HashMap<OrderId, OrderStatus>,
+    claims: HashSet<(PacketId, i64, UserId)>,
+}
+
+impl Landed {
+    fn has(&self, won: &Won) -> bool {
+        match won {
+            Won::Order(order) => self.statuses.contains_key(&order.order_id),
+            Won::Share(claim) => self.claims.contains(&claim.key()),
+        }
     }
 }
 

@@ -55,9 +55,11 @@ impl Store {
     pub async fn statuses(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
         let mut statuses = HashMap::with_capacity(orders.len());
         for chunk in orders.chunks(ROWS) {
-            let sql = format!("SELECT id, status FROM orders WHERE id IN {}", list(chunk.len(), 0));
+            // The last one again, until there are 1, 2, 4, … or all: few statements to prepare, whatever the number.
+            let size = chunk.len().next_power_of_two().min(ROWS);
+            let sql = format!("SELECT id, status FROM orders WHERE id IN {}", list(size, 0));
             let mut query = sqlx::query(AssertSqlSafe(sql));
-            for id in chunk {
+            for id in chunk.iter().chain(std::iter::repeat(&chunk[chunk.len() - 1])).take(size) {
                 query = query.bind(id.to_string());
             }
             for row in query.fetch_all(&self.pool).await? {
