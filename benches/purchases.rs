@@ -84,17 +84,12 @@ async fn run() -> anyhow::Result<()> {
         refused_and_button(&shop, dir.path(), connections, &plan).await?;
     }
     println!("serve held {:.0} MiB at its highest", shop.serve.memory("VmHWM")?);
-    if !plan.pipeline {
-        return Ok(());
-    }
-    let single = pgbench(&shop.parts.config, dir.path(), 2 * plan.seconds)?;
-    println!("single-row conditional update with insert (pgbench, 20 clients): {single:.0}/s");
     Ok(())
 }
 
 async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
     let (config, shoppers) = (&shop.parts.config, plan.shoppers());
-    let mut pairs = Vec::new();
+    let (mut pairs, mut persisted) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {
         let sale = shop.open_sale(shoppers as i64).await?;
         let (noop, buy) = (dir.join("noop"), dir.join("buy"));
@@ -104,11 +99,14 @@ async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
         let above = wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
         pairs.push((above, below));
         if plan.pipeline {
-            persist(&shop.parts, sale).await?;
+            persisted.push((persist(&shop.parts, sale).await?, pgbench(config, dir, plan.seconds)?));
         }
         shop.stop_sale(sale).await?;
     }
     print_ratio(connections, "accepted purchases", "no-op POST", pairs);
+    if plan.pipeline {
+        print_ratio(connections, "orders persisted", "single-row conditional update with insert", persisted);
+    }
     Ok(())
 }
 
@@ -193,8 +191,9 @@ fn in_turn(shop: &Shop, sales: &[SaleId], count: usize) -> anyhow::Result<Vec<Ve
     Ok(all)
 }
 
-/// Works off the orders of a sale that gathered meanwhile, and those of the sales before it.
-async fn persist(parts: &Parts, sale: SaleId) -> anyhow::Result<()> {
+/// Works off the orders of a sale that gathered meanwhile, and those of the sales before it. The answer is how many a
+/// second, from the first one on.
+async fn persist(parts: &Parts, sale: SaleId) -> anyhow::Result<f64> {
     let nothing = persisted(parts).await?;
     let _pipeline = [Role::start("relay")?, Role::start("consume")?];
     let before = loop {
@@ -208,8 +207,9 @@ async fn persist(parts: &Parts, sale: SaleId) -> anyhow::Result<()> {
     let began = Instant::now();
     let took = until_quiet(parts, sale, began).await?;
     let orders = persisted(parts).await? - before;
-    println!("{orders} orders persisted in {:.1} s: {:.0}/s", took.as_secs_f64(), orders as f64 / took.as_secs_f64());
-    Ok(())
+    let rate = orders as f64 / took.as_secs_f64();
+    println!("{orders} orders persisted in {:.1} s: {rate:.0}/s", took.as_secs_f64());
+    Ok(rate)
 }
 
 async fn persisted(parts: &Parts) -> anyhow::Result<i64> {

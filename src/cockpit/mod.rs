@@ -271,6 +271,19 @@ impl Cockpit {
     }
 }
 
+#[cfg(test)]
+impl Cockpit {
+    /// All turns of those at whom nobody looks.
+    pub(crate) async fn take_turns(&self) -> tokio::sync::OwnedSemaphorePermit {
+        self.turns.clone().acquire_many_owned(IN_TURN as u32).await.unwrap()
+    }
+
+    /// When the sale was sampled last.
+    pub(crate) fn sampled_at(&self, sale: SaleId) -> Option<Timestamp> {
+        Some(locked(&self.watched).samplers.get(&sale)?.latest.borrow().as_ref()?.at)
+    }
+}
+
 /// Histories of which everything is too old.
 fn forget_old(watched: &mut Watched, now: Timestamp) {
     let Watched { samplers, histories, .. } = watched;

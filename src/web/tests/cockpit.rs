@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use futures::StreamExt;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::domain::SaleId;
@@ -134,6 +135,37 @@ async fn a_sale_is_told_live_as_it_is_sold() {
     ] {
         assert!(page.text().contains(part), "{part}");
     }
+}
+
+#[tokio::test]
+async fn sales_at_which_nobody_looks_wait_for_their_turn_and_who_looks_does_not() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let id = SaleId(shop.open_sale(&admin, 2).await.parse().unwrap());
+    let (cockpit, stop) = (shop.parts.cockpit.clone(), CancellationToken::new());
+    let turns = cockpit.take_turns().await;
+    let running = tokio::spawn(cockpit.clone().run(stop.clone()));
+    while cockpit.samplers() == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(cockpit.sampled_at(id), None);
+
+    let mut viewer = cockpit.watch(id);
+    let first = viewer.next().await.unwrap().at;
+    assert!(first < viewer.next().await.unwrap().at, "a sample every second, although nobody has a turn");
+
+    // A sample that is under way may still come.
+    drop(viewer);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let last = cockpit.sampled_at(id);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(cockpit.sampled_at(id), last, "sampled out of turn");
+    drop(turns);
+    while cockpit.sampled_at(id) == last {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    stop.cancel();
+    running.await.unwrap();
 }
 
 #[tokio::test]
