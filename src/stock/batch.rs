@@ -226,6 +226,20 @@ impl<D: Decides> Clone for Lanes<D> {
     }
 }
 
+/// Whoever works a lane off. After a panic another one goes on: those who wait are not left alone.
+struct Worker<D: Decides> {
+    lanes: Lanes<D>,
+    lane: Arc<Gathering<D>>,
+}
+
+impl<D: Decides> Drop for Worker<D> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.lanes.tasks.spawn(self.lanes.clone().work_off(self.lane.clone()));
+        }
+    }
+}
+
 impl<D: Decides> Lanes<D> {
     pub fn new(keeper: Arc<D>, metrics: Arc<Metrics>) -> Lanes<D> {
         Lanes { keeper, lanes: Arc::default(), tasks: TaskTracker::new(), metrics }
@@ -274,17 +288,18 @@ impl<D: Decides> Lanes<D> {
     }
 
     async fn work_off(self, lane: Arc<Gathering<D>>) {
+        let worker = Worker { lanes: self, lane };
         loop {
-            lane.gather().await;
+            worker.lane.gather().await;
             let batch = {
-                let mut queue = lane.queue();
+                let mut queue = worker.lane.queue();
                 if queue.len == 0 {
                     queue.busy = false;
                     return;
                 }
                 queue.take()
             };
-            self.decide(batch).await;
+            worker.lanes.decide(batch).await;
         }
     }
 
@@ -318,6 +333,9 @@ mod tests {
     use super::*;
     use crate::domain::SaleId;
 
+    /// What the recorder cannot bear.
+    const POISON: usize = usize::MAX;
+
     /// Grants everything, a call at a time, each when it is let through.
     struct Recorder {
         lane: fn(Bucket) -> Lane,
@@ -335,6 +353,7 @@ mod tests {
             let call = asked.iter().map(|asked| (asked.bucket.sale().unwrap().0, asked.claims.len()));
             self.calls.lock().unwrap().push(call.collect());
             self.through.acquire().await.unwrap().forget();
+            assert!(!asked.iter().any(|asked| asked.claims.contains(&POISON)), "poisoned on purpose");
             asked.iter().map(|asked| Ok(asked.claims.clone())).collect()
         }
 
@@ -408,5 +427,14 @@ mod tests {
         }
         assert!(matches!(claim(1).await, Err(NoDecision::Crowded)));
         assert!(futures::poll!(std::pin::pin!(claim(2))).is_pending());
+    }
+
+    #[tokio::test]
+    async fn a_lane_survives_a_panic() {
+        let lanes = lanes(|_| Lane::Shared);
+        lanes.keeper.through.add_permits(2);
+        let claim = |n| lanes.claim(Bucket::whole(SaleId(1)), n, None);
+        assert!(matches!(claim(POISON).await, Err(NoDecision::Unknown(_))));
+        assert_eq!(claim(1).await.unwrap(), 1);
     }
 }

@@ -46,13 +46,21 @@ impl DatabaseStock {
 impl Stock for DatabaseStock {
     async fn reserve(&self, asked: &[Asked<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
         let mut answers = Vec::with_capacity(asked.len());
-        for Asked { bucket, claims } in asked {
-            answers.push(self.reserve_units(*bucket, claims).await);
+        for of_sale in asked.chunk_by(|one, other| one.bucket.owner == other.bucket.owner) {
+            let claims: Vec<Claim> = of_sale.iter().flat_map(|asked| &asked.claims).copied().collect();
+            match self.reserve_units(of_sale[0].bucket, &claims).await {
+                Ok(decisions) => {
+                    let mut decisions = decisions.into_iter();
+                    let of_bucket = |asked: &Asked<Claim>| Ok(decisions.by_ref().take(asked.claims.len()).collect());
+                    answers.extend(of_sale.iter().map(of_bucket));
+                }
+                Err(error) => answers.extend(of_sale.iter().map(|_| Err(error.clone()))),
+            }
         }
         answers
     }
 
-    /// A sale is one row, whichever of its buckets is asked.
+    /// A sale is one row, whichever of its buckets is asked: what is asked of all of them is one transaction.
     fn lane(&self, bucket: Bucket) -> Lane {
         Lane::Of(Bucket::whole(bucket.owner))
     }
@@ -146,5 +154,50 @@ impl FactSource for DatabaseStock {
                 None => return Ok(winners),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::sqlite_in;
+    use crate::domain::{Bilingual, Currency, Money, Rush, Window};
+    use crate::store::{GoodsDraft, SaleChange, SaleDraft};
+
+    #[tokio::test]
+    async fn the_buckets_of_a_sale_are_one_stock() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&sqlite_in(dir.path())).unwrap();
+        store.migrate().await.unwrap();
+        let (clock, text) = (Clock::system(), Bilingual::new("手机", "Phone"));
+        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
+        let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap();
+        let draft = SaleDraft {
+            goods_id: goods.id,
+            price: Money::new(100, Currency::CNY),
+            list_price: None,
+            total: 3,
+            per_user_limit: 2,
+            window: Window { opens_at: None, closes_at: None },
+            rush: Rush { buckets: 2, ..Rush::default() },
+        };
+        let sale = store.create_sale(&draft, "test", clock.now()).await.unwrap();
+        let start = SaleChange::Start { at: clock.now() };
+        let sale = store.change_sale(sale.id, &start, "test", clock.now()).await.unwrap();
+
+        let stock = DatabaseStock::new(store.clone(), clock, Duration::from_secs(60));
+        let claim = |n, quantity| Claim {
+            user_id: UserId(uuid::Uuid::from_u128(n)),
+            order_id: OrderId(uuid::Uuid::from_u128(n + 100)),
+            quantity,
+        };
+        let asked: Vec<_> = Bucket::of_sale(&sale)
+            .zip([vec![claim(1, 2), claim(2, 3)], vec![claim(3, 2), claim(4, 1)]])
+            .map(|(bucket, claims)| Asked { bucket, claims })
+            .collect();
+        let decided: Vec<_> = stock.reserve(&asked).await.into_iter().map(Result::unwrap).collect();
+        let granted = Decision::Granted(OrderStatus::Unpaid);
+        assert_eq!(decided, [[granted, Decision::OverLimit], [Decision::SoldOut, granted]]);
+        assert_eq!(store.sale(sale.id).await.unwrap().unwrap().sold, 3);
     }
 }

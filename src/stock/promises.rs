@@ -20,7 +20,7 @@ use super::{Bucket, Unavailable, keys};
 /// How long a promise is remembered: longer than a master with an append-only file fsynced every second may lose, and
 /// than a relay usually needs to pass an order on.
 const REMEMBERED_FOR: Duration = Duration::from_secs(120);
-/// At most this many, so that memory is bounded (72 MB); the oldest go first.
+/// At most this many, so that memory is bounded (some 100 MB, where each was a batch of its own); the oldest go first.
 const MOST: usize = 1_000_000;
 /// How often the master is asked whether it is still the same.
 const EVERY: Duration = Duration::from_millis(500);
