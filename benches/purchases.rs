@@ -49,10 +49,16 @@ fn main() -> anyhow::Result<()> {
 struct Plan {
     seconds: u64,
     rounds: u64,
-    /// Whether the backlog is worked off too.
-    pipeline: bool,
-    /// Whether nothing else is measured but growth.
-    growth: bool,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Purchases over HTTP, and the backlog that is worked off.
+    All,
+    /// Purchases over HTTP.
+    Http,
+    Growth,
 }
 
 impl Plan {
@@ -61,8 +67,11 @@ impl Plan {
         Plan {
             seconds: common::number("PURCHASES_SECONDS", 4),
             rounds: common::number("PURCHASES_ROUNDS", 3),
-            pipeline: !asked("http"),
-            growth: asked("growth"),
+            what: match () {
+                () if asked("growth") => What::Growth,
+                () if asked("http") => What::Http,
+                () => What::All,
+            },
         }
     }
 
@@ -76,7 +85,7 @@ async fn run() -> anyhow::Result<()> {
     let plan = Plan::from_environment();
     let shop = Shop::start().await?;
     let dir = tempfile::tempdir()?;
-    if plan.growth {
+    if plan.what == What::Growth {
         return growth(&shop, dir.path(), &plan).await;
     }
     for connections in CONNECTIONS {
@@ -98,13 +107,13 @@ async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
         let below = wrk(config, Load { requests: &noop, expected: 204 }, dir, connections, plan.seconds)?;
         let above = wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
         pairs.push((above, below));
-        if plan.pipeline {
+        if plan.what == What::All {
             persisted.push((persist(&shop.parts, sale).await?, pgbench(config, dir, plan.seconds)?));
         }
         shop.stop_sale(sale).await?;
     }
     print_ratio(connections, "accepted purchases", "no-op POST", pairs);
-    if plan.pipeline {
+    if plan.what == What::All {
         print_ratio(connections, "orders persisted", "single-row conditional update with insert", persisted);
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! A script that is called for every batch. Its words are written once, straight into the command.
 
-use redis::{Cmd, ErrorKind, RedisResult, Script, ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, Pipeline, RedisResult, Script, ServerErrorKind, Value};
 
 use super::link::Link;
 
@@ -23,29 +23,38 @@ impl HotScript {
     /// and nobody knows what was carried out. A server that does not know the script is told it, and asked again what it
     /// has not answered.
     pub async fn send(&self, calls: Vec<Cmd>, link: &Link) -> RedisResult<Vec<RedisResult<Vec<Value>>>> {
-        let mut link = link.clone();
-        let mut answers = ask(&calls, &mut link).await?;
+        let (pipe, mut link) = (piped(calls), link.clone());
+        let mut answers = ask(&pipe, &mut link).await?;
         let unknown: Vec<usize> = (0..answers.len()).filter(|&n| is_unknown(&answers[n])).collect();
-        if !unknown.is_empty() {
-            self.0.prepare_invoke().load_async(&mut link).await?;
-            let calls: Vec<Cmd> = unknown.iter().map(|&n| calls[n].clone()).collect();
-            for (n, answer) in unknown.into_iter().zip(ask(&calls, &mut link).await?) {
-                answers[n] = answer;
+        if !unknown.is_empty() && self.0.prepare_invoke().load_async(&mut link).await.is_ok() {
+            let calls = pipe.cmd_iter().zip(&answers).filter(|(_, answer)| is_unknown(answer));
+            let again = ask(&piped(calls.map(|(call, _)| call.clone())), &mut link).await;
+            // What was answered the first time stands, whatever becomes of the rest.
+            match again {
+                Ok(again) => unknown.into_iter().zip(again).for_each(|(n, answer)| answers[n] = answer),
+                Err(error) => unknown.into_iter().for_each(|n| answers[n] = Err(error.clone())),
             }
         }
         Ok(answers)
     }
 }
 
-async fn ask(calls: &[Cmd], link: &mut Link) -> RedisResult<Vec<RedisResult<Vec<Value>>>> {
-    if let [call] = calls {
-        return Ok(vec![call.query_async(link).await]);
-    }
+fn piped(calls: impl IntoIterator<Item = Cmd>) -> Pipeline {
     let mut pipe = redis::pipe();
     for call in calls {
-        pipe.add_command(call.clone());
+        pipe.add_command(call);
     }
-    pipe.ignore_errors().query_async(link).await
+    pipe.ignore_errors();
+    pipe
+}
+
+async fn ask(pipe: &Pipeline, link: &mut Link) -> RedisResult<Vec<RedisResult<Vec<Value>>>> {
+    let mut calls = pipe.cmd_iter();
+    match (calls.next(), calls.next()) {
+        // Only a single command is led to where a cluster has moved its keys.
+        (Some(call), None) => Ok(vec![call.query_async(link).await]),
+        _ => pipe.query_async(link).await,
+    }
 }
 
 fn is_unknown(answer: &RedisResult<Vec<Value>>) -> bool {

@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 
 use super::releases::{self, Release, hold};
 use super::sales::add_sold;
-use super::{ROWS, Store, StoreError, Tx, list, placeholders, row, sales};
+use super::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
 use crate::domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 
 /// What became of a reservation that was brought to the database.
@@ -205,7 +205,7 @@ async fn live_orders(
     users: &[UserId],
 ) -> Result<HashMap<UserId, (OrderId, u32)>, sqlx::Error> {
     let mut held = HashMap::new();
-    for chunk in users.chunks(ROWS) {
+    for chunk in padded(users) {
         let sql = format!(
             "SELECT id, sale_id, user_id, quantity FROM orders
              WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN {}",

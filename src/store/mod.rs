@@ -214,6 +214,15 @@ fn list(count: usize, after: usize) -> String {
     format!("({})", numbers.join(","))
 }
 
+/// Chunks for lists. The last item comes again until there are 1, 2, 4, … or `ROWS` of them: few statements to prepare and
+/// plan, whatever the number.
+fn padded<T>(all: &[T]) -> impl Iterator<Item = Vec<&T>> {
+    all.chunks(ROWS).map(|chunk| {
+        let size = chunk.len().next_power_of_two().min(ROWS);
+        chunk.iter().chain(std::iter::repeat(&chunk[chunk.len() - 1])).take(size).collect()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,5 +231,10 @@ mod tests {
     fn placeholders_count_through() {
         assert_eq!(placeholders(2, 2), "($1,$2),($3,$4)");
         assert_eq!(list(3, 1), "($2,$3,$4)");
+        let all: Vec<usize> = (0..ROWS + 3).collect();
+        let chunks: Vec<Vec<&usize>> = padded(&all).collect();
+        assert_eq!((chunks.len(), chunks[0].len()), (2, ROWS));
+        assert_eq!(chunks[1], [&ROWS, &(ROWS + 1), &(ROWS + 2), &(ROWS + 2)]);
+        assert_eq!(padded::<usize>(&[]).count(), 0);
     }
 }

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Row};
 use super::releases::{self, Release, hold};
 use super::sales::add_sold;
 use super::support::{BESIDE, status_condition};
-use super::{ROWS, Store, StoreError, Tx, list, placeholders, row, sales};
+use super::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
 
@@ -54,12 +54,10 @@ impl Store {
     /// The statuses of those orders that exist.
     pub async fn statuses(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
         let mut statuses = HashMap::with_capacity(orders.len());
-        for chunk in orders.chunks(ROWS) {
-            // The last one again, until there are 1, 2, 4, … or all: few statements to prepare, whatever the number.
-            let size = chunk.len().next_power_of_two().min(ROWS);
-            let sql = format!("SELECT id, status FROM orders WHERE id IN {}", list(size, 0));
+        for chunk in padded(orders) {
+            let sql = format!("SELECT id, status FROM orders WHERE id IN {}", list(chunk.len(), 0));
             let mut query = sqlx::query(AssertSqlSafe(sql));
-            for id in chunk.iter().chain(std::iter::repeat(&chunk[chunk.len() - 1])).take(size) {
+            for id in chunk {
                 query = query.bind(id.to_string());
             }
             for row in query.fetch_all(&self.pool).await? {
@@ -196,7 +194,7 @@ impl Store {
         let mut tx = self.begin().await?;
         sales::lock(&mut tx, sale).await?;
         let mut cancelled = Vec::with_capacity(orders.len());
-        for chunk in orders.chunks(ROWS) {
+        for chunk in padded(orders) {
             let sql = format!(
                 "UPDATE orders SET status = 'cancelled', reason = $1
                  WHERE status = 'unpaid' AND sale_id = $2 AND id IN {} RETURNING id, sale_id, user_id, quantity",

@@ -4,7 +4,7 @@
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use super::{ROWS, Store, StoreError, Tx, list, placeholders, row};
+use super::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row};
 use crate::domain::{OrderId, Reservation, SaleId, UserId};
 
 /// Units to give back, if the user's hold still belongs to this order.
@@ -42,7 +42,7 @@ impl Store {
     }
 
     pub async fn releases_done(&self, orders: &[OrderId]) -> Result<(), StoreError> {
-        for chunk in orders.chunks(ROWS) {
+        for chunk in padded(orders) {
             let sql = format!("DELETE FROM releases WHERE order_id IN {}", list(chunk.len(), 0));
             let mut query = sqlx::query(AssertSqlSafe(sql));
             for order in chunk {

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::{ROWS, Store, StoreError, Tx, list, row};
+use super::{Store, StoreError, Tx, list, padded, row};
 use crate::domain::UserId;
 
 /// What somebody is to the shop. All but `User` are staff.
@@ -155,7 +155,7 @@ impl Store {
     /// The names of users; who is gone has none.
     pub async fn usernames(&self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
         let mut names = HashMap::new();
-        for chunk in ids.chunks(ROWS) {
+        for chunk in padded(ids) {
             let sql = format!("SELECT id, username FROM users WHERE id IN {}", list(chunk.len(), 0));
             let mut query = sqlx::query(AssertSqlSafe(sql));
             for id in chunk {

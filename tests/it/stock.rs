@@ -232,6 +232,29 @@ mod stack {
     }
 
     #[tokio::test]
+    async fn claims_on_many_sales_are_decided_apart_also_by_a_master_that_forgot_the_script() {
+        let keepers = Keepers::new().await;
+        let always = Window { opens_at: None, closes_at: None };
+        let (one, other) = (keepers.sale(1, 1, always).await, keepers.sale(5, 1, always).await);
+        let unknown = SaleId(999_999_999);
+        let ask = async |users: &[u128]| {
+            let claims = || users.iter().map(|user| claim(*user, 1)).collect();
+            let asked = |sale| Asked { bucket: Bucket::whole(sale), claims: claims() };
+            let asked = [asked(one.id), asked(unknown), asked(other.id)];
+            let answers = keepers.redis.reserve(&asked).await.into_iter();
+            answers.map(|answer| answer.unwrap()).collect::<Vec<_>>()
+        };
+        let granted = Decision::Granted(seckill::domain::OrderStatus::Reserved);
+        let nobody = Decision::NotLoaded;
+        for users in [[1, 2], [3, 4]] {
+            let _: () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut keepers.redis.connection()).await.unwrap();
+            let first = if users[0] == 1 { granted } else { Decision::SoldOut };
+            let expected = [[first, Decision::SoldOut], [nobody; 2], [granted; 2]];
+            assert_eq!(ask(&users).await, expected);
+        }
+    }
+
+    #[tokio::test]
     async fn units_are_given_back_once_and_only_by_the_order_that_holds_them() {
         let keepers = Keepers::new().await;
         let sale = keepers.sale(5, 5, Window { opens_at: None, closes_at: None }).await;

@@ -204,7 +204,7 @@ async fn landed(
     }
     let mut landed = HashSet::with_capacity(claims.len());
     for (id, shares) in by_packet {
-        for (chunk, table) in shares.chunks(ROWS).flat_map(|c| [(c, "packet_claims"), (c, "packet_rejections")]) {
+        for (chunk, table) in padded(&shares).flat_map(|c| [(c.clone(), "packet_claims"), (c, "packet_rejections")]) {
             let wanted = list(chunk.len(), 1);
             let sql = format!("SELECT share, user_id FROM {table} WHERE packet_id = $1 AND share IN {wanted}");
             let mut query = sqlx::query(AssertSqlSafe(sql)).bind(id.0);
@@ -271,7 +271,7 @@ fn transfer(claim: &ShareClaim) -> Transfer {
 
 async fn shares_of_users(tx: &mut Tx, id: PacketId, users: &[UserId]) -> Result<HashMap<UserId, Share>, sqlx::Error> {
     let mut held = HashMap::new();
-    for chunk in users.chunks(ROWS) {
+    for chunk in padded(users) {
         let sql = format!(
             "SELECT user_id, share, amount FROM packet_claims WHERE packet_id = $1 AND user_id IN {}",
             list(chunk.len(), 1)

@@ -14,7 +14,7 @@ pub use settle::{Settled, Stopped};
 
 use super::audit::log;
 use super::wallet::{Posted, post};
-use super::{ROWS, Store, StoreError, Tx, list, placeholders, row};
+use super::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row};
 use crate::domain::packet::{Giver, Packet, Share, ShareClaim, State};
 use crate::domain::wallet::{Account, Kind, Transfer};
 use crate::domain::{PacketId, UserId};
