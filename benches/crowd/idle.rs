@@ -12,13 +12,15 @@ use crate::report::Report;
 use crate::shop::Shop;
 
 const CONNECTIONS: usize = 10_000;
+/// By then the shop has noticed that they are idle; soon after it would end them.
+const SETTLED_AFTER: Duration = Duration::from_secs(6);
 
 pub async fn run(shop: &Shop, when: &str, report: &mut Report) -> anyhow::Result<()> {
     let address = shop.parts.config.web.listen;
     let before = shop.serve.memory("VmRSS")?;
     let opened = stream::iter(0..CONNECTIONS).map(|_| open(address)).buffer_unordered(256);
     let opened: Vec<TcpStream> = opened.try_collect().await?;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(SETTLED_AFTER).await;
     let (with, highest) = (shop.serve.memory("VmRSS")?, shop.serve.memory("VmHWM")?);
     report.line(&format!(
         "serve, {when}, resident: {before:.0} MiB, with {} idle connections {with:.0} MiB, {highest:.0} MiB at its highest",

@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::future::Ready;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
@@ -21,7 +21,7 @@ use futures::future::Either;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
@@ -31,6 +31,8 @@ use crate::error::{Code, Problem};
 /// The most that hyper gathers of one connection, in bytes: a request's head, or answers on their way out. Heads of
 /// honest clients have a few hundred bytes.
 const BUFFER: usize = 32 * 1024;
+/// So many times as long as another a busy connection may be quiet before it is parked. In a crowd its turn comes rarely.
+const BUSY: u32 = 4;
 
 /// Answers until either side has had enough.
 pub(super) async fn converse(seat: Seat, from: SocketAddr, router: Router, limits: Limits, stop: CancellationToken) {
@@ -60,15 +62,15 @@ async fn answer(
     // every answer that is waited for.
     http.half_close(true);
     let mut connection = http.serve_connection(TokioIo::new(seat), guest);
-    let mut tick = interval_at(Instant::now() + limits.quiet, limits.quiet);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut patience = limits.quiet;
+    let mut over = pin!(sleep(patience));
     let (mut before, mut ending) = (0, false);
     loop {
         tokio::select! {
             biased;
             // What went wrong is the client's affair.
             _ = &mut connection => return None,
-            _ = tick.tick() => {}
+            () = &mut over => {}
         }
         // Looked at now and then only: a lock for each request would be shared by all of them.
         let (so_far, asking) = (calls.load(Ordering::Relaxed), pulse.asking.load(Ordering::Relaxed));
@@ -88,6 +90,10 @@ async fn answer(
                 return (clean && !pulse.touched.load(Ordering::Relaxed)).then(|| parts.io.into_inner());
             }
         }
+        if so_far > before {
+            patience = (patience * 2).min(limits.quiet * BUSY);
+        }
+        over.as_mut().reset(Instant::now() + patience);
         before = so_far;
     }
 }

@@ -30,7 +30,7 @@ pub struct Limits {
     pub head_within: Duration,
     /// How long an answer may find no reader at all.
     pub write_within: Duration,
-    /// After as long without a request a connection gives its buffers back.
+    /// After as long without a request a connection gives its buffers back; a busy one after a few times as long.
     pub quiet: Duration,
 }
 
@@ -274,10 +274,10 @@ mod tests {
         let house = open_house_within(limits);
         let (mut stream, _) = house.ask().await;
         for n in 0..5 {
-            tokio::time::sleep(Duration::from_millis(15 * n)).await;
+            tokio::time::sleep(Duration::from_millis(40 * n)).await;
             let (head, rest) = ASK.split_at(10);
             stream.write_all(head).await.unwrap();
-            tokio::time::sleep(Duration::from_millis(15 * n)).await;
+            tokio::time::sleep(Duration::from_millis(40 * n)).await;
             stream.write_all(rest).await.unwrap();
             let mut answer = vec![0; 4096];
             let length = stream.read(&mut answer).await.unwrap();
