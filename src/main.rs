@@ -10,18 +10,18 @@ use seckill::{app, config};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The allocator looks only when it is asked for a large piece whether there is memory that nobody has used for a second,
-/// and gives it back to the system. A shop that is quiet asks for none, and would keep what its start or a rush took.
-async fn give_memory_back() {
-    let mut tick = tokio::time::interval(Duration::from_secs(1));
+/// and gives it back to the system. A shop that is quiet asks for none, and would keep what its start or a rush took; and
+/// in a rush shoppers would wait for it.
+fn give_memory_back() {
     loop {
-        tick.tick().await;
+        std::thread::sleep(Duration::from_secs(1));
         drop(black_box(Vec::<u8>::with_capacity(1 << 20)));
     }
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    tokio::spawn(give_memory_back());
+    std::thread::spawn(give_memory_back);
     let asked = config::from_command_line();
     let done = match asked {
         Ok((task, config)) => {
