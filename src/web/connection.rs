@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -25,45 +26,46 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-use super::door::{Limits, Pulse, Seat};
+use super::door::{Limits, Seat};
 use crate::error::{Code, Problem};
 
 /// The most that hyper gathers of one connection, in bytes: a request's head, or answers on their way out. Heads of
 /// honest clients have a few hundred bytes.
 const BUFFER: usize = 32 * 1024;
-/// So many times as long as another a busy connection may be quiet before it is parked. In a crowd its turn comes rarely.
-const BUSY: u32 = 4;
+/// So many times as long as a new connection one that was busy may be quiet before it is parked: in a crowd its turn comes
+/// rarely.
+const BUSY: u32 = 8;
 
 /// Answers until either side has had enough.
 pub(super) async fn converse(seat: Seat, from: SocketAddr, router: Router, limits: Limits, stop: CancellationToken) {
-    let mut parked = Some(seat);
+    let (mut parked, mut patience) = (Some(seat), limits.quiet);
     while let Some(seat) = parked.take() {
         let speaks = stop.run_until_cancelled(timeout(limits.head_within, seat.readable())).await;
         if matches!(speaks, Some(Ok(Ok(())))) {
             // Boxed, so that a parked task is small.
-            parked = Box::pin(answer(seat, from, router.clone(), limits, &stop)).await;
+            parked = Box::pin(answer(seat, from, router.clone(), limits, &mut patience, &stop)).await;
         }
     }
 }
 
-/// Speaks HTTP until the connection ends, or is quiet: then the answer is its seat.
+/// Speaks HTTP until the connection ends, or is quiet: then the answer is its seat. Every request adds to the patience.
 async fn answer(
     seat: Seat,
     from: SocketAddr,
     router: Router,
     limits: Limits,
+    patience: &mut Duration,
     stop: &CancellationToken,
 ) -> Option<Seat> {
     let (pulse, calls) = (seat.pulse.clone(), Arc::new(AtomicU32::new(0)));
-    let guest = Guest { router, from, seated: seat.seated, pulse: pulse.clone(), calls: calls.clone() };
+    let guest = Guest { router, from, seated: seat.seated, calls: calls.clone() };
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.head_within).max_buf_size(BUFFER);
     // Whoever has asked is answered, gone or not: looking for that would take a read, and a new buffer to read into, for
     // every answer that is waited for.
     http.half_close(true);
     let mut connection = http.serve_connection(TokioIo::new(seat), guest);
-    let mut patience = limits.quiet;
-    let mut over = pin!(sleep(patience));
+    let mut over = pin!(sleep(*patience));
     let (mut before, mut ending) = (0, false);
     loop {
         tokio::select! {
@@ -91,9 +93,9 @@ async fn answer(
             }
         }
         if so_far > before {
-            patience = (patience * 2).min(limits.quiet * BUSY);
+            *patience = (*patience * 2).min(limits.quiet * BUSY);
         }
-        over.as_mut().reset(Instant::now() + patience);
+        over.as_mut().reset(Instant::now() + *patience);
         before = so_far;
     }
 }
@@ -103,7 +105,6 @@ struct Guest {
     router: Router,
     from: SocketAddr,
     seated: bool,
-    pulse: Arc<Pulse>,
     /// Requests so far.
     calls: Arc<AtomicU32>,
 }
@@ -115,7 +116,6 @@ impl hyper::service::Service<Request<Incoming>> for Guest {
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.pulse.asking.store(false, Ordering::Relaxed);
         if self.seated {
             request.extensions_mut().insert(ConnectInfo(self.from));
             // A router is always ready.

@@ -30,14 +30,15 @@ pub struct Limits {
     pub head_within: Duration,
     /// How long an answer may find no reader at all.
     pub write_within: Duration,
-    /// After as long without a request a connection gives its buffers back; a busy one after a few times as long.
+    /// After as long without a request a new connection gives its buffers back; one that was busy after several times as
+    /// long.
     pub quiet: Duration,
 }
 
 impl Limits {
     pub fn of(connections: usize) -> Limits {
         let within = Duration::from_secs(10);
-        Limits { connections, head_within: within, write_within: within, quiet: Duration::from_millis(200) }
+        Limits { connections, head_within: within, write_within: within, quiet: Duration::from_millis(100) }
     }
 }
 
@@ -87,7 +88,7 @@ pub struct Seat {
 /// What happens on a connection, for whoever has not got its stream at hand.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
-    /// Bytes have come since a request was last handed over.
+    /// Bytes have come since one last went out: a request is on its way, or waits for its answer.
     pub(super) asking: AtomicBool,
     /// Bytes went either way.
     pub(super) touched: AtomicBool,
@@ -99,6 +100,14 @@ impl Seat {
     /// Until the client says something, or is gone.
     pub(super) async fn readable(&self) -> Result<()> {
         self.stream.readable().await
+    }
+
+    fn sent(&mut self, progress: Poll<Result<usize>>, context: &mut Context<'_>) -> Poll<Result<usize>> {
+        self.pulse.touched.store(true, Ordering::Relaxed);
+        if progress.is_ready() {
+            self.pulse.asking.store(false, Ordering::Relaxed);
+        }
+        self.written(progress, context)
     }
 
     fn written<T>(&mut self, progress: Poll<Result<T>>, context: &mut Context<'_>) -> Poll<Result<T>> {
@@ -132,9 +141,8 @@ impl AsyncRead for Seat {
 
 impl AsyncWrite for Seat {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        self.pulse.touched.store(true, Ordering::Relaxed);
         let progress = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.written(progress, context)
+        self.sent(progress, context)
     }
 
     fn poll_write_vectored(
@@ -142,9 +150,8 @@ impl AsyncWrite for Seat {
         context: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        self.pulse.touched.store(true, Ordering::Relaxed);
         let progress = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
-        self.written(progress, context)
+        self.sent(progress, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -199,6 +206,11 @@ mod tests {
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let router = Router::new().route("/small", get(async || "small"));
         let router = router.route("/large", get(async || vec![b'x'; LARGE]));
+        let slow = async || {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            "slow"
+        };
+        let router = router.route("/slow", get(slow));
         tokio::spawn(serve_on(listener, router, door.clone(), stop.clone()));
         House { address, door, _stop: stop.drop_guard() }
     }
@@ -285,6 +297,22 @@ mod tests {
             assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("small"), "{n}: {answer}");
         }
         assert_eq!(house.door.open.get(), 1, "it was one connection all the time");
+    }
+
+    /// Waiting for an answer is not being quiet: the connection is kept.
+    #[tokio::test]
+    async fn a_connection_that_waits_for_its_answer_goes_on() {
+        let mut limits = Limits::of(1);
+        limits.quiet = Duration::from_millis(10);
+        let house = open_house_within(limits);
+        let mut stream = house.connect().await;
+        for _ in 0..2 {
+            stream.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+            let mut answer = vec![0; 4096];
+            let length = stream.read(&mut answer).await.unwrap();
+            let answer = String::from_utf8_lossy(&answer[..length]);
+            assert!(answer.ends_with("slow") && !answer.contains("connection: close"), "{answer}");
+        }
     }
 
     #[tokio::test]
