@@ -6,8 +6,7 @@ use std::convert::Infallible;
 use std::future::Ready;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -57,8 +56,8 @@ async fn answer(
     patience: &mut Duration,
     stop: &CancellationToken,
 ) -> Option<Seat> {
-    let (pulse, calls) = (seat.pulse.clone(), Arc::new(AtomicU32::new(0)));
-    let guest = Guest { router, from, seated: seat.seated, calls: calls.clone() };
+    let pulse = seat.pulse.clone();
+    let guest = Guest { router, from, seated: seat.seated };
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.head_within).max_buf_size(BUFFER);
     // Whoever has asked is answered, gone or not: looking for that would take a read, and a new buffer to read into, for
@@ -66,7 +65,7 @@ async fn answer(
     http.half_close(true);
     let mut connection = http.serve_connection(TokioIo::new(seat), guest);
     let mut over = pin!(sleep(*patience));
-    let (mut before, mut ending) = (0, false);
+    let mut ending = false;
     loop {
         tokio::select! {
             biased;
@@ -75,13 +74,12 @@ async fn answer(
             () = &mut over => {}
         }
         // Looked at now and then only: a lock for each request would be shared by all of them.
-        let (so_far, asking) = (calls.load(Ordering::Relaxed), pulse.asking.load(Ordering::Relaxed));
-        let quiet = so_far > 0 && so_far == before && !asking;
+        let moved = pulse.touched.swap(false, Ordering::Relaxed);
+        let quiet = !moved && !pulse.asking.load(Ordering::Relaxed);
         if !ending && (quiet || stop.is_cancelled()) {
             // An idle connection ends at once. One that is not ends after its answer, which is right as well.
             ending = true;
             pulse.parking.store(quiet, Ordering::Relaxed);
-            pulse.touched.store(false, Ordering::Relaxed);
             Pin::new(&mut connection).graceful_shutdown();
             let ended = futures::poll!(&mut connection);
             pulse.parking.store(false, Ordering::Relaxed);
@@ -92,11 +90,10 @@ async fn answer(
                 return (clean && !pulse.touched.load(Ordering::Relaxed)).then(|| parts.io.into_inner());
             }
         }
-        if so_far > before {
+        if moved {
             *patience = (*patience * 2).min(limits.quiet * BUSY);
         }
         over.as_mut().reset(Instant::now() + *patience);
-        before = so_far;
     }
 }
 
@@ -105,8 +102,6 @@ struct Guest {
     router: Router,
     from: SocketAddr,
     seated: bool,
-    /// Requests so far.
-    calls: Arc<AtomicU32>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for Guest {
@@ -115,7 +110,6 @@ impl hyper::service::Service<Request<Incoming>> for Guest {
     type Future = Either<RouteFuture<Infallible>, Ready<Result<Response<Body>, Infallible>>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        self.calls.fetch_add(1, Ordering::Relaxed);
         if self.seated {
             request.extensions_mut().insert(ConnectInfo(self.from));
             // A router is always ready.

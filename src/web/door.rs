@@ -90,7 +90,7 @@ pub struct Seat {
 pub(super) struct Pulse {
     /// Bytes have come since one last went out: a request is on its way, or waits for its answer.
     pub(super) asking: AtomicBool,
-    /// Bytes went either way.
+    /// Bytes went either way since somebody looked.
     pub(super) touched: AtomicBool,
     /// The end of a conversation is not to end the connection.
     pub(super) parking: AtomicBool,
