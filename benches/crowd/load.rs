@@ -1,9 +1,9 @@
 //! Load that comes when it is due, whether or not the shop keeps up (open loop): a request that could not be sent in time
 //! because every connection was waiting is late by that much, and its wait counts from the moment it was due.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -58,38 +58,35 @@ impl Outcome {
         self.waits.value_at_percentile(percentile) as f64 / 1000.0
     }
 
-    fn add(&mut self, other: &Outcome) -> anyhow::Result<()> {
-        self.waits.add(&other.waits).context("histograms of one kind")?;
-        for (status, count) in &other.statuses {
-            *self.statuses.entry(*status).or_default() += count;
-        }
-        self.retry_after += other.retry_after;
-        self.lost += other.lost;
-        Ok(())
+    fn answered(&mut self, status: u16, retry_after: bool, due: Instant) {
+        *self.statuses.entry(status).or_default() += 1;
+        self.retry_after += u64::from(retry_after);
+        let wait = u64::try_from(due.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.waits.saturating_record(wait.max(1));
     }
 }
 
 impl Load {
     /// Sends it all on this thread's runtime.
     pub async fn send(&self) -> anyhow::Result<Outcome> {
-        let (next, began) = (AtomicUsize::new(0), Instant::now());
-        let mut all = Outcome::new()?;
-        for one in join_all((0..self.connections).map(|_| self.work(&next, began))).await {
-            all.add(&one?)?;
-        }
-        all.took = began.elapsed().min(Duration::from_secs(self.seconds));
-        let due = (self.rate * all.took.as_secs_f64()).min(self.requests.len() as f64) as u64;
-        all.unsent = due.saturating_sub(all.statuses.values().sum::<u64>() + all.lost);
-        Ok(all)
+        let (next, began) = (Cell::new(0), Instant::now());
+        // One for all: thousands of histograms would be as much memory as the processor has no cache for.
+        let outcome = RefCell::new(Outcome::new()?);
+        join_all((0..self.connections).map(|_| self.work(&next, began, &outcome))).await;
+        let mut outcome = outcome.into_inner();
+        outcome.took = began.elapsed().min(Duration::from_secs(self.seconds));
+        let due = (self.rate * outcome.took.as_secs_f64()).min(self.requests.len() as f64) as u64;
+        outcome.unsent = due.saturating_sub(outcome.statuses.values().sum::<u64>() + outcome.lost);
+        Ok(outcome)
     }
 
     /// One connection: takes the next request that is due.
-    async fn work(&self, next: &AtomicUsize, began: Instant) -> anyhow::Result<Outcome> {
-        let (mut outcome, mut connection) = (Outcome::new()?, None);
+    async fn work(&self, next: &Cell<usize>, began: Instant, outcome: &RefCell<Outcome>) {
+        let mut connection = None;
         let end = began + Duration::from_secs(self.seconds);
         let mut buffer = Vec::with_capacity(4096);
         loop {
-            let n = next.fetch_add(1, Ordering::Relaxed);
+            let n = next.replace(next.get() + 1);
             let Some(request) = self.requests.get(n) else { break };
             let mut due = began + Duration::from_secs_f64(n as f64 / self.rate);
             if due >= end || Instant::now() >= end {
@@ -103,19 +100,13 @@ impl Load {
                 due = Instant::now();
             }
             match exchange(self.address, &mut connection, request, &mut buffer).await {
-                Ok((status, retry_after)) => {
-                    *outcome.statuses.entry(status).or_default() += 1;
-                    outcome.retry_after += u64::from(retry_after);
-                    let wait = u64::try_from(due.elapsed().as_micros()).unwrap_or(u64::MAX);
-                    outcome.waits.saturating_record(wait.max(1));
-                }
+                Ok((status, retry_after)) => outcome.borrow_mut().answered(status, retry_after, due),
                 Err(_) => {
-                    outcome.lost += 1;
+                    outcome.borrow_mut().lost += 1;
                     connection = None;
                 }
             }
         }
-        Ok(outcome)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use lapin::options::{
     BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
@@ -10,6 +11,7 @@ use lapin::options::{
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind, PublisherConfirm};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::time::timeout;
 
 use crate::domain::Won;
 
@@ -25,7 +27,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long a confirm may take. After that nobody knows whether the message is there, and it is published again.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
 
-/// Messages that wait for their confirm at the same time.
+/// Messages that are sent and wait for their confirm at the same time.
 const WINDOW: usize = 1000;
 
 /// One kind of messages.
@@ -85,7 +87,7 @@ pub struct Rabbit {
 
 impl Rabbit {
     pub async fn connect(url: &SecretString, name: &str) -> anyhow::Result<Rabbit> {
-        tokio::time::timeout(CONNECT_WITHIN, Rabbit::open(url, name)).await.context("RabbitMQ does not answer")?
+        timeout(CONNECT_WITHIN, Rabbit::open(url, name)).await.context("RabbitMQ does not answer")?
     }
 
     async fn open(url: &SecretString, name: &str) -> anyhow::Result<Rabbit> {
@@ -153,29 +155,20 @@ impl Publisher {
         Ok(Publisher { rabbit })
     }
 
-    /// Publishes one message per order or share and waits until the broker has confirmed each. After an error any part of them
-    /// may be there: publish all again.
+    /// Publishes one message per order or share and waits until the broker has confirmed each. After an error any part of
+    /// them may be there: publish all again.
     pub async fn publish(&self, won: &[Won]) -> anyhow::Result<()> {
-        for window in won.chunks(WINDOW) {
-            self.publish_window(window).await?;
-        }
-        Ok(())
+        // Many at once, because one is sent only when it is written: what waits together is written in one go.
+        stream::iter(won).map(Ok).try_for_each_concurrent(WINDOW, |one| self.publish_one(one)).await
     }
 
-    async fn publish_window(&self, won: &[Won]) -> anyhow::Result<()> {
-        let mut confirms = Vec::with_capacity(won.len());
-        for one in won {
-            confirms.push(self.send(one).await?);
+    async fn publish_one(&self, won: &Won) -> anyhow::Result<()> {
+        let confirm = self.send(won).await?;
+        match timeout(CONFIRM_WITHIN, confirm).await.context("RabbitMQ does not confirm")?? {
+            Confirmation::Ack(None) => Ok(()),
+            Confirmation::Ack(Some(_)) => bail!("no queue took the message; declaring the queues again"),
+            Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
         }
-        for confirm in confirms {
-            let confirmed = tokio::time::timeout(CONFIRM_WITHIN, confirm).await;
-            match confirmed.context("RabbitMQ does not confirm")?? {
-                Confirmation::Ack(None) => {}
-                Confirmation::Ack(Some(_)) => bail!("no queue took the message; declaring the queues again"),
-                Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
-            }
-        }
-        Ok(())
     }
 
     async fn send(&self, won: &Won) -> anyhow::Result<PublisherConfirm> {
@@ -226,8 +219,7 @@ impl Monitor {
             let (ready, consumers) = rabbit.look(QUEUE).await?;
             Ok(Depths { ready, dead: rabbit.waiting(DEAD).await?, consumers })
         };
-        let depths: anyhow::Result<Depths> =
-            tokio::time::timeout(CONNECT_WITHIN, look).await.context("RabbitMQ does not answer")?;
+        let depths: anyhow::Result<Depths> = timeout(CONNECT_WITHIN, look).await.context("RabbitMQ does not answer")?;
         // A connection that failed is dropped; the next look makes a new one.
         if depths.is_ok() {
             *slot = Some(rabbit);

@@ -1,6 +1,8 @@
-//! Commands that Redis carries out for an order, from the claim until its entry has left the outbox.
+//! What an order asks of the services from the claim until its entry has left the outbox: commands of Redis, and how often
+//! the relay writes to RabbitMQ.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -50,14 +52,17 @@ mod stack {
     #[test]
     fn of_an_order() {
         runtime().block_on(async {
-            let house = House::on(Some(Rung::Rabbit), ORDERS as i64).await;
+            let mut house = House::on(Some(Rung::Rabbit), ORDERS as i64).await;
+            let broker = house.through_proxy("SECKILL_AMQP_URL");
+            broker.mend().await;
             let requests = house.requests(Kind::Purchase, ORDERS);
             let (mut master, mut replica) =
                 (connect("SECKILL_REDIS_URL").await, connect("SECKILL_REDIS_REPLICA_URLS").await);
             let before = (calls(&mut master).await, calls(&mut replica).await);
             house.ask(Kind::Purchase, requests).await;
             let stop = CancellationToken::new();
-            let (relay, consumer) = (house.parts.relay().unwrap(), house.parts.consumer().unwrap());
+            let (mut relay, consumer) = (house.parts.relay().unwrap(), house.parts.consumer().unwrap());
+            relay.amqp_url = house.setting("SECKILL_AMQP_URL").to_owned().into();
             let roles = [
                 tokio::spawn(relay.clone().run(stop.clone())),
                 tokio::spawn(relay.sweep(stop.clone())),
@@ -82,7 +87,8 @@ mod stack {
             assert_eq!(sold, ORDERS as i64, "every order is in the database");
             let master = per_order("master", &before.0, &after.0);
             let replica = per_order("replica", &before.1, &after.1);
-            check("order", &[("master", master), ("replica", replica)]);
+            let written = broker.sent.load(Ordering::Relaxed) as f64 / ORDERS as f64;
+            check("order", &[("master", master), ("replica", replica), ("written", written)]);
         });
     }
 

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use tower::Service;
 use uuid::Uuid;
 
-use crate::support::{Plan, Rung, eventually};
+use crate::support::{Plan, Proxy, Rung, eventually};
 
 /// Purchases that are under way together; the first goes alone, the others follow as one batch.
 pub const TOGETHER: usize = 64;
@@ -121,6 +121,11 @@ impl House {
     /// A setting of its ground.
     pub fn setting(&self, name: &str) -> &str {
         self.ground.as_ref().expect("a house with a ground").setting(name)
+    }
+
+    /// Puts a proxy in front of the service that this setting of its ground names.
+    pub fn through_proxy(&mut self, name: &str) -> Proxy {
+        self.ground.as_mut().expect("a house with a ground").through_proxy(name)
     }
 
     /// Waits until the gate sees it so.

@@ -42,7 +42,7 @@ create_postgres_data() {
     (umask 077 && password >"$home/password")
     ((EUID != 0)) || chown postgres: "$home/password"
     "${AS_POSTGRES[@]}" "$bin/initdb" -D "$home/data.new" -U seckill --auth=scram-sha-256 \
-        --pwfile="$home/password" --encoding=UTF8 --locale=C.UTF-8 --no-sync </dev/null >>"$(log_of postgres)" 2>&1 &&
+        --pwfile="$home/password" --encoding=UTF8 --locale=C.UTF-8 --lc-collate=C --no-sync </dev/null >>"$(log_of postgres)" 2>&1 &&
         mv "$home/data.new" "$home/data" && rm "$home/password"
 }
 

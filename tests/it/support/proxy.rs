@@ -1,7 +1,7 @@
 //! A proxy in front of a service that can be away whenever a test wants, without anybody else noticing.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,12 +18,23 @@ pub struct Proxy {
     /// Ends what runs; `None` while the service is away.
     up: Mutex<Option<CancellationToken>>,
     mute: Arc<AtomicBool>,
+    /// How often clients have sent something; what comes together counts once.
+    pub sent: Arc<AtomicUsize>,
+}
+
+/// What leads to the service.
+#[derive(Clone)]
+struct Line {
+    target: String,
+    mute: Arc<AtomicBool>,
+    sent: Arc<AtomicUsize>,
 }
 
 impl Proxy {
     /// In front of `target`, and away until it is mended.
     pub fn new(target: String) -> Proxy {
-        Proxy { address: free_address(), target, up: Mutex::new(None), mute: Arc::default() }
+        let (mute, sent) = (Arc::default(), Arc::default());
+        Proxy { address: free_address(), target, up: Mutex::new(None), mute, sent }
     }
 
     /// The service is there again.
@@ -33,7 +44,9 @@ impl Proxy {
         let listener = eventually("the proxy listens", Duration::from_secs(5), listen).await;
         let up = CancellationToken::new();
         self.mute.store(false, Ordering::Relaxed);
-        tokio::spawn(accept(listener, self.target.clone(), up.clone(), self.mute.clone()));
+        let line = Line { target: self.target.clone(), mute: self.mute.clone(), sent: self.sent.clone() };
+        let ended = up.clone();
+        tokio::spawn(async move { ended.run_until_cancelled(line.accept(listener, &ended)).await });
         self.set(Some(up));
     }
 
@@ -61,33 +74,37 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, target: String, up: CancellationToken, mute: Arc<AtomicBool>) {
-    while let Some(Ok((client, _))) = up.run_until_cancelled(listener.accept()).await {
-        tokio::spawn(pass_on(client, target.clone(), up.clone(), mute.clone()));
+impl Line {
+    async fn accept(&self, listener: TcpListener, up: &CancellationToken) {
+        while let Ok((client, _)) = listener.accept().await {
+            let (line, ended) = (self.clone(), up.clone());
+            tokio::spawn(async move { ended.run_until_cancelled(line.pass_on(client)).await });
+        }
+    }
+
+    async fn pass_on(&self, client: TcpStream) {
+        // Whoever loses the connection in the middle is what the tests are about.
+        let Ok(server) = TcpStream::connect(&self.target).await else { return };
+        let _ = (client.set_nodelay(true), server.set_nodelay(true));
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = server.into_split();
+        let there = copy(from_client, to_server, || {
+            self.sent.fetch_add(1, Ordering::Relaxed);
+            true
+        });
+        let back = copy(from_server, to_client, || !self.mute.load(Ordering::Relaxed));
+        tokio::select! {
+            () = there => {}
+            () = back => {}
+        }
     }
 }
 
-async fn pass_on(client: TcpStream, target: String, up: CancellationToken, mute: Arc<AtomicBool>) {
-    // Whoever loses the connection in the middle is what the tests are about.
-    let Ok(server) = TcpStream::connect(target).await else { return };
-    let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let (from_client, to_client) = client.into_split();
-    let (from_server, to_server) = server.into_split();
-    let never = AtomicBool::new(false);
-    let both = async {
-        tokio::select! {
-            () = copy(from_client, to_server, &never) => {}
-            () = copy(from_server, to_client, &mute) => {}
-        }
-    };
-    up.run_until_cancelled(both).await;
-}
-
-/// Until either end closes.
-async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, mute: &AtomicBool) {
+/// Until either end closes; what does not pass is lost.
+async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, passes: impl Fn() -> bool) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
-        if !mute.load(Ordering::Relaxed) && to.write_all(&buffer[..length]).await.is_err() {
+        if passes() && to.write_all(&buffer[..length]).await.is_err() {
             return;
         }
     }
