@@ -87,7 +87,7 @@ mod stack {
             assert_eq!(sold, ORDERS as i64, "every order is in the database");
             let master = per_order("master", &before.0, &after.0);
             let replica = per_order("replica", &before.1, &after.1);
-            let written = broker.sent.load(Ordering::Relaxed) as f64 / ORDERS as f64;
+            let written = broker.line.sent.load(Ordering::Relaxed) as f64 / ORDERS as f64;
             check("order", &[("master", master), ("replica", replica), ("written", written)]);
         });
     }

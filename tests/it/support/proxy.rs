@@ -14,27 +14,25 @@ use super::wait::eventually;
 
 pub struct Proxy {
     pub address: SocketAddr,
-    target: String,
+    pub line: Line,
     /// Ends what runs; `None` while the service is away.
     up: Mutex<Option<CancellationToken>>,
+}
+
+/// What leads to the service; clones are the same line.
+#[derive(Clone)]
+pub struct Line {
+    target: String,
     mute: Arc<AtomicBool>,
     /// How often clients have sent something; what comes together counts once.
     pub sent: Arc<AtomicUsize>,
 }
 
-/// What leads to the service.
-#[derive(Clone)]
-struct Line {
-    target: String,
-    mute: Arc<AtomicBool>,
-    sent: Arc<AtomicUsize>,
-}
-
 impl Proxy {
     /// In front of `target`, and away until it is mended.
     pub fn new(target: String) -> Proxy {
-        let (mute, sent) = (Arc::default(), Arc::default());
-        Proxy { address: free_address(), target, up: Mutex::new(None), mute, sent }
+        let line = Line { target, mute: Arc::default(), sent: Arc::default() };
+        Proxy { address: free_address(), line, up: Mutex::new(None) }
     }
 
     /// The service is there again.
@@ -43,9 +41,8 @@ impl Proxy {
         let listen = async || TcpListener::bind(self.address).await.map_err(|error| error.to_string());
         let listener = eventually("the proxy listens", Duration::from_secs(5), listen).await;
         let up = CancellationToken::new();
-        self.mute.store(false, Ordering::Relaxed);
-        let line = Line { target: self.target.clone(), mute: self.mute.clone(), sent: self.sent.clone() };
-        let ended = up.clone();
+        self.line.mute.store(false, Ordering::Relaxed);
+        let (line, ended) = (self.line.clone(), up.clone());
         tokio::spawn(async move { ended.run_until_cancelled(line.accept(listener, &ended)).await });
         self.set(Some(up));
     }
@@ -57,7 +54,7 @@ impl Proxy {
 
     /// From now on the service does what it is asked, and no answer comes back. Only good until it is cut.
     pub fn mute(&self) {
-        self.mute.store(true, Ordering::Relaxed);
+        self.line.mute.store(true, Ordering::Relaxed);
     }
 
     fn set(&self, up: Option<CancellationToken>) {
