@@ -1,7 +1,6 @@
 //! One purchase: gate, then stock. Everything before it is refusal, everything after it is keeping the promise.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use uuid::Uuid;
 
@@ -78,10 +77,7 @@ impl Till {
         let Admitted { quantity, bucket, tally } = admitted;
         self.metrics.let_in.inc();
         let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
-        let began = Instant::now();
-        let decision = self.lanes.claim(bucket, claim, tally).await;
-        self.metrics.purchase_seconds.observe(began.elapsed());
-        match decision {
+        match self.lanes.claim(bucket, claim, tally).await {
             Ok(Decision::Granted(status)) => Ok(Bought::New { order: claim.order_id, status }),
             Ok(Decision::Repeated(hold)) => Ok(Bought::Again { order: hold.order_id, quantity: hold.quantity }),
             Ok(Decision::SoldOut) => Err(Refusal::SoldOut),

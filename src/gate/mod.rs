@@ -6,7 +6,6 @@ mod limit;
 mod token;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Bytes;
 use jiff::Timestamp;
@@ -171,13 +170,8 @@ impl Gate {
     pub async fn follow(&self, stop: CancellationToken) {
         let mut tick = tokio::time::interval(board::EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut sweep = tokio::time::interval(Duration::from_secs(30));
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = tick.tick() => self.board.look().await,
-                _ = sweep.tick() => self.limit.forget_idle(),
-            }
+        while stop.run_until_cancelled(tick.tick()).await.is_some() {
+            self.board.look().await;
         }
     }
 

@@ -83,7 +83,7 @@ impl Decides for Shares {
         self.0.lane(bucket)
     }
 
-    fn count(_: &(), _: Option<&Outcome>, _: Duration) {}
+    fn count(_: &Metrics, _: Option<&()>, _: Option<&Outcome>, _: Duration) {}
 
     fn measure(metrics: &Metrics, users: usize, took: Duration) {
         metrics.claim_batch(users, took);
@@ -334,11 +334,6 @@ impl Packets {
     /// Waits until no batch is under way any more.
     pub async fn finish(&self) {
         self.lanes.finish().await;
-    }
-
-    /// Forgets users who have not claimed for a while.
-    pub fn forget_idle(&self) {
-        self.limit.forget_idle();
     }
 
     async fn named(&self, id: Option<PacketId>) -> Result<Option<Packet>, StoreError> {

@@ -68,8 +68,8 @@ pub trait Decides: Send + Sync + 'static {
     /// Whose claims are gathered with those of this bucket.
     fn lane(&self, bucket: Bucket) -> Lane;
 
-    /// Counts one decision; `None` when there is none.
-    fn count(tally: &Self::Tally, decision: Option<&Self::Decision>, waited: Duration);
+    /// Counts one decision, also if the shopper has hung up; `None` when there is none.
+    fn count(metrics: &Metrics, tally: Option<&Self::Tally>, decision: Option<&Self::Decision>, waited: Duration);
 
     /// Counts a call.
     fn measure(metrics: &Metrics, claims: usize, took: Duration);
@@ -92,8 +92,11 @@ impl Decides for Units {
         self.0.lane(bucket)
     }
 
-    fn count(tally: &Tally, decision: Option<&Decision>, waited: Duration) {
-        tally.decided(decision, waited);
+    fn count(metrics: &Metrics, tally: Option<&Tally>, decision: Option<&Decision>, waited: Duration) {
+        metrics.purchase_seconds.observe(waited);
+        if let Some(tally) = tally {
+            tally.decided(decision, waited);
+        }
     }
 
     fn measure(metrics: &Metrics, claims: usize, took: Duration) {
@@ -103,24 +106,9 @@ impl Decides for Units {
 
 struct Waiting<D: Decides> {
     claim: D::Claim,
-    /// Counted when it is decided, also if the shopper has hung up.
     tally: Option<Arc<D::Tally>>,
     since: Instant,
     answer: oneshot::Sender<Result<D::Decision, Unavailable>>,
-}
-
-impl<D: Decides> Waiting<D> {
-    fn count(&self, decision: Option<&D::Decision>) {
-        if let Some(tally) = &self.tally {
-            D::count(tally, decision, self.since.elapsed());
-        }
-    }
-
-    fn tell(self, decision: Result<D::Decision, Unavailable>) {
-        self.count(decision.as_ref().ok());
-        // The shopper may have hung up; the decision stands.
-        let _ = self.answer.send(decision);
-    }
 }
 
 /// Those who wait in a lane.
@@ -258,7 +246,7 @@ impl<D: Decides> Lanes<D> {
             let mut queue = lane.queue();
             if let Err(refused) = queue.push(bucket, Waiting { claim, tally, since: Instant::now(), answer }) {
                 drop(queue);
-                refused.count(None);
+                D::count(&self.metrics, refused.tally.as_deref(), None, Duration::ZERO);
                 return Err(NoDecision::Crowded);
             }
             !std::mem::replace(&mut queue.busy, true)
@@ -311,13 +299,19 @@ impl<D: Decides> Lanes<D> {
         let asked: Vec<Asked<D::Claim>> = batch.iter().map(of_bucket).collect();
         let started = Instant::now();
         let answers = self.keeper.decide(&asked).await;
-        D::measure(&self.metrics, asked.iter().map(|asked| asked.claims.len()).sum(), started.elapsed());
+        let now = Instant::now();
+        D::measure(&self.metrics, asked.iter().map(|asked| asked.claims.len()).sum(), now - started);
+        let tell = |waiting: Waiting<D>, decision: Result<D::Decision, Unavailable>| {
+            D::count(&self.metrics, waiting.tally.as_deref(), decision.as_ref().ok(), now - waiting.since);
+            // The shopper may have hung up; the decision stands.
+            let _ = waiting.answer.send(decision);
+        };
         for ((bucket, waiting), answer) in batch.into_iter().zip(answers) {
             match answer {
-                Ok(decisions) => waiting.into_iter().zip(decisions).for_each(|(waiting, d)| waiting.tell(Ok(d))),
+                Ok(decisions) => waiting.into_iter().zip(decisions).for_each(|(waiting, d)| tell(waiting, Ok(d))),
                 Err(error) => {
                     warn!(%bucket, claims = waiting.len(), %error, "nobody knows what became of a batch");
-                    waiting.into_iter().for_each(|waiting| waiting.tell(Err(error.clone())));
+                    waiting.into_iter().for_each(|waiting| tell(waiting, Err(error.clone())));
                 }
             }
         }

@@ -33,7 +33,7 @@ impl Decides for Recorder {
         (self.lane)(bucket)
     }
 
-    fn count(_: &(), _: Option<&usize>, _: Duration) {}
+    fn count(_: &Metrics, _: Option<&()>, _: Option<&usize>, _: Duration) {}
 
     fn measure(_: &Metrics, _: usize, _: Duration) {}
 }

@@ -16,6 +16,7 @@ use crate::accounts::Session;
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, SaleId};
 use crate::error::{Code, Problem, lost};
+use crate::gate::Knock;
 use crate::orders::Found;
 use crate::till::Bought;
 use crate::web::Shop;
@@ -50,6 +51,18 @@ pub async fn buy(
         Ok(knock) => knock,
         Err(refusal) => return Ok(lost(refusal)),
     };
+    // Boxed, so that those who lose, which is nearly everybody, carry nothing of it.
+    Box::pin(take(shop, session, sale, knock, request)).await
+}
+
+/// The gate has let the request in.
+async fn take(
+    shop: Arc<Shop>,
+    session: Session,
+    sale: SaleId,
+    knock: Knock,
+    request: Request,
+) -> Result<Response, Problem> {
     // Thousands wait for their decision at once: nothing of the request is kept meanwhile.
     let (quantity, decided) = {
         let body = json_body(request).await?;
@@ -63,7 +76,7 @@ pub async fn buy(
             Ok(written(StatusCode::ACCEPTED, receipt((sale, order), quantity, status, "")))
         }
         Bought::Again { order, quantity } => {
-            let status = present_status(&shop, &session, sale, order).await;
+            let status = Box::pin(present_status(&shop, &session, sale, order)).await;
             Ok(written(StatusCode::OK, receipt((sale, order), quantity.into(), status, r#","repeated":true"#)))
         }
     }
