@@ -39,9 +39,14 @@ struct Batch<G> {
     grants: Vec<G>,
 }
 
-type Recent<G> = BTreeMap<(Bucket, Life), VecDeque<Batch<G>>>;
+/// By bucket and the life in which they were given, oldest first.
+struct Recent<G> {
+    by_life: BTreeMap<(Bucket, Life), VecDeque<Batch<G>>>,
+    /// Grants in all of them.
+    grants: usize,
+}
 
-/// The promises of the last moments, by bucket and the life in which they were given, oldest first.
+/// The promises of the last moments.
 pub struct Promises<G> {
     recent: Mutex<Recent<G>>,
     /// Counts the server processes that were seen. A promise given before a new one was noticed is repeated once more
@@ -51,7 +56,20 @@ pub struct Promises<G> {
 
 impl<G> Default for Promises<G> {
     fn default() -> Self {
-        Promises { recent: Mutex::default(), server: AtomicU64::new(0) }
+        Promises { recent: Mutex::new(Recent { by_life: BTreeMap::new(), grants: 0 }), server: AtomicU64::new(0) }
+    }
+}
+
+impl<G> Recent<G> {
+    /// What is older. Looks at nothing else: shoppers wait meanwhile.
+    fn forget(&mut self, remembered_for: Duration) {
+        let now = Instant::now();
+        for batches in self.by_life.values_mut() {
+            while let Some(old) = batches.pop_front_if(|batch| now - batch.at > remembered_for) {
+                self.grants -= old.grants.len();
+            }
+        }
+        self.by_life.retain(|_, batches| !batches.is_empty());
     }
 }
 
@@ -60,38 +78,37 @@ impl<G: Copy> Promises<G> {
         if !grants.is_empty() {
             let batch = Batch { at: Instant::now(), grants };
             let life = Life { epoch, server: self.server.load(Ordering::Relaxed) };
-            self.lock().entry((bucket, life)).or_default().push_back(batch);
+            let mut recent = self.lock();
+            recent.grants += batch.grants.len();
+            recent.by_life.entry((bucket, life)).or_default().push_back(batch);
         }
     }
 
     /// Buckets and their lives of which something is remembered. What is too old, or more than is kept, is forgotten.
     fn lives(&self) -> Vec<(Bucket, Life)> {
         let mut recent = self.lock();
-        let (now, mut kept) = (Instant::now(), 0);
-        for batches in recent.values_mut() {
-            let young = batches.iter().rev().take_while(|batch| {
-                kept += batch.grants.len();
-                kept <= MOST && now - batch.at <= REMEMBERED_FOR
-            });
-            let forgotten = batches.len() - young.count();
-            batches.drain(..forgotten);
+        let mut remembered_for = REMEMBERED_FOR;
+        recent.forget(remembered_for);
+        while recent.grants > MOST && !remembered_for.is_zero() {
+            remembered_for = remembered_for * 9 / 10;
+            recent.forget(remembered_for);
         }
-        recent.retain(|_, batches| !batches.is_empty());
-        recent.keys().copied().collect()
+        recent.by_life.keys().copied().collect()
     }
 
     fn grants(&self, bucket: Bucket, life: Life) -> Vec<G> {
         let recent = self.lock();
-        recent.get(&(bucket, life)).into_iter().flatten().flat_map(|batch| &batch.grants).copied().collect()
+        let batches = recent.by_life.get(&(bucket, life));
+        batches.into_iter().flatten().flat_map(|batch| &batch.grants).copied().collect()
     }
 
     /// The promises of `bucket` given in `from` now stand in `to`. Those are older than what was given in `to` since.
     fn moved(&self, bucket: Bucket, from: Life, to: Life) {
         let mut recent = self.lock();
         if from != to
-            && let Some(mut older) = recent.remove(&(bucket, from))
+            && let Some(mut older) = recent.by_life.remove(&(bucket, from))
         {
-            let newer = recent.entry((bucket, to)).or_default();
+            let newer = recent.by_life.entry((bucket, to)).or_default();
             older.append(newer);
             *newer = older;
         }
@@ -233,6 +250,20 @@ mod tests {
         assert_eq!(promises.grants(sale, life(2, 0)), [claim(3)]);
         tokio::time::advance(REMEMBERED_FOR).await;
         assert_eq!(promises.lives(), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_more_than_are_kept_the_oldest_are_forgotten() {
+        let promises = Promises::<()>::default();
+        let sales = [1, 2, 3].map(|sale| Bucket::whole(SaleId(sale)));
+        for sale in sales {
+            promises.remember(sale, 1, vec![(); MOST / 2]);
+            tokio::time::advance(Duration::from_secs(20)).await;
+        }
+        assert_eq!(promises.lives(), [(sales[1], life(1, 0)), (sales[2], life(1, 0))]);
+        assert_eq!(promises.grants(sales[1], life(1, 0)).len(), MOST / 2);
+        promises.remember(sales[2], 1, vec![(); 2 * MOST]);
+        assert_eq!(promises.lives(), [(sales[2], life(1, 0))], "what was promised just now stays");
     }
 
     #[test]
