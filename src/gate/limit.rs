@@ -55,44 +55,38 @@ impl UserLimit {
         let hash = self.hasher.hash_one(user);
         let Line(places) = &self.lines[hash as usize % LINES];
         loop {
-            let found = self.find(places, hash, now);
-            let ahead = if found.is_users { found.ahead } else { 0 };
+            // The user's own place, or the one that can be done without most easily.
+            let seen = places.iter().map(|place| self.look(place, hash, now));
+            let Some(best) = seen.min_by_key(|seen| (!seen.own, seen.ahead)) else { return true };
+            let ahead = if best.own { best.ahead } else { 0 };
             if ahead > self.interval * (self.burst - 1) {
                 return false;
             }
             let next = hash & !MOMENTS | (now + ahead + self.interval) & MOMENTS;
             // Whoever was quicker is seen at the second look.
-            if found.place.compare_exchange_weak(found.seen, next, Relaxed, Relaxed).is_ok() {
+            if best.place.compare_exchange_weak(best.bits, next, Relaxed, Relaxed).is_ok() {
                 return true;
             }
         }
     }
 
-    /// The user's own place, or the one that can be done without most easily.
-    fn find<'a>(&self, places: &'a [AtomicU64; 8], hash: u64, now: u64) -> Found<'a> {
-        let look = |place: &'a AtomicU64| {
-            let seen = place.load(Relaxed);
-            let ahead = (seen & MOMENTS).wrapping_sub(now) & MOMENTS;
-            // No moment is further ahead than a burst takes: this one has passed.
-            let ahead = if ahead > self.interval * self.burst { 0 } else { ahead };
-            Found { place, seen, ahead, is_users: seen & !MOMENTS == hash & !MOMENTS }
-        };
-        let [first, rest @ ..] = places;
-        let better = |best: Found<'a>, other: Found<'a>| {
-            let other_is = other.is_users && !best.is_users;
-            if other_is || (!best.is_users && other.ahead < best.ahead) { other } else { best }
-        };
-        rest.iter().map(look).fold(look(first), better)
+    fn look<'a>(&self, place: &'a AtomicU64, hash: u64, now: u64) -> Seen<'a> {
+        let bits = place.load(Relaxed);
+        let ahead = (bits & MOMENTS).wrapping_sub(now) & MOMENTS;
+        // No moment is further ahead than a burst takes: this one has passed.
+        let ahead = if ahead > self.interval * self.burst { 0 } else { ahead };
+        Seen { place, bits, ahead, own: bits & !MOMENTS == hash & !MOMENTS }
     }
 }
 
 /// A place in a line.
-struct Found<'a> {
+struct Seen<'a> {
     place: &'a AtomicU64,
-    seen: u64,
+    bits: u64,
     /// Microseconds until all of the burst is there.
     ahead: u64,
-    is_users: bool,
+    /// Whether it is that of the user in question.
+    own: bool,
 }
 
 #[cfg(test)]
