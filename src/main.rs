@@ -5,9 +5,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use seckill::{app, config};
+use tokio::runtime::Runtime;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The allocator asks for pages of two mebibytes. Linux clears each as a whole when its first byte is touched, which shoppers
+/// wait for as a rush begins, and for one byte in use it keeps the whole.
+fn keep_pages_small() {
+    #[cfg(target_os = "linux")]
+    // Kernels that cannot be told have no such pages.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
+}
 
 /// The allocator looks only when it is asked for a large piece whether there is memory that nobody has used for a second,
 /// and gives it back to the system. A shop that is quiet asks for none, and would keep what its start or a rush took; and
@@ -19,19 +28,18 @@ fn give_memory_back() {
     }
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
+    keep_pages_small();
     std::thread::spawn(give_memory_back);
-    let asked = config::from_command_line();
-    let done = match asked {
-        Ok((task, config)) => {
-            app::start_logging(&config);
-            app::run(task, config).await
-        }
-        Err(error) => Err(error),
-    };
+    let done = Runtime::new().map_err(Into::into).and_then(|runtime| runtime.block_on(run()));
     done.unwrap_or_else(|error| {
         eprintln!("seckill: {error:#}");
         ExitCode::FAILURE
     })
+}
+
+async fn run() -> anyhow::Result<ExitCode> {
+    let (task, config) = config::from_command_line()?;
+    app::start_logging(&config);
+    app::run(task, config).await
 }
