@@ -10,8 +10,8 @@ use tokio::runtime::Runtime;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The allocator asks for pages of two mebibytes. Linux clears each as a whole when its first byte is touched, which shoppers
-/// wait for as a rush begins, and for one byte in use it keeps the whole.
+/// The allocator asks for pages of two mebibytes. Linux clears each as a whole when its first byte is touched, while
+/// shoppers wait, and for one byte in use it keeps the whole.
 fn keep_pages_small() {
     #[cfg(target_os = "linux")]
     // Kernels that cannot be told have no such pages.
