@@ -14,7 +14,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// shoppers wait, and for one byte in use it keeps the whole.
 fn keep_pages_small() {
     #[cfg(target_os = "linux")]
-    // Kernels that cannot be told have no such pages.
+    // Refused, the pages stay large: more memory, and nothing else.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 

@@ -16,8 +16,8 @@ use crate::domain::UserId;
 
 /// Tries that a user may make at once before the rate counts: a double click, a reload and a second tab.
 const BURST: u64 = 10;
-/// A line of the table has places for eight users, all lines together for 32,768, in a quarter of a mebibyte. Where more ask
-/// within the time of a burst, those who are closest to having all of it again are forgotten a little early.
+/// A line of the table has places for eight users, all lines together for 32,768, in a quarter of a mebibyte. Where more
+/// ask within the time of a burst, those who are closest to having all of it again are forgotten a little early.
 const LINES: usize = 1 << 12;
 /// The low bits of a place are its moment, in microseconds, which come again after twelve days; the others are of the
 /// user's hash.

@@ -19,11 +19,16 @@ async fn number(shop: &Shop, n: usize, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("no {name} in {text}"))
 }
 
-/// A line of what the system says about a process, in MiB: `VmRSS` now, `VmHWM` at its highest.
-fn memory(shop: &Shop, n: usize, name: &str) -> u64 {
+/// A line of what the system says about a process.
+fn status(shop: &Shop, n: usize, name: &str) -> String {
     let text = std::fs::read_to_string(format!("/proc/{}/status", shop.processes[n].id())).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("no line {name}")).trim().to_owned()
+}
+
+/// Such a line in MiB: `VmRSS` now, `VmHWM` at its highest.
+fn memory(shop: &Shop, n: usize, name: &str) -> u64 {
+    status(shop, n, name).trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
 }
 
 /// A connection that has asked once and goes on idling.
@@ -51,6 +56,7 @@ mod stack {
         let files = rlimit::increase_nofile_limit(1 << 20).unwrap();
         assert!(files > IDLE as u64 + 500, "the system allows only {files} open files");
         let shop = Plan::on(Rung::Rabbit).await.roles(&["serve", "control"]).start().await;
+        assert_eq!(status(&shop, 0, "THP_enabled"), "0", "huge pages are kept whole for a byte");
         let resident = || memory(&shop, 0, "RssAnon");
         let before = resident();
         let address = shop.processes[0].listen;
