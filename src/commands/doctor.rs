@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
 use secrecy::SecretString;
 
 use crate::config::Config;
-use crate::orders::rabbit::Rabbit;
+use crate::orders::rabbit::Publisher;
 use crate::stock::link::{self, Link};
 use crate::store::Store;
 
@@ -81,7 +82,7 @@ async fn database(config: &Config) -> Finding {
         let store = Store::open(&config.database_url)?;
         store.ping().await?;
         anyhow::ensure!(store.revision().await.is_ok(), "the schema is missing; run: seckill migrate");
-        Ok(())
+        store.takes_changes().await.context("it can be read but not changed")
     };
     check("database", look, "start the database or correct SECKILL_DATABASE_URL").await
 }
@@ -92,7 +93,10 @@ async fn master(url: &SecretString) -> anyhow::Result<()> {
         info(&mut connection, "replication", "role").await?.as_deref() == Some("master"),
         "it is not a master"
     );
-    forgets_nothing(&mut connection).await
+    forgets_nothing(&mut connection).await?;
+    // Changes nothing, but is refused where nothing may be changed.
+    let write = redis::cmd("SETRANGE").arg("seckill:doctor").arg(0).arg("").query_async::<()>(&mut connection).await;
+    write.context("it can be read but not changed")
 }
 
 /// A master or a replica of a cluster that is whole.
@@ -135,6 +139,8 @@ async fn info(connection: &mut Link, section: &str, field: &str) -> anyhow::Resu
 }
 
 async fn rabbit(url: &SecretString) -> anyhow::Result<()> {
-    Rabbit::connect(url, "seckill doctor").await?.close().await;
-    Ok(())
+    let publisher = Publisher::connect(url, "seckill doctor").await?;
+    let taken = publisher.probe().await;
+    publisher.close().await;
+    taken
 }

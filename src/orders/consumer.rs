@@ -18,7 +18,7 @@ use crate::store::{ClaimLanding, Landing, Release, Store, StoreError};
 const BATCH: usize = 500;
 /// After a failure, before the next try.
 const BREATHER: Duration = Duration::from_millis(500);
-/// How long deliveries are held while the database is away. Then they go back to the source, which may give them to a
+/// How long deliveries are held while the database takes none. Then they go back to the source, which may give them to a
 /// consumer that can reach it; RabbitMQ ends consumers that hold on for half an hour.
 const HOLD_ON_FOR: Duration = Duration::from_secs(60);
 
@@ -77,7 +77,7 @@ impl Consumer {
         source.finish(&deliveries).await
     }
 
-    /// Waits for a database that is away. The answer is what can never be written.
+    /// Waits for a database that is away, or takes nothing for reasons of its own. The answer is what can never be written.
     async fn land_patiently(&self, won: &[Won], stop: &CancellationToken) -> anyhow::Result<Vec<Won>> {
         let started = Instant::now();
         loop {
@@ -94,7 +94,7 @@ impl Consumer {
 
     async fn land(&self, won: &[Won]) -> Result<Vec<Won>, StoreError> {
         match self.land_batch(won).await {
-            Err(StoreError::Refused(error)) => {
+            Err(error) if error.blames_the_data() => {
                 warn!(%error, orders = won.len(), "the database refused a batch; trying its orders one by one");
                 self.land_singly(won).await
             }
@@ -107,11 +107,11 @@ impl Consumer {
         for won in all {
             match self.land_batch(std::slice::from_ref(won)).await {
                 Ok(mut found) => senseless.append(&mut found),
-                Err(StoreError::Refused(error)) => {
+                Err(error) if error.blames_the_data() => {
                     error!(?won, %error, "the database refuses this for good");
                     senseless.push(*won);
                 }
-                Err(away) => return Err(away),
+                Err(error) => return Err(error),
             }
         }
         Ok(senseless)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use lapin::options::{
     BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
@@ -26,6 +26,14 @@ pub const KINDS: [Kind; 2] = [ORDER, SHARE];
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long a confirm may take. After that nobody knows whether the message is there, and it is published again.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
+
+/// The same for a message that is only to see whether one comes.
+const PROBE_WITHIN: Duration = Duration::from_secs(2);
+/// No queue has this name.
+const NOWHERE: &str = "seckill.nowhere";
+
+/// A broker that takes no messages does not take a farewell either.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Messages that are sent and wait for their confirm at the same time.
 const WINDOW: usize = 1000;
@@ -117,7 +125,7 @@ impl Rabbit {
 
     pub async fn close(self) {
         // A connection that is gone already need not be closed.
-        let _ = self.connection.close(200, "finished".into()).await;
+        let _ = timeout(CLOSE_WITHIN, self.connection.close(200, "finished".into())).await;
     }
 }
 
@@ -149,8 +157,8 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    pub async fn connect(url: &SecretString) -> anyhow::Result<Publisher> {
-        let rabbit = Rabbit::connect(url, "seckill relay").await?;
+    pub async fn connect(url: &SecretString, name: &str) -> anyhow::Result<Publisher> {
+        let rabbit = Rabbit::connect(url, name).await?;
         rabbit.channel.confirm_select(ConfirmSelectOptions::default()).await?;
         Ok(Publisher { rabbit })
     }
@@ -163,11 +171,29 @@ impl Publisher {
     }
 
     async fn publish_one(&self, won: &Won) -> anyhow::Result<()> {
-        let confirm = self.send(won).await?;
-        match timeout(CONFIRM_WITHIN, confirm).await.context("RabbitMQ does not confirm")?? {
+        let confirmed = async { anyhow::Ok(self.send(won).await?.await?) };
+        match timeout(CONFIRM_WITHIN, confirmed).await.map_err(|_| self.silence())?? {
             Confirmation::Ack(None) => Ok(()),
             Confirmation::Ack(Some(_)) => bail!("no queue took the message; declaring the queues again"),
             Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
+        }
+    }
+
+    /// Whether the broker takes messages at all. One that is short of memory or disk answers everything else.
+    pub async fn probe(&self) -> anyhow::Result<()> {
+        // To no queue: it is confirmed and forgotten. An empty one would be taken in any case.
+        let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
+        let sent = self.rabbit.channel.basic_publish("".into(), NOWHERE.into(), options, b"well?", properties);
+        let confirmed = async { sent.await?.await };
+        timeout(PROBE_WITHIN, confirmed).await.map_err(|_| self.silence())??;
+        Ok(())
+    }
+
+    /// Why no confirm came.
+    fn silence(&self) -> anyhow::Error {
+        match self.rabbit.connection.status().blocked() {
+            true => anyhow!("RabbitMQ takes no messages: it is short of memory or disk (rabbitmq-diagnostics alarms)"),
+            false => anyhow!("RabbitMQ does not confirm"),
         }
     }
 

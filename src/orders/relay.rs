@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::bail;
 use secrecy::SecretString;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,12 +21,17 @@ use crate::stock::Bucket;
 use crate::stock::link::{self, Link};
 use crate::store::{Release, Store};
 
+/// What RabbitMQ's console calls its connections.
+const NAME: &str = "seckill relay";
 /// Entries of one read. Each holds up to 256 orders.
 const ENTRIES: usize = 64;
 /// How long a read waits for something to come; also how soon a new sale's outbox is noticed.
 const WAIT: Duration = Duration::from_millis(200);
 /// After a failure, before the next try.
 const BREATHER: Duration = Duration::from_millis(500);
+/// How long confirms are waited for once a stop was asked for. What is not confirmed by then is overdue soon, and published
+/// by whoever sweeps next.
+const LAST_CONFIRMS: Duration = Duration::from_secs(3);
 const SWEEP_EVERY: Duration = Duration::from_millis(500);
 const SWEEP_LEASE: Duration = Duration::from_secs(5);
 /// Entries of one look of the sweep.
@@ -65,11 +71,11 @@ impl Relay {
     }
 
     async fn pass_on(&self, stop: &CancellationToken) -> anyhow::Result<()> {
-        let publisher = Publisher::connect(&self.amqp_url).await?;
+        let publisher = Publisher::connect(&self.amqp_url, NAME).await?;
         let mut connection = link::private(&self.redis_url, WAIT).await?;
         info!("the relay carries orders from the outbox to RabbitMQ");
         while !stop.is_cancelled() {
-            self.pass_on_once(&publisher, &mut connection).await?;
+            self.pass_on_once(&publisher, &mut connection, stop).await?;
         }
         publisher.close().await;
         Ok(())
@@ -77,7 +83,12 @@ impl Relay {
 
     /// One read with everything that follows from it. If this process dies in the middle, the sweep of another finds
     /// the entries overdue.
-    async fn pass_on_once(&self, publisher: &Publisher, connection: &mut Link) -> anyhow::Result<()> {
+    async fn pass_on_once(
+        &self,
+        publisher: &Publisher,
+        connection: &mut Link,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<()> {
         let buckets = self.outboxes.buckets();
         if buckets.is_empty() {
             tokio::time::sleep(WAIT).await;
@@ -88,7 +99,7 @@ impl Relay {
             return Ok(());
         }
         let won: Vec<Won> = entries.iter().flat_map(|entry| entry.won.iter().flatten()).copied().collect();
-        publisher.publish(&won).await?;
+        publish(publisher, &won, stop).await?;
         self.metrics.published.inc_by(won.len() as u64);
         for entry in entries.iter().filter(|entry| entry.won.is_none()) {
             outbox::set_aside(connection, entry).await?;
@@ -104,7 +115,7 @@ impl Relay {
         let mut patience = Patience::default();
         let mut publisher = None;
         while stop.run_until_cancelled(tick.tick()).await.is_some() {
-            if let Err(error) = self.sweep_if_mine(&mut patience, &mut publisher).await {
+            if let Err(error) = self.sweep_if_mine(&mut patience, &mut publisher, &stop).await {
                 warn!(error = format!("{error:#}"), "the outbox could not be swept");
                 publisher = None;
             }
@@ -112,7 +123,12 @@ impl Relay {
         Ok(self.store.give_back("sweep", &self.member).await?)
     }
 
-    async fn sweep_if_mine(&self, patience: &mut Patience, publisher: &mut Option<Publisher>) -> anyhow::Result<()> {
+    async fn sweep_if_mine(
+        &self,
+        patience: &mut Patience,
+        publisher: &mut Option<Publisher>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<()> {
         if self.store.lease("sweep", &self.member, self.clock.now(), SWEEP_LEASE).await?.is_none() {
             return Ok(());
         }
@@ -125,9 +141,9 @@ impl Relay {
         warn!(orders = overdue.len(), "publishing orders again that have not reached the database");
         let publisher = match publisher {
             Some(publisher) => publisher,
-            None => publisher.insert(Publisher::connect(&self.amqp_url).await?),
+            None => publisher.insert(Publisher::connect(&self.amqp_url, NAME).await?),
         };
-        publisher.publish(&overdue).await?;
+        publish(publisher, &overdue, stop).await?;
         self.metrics.republished.inc_by(overdue.len() as u64);
         Ok(())
     }
@@ -192,6 +208,18 @@ impl Relay {
         let ids: Vec<OrderId> = orders.iter().map(|r| r.order_id).collect();
         let claims = self.store.claims_landed(&claims).await?;
         Ok(Landed { statuses: self.store.statuses(&ids).await?, claims })
+    }
+}
+
+/// Publishes, but not for long after a stop was asked for.
+async fn publish(publisher: &Publisher, won: &[Won], stop: &CancellationToken) -> anyhow::Result<()> {
+    let too_late = async {
+        stop.cancelled().await;
+        tokio::time::sleep(LAST_CONFIRMS).await;
+    };
+    tokio::select! {
+        published = publisher.publish(won) => published,
+        () = too_late => bail!("RabbitMQ has not confirmed {} orders before the stop", won.len()),
     }
 }
 

@@ -7,6 +7,7 @@ RABBITMQ_SERVER=/usr/lib/rabbitmq/bin/rabbitmq-server
 
 rabbitmq_start() {
     write_rabbitmq_config
+    set_rabbitmq_env
     start_epmd
     local home
     home=$(home_of rabbitmq)
@@ -35,6 +36,12 @@ prometheus.tcp.ip = 127.0.0.1
 prometheus.tcp.port = ${PORT[rabbitmq_prometheus]}
 default_pass = $(password)
 END
+}
+
+# What the server and its tools must know.
+set_rabbitmq_env() {
+    local home
+    home=$(home_of rabbitmq)
     # RUNNING_UNDER_SYSTEMD makes the start script become the server instead of watching over it, so that the recorded
     # pid is the server's and a kill -9 leaves no script that cleans up.
     RABBITMQ_ENV=(
@@ -54,6 +61,12 @@ END
         ERL_EPMD_PORT="${PORT[rabbitmq_epmd]}"
         ERL_EPMD_ADDRESS=127.0.0.1
     )
+}
+
+# RabbitMQ's own tool, for this stack's broker.
+rabbitmqctl() {
+    set_rabbitmq_env
+    env -i PATH="$PATH" LC_ALL="$LC_ALL" "${RABBITMQ_ENV[@]}" "${RABBITMQ_SERVER%-server}ctl" "$@"
 }
 
 rabbitmq_ready() {

@@ -9,6 +9,7 @@ mod strike;
 mod kills;
 mod packets;
 mod rain;
+mod unwilling;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

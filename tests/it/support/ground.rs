@@ -84,7 +84,7 @@ impl Ground {
 }
 
 /// Runs one statement in the stack's own database.
-async fn on_postgres(sql: &str) -> Result<(), sqlx::Error> {
+pub async fn on_postgres(sql: &str) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect(Stack::get().variable("SECKILL_DATABASE_URL")).await?;
     sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await?;
     connection.close().await

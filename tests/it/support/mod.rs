@@ -16,7 +16,7 @@ mod wait;
 
 pub use client::{Answer, Client};
 pub use crowd::{Crowd, Outcome};
-pub use ground::{Ground, manage};
+pub use ground::{Ground, manage, on_postgres};
 pub use nginx::Nginx;
 pub use ports::free_address;
 pub use process::{Settings, program, run};
