@@ -13,7 +13,8 @@ use crate::store::{Store, StoreError};
 
 /// Between two looks at a service that is away at the start.
 pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
-const MIGRATION_ATTEMPTS: u32 = 3;
+/// Tries again after a failure that is not the moment's.
+const MIGRATION_ATTEMPTS: u32 = 2;
 
 /// Opens the database and brings its schema up to date; waits while it is away.
 pub(super) async fn open_database(config: &Config) -> anyhow::Result<Store> {
@@ -28,14 +29,18 @@ pub(super) async fn open_database(config: &Config) -> anyhow::Result<Store> {
     }
     // SQLite has no lock around migrations: of several processes that start together one succeeds, the others then find
     // everything done.
-    for _ in 1..MIGRATION_ATTEMPTS {
-        if store.migrate().await.is_ok() {
-            return Ok(store);
+    let mut attempts = 0;
+    loop {
+        match store.migrate().await {
+            Ok(()) => return Ok(store),
+            Err(error @ StoreError::Unavailable(_)) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
+            Err(error) if attempts == MIGRATION_ATTEMPTS => {
+                return Err(error).context("the schema cannot be brought up to date");
+            }
+            Err(_) => attempts += 1,
         }
         tokio::time::sleep(LOOK_AGAIN_AFTER).await;
     }
-    store.migrate().await.context("the schema cannot be brought up to date")?;
-    Ok(store)
 }
 
 /// Waits for a service; stops when it answers that it will not have us, which waiting does not change.

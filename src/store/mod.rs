@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::migrate::MigrateError;
 use sqlx::{Any, AnyPool, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -86,7 +87,9 @@ impl StoreError {
     pub fn blames_the_data(&self) -> bool {
         match self {
             StoreError::Unavailable(_) => false,
-            StoreError::Refused(sqlx::Error::Database(error)) => Fault::of(&error.code().unwrap_or_default()) == Fault::Data,
+            StoreError::Refused(sqlx::Error::Database(error)) => {
+                Fault::of(&error.code().unwrap_or_default()) == Fault::Data
+            }
             StoreError::Refused(_) => true,
         }
     }
@@ -190,8 +193,12 @@ impl Store {
     }
 
     /// Brings the schema up to date.
-    pub async fn migrate(&self) -> Result<(), sqlx::migrate::MigrateError> {
-        sqlx::migrate!("./migrations").run(&self.pool).await
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        let done = sqlx::migrate!("./migrations").run(&self.pool).await;
+        done.map_err(|error| match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
+            other => StoreError::Refused(other.into()),
+        })
     }
 
     /// Whether the database answers.
@@ -271,7 +278,9 @@ mod tests {
 
     #[test]
     fn what_is_full_or_may_only_be_read_blames_neither_statement_nor_data() {
-        for passing in ["08006", "25006", "40P01", "53100", "55P03", "57P01", "58030", "5", "261", "8", "1032", "10", "13"] {
+        for passing in
+            ["08006", "25006", "40P01", "53100", "55P03", "57P01", "58030", "5", "261", "8", "1032", "10", "13"]
+        {
             assert_eq!(Fault::of(passing), Fault::Passing, "{passing}");
         }
         for data in ["22003", "23503", "23505", "19", "1555", "2067", "20"] {

@@ -130,3 +130,47 @@ async fn a_rabbitmq_that_is_short_of_memory_delays_no_stop() {
     crowd.served().await;
     nothing_is_lost(&shop, &sale, &crowd, UNITS as i64).await;
 }
+
+/// Whoever starts while nothing may be written waits, as for a database that is away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_may_only_be_read_keeps_nobody_from_starting() {
+    let roles = ["serve", "relay", "consume", "control"];
+    let _mended = Stack::get().mended();
+    let mut shop = Plan::on(Rung::Rabbit).await.roles(&roles).start().await;
+    let sale = shop.open(NewSale::of(UNITS as i64)).await;
+    Ailment::ReadOnlyDatabase.begin(&shop).await;
+    for role in roles {
+        shop.process(role, 0).kill();
+        shop.process(role, 0).start();
+    }
+    pause(ILL_FOR).await;
+    Ailment::ReadOnlyDatabase.end(&shop).await;
+    shop.ready().await;
+    let mut crowd = Crowd::new(&sale);
+    crowd.arrive(&shop, UNITS + 20, Duration::from_secs(1));
+    crowd.served().await;
+    nothing_is_lost(&shop, &sale, &crowd, UNITS as i64).await;
+}
+
+/// The others of a cluster serve only what is theirs, if that: doctor and audit say so instead of guessing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_misses_a_member_is_named() {
+    let shop = Plan::on(Rung::Cluster).await.start().await;
+    let _mended = Stack::get().mended();
+    let sale = shop.open(NewSale::of(UNITS as i64).split(5, 6)).await;
+    let well = shop.run(&["doctor"]).await;
+    Stack::get().run(&["kill", "shard1"]).await;
+    let (doctor, audit) = (shop.run(&["doctor"]).await, shop.run(&["audit"]).await);
+    Stack::get().run(&["start", "shard1"]).await;
+
+    assert!(well.status.success(), "{well:?}");
+    let url = Stack::get().variable("SECKILL_STACK_CLUSTER_URL").split(',').nth(1).unwrap();
+    let dead = format!("SICK  redis cluster {}", url.trim_start_matches("redis://").trim_end_matches('/'));
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(!doctor.status.success() && said.contains(&dead), "the doctor says: {said}");
+    assert!(!audit.status.success(), "the audit cannot tell: {audit:?}");
+    let mut crowd = Crowd::new(&sale);
+    crowd.arrive(&shop, UNITS + 20, Duration::from_secs(1));
+    crowd.served().await;
+    nothing_is_lost(&shop, &sale, &crowd, UNITS as i64).await;
+}
