@@ -30,13 +30,14 @@ mod tallies;
 mod users;
 mod wallet;
 
+use std::future::ready;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::migrate::MigrateError;
-use sqlx::{Any, AnyPool, Transaction};
+use sqlx::{Any, AnyPool, Connection, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use addresses::{Kept, MOST_ADDRESSES, SavedAddress};
@@ -187,6 +188,9 @@ impl Store {
             .acquire_timeout(Duration::from_secs(5))
             .idle_timeout(Duration::from_secs(300))
             .after_connect(move |connection, _| Box::pin(tune(connection, sqlite)))
+            // SQLite ends a transaction by itself when the disk is full. The connection does not notice, and would never
+            // begin another.
+            .before_acquire(|connection, _| Box::pin(ready(Ok(!connection.is_in_transaction()))))
             .connect_lazy_with(AnyConnectOptions::from_str(&url)?);
         let (begin, writers) = if sqlite { ("BEGIN IMMEDIATE", 1) } else { ("BEGIN", 16) };
         Ok(Store { pool, begin, writer: Arc::new(Semaphore::new(writers)) })
@@ -289,6 +293,20 @@ mod tests {
         for lasting in ["", "1", "28P01", "42501", "42P01", "55000", "XX000"] {
             assert_eq!(Fault::of(lasting), Fault::Lasting, "{lasting}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_connection_whose_transaction_has_ended_by_itself_is_not_used_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&format!("sqlite://{}/test.sqlite", dir.path().display())).unwrap();
+        let mut tx = store.begin().await.unwrap();
+        // So does SQLite when the disk is full.
+        sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
+        drop(tx);
+        while store.pool.num_idle() == 0 {
+            tokio::task::yield_now().await;
+        }
+        store.begin().await.unwrap().commit().await.unwrap();
     }
 
     #[test]
