@@ -12,6 +12,10 @@ use tracing::info;
 use super::connection::converse;
 use super::door::Door;
 
+/// Connections that may wait to be taken; the system allows fewer (`net.core.somaxconn`, 4096 by default). Whoever finds no
+/// room there asks again only a second later, then after three, then after seven.
+const BACKLOG: i32 = 65_535;
+
 /// Before the next try when no connection could be taken.
 const BREATHER: Duration = Duration::from_millis(50);
 
@@ -32,6 +36,8 @@ impl Listen {
         let listener = listener.with_context(|| {
             format!("cannot listen on {}; choose another address in {}", self.address, self.setting)
         })?;
+        // The standard library lets 128 wait; asking again changes that.
+        rustix::net::listen(&listener, BACKLOG)?;
         listener.set_nonblocking(true)?;
         Ok(listener)
     }
@@ -95,6 +101,16 @@ mod tests {
         let listen = Listen { address: taken.local_addr().unwrap(), ..anywhere() };
         let error = serve(listen, Router::new(), door(), CancellationToken::new()).await.unwrap_err();
         assert!(format!("{error:#}").contains("SECKILL_LISTEN"));
+    }
+
+    #[tokio::test]
+    async fn a_crowd_may_wait_to_be_taken() {
+        const CROWD: usize = 1_000;
+        let listener = anywhere().bind().unwrap();
+        let address = listener.local_addr().unwrap();
+        let come = futures::future::try_join_all((0..CROWD).map(|_| TcpStream::connect(address)));
+        let come = tokio::time::timeout(Duration::from_secs(20), come).await;
+        assert_eq!(come.expect("room for all").unwrap().len(), CROWD);
     }
 
     #[tokio::test]
