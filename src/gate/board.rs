@@ -31,6 +31,8 @@ const AT_ONCE: usize = 128;
 /// The wait of a sale that somebody asks about counts as many times as much.
 const ASKED_FOR: u32 = 8;
 
+type Lists = HashMap<SaleId, Arc<Winners>>;
+
 /// What the gate knows of a sale.
 #[derive(Debug, Clone, Copy)]
 pub struct SaleStatus {
@@ -94,6 +96,8 @@ pub(super) struct Board {
     metrics: Arc<Metrics>,
     tallies: Arc<Tallies>,
     view: ArcSwap<View>,
+    /// The winners of those sales that turn people away, as far as they were read.
+    winners: ArcSwap<Lists>,
     /// Present while a refresh is under way; keeps when the facts were read last and whether that works.
     refreshing: Mutex<Freshness>,
 }
@@ -126,7 +130,8 @@ impl Board {
         tallies: Arc<Tallies>,
     ) -> Board {
         let view = ArcSwap::from_pointee(View { at: clock.now(), read_at: None, sales: BTreeMap::new() });
-        Board { source, catalogue, clock, metrics, tallies, view, refreshing: Mutex::default() }
+        let winners = ArcSwap::default();
+        Board { source, catalogue, clock, metrics, tallies, view, winners, refreshing: Mutex::default() }
     }
 
     pub(super) fn status(&self, id: SaleId, now: Timestamp) -> Option<SaleStatus> {
@@ -218,7 +223,7 @@ impl Board {
                 (before, chosen) => {
                     let known = before.and_then(|before| before.facts);
                     let heard = facts.as_ref().filter(|_| chosen).map(|facts| facts.get(&sale.id).copied());
-                    self.post(sale, heard.unwrap_or(known)).await
+                    self.post(sale, heard.unwrap_or(known))
                 }
             };
             posted.insert(sale.id, now);
@@ -226,12 +231,11 @@ impl Board {
         self.view.store(Arc::new(View { at: self.clock.now(), read_at, sales: posted }));
     }
 
-    async fn post(&self, sale: &Sale, facts: Option<Facts>) -> Arc<Posted> {
-        let winners = self.winners(sale, facts.as_ref()).await;
+    fn post(&self, sale: &Sale, facts: Option<Facts>) -> Arc<Posted> {
         Arc::new(Posted {
             sale: sale.clone(),
             facts,
-            winners,
+            winners: self.winners.load().get(&sale.id).cloned(),
             button: OnceLock::new(),
             tally: self.tallies.of(sale.id),
             at: Instant::now(),
@@ -239,22 +243,32 @@ impl Board {
         })
     }
 
-    /// The winners of a sale that turns people away, read anew only when units were granted since.
-    async fn winners(&self, sale: &Sale, facts: Option<&Facts>) -> Option<Arc<Winners>> {
-        let (id, facts) = (sale.id, facts?);
-        let known = self.view.load().sales.get(&id).and_then(|posted| posted.winners.clone());
-        let open = Phase::of(facts.state, facts.window, facts.total - facts.booked, self.clock.now()) == Phase::Open;
-        if open || known.as_ref().is_some_and(|winners| winners.granted == facts.granted) {
-            return known;
+    /// Reads the winners of the sales that turn people away, anew where units were granted since. The next looks post
+    /// them; they don't wait for them, because a long list takes many seconds.
+    pub(super) async fn read_winners(&self) {
+        let (view, last) = (self.view.load_full(), self.winners.load_full());
+        let mut lists = Lists::new();
+        for (id, posted) in &view.sales {
+            let known = last.get(id).cloned();
+            let list = match posted.facts.filter(|facts| posted.turns_away(facts, self.clock.now())) {
+                Some(facts) if known.as_ref().is_none_or(|list| list.granted != facts.granted) => {
+                    self.list_winners(&posted.sale, facts.granted).await.or(known)
+                }
+                _ => known,
+            };
+            lists.extend(list.map(|list| (*id, list)));
         }
+        self.winners.store(Arc::new(lists));
+    }
+
+    /// Whoever held units when so many were granted is among them.
+    async fn list_winners(&self, sale: &Sale, granted: i64) -> Option<Arc<Winners>> {
         let of_buckets = Bucket::of_sale(sale).map(|bucket| self.source.winners(bucket));
         match futures::future::try_join_all(of_buckets).await {
-            Ok(users) => {
-                Some(Arc::new(Winners { users: users.into_iter().flatten().collect(), granted: facts.granted }))
-            }
+            Ok(users) => Some(Arc::new(Winners { users: users.into_iter().flatten().collect(), granted })),
             Err(error) => {
-                warn!(sale = %id, %error, "cannot read who has won; asking the master about everybody meanwhile");
-                known
+                warn!(sale = %sale.id, %error, "cannot read who has won; asking the master about everybody meanwhile");
+                None
             }
         }
     }
@@ -290,6 +304,11 @@ fn is_public(sale: &Sale) -> bool {
 }
 
 impl Posted {
+    /// Whether nobody is let in who has not won already.
+    fn turns_away(&self, facts: &Facts, now: Timestamp) -> bool {
+        Phase::of(facts.state, facts.window, facts.total - facts.booked, now) != Phase::Open
+    }
+
     fn status(&self, now: Timestamp) -> SaleStatus {
         let Some(facts) = self.facts else { return unloaded(&self.sale, now) };
         let remaining = (facts.total - facts.booked).max(0);

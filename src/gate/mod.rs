@@ -10,6 +10,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use jiff::Timestamp;
 use secrecy::SecretString;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use board::SaleStatus;
@@ -166,17 +167,105 @@ impl Gate {
         Ok(quantity)
     }
 
-    /// Keeps the facts fresh until it is stopped.
+    /// Keeps the facts fresh until it is stopped, and beside them the lists of winners.
     pub async fn follow(&self, stop: CancellationToken) {
-        let mut tick = tokio::time::interval(board::EVERY);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        while stop.run_until_cancelled(tick.tick()).await.is_some() {
-            self.board.look().await;
-        }
+        let looks = async {
+            let mut tick = tokio::time::interval(board::EVERY);
+            tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                tick.tick().await;
+                self.board.look().await;
+            }
+        };
+        let lists = async {
+            loop {
+                let began = Instant::now();
+                self.board.read_winners().await;
+                tokio::time::sleep(board::EVERY.max(began.elapsed())).await;
+            }
+        };
+        stop.run_until_cancelled(futures::future::join(looks, lists)).await;
     }
 
     /// Looks at all facts now, for somebody who has just changed them.
     pub async fn refresh(&self) {
         self.board.refresh().await;
+    }
+
+    /// Also reads who has won.
+    pub async fn refresh_winners(&self) {
+        self.board.refresh().await;
+        self.board.read_winners().await;
+        self.board.refresh().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::commands::demo;
+    use crate::config::{Config, sqlite_in};
+    use crate::domain::Window;
+    use crate::domain::sale::SaleState;
+    use crate::stock::{Facts, Unavailable};
+    use crate::store::Store;
+
+    /// Everything is sold out, and who has won takes for ever to read.
+    #[derive(Default)]
+    struct Endless {
+        looks: AtomicU32,
+    }
+
+    #[async_trait]
+    impl FactSource for Endless {
+        async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+            self.looks.fetch_add(1, Ordering::Relaxed);
+            let facts = Facts {
+                state: SaleState::Live,
+                window: Window { opens_at: None, closes_at: None },
+                total: 9,
+                booked: 9,
+                access: 9,
+                granted: 9,
+                per_user_limit: 1,
+            };
+            Ok(buckets.iter().filter_map(|bucket| Some((bucket.sale()?, facts))).collect())
+        }
+
+        async fn winners(&self, _: Bucket) -> Result<Vec<UserId>, Unavailable> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_list_of_winners_delays_no_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&sqlite_in(dir.path())).unwrap();
+        store.migrate().await.unwrap();
+        demo::stock_up(&store, Clock::system().now()).await.unwrap();
+        let catalogue = Arc::new(Catalogue::new(store));
+        catalogue.refresh().await.unwrap();
+        let source = Arc::new(Endless::default());
+        let (web, secret) = (Config::defaults().web, SecretString::from("s".repeat(64)));
+        let (clock, metrics, tallies) = (Clock::system(), Arc::default(), Arc::default());
+        let gate = Gate::new(source.clone(), catalogue.clone(), &web, &secret, clock, metrics, tallies);
+        let stop = CancellationToken::new();
+        let looked = async {
+            while source.looks.load(Ordering::Relaxed) < 5 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            stop.cancel();
+        };
+        let both = futures::future::join(gate.follow(stop.clone()), looked);
+        tokio::time::timeout(Duration::from_secs(20), both).await.expect("looks go on");
+        let sale = catalogue.active()[0];
+        assert_eq!(gate.status(sale).map(|status| status.phase), Some(Phase::SoldOut));
+        assert!(gate.knock(UserId(Uuid::now_v7()), sale).is_ok(), "meanwhile the master is asked about everybody");
     }
 }

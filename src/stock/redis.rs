@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -54,7 +55,10 @@ pub struct RedisStock {
 const RELEASES_PER_CALL: usize = 500;
 
 /// Holds of one look; more would block the server for too long.
-const HOLDS_PER_PAGE: usize = 500;
+const HOLDS_PER_PAGE: usize = 200;
+
+/// Between two looks, so that whoever reads a million holds leaves the server to those who buy.
+const BETWEEN_PAGES: Duration = Duration::from_millis(2);
 
 /// The version of a sale that was loaded again and waits for promises to be repeated. Every definition is newer.
 pub(super) const SETTLING: i64 = 0;
@@ -341,6 +345,9 @@ pub(super) async fn holds_page(
 ) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
     let mut scan = redis::cmd("HSCAN");
     scan.arg(keys::holders(bucket)).arg(cursor).arg("COUNT").arg(HOLDS_PER_PAGE);
+    if cursor != 0 {
+        tokio::time::sleep(BETWEEN_PAGES).await;
+    }
     let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut server.clone()).await?;
     let mut holds = Vec::with_capacity(fields.len());
     for (user, hold) in fields {

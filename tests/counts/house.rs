@@ -131,7 +131,7 @@ impl House {
     /// Waits until the gate sees it so.
     async fn shows(&self, phase: Phase) {
         eventually(&format!("the sale is {phase:?}"), SOON, async || {
-            self.parts.gate.refresh().await;
+            self.parts.gate.refresh_winners().await;
             let status = self.parts.gate.status(self.sale);
             if status.as_ref().is_some_and(|status| status.phase == phase) {
                 Ok(())

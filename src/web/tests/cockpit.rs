@@ -101,7 +101,7 @@ async fn a_sale_is_told_live_as_it_is_sold() {
     assert_eq!(lin.post(&format!("/api/sales/{id}/orders"), bad).await.problem(), problem(403, "bad_token"));
     assert_eq!(mei.buy(&id, 2).await.status, 202);
     assert_eq!(mei.buy(&id, 2).await.status, 200);
-    shop.parts.gate.refresh().await;
+    shop.parts.gate.refresh_winners().await;
     assert_eq!(lin.buy(&id, 1).await.problem(), problem(409, "sold_out"));
 
     let mut stream = Stream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
