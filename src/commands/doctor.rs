@@ -1,10 +1,11 @@
 //! `seckill doctor`: checks every configured service and says how to mend what is wrong.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use redis::IntoConnectionInfo;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -64,6 +65,10 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+fn unchangeable(error: impl Display) -> anyhow::Error {
+    Wrong(format!("it can be read but not changed: {error}").into()).into()
+}
+
 /// Which one of several.
 fn at(what: &str, url: &SecretString) -> String {
     let address = url.expose_secret().into_connection_info().map(|info| info.addr().to_string());
@@ -96,7 +101,7 @@ async fn database(config: &Config) -> Finding {
         let store = Store::open(&config.database_url)?;
         store.ping().await?;
         ensure!(store.revision().await.is_ok(), Wrong("the schema is missing; run: seckill migrate".into()));
-        store.takes_changes().await.context("it can be read but not changed")
+        store.takes_changes().await.map_err(unchangeable)
     };
     check("database", look, "start the database or correct SECKILL_DATABASE_URL").await
 }
@@ -108,7 +113,7 @@ async fn master(url: &SecretString) -> anyhow::Result<()> {
     forgets_nothing(&mut connection).await?;
     // Changes nothing, but is refused where nothing may be changed.
     let change = redis::cmd("SETRANGE").arg("seckill:doctor").arg(0).arg("").query_async::<()>(&mut connection).await;
-    change.map_err(|error| Wrong(format!("it can be read but not changed: {error}").into()).into())
+    change.map_err(unchangeable)
 }
 
 /// A master or a replica of a cluster that is whole.

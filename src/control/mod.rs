@@ -47,8 +47,9 @@ const ALLOT_EVERY: Duration = Duration::from_millis(100);
 /// Red packets to load and to settle; each look asks Redis about every packet that is not settled.
 const PACKETS_EVERY: Duration = Duration::from_millis(500);
 const RECONCILE_EVERY: Duration = Duration::from_secs(5);
-/// After a comparison of much, so many times as long as it took: Redis and the database have others to serve.
-const RECONCILE_REST: u32 = 20;
+/// After a comparison of much, so many times as long as it took: Redis and the database have others to serve, and most of
+/// the time it took was rest, too.
+const RECONCILE_REST: u32 = 5;
 
 /// Everything that data control works with.
 #[derive(Clone)]
@@ -89,7 +90,8 @@ impl Control {
             money.run(|| self.move_money()),
             packets.run(|| self.packets.tend()),
             gauges.run(|| self.look_at_queues()),
-            reconcile.run(|| self.reconcile()),
+            // It may take a while, and begins anew as well as it goes on.
+            reconcile.run(|| async { stop.run_until_cancelled(self.reconcile()).await.unwrap_or(Ok(())) }),
         );
         Ok(self.store.give_back(LEASE, &self.member).await?)
     }

@@ -96,7 +96,7 @@ pub(super) struct Board {
     metrics: Arc<Metrics>,
     tallies: Arc<Tallies>,
     view: ArcSwap<View>,
-    /// The winners of those sales that turn people away, as far as they were read.
+    /// The winners of sales that turn people away or did, as far as they were read.
     winners: ArcSwap<Lists>,
     /// Present while a refresh is under way; keeps when the facts were read last and whether that works.
     refreshing: Mutex<Freshness>,
@@ -246,19 +246,23 @@ impl Board {
     /// Reads the winners of the sales that turn people away, anew where units were granted since. The next looks post
     /// them; they don't wait for them, because a long list takes many seconds.
     pub(super) async fn read_winners(&self) {
-        let (view, last) = (self.view.load_full(), self.winners.load_full());
-        let mut lists = Lists::new();
-        for (id, posted) in &view.sales {
-            let known = last.get(id).cloned();
-            let list = match posted.facts.filter(|facts| posted.turns_away(facts, self.clock.now())) {
-                Some(facts) if known.as_ref().is_none_or(|list| list.granted != facts.granted) => {
-                    self.list_winners(&posted.sale, facts.granted).await.or(known)
-                }
-                _ => known,
-            };
-            lists.extend(list.map(|list| (*id, list)));
+        let view = self.view.load_full();
+        let mut lists = self.winners.load().as_ref().clone();
+        lists.retain(|id, _| view.sales.contains_key(id));
+        let turns_away = |posted: &&Arc<Posted>| posted.granted_if_closed(self.clock.now()).is_some();
+        let mut closed: Vec<&Arc<Posted>> = view.sales.values().filter(turns_away).collect();
+        // A long list is not to hold up the short ones.
+        closed.sort_by_key(|posted| posted.facts.map(|facts| facts.booked));
+        for posted in closed {
+            let Some(granted) = posted.granted_if_closed(self.clock.now()) else { continue };
+            if lists.get(&posted.sale.id).is_some_and(|list| list.granted == granted) {
+                continue;
+            }
+            if let Some(list) = self.list_winners(&posted.sale, granted).await {
+                lists.insert(posted.sale.id, list);
+                self.winners.store(Arc::new(lists.clone()));
+            }
         }
-        self.winners.store(Arc::new(lists));
     }
 
     /// Whoever held units when so many were granted is among them.
@@ -304,9 +308,11 @@ fn is_public(sale: &Sale) -> bool {
 }
 
 impl Posted {
-    /// Whether nobody is let in who has not won already.
-    fn turns_away(&self, facts: &Facts, now: Timestamp) -> bool {
-        Phase::of(facts.state, facts.window, facts.total - facts.booked, now) != Phase::Open
+    /// The units granted so far, if nobody is let in who has not won already.
+    fn granted_if_closed(&self, now: Timestamp) -> Option<i64> {
+        let facts = self.facts?;
+        let phase = Phase::of(facts.state, facts.window, facts.total - facts.booked, now);
+        (phase != Phase::Open).then_some(facts.granted)
     }
 
     fn status(&self, now: Timestamp) -> SaleStatus {

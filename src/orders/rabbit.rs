@@ -1,5 +1,6 @@
 //! RabbitMQ: the exchange, the queues, and a connection that declares them. Operators know the names from the contract.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -159,20 +160,29 @@ pub struct Publisher {
 impl Publisher {
     pub async fn connect(url: &SecretString, name: &str) -> anyhow::Result<Publisher> {
         let rabbit = Rabbit::connect(url, name).await?;
-        rabbit.channel.confirm_select(ConfirmSelectOptions::default()).await?;
+        let confirms = rabbit.channel.confirm_select(ConfirmSelectOptions::default());
+        timeout(CONNECT_WITHIN, confirms).await.context("RabbitMQ does not answer")??;
         Ok(Publisher { rabbit })
     }
 
-    /// Publishes one message per order or share and waits until the broker has confirmed each. After an error any part of
-    /// them may be there: publish all again.
+    /// Publishes one message per order or share and waits until the broker has confirmed each; as long as it takes a broker
+    /// that says it takes none for now. After an error any part of them may be there: publish all again.
     pub async fn publish(&self, won: &[Won]) -> anyhow::Result<()> {
         // Many at once, because one is sent only when it is written: what waits together is written in one go.
         stream::iter(won).map(Ok).try_for_each_concurrent(WINDOW, |one| self.publish_one(one)).await
     }
 
     async fn publish_one(&self, won: &Won) -> anyhow::Result<()> {
-        let confirmed = async { anyhow::Ok(self.send(won).await?.await?) };
-        match timeout(CONFIRM_WITHIN, confirmed).await.map_err(|_| self.silence())?? {
+        let mut confirmed = pin!(async { anyhow::Ok(self.send(won).await?.await?) });
+        let confirmation = loop {
+            match timeout(CONFIRM_WITHIN, &mut confirmed).await {
+                Ok(confirmation) => break confirmation?,
+                // Another connection would be blocked as well, and this one cannot even be closed.
+                Err(_) if self.is_blocked() => {}
+                Err(_) => return Err(self.silence()),
+            }
+        };
+        match confirmation {
             Confirmation::Ack(None) => Ok(()),
             Confirmation::Ack(Some(_)) => bail!("no queue took the message; declaring the queues again"),
             Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
@@ -189,9 +199,14 @@ impl Publisher {
         Ok(())
     }
 
+    /// Whether the broker has said that it takes no messages for now.
+    pub fn is_blocked(&self) -> bool {
+        self.rabbit.connection.status().blocked()
+    }
+
     /// Why no confirm came.
     fn silence(&self) -> anyhow::Error {
-        match self.rabbit.connection.status().blocked() {
+        match self.is_blocked() {
             true => anyhow!("RabbitMQ takes no messages: it is short of memory or disk (rabbitmq-diagnostics alarms)"),
             false => anyhow!("RabbitMQ does not confirm"),
         }

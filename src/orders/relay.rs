@@ -32,6 +32,8 @@ const BREATHER: Duration = Duration::from_millis(500);
 /// How long confirms are waited for once a stop was asked for. What is not confirmed by then is overdue soon, and published
 /// by whoever sweeps next.
 const LAST_CONFIRMS: Duration = Duration::from_secs(3);
+/// How long nothing is said of a RabbitMQ that takes no messages.
+const COMPLAIN_AFTER: Duration = Duration::from_secs(2);
 const SWEEP_EVERY: Duration = Duration::from_millis(500);
 const SWEEP_LEASE: Duration = Duration::from_secs(5);
 /// Entries of one look of the sweep.
@@ -217,9 +219,17 @@ async fn publish(publisher: &Publisher, won: &[Won], stop: &CancellationToken) -
         stop.cancelled().await;
         tokio::time::sleep(LAST_CONFIRMS).await;
     };
+    let complaint = async {
+        tokio::time::sleep(COMPLAIN_AFTER).await;
+        if publisher.is_blocked() {
+            warn!(orders = won.len(), "RabbitMQ takes no messages: it is short of memory or disk; orders wait");
+        }
+        std::future::pending().await
+    };
     tokio::select! {
         published = publisher.publish(won) => published,
         () = too_late => bail!("RabbitMQ has not confirmed {} orders before the stop", won.len()),
+        never = complaint => never,
     }
 }
 

@@ -91,7 +91,7 @@ impl StoreError {
             StoreError::Refused(sqlx::Error::Database(error)) => {
                 Fault::of(&error.code().unwrap_or_default()) == Fault::Data
             }
-            StoreError::Refused(_) => true,
+            StoreError::Refused(error) => matches!(error, sqlx::Error::Encode(_)),
         }
     }
 }
@@ -133,8 +133,8 @@ impl Fault {
             // A value that does not fit, a constraint that is violated.
             (5, Some("22" | "23"), _) => Fault::Data,
             (5, ..) => Fault::Lasting,
-            // Busy, locked, out of memory, read-only, interrupted, trouble with the disk, full, cannot open the file.
-            (_, _, Ok(5..=10 | 13 | 14)) => Fault::Passing,
+            // Busy, locked, out of memory, interrupted, trouble with the disk, full, somebody else begins.
+            (_, _, Ok(5..=7 | 9 | 10 | 13 | 15)) => Fault::Passing,
             // Too big, a constraint, a wrong type.
             (_, _, Ok(18..=20)) => Fault::Data,
             _ => Fault::Lasting,
@@ -198,7 +198,10 @@ impl Store {
 
     /// Brings the schema up to date.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        let done = sqlx::migrate!("./migrations").run(&self.pool).await;
+        // A failure leaves PostgreSQL's lock around migrations with the connection: it must end.
+        let mut connection = self.pool.acquire().await?.detach();
+        let done = sqlx::migrate!("./migrations").run(&mut connection).await;
+        connection.close().await?;
         done.map_err(|error| match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
             other => StoreError::Refused(other.into()),
@@ -282,15 +285,13 @@ mod tests {
 
     #[test]
     fn what_is_full_or_may_only_be_read_blames_neither_statement_nor_data() {
-        for passing in
-            ["08006", "25006", "40P01", "53100", "55P03", "57P01", "58030", "5", "261", "8", "1032", "10", "13"]
-        {
+        for passing in ["08006", "25006", "40P01", "53100", "55P03", "57P01", "58030", "5", "261", "10", "778", "13"] {
             assert_eq!(Fault::of(passing), Fault::Passing, "{passing}");
         }
         for data in ["22003", "23503", "23505", "19", "1555", "2067", "20"] {
             assert_eq!(Fault::of(data), Fault::Data, "{data}");
         }
-        for lasting in ["", "1", "28P01", "42501", "42P01", "55000", "XX000"] {
+        for lasting in ["", "1", "8", "1032", "14", "28P01", "42501", "42P01", "55000", "XX000"] {
             assert_eq!(Fault::of(lasting), Fault::Lasting, "{lasting}");
         }
     }

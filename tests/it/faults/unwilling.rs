@@ -67,12 +67,15 @@ async fn database_is_read_only(shop: &Shop, on: &str) {
 async fn tell_redis(words: &str) {
     let client = redis::Client::open(Stack::get().variable("SECKILL_REDIS_URL")).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    let mut words = words.split(' ');
-    let mut command = redis::cmd(words.next().unwrap());
-    words.for_each(|word| {
+    command(words).exec_async(&mut connection).await.unwrap();
+}
+
+fn command(words: &str) -> redis::Cmd {
+    let mut command = redis::Cmd::new();
+    words.split(' ').for_each(|word| {
         command.arg(word);
     });
-    let () = command.query_async(&mut connection).await.unwrap();
+    command
 }
 
 /// How much of the machine's memory RabbitMQ may use.
@@ -80,8 +83,25 @@ async fn memory_of_rabbitmq(limit: &[&str]) {
     Stack::get().run(&[&["rabbitmqctl", "set_vm_memory_high_watermark"], limit].concat()).await;
 }
 
+/// Ends whatever ails the services that others need, too, when a test fails before it could.
+struct Cured;
+
+impl Drop for Cured {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let _ = Stack::get().script(&["rabbitmqctl", "set_vm_memory_high_watermark", "0.4"]).output();
+        let client = redis::Client::open(Stack::get().variable("SECKILL_REDIS_URL")).unwrap();
+        let Ok(mut connection) = client.get_connection() else { return };
+        for words in ["CONFIG SET maxmemory 0", "CONFIG SET min-replicas-to-write 0", "REPLICAOF NO ONE"] {
+            let _ = command(words).exec(&mut connection);
+        }
+    }
+}
+
 async fn outlasts(ailment: Ailment) {
-    let _mended = Stack::get().mended();
+    let (_mended, _cured) = (Stack::get().mended(), Cured);
     let (shop, sale) = open_shop(NewSale::of(UNITS as i64)).await;
     let mut crowd = Crowd::new(&sale);
     crowd.arrive(&shop, MEANWHILE, RUSH);
@@ -113,7 +133,7 @@ outlives! { outlasts:
 /// Orders that RabbitMQ does not take keep nobody from stopping.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rabbitmq_that_is_short_of_memory_delays_no_stop() {
-    let _mended = Stack::get().mended();
+    let (_mended, _cured) = (Stack::get().mended(), Cured);
     let mut shop = Plan::on(Rung::Rabbit).await.roles(&["serve", "relay", "consume", "control"]).start().await;
     let sale = shop.open(NewSale::of(UNITS as i64)).await;
     let mut crowd = Crowd::new(&sale);

@@ -46,7 +46,7 @@ impl Stack {
         assert!(done.status.success(), "scripts/stack {}: {text}", words.join(" "));
     }
 
-    fn script(&self, words: &[&str]) -> Command {
+    pub fn script(&self, words: &[&str]) -> Command {
         let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/stack"));
         command.args(words).env("SECKILL_STACK_DIR", &self.dir);
         command
