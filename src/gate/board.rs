@@ -53,7 +53,7 @@ pub struct SaleStatus {
 /// Users who got units of a sale, so that none of them is turned away at the gate when all are gone.
 struct Winners {
     users: HashSet<UserId, RandomState>,
-    /// The units ever granted when this was read: any later grant makes it old.
+    /// [`Facts::granted`] before this was read: any later grant makes it old.
     granted: i64,
 }
 
@@ -308,7 +308,7 @@ fn is_public(sale: &Sale) -> bool {
 }
 
 impl Posted {
-    /// The units granted so far, if nobody is let in who has not won already.
+    /// [`Facts::granted`], if nobody is let in who has not won already.
     fn granted_if_closed(&self, now: Timestamp) -> Option<i64> {
         let facts = self.facts?;
         let phase = Phase::of(facts.state, facts.window, facts.total - facts.booked, now);

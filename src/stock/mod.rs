@@ -72,7 +72,7 @@ pub struct Facts {
     pub booked: i64,
     /// Requests let through to the master since the last sync; equals `booked` where there is no such counter.
     pub access: i64,
-    /// Units ever granted; it only rises.
+    /// Rises with every unit that somebody gets to hold, and with every new life of the sale. Says nothing else.
     pub granted: i64,
     pub per_user_limit: i64,
 }

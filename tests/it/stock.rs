@@ -14,9 +14,9 @@ mod stack {
     use seckill::domain::sale::SaleMove;
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, UserId, Window};
     use seckill::stock::database::DatabaseStock;
-    use seckill::stock::load::Life;
-    use seckill::stock::redis::RedisStock;
-    use seckill::stock::{Asked, Bucket, Claim, Decision, Defined, Hold, Stock, link};
+    use seckill::stock::load::{Life, Mend};
+    use seckill::stock::redis::{RedisFacts, RedisStock};
+    use seckill::stock::{Asked, Bucket, Claim, Decision, Defined, FactSource, Hold, Stock, link};
     use seckill::store::{GoodsDraft, Release, SaleChange, SaleDraft, Store};
     use secrecy::SecretString;
     use uuid::Uuid;
@@ -277,5 +277,30 @@ mod stack {
         keepers.redis.release(&[release(&second)]).await.unwrap();
         assert_eq!(keepers.booked(sale.id).await, 0);
         drop(keepers.ground);
+    }
+
+    /// Lists of winners are believed as long as this number stays.
+    #[tokio::test]
+    async fn whoever_comes_to_hold_units_is_seen_by_the_number_of_grants() {
+        let keepers = Keepers::new().await;
+        let sale = keepers.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let bucket = Bucket::whole(sale.id);
+        let url = SecretString::from(keepers.ground.settings["SECKILL_REDIS_URL"].clone());
+        let facts = RedisFacts::new(vec![link::shared(&url).unwrap()]);
+        let granted = async || facts.facts(&[bucket]).await.unwrap()[0].1.granted;
+        let fresh = granted().await;
+        decide(&keepers.redis, bucket, &[claim(1, 1)]).await;
+        let bought = granted().await;
+        let Claim { user_id, order_id, quantity } = claim(2, 1);
+        let hold = Release { order_id, sale_id: sale.id, user_id, quantity };
+        assert_eq!(keepers.redis.mend(bucket, 1, &[Mend::Hold(hold)]).await.unwrap(), 1);
+        let mended = granted().await;
+        assert_eq!((bought - fresh, mended - bought), (1, 1));
+        keepers.redis.unload(bucket).await.unwrap();
+        let life = Life { epoch: 2, booked: 2, ..Life::default() };
+        assert!(keepers.redis.load(&sale, bucket, life).await.unwrap());
+        assert!(granted().await > mended);
+        decide(&keepers.redis, bucket, &[claim(3, 1)]).await;
+        assert!(granted().await > mended + 1);
     }
 }

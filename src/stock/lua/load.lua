@@ -15,7 +15,8 @@ if redis.call('EXISTS', KEYS[3]) == 1 then
 end
 redis.call('HSET', KEYS[1], 'Epoch', ARGV[1], 'Version', ARGV[2], 'State', ARGV[3], 'Opens', ARGV[4],
   'Closes', ARGV[5], 'Total', ARGV[6], 'Limit', ARGV[7], 'Booked', ARGV[8],
-  'Granted', ARGV[8])
+  -- Above whatever it was in the epochs before: lists of winners read then are old, although as much is booked.
+  'Granted', string.format('%d', ARGV[1] * 1e12 + ARGV[8]))
 if ARGV[10] then
   redis.call('HSET', KEYS[1], 'Fence', ARGV[10], 'Whole', ARGV[11], 'More', '1')
 end

@@ -16,6 +16,7 @@ for i = 2, #ARGV, 4 do
   if what == 'hold' and not hold then
     redis.call('HSET', KEYS[2], user, wish)
     redis.call('HINCRBY', KEYS[1], 'Booked', quantity)
+    redis.call('HINCRBY', KEYS[1], 'Granted', quantity)
     mended = mended + 1
   elseif what == 'send' and hold == wish then
     redis.call('XADD', KEYS[3], '*', 'at', string.format('%d', now), 'orders', user .. ' ' .. wish)
