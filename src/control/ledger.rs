@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::reconcile::{self, Picture};
+use super::reconcile::{self, Differences, Picture};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::domain::{OrderId, Sale, SaleId, UserId, Won};
@@ -32,6 +32,9 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// How long an ended sale stays loaded, for those who still look at it.
 pub const RETIRE_AFTER: Duration = Duration::from_secs(60);
 const PAGE: i64 = 1000;
+/// How long a comparison of single holds that found nothing wrong is enough, while the counts go on differing by the same:
+/// with a backlog in the outbox they do for good reason, and a million holds are work for Redis and the database.
+const EXPLAINED_FOR: Duration = Duration::from_secs(60);
 
 /// What data control remembers between its steps; a successor finds it out anew.
 #[derive(Default)]
@@ -42,7 +45,15 @@ struct Memory {
     settling: HashMap<Bucket, Instant>,
     synced: Option<Instant>,
     /// Sales whose counts differed at the last look.
-    drifting: HashMap<SaleId, i64>,
+    drifting: HashMap<SaleId, Drift>,
+}
+
+/// By how much the master books other units than the database has sold.
+#[derive(Clone, Copy)]
+struct Drift {
+    units: i64,
+    /// When single holds were compared because of it and all was right: the rest is under way.
+    explained: Option<Instant>,
 }
 
 struct Lost {
@@ -233,16 +244,17 @@ impl Ledger {
         Ok(())
     }
 
-    /// Compares counts, and single holds where the counts differ twice in a row; mends what is wrong.
+    /// Compares counts, and single holds where the counts differ by the same twice in a row; mends what is wrong.
     pub async fn reconcile(&self) -> anyhow::Result<()> {
         let before = std::mem::take(&mut self.memory.lock().await.drifting);
         let mut drifting = HashMap::new();
-        for (sale, drift) in self.drifts().await? {
-            if before.get(&sale.id) == Some(&drift) {
-                self.mend(&sale).await?;
-            } else {
-                drifting.insert(sale.id, drift);
+        for (sale, units) in self.drifts().await? {
+            let same = before.get(&sale.id).filter(|before| before.units == units);
+            let mut explained = same.and_then(|drift| drift.explained).filter(|at| at.elapsed() < EXPLAINED_FOR);
+            if same.is_some() && explained.is_none() {
+                explained = self.mend(&sale).await?.then(Instant::now);
             }
+            drifting.insert(sale.id, Drift { units, explained });
         }
         self.memory.lock().await.drifting = drifting;
         Ok(())
@@ -257,21 +269,24 @@ impl Ledger {
         Ok(sales.into_iter().filter_map(drift).filter(|(_, drift)| *drift != 0).collect())
     }
 
-    /// Mends single holds of a sale.
-    async fn mend(&self, sale: &Sale) -> anyhow::Result<()> {
+    /// Mends single holds of a sale. The answer is whether nothing was wrong and nothing is in doubt.
+    async fn mend(&self, sale: &Sale) -> anyhow::Result<bool> {
+        let mut all_right = true;
         for (bucket, picture) in self.pictures(sale).await? {
-            if let Some(picture) = picture {
-                self.mend_bucket(bucket, &picture).await?;
+            let Some(picture) = picture else {
+                all_right = false;
+                continue;
+            };
+            let found = reconcile::compare(&picture, self.clock.now());
+            all_right &= found.is_empty() && found.undecided == 0;
+            if !found.is_empty() {
+                self.mend_bucket(bucket, picture.epoch, found).await?;
             }
         }
-        Ok(())
+        Ok(all_right)
     }
 
-    async fn mend_bucket(&self, bucket: Bucket, picture: &Picture) -> anyhow::Result<()> {
-        let found = reconcile::compare(picture, self.clock.now());
-        if found.is_empty() {
-            return Ok(());
-        }
+    async fn mend_bucket(&self, bucket: Bucket, epoch: i64, found: Differences) -> anyhow::Result<()> {
         self.store.release_again(&found.dead_holds).await?;
         let mends: Vec<Mend> = found
             .missing_holds
@@ -279,7 +294,7 @@ impl Ledger {
             .map(|hold| Mend::Hold(*hold))
             .chain(found.lost_orders.iter().map(|hold| Mend::Send(*hold)))
             .collect();
-        let mended = self.stock.mend(bucket, picture.epoch, &mends).await?;
+        let mended = self.stock.mend(bucket, epoch, &mends).await?;
         warn!(
             %bucket,
             dead_holds = found.dead_holds.len(),

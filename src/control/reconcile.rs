@@ -38,9 +38,12 @@ pub struct Differences {
     pub missing_holds: Vec<Release>,
     /// Holds that are on their way nowhere: to be sent again.
     pub lost_orders: Vec<Release>,
+    /// Holds of which it is too early to say so.
+    pub undecided: usize,
 }
 
 impl Differences {
+    /// Nothing to mend, now.
     pub fn is_empty(&self) -> bool {
         self.dead_holds.is_empty() && self.missing_holds.is_empty() && self.lost_orders.is_empty()
     }
@@ -60,7 +63,7 @@ pub fn compare(picture: &Picture, now: Timestamp) -> Differences {
             // It has landed since the orders were read.
             Some(_) => {}
             None if made_at(hold.order_id) + YOUNG < now => found.lost_orders.push(of_hold),
-            None => {}
+            None => found.undecided += 1,
         }
     }
     found.missing_holds.extend(picture.orders.values().filter(|order| !picture.holds.contains_key(&order.user_id)));
@@ -106,5 +109,6 @@ mod tests {
         assert_eq!(found.dead_holds, [live(2).1]);
         assert_eq!(found.lost_orders, [live(3).1]);
         assert_eq!(found.missing_holds, [live(4).1]);
+        assert_eq!(found.undecided, 1);
     }
 }

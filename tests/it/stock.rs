@@ -11,6 +11,7 @@ mod stack {
     use seckill::catalogue::Catalogue;
     use seckill::clock::Clock;
     use seckill::config::sqlite_in;
+    use seckill::control::ledger::Ledger;
     use seckill::domain::sale::SaleMove;
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, UserId, Window};
     use seckill::stock::database::DatabaseStock;
@@ -302,5 +303,33 @@ mod stack {
         assert!(granted().await > mended);
         decide(&keepers.redis, bucket, &[claim(3, 1)]).await;
         assert!(granted().await > mended + 1);
+    }
+    /// With a backlog in the outbox the counts differ for good reason.
+    #[tokio::test]
+    async fn holds_whose_orders_are_all_on_their_way_are_not_compared_over_and_over() {
+        let keepers = Keepers::new().await;
+        let sale = keepers.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let (redis, clock) = (keepers.redis.clone(), keepers.clock.clone());
+        let ledger = Ledger::new(redis, keepers.store.clone(), keepers.catalogue.clone(), None, clock, Arc::default());
+        let outbox = async |word: &str| -> i64 {
+            let mut command = redis::cmd(word);
+            command.arg(format!("goods{{{}}}:outbox", sale.id));
+            command.query_async(&mut keepers.redis.connection()).await.unwrap()
+        };
+        let long_ago = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 1_000, 0));
+        let old = Claim { order_id: OrderId(long_ago), ..claim(1, 1) };
+        decide(&keepers.redis, Bucket::whole(sale.id), &[old]).await;
+        for _ in 0..2 {
+            ledger.reconcile().await.unwrap();
+        }
+        // By now they have been compared. What is lost without a trace in the counts is found at the next comparison.
+        assert_eq!(outbox("DEL").await, 1);
+        ledger.reconcile().await.unwrap();
+        assert_eq!(outbox("XLEN").await, 0);
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        tokio::time::resume();
+        ledger.reconcile().await.unwrap();
+        assert_eq!(outbox("XLEN").await, 1);
     }
 }
