@@ -11,14 +11,14 @@ use arc_swap::ArcSwap;
 use axum::body::Bytes;
 use foldhash::fast::RandomState;
 use jiff::Timestamp;
-use serde::Serialize;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use super::status::SaleStatus;
 use crate::catalogue::{Catalogue, Entry};
 use crate::clock::Clock;
-use crate::domain::{Phase, Sale, SaleId, SaleState, UserId, Window};
+use crate::domain::{Phase, Sale, SaleId, SaleState, UserId};
 use crate::metrics::Metrics;
 use crate::stock::{Bucket, FactSource, Facts};
 use crate::tally::{Tallies, Tally};
@@ -32,23 +32,6 @@ const AT_ONCE: usize = 128;
 const ASKED_FOR: u32 = 8;
 
 type Lists = HashMap<SaleId, Arc<Winners>>;
-
-/// What the gate knows of a sale.
-#[derive(Debug, Clone, Copy)]
-pub struct SaleStatus {
-    pub phase: Phase,
-    pub window: Window,
-    /// Units that nobody holds.
-    pub remaining: i64,
-    pub total: i64,
-    pub per_user_limit: i64,
-    pub buckets: u8,
-    /// Over which time those who wait for it spread themselves.
-    pub spread_ms: i64,
-    /// `None` while the keeper of stock does not know the sale.
-    pub booked: Option<i64>,
-    pub access: Option<i64>,
-}
 
 /// Users who got units of a sale, so that none of them is turned away at the gate when all are gone.
 struct Winners {
@@ -108,19 +91,6 @@ struct Freshness {
     away: bool,
 }
 
-/// The answer about a button.
-#[derive(Serialize)]
-struct Button {
-    phase: Phase,
-    remaining: i64,
-    total: i64,
-    opens_at: Option<Timestamp>,
-    closes_at: Option<Timestamp>,
-    now: Timestamp,
-    poll_after_ms: i64,
-    spread_ms: i64,
-}
-
 impl Board {
     pub(super) fn new(
         source: Arc<dyn FactSource>,
@@ -145,7 +115,7 @@ impl Board {
             // Retired, or so new that it is not on the board yet.
             None => {
                 let entry = self.catalogue.known(id).filter(|entry| is_public(&entry.sale))?;
-                Some((unloaded(&entry.sale, now), None))
+                Some((SaleStatus::of(&entry.sale, None, now), None))
             }
         }
     }
@@ -158,10 +128,10 @@ impl Board {
     pub(super) fn button(&self, id: SaleId) -> Option<Bytes> {
         let view = self.view.load();
         let body = match view.asked(id) {
-            Some(posted) => posted.button.get_or_init(|| body(&posted.status(view.at), view.at)).clone(),
+            Some(posted) => posted.button.get_or_init(|| posted.status(view.at).button(view.at)).clone(),
             None => {
                 let now = self.clock.now();
-                body(&self.status(id, now)?, now)
+                self.status(id, now)?.button(now)
             }
         };
         Some(body)
@@ -316,93 +286,13 @@ impl Posted {
     }
 
     fn status(&self, now: Timestamp) -> SaleStatus {
-        let Some(facts) = self.facts else { return unloaded(&self.sale, now) };
-        let remaining = (facts.total - facts.booked).max(0);
-        SaleStatus {
-            phase: Phase::of(facts.state, facts.window, remaining, now),
-            window: facts.window,
-            remaining,
-            total: facts.total,
-            per_user_limit: facts.per_user_limit,
-            buckets: self.sale.rush.buckets,
-            spread_ms: self.sale.rush.spread_ms,
-            booked: Some(facts.booked),
-            access: Some(facts.access),
-        }
-    }
-}
-
-/// A sale that the keeper of stock does not know: nothing can be bought, whatever its state.
-fn unloaded(sale: &Sale, now: Timestamp) -> SaleStatus {
-    let phase = match sale.phase(now) {
-        Phase::Open | Phase::SoldOut => Phase::Paused,
-        other => other,
-    };
-    SaleStatus {
-        phase,
-        window: sale.window,
-        remaining: (sale.total - sale.sold).max(0),
-        total: sale.total,
-        per_user_limit: sale.per_user_limit,
-        buckets: sale.rush.buckets,
-        spread_ms: sale.rush.spread_ms,
-        booked: None,
-        access: None,
-    }
-}
-
-fn body(status: &SaleStatus, now: Timestamp) -> Bytes {
-    let button = Button {
-        phase: status.phase,
-        remaining: status.remaining,
-        total: status.total,
-        opens_at: status.window.opens_at,
-        closes_at: status.window.closes_at,
-        now,
-        poll_after_ms: status.poll_after_ms(now),
-        spread_ms: status.spread_ms,
-    };
-    serde_json::to_vec(&button).unwrap_or_default().into()
-}
-
-impl SaleStatus {
-    /// When it is worth asking again. Clients add as much again at random, so that they do not all ask at once: a page
-    /// that waits learns within ten seconds that its sale was started early. Answers are kept for a second on their way,
-    /// so asking costs the shop nothing.
-    pub fn poll_after_ms(&self, now: Timestamp) -> i64 {
-        const WAITING_MS: i64 = 5_000;
-        match self.phase {
-            Phase::Upcoming => match self.window.opens_at {
-                Some(opens) => ((opens.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, WAITING_MS),
-                None => WAITING_MS,
-            },
-            Phase::Open => 1_000,
-            Phase::SoldOut | Phase::Paused => 3_000,
-            Phase::Ended => 60_000,
-        }
+        SaleStatus::of(&self.sale, self.facts, now)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn poll(phase: Phase, opens_at: Option<i64>) -> i64 {
-        let opens_at = opens_at.map(|ms| Timestamp::from_millisecond(ms).unwrap());
-        let window = Window { opens_at, closes_at: None };
-        let status = SaleStatus {
-            phase,
-            window,
-            remaining: 1,
-            total: 1,
-            per_user_limit: 1,
-            buckets: 1,
-            spread_ms: 0,
-            booked: None,
-            access: None,
-        };
-        status.poll_after_ms(Timestamp::UNIX_EPOCH)
-    }
 
     #[test]
     fn of_few_sales_all_are_read_and_of_many_those_that_are_asked_about_most_often() {
@@ -424,13 +314,5 @@ mod tests {
         }
         assert!(reads_of_asked > 45, "read in {reads_of_asked} of 100 looks");
         assert!(EVERY * longest <= Duration::from_millis(500), "one waited for {longest} looks");
-    }
-
-    #[test]
-    fn whoever_waits_asks_more_often_towards_the_start_and_never_rarely() {
-        let waits = [Some(86_400_000), Some(60_000), Some(10_000), Some(4_000), Some(-5), None];
-        assert_eq!(waits.map(|opens| poll(Phase::Upcoming, opens)), [5_000, 5_000, 2_500, 1_000, 1_000, 5_000]);
-        assert!(poll(Phase::Open, None) < poll(Phase::SoldOut, None));
-        assert!(poll(Phase::SoldOut, None) < poll(Phase::Ended, None));
     }
 }

@@ -3,6 +3,7 @@
 
 mod board;
 mod limit;
+mod status;
 mod token;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use secrecy::SecretString;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use board::SaleStatus;
+pub use status::SaleStatus;
 
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;

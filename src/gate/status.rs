@@ -1,0 +1,137 @@
+//! What the gate knows of a sale at a moment, and what it tells the button.
+
+use axum::body::Bytes;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::domain::{Phase, Sale, Window};
+use crate::stock::Facts;
+
+/// What the gate knows of a sale.
+#[derive(Debug, Clone, Copy)]
+pub struct SaleStatus {
+    pub phase: Phase,
+    pub window: Window,
+    /// Units that nobody holds.
+    pub remaining: i64,
+    pub total: i64,
+    pub per_user_limit: i64,
+    pub buckets: u8,
+    /// Over which time those who wait for it spread themselves.
+    pub spread_ms: i64,
+    /// `None` while the keeper of stock does not know the sale.
+    pub booked: Option<i64>,
+    pub access: Option<i64>,
+}
+
+/// The answer about a button.
+#[derive(Serialize)]
+struct Button {
+    phase: Phase,
+    remaining: i64,
+    total: i64,
+    opens_at: Option<Timestamp>,
+    closes_at: Option<Timestamp>,
+    now: Timestamp,
+    poll_after_ms: i64,
+    spread_ms: i64,
+}
+
+impl SaleStatus {
+    /// `facts` are `None` while the keeper of stock does not know the sale.
+    pub(super) fn of(sale: &Sale, facts: Option<Facts>, now: Timestamp) -> SaleStatus {
+        let Some(facts) = facts else { return SaleStatus::unloaded(sale, now) };
+        let remaining = (facts.total - facts.booked).max(0);
+        SaleStatus {
+            phase: Phase::of(facts.state, facts.window, remaining, now),
+            window: facts.window,
+            remaining,
+            total: facts.total,
+            per_user_limit: facts.per_user_limit,
+            buckets: sale.rush.buckets,
+            spread_ms: sale.rush.spread_ms,
+            booked: Some(facts.booked),
+            access: Some(facts.access),
+        }
+    }
+
+    /// Nothing can be bought, whatever the sale's state.
+    fn unloaded(sale: &Sale, now: Timestamp) -> SaleStatus {
+        let phase = match sale.phase(now) {
+            Phase::Open | Phase::SoldOut => Phase::Paused,
+            other => other,
+        };
+        SaleStatus {
+            phase,
+            window: sale.window,
+            remaining: (sale.total - sale.sold).max(0),
+            total: sale.total,
+            per_user_limit: sale.per_user_limit,
+            buckets: sale.rush.buckets,
+            spread_ms: sale.rush.spread_ms,
+            booked: None,
+            access: None,
+        }
+    }
+
+    /// When it is worth asking again. Clients add as much again at random, so that they do not all ask at once: a page
+    /// that waits learns within ten seconds that its sale was started early. Answers are kept for a second on their way,
+    /// so asking costs the shop nothing.
+    pub fn poll_after_ms(&self, now: Timestamp) -> i64 {
+        const WAITING_MS: i64 = 5_000;
+        match self.phase {
+            Phase::Upcoming => match self.window.opens_at {
+                Some(opens) => ((opens.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, WAITING_MS),
+                None => WAITING_MS,
+            },
+            Phase::Open => 1_000,
+            Phase::SoldOut | Phase::Paused => 3_000,
+            Phase::Ended => 60_000,
+        }
+    }
+
+    /// The answer about the button.
+    pub(super) fn button(&self, now: Timestamp) -> Bytes {
+        let button = Button {
+            phase: self.phase,
+            remaining: self.remaining,
+            total: self.total,
+            opens_at: self.window.opens_at,
+            closes_at: self.window.closes_at,
+            now,
+            poll_after_ms: self.poll_after_ms(now),
+            spread_ms: self.spread_ms,
+        };
+        serde_json::to_vec(&button).unwrap_or_default().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poll(phase: Phase, opens_at: Option<i64>) -> i64 {
+        let opens_at = opens_at.map(|ms| Timestamp::from_millisecond(ms).unwrap());
+        let window = Window { opens_at, closes_at: None };
+        let status = SaleStatus {
+            phase,
+            window,
+            remaining: 1,
+            total: 1,
+            per_user_limit: 1,
+            buckets: 1,
+            spread_ms: 0,
+            booked: None,
+            access: None,
+        };
+        status.poll_after_ms(Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn whoever_waits_asks_more_often_towards_the_start_and_never_rarely() {
+        let waits = [Some(86_400_000), Some(60_000), Some(10_000), Some(4_000), Some(-5), None];
+        assert_eq!(waits.map(|opens| poll(Phase::Upcoming, opens)), [5_000, 5_000, 2_500, 1_000, 1_000, 5_000]);
+        assert!(poll(Phase::Open, None) < poll(Phase::SoldOut, None));
+        assert!(poll(Phase::SoldOut, None) < poll(Phase::Ended, None));
+    }
+}
