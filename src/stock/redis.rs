@@ -313,8 +313,13 @@ impl FactSource for RedisFacts {
     }
 
     async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
+        // A list is of many calls, and each may reach another of a cluster's replicas, which may be behind the facts.
+        let servers = match self.servers.as_slice() {
+            [.., masters] if masters.is_cluster() => std::slice::from_ref(masters),
+            servers => servers,
+        };
         let mut last = Unavailable("no Redis is configured".into());
-        for server in &self.servers {
+        for server in servers {
             match holders(server, bucket).await {
                 Ok(users) => return Ok(users),
                 Err(error) => last = error,
