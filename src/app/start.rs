@@ -1,18 +1,25 @@
-//! What has to be there before anything runs: the database with its schema, the services, the secret.
+//! What has to be there before anything runs: the database with its schema, the services, the secret; then the administrator,
+//! and what is on sale.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use secrecy::SecretString;
-use tracing::warn;
+use tracing::{info, warn};
 use uuid::Uuid;
 
-use crate::config::Config;
+use super::Parts;
+use crate::commands::demo;
+use crate::config::{Config, DEFAULT_DATA_DIR, Role};
+use crate::control;
+use crate::orders::rabbit::Rabbit;
 use crate::store::{Store, StoreError};
 
 /// Between two looks at a service that is away at the start.
-pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// Longer than it takes to add the demo.
+const DEMO_LEASE: Duration = Duration::from_secs(60);
 /// Tries again after a failure that is not the moment's.
 const MIGRATION_ATTEMPTS: u32 = 2;
 
@@ -44,10 +51,7 @@ pub(super) async fn open_database(config: &Config) -> anyhow::Result<Store> {
 }
 
 /// Waits for a service; stops when it answers that it will not have us, which waiting does not change.
-pub(super) async fn wait_for<F: Future<Output = anyhow::Result<()>>>(
-    what: &str,
-    look: impl Fn() -> F,
-) -> anyhow::Result<()> {
+async fn wait_for<F: Future<Output = anyhow::Result<()>>>(what: &str, look: impl Fn() -> F) -> anyhow::Result<()> {
     const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
     loop {
         let Err(error) = look().await else { return Ok(()) };
@@ -83,6 +87,73 @@ pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> 
     let secret = std::fs::read_to_string(&path).with_context(describe)?;
     anyhow::ensure!(secret.trim().len() >= 64, "the secret in {} is too short", path.display());
     Ok(SecretString::from(secret.trim().to_owned()))
+}
+
+impl Parts {
+    /// Waits for every service and does what comes before the first request. `fresh` when there was no data directory.
+    pub(super) async fn make_ready(&self, fresh: bool, roles: &[Role]) -> anyhow::Result<()> {
+        self.wait_for_services().await?;
+        while let Err(error) = self.move_in(fresh, roles).await {
+            if !matches!(error.downcast_ref(), Some(StoreError::Unavailable(_))) {
+                return Err(error);
+            }
+            warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)");
+            tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until every configured service answers; stops where waiting would not help.
+    async fn wait_for_services(&self) -> anyhow::Result<()> {
+        if let Some(redis) = &self.redis {
+            wait_for("Redis (SECKILL_REDIS_URL)", || async { Ok(redis.ping().await?) }).await?;
+        }
+        if let Some(url) = &self.config.amqp_url {
+            wait_for("RabbitMQ (SECKILL_AMQP_URL)", || async {
+                Rabbit::connect(url, "seckill start").await?.close().await;
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// In the database, which answered a moment ago and may be away again.
+    async fn move_in(&self, fresh: bool, roles: &[Role]) -> anyhow::Result<()> {
+        self.greet(fresh).await?;
+        self.look_around(roles).await
+    }
+
+    /// The administrator's account, and the demo where there is nothing else to see.
+    async fn greet(&self, fresh: bool) -> anyhow::Result<()> {
+        let password = self.accounts().ensure_admin(self.config.admin_password.clone()).await?;
+        if let Some(password) = password {
+            println!("The administrator is \"admin\" with the password \"{password}\". It is shown only once.");
+        }
+        let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
+        if self.config.demo.unwrap_or(fresh && default_dir) {
+            // Of several processes that start together one stocks up.
+            let now = self.clock.now();
+            let mine = self.store.lease("demo", &self.member, now, DEMO_LEASE).await?.is_some();
+            if mine && demo::stock_up(&self.store, now).await? {
+                info!("added demo goods and sales");
+            }
+        }
+        Ok(())
+    }
+
+    /// Knows what is on sale, and has its pages, before the first request comes.
+    async fn look_around(&self, roles: &[Role]) -> anyhow::Result<()> {
+        self.catalogue.refresh().await?;
+        self.board.refresh().await?;
+        if roles.contains(&Role::Serve) {
+            self.gate.refresh().await;
+            self.accounts.refresh().await?;
+            let (catalogue, pages) = (self.catalogue.clone(), self.pages.clone());
+            tokio::task::spawn_blocking(move || control::publish(&catalogue, &pages)).await??;
+        }
+        Ok(())
+    }
 }
 
 /// How many connections of shoppers this process can hold, after asking the system for as many open files as it may
