@@ -182,11 +182,7 @@ impl Publisher {
                 Err(_) => return Err(self.silence()),
             }
         };
-        match confirmation {
-            Confirmation::Ack(None) => Ok(()),
-            Confirmation::Ack(Some(_)) => bail!("no queue took the message; declaring the queues again"),
-            Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
-        }
+        taken(&confirmation)
     }
 
     /// Whether the broker takes messages at all. One that is short of memory or disk answers everything else.
@@ -227,6 +223,15 @@ impl Publisher {
 
     pub async fn close(self) {
         self.rabbit.close().await;
+    }
+}
+
+/// Whether the broker has a message that was published as mandatory.
+pub(super) fn taken(confirmation: &Confirmation) -> anyhow::Result<()> {
+    match confirmation {
+        Confirmation::Ack(None) => Ok(()),
+        Confirmation::Ack(Some(_)) => bail!("no queue took the message"),
+        Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
     }
 }
 

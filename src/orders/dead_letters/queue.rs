@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use jiff::Timestamp;
-use lapin::Confirmation;
 use lapin::message::{BasicGetMessage, Delivery};
 use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions, BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable};
@@ -13,7 +12,7 @@ use secrecy::SecretString;
 
 use super::MOST;
 use super::letter::{Letter, Place, id_of, shown};
-use crate::orders::rabbit::{DEAD, EXCHANGE, KINDS, ORDER, Rabbit};
+use crate::orders::rabbit::{DEAD, EXCHANGE, KINDS, ORDER, Rabbit, taken};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Newer brokers drop a message that came back twenty times. One that was looked at so often is published anew, which
@@ -85,11 +84,7 @@ impl Hand {
         let publish =
             self.rabbit.channel.basic_publish(exchange.into(), key.into(), mandatory, &message.data, properties);
         let confirmed = tokio::time::timeout(ANSWER_WITHIN, async { publish.await?.await }).await;
-        match confirmed.context("RabbitMQ does not confirm")?? {
-            Confirmation::Ack(None) => Ok(()),
-            Confirmation::Ack(Some(_)) => bail!("no queue took the message"),
-            Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
-        }
+        taken(&confirmed.context("RabbitMQ does not confirm")??)
     }
 
     /// Takes a message out of the queue.
