@@ -21,7 +21,7 @@ use futures::future::Either;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
@@ -36,14 +36,33 @@ const BUFFER: usize = 32 * 1024;
 const BUSY: u32 = 8;
 
 /// Answers until either side has had enough.
-pub(super) async fn converse(seat: Seat, from: SocketAddr, router: Router, limits: Limits, stop: CancellationToken) {
-    let (mut parked, mut patience) = (Some(seat), limits.quiet);
-    while let Some(seat) = parked.take() {
-        let speaks = stop.run_until_cancelled(timeout(limits.head_within, seat.readable())).await;
-        if matches!(speaks, Some(Ok(Ok(())))) {
+#[expect(clippy::manual_async_fn, reason = "an async function would keep everything it is given twice")]
+pub(super) fn converse(
+    mut seat: Seat,
+    from: SocketAddr,
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send {
+    async move {
+        let mut patience = limits.quiet;
+        while speaks(&seat, limits.head_within, &stop).await {
             // Boxed, so that a parked task is small.
-            parked = Box::pin(answer(seat, from, router.clone(), limits, &mut patience, &stop)).await;
+            match Box::pin(answer(seat, from, router.clone(), limits, &mut patience, &stop)).await {
+                Some(parked) => seat = parked,
+                None => return,
+            }
         }
+    }
+}
+
+/// Whether the client says something in time, and before the stop.
+async fn speaks(seat: &Seat, within: Duration, stop: &CancellationToken) -> bool {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => false,
+        readable = seat.readable() => readable.is_ok(),
+        () = sleep(within) => false,
     }
 }
 

@@ -98,8 +98,9 @@ pub(super) struct Pulse {
 
 impl Seat {
     /// Until the client says something, or is gone.
-    pub(super) async fn readable(&self) -> Result<()> {
-        self.stream.readable().await
+    pub(super) fn readable(&self) -> impl Future<Output = Result<()>> {
+        // Of the stream's own futures each is ten times as large.
+        std::future::poll_fn(|context| self.stream.poll_read_ready(context))
     }
 
     fn sent(&mut self, progress: Poll<Result<usize>>, context: &mut Context<'_>) -> Poll<Result<usize>> {

@@ -104,6 +104,15 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_connection_at_rest_is_a_small_task() {
+        let listener = anywhere().bind().unwrap();
+        let (address, door) = (listener.local_addr().unwrap(), door());
+        let seat = door.enter(TcpStream::connect(address).await.unwrap()).unwrap();
+        let task = converse(seat, address, Router::new(), door.limits, CancellationToken::new());
+        assert!(size_of_val(&task) <= 512, "{} bytes", size_of_val(&task));
+    }
+
+    #[tokio::test]
     async fn a_crowd_may_wait_to_be_taken() {
         const CROWD: usize = 1_000;
         let listener = anywhere().bind().unwrap();
