@@ -20,17 +20,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use futures::future::join_all;
 use info::info;
+use seckill::batching::Batcher;
 use seckill::clock::Clock;
 use seckill::config::Config;
+use seckill::domain::Bucket;
 use seckill::domain::packet::{Giver, Packet, Share, Split, State};
 use seckill::domain::{PacketId, UserId};
 use seckill::metrics::Metrics;
 use seckill::packets::give::HOT_BUCKETS;
 use seckill::packets::redis::RedisShares;
-use seckill::packets::{Outcome, ShareKeeper, Shares};
-use seckill::stock::Bucket;
-use seckill::stock::batch::Lanes;
-use seckill::stock::link::{self, Link};
+use seckill::packets::{Outcome, ShareBackend, Shares};
+use seckill::redis::connection;
+use seckill::redis::connection::RedisConnection;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 
@@ -68,7 +69,7 @@ async fn run() -> anyhow::Result<()> {
     let rounds = common::number("PACKETS_ROUNDS", 5);
     let config = Config::from_environment()?;
     let redis = config.redis.context("scripts/stack up && eval \"$(scripts/stack env)\"")?;
-    let master = link::shared(&redis.master)?;
+    let master = connection::shared(&redis.master)?;
     let mut ratios = BUCKETS.map(|_| Vec::new());
     for _ in 0..rounds {
         let theirs = one_by_one(&master, redis.master.expose_secret()).await?;
@@ -112,7 +113,7 @@ fn packet(buckets: u8) -> Packet {
     }
 }
 
-async fn through_lanes(master: &Link, buckets: u8) -> anyhow::Result<f64> {
+async fn through_lanes(master: &RedisConnection, buckets: u8) -> anyhow::Result<f64> {
     let keeper = RedisShares::new(master.clone());
     for (part, bucket) in Bucket::all(PACKET, buckets).enumerate() {
         keeper.unload(bucket).await?;
@@ -121,7 +122,7 @@ async fn through_lanes(master: &Link, buckets: u8) -> anyhow::Result<f64> {
         keeper.stage(bucket, 1, &shares, &[]).await?;
         ensure!(keeper.load(bucket, &packet(buckets), 1, true).await?, "somebody else loads the packet");
     }
-    let lanes = Lanes::new(Arc::new(Shares(Arc::new(keeper.clone()))), Arc::new(Metrics::default()));
+    let lanes = Batcher::new(Arc::new(Shares(Arc::new(keeper.clone()))), Arc::new(Metrics::default()));
     let left = Arc::new(AtomicI64::new(OURS));
     let began = Instant::now();
     let people = (0..PEOPLE).map(|_| {
@@ -133,7 +134,7 @@ async fn through_lanes(master: &Link, buckets: u8) -> anyhow::Result<f64> {
                 for home in keeper.homes(PACKET, buckets, user) {
                     match lanes.claim(home, user, None).await {
                         Ok(Outcome::Empty) => continue,
-                        claimed => won += i64::from(matches!(claimed, Ok(Outcome::Won(_)))),
+                        claimed => won += i64::from(matches!(claimed, Ok(Outcome::OutboxItem(_)))),
                     }
                     break;
                 }
@@ -152,14 +153,14 @@ async fn through_lanes(master: &Link, buckets: u8) -> anyhow::Result<f64> {
 }
 
 /// Waits until what was deleted is gone: a server frees it behind the scenes.
-async fn freed(master: &Link) -> anyhow::Result<()> {
+async fn freed(master: &RedisConnection) -> anyhow::Result<()> {
     while info(master, "memory", "lazyfree_pending_objects").await? != "0" {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     Ok(())
 }
 
-async fn one_by_one(master: &Link, url: &str) -> anyhow::Result<f64> {
+async fn one_by_one(master: &RedisConnection, url: &str) -> anyhow::Result<f64> {
     let mut connection = master.clone();
     let () = redis::cmd("DEL").arg(&PEER_KEYS).query_async(&mut connection).await?;
     for chunk in (0..2 * THEIRS).collect::<Vec<_>>().chunks(10_000) {

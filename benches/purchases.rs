@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use futures::stream::{self, StreamExt};
-use seckill::app::Parts;
+use seckill::app::Services;
 use seckill::config::Config;
 use seckill::domain::{Refusal, SaleId, UserId};
 use shop::{Role, Shop};
@@ -177,11 +177,11 @@ fn in_rounds(
 }
 
 /// So many shoppers get units, without HTTP.
-async fn hold(parts: &Parts, sale: SaleId, shoppers: usize) -> anyhow::Result<()> {
-    let till = parts.till();
+async fn hold(parts: &Services, sale: SaleId, shoppers: usize) -> anyhow::Result<()> {
+    let purchases = parts.purchases();
     let buying = (0..shoppers).map(|_| async {
         let user = UserId(Uuid::now_v7());
-        till.buy(till.knock(user, sale)?, 1, None).await
+        purchases.buy(purchases.request_admission(user, sale)?, 1, None).await
     });
     let bought: Vec<_> = stream::iter(buying).buffer_unordered(2_000).collect().await;
     let refused = bought.into_iter().find_map(Result::err);
@@ -202,7 +202,7 @@ fn in_turn(shop: &Shop, sales: &[SaleId], count: usize) -> anyhow::Result<Vec<Ve
 
 /// Works off the orders of a sale that gathered meanwhile, and those of the sales before it. The answer is how many a
 /// second, from the first one on.
-async fn persist(parts: &Parts, sale: SaleId) -> anyhow::Result<f64> {
+async fn persist(parts: &Services, sale: SaleId) -> anyhow::Result<f64> {
     let nothing = persisted(parts).await?;
     let _pipeline = [Role::start("relay")?, Role::start("consume")?];
     let before = loop {
@@ -221,7 +221,7 @@ async fn persist(parts: &Parts, sale: SaleId) -> anyhow::Result<f64> {
     Ok(rate)
 }
 
-async fn persisted(parts: &Parts) -> anyhow::Result<i64> {
+async fn persisted(parts: &Services) -> anyhow::Result<i64> {
     Ok(parts.store.all_sales().await?.iter().map(|sale| sale.sold).sum())
 }
 
@@ -234,8 +234,8 @@ async fn refused_and_button(shop: &Shop, dir: &Path, connections: u32, plan: &Pl
     write_down(&shop.purchases(sale, SHOPPERS)?, &file("buy"))?;
     let winner = UserId(Uuid::now_v7());
     let refused = |refusal: Refusal| anyhow::anyhow!("no unit: {}", refusal.code());
-    let till = parts.till();
-    till.buy(till.knock(winner, sale).map_err(refused)?, 1, None).await.map_err(refused)?;
+    let purchases = parts.purchases();
+    purchases.buy(purchases.request_admission(winner, sale).map_err(refused)?, 1, None).await.map_err(refused)?;
     let host = parts.config.web.listen;
     for (name, path) in [("get", "/api/ping".to_owned()), ("button", format!("/api/sales/{sale}/button"))] {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
@@ -328,7 +328,7 @@ fn wrk(config: &Config, load: Load, dir: &Path, connections: u32, seconds: u64) 
 }
 
 /// Waits until every accepted order is in the database.
-async fn until_quiet(parts: &Parts, sale: SaleId, began: Instant) -> anyhow::Result<Duration> {
+async fn until_quiet(parts: &Services, sale: SaleId, began: Instant) -> anyhow::Result<Duration> {
     let mut last = (-1, Instant::now());
     loop {
         let sold = parts.store.sale(sale).await?.context("the sale")?.sold;

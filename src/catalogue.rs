@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use crate::domain::Bucket;
 use crate::domain::{Goods, Sale, SaleId, SaleState};
-use crate::stock::Bucket;
 use crate::store::{Store, StoreError};
 
 /// How often the revision is read. A change is on every machine after as long.
@@ -122,7 +122,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Keeps the copy fresh until it is stopped. While the database is away the copy stays as it is.
+    /// ReplayGrants the copy fresh until it is stopped. While the database is away the copy stays as it is.
     pub async fn follow(&self, stop: CancellationToken) {
         let mut tick = tokio::time::interval(EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,16 +1,14 @@
-//! Configuration: one list of settings, each with a flag, a variable `SECKILL_…` and a key in `seckill.toml`, in that
-//! order of precedence. A wrong value stops the start with a message that names it.
+//! Settings: one list, each with a flag, a variable `SECKILL_…` and a key in `seckill.toml`, in that order of precedence.
+//! A wrong value stops the start with a message that names the variable. The flags themselves belong to [`crate::cli`].
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::{Arg, ArgAction, ArgMatches, Command};
 use secrecy::SecretString;
 use url::Url;
-
-use crate::rehearse::asked::{self, Asked};
 
 /// What the process was asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,23 +32,9 @@ impl Role {
     }
 }
 
-/// What the command line asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Task {
-    Run(Vec<Role>),
-    Migrate,
-    Render,
-    Doctor,
-    Audit,
-    Rehearse(Box<Asked>),
-}
-
-const COMMANDS: [(&str, Task); 4] =
-    [("migrate", Task::Migrate), ("render", Task::Render), ("doctor", Task::Doctor), ("audit", Task::Audit)];
-
 /// Name, default and meaning of every setting. `payment-window` is the flag `--payment-window`, the variable
 /// `SECKILL_PAYMENT_WINDOW` and the key `payment_window`.
-const SETTINGS: &[(&str, &str)] = &[
+pub const SETTINGS: &[(&str, &str)] = &[
     ("listen", "Address of the shop [127.0.0.1:8080]"),
     ("ops-listen", "Address of /livez, /readyz and /metrics [127.0.0.1:9090]"),
     ("public-url", "Origin that shoppers see; https makes cookies Secure [http://<listen>]"),
@@ -125,61 +109,13 @@ pub struct RedisConfig {
 
 pub const DEFAULT_DATA_DIR: &str = "./data";
 
-/// Reads command line, environment and file. Ends the process on `--help` and on flags that do not exist.
-pub fn from_command_line() -> anyhow::Result<(Task, Config)> {
-    let matches = command().get_matches();
-    let named: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();
-    let task = match asked::read(&named, &matches)? {
-        Some(asked) => Task::Rehearse(Box::new(asked)),
-        None => task(&named)?,
-    };
-    let file = match matches.get_one::<String>("config") {
-        Some(path) => read_file(Path::new(path))?,
-        None => toml::Table::new(),
-    };
-    Ok((task, Config::read(&Source { matches: Some(&matches), file: &file })?))
-}
-
-fn command() -> Command {
-    let mut command = Command::new("seckill")
-        .about("A flash-sale shop. Without a role or command it runs all four roles in one process.")
-        .version(env!("CARGO_PKG_VERSION"))
-        .arg(
-            Arg::new("what")
-                .value_name("ROLE|COMMAND")
-                .help("Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, rehearse")
-                .action(ArgAction::Append)
-                .num_args(0..),
-        )
-        .arg(Arg::new("config").long("config").value_name("FILE").help("seckill.toml with keys like listen = \"…\""));
-    for &(name, help) in SETTINGS {
-        command = command.arg(Arg::new(name).long(name).env(variable(name)).hide_env_values(true).help(help));
-    }
-    command.args(asked::flags())
-}
-
-fn task(named: &[&str]) -> anyhow::Result<Task> {
-    if let [one] = named
-        && let Some((_, task)) = COMMANDS.iter().find(|(name, _)| name == one)
-    {
-        return Ok(task.clone());
-    }
-    let mut roles = Vec::new();
-    for name in named {
-        match Role::ALL.into_iter().find(|role| role.as_str() == *name) {
-            Some(role) if !roles.contains(&role) => roles.push(role),
-            Some(_) => {}
-            None => bail!("{name:?} is neither a role (serve, relay, consume, control) nor, alone, a command"),
-        }
-    }
-    Ok(Task::Run(if roles.is_empty() { Role::ALL.to_vec() } else { roles }))
-}
-
-fn variable(name: &str) -> String {
+/// The environment variable of a setting.
+pub fn variable(name: &str) -> String {
     format!("SECKILL_{}", name.replace('-', "_").to_uppercase())
 }
 
-fn read_file(path: &Path) -> anyhow::Result<toml::Table> {
+/// Reads a `seckill.toml`. A key that is no setting is an error.
+pub fn read_file(path: &Path) -> anyhow::Result<toml::Table> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let table: toml::Table = text.parse().with_context(|| format!("{} is not valid TOML", path.display()))?;
     for key in table.keys() {
@@ -189,16 +125,23 @@ fn read_file(path: &Path) -> anyhow::Result<toml::Table> {
     Ok(table)
 }
 
-/// Where settings come from.
-struct Source<'a> {
-    matches: Option<&'a ArgMatches>,
-    file: &'a toml::Table,
+/// Where settings come from: flags and variables first, then the file.
+#[derive(Debug, Default)]
+pub struct Source {
+    given: HashMap<&'static str, String>,
+    file: toml::Table,
 }
 
-impl Source<'_> {
+impl Source {
+    /// `given` returns the flag or the variable of a setting.
+    pub fn new(given: impl Fn(&str) -> Option<String>, file: toml::Table) -> Source {
+        let given = SETTINGS.iter().filter_map(|&(name, _)| Some((name, given(name)?))).collect();
+        Source { given, file }
+    }
+
     /// The text of a setting; an empty one counts as not given.
     fn text(&self, name: &str) -> Option<String> {
-        let given = self.matches.and_then(|m| m.get_one::<String>(name).cloned());
+        let given = self.given.get(name).cloned();
         given.or_else(|| self.file_text(name)).filter(|text| !text.is_empty())
     }
 
@@ -226,17 +169,15 @@ impl Source<'_> {
 impl Config {
     /// The defaults, as on a laptop with nothing but this program.
     pub fn defaults() -> Config {
-        let file = toml::Table::new();
-        Config::read(&Source { matches: None, file: &file }).expect("the defaults are valid")
+        Config::read(&Source::default()).expect("the defaults are valid")
     }
 
-    /// What the environment says, without a command line.
+    /// The settings of the environment, without a command line.
     pub fn from_environment() -> anyhow::Result<Config> {
-        let matches = command().try_get_matches_from(["seckill"])?;
-        Config::read(&Source { matches: Some(&matches), file: &toml::Table::new() })
+        Config::read(&Source::new(|name| std::env::var(variable(name)).ok(), toml::Table::new()))
     }
 
-    fn read(source: &Source) -> anyhow::Result<Config> {
+    pub fn read(source: &Source) -> anyhow::Result<Config> {
         let data_dir = PathBuf::from(source.text("data-dir").unwrap_or_else(|| DEFAULT_DATA_DIR.into()));
         let web = read_web(source)?;
         let secret = source.secret("secret");
@@ -383,8 +324,7 @@ mod tests {
     use super::*;
 
     fn read(file: &str) -> anyhow::Result<Config> {
-        let file: toml::Table = file.parse().unwrap();
-        Config::read(&Source { matches: None, file: &file })
+        Config::read(&Source { file: file.parse().unwrap(), ..Source::default() })
     }
 
     #[test]
@@ -416,15 +356,5 @@ mod tests {
     fn values_of_any_toml_kind_are_read() {
         let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '::1']").unwrap();
         assert_eq!((config.demo, config.web.user_rate, config.web.trusted_proxies.len()), (Some(true), 9, 2));
-    }
-
-    #[test]
-    fn roles_and_commands() {
-        assert_eq!(task(&[]).unwrap(), Task::Run(Role::ALL.to_vec()));
-        assert_eq!(task(&["relay", "relay"]).unwrap(), Task::Run(vec![Role::Relay]));
-        assert_eq!(task(&["audit"]).unwrap(), Task::Audit);
-        assert!(task(&["audit", "serve"]).is_err());
-        assert!(task(&["sell"]).is_err());
-        command().debug_assert();
     }
 }

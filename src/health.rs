@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::orders::rabbit::Monitor;
-use crate::stock::link::Link;
+use crate::pipeline::rabbit::Monitor;
+use crate::redis::connection::RedisConnection;
 use crate::store::Store;
 
 /// A service that does not answer for so long counts as away.
@@ -22,12 +22,12 @@ pub struct Part {
 #[derive(Clone)]
 pub struct Health {
     store: Store,
-    redis: Vec<(&'static str, Link)>,
+    redis: Vec<(&'static str, RedisConnection)>,
     monitor: Option<Arc<Monitor>>,
 }
 
 impl Health {
-    pub fn new(store: Store, redis: Vec<(&'static str, Link)>, monitor: Option<Arc<Monitor>>) -> Health {
+    pub fn new(store: Store, redis: Vec<(&'static str, RedisConnection)>, monitor: Option<Arc<Monitor>>) -> Health {
         Health { store, redis, monitor }
     }
 

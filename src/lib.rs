@@ -3,59 +3,88 @@
 //!
 //! # One purchase, start to finish
 //!
-//! 1. The page is a file ([`pages`]); anybody may cache it.
-//! 2. Its script asks about the button ([`gate`]), which answers from memory.
-//! 3. Once the sale is open a shopper gets a token ([`gate`]) and asks to buy ([`till`]).
-//! 4. The gate refuses most without I/O. What it lets in joins a batch ([`stock::batch`]), which Redis or the database
-//!    decides as a whole ([`stock`]).
-//! 5. The reserving script itself wrote the winners into the outbox; the relay carries them to RabbitMQ, the consumer to
-//!    the database ([`orders`]).
-//! 6. The order is paid, or cancelled and its units released ([`orders::payment`], [`orders::expiry`]).
-//! 7. Data control keeps Redis in step with the database through all of it ([`control`]).
-//! 8. Whoever runs the sale watches it live ([`cockpit`]); each sale is counted where it is sold ([`tally`]). Before the
-//!    day all of it is tried with a simulated crowd ([`rehearse`]).
+//! 1. The page is a pre-rendered file ([`pages`]) that any cache may keep.
+//! 2. Its script polls the button ([`gate`]), which answers from memory.
+//! 3. Once the sale is open, a signed-in shopper gets a token ([`gate`]) and sends a purchase ([`purchase`]).
+//! 4. The gate refuses most purchases without I/O. The rest join a batch ([`batching`]), which Redis or the database decides
+//!    as a whole ([`stock`]).
+//! 5. The reserving script also appends the winners to the outbox; the relay moves them to RabbitMQ, the consumer to the
+//!    database ([`pipeline`]).
+//! 6. The order is paid ([`payments`]), or it expires or is cancelled and its units return ([`orders`]).
+//! 7. Data control keeps Redis in step with the database throughout ([`control`]).
+//! 8. Every process counts requests per sale ([`counters`]); the cockpit shows the totals live ([`cockpit`]). A rehearsal
+//!    tries all of it beforehand with a simulated crowd ([`rehearse`]).
 //!
-//! Red packets go the same way: shares are claimed from [`packets`] as units are bought from [`stock`].
+//! Red packets take the same path: shares are claimed from [`packets`] as units are bought from [`stock`].
 //!
-//! Beside that way stand the people ([`accounts`]) and the pictures of the goods ([`pictures`]).
+//! # Layers
 //!
-//! Which keeper of stock and which source of orders work follows from the configured addresses alone ([`app`]).
+//! A module imports only modules that stand below it; `tests/layers.rs` keeps this order. Which backend holds the stock and
+//! where orders come from follows from the configured addresses alone; only [`app`] names concrete backends.
 
-pub mod app;
-pub mod config;
-pub mod lifecycle;
-
-pub mod domain;
-
-pub mod web;
-
-pub mod accounts;
-pub mod error;
-pub mod pages;
-pub mod pictures;
-
-pub mod catalogue;
-pub mod gate;
-pub mod till;
-
-pub mod stock;
-
-pub mod orders;
-
-pub mod packets;
-
-pub mod store;
-
-pub mod control;
-
-pub mod cockpit;
+// The process.
+pub mod cli;
 
 pub mod rehearse;
 
-pub mod commands;
+pub mod app;
+
+// HTTP, and what staff watch and steer.
+pub mod web;
+
+pub mod cockpit;
+
+pub mod control;
+
+// One purchase: admission, then stock; red packets likewise.
+pub mod packets;
+
+pub mod purchase;
+
+pub mod gate;
+
+// One order: payment, expiry, and before both its way to the database.
+pub mod payments;
+
+pub mod orders;
+
+pub mod health;
+
+pub mod pipeline;
+
+// Files for browsers.
+pub mod pictures;
+
+pub mod pages;
+
+pub mod i18n;
+
+// Where units, accounts and rows are kept.
+pub mod stock;
+
+pub mod accounts;
+
+pub mod catalogue;
+
+pub mod store;
+
+pub mod redis;
+
+pub mod batching;
+
+// Used everywhere.
+pub mod counters;
+
+pub mod metrics;
+
+pub mod rate_limit;
+
+pub mod domain;
+
+pub mod signing;
+
+pub mod config;
+
+pub mod lifecycle;
 
 pub mod clock;
-pub mod health;
-pub mod metrics;
-pub mod seal;
-pub mod tally;

@@ -4,7 +4,6 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use seckill::{app, config};
 use tokio::runtime::Runtime;
 
 #[global_allocator]
@@ -31,16 +30,10 @@ fn give_memory_back() {
 fn main() -> ExitCode {
     keep_pages_small();
     std::thread::spawn(give_memory_back);
-    let done = Runtime::new().map_err(Into::into).and_then(|runtime| runtime.block_on(run()));
+    let done = Runtime::new().map_err(Into::into).and_then(|runtime| runtime.block_on(seckill::cli::run()));
     done.unwrap_or_else(|error| {
         eprintln!("seckill: {error:#}");
         // 1 is a verdict: of the audit, the doctor, a rehearsal.
         ExitCode::from(2)
     })
-}
-
-async fn run() -> anyhow::Result<ExitCode> {
-    let (task, config) = config::from_command_line()?;
-    app::start_logging(&config);
-    app::run(task, config).await
 }

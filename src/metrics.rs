@@ -24,7 +24,7 @@ pub struct Metrics {
     pub button_reads: Counter,
     /// Buying requests that reached the gate.
     pub asked: Counter,
-    /// Of those, let through to the keeper of stock.
+    /// Of those, let through to the backend of stock.
     pub let_in: Counter,
     pub reserved: Counter,
     /// Requests answered with an order that the user had before.
@@ -66,7 +66,7 @@ pub struct Metrics {
     pub facts_age_ms: Gauge<i64>,
     /// Shoppers' connections that are open.
     pub connections: Gauge,
-    /// Of those that found no seat at the door.
+    /// Of those that found no slot at the limiter.
     pub turned_away: Counter,
 }
 
@@ -134,8 +134,8 @@ impl Default for Metrics {
             claims_refused: counter(registry, "claims_refused", "Claims that got nothing"),
             claims_persisted: counter(registry, "claims_persisted", "Claims written to the database"),
             claims_rejected: counter(registry, "claims_rejected", "Claims for which the database had no share"),
-            claim_batch_size: sizes(registry, "claim_batch_size", "Claims per call to the keeper of shares"),
-            claim_batch_seconds: seconds(registry, "claim_batch", "Time of a call to the keeper of shares"),
+            claim_batch_size: sizes(registry, "claim_batch_size", "Claims per call to the backend of shares"),
+            claim_batch_seconds: seconds(registry, "claim_batch", "Time of a call to the backend of shares"),
             outbox_length: gauge(registry, "outbox_entries", "Entries in the outboxes"),
             queue_ready: gauge(registry, "queue_ready", "Messages waiting in seckill.orders"),
             dead_letters: gauge(registry, "queue_dead", "Messages waiting in seckill.orders.dead"),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use seckill::catalogue::Catalogue;
+use seckill::domain::Bucket;
 use seckill::domain::sale::{Rush, SaleState};
 use seckill::domain::{Currency, GoodsId, Money, Sale, SaleId, Window};
-use seckill::stock::Bucket;
-use seckill::stock::link::Link;
+use seckill::redis::connection::RedisConnection;
 use seckill::stock::load::Life;
 use seckill::stock::redis::RedisStock;
 use seckill::store::{Allotment, Store};
@@ -44,7 +44,7 @@ pub fn sale(n: i64, total: u64) -> Sale {
 }
 
 /// The shop's keeper of stock. It never asks the database about these sales.
-pub fn stock(master: Link, database_url: &str) -> anyhow::Result<RedisStock> {
+pub fn stock(master: RedisConnection, database_url: &str) -> anyhow::Result<RedisStock> {
     Ok(RedisStock::new(master, Arc::new(Catalogue::new(Store::open(database_url)?))))
 }
 

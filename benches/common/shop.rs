@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use seckill::accounts::{Accounts, Session};
-use seckill::app::Parts;
+use seckill::app::Services;
 use seckill::clock::Clock;
 use seckill::config::Config;
-use seckill::control::desk::DeskChange;
+use seckill::control::sales_admin::DeskChange;
 use seckill::domain::{Bilingual, Currency, Money, Rush, SaleId, UserId, Window};
 use seckill::store::{self, GoodsDraft, SaleDraft, User};
 use uuid::Uuid;
@@ -53,7 +53,7 @@ impl Drop for Role {
 
 /// What takes orders, on the stack that the environment names.
 pub struct Shop {
-    pub parts: Parts,
+    pub parts: Services,
     pub serve: Role,
     _control: Role,
 }
@@ -66,7 +66,7 @@ impl Shop {
         let (serve, control) = (Role::start("serve")?, Role::start("control")?);
         for _ in 0..200 {
             if std::net::TcpStream::connect(config.web.listen).is_ok() {
-                let parts = Parts::build(&config).await?;
+                let parts = Services::build(&config).await?;
                 return Ok(Shop { parts, serve, _control: control });
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -83,7 +83,7 @@ impl Shop {
     pub async fn open_sales(&self, count: usize, units: i64) -> anyhow::Result<Vec<SaleId>> {
         let text = Bilingual::new("压测", "Benchmark");
         let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
-        let desk = self.parts.desk();
+        let desk = self.parts.sales_admin();
         let goods = desk.put_goods(None, draft, "bench").await?.context("goods")?;
         let open = async || {
             let draft = SaleDraft {
@@ -108,7 +108,7 @@ impl Shop {
     }
 
     pub async fn stop_sale(&self, sale: SaleId) -> anyhow::Result<()> {
-        self.parts.desk().change(sale, DeskChange::Stop, "bench").await?;
+        self.parts.sales_admin().change(sale, DeskChange::Stop, "bench").await?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use seckill::stock::link;
+use seckill::redis::connection;
 
 use crate::info::info;
 use crate::shop::Shop;
@@ -21,7 +21,7 @@ impl Cores {
         let redis = shop.parts.config.redis.as_ref().context("rung 3")?;
         let mut pids = vec![shop.serve.id()];
         for server in std::iter::once(&redis.master).chain(&redis.replicas) {
-            pids.push(info(&link::shared(server)?, "server", "process_id").await?.parse()?);
+            pids.push(info(&connection::shared(server)?, "server", "process_id").await?.parse()?);
         }
         let cores = Cores { pids, count };
         for pid in &cores.pids {

@@ -30,7 +30,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use common::number;
 use seckill::config::Config;
-use seckill::stock::{Bucket, keys};
+use seckill::domain::Bucket;
+use seckill::redis::keys;
 use server::Server;
 use work::{Shape, Work};
 

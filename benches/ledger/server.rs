@@ -6,11 +6,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use redis::{Cmd, FromRedisValue};
+use seckill::batching::Batch;
 use seckill::config::RedisConfig;
-use seckill::orders::outbox;
-use seckill::stock::link::{self, Link};
+use seckill::domain::Bucket;
+use seckill::domain::claim::Decision;
+use seckill::pipeline::outbox;
+use seckill::redis::connection;
+use seckill::redis::connection::RedisConnection;
+use seckill::redis::keys;
+use seckill::stock::Stock;
 use seckill::stock::redis::RedisStock;
-use seckill::stock::{Asked, Bucket, Decision, Stock, keys};
 use secrecy::ExposeSecret;
 use tokio::task::JoinSet;
 use url::Url;
@@ -22,8 +27,8 @@ use crate::{Seen, master};
 pub struct Server {
     /// One for each lane, with a connection of its own.
     lanes: Vec<Arc<RedisStock>>,
-    redis: Link,
-    replica: Link,
+    redis: RedisConnection,
+    replica: RedisConnection,
     pub port: u16,
     /// Sales that may have been left on the server.
     sales: AtomicI64,
@@ -32,11 +37,11 @@ pub struct Server {
 impl Server {
     pub fn connect(redis: &RedisConfig, database_url: &str) -> anyhow::Result<Server> {
         let url = &redis.master;
-        let replica = link::shared(redis.replicas.first().context("what is measured has a replica")?)?;
+        let replica = connection::shared(redis.replicas.first().context("what is measured has a replica")?)?;
         let port = Url::parse(url.expose_secret())?.port().unwrap_or(6379);
-        let lanes = (0..LANES).map(|_| Ok(Arc::new(master::stock(link::shared(url)?, database_url)?)));
+        let lanes = (0..LANES).map(|_| Ok(Arc::new(master::stock(connection::shared(url)?, database_url)?)));
         let lanes = lanes.collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Server { lanes, redis: link::shared(url)?, replica, port, sales: AtomicI64::new(1) })
+        Ok(Server { lanes, redis: connection::shared(url)?, replica, port, sales: AtomicI64::new(1) })
     }
 
     /// Also refuses a server that the shop would not be run on.
@@ -167,7 +172,7 @@ impl Server {
 async fn work_off(stock: Arc<RedisStock>, calls: Calls) -> anyhow::Result<u64> {
     let mut granted = 0;
     for (bucket, claims) in calls {
-        let decisions = stock.reserve(&[Asked { bucket, claims }]).await.remove(0)?;
+        let decisions = stock.reserve(&[Batch { bucket, claims }]).await.remove(0)?;
         granted += decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count() as u64;
     }
     Ok(granted)

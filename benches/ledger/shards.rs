@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use redis::{Client, Connection, Value};
+use seckill::domain::Bucket;
 use seckill::domain::sale::Rush;
 use seckill::domain::{OrderId, Sale, UserId};
-use seckill::stock::link;
+use seckill::redis::connection;
+use seckill::redis::keys;
+use seckill::redis::short_id::ShortId;
 use seckill::stock::redis::RedisStock;
-use seckill::stock::short::ShortId;
-use seckill::stock::{Bucket, keys};
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
@@ -26,12 +27,12 @@ const SCRIPT: &str = include_str!("../../src/stock/lua/reserve.lua");
 
 /// `url` names the members of a cluster, comma separated.
 pub async fn measure(url: SecretString, database_url: &str, plan: &Plan) -> anyhow::Result<()> {
-    let stock = master::stock(link::shared(&url)?, database_url)?;
+    let stock = master::stock(connection::shared(&url)?, database_url)?;
     if stock.ping().await.is_err() {
         println!("two masters: not measured; scripts/stack up --cluster starts a cluster");
         return Ok(());
     }
-    let members: Vec<String> = link::addresses(&url).iter().map(|one| one.expose_secret().to_owned()).collect();
+    let members: Vec<String> = connection::addresses(&url).iter().map(|one| one.expose_secret().to_owned()).collect();
     let sale = Sale { rush: Rush { buckets: BUCKETS, ..Rush::default() }, ..master::sale(0, 1 << 40) };
     let (mut one, mut two) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {

@@ -1,7 +1,8 @@
 //! Sales, and the claims on them, made before the clock starts.
 
+use seckill::domain::Bucket;
+use seckill::domain::claim::Claim;
 use seckill::domain::{OrderId, Sale, UserId};
-use seckill::stock::{Bucket, Claim};
 use uuid::Uuid;
 
 use crate::master;

@@ -86,7 +86,7 @@ pub async fn sell_until_killed(strategy: Strategy) -> anyhow::Result<()> {
         tasks.spawn(async move {
             loop {
                 let user = Uuid::now_v7();
-                if strategy.claim(user, Instant::now() + LONG).await? == Answer::Won {
+                if strategy.claim(user, Instant::now() + LONG).await? == Answer::OutboxItem {
                     (&*tell).write_all(user.as_bytes())?;
                 }
             }

@@ -128,7 +128,7 @@ impl Deduct for Decrement {
 
     async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
         let answer = self.memcached.with(async |line| line.ask(&format!("decr {KEY} 1\r\n")).await).await?;
-        Ok(if answer.trim().parse::<u64>().is_ok() { Answer::Won } else { Answer::SoldOut })
+        Ok(if answer.trim().parse::<u64>().is_ok() { Answer::OutboxItem } else { Answer::SoldOut })
     }
 
     async fn deducted(&self) -> anyhow::Result<u64> {
@@ -153,7 +153,7 @@ impl Deduct for CompareAndSwap {
                 let value = (left - 1).to_string();
                 let request = format!("cas {KEY} 0 0 {} {token}\r\n{value}\r\n", value.len());
                 match line.ask(&request).await?.as_str() {
-                    "STORED" => return Ok(Answer::Won),
+                    "STORED" => return Ok(Answer::OutboxItem),
                     "EXISTS" => {}
                     other => bail!("memcached said {other:?}"),
                 }

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use async_trait::async_trait;
 use rand::Rng;
 use redis::{AsyncCommands, Script};
-use seckill::stock::link::Link;
+use seckill::redis::connection::RedisConnection;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -22,14 +22,14 @@ const SALE: &str = "strategies{1}";
 const USERS: &str = "strategies{1}:users";
 const STREAM: &str = "strategies{1}:stream";
 
-pub async fn forget(redis: &Link) -> anyhow::Result<()> {
+pub async fn forget(redis: &RedisConnection) -> anyhow::Result<()> {
     Ok(redis.clone().unlink(&[STOCK, LOCK, LIST, SALE, USERS, STREAM]).await?)
 }
 
 /// A distributed lock around reading, checking and deducting. It ends by itself, should its holder die, and only its
 /// owner takes it away.
 pub struct Locked {
-    redis: Link,
+    redis: RedisConnection,
     stock: AtomicU64,
     unlock: Script,
 }
@@ -38,7 +38,7 @@ pub struct Locked {
 const LOCK_ENDS_AFTER_MS: u64 = 3000;
 
 impl Locked {
-    pub fn new(redis: Link) -> Locked {
+    pub fn new(redis: RedisConnection) -> Locked {
         let unlock = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
         Locked { redis, stock: AtomicU64::default(), unlock: Script::new(unlock) }
     }
@@ -77,7 +77,7 @@ impl Deduct for Locked {
             let () = redis.set(STOCK, left - 1).await?;
         }
         let _: i64 = self.unlock.key(LOCK).arg(token).invoke_async(&mut redis).await?;
-        Ok(if left > 0 { Answer::Won } else { Answer::SoldOut })
+        Ok(if left > 0 { Answer::OutboxItem } else { Answer::SoldOut })
     }
 
     async fn deducted(&self) -> anyhow::Result<u64> {
@@ -88,12 +88,12 @@ impl Deduct for Locked {
 
 /// One list element for each unit; whoever pops one has it.
 pub struct ListPop {
-    redis: Link,
+    redis: RedisConnection,
     stock: AtomicU64,
 }
 
 impl ListPop {
-    pub fn new(redis: Link) -> ListPop {
+    pub fn new(redis: RedisConnection) -> ListPop {
         ListPop { redis, stock: AtomicU64::default() }
     }
 }
@@ -112,7 +112,7 @@ impl Deduct for ListPop {
 
     async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
         let unit: Option<u64> = self.redis.clone().lpop(LIST, None).await?;
-        Ok(if unit.is_some() { Answer::Won } else { Answer::SoldOut })
+        Ok(if unit.is_some() { Answer::OutboxItem } else { Answer::SoldOut })
     }
 
     async fn deducted(&self) -> anyhow::Result<u64> {
@@ -123,12 +123,12 @@ impl Deduct for ListPop {
 
 /// The first article's script on `{Total, Booked}`, loaded once and called by its hash.
 pub struct OneScript {
-    redis: Link,
+    redis: RedisConnection,
     script: Script,
 }
 
 impl OneScript {
-    pub fn new(redis: Link) -> OneScript {
+    pub fn new(redis: RedisConnection) -> OneScript {
         OneScript { redis, script: Script::new(TOTAL_AND_BOOKED) }
     }
 }
@@ -142,7 +142,7 @@ impl Deduct for OneScript {
 
     async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
         let units: u64 = self.script.key(SALE).arg(1).invoke_async(&mut self.redis.clone()).await?;
-        Ok(if units == 1 { Answer::Won } else { Answer::SoldOut })
+        Ok(if units == 1 { Answer::OutboxItem } else { Answer::SoldOut })
     }
 
     async fn deducted(&self) -> anyhow::Result<u64> {
@@ -162,7 +162,7 @@ if ARGV[2] == '1' then redis.call('XADD', KEYS[3], '*', 'user', ARGV[1]) end
 return 0";
 
 pub struct UserScript {
-    redis: Link,
+    redis: RedisConnection,
     stock: AtomicU64,
     script: Script,
     /// Whether the script writes the order, too.
@@ -170,7 +170,7 @@ pub struct UserScript {
 }
 
 impl UserScript {
-    pub fn new(redis: Link, stream: bool) -> UserScript {
+    pub fn new(redis: RedisConnection, stream: bool) -> UserScript {
         UserScript { redis, stock: AtomicU64::default(), script: Script::new(ONE_PER_USER), stream }
     }
 }
@@ -187,7 +187,7 @@ impl Deduct for UserScript {
         let mut call = self.script.key(STOCK);
         call.key(USERS).key(STREAM).arg(user.to_string()).arg(i64::from(self.stream));
         match call.invoke_async(&mut self.redis.clone()).await? {
-            0 => Ok(Answer::Won),
+            0 => Ok(Answer::OutboxItem),
             1 => Ok(Answer::SoldOut),
             2 => Ok(Answer::Repeated),
             other => bail!("the script answered {other}"),

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use anyhow::bail;
 use async_trait::async_trait;
 use redis::AsyncCommands;
-use seckill::domain::{OrderId, Sale, UserId, Won};
+use seckill::batching::Batcher;
+use seckill::domain::Bucket;
+use seckill::domain::claim::{Claim, Decision};
+use seckill::domain::{OrderId, OutboxItem, Sale, UserId};
 use seckill::metrics::Metrics;
-use seckill::orders::outbox;
-use seckill::stock::batch::{Lanes, Units};
+use seckill::pipeline::outbox;
+use seckill::redis::keys;
 use seckill::stock::redis::RedisStock;
-use seckill::stock::{Bucket, Claim, Decision, keys};
+use seckill::stock::units::Units;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -26,13 +29,13 @@ const MOST: u8 = 4;
 /// where each has a machine of its own.
 pub struct Batches {
     stock: RedisStock,
-    lanes: Lanes<Units>,
+    lanes: Batcher<Units>,
     buckets: u8,
 }
 
 impl Batches {
     pub fn new(stock: &RedisStock, buckets: u8) -> Batches {
-        let lanes = Lanes::new(Arc::new(Units(Arc::new(stock.clone()))), Arc::new(Metrics::default()));
+        let lanes = Batcher::new(Arc::new(Units(Arc::new(stock.clone()))), Arc::new(Metrics::default()));
         Batches { stock: stock.clone(), lanes, buckets }
     }
 
@@ -66,7 +69,7 @@ impl Deduct for Batches {
         let claim = Claim { user_id: UserId(user), order_id: OrderId(Uuid::now_v7()), quantity: 1 };
         let bucket = Bucket::of_user(self.sale(1).id, self.buckets, claim.user_id);
         match self.lanes.claim(bucket, claim, None).await? {
-            Decision::Granted(_) => Ok(Answer::Won),
+            Decision::Granted(_) => Ok(Answer::OutboxItem),
             Decision::Repeated(_) => Ok(Answer::Repeated),
             // Nobody moves units between buckets here.
             Decision::SoldOut | Decision::Busy => Ok(Answer::SoldOut),
@@ -87,7 +90,7 @@ impl Deduct for Batches {
         let mut users = HashSet::new();
         for bucket in Bucket::of_sale(&self.sale(1)) {
             let won = outbox::all(&mut self.stock.connection(), bucket).await?;
-            users.extend(won.iter().filter_map(Won::order).map(|order| order.user_id.0));
+            users.extend(won.iter().filter_map(OutboxItem::order).map(|order| order.user_id.0));
         }
         Ok(users)
     }

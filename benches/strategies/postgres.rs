@@ -52,7 +52,7 @@ async fn insert(user: Uuid, at: &mut PgConnection) -> anyhow::Result<bool> {
 
 async fn end(work: Transaction<'_, Postgres>, answer: Answer) -> anyhow::Result<Answer> {
     match answer {
-        Answer::Won => work.commit().await?,
+        Answer::OutboxItem => work.commit().await?,
         Answer::SoldOut | Answer::Repeated | Answer::GaveUp => work.rollback().await?,
     }
     Ok(answer)
@@ -108,7 +108,7 @@ impl RowLock {
         } else {
             let deduct = sqlx::query("UPDATE strategies_sale SET stock = stock - 1 WHERE id = 1");
             deduct.execute(&mut *work).await?;
-            Answer::Won
+            Answer::OutboxItem
         };
         end(work, answer).await
     }
@@ -127,7 +127,7 @@ impl Version {
                 "UPDATE strategies_sale SET stock = stock - 1, version = version + 1 WHERE id = 1 AND version = $1";
             let deducted = sqlx::query(deduct).bind(version).execute(&mut *work).await?;
             if deducted.rows_affected() == 1 {
-                let answer = if insert(user, &mut work).await? { Answer::Won } else { Answer::Repeated };
+                let answer = if insert(user, &mut work).await? { Answer::OutboxItem } else { Answer::Repeated };
                 return end(work, answer).await;
             }
             work.rollback().await?;
@@ -145,6 +145,6 @@ impl Conditional {
         // Last, so that the row is locked for as short a time as possible.
         let deduct = sqlx::query("UPDATE strategies_sale SET stock = stock - 1 WHERE id = 1 AND stock >= 1");
         let deducted = deduct.execute(&mut *work).await?.rows_affected();
-        end(work, if deducted == 1 { Answer::Won } else { Answer::SoldOut }).await
+        end(work, if deducted == 1 { Answer::OutboxItem } else { Answer::SoldOut }).await
     }
 }

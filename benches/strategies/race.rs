@@ -146,7 +146,7 @@ async fn buy(strategy: Arc<Strategy>, demand: Arc<AtomicI64>, until: Instant) ->
         let asked = Instant::now();
         let answer = strategy.claim(user, until).await?;
         buyer.waits_us.push(asked.elapsed().as_micros() as u64);
-        if answer == Answer::Won {
+        if answer == Answer::OutboxItem {
             buyer.winners.push(user);
             buyer.last_won = Some(Instant::now());
         }

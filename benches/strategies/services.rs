@@ -4,7 +4,8 @@ use anyhow::Context;
 use lapin::options::ConfirmSelectOptions;
 use lapin::{Channel, Connection, ConnectionProperties};
 use seckill::config::Config;
-use seckill::stock::link::{self, Link};
+use seckill::redis::connection;
+use seckill::redis::connection::RedisConnection;
 use seckill::stock::redis::RedisStock;
 use secrecy::ExposeSecret;
 use sqlx::postgres::{PgPool, PgPoolOptions};
@@ -20,7 +21,7 @@ pub const CONNECTIONS: usize = 50;
 
 pub struct Services {
     pub database: PgPool,
-    pub redis: Link,
+    pub redis: RedisConnection,
     pub stock: RedisStock,
     pub memcached: Memcached,
     pub rabbit: Channel,
@@ -35,7 +36,7 @@ impl Services {
         let options = PgPoolOptions::new().max_connections(CONNECTIONS as u32).test_before_acquire(false);
         let database = options.connect(&config.database_url).await.context(missing)?;
         postgres::create(&database).await?;
-        let redis = link::shared(&config.redis.as_ref().context(missing)?.master)?;
+        let redis = connection::shared(&config.redis.as_ref().context(missing)?.master)?;
         let stock = master::stock(redis.clone(), &config.database_url)?;
         let memcached = Memcached::new(std::env::var("SECKILL_STACK_MEMCACHED").context(missing)?);
         let amqp = config.amqp_url.as_ref().context(missing)?.expose_secret();

@@ -16,7 +16,7 @@ use crate::services::Services;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    Won,
+    OutboxItem,
     SoldOut,
     /// The user has a unit already.
     Repeated,
@@ -83,7 +83,7 @@ impl Strategy {
 
     pub async fn claim(&self, user: Uuid, until: Instant) -> anyhow::Result<Answer> {
         let answer = self.deduct.claim(user, until).await?;
-        if let (Answer::Won, Some(behind)) = (answer, &self.behind) {
+        if let (Answer::OutboxItem, Some(behind)) = (answer, &self.behind) {
             behind.accept(user).await?;
         }
         Ok(answer)

@@ -33,7 +33,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::domain::{SaleId, UserId};
-use crate::seal::Sealer;
+use crate::signing::Signer;
 use crate::store::{NewSession, Role, Store, StoreError, User};
 
 pub use device::Device;
@@ -109,7 +109,7 @@ impl Accounts {
     /// `secret` is the shop's; `secure` says that shoppers come by https.
     pub fn new(store: Store, clock: Clock, secret: &SecretString, secure: bool) -> Accounts {
         Accounts {
-            sessions: Sessions::new(Sealer::new(secret, "session"), clock.clone(), secure),
+            sessions: Sessions::new(Signer::new(secret, "session"), clock.clone(), secure),
             guesses: Guesses::new(clock.clone()),
             passwords: Passwords::new(),
             revocations: Revocations::new(),
@@ -258,7 +258,7 @@ impl Accounts {
         self.revocations.refresh(&self.store).await
     }
 
-    /// Keeps up with sessions ended elsewhere, and tidies up. While the database is away, the last known state stays.
+    /// ReplayGrants up with sessions ended elsewhere, and tidies up. While the database is away, the last known state stays.
     pub async fn follow(&self, stop: CancellationToken) {
         let mut ticks = tokio::time::interval(FOLLOW_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -17,7 +17,7 @@ use super::password::letters;
 use super::session::{Session, stamp};
 use super::{AccountRefusal, Accounts, Device};
 use crate::domain::UserId;
-use crate::seal::{Sealer, key_for};
+use crate::signing::{Signer, key_for};
 use crate::store::User;
 
 /// How long the second step of a log-in, and setting up an authenticator, may take.
@@ -41,13 +41,13 @@ pub struct Enrolment {
 pub struct SecondFactors {
     cipher: XChaCha20Poly1305,
     /// Signs enrolments and half-done log-ins.
-    sealer: Sealer,
+    sealer: Signer,
 }
 
 impl SecondFactors {
     pub fn new(secret: &SecretString) -> SecondFactors {
         let key = key_for(secret, "second factor");
-        SecondFactors { cipher: XChaCha20Poly1305::new(&key.into()), sealer: Sealer::new(secret, "second step") }
+        SecondFactors { cipher: XChaCha20Poly1305::new(&key.into()), sealer: Signer::new(secret, "second step") }
     }
 
     fn encrypt(&self, user: UserId, secret: &[u8]) -> Option<String> {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::domain::UserId;
-use crate::seal::Sealer;
+use crate::signing::Signer;
 use crate::store::{Role, User};
 
 /// How long a cookie is believed after it was issued.
@@ -65,7 +65,7 @@ const NAMES: [&str; 2] = ["seckill=", "__Host-seckill="];
 
 /// Makes and reads session cookies.
 pub struct Sessions {
-    sealer: Sealer,
+    sealer: Signer,
     clock: Clock,
     /// With `=`. The prefix makes browsers insist on https and keeps other hosts of the domain out.
     name: &'static str,
@@ -73,7 +73,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub fn new(sealer: Sealer, clock: Clock, secure: bool) -> Sessions {
+    pub fn new(sealer: Signer, clock: Clock, secure: bool) -> Sessions {
         let (name, attributes) = match secure {
             true => (NAMES[1], "; Path=/; HttpOnly; SameSite=Lax; Secure"),
             false => (NAMES[0], "; Path=/; HttpOnly; SameSite=Lax"),
@@ -145,7 +145,7 @@ mod tests {
 
     fn sessions(secure: bool) -> (Sessions, Clock, Session) {
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
-        let sealer = Sealer::new(&SecretString::from("s".repeat(64)), "session");
+        let sealer = Signer::new(&SecretString::from("s".repeat(64)), "session");
         let id = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
         let user = User::new(id, "小美", "$argon2id$…".into(), Role::User, clock.now());
         let session = Session::of(&user, clock.now());

@@ -4,27 +4,27 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use tracing::info;
 
-use super::Parts;
-use super::start::most_connections;
+use super::Services;
+use super::startup::most_connections;
 use crate::config::Role;
 use crate::control;
 use crate::lifecycle::Lifecycle;
-use crate::pictures::tidy;
-use crate::stock::promises::keep_promises;
+use crate::pictures::cleanup;
+use crate::redis::grant_log::keep_promises;
 use crate::web;
-use crate::web::door::{Door, Limits};
+use crate::web::server::limits::{ConnectionLimiter, Limits};
 use crate::web::server::{Listen, serve_on};
 
 /// Connections to the operators' address.
 const OPERATORS: usize = 256;
 
-impl Parts {
+impl Services {
     /// Starts the roles that have work on this rung.
     pub(super) fn spawn_roles(&self, roles: &[Role], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
         let stop = lifecycle.stop_token();
-        let (catalogue, board) = (self.catalogue.clone(), self.board.clone());
+        let (catalogue, directory) = (self.catalogue.clone(), self.directory.clone());
         lifecycle.keep("catalogue", |stop| async move { catalogue.follow(stop).await });
-        lifecycle.keep("packets", |stop| async move { board.follow(stop).await });
+        lifecycle.keep("packets", |stop| async move { directory.follow(stop).await });
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
         for role in roles {
             match role {
@@ -46,12 +46,12 @@ impl Parts {
         if roles.contains(&Role::Serve) || roles.contains(&Role::Control) {
             let pages = control::keep_pages(self.catalogue.clone(), self.pages.clone(), stop.clone());
             lifecycle.spawn("pages", pages);
-            lifecycle.spawn("tidy", tidy::keep_tidy(self.pictures(), self.pages.clone(), stop.clone()));
+            lifecycle.spawn("tidy", cleanup::keep_tidy(self.pictures(), self.pages.clone(), stop.clone()));
         }
         // Last, because what it says is that shoppers are answered.
         let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());
-        let door = Door::new(Limits::of(OPERATORS), Gauge::default(), Counter::default());
-        lifecycle.spawn("ops", serve_on(ops, ops_router, door, stop));
+        let limiter = ConnectionLimiter::new(Limits::of(OPERATORS), Gauge::default(), Counter::default());
+        lifecycle.spawn("ops", serve_on(ops, ops_router, limiter, stop));
         Ok(())
     }
 
@@ -59,12 +59,13 @@ impl Parts {
         let stop = lifecycle.stop_token();
         let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
         let limits = Limits::of(self.config.web.connections.min(most_connections()));
-        let door = Door::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
-        let serve = serve_on(listener, self.router(), door, stop);
-        let (lanes, packets, cockpit) = (self.lanes.clone(), self.packets.clone(), self.cockpit.clone());
+        let limiter =
+            ConnectionLimiter::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
+        let serve = serve_on(listener, self.router(), limiter, stop);
+        let (batcher, packets, cockpit) = (self.batcher.clone(), self.packets.clone(), self.cockpit.clone());
         lifecycle.spawn("serve", async move {
             serve.await?;
-            lanes.finish().await;
+            batcher.finish().await;
             packets.finish().await;
             cockpit.write_down().await;
             Ok(())

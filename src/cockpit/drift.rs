@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// What both sides say, in units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Books {
+pub struct StockTotals {
     /// Held, says the master.
     pub booked: i64,
     /// In live orders, says the database.
@@ -31,7 +31,7 @@ pub enum Drift {
     },
 }
 
-pub fn drift(books: Books) -> Drift {
+pub fn drift(books: StockTotals) -> Drift {
     let units = books.booked - books.sold - books.unreleased;
     match units {
         0 => Drift::InStep,
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_drift_only_if_nothing_explains_it() {
-        let told = |booked, sold, unreleased, outbox| drift(Books { booked, sold, unreleased, outbox });
+        let told = |booked, sold, unreleased, outbox| drift(StockTotals { booked, sold, unreleased, outbox });
         assert_eq!(told(10, 10, 0, 0), Drift::InStep);
         assert_eq!(told(10, 7, 3, 0), Drift::InStep, "cancelled, and not given back yet");
         assert_eq!(told(10, 7, 0, 2), Drift::OnTheWay { units: 3 });

@@ -1,15 +1,15 @@
 //! The cockpit: watching a sale while it runs.
 //!
-//! Each process counts the requests that it serves ([`crate::tally`]) and writes its numbers to the database once a second
+//! Each process counts the requests that it serves ([`crate::counters`]) and writes its numbers to the database once a second
 //! (`books`); any process can add them up. An `eye` looks at one sale: gate, database, Redis and RabbitMQ, each with its own
 //! deadline and age. One sampler per watched sale looks once a second, however many watch; it begins with its first
 //! viewer and ends with its last. Live sales have a viewer in any case, so that the plots of a new one are not empty.
 
+mod counter_store;
+mod sampler;
+
 pub mod drift;
 pub mod sample;
-
-mod books;
-mod eye;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,17 +22,17 @@ use tokio_util::sync::CancellationToken;
 
 pub use sample::Sample;
 
-use self::books::Books;
-use self::eye::Eye;
 use self::sample::Point;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
-use crate::control::ledger::Ledger;
+use crate::control::stock_sync::StockSync;
+use crate::counters::CounterRegistry;
 use crate::domain::{SaleId, SaleState};
 use crate::gate::Gate;
-use crate::orders::rabbit::Monitor;
+use crate::pipeline::rabbit::Monitor;
 use crate::store::Store;
-use crate::tally::Tallies;
+use counter_store::CounterStore;
+use sampler::Sampler;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// What a new viewer's plots begin with.
@@ -51,15 +51,15 @@ struct Sources {
     store: Store,
     catalogue: Arc<Catalogue>,
     gate: Arc<Gate>,
-    ledger: Option<Arc<Ledger>>,
+    stock_sync: Option<Arc<StockSync>>,
     monitor: Option<Arc<Monitor>>,
     clock: Clock,
-    books: Books,
+    books: CounterStore,
 }
 
 /// What a sampler shows, and how it learns that somebody has come to look.
 #[derive(Default)]
-struct Sampler {
+struct SampleFeed {
     latest: watch::Sender<Option<Arc<Sample>>>,
     noticed: Notify,
 }
@@ -68,7 +68,7 @@ type History = Arc<Mutex<VecDeque<Point>>>;
 
 #[derive(Default)]
 struct Watched {
-    samplers: HashMap<SaleId, Arc<Sampler>>,
+    samplers: HashMap<SaleId, Arc<SampleFeed>>,
     /// Outlives its sampler, for whoever comes back.
     histories: HashMap<SaleId, History>,
     /// Live sales, watched by nobody in particular.
@@ -86,14 +86,14 @@ pub struct Cockpit {
 }
 
 /// What the cockpit is built from.
-pub struct Parts {
+pub struct Dependencies {
     pub store: Store,
     pub catalogue: Arc<Catalogue>,
     pub gate: Arc<Gate>,
-    pub ledger: Option<Arc<Ledger>>,
+    pub stock_sync: Option<Arc<StockSync>>,
     pub monitor: Option<Arc<Monitor>>,
     pub clock: Clock,
-    pub tallies: Arc<Tallies>,
+    pub registry: Arc<CounterRegistry>,
 }
 
 /// Somebody who watches a sale. The sampler goes on for as long as there is one.
@@ -120,10 +120,10 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Cockpit {
-    pub fn new(parts: Parts) -> Cockpit {
-        let Parts { store, catalogue, gate, ledger, monitor, clock, tallies } = parts;
-        let books = Books::new(store.clone(), tallies, clock.clone());
-        let sources = Sources { store, catalogue, gate, ledger, monitor, clock, books };
+    pub fn new(parts: Dependencies) -> Cockpit {
+        let Dependencies { store, catalogue, gate, stock_sync, monitor, clock, registry } = parts;
+        let books = CounterStore::new(store.clone(), registry, clock.clone());
+        let sources = Sources { store, catalogue, gate, stock_sync, monitor, clock, books };
         let (turns, closing) = (Arc::new(Semaphore::new(IN_TURN)), CancellationToken::new());
         Cockpit { sources: Arc::new(sources), watched: Arc::default(), turns, closing }
     }
@@ -146,12 +146,12 @@ impl Cockpit {
     }
 
     /// As `watch`, without the sampler's notice.
-    fn join(&self, sale: SaleId) -> (Arc<Sampler>, Viewer) {
+    fn join(&self, sale: SaleId) -> (Arc<SampleFeed>, Viewer) {
         let mut watched = locked(&self.watched);
         let now = self.sources.clock.now();
         let history = watched.histories.entry(sale).or_default().clone();
         let sampler = watched.samplers.entry(sale).or_insert_with(|| {
-            let sampler = Arc::new(Sampler::default());
+            let sampler = Arc::new(SampleFeed::default());
             tokio::spawn(self.clone().sample(sale, sampler.clone(), history.clone()));
             sampler
         });
@@ -177,12 +177,12 @@ impl Cockpit {
         };
         match latest.filter(fresh) {
             Some(sample) => sample,
-            None => Arc::new(Eye::new(self.sources.clone(), sale).look(true).await),
+            None => Arc::new(Sampler::new(self.sources.clone(), sale).look(true).await),
         }
     }
 
-    async fn sample(self, sale: SaleId, sampler: Arc<Sampler>, history: History) {
-        let mut eye = Eye::new(self.sources.clone(), sale);
+    async fn sample(self, sale: SaleId, sampler: Arc<SampleFeed>, history: History) {
+        let mut eye = Sampler::new(self.sources.clone(), sale);
         let mut tick = tokio::time::interval(LOOK_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -200,7 +200,7 @@ impl Cockpit {
     }
 
     /// At once for somebody who looks, otherwise when it is this sale's turn or somebody comes.
-    async fn look_in_turn(&self, eye: &mut Eye, sale: SaleId, sampler: &Sampler) -> Sample {
+    async fn look_in_turn(&self, eye: &mut Sampler, sale: SaleId, sampler: &SampleFeed) -> Sample {
         if !self.is_watched(sale, sampler) {
             tokio::select! {
                 Ok(_turn) = self.turns.acquire() => {
@@ -213,12 +213,12 @@ impl Cockpit {
     }
 
     /// Whether anybody but this process itself looks.
-    fn is_watched(&self, sale: SaleId, sampler: &Sampler) -> bool {
+    fn is_watched(&self, sale: SaleId, sampler: &SampleFeed) -> bool {
         sampler.latest.receiver_count() > usize::from(locked(&self.watched).kept.contains_key(&sale))
     }
 
     /// Under the lock, because somebody may just be coming back.
-    fn forget_unwatched(&self, sale: SaleId, sampler: &Sampler) -> bool {
+    fn forget_unwatched(&self, sale: SaleId, sampler: &SampleFeed) -> bool {
         let mut watched = locked(&self.watched);
         let over = sampler.latest.receiver_count() == 0;
         if over {

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::drift::Drift;
+use crate::counters::CounterSnapshot;
+use crate::domain::Bucket;
 use crate::domain::{Phase, SaleState};
-use crate::stock::Bucket;
 use crate::store::OrderCounts;
-use crate::tally::Numbers;
 
 /// What one engine said, or since when it has said nothing.
 #[derive(Debug, Clone, Serialize)]
@@ -43,7 +43,7 @@ pub struct GateFacts {
     pub phase: Phase,
     pub total: i64,
     pub remaining: i64,
-    /// `None` while the keeper of stock does not know the sale.
+    /// `None` while the backend of stock does not know the sale.
     pub booked: Option<i64>,
     pub access: Option<i64>,
 }
@@ -71,12 +71,12 @@ pub struct Requests {
     pub let_in: u64,
     pub reserved: u64,
     pub repeated: u64,
-    /// By reason, at the gate or by the keeper of stock.
+    /// By reason, at the gate or by the backend of stock.
     pub refused: BTreeMap<&'static str, u64>,
 }
 
 impl Requests {
-    pub(super) fn of(numbers: &Numbers) -> Requests {
+    pub(super) fn of(numbers: &CounterSnapshot) -> Requests {
         let refused = numbers.refused().filter(|(_, n)| *n > 0).map(|(reason, n)| (reason.code(), n)).collect();
         Requests {
             asked: numbers.asked,
@@ -126,7 +126,7 @@ impl OrderFacts {
 
 /// What the Redis master holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct KeeperFacts {
+pub struct StockFacts {
     /// `None` when the sale is not loaded.
     pub booked: Option<i64>,
     /// Entries in the outbox.
@@ -182,7 +182,8 @@ pub struct Sample {
     /// Counted less often than the rest; its `at` says when.
     pub orders: Part<OrderFacts>,
     /// `None` where no Redis is configured.
-    pub keeper: Option<Part<KeeperFacts>>,
+    #[serde(rename = "keeper")]
+    pub stock: Option<Part<StockFacts>>,
     /// Empty where the sale is not split, and while the master does not answer.
     pub buckets: Vec<BucketFacts>,
     /// `None` where no RabbitMQ is configured.
@@ -203,8 +204,8 @@ impl Sample {
 
     /// Units that somebody holds: by the master, or what the gate heard of it, or where there is neither the database.
     pub fn booked(&self) -> Option<i64> {
-        match &self.keeper {
-            Some(keeper) => keeper.value.and_then(|k| k.booked).or(self.gate.value.and_then(|gate| gate.booked)),
+        match &self.stock {
+            Some(stock) => stock.value.and_then(|k| k.booked).or(self.gate.value.and_then(|gate| gate.booked)),
             None => self.sale.value.map(|sale| sale.sold),
         }
     }

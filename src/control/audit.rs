@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ledger::Ledger;
 use super::reconcile::{self, Differences};
 use crate::clock::Clock;
+use crate::control::stock_sync::StockSync;
+use crate::domain::Bucket;
 use crate::domain::Sale;
-use crate::orders::rabbit::Monitor;
-use crate::packets::shelf::Shelf;
-use crate::stock::Bucket;
+use crate::packets::sync::PacketSync;
+use crate::pipeline::rabbit::Monitor;
 use crate::stock::load::Shared;
-use crate::store::{Release, Store};
+use crate::store::{HeldUnits, Store};
 
 /// What differs while orders are under way is looked at again; only what stays is a violation.
 const LOOKS: u32 = 12;
@@ -27,9 +27,9 @@ pub struct Check {
 
 pub struct Audit {
     pub store: Store,
-    pub ledger: Option<Arc<Ledger>>,
+    pub stock_sync: Option<Arc<StockSync>>,
     /// Where Redis keeps the shares of packets.
-    pub shelf: Option<Arc<Shelf>>,
+    pub packet_sync: Option<Arc<PacketSync>>,
     pub monitor: Option<Arc<Monitor>>,
     pub clock: Clock,
 }
@@ -71,13 +71,13 @@ impl Audit {
             violations: self.store.packet_mismatches().await?,
         });
         checks.push(self.units_are_given_back().await?);
-        if let Some(ledger) = &self.ledger {
-            checks.append(&mut self.redis_agrees(ledger).await?);
+        if let Some(stock_sync) = &self.stock_sync {
+            checks.append(&mut self.redis_agrees(stock_sync).await?);
         }
-        if let Some(shelf) = &self.shelf {
+        if let Some(packet_sync) = &self.packet_sync {
             checks.push(Check {
                 promise: "every share of an open red packet is unclaimed in Redis or in the books",
-                violations: shelf.unfinished().await?,
+                violations: packet_sync.unfinished().await?,
             });
         }
         if let Some(monitor) = &self.monitor {
@@ -104,19 +104,19 @@ impl Audit {
 
     async fn units_are_given_back(&self) -> anyhow::Result<Check> {
         let waiting = self.store.releases(1000).await?;
-        let line = |release: &crate::store::Release| format!("order {} still holds its units", release.order_id);
+        let line = |release: &crate::store::HeldUnits| format!("order {} still holds its units", release.order_id);
         Ok(Check { promise: "units of ended orders are given back", violations: waiting.iter().map(line).collect() })
     }
 
     /// No bucket has more than it was given, and all of them no more than there is.
-    async fn shares_add_up(&self, sale: &Sale, ledger: &Ledger) -> anyhow::Result<Vec<String>> {
+    async fn shares_add_up(&self, sale: &Sale, stock_sync: &StockSync) -> anyhow::Result<Vec<String>> {
         let rows = self.store.allotments(sale.id, sale.rush.buckets).await?;
         let given: i64 = rows.iter().map(|row| row.allotted).sum();
         let mut violations = Vec::new();
         if given > sale.total {
             violations.push(format!("sale {}: {given} handed out of {}", sale.id, sale.total));
         }
-        for (row, share) in rows.iter().zip(ledger.shares(sale).await?) {
+        for (row, share) in rows.iter().zip(stock_sync.shares(sale).await?) {
             // What is held was promised, whatever the share.
             if let Some(share) = share.filter(|share| share.total > row.allotted.max(share.booked)) {
                 let Shared { total, booked, .. } = share;
@@ -128,11 +128,11 @@ impl Audit {
         Ok(violations)
     }
 
-    async fn redis_agrees(&self, ledger: &Ledger) -> anyhow::Result<Vec<Check>> {
+    async fn redis_agrees(&self, stock_sync: &StockSync) -> anyhow::Result<Vec<Check>> {
         let (mut holds, mut books, mut outboxes, mut shares) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for sale in self.store.active_sales().await? {
             let (mut of_sale, mut under_way) = (0, 0);
-            for (bucket, picture) in ledger.pictures(&sale).await? {
+            for (bucket, picture) in stock_sync.pictures(&sale).await? {
                 let Some(picture) = picture else {
                     books.push(format!("sale {bucket} is not loaded"));
                     continue;
@@ -149,7 +149,7 @@ impl Audit {
                 under_way += picture.on_their_way.len();
             }
             if sale.rush.buckets > 1 {
-                shares.extend(self.shares_add_up(&sale, ledger).await?);
+                shares.extend(self.shares_add_up(&sale, stock_sync).await?);
             }
             if under_way == 0 && of_sale != sale.sold {
                 books.push(format!("sale {}: {of_sale} held, {} sold", sale.id, sale.sold));
@@ -170,7 +170,7 @@ fn wrong_holds(bucket: Bucket, found: &Differences) -> Vec<String> {
         (&found.missing_holds, "lives but is not held"),
         (&found.lost_orders, "is held but on its way nowhere"),
     ];
-    let lines = |(holds, what): (&Vec<Release>, &str)| {
+    let lines = |(holds, what): (&Vec<HeldUnits>, &str)| {
         holds.iter().map(|hold| format!("sale {bucket}: order {} {what}", hold.order_id)).collect::<Vec<_>>()
     };
     kinds.into_iter().flat_map(lines).collect()

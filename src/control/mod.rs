@@ -1,16 +1,17 @@
-//! Data control (数据控制模块): keeps the keeper of stock in step with the database. Of several processes one works at a
+//! Data control (数据控制模块): keeps the backend of stock in step with the database. Of several processes one works at a
 //! time, under a lease; everything it does may be done twice, so a late one does no harm.
 //!
 //! [`ledger`] loads sales into Redis and keeps definitions and counters in step, [`allot`] hands the units of split sales
 //! out to their buckets, [`reconcile`] compares single holds with
-//! orders, [`desk`] is what administrators do, [`checklist`] what they should look at before a sale begins, [`audit`]
+//! orders, [`sales_admin`] is what administrators do, [`checklist`] what they should look at before a sale begins, [`audit`]
 //! checks the invariants for them.
+
+pub mod sales_admin;
+pub mod stock_sync;
 
 pub mod allot;
 pub mod audit;
 pub mod checklist;
-pub mod desk;
-pub mod ledger;
 pub mod reconcile;
 
 use std::sync::Arc;
@@ -24,14 +25,14 @@ use tracing::{info, warn};
 use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::orders::expiry::Expiry;
-use crate::orders::payment::Payments;
-use crate::orders::rabbit::Monitor;
-use crate::packets::settle::Steward;
+use crate::packets::settle::PacketSettler;
 use crate::pages::publish::Publisher;
+use crate::payments::Payments;
+use crate::pipeline::rabbit::Monitor;
 use crate::stock::Stock;
 use crate::store::Store;
 use allot::Allotter;
-use ledger::Ledger;
+use stock_sync::StockSync;
 
 pub(crate) const LEASE: &str = "control";
 /// The lease is prolonged several times before it would end.
@@ -56,12 +57,12 @@ const RECONCILE_REST: u32 = 5;
 pub struct Control {
     pub store: Store,
     pub stock: Arc<dyn Stock>,
-    /// Redis as the keeper of stock; without it there is nothing to keep in step.
-    pub ledger: Option<Arc<Ledger>>,
+    /// Redis as the backend of stock; without it there is nothing to keep in step.
+    pub stock_sync: Option<Arc<StockSync>>,
     pub allotter: Option<Arc<Allotter>>,
     pub expiry: Expiry,
     pub payments: Payments,
-    pub packets: Steward,
+    pub packets: PacketSettler,
     pub monitor: Option<Arc<Monitor>>,
     pub clock: Clock,
     pub metrics: Arc<Metrics>,
@@ -74,7 +75,7 @@ impl Control {
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let mine = Arc::new(AtomicBool::new(false));
         let schedule = Repeat { every: SCHEDULE_EVERY, rest: 0, what: "the schedule", mine: &mine, stop: &stop };
-        let ledger = Repeat { every: LEDGER_EVERY, what: "the ledger", ..schedule };
+        let stock_sync = Repeat { every: LEDGER_EVERY, what: "stock sync", ..schedule };
         let allot = Repeat { every: ALLOT_EVERY, what: "allotting", ..schedule };
         let orders = Repeat { every: ORDERS_EVERY, what: "overdue orders", ..schedule };
         let money = Repeat { every: ORDERS_EVERY, what: "payments", ..schedule };
@@ -84,7 +85,7 @@ impl Control {
         tokio::join!(
             self.keep_lease(&mine, &stop),
             schedule.run(|| self.follow_schedule()),
-            ledger.run(|| self.tend_ledger()),
+            stock_sync.run(|| self.tend_ledger()),
             allot.run(|| self.allot()),
             orders.run(|| self.end_orders()),
             money.run(|| self.move_money()),
@@ -131,10 +132,10 @@ impl Control {
     }
 
     async fn tend_ledger(&self) -> anyhow::Result<()> {
-        match &self.ledger {
-            Some(ledger) => ledger.tend().await,
+        match &self.stock_sync {
+            Some(stock_sync) => stock_sync.tend().await,
             None => {
-                for sale in self.store.retirable(self.clock.now() - ledger::RETIRE_AFTER).await? {
+                for sale in self.store.retirable(self.clock.now() - stock_sync::RETIRE_AFTER).await? {
                     self.store.retire(sale, self.clock.now()).await?;
                 }
                 Ok(())
@@ -171,8 +172,8 @@ impl Control {
     }
 
     async fn reconcile(&self) -> anyhow::Result<()> {
-        match &self.ledger {
-            Some(ledger) => ledger.reconcile().await,
+        match &self.stock_sync {
+            Some(stock_sync) => stock_sync.reconcile().await,
             None => Ok(()),
         }
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::domain::claim::Hold;
+use crate::domain::order::made_at;
 use crate::domain::{OrderId, OrderStatus, SaleId, UserId};
-use crate::orders::made_at;
-use crate::stock::Hold;
-use crate::store::Release;
+use crate::store::HeldUnits;
 
 /// A hold that has neither order nor outbox entry is given up on only after a while.
 const YOUNG: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ pub struct Picture {
     /// Orders in the outbox that have not reached the database.
     pub on_their_way: HashSet<OrderId>,
     /// Live orders in the database.
-    pub orders: HashMap<UserId, Release>,
+    pub orders: HashMap<UserId, HeldUnits>,
     /// The statuses of orders that holds name but that are not their users' live orders.
     pub statuses: HashMap<OrderId, OrderStatus>,
 }
@@ -33,11 +33,11 @@ pub struct Picture {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Differences {
     /// Holds of orders that have ended: to be released.
-    pub dead_holds: Vec<Release>,
+    pub dead_holds: Vec<HeldUnits>,
     /// Live orders that nobody holds units for: to be held.
-    pub missing_holds: Vec<Release>,
+    pub missing_holds: Vec<HeldUnits>,
     /// Holds that are on their way nowhere: to be sent again.
-    pub lost_orders: Vec<Release>,
+    pub lost_orders: Vec<HeldUnits>,
     /// Holds of which it is too early to say so.
     pub undecided: usize,
 }
@@ -53,7 +53,7 @@ impl Differences {
 pub fn compare(picture: &Picture, now: Timestamp) -> Differences {
     let mut found = Differences::default();
     for (&user_id, hold) in &picture.holds {
-        let of_hold = Release { order_id: hold.order_id, sale_id: picture.sale, user_id, quantity: hold.quantity };
+        let of_hold = HeldUnits { order_id: hold.order_id, sale_id: picture.sale, user_id, quantity: hold.quantity };
         let matches = picture.orders.get(&user_id).is_some_and(|order| order.order_id == hold.order_id);
         if matches || picture.on_their_way.contains(&hold.order_id) {
             continue;
@@ -91,7 +91,7 @@ mod tests {
         let orders: Vec<OrderId> = [10, 11, 12, 13, 14, 999].map(order).to_vec();
         let hold = |n: usize| (user(n as u128), Hold { order_id: orders[n], quantity: 1 });
         let live = |n: usize| {
-            let release = Release { order_id: orders[n], sale_id: sale, user_id: user(n as u128), quantity: 1 };
+            let release = HeldUnits { order_id: orders[n], sale_id: sale, user_id: user(n as u128), quantity: 1 };
             (release.user_id, release)
         };
         let picture = Picture {

@@ -1,11 +1,15 @@
 //! The shop's own terms, pure: no I/O, no clock, no randomness.
 
+pub mod outbox_item;
+
 pub mod ids;
 pub mod locale;
 pub mod money;
 
 pub mod address;
+pub mod bucket;
 pub mod calendar;
+pub mod claim;
 pub mod goods;
 pub mod order;
 pub mod packet;
@@ -13,15 +17,15 @@ pub mod picture;
 pub mod refusal;
 pub mod sale;
 pub mod wallet;
-pub mod won;
 
 pub use address::Address;
+pub use bucket::Bucket;
 pub use goods::{Bilingual, Goods};
 pub use ids::{AddressId, GoodsId, OrderId, PacketId, PaymentId, SaleId, UserId};
 pub use locale::Locale;
 pub use money::{Currency, Money};
 pub use order::{Order, OrderStatus, Reservation};
+pub use outbox_item::OutboxItem;
 pub use picture::{GalleryChange, GalleryRefusal, Picture};
 pub use refusal::Refusal;
 pub use sale::{Phase, Rush, Sale, SaleState, Window};
-pub use won::Won;

@@ -137,6 +137,12 @@ pub struct Order {
     pub pay_by: Timestamp,
 }
 
+/// When an order id was made, which is when its reservation was asked for.
+pub fn made_at(id: OrderId) -> Timestamp {
+    let (seconds, nanos) = id.0.get_timestamp().map_or((0, 0), |at| at.to_unix());
+    Timestamp::new(seconds as i64, nanos as i32).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

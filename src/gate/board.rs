@@ -18,10 +18,11 @@ use tracing::{info, warn};
 use super::status::SaleStatus;
 use crate::catalogue::{Catalogue, Entry};
 use crate::clock::Clock;
+use crate::counters::{CounterRegistry, SaleCounters};
+use crate::domain::Bucket;
 use crate::domain::{Phase, Sale, SaleId, SaleState, UserId};
 use crate::metrics::Metrics;
-use crate::stock::{Bucket, FactSource, Facts};
-use crate::tally::{Tallies, Tally};
+use crate::stock::{FactSource, Facts};
 
 /// How often the facts are read. People cannot press faster, and a replica hardly notices.
 pub(super) const EVERY: Duration = Duration::from_millis(50);
@@ -46,7 +47,7 @@ struct Posted {
     facts: Option<Facts>,
     winners: Option<Arc<Winners>>,
     button: OnceLock<Bytes>,
-    tally: Arc<Tally>,
+    counters: Arc<SaleCounters>,
     /// When it was posted.
     at: Instant,
     /// Whether anybody has asked about it since.
@@ -72,12 +73,12 @@ impl View {
     }
 }
 
-pub(super) struct Board {
+pub(super) struct SaleBoard {
     source: Arc<dyn FactSource>,
     catalogue: Arc<Catalogue>,
     clock: Clock,
     metrics: Arc<Metrics>,
-    tallies: Arc<Tallies>,
+    registry: Arc<CounterRegistry>,
     view: ArcSwap<View>,
     /// The winners of sales that turn people away or did, as far as they were read.
     winners: ArcSwap<Lists>,
@@ -91,27 +92,27 @@ struct Freshness {
     away: bool,
 }
 
-impl Board {
+impl SaleBoard {
     pub(super) fn new(
         source: Arc<dyn FactSource>,
         catalogue: Arc<Catalogue>,
         clock: Clock,
         metrics: Arc<Metrics>,
-        tallies: Arc<Tallies>,
-    ) -> Board {
+        registry: Arc<CounterRegistry>,
+    ) -> SaleBoard {
         let view = ArcSwap::from_pointee(View { at: clock.now(), read_at: None, sales: BTreeMap::new() });
         let winners = ArcSwap::default();
-        Board { source, catalogue, clock, metrics, tallies, view, winners, refreshing: Mutex::default() }
+        SaleBoard { source, catalogue, clock, metrics, registry, view, winners, refreshing: Mutex::default() }
     }
 
     pub(super) fn status(&self, id: SaleId, now: Timestamp) -> Option<SaleStatus> {
         self.see(id, now).map(|(status, _)| status)
     }
 
-    /// As `status`, with the sale's tally. What is not on the board is not counted.
-    pub(super) fn see(&self, id: SaleId, now: Timestamp) -> Option<(SaleStatus, Option<Arc<Tally>>)> {
+    /// As `status`, with the sale's counters. What is not on the board is not counted.
+    pub(super) fn see(&self, id: SaleId, now: Timestamp) -> Option<(SaleStatus, Option<Arc<SaleCounters>>)> {
         match self.view.load().asked(id) {
-            Some(posted) => Some((posted.status(now), Some(posted.tally.clone()))),
+            Some(posted) => Some((posted.status(now), Some(posted.counters.clone()))),
             // Retired, or so new that it is not on the board yet.
             None => {
                 let entry = self.catalogue.known(id).filter(|entry| is_public(&entry.sale))?;
@@ -207,7 +208,7 @@ impl Board {
             facts,
             winners: self.winners.load().get(&sale.id).cloned(),
             button: OnceLock::new(),
-            tally: self.tallies.of(sale.id),
+            counters: self.registry.of(sale.id),
             at: Instant::now(),
             asked: AtomicBool::new(false),
         })

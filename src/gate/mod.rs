@@ -2,7 +2,6 @@
 //! It may refuse; it never grants: what it lets in is decided by the master.
 
 mod board;
-mod limit;
 mod status;
 mod token;
 
@@ -19,39 +18,40 @@ pub use status::SaleStatus;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::config::WebConfig;
+use crate::counters::{CounterRegistry, SaleCounters};
+use crate::domain::Bucket;
 use crate::domain::{Phase, Refusal, SaleId, UserId};
 use crate::metrics::Metrics;
-use crate::stock::{Bucket, FactSource};
-use crate::tally::{Tallies, Tally};
-use board::Board;
-pub(crate) use limit::UserLimit;
+pub(crate) use crate::rate_limit::UserLimit;
+use crate::stock::FactSource;
+use board::SaleBoard;
 use token::Tokens;
 
 /// A shopper before the gate whom neither the flags nor the rate limit turn away. Nothing of the request but its address
 /// and its sender was looked at so far.
 #[derive(Debug)]
-pub struct Knock {
+pub struct AdmissionRequest {
     pub user: UserId,
     sale: SaleId,
     /// Where the user is served.
     bucket: Bucket,
     per_user_limit: i64,
-    tally: Option<Arc<Tally>>,
+    counters: Option<Arc<SaleCounters>>,
 }
 
-/// A request that may go on to the keeper of stock.
+/// A request that may go on to the backend of stock.
 #[derive(Debug)]
 pub struct Admitted {
     pub quantity: u32,
     /// Where the user is served.
     pub bucket: Bucket,
     /// Where to count what becomes of it.
-    pub tally: Option<Arc<Tally>>,
+    pub counters: Option<Arc<SaleCounters>>,
 }
 
 /// The gate of one process.
 pub struct Gate {
-    board: Board,
+    board: SaleBoard,
     limit: UserLimit,
     tokens: Tokens,
     admission_percent: i64,
@@ -66,10 +66,10 @@ impl Gate {
         secret: &SecretString,
         clock: Clock,
         metrics: Arc<Metrics>,
-        tallies: Arc<Tallies>,
+        registry: Arc<CounterRegistry>,
     ) -> Gate {
         Gate {
-            board: Board::new(source, catalogue, clock.clone(), metrics, tallies),
+            board: SaleBoard::new(source, catalogue, clock.clone(), metrics, registry),
             limit: UserLimit::new(config.user_rate),
             tokens: Tokens::new(secret),
             admission_percent: config.admission_percent,
@@ -105,16 +105,20 @@ impl Gate {
 
     /// Judges a buying request by what costs least: how often the user asks, and the flags. Nearly everybody is turned
     /// away here, before the request is read. Every refusal is counted.
-    pub fn knock(&self, user: UserId, sale: SaleId) -> Result<Knock, Refusal> {
-        let (status, tally) = self.board.see(sale, self.clock.now()).unzip();
-        let tally = tally.flatten();
+    pub fn request_admission(&self, user: UserId, sale: SaleId) -> Result<AdmissionRequest, Refusal> {
+        let (status, counters) = self.board.see(sale, self.clock.now()).unzip();
+        let counters = counters.flatten();
         match self.judge_flags(user, sale, status) {
-            Ok(SaleStatus { per_user_limit, buckets, .. }) => {
-                Ok(Knock { user, sale, bucket: Bucket::of_user(sale, buckets, user), per_user_limit, tally })
-            }
+            Ok(SaleStatus { per_user_limit, buckets, .. }) => Ok(AdmissionRequest {
+                user,
+                sale,
+                bucket: Bucket::of_user(sale, buckets, user),
+                per_user_limit,
+                counters,
+            }),
             Err(refusal) => {
-                if let Some(tally) = &tally {
-                    tally.judged(Some(refusal));
+                if let Some(counters) = &counters {
+                    counters.judged(Some(refusal));
                 }
                 Err(refusal)
             }
@@ -123,12 +127,12 @@ impl Gate {
 
     /// Judges what the request says. `token` is `None` for a form that was sent without a script, which could not fetch
     /// one; the sale must be open for it all the same. Every request is counted.
-    pub fn admit(&self, knock: Knock, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
-        let judged = self.judge_words(&knock, quantity, token);
-        if let Some(tally) = &knock.tally {
-            tally.judged(judged.err());
+    pub fn admit(&self, request: AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
+        let judged = self.judge_words(&request, quantity, token);
+        if let Some(counters) = &request.counters {
+            counters.judged(judged.err());
         }
-        judged.map(|quantity| Admitted { quantity, bucket: knock.bucket, tally: knock.tally })
+        judged.map(|quantity| Admitted { quantity, bucket: request.bucket, counters: request.counters })
     }
 
     fn judge_flags(&self, user: UserId, sale: SaleId, status: Option<SaleStatus>) -> Result<SaleStatus, Refusal> {
@@ -155,20 +159,20 @@ impl Gate {
     }
 
     /// The answer is the quantity.
-    fn judge_words(&self, knock: &Knock, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
+    fn judge_words(&self, request: &AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
         let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
         if let Some(token) = token
-            && !self.tokens.holds(token, knock.sale, knock.user, self.clock.now())
+            && !self.tokens.holds(token, request.sale, request.user, self.clock.now())
         {
             return Err(Refusal::BadToken);
         }
-        if i64::from(quantity) > knock.per_user_limit {
+        if i64::from(quantity) > request.per_user_limit {
             return Err(Refusal::OverLimit);
         }
         Ok(quantity)
     }
 
-    /// Keeps the facts fresh until it is stopped, and beside them the lists of winners.
+    /// ReplayGrants the facts fresh until it is stopped, and beside them the lists of winners.
     pub async fn follow(&self, stop: CancellationToken) {
         let looks = async {
             let mut tick = tokio::time::interval(board::EVERY);
@@ -210,11 +214,12 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::commands::demo;
+    use crate::app::demo;
     use crate::config::{Config, sqlite_in};
     use crate::domain::Window;
+    use crate::domain::claim::Unavailable;
     use crate::domain::sale::SaleState;
-    use crate::stock::{Facts, Unavailable};
+    use crate::stock::Facts;
     use crate::store::Store;
 
     /// Everything is sold out, and who has won takes for ever to read.
@@ -254,8 +259,8 @@ mod tests {
         catalogue.refresh().await.unwrap();
         let source = Arc::new(Endless::default());
         let (web, secret) = (Config::defaults().web, SecretString::from("s".repeat(64)));
-        let (clock, metrics, tallies) = (Clock::system(), Arc::default(), Arc::default());
-        let gate = Gate::new(source.clone(), catalogue.clone(), &web, &secret, clock, metrics, tallies);
+        let (clock, metrics, registry) = (Clock::system(), Arc::default(), Arc::default());
+        let gate = Gate::new(source.clone(), catalogue.clone(), &web, &secret, clock, metrics, registry);
         let stop = CancellationToken::new();
         let looked = async {
             while source.looks.load(Ordering::Relaxed) < 5 {
@@ -267,6 +272,9 @@ mod tests {
         tokio::time::timeout(Duration::from_secs(20), both).await.expect("looks go on");
         let sale = catalogue.active()[0];
         assert_eq!(gate.status(sale).map(|status| status.phase), Some(Phase::SoldOut));
-        assert!(gate.knock(UserId(Uuid::now_v7()), sale).is_ok(), "meanwhile the master is asked about everybody");
+        assert!(
+            gate.request_admission(UserId(Uuid::now_v7()), sale).is_ok(),
+            "meanwhile the master is asked about everybody"
+        );
     }
 }

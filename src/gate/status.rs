@@ -19,7 +19,7 @@ pub struct SaleStatus {
     pub buckets: u8,
     /// Over which time those who wait for it spread themselves.
     pub spread_ms: i64,
-    /// `None` while the keeper of stock does not know the sale.
+    /// `None` while the backend of stock does not know the sale.
     pub booked: Option<i64>,
     pub access: Option<i64>,
 }
@@ -38,7 +38,7 @@ struct Button {
 }
 
 impl SaleStatus {
-    /// `facts` are `None` while the keeper of stock does not know the sale.
+    /// `facts` are `None` while the backend of stock does not know the sale.
     pub(super) fn of(sale: &Sale, facts: Option<Facts>, now: Timestamp) -> SaleStatus {
         let Some(facts) = facts else { return SaleStatus::unloaded(sale, now) };
         let remaining = (facts.total - facts.booked).max(0);

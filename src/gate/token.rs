@@ -6,18 +6,18 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::domain::{SaleId, UserId};
-use crate::seal::Sealer;
+use crate::signing::Signer;
 
 /// Long enough for a form to be filled in; a script fetches a new one when it needs it.
 const VALID_FOR: Duration = Duration::from_secs(10 * 60);
 
 pub(super) struct Tokens {
-    sealer: Sealer,
+    sealer: Signer,
 }
 
 impl Tokens {
     pub(super) fn new(secret: &SecretString) -> Tokens {
-        Tokens { sealer: Sealer::new(secret, "purchase token") }
+        Tokens { sealer: Signer::new(secret, "purchase token") }
     }
 
     pub(super) fn issue(&self, sale: SaleId, user: UserId, now: Timestamp) -> (String, Timestamp) {

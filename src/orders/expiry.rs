@@ -40,7 +40,7 @@ impl Expiry {
         Ok(count)
     }
 
-    /// Gives units back that dead orders still hold, one bounded batch. What the keeper of stock cannot take now stays
+    /// Gives units back that dead orders still hold, one bounded batch. What the backend of stock cannot take now stays
     /// for later.
     pub async fn release(&self) -> anyhow::Result<usize> {
         let releases = self.store.releases(BATCH).await?;

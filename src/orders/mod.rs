@@ -4,14 +4,7 @@
 //! database from either, [`payment`] moves money, [`expiry`] cancels what is overdue and gives units back. [`Orders`] is
 //! what their owners ask.
 
-pub mod consumer;
-pub mod dead_letters;
 pub mod expiry;
-pub mod outbox;
-pub mod payment;
-pub mod rabbit;
-pub mod relay;
-pub mod source;
 
 use std::sync::Arc;
 
@@ -19,11 +12,11 @@ use jiff::Timestamp;
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::domain::order::OrderEvent;
+use crate::domain::order::{OrderEvent, made_at};
 use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::stock::Stock;
-use crate::store::{Because, Intervention, Release, Store, StoreError};
+use crate::store::{AuditReason, HeldUnits, Intervention, Store, StoreError};
 
 /// What can be said about an order to its owner.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +29,7 @@ pub enum Found {
     },
     /// No such order of this user.
     Nothing,
-    /// Neither the database nor the keeper of stock can tell now.
+    /// Neither the database nor the backend of stock can tell now.
     Unknown,
 }
 
@@ -89,7 +82,7 @@ impl Orders {
     }
 
     /// Whether the user holds units of one of these sales whose order is still on its way to the database. `None` when
-    /// the keeper of stock cannot tell now.
+    /// the backend of stock cannot tell now.
     pub async fn is_under_way(&self, user: UserId, sales: &[SaleId]) -> Result<Option<bool>, StoreError> {
         for &sale in sales {
             match self.stock.hold(sale, user).await {
@@ -161,7 +154,12 @@ impl Orders {
 
     /// Cancels or refunds an order for the shop; its units go back on sale. `false` when the order does not stand where
     /// that begins.
-    pub async fn intervene(&self, order: &Order, what: Intervention, because: Because<'_>) -> Result<bool, StoreError> {
+    pub async fn intervene(
+        &self,
+        order: &Order,
+        what: Intervention,
+        because: AuditReason<'_>,
+    ) -> Result<bool, StoreError> {
         let place = (order.sale_id, order.id);
         let Some(released) = self.store.intervene(place, what, because, self.clock.now()).await? else {
             return Ok(false);
@@ -175,7 +173,7 @@ impl Orders {
     }
 
     /// At once if it can be; control does it soon otherwise.
-    async fn release_now(&self, releases: &[Release]) -> Result<(), StoreError> {
+    async fn release_now(&self, releases: &[HeldUnits]) -> Result<(), StoreError> {
         match self.stock.release(releases).await {
             Ok(done) => {
                 self.metrics.released.inc_by(done.len() as u64);
@@ -185,10 +183,4 @@ impl Orders {
         }
         Ok(())
     }
-}
-
-/// When an order id was made, which is when its reservation was asked for.
-pub fn made_at(id: OrderId) -> Timestamp {
-    let (seconds, nanos) = id.0.get_timestamp().map_or((0, 0), |at| at.to_unix());
-    Timestamp::new(seconds as i64, nanos as i32).unwrap_or_default()
 }

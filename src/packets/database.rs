@@ -1,15 +1,17 @@
-//! The database as the keeper of shares: a batch is one transaction that locks the packet, decides and writes the claims.
+//! The database as the backend of shares: a batch is one transaction that locks the packet, decides and writes the claims.
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{Outcome, ShareKeeper};
+use super::{Outcome, ShareBackend};
+use crate::batching::{Batch, BatchKey};
 use crate::clock::Clock;
+use crate::domain::Bucket;
+use crate::domain::claim::Unavailable;
 use crate::domain::packet::{Packet, Phase, Share};
 use crate::domain::{PacketId, UserId};
-use crate::stock::{Asked, Bucket, Lane, Unavailable};
 use crate::store::{Claimant, Store};
 
 /// Shares in the database alone.
@@ -36,22 +38,22 @@ impl DatabaseShares {
 }
 
 #[async_trait]
-impl ShareKeeper for DatabaseShares {
+impl ShareBackend for DatabaseShares {
     fn homes(&self, packet: PacketId, _buckets: u8, _user: UserId) -> Vec<Bucket> {
         // One row is locked, however many buckets Redis would have.
         vec![Bucket::whole(packet)]
     }
 
-    async fn claim(&self, asked: &[Asked<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
+    async fn claim(&self, asked: &[Batch<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
         let mut answers = Vec::with_capacity(asked.len());
-        for Asked { bucket, claims } in asked {
+        for Batch { bucket, claims } in asked {
             answers.push(self.take_shares(*bucket, claims).await);
         }
         answers
     }
 
-    fn lane(&self, bucket: Bucket) -> Lane {
-        Lane::Of(bucket)
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        BatchKey::Of(bucket)
     }
 
     async fn share_of(&self, _bucket: Bucket, _user: UserId) -> Result<Option<Share>, Unavailable> {
@@ -60,7 +62,7 @@ impl ShareKeeper for DatabaseShares {
     }
 }
 
-/// Decides a batch against a locked packet; the same rules as `lua/claim.lua`.
+/// BatchHandler a batch against a locked packet; the same rules as `lua/claim.lua`.
 fn decide(
     packet: &Packet,
     held: &HashMap<UserId, Share>,
@@ -86,7 +88,7 @@ fn decide(
         let Some(share) = free.next() else { return Outcome::Empty };
         held.insert(*user, *share);
         given.push(Claimant { user_id: *user, share: *share });
-        Outcome::Won(*share)
+        Outcome::OutboxItem(*share)
     };
     let outcomes = users.iter().map(&mut decide_one).collect();
     (given, outcomes)

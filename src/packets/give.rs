@@ -172,8 +172,8 @@ impl Packets {
 
     /// Whoever gets the address next finds the packet in Redis. If this fails, data control does it.
     async fn load_at_once(&self, packet: &Packet) {
-        if let Some(shelf) = self.shelf.as_ref().filter(|_| packet.count <= LOADED_AT_ONCE)
-            && let Err(error) = shelf.load(packet, true).await
+        if let Some(packet_sync) = self.packet_sync.as_ref().filter(|_| packet.count <= LOADED_AT_ONCE)
+            && let Err(error) = packet_sync.load(packet, true).await
         {
             warn!(packet = %packet.id, error = format!("{error:#}"), "a new packet is loaded later");
         }

@@ -1,16 +1,17 @@
 //! Red packets (红包): somebody, or the shop, gives money away in shares; people claim one each; what is left goes back.
 //!
 //! A packet is split when it is given ([`crate::domain::packet::split`]). Claims go the way of purchases: gathered in
-//! lanes, decided a batch at a time by whoever keeps the shares ([`redis`] by a script, [`database`] by a transaction),
-//! carried on by the same outbox, relay and consumer. [`shelf`] is what data control does: load packets into Redis ahead
-//! of time, look after them, and settle those that are over. [`board`] spares claims any look into the database.
+//! batcher, decided a batch at a time by whoever keeps the shares ([`redis`] by a script, [`database`] by a transaction),
+//! carried on by the same outbox, relay and consumer. [`packet_sync`] is what data control does: load packets into Redis ahead
+//! of time, look after them, and settle those that are over. [`directory`] spares claims any look into the database.
 
-pub mod board;
+pub mod directory;
+pub mod sync;
+
 pub mod database;
 pub mod give;
 pub mod redis;
 pub mod settle;
-pub mod shelf;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,15 +22,17 @@ use tracing::warn;
 
 pub use give::{GiveRefusal, Wish};
 
+use crate::batching::{Batch, BatchKey};
+use crate::batching::{BatchHandler, Batcher, NoDecision};
 use crate::clock::Clock;
+use crate::domain::Bucket;
+use crate::domain::claim::Unavailable;
 use crate::domain::packet::{Giver, Packet, Share, ShareClaim, State};
 use crate::domain::{PacketId, UserId};
 use crate::gate::UserLimit;
 use crate::metrics::Metrics;
-use crate::stock::batch::{Decides, Lanes, NoDecision};
-use crate::stock::{Asked, Bucket, Lane, Unavailable};
 use crate::store::{PacketClaim, Stopped, Store, StoreError};
-use board::{Board, Posted};
+use directory::{PacketDirectory, Posted};
 
 /// Claims that look into the database at the same time, at most.
 const LOOKERS: usize = 4;
@@ -37,50 +40,50 @@ const LOOKERS: usize = 4;
 /// What was decided about one user's claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    Won(Share),
+    OutboxItem(Share),
     /// The user had a share already; this is it.
     Again(Share),
     /// Every share of the bucket is claimed.
     Empty,
     NotOpen,
     Expired,
-    /// The keeper does not have the packet (yet, or any more), or is not sure of it; nothing can be said now.
+    /// The backend does not have the packet (yet, or any more), or is not sure of it; nothing can be said now.
     NotLoaded,
 }
 
 /// Who keeps shares: Redis or the database.
 #[async_trait]
-pub trait ShareKeeper: Send + Sync + 'static {
+pub trait ShareBackend: Send + Sync + 'static {
     /// The buckets in which a user looks for a share, one after the other while they are empty. A bucket that is empty
     /// stays so, hence a user who asks again finds the share of the first time before any other.
     fn homes(&self, packet: PacketId, buckets: u8, user: UserId) -> Vec<Bucket>;
 
-    /// Decides batches of users, each of whom claims from one bucket. An answer for each batch: one outcome per user, in
+    /// BatchHandler batches of users, each of whom claims from one bucket. An answer for each batch: one outcome per user, in
     /// their order.
-    async fn claim(&self, asked: &[Asked<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>>;
+    async fn claim(&self, asked: &[Batch<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>>;
 
     /// Whose claims are gathered with those of this bucket.
-    fn lane(&self, bucket: Bucket) -> Lane;
+    fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
     /// The share that a user has in a bucket and that may not be in the books yet.
     async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable>;
 }
 
 /// Shares of packets, whoever keeps them.
-pub struct Shares(pub Arc<dyn ShareKeeper>);
+pub struct Shares(pub Arc<dyn ShareBackend>);
 
 #[async_trait]
-impl Decides for Shares {
+impl BatchHandler for Shares {
     type Claim = UserId;
     type Decision = Outcome;
-    type Tally = ();
+    type Counters = ();
 
-    async fn decide(&self, asked: &[Asked<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
+    async fn decide(&self, asked: &[Batch<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
         self.0.claim(asked).await
     }
 
-    fn lane(&self, bucket: Bucket) -> Lane {
-        self.0.lane(bucket)
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        self.0.batch_key(bucket)
     }
 
     fn count(_: &Metrics, _: Option<&()>, _: Option<&Outcome>, _: Duration) {}
@@ -152,10 +155,10 @@ impl<T, M> Page<T, M> {
 #[derive(Clone)]
 pub struct Packets {
     store: Store,
-    keeper: Arc<dyn ShareKeeper>,
-    lanes: Lanes<Shares>,
-    board: Arc<Board>,
-    shelf: Option<Arc<shelf::Shelf>>,
+    backend: Arc<dyn ShareBackend>,
+    batcher: Batcher<Shares>,
+    directory: Arc<PacketDirectory>,
+    packet_sync: Option<Arc<sync::PacketSync>>,
     limit: Arc<UserLimit>,
     turns: Arc<Semaphore>,
     clock: Clock,
@@ -164,12 +167,12 @@ pub struct Packets {
 }
 
 /// What `app` builds it of.
-pub struct Parts {
+pub struct Dependencies {
     pub store: Store,
-    pub keeper: Arc<dyn ShareKeeper>,
-    pub board: Arc<Board>,
+    pub backend: Arc<dyn ShareBackend>,
+    pub directory: Arc<PacketDirectory>,
     /// Where Redis keeps the shares.
-    pub shelf: Option<Arc<shelf::Shelf>>,
+    pub packet_sync: Option<Arc<sync::PacketSync>>,
     pub clock: Clock,
     pub metrics: Arc<Metrics>,
     /// Claims per second and user.
@@ -179,15 +182,15 @@ pub struct Parts {
 }
 
 impl Packets {
-    pub fn new(parts: Parts) -> Packets {
+    pub fn new(parts: Dependencies) -> Packets {
         Packets {
-            lanes: Lanes::new(Arc::new(Shares(parts.keeper.clone())), parts.metrics.clone()),
+            batcher: Batcher::new(Arc::new(Shares(parts.backend.clone())), parts.metrics.clone()),
             turns: Arc::new(Semaphore::new(LOOKERS)),
             limit: Arc::new(UserLimit::new(parts.user_rate)),
             store: parts.store,
-            keeper: parts.keeper,
-            board: parts.board,
-            shelf: parts.shelf,
+            backend: parts.backend,
+            directory: parts.directory,
+            packet_sync: parts.packet_sync,
             clock: parts.clock,
             metrics: parts.metrics,
             lifetime: parts.lifetime,
@@ -210,7 +213,7 @@ impl Packets {
         if !self.limit.allows(user) {
             return Err(ClaimRefusal::RateLimited);
         }
-        let posted = told(self.board.posted(id).await)?.ok_or(ClaimRefusal::NoSuchPacket)?;
+        let posted = told(self.directory.posted(id).await)?.ok_or(ClaimRefusal::NoSuchPacket)?;
         if posted.excludes(user) {
             return Err(ClaimRefusal::Own);
         }
@@ -218,12 +221,12 @@ impl Packets {
             return Err(ClaimRefusal::NotOpen);
         }
         match self.ask_keeper(user, posted).await {
-            Outcome::Won(share) => Ok(Claimed::New(share)),
+            Outcome::OutboxItem(share) => Ok(Claimed::New(share)),
             Outcome::Again(share) => Ok(Claimed::Again(share)),
             Outcome::Empty => Err(ClaimRefusal::Empty),
             Outcome::NotOpen => Err(ClaimRefusal::NotOpen),
             Outcome::Expired => Err(ClaimRefusal::Expired),
-            // Settled long ago, it has left the keeper.
+            // Settled long ago, it has left the backend.
             Outcome::NotLoaded if posted.settled => self.look_up(user, id).await,
             Outcome::NotLoaded => Err(ClaimRefusal::Overloaded),
         }
@@ -231,8 +234,8 @@ impl Packets {
 
     async fn ask_keeper(&self, user: UserId, posted: Posted) -> Outcome {
         let mut outcome = Outcome::NotLoaded;
-        for bucket in self.keeper.homes(posted.id, posted.buckets, user) {
-            outcome = match self.lanes.claim(bucket, user, None).await {
+        for bucket in self.backend.homes(posted.id, posted.buckets, user) {
+            outcome = match self.batcher.claim(bucket, user, None).await {
                 Ok(Outcome::Empty) => Outcome::Empty,
                 Ok(decided) => return decided,
                 Err(NoDecision::Crowded | NoDecision::Unknown(_)) => return Outcome::NotLoaded,
@@ -265,8 +268,8 @@ impl Packets {
         if packet.state == State::Settled {
             return Ok(None);
         }
-        for bucket in self.keeper.homes(packet.id, packet.buckets, user) {
-            if let Ok(Some(share)) = self.keeper.share_of(bucket, user).await {
+        for bucket in self.backend.homes(packet.id, packet.buckets, user) {
+            if let Ok(Some(share)) = self.backend.share_of(bucket, user).await {
                 return Ok(Some(share));
             }
         }
@@ -323,8 +326,8 @@ impl Packets {
     /// Ends the time of a packet now, for the staff. What is left goes back within moments.
     pub async fn stop(&self, id: PacketId, actor: &str) -> Result<Stopped, StoreError> {
         let stopped = self.store.stop_packet(id, actor, self.clock.now()).await?;
-        if let (Stopped::Done(packet), Some(shelf)) = (&stopped, &self.shelf)
-            && let Err(error) = shelf.keep_defined(packet).await
+        if let (Stopped::Done(packet), Some(packet_sync)) = (&stopped, &self.packet_sync)
+            && let Err(error) = packet_sync.keep_defined(packet).await
         {
             warn!(packet = %id, error = format!("{error:#}"), "data control has to tell Redis that a packet is stopped");
         }
@@ -333,7 +336,7 @@ impl Packets {
 
     /// Waits until no batch is under way any more.
     pub async fn finish(&self) {
-        self.lanes.finish().await;
+        self.batcher.finish().await;
     }
 
     async fn named(&self, id: Option<PacketId>) -> Result<Option<Packet>, StoreError> {

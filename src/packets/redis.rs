@@ -1,4 +1,4 @@
-//! Redis as the keeper of shares. The scripts in `lua/` decide; this file packs and unpacks their words.
+//! Redis as the backend of shares. The scripts in `lua/` decide; this file packs and unpacks their words.
 //!
 //! Of each bucket there are three structures: the list of unclaimed shares, the hash of users with the share that each
 //! has, and the outbox, a stream, which is the list of the claimed ones until they are seen in the database.
@@ -9,15 +9,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use redis::{AsyncCommands, Cmd, Pipeline, Script, Value, from_redis_value_ref};
 
-use super::{Outcome, ShareKeeper};
+use super::{Outcome, ShareBackend};
+use crate::batching::{Batch, BatchKey};
+use crate::domain::Bucket;
+use crate::domain::claim::Unavailable;
 use crate::domain::packet::{Packet, Share};
 use crate::domain::{PacketId, UserId};
-use crate::stock::link::Link;
-use crate::stock::promises::{Keeps, Kept, Promises};
-use crate::stock::redis::garbled;
-use crate::stock::script::HotScript;
-use crate::stock::short::ShortId;
-use crate::stock::{Asked, Bucket, Lane, Unavailable, keys};
+use crate::redis::connection::RedisConnection;
+use crate::redis::grant_log::{GrantLog, ReplayGrants, Replayed};
+use crate::redis::keys;
+use crate::redis::malformed;
+use crate::redis::script::HotScript;
+use crate::redis::short_id::ShortId;
 
 struct Scripts {
     claim: HotScript,
@@ -29,9 +32,9 @@ struct Scripts {
 /// Shares on a Redis master. Clones share one connection.
 #[derive(Clone)]
 pub struct RedisShares {
-    master: Link,
+    master: RedisConnection,
     scripts: Arc<Scripts>,
-    promises: Arc<Promises<(UserId, Share)>>,
+    promises: Arc<GrantLog<(UserId, Share)>>,
 }
 
 /// Shares or users of one command; more would block the server for too long.
@@ -57,7 +60,7 @@ pub struct Shelved {
 }
 
 impl RedisShares {
-    pub fn new(master: Link) -> RedisShares {
+    pub fn new(master: RedisConnection) -> RedisShares {
         let scripts = Scripts {
             claim: HotScript::new(include_str!("lua/claim.lua")),
             keep: Script::new(include_str!("lua/keep.lua")),
@@ -68,7 +71,7 @@ impl RedisShares {
     }
 
     /// The shared connection to the master.
-    pub fn connection(&self) -> Link {
+    pub fn connection(&self) -> RedisConnection {
         self.master.clone()
     }
 
@@ -146,7 +149,7 @@ impl RedisShares {
         scan.arg(keys::users(bucket)).arg(cursor).arg("COUNT").arg(PAGE);
         let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut self.master.clone()).await?;
         let parsed = fields.iter().map(|(user, share)| Some((UserId(ShortId::parse(user)?), share.parse().ok()?)));
-        Ok((next, parsed.collect::<Option<_>>().ok_or_else(|| garbled("users"))?))
+        Ok((next, parsed.collect::<Option<_>>().ok_or_else(|| malformed("users"))?))
     }
 
     /// Puts claims into the outbox again that have got lost on their way.
@@ -159,7 +162,7 @@ impl RedisShares {
         Ok(())
     }
 
-    fn claim_call(&self, Asked { bucket, claims: users }: &Asked<UserId>) -> Cmd {
+    fn claim_call(&self, Batch { bucket, claims: users }: &Batch<UserId>) -> Cmd {
         let distinct = users.iter().collect::<HashSet<_>>().len() == users.len();
         let names = [keys::hash, keys::unclaimed, keys::users, keys::outbox];
         let mut call = self.scripts.claim.call(&names.map(|name| name(*bucket)));
@@ -170,17 +173,17 @@ impl RedisShares {
         call
     }
 
-    fn outcomes(&self, asked: &Asked<UserId>, answer: Vec<Value>) -> Result<Vec<Outcome>, Unavailable> {
+    fn outcomes(&self, asked: &Batch<UserId>, answer: Vec<Value>) -> Result<Vec<Outcome>, Unavailable> {
         let users = &asked.claims;
         let [answers @ .., Value::Int(epoch)] = answer.as_slice() else {
             return Ok(vec![Outcome::NotLoaded; users.len()]);
         };
         if answers.len() != users.len() {
-            return Err(garbled("a batch"));
+            return Err(malformed("a batch"));
         }
         let outcomes: Vec<Outcome> = answers.iter().map(outcome).collect::<Result<_, _>>()?;
         let won = users.iter().zip(&outcomes).filter_map(|(user, outcome)| match outcome {
-            Outcome::Won(share) => Some((*user, *share)),
+            Outcome::OutboxItem(share) => Some((*user, *share)),
             _ => None,
         });
         self.promises.remember(asked.bucket, *epoch, won.collect());
@@ -196,16 +199,16 @@ impl RedisShares {
 }
 
 fn shelved(answers: &[Value]) -> Result<Option<Shelved>, Unavailable> {
-    let [fields, unclaimed, users, outbox, present] = answers else { return Err(garbled("a survey")) };
-    let fields: Vec<Option<String>> = from_redis_value_ref(fields).map_err(|_| garbled("a packet"))?;
-    let length = |value: &Value| from_redis_value_ref::<i64>(value).map_err(|_| garbled("a length"));
+    let [fields, unclaimed, users, outbox, present] = answers else { return Err(malformed("a survey")) };
+    let fields: Vec<Option<String>> = from_redis_value_ref(fields).map_err(|_| malformed("a packet"))?;
+    let length = |value: &Value| from_redis_value_ref::<i64>(value).map_err(|_| malformed("a length"));
     let [Some(epoch), Some(state), Some(expires), Some(server)] = fields.as_slice() else { return Ok(None) };
     Ok(Some(Shelved {
-        epoch: epoch.parse().map_err(|_| garbled("an epoch"))?,
+        epoch: epoch.parse().map_err(|_| malformed("an epoch"))?,
         open: state == "open",
-        expires_ms: expires.parse().map_err(|_| garbled("a time"))?,
+        expires_ms: expires.parse().map_err(|_| malformed("a time"))?,
         server: server.clone(),
-        present: from_redis_value_ref(present).map_err(|_| garbled("a run id"))?,
+        present: from_redis_value_ref(present).map_err(|_| malformed("a run id"))?,
         unclaimed: length(unclaimed)?,
         users: length(users)?,
         outbox: length(outbox)?,
@@ -213,7 +216,7 @@ fn shelved(answers: &[Value]) -> Result<Option<Shelved>, Unavailable> {
 }
 
 #[async_trait]
-impl ShareKeeper for RedisShares {
+impl ShareBackend for RedisShares {
     fn homes(&self, packet: PacketId, buckets: u8, user: UserId) -> Vec<Bucket> {
         let all: Vec<Bucket> = Bucket::all(packet, buckets).collect();
         let home = Bucket::of_user(packet, buckets, user);
@@ -221,7 +224,7 @@ impl ShareKeeper for RedisShares {
         all[first..].iter().chain(&all[..first]).copied().collect()
     }
 
-    async fn claim(&self, asked: &[Asked<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
+    async fn claim(&self, asked: &[Batch<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
         let calls = asked.iter().map(|asked| self.claim_call(asked)).collect();
         match self.scripts.claim.send(calls, &self.master).await {
             Ok(answers) => asked.iter().zip(answers).map(|(asked, answer)| self.outcomes(asked, answer?)).collect(),
@@ -229,13 +232,13 @@ impl ShareKeeper for RedisShares {
         }
     }
 
-    fn lane(&self, bucket: Bucket) -> Lane {
-        self.master.lane(bucket)
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        self.master.batch_key(bucket)
     }
 
     async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable> {
         let share: Option<String> = self.master.clone().hget(keys::users(bucket), ShortId::of(user.0)).await?;
-        share.map(|share| share.parse().map_err(|()| garbled("a share"))).transpose()
+        share.map(|share| share.parse().map_err(|()| malformed("a share"))).transpose()
     }
 }
 
@@ -244,35 +247,35 @@ fn outcome(value: &Value) -> Result<Outcome, Unavailable> {
         Value::Int(0) => return Ok(Outcome::Empty),
         Value::Int(-1) => return Ok(Outcome::NotOpen),
         Value::Int(-2) => return Ok(Outcome::Expired),
-        Value::BulkString(text) => std::str::from_utf8(text).map_err(|_| garbled("a share"))?,
-        _ => return Err(garbled("a claim")),
+        Value::BulkString(text) => std::str::from_utf8(text).map_err(|_| malformed("a share"))?,
+        _ => return Err(malformed("a claim")),
     };
-    let parse = |text: &str| text.parse().map_err(|()| garbled("a share"));
+    let parse = |text: &str| text.parse().map_err(|()| malformed("a share"));
     match text.strip_prefix('=') {
         Some(share) => Ok(Outcome::Again(parse(share)?)),
-        None => Ok(Outcome::Won(parse(text)?)),
+        None => Ok(Outcome::OutboxItem(parse(text)?)),
     }
 }
 
 #[async_trait]
-impl Keeps for RedisShares {
+impl ReplayGrants for RedisShares {
     type Grant = (UserId, Share);
 
-    fn promises(&self) -> &Promises<(UserId, Share)> {
+    fn promises(&self) -> &GrantLog<(UserId, Share)> {
         &self.promises
     }
 
-    fn master(&self) -> &Link {
+    fn master(&self) -> &RedisConnection {
         &self.master
     }
 
-    async fn keep(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> Result<Kept, Unavailable> {
+    async fn keep(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> Result<Replayed, Unavailable> {
         let mut call = self.scripts.keep.key(keys::hash(bucket));
         call.key(keys::unclaimed(bucket)).key(keys::users(bucket)).key(keys::outbox(bucket));
         for (user, share) in grants {
             call.arg(ShortId::of(user.0)).arg(share.to_string());
         }
         let kept: i64 = call.invoke_async(&mut self.master.clone()).await?;
-        Ok(usize::try_from(kept).map_or(Kept::NotLoaded, Kept::Forgotten))
+        Ok(usize::try_from(kept).map_or(Replayed::NotLoaded, Replayed::Forgotten))
     }
 }

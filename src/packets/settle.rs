@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use tracing::info;
 
-use super::shelf::Shelf;
 use crate::clock::Clock;
 use crate::domain::packet::Phase;
 use crate::metrics::Metrics;
+use crate::packets::sync::PacketSync;
 use crate::store::{Settled, Store};
 
 /// Looks after packets. Everything it does may be done twice.
 #[derive(Clone)]
-pub struct Steward {
+pub struct PacketSettler {
     pub store: Store,
     /// Where Redis keeps the shares.
-    pub shelf: Option<Arc<Shelf>>,
+    pub packet_sync: Option<Arc<PacketSync>>,
     pub clock: Clock,
     pub metrics: Arc<Metrics>,
 }
 
-impl Steward {
+impl PacketSettler {
     /// One step: packets come to life in Redis, and those that are empty or over are settled.
     pub async fn tend(&self) -> anyhow::Result<()> {
-        match &self.shelf {
-            Some(shelf) => shelf.tend().await,
+        match &self.packet_sync {
+            Some(packet_sync) => packet_sync.tend().await,
             None => self.settle_alone().await,
         }
     }

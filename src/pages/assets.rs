@@ -9,7 +9,8 @@ use std::sync::{LazyLock, OnceLock};
 use axum::body::Bytes;
 use rust_embed::RustEmbed;
 
-use super::pack::{self, Effort, Packed};
+use crate::pages::compression;
+use crate::pages::compression::{Effort, Packed};
 
 /// Where all assets live.
 pub const PREFIX: &str = "/static/";
@@ -31,7 +32,13 @@ pub struct Asset {
 
 impl Asset {
     fn new(name: &str, content_type: &'static str, bytes: Bytes) -> Asset {
-        Asset { path: address(name, &bytes), content_type, etag: pack::etag(&bytes), bytes, packed: OnceLock::new() }
+        Asset {
+            path: address(name, &bytes),
+            content_type,
+            etag: compression::etag(&bytes),
+            bytes,
+            packed: OnceLock::new(),
+        }
     }
 
     /// Compressed with brotli; `None` for kinds that do not gain from it.
@@ -89,7 +96,7 @@ fn content(name: &str) -> Option<Bytes> {
 /// With a part of the content's hash.
 fn address(name: &str, content: &[u8]) -> String {
     let (stem, kind) = name.rsplit_once('.').unwrap_or((name, "bin"));
-    format!("{PREFIX}{stem}.{}.{kind}", pack::fingerprint(content, 8))
+    format!("{PREFIX}{stem}.{}.{kind}", compression::fingerprint(content, 8))
 }
 
 /// The kinds that are served; notes and licences that lie beside them are not.

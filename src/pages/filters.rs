@@ -19,7 +19,7 @@ pub fn utc(at: &Timestamp, _: &dyn Values) -> Result<String> {
 /// Puts a value where a text has `{}`.
 #[askama::filter_fn]
 pub fn fill<T: AsRef<str>, V: Display>(text: T, _: &dyn Values, value: V) -> Result<String> {
-    Ok(super::text::fill(text.as_ref(), value))
+    Ok(crate::i18n::fill(text.as_ref(), value))
 }
 
 /// A number with its thousands apart, as both languages write it.

@@ -12,19 +12,18 @@
 //! policy `default-src 'self'` without exceptions for inline code holds everywhere, so templates carry neither style
 //! attributes nor script.
 
-pub mod text;
+mod cleanup;
+pub(crate) mod compression;
+mod reminder;
+pub mod sale_pages;
 
 pub mod assets;
-pub(crate) mod pack;
+pub mod chrome;
 
-mod calendar;
 pub mod publish;
-pub mod shop;
-
-pub mod views;
 
 pub(crate) mod filters;
 pub mod picture;
-mod tidy;
 
+pub use chrome::Chrome;
 pub use publish::{PublishReport, Published, Publisher};

@@ -15,10 +15,12 @@ use anyhow::Context;
 use arc_swap::ArcSwap;
 use axum::body::Bytes;
 
-use super::pack::{self, Effort, Packed};
-use super::shop::REMINDER;
-use super::{assets, shop};
+use super::assets;
 use crate::domain::{Goods, Locale, Sale, SaleState};
+use crate::pages::compression;
+use crate::pages::compression::{Effort, Packed};
+use crate::pages::sale_pages;
+use crate::pages::sale_pages::REMINDER;
 
 /// Temporary files older than this were left behind by a process that died.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
@@ -42,7 +44,7 @@ impl Published {
             true => "text/calendar; charset=utf-8",
             false => "text/html; charset=utf-8",
         };
-        Ok(Published { content_type, etag: pack::etag(body.as_bytes()), body: body.into(), br, gzip })
+        Ok(Published { content_type, etag: compression::etag(body.as_bytes()), body: body.into(), br, gzip })
     }
 }
 
@@ -56,7 +58,7 @@ pub struct PublishReport {
 
 type Pages = HashMap<String, Arc<Published>>;
 
-/// Keeps the rendered pages, in memory for our own server and in a folder for others.
+/// ReplayGrants the rendered pages, in memory for our own server and in a folder for others.
 #[derive(Debug)]
 pub struct Publisher {
     pub(super) dir: PathBuf,
@@ -113,7 +115,7 @@ impl Publisher {
         let before = self.pages.load();
         let mut pages = Pages::with_capacity(before.len());
         for locale in Locale::ALL {
-            for (path, body) in shop::render_all(locale, &self.origin, &shown)? {
+            for (path, body) in sale_pages::render_all(locale, &self.origin, &shown)? {
                 let page = match before.get(&path) {
                     Some(same) if same.body == body => same.clone(),
                     _ => Arc::new(Published::new(&path, body)?),
@@ -243,7 +245,7 @@ fn ignore(kind: ErrorKind, result: io::Result<()>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::shop::tests::sample;
+    use crate::pages::sale_pages::tests::sample;
 
     const ORIGIN: &str = "https://shop.example";
 
@@ -306,7 +308,7 @@ mod tests {
         assert_eq!(scratch.read("zh/sales/1/index.html").unwrap(), page.body);
         assert_eq!(scratch.read("zh/sales/1/index.html.br").unwrap(), page.br);
         assert_eq!(scratch.read("zh/sales/1/index.html.gz").unwrap(), page.gzip);
-        assert_eq!(page.etag, pack::etag(&page.body));
+        assert_eq!(page.etag, compression::etag(&page.body));
         let style = assets::url("shop.css");
         assert!(std::str::from_utf8(&page.body).unwrap().contains(style));
         assert!(scratch.read(style.trim_start_matches('/')).is_some());

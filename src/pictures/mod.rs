@@ -5,9 +5,9 @@
 //! [`tidy`] removes what nobody needs any more. Names come from the content, so a file never changes and every cache may
 //! keep it for ever.
 
-mod check;
-mod develop;
-pub mod tidy;
+pub mod cleanup;
+mod resize;
+mod validate;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::domain::Picture;
 use crate::domain::picture::WIDTHS;
 use crate::store::{Store, StoreError};
 
-use develop::Developed;
+use resize::Developed;
 
 /// The largest picture, in bytes.
 pub const MOST_BYTES: usize = 5 * 1024 * 1024;
@@ -77,20 +77,20 @@ pub struct Pictures {
 }
 
 impl Pictures {
-    /// Keeps files in `folder`, which is made when the first picture comes.
+    /// ReplayGrants files in `folder`, which is made when the first picture comes.
     pub fn new(store: Store, folder: PathBuf, clock: Clock) -> Pictures {
         Pictures { store, folder, clock, turns: Arc::new(Semaphore::new(TURNS)) }
     }
 
     /// Checks, develops and keeps a picture. Once this has begun it is finished, also when nobody waits for it.
     pub async fn take(&self, bytes: Vec<u8>) -> Result<Picture, PictureRefusal> {
-        let checked = check::check(bytes)?;
+        let checked = validate::check(bytes)?;
         let turn = timeout(PATIENCE, self.turns.clone().acquire_owned()).await;
         let Ok(Ok(turn)) = turn else { return Err(PictureRefusal::Overloaded) };
         let folder = self.folder.clone();
         let kept = tokio::task::spawn_blocking(move || {
             let _held = turn;
-            let Developed { picture, files } = develop::develop(checked)?;
+            let Developed { picture, files } = resize::develop(checked)?;
             // Written anew each time: a file of this age is not swept away while its row is being written.
             files.iter().try_for_each(|(name, bytes)| write(&folder, name, bytes))?;
             Ok::<_, PictureRefusal>(picture)
@@ -138,7 +138,7 @@ fn content_type(file: &str) -> Option<&'static str> {
     let ours = match stem.split_once('-') {
         Some((hash, width)) => {
             let narrow = width.parse().is_ok_and(|width: u32| (1..=WIDTHS[2]).contains(&width));
-            narrow && !width.starts_with(['0', '+']) && is_hash(hash, develop::HASH_DIGITS) && extension != "png"
+            narrow && !width.starts_with(['0', '+']) && is_hash(hash, resize::HASH_DIGITS) && extension != "png"
         }
         None => is_hash(stem, 64),
     };

@@ -5,7 +5,7 @@ use image::{ImageEncoder, ImageFormat, ImageReader, Rgb, RgbImage, Rgba, RgbaIma
 
 use super::*;
 use crate::config::sqlite_in;
-use crate::pictures::tidy::UNUSED_FOR;
+use crate::pictures::cleanup::UNUSED_FOR;
 use crate::store::GoodsDraft;
 
 /// Red on the left, blue on the right.
@@ -82,7 +82,7 @@ impl Studio {
 }
 
 fn refusal(bytes: Vec<u8>) -> &'static str {
-    match check::check(bytes).and_then(develop::develop) {
+    match validate::check(bytes).and_then(resize::develop) {
         Ok(developed) => panic!("{:?} was taken", developed.picture),
         Err(refusal) => refusal.field_code().unwrap(),
     }
@@ -118,7 +118,7 @@ fn what_is_damaged_or_ends_too_soon_is_refused() {
     }
     let mut trailer = whole.clone();
     trailer.extend(b"\0\0what a camera appends");
-    assert!(check::check(trailer).is_ok());
+    assert!(validate::check(trailer).is_ok());
     let png = png(64, 48);
     assert_eq!(refusal(png[..png.len() / 2].to_vec()), "picture_broken");
     assert_eq!(refusal(png[..20].to_vec()), "picture_broken");
@@ -126,7 +126,7 @@ fn what_is_damaged_or_ends_too_soon_is_refused() {
     assert_eq!(refusal(html), "picture_broken");
     let webp = webp::Encoder::from_rgb(halves(64, 48).as_raw(), 64, 48).encode(80.0).to_vec();
     assert_eq!(refusal(webp[..webp.len() / 2].to_vec()), "picture_broken");
-    assert!(check::check(webp).and_then(develop::develop).is_ok());
+    assert!(validate::check(webp).and_then(resize::develop).is_ok());
 }
 
 #[tokio::test]

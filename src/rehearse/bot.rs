@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::http::Question;
 use super::measure::{Step, Worth};
-use super::shopper::{Extra, Scene, follow, order_in};
-use super::story::{Fate, Story};
+use super::shopper::{Scene, TestAccount, follow, order_in};
+use crate::rehearse::outcome::{Ending, Outcome};
 
 /// Between two tries of one account: four times as often as the shop lets one user ask by default.
 const EVERY: Duration = Duration::from_millis(50);
@@ -24,7 +24,7 @@ struct Loot {
     token: Option<String>,
     /// The first order and when it was heard of.
     order: Option<(crate::domain::OrderId, Instant)>,
-    story: Option<Story>,
+    story: Option<Outcome>,
     sold_out: bool,
 }
 
@@ -34,8 +34,8 @@ struct Token {
 }
 
 /// Tries from `from` until `until`, or until there is an order.
-pub async fn hammer(scene: Arc<Scene>, me: Extra, from: Instant, until: Instant) -> Story {
-    let loot = Arc::new(Mutex::new(Loot { story: Some(Story::of(me.user)), ..Loot::default() }));
+pub async fn hammer(scene: Arc<Scene>, me: TestAccount, from: Instant, until: Instant) -> Outcome {
+    let loot = Arc::new(Mutex::new(Loot { story: Some(Outcome::of(me.user)), ..Loot::default() }));
     let mut tries = JoinSet::new();
     let mut due = from;
     while due < until && lock(&loot).order.is_none() {
@@ -51,10 +51,10 @@ pub async fn hammer(scene: Arc<Scene>, me: Extra, from: Instant, until: Instant)
         let mut loot = lock(&loot);
         (loot.order, loot.story.take(), loot.sold_out)
     };
-    let mut story = story.unwrap_or_else(|| Story::of(me.user));
-    story.fate = if sold_out { Fate::SoldOut } else { Fate::GaveUp };
+    let mut story = story.unwrap_or_else(|| Outcome::of(me.user));
+    story.fate = if sold_out { Ending::SoldOut } else { Ending::GaveUp };
     if let Some((order, at)) = order {
-        story.fate = Fate::Won;
+        story.fate = Ending::OutboxItem;
         follow(&scene, &me, order, at, &mut story).await;
     }
     story
@@ -65,7 +65,7 @@ fn lock(loot: &Mutex<Loot>) -> std::sync::MutexGuard<'_, Loot> {
 }
 
 /// Asks for units, with a made-up token as long as there is none.
-async fn one_try(scene: Arc<Scene>, me: Extra, due: Instant, loot: Arc<Mutex<Loot>>) {
+async fn one_try(scene: Arc<Scene>, me: TestAccount, due: Instant, loot: Arc<Mutex<Loot>>) {
     let sale = scene.sale;
     let known = lock(&loot).token.clone();
     let token = match known {

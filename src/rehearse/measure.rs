@@ -69,7 +69,7 @@ pub enum Milestone {
     Arrived,
     SawPage,
     Pressed,
-    Won,
+    OutboxItem,
     Landed,
     Paid,
 }
@@ -79,7 +79,7 @@ impl Milestone {
         Milestone::Arrived,
         Milestone::SawPage,
         Milestone::Pressed,
-        Milestone::Won,
+        Milestone::OutboxItem,
         Milestone::Landed,
         Milestone::Paid,
     ];
@@ -89,7 +89,7 @@ impl Milestone {
             Milestone::Arrived => "arrived",
             Milestone::SawPage => "saw the page",
             Milestone::Pressed => "pressed the button",
-            Milestone::Won => "got a unit (202)",
+            Milestone::OutboxItem => "got a unit (202)",
             Milestone::Landed => "has an order",
             Milestone::Paid => "has paid",
         }
@@ -196,7 +196,7 @@ impl Measure {
         numbers.milestones[milestone as usize] += 1;
         match milestone {
             Milestone::Arrived => self.second(&mut numbers).arrived += 1,
-            Milestone::Won => self.second(&mut numbers).won += 1,
+            Milestone::OutboxItem => self.second(&mut numbers).won += 1,
             _ => {}
         }
     }

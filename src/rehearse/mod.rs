@@ -1,26 +1,27 @@
 //! `seckill rehearse`: holds a stampede against a running shop, before the real one comes, and says go or no go.
 //!
-//! 1. [`asked`] is what the owner wants: how many come, how fast, and what must hold.
-//! 2. [`shadow`] announces a sale that is in no list and opens accounts with sessions for the crowd, through the shop's own
+//! 1. [`options`] is what the owner wants: how many come, how fast, and what must hold.
+//! 2. [`fixture`] announces a sale that is in no list and opens accounts with sessions for the crowd, through the shop's own
 //!    database; a later run finds by the sale what one that was killed has left.
-//! 3. [`arrivals`] draws when everybody comes. [`stampede`] lets them in at these instants, whatever became of those
+//! 3. [`arrivals`] draws when everybody comes. [`load`] lets them in at these instants, whatever became of those
 //!    before: no slow answer makes the crowd smaller (no coordinated omission).
 //! 4. Each [`shopper`] does over HTTP ([`http`]) what the page's script does, each [`bot`] what scripts do; [`measure`]
-//!    counts every answer, from the instant at which its question was due; each [`story`] says how it ended.
+//!    counts every answer, from the instant at which its question was due; each [`outcome`] says how it ended.
 //! 5. [`verdict`] holds what was seen against books, audit and limits; [`report`] tells it.
-//! 6. [`shadow`] removes everything again, also after an interruption.
+//! 6. [`fixture`] removes everything again, also after an interruption.
+
+pub mod fixture;
+pub mod load;
+pub mod options;
+pub mod outcome;
+pub mod preflight;
 
 pub mod arrivals;
-pub mod asked;
 pub mod bot;
 pub mod http;
 pub mod measure;
 pub mod report;
-pub mod shadow;
 pub mod shopper;
-pub mod stage;
-pub mod stampede;
-pub mod story;
 pub mod verdict;
 
 use std::path::PathBuf;
@@ -35,18 +36,18 @@ use tokio::time::Instant;
 use url::Url;
 
 use self::arrivals::{Shape, arrivals};
-use self::asked::Asked;
 use self::http::Http;
 use self::measure::{Measure, Numbers};
 use self::report::{Report, Setting};
-use self::shopper::{Extra, Scene};
-use self::stage::Stage;
-use self::stampede::{Crowd, Told, say};
-use self::verdict::{Books, Evidence};
-use crate::app::Parts;
+use self::shopper::{Scene, TestAccount};
+use self::verdict::{Evidence, SaleTotals};
+use crate::app::Services;
 use crate::config::Config;
 use crate::domain::{OrderId, Sale, SaleId};
 use crate::lifecycle::signalled;
+use load::{Crowd, Told, say};
+use options::Options;
+use preflight::Preflight;
 
 /// Between setting the opening time and the first arrival.
 const LEAD: Duration = Duration::from_secs(1);
@@ -55,7 +56,7 @@ const OPENS_AFTER: Duration = Duration::from_secs(2);
 const PAGE: i64 = 1000;
 
 /// Exit code 0: go; 1: no go; 2: it could not be held, or not be removed.
-pub async fn run(asked: Asked, config: &Config) -> ExitCode {
+pub async fn run(asked: Options, config: &Config) -> ExitCode {
     match hold(&asked, config).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -66,18 +67,18 @@ pub async fn run(asked: Asked, config: &Config) -> ExitCode {
     }
 }
 
-async fn hold(asked: &Asked, config: &Config) -> anyhow::Result<bool> {
+async fn hold(asked: &Options, config: &Config) -> anyhow::Result<bool> {
     let url = asked.url.clone().unwrap_or_else(|| config.web.public_url.clone());
-    asked::only_http(&url)?;
-    let stage = Stage::take(config).await?;
+    options::only_http(&url)?;
+    let stage = Preflight::take(config).await?;
     let outcome = on_stage(asked, &stage.parts, &url).await;
     stage.leave().await;
     outcome
 }
 
 /// `true`: go.
-async fn on_stage(asked: &Asked, parts: &Parts, url: &str) -> anyhow::Result<bool> {
-    let left = until_signal(shadow::clean(parts)).await.context("removing an earlier rehearsal")?;
+async fn on_stage(asked: &Options, parts: &Services, url: &str) -> anyhow::Result<bool> {
+    let left = until_signal(fixture::clean(parts)).await.context("removing an earlier rehearsal")?;
     if left > 0 {
         say(&format!("removed {left} rehearsals that an earlier run had left"));
     }
@@ -86,7 +87,7 @@ async fn on_stage(asked: &Asked, parts: &Parts, url: &str) -> anyhow::Result<boo
     }
     let played = until_signal(play(asked, parts, url)).await;
     say("removing the rehearsal");
-    let cleaned = until_signal(shadow::clean(parts)).await;
+    let cleaned = until_signal(fixture::clean(parts)).await;
     // Why it was not played says more than that something is left.
     let report = played?;
     let told = tell(asked, parts, &report);
@@ -103,24 +104,24 @@ async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyho
     }
 }
 
-async fn play(asked: &Asked, parts: &Parts, url: &str) -> anyhow::Result<Report> {
-    let sale = shadow::announce(parts, asked.units, asked.rush).await?;
+async fn play(asked: &Options, parts: &Services, url: &str) -> anyhow::Result<Report> {
+    let sale = fixture::announce(parts, asked.units, asked.rush).await?;
     say(&format!("rehearsing with sale {} at {url}/zh/sales/{}, seed {}", sale.id, sale.id, asked.seed));
-    let mut extras = shadow::enrol(parts, sale.id, asked.shoppers + asked.bots).await?;
-    stage::check_shop(parts, url, sale.id, &extras[0]).await?;
+    let mut extras = fixture::enrol(parts, sale.id, asked.shoppers + asked.bots).await?;
+    preflight::check_shop(parts, url, sale.id, &extras[0]).await?;
     let bots = extras.split_off(asked.shoppers as usize);
     let crowd = crowd(asked, extras, bots);
 
     let began = Instant::now() + LEAD;
     let opens = crowd.opens;
-    shadow::open_at(parts, &sale, parts.clock.now() + LEAD + opens).await?;
+    fixture::open_at(parts, &sale, parts.clock.now() + LEAD + opens).await?;
     let measure = Arc::new(Measure::new(began));
     let http = Http::new(url, measure.clone());
     let scene =
         Arc::new(Scene { http, measure: measure.clone(), sale: sale.id, opens: began + opens, seed: asked.seed });
-    let progress = stampede::tell_progress(measure.clone(), began, opens);
+    let progress = load::tell_progress(measure.clone(), began, opens);
     let told = tokio::select! {
-        told = stampede::hold(scene, crowd, began) => told,
+        told = load::hold(scene, crowd, began) => told,
         () = progress => bail!("the progress ended"),
     };
     let lasted = began.elapsed();
@@ -130,14 +131,14 @@ async fn play(asked: &Asked, parts: &Parts, url: &str) -> anyhow::Result<Report>
 }
 
 /// Half of the shoppers are there when the sale opens, as on the day; the others come late.
-fn crowd(asked: &Asked, extras: Vec<Extra>, bots: Vec<Extra>) -> Crowd {
+fn crowd(asked: &Options, extras: Vec<TestAccount>, bots: Vec<TestAccount>) -> Crowd {
     let shape = Shape { shoppers: asked.shoppers, rps: asked.rps, ramp: asked.ramp };
     let instants = arrivals(shape, &mut StdRng::seed_from_u64(asked.seed));
     let opens = instants.get(instants.len() / 2).copied().unwrap_or_default().max(OPENS_AFTER);
     Crowd { shoppers: instants.into_iter().zip(extras).collect(), bots, opens }
 }
 
-fn setting(asked: &Asked, parts: &Parts, url: &str, (opens, lasted): (Duration, Duration)) -> Setting {
+fn setting(asked: &Options, parts: &Services, url: &str, (opens, lasted): (Duration, Duration)) -> Setting {
     let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
     Setting {
         at: parts.clock.now(),
@@ -157,8 +158,8 @@ fn setting(asked: &Asked, parts: &Parts, url: &str, (opens, lasted): (Duration, 
 }
 
 async fn conclude(
-    asked: &Asked,
-    parts: &Parts,
+    asked: &Options,
+    parts: &Services,
     sale: &Sale,
     (numbers, told): (&Numbers, &Told),
     setting: Setting,
@@ -177,9 +178,9 @@ async fn conclude(
     Ok(Report::new(setting, numbers, (&told.shoppers, &told.bots), evidence.judge(), &audit))
 }
 
-async fn read_books(parts: &Parts, id: SaleId) -> anyhow::Result<Books> {
+async fn read_books(parts: &Services, id: SaleId) -> anyhow::Result<SaleTotals> {
     let sale = parts.store.sale(id).await?.context("the sale has vanished")?;
-    let mut books = Books { units: sale.total, sold: sale.sold, live: Default::default() };
+    let mut books = SaleTotals { units: sale.total, sold: sale.sold, live: Default::default() };
     let mut after: Option<OrderId> = None;
     loop {
         let page = parts.store.live_orders(id, after, PAGE).await?;
@@ -190,7 +191,7 @@ async fn read_books(parts: &Parts, id: SaleId) -> anyhow::Result<Books> {
 }
 
 /// Prints the table, and writes page and JSON.
-fn tell(asked: &Asked, parts: &Parts, report: &Report) -> anyhow::Result<()> {
+fn tell(asked: &Options, parts: &Services, report: &Report) -> anyhow::Result<()> {
     say(&report::table::text(report));
     let file = asked.report.clone().unwrap_or_else(|| {
         let name = report.setting.at.strftime("rehearsal-%Y%m%d-%H%M%SZ.html").to_string();

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use super::arrivals::exponential;
 use super::http::{Answer, Http, Question};
 use super::measure::{Measure, Milestone, Step, Worth};
-use super::story::{Fate, Story};
 use crate::domain::{Locale, OrderId, OrderStatus, Phase, SaleId, UserId};
+use crate::rehearse::outcome::{Ending, Outcome};
 
 /// How long somebody presses again and again before they give up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ const LAST_LOOKS: u32 = 2;
 
 /// Somebody with an account and a session.
 #[derive(Debug, Clone)]
-pub struct Extra {
+pub struct TestAccount {
     pub user: UserId,
     pub cookie: HeaderValue,
 }
@@ -105,7 +105,7 @@ struct Checkout {
 
 /// What pressing led to.
 enum Pressed {
-    Won(OrderId, Instant),
+    OutboxItem(OrderId, Instant),
     Gone,
     NotOpen,
     GaveUp,
@@ -113,30 +113,30 @@ enum Pressed {
 
 struct Shopper<'a> {
     scene: &'a Scene,
-    me: Extra,
+    me: TestAccount,
     dice: StdRng,
     character: Character,
     token: Option<String>,
-    story: Story,
+    story: Outcome,
 }
 
 /// Everything that one shopper does, from the instant of their arrival on.
-pub async fn visit(scene: Arc<Scene>, me: Extra, number: u64, due: Instant) -> Story {
+pub async fn visit(scene: Arc<Scene>, me: TestAccount, number: u64, due: Instant) -> Outcome {
     let mut dice = StdRng::seed_from_u64(scene.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number + 1));
     let character = Character::drawn(&mut dice);
-    let story = Story::of(me.user);
+    let story = Outcome::of(me.user);
     let mut shopper = Shopper { scene: &scene, me, dice, character, token: None, story };
     shopper.story.fate = shopper.shop(due).await;
     shopper.story
 }
 
 impl Shopper<'_> {
-    async fn shop(&mut self, due: Instant) -> Fate {
+    async fn shop(&mut self, due: Instant) -> Ending {
         let (sale, locale) = (self.scene.sale, self.character.locale);
         self.scene.measure.reached(Milestone::Arrived);
         let page = self.get(Step::Page, due, &format!("/{locale}/sales/{sale}")).await;
         if page.worth != Worth::Good {
-            return Fate::GaveUp;
+            return Ending::GaveUp;
         }
         self.scene.measure.reached(Milestone::SawPage);
         let mut pressed = false;
@@ -150,8 +150,8 @@ impl Shopper<'_> {
                 self.scene.measure.reached(Milestone::Pressed);
             }
             match self.rush().await {
-                Pressed::Won(order, at) => {
-                    self.scene.measure.reached(Milestone::Won);
+                Pressed::OutboxItem(order, at) => {
+                    self.scene.measure.reached(Milestone::OutboxItem);
                     follow(self.scene, &self.me, order, at, &mut self.story).await;
                     if self.story.landed.is_some() {
                         self.scene.measure.reached(Milestone::Landed);
@@ -159,18 +159,18 @@ impl Shopper<'_> {
                             self.pay(order).await;
                         }
                     }
-                    return Fate::Won;
+                    return Ending::OutboxItem;
                 }
-                Pressed::Gone if !self.character.watches_on => return Fate::SoldOut,
+                Pressed::Gone if !self.character.watches_on => return Ending::SoldOut,
                 Pressed::Gone | Pressed::NotOpen => {}
-                Pressed::GaveUp => return Fate::GaveUp,
+                Pressed::GaveUp => return Ending::GaveUp,
             }
         }
-        Fate::GaveUp
+        Ending::GaveUp
     }
 
     /// Looks at the button as often as it says. `None` once it is open; otherwise how it ends here.
-    async fn wait_until_open(&mut self, looks: &mut u32, deadline: Instant) -> Option<Fate> {
+    async fn wait_until_open(&mut self, looks: &mut u32, deadline: Instant) -> Option<Ending> {
         let path = format!("/api/sales/{}/button", self.scene.sale);
         let mut due = Instant::now();
         let mut failures = 0;
@@ -179,7 +179,7 @@ impl Shopper<'_> {
             let Some(button) = answer.read::<Button>().filter(|_| answer.worth == Worth::Good) else {
                 failures += 1;
                 if failures > 5 {
-                    return Some(Fate::GaveUp);
+                    return Some(Ending::GaveUp);
                 }
                 due = self.after(1500, 1500);
                 continue;
@@ -189,7 +189,7 @@ impl Shopper<'_> {
                 Phase::Open => return None,
                 Phase::Upcoming => {
                     if self.character.leaves_early {
-                        return Some(Fate::Left);
+                        return Some(Ending::Left);
                     }
                     if let Some(opens) = button.opens_at {
                         let left = (opens.as_millisecond() - button.now.as_millisecond()).max(0) as f64;
@@ -200,15 +200,15 @@ impl Shopper<'_> {
                 }
                 Phase::SoldOut => {
                     if !self.character.watches_on || *looks == 0 {
-                        return Some(Fate::SoldOut);
+                        return Some(Ending::SoldOut);
                     }
                     *looks -= 1;
                 }
-                Phase::Paused | Phase::Ended => return Some(Fate::Closed),
+                Phase::Paused | Phase::Ended => return Some(Ending::Closed),
             }
             due = Instant::now() + Duration::from_secs_f64(pause / 1000.0);
         }
-        Some(Fate::GaveUp)
+        Some(Ending::GaveUp)
     }
 
     /// Fetches a token as the page does when the button opens, presses when a finger has found it, and asks again until
@@ -223,7 +223,7 @@ impl Shopper<'_> {
             let answer = match self.fetch_token(due).await {
                 Err(refusal) => refusal,
                 Ok(()) => match self.press((opened + reaction).max(Instant::now())).await {
-                    Ok((order, at)) => return Pressed::Won(order, at),
+                    Ok((order, at)) => return Pressed::OutboxItem(order, at),
                     Err(refusal) => refusal,
                 },
             };
@@ -345,7 +345,7 @@ pub fn order_in(answer: &Answer) -> Option<OrderId> {
 }
 
 /// Looks at an order until it is in the database, counted from the instant of the 202.
-pub async fn follow(scene: &Scene, me: &Extra, order: OrderId, won: Instant, story: &mut Story) {
+pub async fn follow(scene: &Scene, me: &TestAccount, order: OrderId, won: Instant, story: &mut Outcome) {
     let path = format!("/api/sales/{}/orders/{order}", scene.sale);
     let mut due = Instant::now();
     let mut pause = Duration::from_millis(150);

@@ -6,12 +6,12 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::asked::Limits;
 use super::http::CONNECTIONS;
 use super::measure::{Milestone, Numbers, Step};
-use super::story::Story;
 use crate::control::audit;
 use crate::domain::OrderId;
+use crate::rehearse::options::Limits;
+use crate::rehearse::outcome::Outcome;
 
 /// Later than this the generator itself was too slow to play the crowd; what it measured is worse than the shop was.
 pub const LATE: Duration = Duration::from_millis(100);
@@ -25,7 +25,7 @@ pub enum Mark {
     Broken,
     /// Worth knowing; no reason not to go.
     Doubt,
-    Kept,
+    Replayed,
 }
 
 /// One point of the verdict.
@@ -38,7 +38,7 @@ pub struct Point {
 
 /// How the sale stands in the database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Books {
+pub struct SaleTotals {
     pub units: i64,
     pub sold: i64,
     pub live: HashSet<OrderId>,
@@ -48,14 +48,14 @@ pub struct Books {
 pub struct Evidence<'a> {
     pub limits: Limits,
     pub numbers: &'a Numbers,
-    pub shoppers: &'a [Story],
-    pub bots: &'a [Story],
-    pub books: &'a Books,
+    pub shoppers: &'a [Outcome],
+    pub bots: &'a [Outcome],
+    pub books: &'a SaleTotals,
     pub audit: &'a [audit::Check],
 }
 
 impl Evidence<'_> {
-    fn stories(&self) -> impl Iterator<Item = &Story> {
+    fn stories(&self) -> impl Iterator<Item = &Outcome> {
         self.shoppers.iter().chain(self.bots)
     }
 
@@ -89,7 +89,7 @@ impl Evidence<'_> {
 
     /// All units, or as many as were asked for; never more.
     fn sold_exactly(&self) -> Point {
-        let Books { units, sold, live } = self.books;
+        let SaleTotals { units, sold, live } = self.books;
         let wanted = (self.numbers.at(Milestone::Pressed) as i64).min(*units);
         let kept = *sold == live.len() as i64 && *sold <= *units && *sold >= wanted;
         point(kept, "sold exactly what there is", format!("{sold} of {units} units in {} live orders", live.len()))
@@ -178,13 +178,13 @@ impl Evidence<'_> {
     fn generator(&self) -> Point {
         let late = at(&self.numbers.lag, 0.99);
         let found = format!("questions were sent at most {} late (p99), {CONNECTIONS} under way at a time", ms(late));
-        let mark = if late <= LATE { Mark::Kept } else { Mark::Doubt };
+        let mark = if late <= LATE { Mark::Replayed } else { Mark::Doubt };
         Point { mark, what: "the generator kept up", found }
     }
 }
 
 fn point(kept: bool, what: &'static str, found: String) -> Point {
-    Point { mark: if kept { Mark::Kept } else { Mark::Broken }, what, found }
+    Point { mark: if kept { Mark::Replayed } else { Mark::Broken }, what, found }
 }
 
 /// The first few of many.
@@ -212,13 +212,13 @@ mod tests {
     use super::*;
     use crate::domain::UserId;
     use crate::rehearse::measure::Measure;
-    use crate::rehearse::story::Fate;
+    use crate::rehearse::outcome::Ending;
 
     const LIMITS: Limits = Limits { p99: Duration::from_millis(500), landed: Duration::from_secs(2), errors: 0 };
 
-    fn winner(n: u128) -> Story {
-        let mut story = Story::of(UserId(Uuid::from_u128(n)));
-        story.fate = Fate::Won;
+    fn winner(n: u128) -> Outcome {
+        let mut story = Outcome::of(UserId(Uuid::from_u128(n)));
+        story.fate = Ending::OutboxItem;
         story.has_order(OrderId(Uuid::from_u128(n)));
         story.landed = Some(Duration::from_millis(900));
         story
@@ -229,14 +229,16 @@ mod tests {
     }
 
     /// A rehearsal in which everything went well, changed by the test; the answer is what is broken.
-    fn broken(change: impl Fn(&Measure, &mut Vec<Story>, &mut Books, &mut Vec<audit::Check>)) -> Vec<&'static str> {
+    fn broken(
+        change: impl Fn(&Measure, &mut Vec<Outcome>, &mut SaleTotals, &mut Vec<audit::Check>),
+    ) -> Vec<&'static str> {
         let measure = Measure::new(Instant::now());
         for _ in 0..5 {
             measure.reached(Milestone::Pressed);
             measure.answered(Step::Buy, Duration::from_millis(20), 202, "");
         }
         let mut stories = vec![winner(1), winner(2)];
-        let mut books = Books { units: 2, sold: 2, live: [1, 2].map(|n| OrderId(Uuid::from_u128(n))).into() };
+        let mut books = SaleTotals { units: 2, sold: 2, live: [1, 2].map(|n| OrderId(Uuid::from_u128(n))).into() };
         let mut audit = vec![audit::Check { promise: "all is well", violations: vec![] }];
         change(&measure, &mut stories, &mut books, &mut audit);
         let numbers = measure.numbers();

@@ -1,4 +1,4 @@
-//! The database as the keeper of stock: a batch is one transaction that locks the sale, decides and writes the orders.
+//! The database as the backend of stock: a batch is one transaction that locks the sale, decides and writes the orders.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -6,10 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{Asked, Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Lane, Stock, Unavailable};
+use super::{Defined, FactSource, Facts, Stock, Unavailable};
+use crate::batching::{Batch, BatchKey};
 use crate::clock::Clock;
+use crate::domain::Bucket;
+use crate::domain::claim::{Claim, Decision, Hold};
 use crate::domain::{OrderId, OrderStatus, Phase, Reservation, Sale, SaleId, UserId};
-use crate::store::{Release, Store, StoreError};
+use crate::store::{HeldUnits, Store, StoreError};
 
 impl From<StoreError> for Unavailable {
     fn from(error: StoreError) -> Self {
@@ -44,14 +47,14 @@ impl DatabaseStock {
 
 #[async_trait]
 impl Stock for DatabaseStock {
-    async fn reserve(&self, asked: &[Asked<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+    async fn reserve(&self, asked: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
         let mut answers = Vec::with_capacity(asked.len());
         for of_sale in asked.chunk_by(|one, other| one.bucket.owner == other.bucket.owner) {
             let claims: Vec<Claim> = of_sale.iter().flat_map(|asked| &asked.claims).copied().collect();
             match self.reserve_units(of_sale[0].bucket, &claims).await {
                 Ok(decisions) => {
                     let mut decisions = decisions.into_iter();
-                    let of_bucket = |asked: &Asked<Claim>| Ok(decisions.by_ref().take(asked.claims.len()).collect());
+                    let of_bucket = |asked: &Batch<Claim>| Ok(decisions.by_ref().take(asked.claims.len()).collect());
                     answers.extend(of_sale.iter().map(of_bucket));
                 }
                 Err(error) => answers.extend(of_sale.iter().map(|_| Err(error.clone()))),
@@ -61,8 +64,8 @@ impl Stock for DatabaseStock {
     }
 
     /// A sale is one row, whichever of its buckets is asked: what is asked of all of them is one transaction.
-    fn lane(&self, bucket: Bucket) -> Lane {
-        Lane::Of(Bucket::whole(bucket.owner))
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        BatchKey::Of(Bucket::whole(bucket.owner))
     }
 
     async fn hold(&self, _sale: SaleId, _user: UserId) -> Result<Option<Hold>, Unavailable> {
@@ -75,13 +78,13 @@ impl Stock for DatabaseStock {
         Ok(Defined::Yes)
     }
 
-    async fn release(&self, releases: &[Release]) -> Result<Vec<OrderId>, Unavailable> {
+    async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
         // The transaction that ended the order gave its units back.
         Ok(releases.iter().map(|release| release.order_id).collect())
     }
 }
 
-/// Decides a batch against a locked sale; the same rules as `lua/reserve.lua`.
+/// BatchHandler a batch against a locked sale; the same rules as `lua/reserve.lua`.
 fn decide(
     sale: &Sale,
     held: &HashMap<UserId, (OrderId, u32)>,
@@ -193,7 +196,7 @@ mod tests {
         };
         let asked: Vec<_> = Bucket::of_sale(&sale)
             .zip([vec![claim(1, 2), claim(2, 3)], vec![claim(3, 2), claim(4, 1)]])
-            .map(|(bucket, claims)| Asked { bucket, claims })
+            .map(|(bucket, claims)| Batch { bucket, claims })
             .collect();
         let decided: Vec<_> = stock.reserve(&asked).await.into_iter().map(Result::unwrap).collect();
         let granted = Decision::Granted(OrderStatus::Unpaid);

@@ -3,11 +3,14 @@
 
 use redis::{AsyncCommands, Pipeline};
 
-use super::redis::{RedisStock, SETTLING, garbled, holds_page, start_flag};
-use super::short::ShortId;
-use super::{Bucket, Hold, Unavailable, keys, time_text};
+use super::redis::{RedisStock, SETTLING, holds_page, start_flag};
+use super::{Unavailable, time_text};
+use crate::domain::Bucket;
+use crate::domain::claim::Hold;
 use crate::domain::{Sale, UserId};
-use crate::store::{Allotment, Release};
+use crate::redis::short_id::ShortId;
+use crate::redis::{keys, malformed};
+use crate::store::{Allotment, HeldUnits};
 
 /// Fields of one `HSET` and holds of one look; larger ones would block the server for too long.
 const PAGE: usize = 500;
@@ -67,9 +70,9 @@ impl Loaded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mend {
     /// The database has a live order that is not held.
-    Hold(Release),
+    Hold(HeldUnits),
     /// A hold has neither an order nor an entry in the outbox.
-    Send(Release),
+    Send(HeldUnits),
 }
 
 impl RedisStock {
@@ -81,9 +84,9 @@ impl RedisStock {
         let mut survey = Vec::with_capacity(buckets.len());
         for (bucket, answer) in buckets.iter().zip(self.master.each(buckets, ask).await?) {
             let answer = answer?;
-            let [fields, outbox] = answer.as_slice() else { return Err(garbled("a survey")) };
-            let fields: Vec<Option<i64>> = redis::from_redis_value_ref(fields).map_err(|_| garbled("a sale"))?;
-            let outbox = redis::from_redis_value_ref(outbox).map_err(|_| garbled("a length"))?;
+            let [fields, outbox] = answer.as_slice() else { return Err(malformed("a survey")) };
+            let fields: Vec<Option<i64>> = redis::from_redis_value_ref(fields).map_err(|_| malformed("a sale"))?;
+            let outbox = redis::from_redis_value_ref(outbox).map_err(|_| malformed("a length"))?;
             let loaded = match fields.as_slice() {
                 &[Some(epoch), Some(version), Some(booked), Some(share)] => {
                     Some(Loaded { epoch, version, booked, share, outbox })
@@ -106,8 +109,8 @@ impl RedisStock {
                 shares.push(None);
                 continue;
             };
-            let [fields] = answer.as_slice() else { return Err(garbled("a share")) };
-            let fields: Vec<Option<i64>> = redis::from_redis_value_ref(fields).map_err(|_| garbled("a share"))?;
+            let [fields] = answer.as_slice() else { return Err(malformed("a share")) };
+            let fields: Vec<Option<i64>> = redis::from_redis_value_ref(fields).map_err(|_| malformed("a share"))?;
             shares.push(match fields.as_slice() {
                 &[Some(total), Some(booked), Some(fence), more, missed] => {
                     Some(Shared { total, booked, fence, more: more == Some(1), missed: missed.unwrap_or(0) })
@@ -133,12 +136,12 @@ impl RedisStock {
         match answer.as_slice() {
             [] => Ok(None),
             &[total, booked, fence] => Ok(Some(Shared { total, booked, fence, more, missed: 0 })),
-            _ => Err(garbled("an allotment")),
+            _ => Err(malformed("an allotment")),
         }
     }
 
     /// Gathers holders for a load. Nobody sees them before [`RedisStock::load`].
-    pub async fn stage(&self, bucket: Bucket, epoch: i64, holders: &[Release]) -> Result<(), Unavailable> {
+    pub async fn stage(&self, bucket: Bucket, epoch: i64, holders: &[HeldUnits]) -> Result<(), Unavailable> {
         for chunk in holders.chunks(PAGE) {
             let fields: Vec<(ShortId, String)> = chunk
                 .iter()

@@ -1,67 +1,23 @@
-//! Who gets units. One trait, two keepers: Redis (a Lua script decides) and the database (a transaction decides).
+//! Who gets units. One trait, two backends: Redis (a Lua script decides) and the database (a transaction decides).
 //!
-//! Requests never come alone: [`batch::Lanes`] gathers what arrives while the previous call is under way and asks for all
-//! of it at once. A keeper decides a bucket's batch atomically: every check precedes the first write.
+//! Requests never come alone: [`batch::Batcher`] gathers what arrives while the previous call is under way and asks for all
+//! of it at once. A backend decides a bucket's batch atomically: every check precedes the first write.
 //! A user has one hold per sale; asking again is answered with the first order, so a time-out means "ask again".
 
-pub mod batch;
-mod bucket;
-pub mod database;
-pub mod keys;
-pub mod link;
-pub mod load;
 pub mod probe;
-pub mod promises;
+
+pub mod database;
+pub mod load;
 pub mod redis;
-pub(crate) mod script;
-pub mod short;
+pub mod units;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-pub use batch::{Asked, Lane};
-pub use bucket::{Bucket, Owner};
-
-use crate::domain::{OrderId, OrderStatus, Sale, SaleId, UserId, Window, sale::SaleState};
-use crate::store::Release;
-
-/// One user's wish for units of a sale. The order id becomes the order's if the wish is granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claim {
-    pub user_id: UserId,
-    pub order_id: OrderId,
-    pub quantity: u32,
-}
-
-/// Units that a user holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hold {
-    pub order_id: OrderId,
-    pub quantity: u32,
-}
-
-/// What was decided about one claim. Losing is not an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// The units are held: the order is `reserved`, or `unpaid` where the database itself decided.
-    Granted(OrderStatus),
-    /// The user held units already; this is the first order.
-    Repeated(Hold),
-    SoldOut,
-    /// None left in the user's bucket, but in others or in the pool: worth another try.
-    Busy,
-    OverLimit,
-    /// Outside the window by the keeper's own clock, or not live.
-    NotOpen,
-    Ended,
-    /// The keeper does not know the sale (yet, or any more); nothing can be said now.
-    NotLoaded,
-}
-
-/// Nobody can tell what happened: the call may have been carried out. Asking again finds out.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("the stock is not available: {0}")]
-pub struct Unavailable(pub String);
+use crate::batching::{Batch, BatchKey};
+use crate::domain::claim::{Claim, Decision, Hold, Unavailable};
+use crate::domain::{Bucket, OrderId, Sale, SaleId, UserId, Window, sale::SaleState};
+use crate::store::HeldUnits;
 
 /// The facts about a sale that the gate judges by. They may be old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,21 +42,21 @@ impl Facts {
     }
 }
 
-/// Whether the keeper took a sale's new definition.
+/// Whether the backend took a sale's new definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defined {
     Yes,
-    /// The keeper does not hold the sale; it has to be loaded first.
+    /// The backend does not hold the sale; it has to be loaded first.
     NotLoaded,
 }
 
 #[async_trait]
 pub trait Stock: Send + Sync {
-    /// Decides batches of claims, each on one bucket. An answer for each: one decision per claim, in their order.
-    async fn reserve(&self, asked: &[Asked<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>>;
+    /// BatchHandler batches of claims, each on one bucket. An answer for each: one decision per claim, in their order.
+    async fn reserve(&self, asked: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>>;
 
     /// Whose claims are gathered with those of this bucket.
-    fn lane(&self, bucket: Bucket) -> Lane;
+    fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
     /// What the user holds of the sale; `Err` as well when the sale is not loaded, because then nobody can tell.
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable>;
@@ -110,7 +66,7 @@ pub trait Stock: Send + Sync {
 
     /// Gives units back, of each hold that still belongs to the order. The answer are the orders that need no further
     /// call.
-    async fn release(&self, releases: &[Release]) -> Result<Vec<OrderId>, Unavailable>;
+    async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable>;
 }
 
 /// Where the gate reads the facts: a replica, or the database.

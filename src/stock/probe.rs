@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use redis::AsyncCommands;
 
-use super::link::Link;
-use super::load::Loaded;
-use super::redis::RedisStock;
-use super::{Bucket, keys};
 use crate::clock::Clock;
+use crate::domain::Bucket;
 use crate::domain::Sale;
+use crate::redis::connection::RedisConnection;
+use crate::redis::keys;
+use crate::stock::load::Loaded;
+use crate::stock::redis::RedisStock;
 
 /// A server that does not answer for so long says nothing.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -26,15 +27,15 @@ pub struct Reading {
 }
 
 #[derive(Clone)]
-pub struct Probe {
+pub struct RedisProbe {
     master: RedisStock,
-    replicas: Vec<Link>,
+    replicas: Vec<RedisConnection>,
     clock: Clock,
 }
 
-impl Probe {
-    pub fn new(master: RedisStock, replicas: Vec<Link>, clock: Clock) -> Probe {
-        Probe { master, replicas, clock }
+impl RedisProbe {
+    pub fn new(master: RedisStock, replicas: Vec<RedisConnection>, clock: Clock) -> RedisProbe {
+        RedisProbe { master, replicas, clock }
     }
 
     pub async fn look(&self, sale: &Sale) -> Reading {

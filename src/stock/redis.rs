@@ -1,4 +1,4 @@
-//! Redis as the keeper of stock. The scripts in `lua/` decide; this file packs and unpacks their words.
+//! Redis as the backend of stock. The scripts in `lua/` decide; this file packs and unpacks their words.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -9,28 +9,19 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use redis::{Cmd, Pipeline, RedisError, Script, Value, from_redis_value_ref};
 
-use super::link::Link;
-use super::promises::{Keeps, Kept, Promises};
-use super::script::HotScript;
-use super::short::ShortId;
-use super::{
-    Asked, Bucket, Claim, Decision, Defined, FactSource, Facts, Hold, Lane, Stock, Unavailable, keys, time_text,
-};
+use super::{Defined, FactSource, Facts, Stock, Unavailable, time_text};
+use crate::batching::{Batch, BatchKey};
 use crate::catalogue::Catalogue;
+use crate::domain::Bucket;
+use crate::domain::claim::{Claim, Decision, Hold};
 use crate::domain::sale::SaleState;
 use crate::domain::{OrderId, OrderStatus, Sale, SaleId, UserId, Window};
-use crate::store::Release;
-
-impl From<RedisError> for Unavailable {
-    fn from(error: RedisError) -> Self {
-        Unavailable(error.to_string())
-    }
-}
-
-/// An answer that no script of ours gives.
-pub(crate) fn garbled(what: &str) -> Unavailable {
-    Unavailable(format!("Redis answered {what} in a way that makes no sense"))
-}
+use crate::redis::connection::RedisConnection;
+use crate::redis::grant_log::{GrantLog, ReplayGrants, Replayed};
+use crate::redis::script::HotScript;
+use crate::redis::short_id::ShortId;
+use crate::redis::{keys, malformed};
+use crate::store::HeldUnits;
 
 pub(super) struct Scripts {
     reserve: HotScript,
@@ -45,9 +36,9 @@ pub(super) struct Scripts {
 /// Stock on a Redis master, or a cluster of them. Clones share one connection.
 #[derive(Clone)]
 pub struct RedisStock {
-    pub(super) master: Link,
+    pub(super) master: RedisConnection,
     pub(super) scripts: Arc<Scripts>,
-    promises: Arc<Promises<Claim>>,
+    promises: Arc<GrantLog<Claim>>,
     catalogue: Arc<Catalogue>,
 }
 
@@ -73,7 +64,7 @@ enum Mode {
 
 impl RedisStock {
     /// The catalogue says into how many buckets each sale is split.
-    pub fn new(master: Link, catalogue: Arc<Catalogue>) -> RedisStock {
+    pub fn new(master: RedisConnection, catalogue: Arc<Catalogue>) -> RedisStock {
         let scripts = Scripts {
             reserve: HotScript::new(include_str!("lua/reserve.lua")),
             define: Script::new(include_str!("lua/define.lua")),
@@ -88,7 +79,7 @@ impl RedisStock {
 
     /// Calls the reserve script for each bucket; with the decisions comes the epoch in which they were made. `None` where
     /// the bucket is not loaded.
-    async fn call_reserve(&self, mode: Mode, asked: &[Asked<Claim>]) -> Vec<Result<Option<Decided>, Unavailable>> {
+    async fn call_reserve(&self, mode: Mode, asked: &[Batch<Claim>]) -> Vec<Result<Option<Decided>, Unavailable>> {
         let calls = asked.iter().map(|asked| self.reserve_call(mode, asked)).collect();
         match self.scripts.reserve.send(calls, &self.master).await {
             Ok(answers) => asked.iter().zip(answers).map(|(asked, answer)| decided(answer?, &asked.claims)).collect(),
@@ -96,7 +87,7 @@ impl RedisStock {
         }
     }
 
-    fn reserve_call(&self, mode: Mode, Asked { bucket, claims }: &Asked<Claim>) -> Cmd {
+    fn reserve_call(&self, mode: Mode, Batch { bucket, claims }: &Batch<Claim>) -> Cmd {
         let names = [keys::hash, keys::holders, keys::outbox, keys::start, keys::access];
         let mut call = self.scripts.reserve.call(&names.map(|name| name(*bucket)));
         call.arg(if mode == Mode::Keep { "keep" } else { "claim" }).arg(units_of(claims));
@@ -129,7 +120,7 @@ impl RedisStock {
     }
 
     /// The shared connection to the master.
-    pub fn connection(&self) -> Link {
+    pub fn connection(&self) -> RedisConnection {
         self.master.clone()
     }
 
@@ -146,13 +137,13 @@ struct Decided {
 
 fn decided(answer: Vec<Value>, claims: &[Claim]) -> Result<Option<Decided>, Unavailable> {
     let [epoch, _now, decisions @ ..] = answer.as_slice() else { return Ok(None) };
-    let &Value::Int(epoch) = epoch else { return Err(garbled("a batch")) };
+    let &Value::Int(epoch) = epoch else { return Err(malformed("a batch")) };
     if decisions.is_empty() {
         let decisions = vec![Decision::Granted(OrderStatus::Reserved); claims.len()];
         return Ok(Some(Decided { epoch, decisions }));
     }
     if decisions.len() != claims.len() {
-        return Err(garbled("a batch"));
+        return Err(malformed("a batch"));
     }
     let decisions = decisions.iter().map(decision).collect::<Result<_, _>>()?;
     Ok(Some(Decided { epoch, decisions }))
@@ -176,8 +167,8 @@ fn decision(value: &Value) -> Result<Decision, Unavailable> {
             .ok()
             .and_then(Hold::parse)
             .map(Decision::Repeated)
-            .ok_or_else(|| garbled("a hold")),
-        _ => Err(garbled("a decision")),
+            .ok_or_else(|| malformed("a hold")),
+        _ => Err(malformed("a decision")),
     }
 }
 
@@ -196,9 +187,9 @@ pub(super) fn start_flag(sale: &Sale) -> i64 {
 
 #[async_trait]
 impl Stock for RedisStock {
-    async fn reserve(&self, asked: &[Asked<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+    async fn reserve(&self, asked: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
         let answers = self.call_reserve(Mode::Claim, asked).await;
-        let decisions = asked.iter().zip(answers).map(|(Asked { bucket, claims }, answer)| {
+        let decisions = asked.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
             let Some(Decided { epoch, decisions }) = answer? else {
                 return Ok(vec![Decision::NotLoaded; claims.len()]);
             };
@@ -209,8 +200,8 @@ impl Stock for RedisStock {
         decisions.collect()
     }
 
-    fn lane(&self, bucket: Bucket) -> Lane {
-        self.master.lane(bucket)
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        self.master.batch_key(bucket)
     }
 
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable> {
@@ -219,7 +210,7 @@ impl Stock for RedisStock {
         pipe.hget(keys::hash(bucket), "Version").hget(keys::holders(bucket), ShortId::of(user.0));
         let (version, hold): (Option<i64>, Option<String>) = pipe.query_async(&mut self.master.clone()).await?;
         match (version, hold) {
-            (Some(_), Some(text)) => Ok(Some(Hold::parse(&text).ok_or_else(|| garbled("a hold"))?)),
+            (Some(_), Some(text)) => Ok(Some(Hold::parse(&text).ok_or_else(|| malformed("a hold"))?)),
             // Just loaded again: the hold may be a promise that is about to be repeated.
             (None | Some(SETTLING), _) => Err(Unavailable("the sale is being loaded".into())),
             (Some(_), None) => Ok(None),
@@ -236,8 +227,8 @@ impl Stock for RedisStock {
         Ok(defined)
     }
 
-    async fn release(&self, releases: &[Release]) -> Result<Vec<OrderId>, Unavailable> {
-        let mut by_bucket: BTreeMap<Bucket, Vec<&Release>> = BTreeMap::new();
+    async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
+        let mut by_bucket: BTreeMap<Bucket, Vec<&HeldUnits>> = BTreeMap::new();
         for release in releases {
             let bucket = Bucket::of_user(release.sale_id, self.split(release.sale_id).await?, release.user_id);
             by_bucket.entry(bucket).or_default().push(release);
@@ -261,35 +252,35 @@ impl Stock for RedisStock {
 }
 
 #[async_trait]
-impl Keeps for RedisStock {
+impl ReplayGrants for RedisStock {
     type Grant = Claim;
 
-    fn promises(&self) -> &Promises<Claim> {
+    fn promises(&self) -> &GrantLog<Claim> {
         &self.promises
     }
 
-    fn master(&self) -> &Link {
+    fn master(&self) -> &RedisConnection {
         &self.master
     }
 
-    async fn keep(&self, bucket: Bucket, grants: &[Claim]) -> Result<Kept, Unavailable> {
-        let asked = [Asked { bucket, claims: grants.to_vec() }];
+    async fn keep(&self, bucket: Bucket, grants: &[Claim]) -> Result<Replayed, Unavailable> {
+        let asked = [Batch { bucket, claims: grants.to_vec() }];
         match self.call_reserve(Mode::Keep, &asked).await.pop().transpose()?.flatten() {
             Some(Decided { decisions, .. }) => {
-                Ok(Kept::Forgotten(decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count()))
+                Ok(Replayed::Forgotten(decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count()))
             }
-            None => Ok(Kept::NotLoaded),
+            None => Ok(Replayed::NotLoaded),
         }
     }
 }
 
 /// Reads the facts on the first of several servers that answers: replicas, then the master.
 pub struct RedisFacts {
-    servers: Vec<Link>,
+    servers: Vec<RedisConnection>,
 }
 
 impl RedisFacts {
-    pub fn new(servers: Vec<Link>) -> RedisFacts {
+    pub fn new(servers: Vec<RedisConnection>) -> RedisFacts {
         RedisFacts { servers }
     }
 }
@@ -329,7 +320,7 @@ impl FactSource for RedisFacts {
     }
 }
 
-async fn holders(server: &Link, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
+async fn holders(server: &RedisConnection, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
     let mut users = Vec::new();
     let mut cursor = 0;
     loop {
@@ -344,7 +335,7 @@ async fn holders(server: &Link, bucket: Bucket) -> Result<Vec<UserId>, Unavailab
 
 /// One page of holds, and the cursor of the next; the last page's is 0. A hold may come twice.
 pub(super) async fn holds_page(
-    server: &Link,
+    server: &RedisConnection,
     bucket: Bucket,
     cursor: u64,
 ) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
@@ -356,8 +347,8 @@ pub(super) async fn holds_page(
     let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut server.clone()).await?;
     let mut holds = Vec::with_capacity(fields.len());
     for (user, hold) in fields {
-        let user = ShortId::parse(&user).map(UserId).ok_or_else(|| garbled("a user"))?;
-        holds.push((user, Hold::parse(&hold).ok_or_else(|| garbled("a hold"))?));
+        let user = ShortId::parse(&user).map(UserId).ok_or_else(|| malformed("a user"))?;
+        holds.push((user, Hold::parse(&hold).ok_or_else(|| malformed("a hold"))?));
     }
     Ok((next, holds))
 }
@@ -375,9 +366,9 @@ fn read_facts(
     let mut all: Vec<(SaleId, i64, Facts)> = Vec::with_capacity(buckets.len());
     for (bucket, answer) in buckets.iter().zip(answers) {
         let Ok(answer) = answer else { continue };
-        let [flags, hash] = answer.as_slice() else { return Err(garbled("facts")) };
-        let flags: Vec<Option<i64>> = from_redis_value_ref(flags).map_err(|_| garbled("flags"))?;
-        let hash: Vec<Option<String>> = from_redis_value_ref(hash).map_err(|_| garbled("a sale"))?;
+        let [flags, hash] = answer.as_slice() else { return Err(malformed("facts")) };
+        let flags: Vec<Option<i64>> = from_redis_value_ref(flags).map_err(|_| malformed("flags"))?;
+        let hash: Vec<Option<String>> = from_redis_value_ref(hash).map_err(|_| malformed("a sale"))?;
         let (Some(id), Some((version, mut facts))) = (bucket.sale(), read_one(&flags, &hash)) else { continue };
         match all.last_mut().filter(|(sale, ..)| *sale == id) {
             Some((_, newest, together)) if version > *newest => {

@@ -4,31 +4,17 @@
 //! changes units of a sale locks the sale's row first and order rows after it, so that nobody waits in a circle; money
 //! in wallets ([`wallet`]) moves last of all.
 
-mod addresses;
-mod audit;
-mod buckets;
-mod catalogue;
-mod export;
-mod fault;
+mod accounts;
+mod audit_log;
+mod error;
+
 mod goods;
-mod landing;
 mod leases;
 mod orders;
 mod packets;
 mod payments;
-mod pictures;
-mod plans;
-mod rehearsals;
-mod releases;
 mod row;
 mod sales;
-mod sandbox;
-mod second_factor;
-mod sessions;
-mod staff;
-mod support;
-mod tallies;
-mod users;
 mod wallet;
 
 use std::future::ready;
@@ -41,26 +27,26 @@ use sqlx::migrate::MigrateError;
 use sqlx::{Any, AnyPool, Connection, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use addresses::{Kept, MOST_ADDRESSES, SavedAddress};
-pub use audit::{AuditFilter, AuditRow};
-pub use buckets::{Allotment, Retarget};
-pub use fault::StoreError;
+pub use accounts::addresses::{AddressSaved, MOST_ADDRESSES, SavedAddress};
+pub(crate) use accounts::changes::after;
+pub use accounts::changes::{Actor, Deletion, PeopleRefusal, PersonChange};
+pub use accounts::sessions::{NewSession, Revocation, SessionRow};
+pub use accounts::{Role, User, UserSearch};
+pub use audit_log::{AuditFilter, AuditRow};
+pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
-pub use landing::Landing;
 pub use leases::Lease;
 pub use orders::OrderTotals;
+pub use orders::intake::Landing;
+pub use orders::releases::HeldUnits;
+pub use orders::search::{AuditReason, FoundOrder, Intervention, OrderSearch, PaymentRecord, WebhookRecord};
 pub use packets::{ClaimLanding, Claimant, Given, PART, PacketClaim, Settled, Stopped};
+pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::{Captured, FromWallet, Payment, PaymentStatus, Purpose, WALLET};
-pub use plans::PastPage;
-pub use releases::Release;
-pub use sales::{Announce, Filing, MOST_UNITS, Overlap, SaleChange, SaleDraft, SaleRefusal};
-pub use sandbox::{SandboxPayment, SandboxWebhook};
-pub use sessions::{NewSession, Revocation, SessionRow};
-pub(crate) use staff::after;
-pub use staff::{Actor, Deletion, PeopleRefusal, PersonChange};
-pub use support::{Because, FoundOrder, Intervention, OrderSearch, PaymentRecord, WebhookRecord};
-pub use tallies::{Counted, OrderCounts};
-pub use users::{Role, User, UserSearch};
+pub use sales::buckets::{Allotment, Retarget};
+pub use sales::counters::{Counted, OrderCounts};
+pub use sales::drafts::PastPage;
+pub use sales::{Announce, MOST_UNITS, Overlap, SaleChange, SaleDraft, SaleRefusal, SaveOptions};
 pub use wallet::{About, Mark, WalletEntry};
 
 /// Rows of one statement; its parameters stay far below the limits of both databases.

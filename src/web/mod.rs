@@ -1,39 +1,31 @@
-//! HTTP: every address of the shop, and what surrounds the handlers.
+//! Everything HTTP.
 //!
-//! `server` takes connections, the `door` lets them in, `connection` answers on one. `router` shows all addresses, grouped by who calls. Around the handlers stands `guard`: one frame that every request
-//! passes, with the request's id, the security headers, and what an error looks like to a program or to a person.
-//! Handlers parse (`input`, `session`, `visitor`), call one function of the shop, and render; how long an answer may be
-//! kept is said in terms of `cache`.
+//! [`server`] accepts connections within the limits of [`server::limits`]. [`router`] lists every address, grouped by who
+//! calls. [`middleware`] wraps every handler: request id, same-origin check, security headers, panics, and the shape of an
+//! error for a program or a person. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function, and
+//! renders ([`views`]). [`problem`] is the one table from errors to statuses; [`cache_policy`] the one place for cache headers.
 
 pub mod router;
 
-mod connection;
-pub mod door;
-pub mod guard;
 pub mod server;
 
-pub mod client;
-pub mod input;
-pub mod session;
-pub mod visitor;
+pub mod middleware;
 
-pub mod cache;
-pub mod negotiate;
-
-pub mod account_pages;
-pub mod address_pages;
-pub mod cashier;
-pub mod order_address;
-pub mod order_pages;
-pub mod own_pages;
-pub mod packet_giving;
-pub mod packet_pages;
-pub mod pages;
-pub mod wallet_pages;
+pub mod extract;
 
 pub mod api;
 
+pub mod pages;
+
 pub mod admin;
+
+pub mod views;
+
+pub mod shared;
+
+pub mod problem;
+
+pub mod cache_policy;
 
 pub mod ops;
 
@@ -47,18 +39,18 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::cockpit::Cockpit;
 use crate::config::WebConfig;
-use crate::control::desk::Desk;
+use crate::control::sales_admin::SalesAdmin;
 use crate::gate::Gate;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::orders::Orders;
-use crate::orders::dead_letters::DeadLetters;
-use crate::orders::payment::Payments;
 use crate::packets::Packets;
 use crate::pages::Publisher;
+use crate::payments::Payments;
 use crate::pictures::Pictures;
+use crate::pipeline::dead_letters::DeadLetters;
+use crate::purchase::Purchases;
 use crate::store::Store;
-use crate::till::Till;
 
 pub use router::router;
 pub use server::serve;
@@ -70,11 +62,11 @@ pub struct Shop {
     pub store: Store,
     pub catalogue: Arc<Catalogue>,
     pub gate: Arc<Gate>,
-    pub till: Till,
+    pub purchases: Purchases,
     pub orders: Orders,
     pub payments: Payments,
     pub packets: Packets,
-    pub desk: Desk,
+    pub sales_admin: SalesAdmin,
     pub cockpit: Cockpit,
     pub dead_letters: DeadLetters,
     pub accounts: Arc<Accounts>,

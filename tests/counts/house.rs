@@ -7,9 +7,9 @@ use axum::body::Body;
 use axum::http::{Method, Request};
 use futures::future::join_all;
 use seckill::accounts::Session;
-use seckill::app::Parts;
+use seckill::app::Services;
 use seckill::config::{Config, RedisConfig, sqlite_in};
-use seckill::control::desk::DeskChange;
+use seckill::control::sales_admin::DeskChange;
 use seckill::domain::{Bilingual, Currency, Money, Phase, Rush, SaleId, UserId, Window};
 use seckill::store::{GoodsDraft, Role, SaleDraft, User};
 use secrecy::SecretString;
@@ -65,7 +65,7 @@ pub fn runtime() -> Runtime {
 
 /// A shop with an open sale. Nothing runs in the background.
 pub struct House {
-    pub parts: Parts,
+    pub parts: Services,
     pub sale: SaleId,
     router: Router,
     _dir: TempDir,
@@ -99,7 +99,7 @@ impl House {
             config.redis = Some(RedisConfig { master: secret("SECKILL_REDIS_URL"), replicas });
             config.amqp_url = rung.is_some_and(Rung::has_rabbit).then(|| secret("SECKILL_AMQP_URL"));
         }
-        let parts = Parts::build(&config).await.unwrap();
+        let parts = Services::build(&config).await.unwrap();
         parts.accounts().refresh().await.unwrap();
         let sale = open_sale(&parts, units).await;
         let house = House { router: parts.router(), parts, sale, _dir: dir, ground };
@@ -112,8 +112,8 @@ impl House {
         self.sale = open_sale(&self.parts, 1).await;
         self.shows(Phase::Open).await;
         let winner = UserId(Uuid::now_v7());
-        let till = self.parts.till();
-        till.buy(till.knock(winner, self.sale).unwrap(), 1, None).await.unwrap();
+        let purchases = self.parts.purchases();
+        purchases.buy(purchases.request_admission(winner, self.sale).unwrap(), 1, None).await.unwrap();
         self.shows(Phase::SoldOut).await;
         self
     }
@@ -183,10 +183,10 @@ impl House {
     }
 }
 
-async fn open_sale(parts: &Parts, units: i64) -> SaleId {
+async fn open_sale(parts: &Services, units: i64) -> SaleId {
     let text = Bilingual::new("计数", "Counting");
     let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
-    let desk = parts.desk();
+    let desk = parts.sales_admin();
     let goods = desk.put_goods(None, draft, "counts").await.unwrap().unwrap();
     let draft = SaleDraft {
         goods_id: goods.id,
@@ -198,9 +198,9 @@ async fn open_sale(parts: &Parts, units: i64) -> SaleId {
         rush: Rush::default(),
     };
     let sale = desk.create_sale(draft, "counts").await.unwrap();
-    if let Some(ledger) = &parts.ledger {
+    if let Some(stock_sync) = &parts.stock_sync {
         // What data control does, to load the sale into Redis.
-        ledger.tend().await.unwrap();
+        stock_sync.tend().await.unwrap();
     }
     desk.change(sale.id, DeskChange::Start, "counts").await.unwrap();
     sale.id

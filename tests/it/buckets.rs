@@ -9,14 +9,19 @@ mod stack {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
     use redis::AsyncCommands;
+    use seckill::batching::Batch;
     use seckill::catalogue::Catalogue;
     use seckill::clock::Clock;
     use seckill::control::allot::Allotter;
+    use seckill::domain::Bucket;
+    use seckill::domain::claim::{Claim, Decision};
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, UserId, Window};
+    use seckill::redis::{connection, keys};
     use seckill::stock::load::{Life, Shared};
+    use seckill::stock::redis::RedisFacts;
     use seckill::stock::redis::RedisStock;
-    use seckill::stock::{Asked, Bucket, Claim, Decision, FactSource, Stock, keys, link, redis::RedisFacts};
-    use seckill::store::{Allotment, GoodsDraft, Release, Retarget, SaleChange, SaleDraft, Store};
+    use seckill::stock::{FactSource, Stock};
+    use seckill::store::{Allotment, GoodsDraft, HeldUnits, Retarget, SaleChange, SaleDraft, Store};
     use secrecy::SecretString;
     use uuid::Uuid;
 
@@ -49,7 +54,7 @@ mod stack {
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
             let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let catalogue = Arc::new(Catalogue::new(store.clone()));
-            let master = link::shared(&url).unwrap();
+            let master = connection::shared(&url).unwrap();
             let facts = RedisFacts::new(vec![master.clone()]);
             let redis = RedisStock::new(master, catalogue.clone());
             Counter { redis, store, database, catalogue, facts, goods, clock, _ground: ground }
@@ -90,7 +95,7 @@ mod stack {
 
         async fn reserve(&self, sale: &Sale, claim: Claim) -> Decision {
             let bucket = Bucket::of_user(sale.id, sale.rush.buckets, claim.user_id);
-            self.redis.reserve(&[Asked { bucket, claims: vec![claim] }]).await.remove(0).unwrap()[0]
+            self.redis.reserve(&[Batch { bucket, claims: vec![claim] }]).await.remove(0).unwrap()[0]
         }
 
         async fn shares(&self, sale: &Sale) -> Vec<Shared> {
@@ -107,7 +112,7 @@ mod stack {
         }
 
         /// Nothing is handed out twice, nothing is booked that is not held, and nothing beyond a share.
-        async fn adds_up(&self, sale: &Sale, held: &HashMap<UserId, Release>) {
+        async fn adds_up(&self, sale: &Sale, held: &HashMap<UserId, HeldUnits>) {
             // The database last: what a bucket has was allotted to it before.
             let (shares, rows, total) = (self.shares(sale).await, self.rows(sale).await, self.total(sale).await);
             let allotted: i64 = rows.iter().map(|row| row.allotted).sum();
@@ -124,9 +129,9 @@ mod stack {
         Claim { user_id: UserId(Uuid::new_v4()), order_id: OrderId(Uuid::now_v7()), quantity }
     }
 
-    fn hold(sale: &Sale, claim: Claim) -> Release {
+    fn hold(sale: &Sale, claim: Claim) -> HeldUnits {
         let Claim { user_id, order_id, quantity } = claim;
-        Release { order_id, sale_id: sale.id, user_id, quantity }
+        HeldUnits { order_id, sale_id: sale.id, user_id, quantity }
     }
 
     /// Somebody who was late: words of long ago, about units that others may have by now.
@@ -156,7 +161,7 @@ mod stack {
             let (buckets, lot) = (random.random_range(2..7), [0, 1, 3, 8][n % 4]);
             let limit = random.random_range(1..4);
             let sale = counter.sale(random.random_range(5..60), limit.into(), buckets, lot).await;
-            let mut held: HashMap<UserId, Release> = HashMap::new();
+            let mut held: HashMap<UserId, HeldUnits> = HashMap::new();
             let mut old = counter.rows(&sale).await;
             let allotters = [counter.allotter(), counter.allotter()];
             for _ in 0..STEPS {
@@ -195,7 +200,7 @@ mod stack {
     }
 
     /// People of one bucket only come back until nothing is left anywhere.
-    async fn sells_out(counter: &Counter, sale: &Sale, held: &mut HashMap<UserId, Release>, n: usize) {
+    async fn sells_out(counter: &Counter, sale: &Sale, held: &mut HashMap<UserId, HeldUnits>, n: usize) {
         let allotter = counter.allotter();
         let bucket = Bucket::of_sale(sale).nth(n % usize::from(sale.rush.buckets)).unwrap();
         let here = |claim: &Claim| Bucket::of_user(sale.id, sale.rush.buckets, claim.user_id) == bucket;

@@ -13,7 +13,7 @@ mod stack {
     use rand::rngs::StdRng;
     use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng};
-    use seckill::orders::rabbit::{DEAD, EXCHANGE, KINDS, ORDER, QUEUE, SHARE};
+    use seckill::pipeline::rabbit::{DEAD, EXCHANGE, KINDS, ORDER, QUEUE, SHARE};
     use serde_json::json;
 
     use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually, manage, pause, seed};

@@ -5,7 +5,8 @@ mod stack {
 
     use redis::AsyncCommands;
     use redis::aio::MultiplexedConnection;
-    use seckill::stock::{Bucket, keys};
+    use seckill::domain::Bucket;
+    use seckill::redis::keys;
 
     use crate::support::{Crowd, NewSale, Plan, Rung, Shop, pause};
 

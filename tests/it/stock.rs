@@ -8,17 +8,21 @@ mod stack {
     use jiff::Timestamp;
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
+    use seckill::batching::Batch;
     use seckill::catalogue::Catalogue;
     use seckill::clock::Clock;
     use seckill::config::sqlite_in;
-    use seckill::control::ledger::Ledger;
+    use seckill::control::stock_sync::StockSync;
+    use seckill::domain::Bucket;
+    use seckill::domain::claim::{Claim, Decision, Hold};
     use seckill::domain::sale::SaleMove;
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, UserId, Window};
+    use seckill::redis::connection;
     use seckill::stock::database::DatabaseStock;
     use seckill::stock::load::{Life, Mend};
     use seckill::stock::redis::{RedisFacts, RedisStock};
-    use seckill::stock::{Asked, Bucket, Claim, Decision, Defined, FactSource, Hold, Stock, link};
-    use seckill::store::{GoodsDraft, Release, SaleChange, SaleDraft, Store};
+    use seckill::stock::{Defined, FactSource, Stock};
+    use seckill::store::{GoodsDraft, HeldUnits, SaleChange, SaleDraft, Store};
     use secrecy::SecretString;
     use uuid::Uuid;
 
@@ -40,7 +44,7 @@ mod stack {
     }
 
     async fn decide(keeper: &impl Stock, bucket: Bucket, batch: &[Claim]) -> Vec<Decision> {
-        keeper.reserve(&[Asked { bucket, claims: batch.to_vec() }]).await.remove(0).unwrap()
+        keeper.reserve(&[Batch { bucket, claims: batch.to_vec() }]).await.remove(0).unwrap()
     }
 
     impl Keepers {
@@ -50,7 +54,7 @@ mod stack {
             let store = Store::open(&sqlite_in(ground.dir())).unwrap();
             store.migrate().await.unwrap();
             let catalogue = Arc::new(Catalogue::new(store.clone()));
-            let redis = RedisStock::new(link::shared(&master).unwrap(), catalogue.clone());
+            let redis = RedisStock::new(connection::shared(&master).unwrap(), catalogue.clone());
             let clock = Clock::system();
             let text = Bilingual::new("手机", "Phone");
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
@@ -240,7 +244,7 @@ mod stack {
         let unknown = SaleId(999_999_999);
         let ask = async |users: &[u128]| {
             let claims = || users.iter().map(|user| claim(*user, 1)).collect();
-            let asked = |sale| Asked { bucket: Bucket::whole(sale), claims: claims() };
+            let asked = |sale| Batch { bucket: Bucket::whole(sale), claims: claims() };
             let asked = [asked(one.id), asked(unknown), asked(other.id)];
             let answers = keepers.redis.reserve(&asked).await.into_iter();
             answers.map(|answer| answer.unwrap()).collect::<Vec<_>>()
@@ -261,7 +265,7 @@ mod stack {
         let sale = keepers.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
         let (first, second) = (claim(1, 3), claim(1, 2));
         decide(&keepers.redis, Bucket::whole(sale.id), &[first]).await;
-        let release = |claim: &Claim| Release {
+        let release = |claim: &Claim| HeldUnits {
             order_id: claim.order_id,
             sale_id: sale.id,
             user_id: claim.user_id,
@@ -287,13 +291,13 @@ mod stack {
         let sale = keepers.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
         let bucket = Bucket::whole(sale.id);
         let url = SecretString::from(keepers.ground.settings["SECKILL_REDIS_URL"].clone());
-        let facts = RedisFacts::new(vec![link::shared(&url).unwrap()]);
+        let facts = RedisFacts::new(vec![connection::shared(&url).unwrap()]);
         let granted = async || facts.facts(&[bucket]).await.unwrap()[0].1.granted;
         let fresh = granted().await;
         decide(&keepers.redis, bucket, &[claim(1, 1)]).await;
         let bought = granted().await;
         let Claim { user_id, order_id, quantity } = claim(2, 1);
-        let hold = Release { order_id, sale_id: sale.id, user_id, quantity };
+        let hold = HeldUnits { order_id, sale_id: sale.id, user_id, quantity };
         assert_eq!(keepers.redis.mend(bucket, 1, &[Mend::Hold(hold)]).await.unwrap(), 1);
         let mended = granted().await;
         assert_eq!((bought - fresh, mended - bought), (1, 1));
@@ -310,7 +314,8 @@ mod stack {
         let keepers = Keepers::new().await;
         let sale = keepers.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
         let (redis, clock) = (keepers.redis.clone(), keepers.clock.clone());
-        let ledger = Ledger::new(redis, keepers.store.clone(), keepers.catalogue.clone(), None, clock, Arc::default());
+        let stock_sync =
+            StockSync::new(redis, keepers.store.clone(), keepers.catalogue.clone(), None, clock, Arc::default());
         let outbox = async |word: &str| -> i64 {
             let mut command = redis::cmd(word);
             command.arg(format!("goods{{{}}}:outbox", sale.id));
@@ -320,16 +325,16 @@ mod stack {
         let old = Claim { order_id: OrderId(long_ago), ..claim(1, 1) };
         decide(&keepers.redis, Bucket::whole(sale.id), &[old]).await;
         for _ in 0..2 {
-            ledger.reconcile().await.unwrap();
+            stock_sync.reconcile().await.unwrap();
         }
         // By now they have been compared. What is lost without a trace in the counts is found at the next comparison.
         assert_eq!(outbox("DEL").await, 1);
-        ledger.reconcile().await.unwrap();
+        stock_sync.reconcile().await.unwrap();
         assert_eq!(outbox("XLEN").await, 0);
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(60)).await;
         tokio::time::resume();
-        ledger.reconcile().await.unwrap();
+        stock_sync.reconcile().await.unwrap();
         assert_eq!(outbox("XLEN").await, 1);
     }
 }

@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use crate::catalogue::Catalogue;
+use crate::domain::Bucket;
 use crate::domain::{Sale, SaleState};
-use crate::stock::Bucket;
 use crate::stock::load::Shared;
 use crate::stock::redis::RedisStock;
 use crate::store::{Allotment, Retarget, Store};

@@ -54,7 +54,7 @@ fn take_back(mut units: i64, shares: &[Share], targets: &mut [i64]) {
 }
 
 fn give(mut pool: i64, lot: i64, shares: &[Share], targets: &mut [i64]) {
-    // Promises that were repeated to a master that had forgotten them may be more than the bucket was given.
+    // GrantLog that were repeated to a master that had forgotten them may be more than the bucket was given.
     for (share, target) in shares.iter().zip(targets.iter_mut()) {
         let cover = (share.booked - share.allotted).clamp(0, pool);
         *target += cover;

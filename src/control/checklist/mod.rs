@@ -8,7 +8,7 @@ mod judge;
 use serde::{Serialize, Serializer};
 
 use super::LEASE;
-use super::desk::Desk;
+use crate::control::sales_admin::SalesAdmin;
 use crate::domain::{Locale, Sale};
 use crate::stock::probe::Reading;
 use crate::store::StoreError;
@@ -142,7 +142,7 @@ struct Surroundings {
     consumers: Option<Option<u32>>,
 }
 
-impl Desk {
+impl SalesAdmin {
     /// Everything that should be looked at before the sale begins, worst things not first but each in its place.
     pub async fn checklist(&self, sale: &Sale) -> Result<Vec<Check>, StoreError> {
         let goods = self.store.goods(sale.goods_id).await?;
@@ -155,7 +155,7 @@ impl Desk {
 
     async fn surroundings(&self, sale: &Sale) -> Result<Surroundings, StoreError> {
         let redis = futures::future::OptionFuture::from(self.probe.as_ref().map(|probe| probe.look(sale)));
-        let outbox = async { self.ledger.as_ref()?.survey().await.ok() };
+        let outbox = async { self.stock_sync.as_ref()?.survey().await.ok() };
         let depths = futures::future::OptionFuture::from(self.monitor.as_ref().map(|monitor| monitor.depths()));
         let (redis, outbox, depths, report, page) =
             tokio::join!(redis, outbox, depths, self.health.report(), self.page_is_current(sale));

@@ -5,7 +5,7 @@ use askama::Template;
 use super::plot::{DotRow, Lines, QUANTILES, Scale, Series, bars, dots};
 use super::{Report, SecondRow, Side, StepRow, Times};
 use crate::pages::filters;
-use crate::rehearse::asked::Limits;
+use crate::rehearse::options::Limits;
 use crate::rehearse::verdict::Mark;
 
 #[derive(Template)]
@@ -93,7 +93,7 @@ fn steps(report: &Report, limits: Limits) -> String {
 impl Page<'_> {
     fn class(&self, mark: &Mark) -> &'static str {
         match mark {
-            Mark::Kept => "kept",
+            Mark::Replayed => "kept",
             Mark::Doubt => "doubt",
             Mark::Broken => "broken",
         }
@@ -101,7 +101,7 @@ impl Page<'_> {
 
     fn sign(&self, mark: &Mark) -> &'static str {
         match mark {
-            Mark::Kept => "✓",
+            Mark::Replayed => "✓",
             Mark::Doubt => "!",
             Mark::Broken => "✗",
         }

@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::measure::{Milestone, Numbers, Step};
-use super::story::{Fate, Story};
 use super::verdict::{Mark, Point};
 use crate::control::audit;
+use crate::rehearse::outcome::{Ending, Outcome};
 
 /// Where and how it was held.
 #[derive(Debug, Clone, Serialize)]
@@ -120,7 +120,7 @@ impl Report {
     pub fn new(
         setting: Setting,
         numbers: &Numbers,
-        (shoppers, bots): (&[Story], &[Story]),
+        (shoppers, bots): (&[Outcome], &[Outcome]),
         points: Vec<Point>,
         audit: &[audit::Check],
     ) -> Report {
@@ -144,21 +144,21 @@ impl Report {
 }
 
 /// How often each fate met somebody.
-fn fates(stories: &[Story]) -> Vec<(&'static str, u64)> {
-    let mut all: BTreeMap<Fate, u64> = BTreeMap::new();
+fn fates(stories: &[Outcome]) -> Vec<(&'static str, u64)> {
+    let mut all: BTreeMap<Ending, u64> = BTreeMap::new();
     for story in stories {
         *all.entry(story.fate).or_default() += 1;
     }
     all.into_iter().map(|(fate, count)| (fate_text(fate), count)).collect()
 }
 
-fn fate_text(fate: Fate) -> &'static str {
+fn fate_text(fate: Ending) -> &'static str {
     match fate {
-        Fate::Left => "left before the start",
-        Fate::SoldOut => "heard that all was gone",
-        Fate::GaveUp => "gave up",
-        Fate::Closed => "found it closed",
-        Fate::Won => "got a unit",
+        Ending::Left => "left before the start",
+        Ending::SoldOut => "heard that all was gone",
+        Ending::GaveUp => "gave up",
+        Ending::Closed => "found it closed",
+        Ending::OutboxItem => "got a unit",
     }
 }
 
@@ -183,7 +183,7 @@ fn second_row(second: &super::measure::Second) -> SecondRow {
     }
 }
 
-fn side(numbers: &Numbers, steps: impl Iterator<Item = Step>, stories: &[Story]) -> Side {
+fn side(numbers: &Numbers, steps: impl Iterator<Item = Step>, stories: &[Outcome]) -> Side {
     let mut side = Side {
         accounts: stories.len(),
         questions: 0,
@@ -220,8 +220,8 @@ pub(super) mod tests {
             measure.answered(Step::Bot, Duration::from_micros(n * 10), 429, "rate_limited");
         }
         measure.answered(Step::Buy, Duration::from_millis(123), 202, "");
-        measure.reached(Milestone::Won);
-        let mark = if go { Mark::Kept } else { Mark::Broken };
+        measure.reached(Milestone::OutboxItem);
+        let mark = if go { Mark::Replayed } else { Mark::Broken };
         let points = vec![Point { mark, what: "no errors", found: "<none>".into() }];
         let setting = Setting {
             at: "2026-11-21T12:00:00Z".parse().unwrap(),

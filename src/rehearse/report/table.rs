@@ -43,7 +43,7 @@ fn write_all(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out)?;
     for point in &report.points {
         let mark = match point.mark {
-            Mark::Kept => "kept  ",
+            Mark::Replayed => "kept  ",
             Mark::Doubt => "DOUBT ",
             Mark::Broken => "BROKEN",
         };

@@ -2,8 +2,8 @@
 //!
 //! Whoever claims or settles locks the packet's row first; money in wallets moves last of all.
 
-mod claims;
-mod settle;
+pub(super) mod claims;
+pub(super) mod settle;
 
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
@@ -12,12 +12,12 @@ use sqlx::{AssertSqlSafe, Row};
 pub use claims::{ClaimLanding, Claimant};
 pub use settle::{Settled, Stopped};
 
-use super::audit::log;
 use super::wallet::{Posted, post};
 use super::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row};
 use crate::domain::packet::{Giver, Packet, Share, ShareClaim, State};
 use crate::domain::wallet::{Account, Kind, Transfer};
 use crate::domain::{PacketId, UserId};
+use crate::store::audit_log::log;
 
 /// Amounts of one row of `packet_shares`.
 pub const PART: i64 = 1000;

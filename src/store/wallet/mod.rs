@@ -4,8 +4,8 @@
 //! because whoever moves money between the same accounts waits for it from there on; after sales and orders come
 //! transfers in the order of their ids, then balances in the order of their accounts, so nobody waits in a circle.
 
-mod audit;
-mod read;
+pub(super) mod audit;
+pub(super) mod read;
 #[cfg(test)]
 mod tests;
 

@@ -12,13 +12,13 @@ use serde::Deserialize;
 
 use crate::domain::calendar::{Month, day, hour};
 use crate::domain::{Goods, Sale};
-use crate::error::Problem;
-use crate::pages::views::{CalendarDay, CalendarPage, CalendarSale};
 use crate::web::Shop;
-use crate::web::input::Query;
+use crate::web::extract::Query;
+use crate::web::extract::session::{Look, Staff};
+use crate::web::extract::visitor::Visitor;
 use crate::web::pages::personal;
-use crate::web::session::{Look, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::Problem;
+use crate::web::views::{CalendarDay, CalendarPage, CalendarSale};
 
 /// When a new sale opens that is planned from the calendar, unless changed: in the evening, when most have time.
 const EVENING: i8 = 20;

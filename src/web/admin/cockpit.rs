@@ -9,13 +9,13 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use crate::domain::{Locale, SaleId};
-use crate::error::{Code, Problem};
-use crate::pages::views::{CockpitPage, admin_notice};
 use crate::web::Shop;
-use crate::web::input::{Ids, Query};
+use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{PathIds, Query};
 use crate::web::pages::personal;
-use crate::web::session::{Look, RunSales, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::{Code, Problem};
+use crate::web::views::{CockpitPage, admin_notice};
 
 /// What was done before the page was shown.
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ pub async fn show(
     State(shop): State<Arc<Shop>>,
     staff: Staff<Look>,
     visitor: Visitor,
-    Ids(id): Ids<SaleId>,
+    PathIds(id): PathIds<SaleId>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Response, Problem> {
     let notice = admin_notice(visitor.locale, done.as_deref().unwrap_or_default(), Some(id));

@@ -7,15 +7,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::error::Problem;
-use crate::orders::dead_letters::Fate;
-use crate::pages::text;
-use crate::pages::views::DeadLettersPage;
+use crate::i18n;
+use crate::pipeline::dead_letters::Settlement;
 use crate::web::Shop;
-use crate::web::input::{Form, Query};
+use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, Query};
 use crate::web::pages::{personal, see_other};
-use crate::web::session::{Look, RunSales, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::Problem;
+use crate::web::views::DeadLettersPage;
 
 const PATH: &str = "/admin/dead-letters";
 
@@ -33,11 +33,11 @@ pub async fn show(
     visitor: Visitor,
     Query(done): Query<Done>,
 ) -> Result<Response, Problem> {
-    let t = &text::text(visitor.locale).cockpit;
+    let t = &i18n::text(visitor.locale).cockpit;
     let count = done.count.unwrap_or_default();
     let notice = match done.done.as_deref() {
-        Some("replay") => Some(text::fill(t.replayed, count)),
-        Some("discard") => Some(text::fill(t.discarded, count)),
+        Some("replay") => Some(i18n::fill(t.replayed, count)),
+        Some("discard") => Some(i18n::fill(t.discarded, count)),
         _ => None,
     };
     page(&shop, &visitor, may.is_ok(), StatusCode::OK, notice, None).await
@@ -75,7 +75,7 @@ pub async fn replay(
     visitor: Visitor,
     Form(wish): Form<Wish>,
 ) -> Result<Response, Problem> {
-    settle(&shop, &staff, &visitor, wish.id.as_deref(), (wish.confirm == "yes").then_some(Fate::Replay)).await
+    settle(&shop, &staff, &visitor, wish.id.as_deref(), (wish.confirm == "yes").then_some(Settlement::Replay)).await
 }
 
 pub async fn discard(
@@ -85,7 +85,7 @@ pub async fn discard(
     Form(wish): Form<Wish>,
 ) -> Result<Response, Problem> {
     let meant = wish.id.as_deref().is_some_and(|id| id == wish.typed.trim()) && wish.confirm == "yes";
-    settle(&shop, &staff, &visitor, wish.id.as_deref(), meant.then_some(Fate::Discard)).await
+    settle(&shop, &staff, &visitor, wish.id.as_deref(), meant.then_some(Settlement::Discard)).await
 }
 
 async fn settle(
@@ -93,15 +93,15 @@ async fn settle(
     staff: &Staff<RunSales>,
     visitor: &Visitor,
     id: Option<&str>,
-    fate: Option<Fate>,
+    fate: Option<Settlement>,
 ) -> Result<Response, Problem> {
     let refuse = async |status, warning: &str| page(shop, visitor, true, status, None, Some(warning.to_owned())).await;
     let Some(fate) = fate else {
-        return refuse(StatusCode::UNPROCESSABLE_ENTITY, text::problem("not_confirmed").text(visitor.locale)).await;
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, i18n::problem("not_confirmed").text(visitor.locale)).await;
     };
     let settled = shop.dead_letters.settle(id, fate, staff.actor()).await?;
     if settled == 0 && id.is_some() {
-        return refuse(StatusCode::NOT_FOUND, text::text(visitor.locale).cockpit.letter_gone).await;
+        return refuse(StatusCode::NOT_FOUND, i18n::text(visitor.locale).cockpit.letter_gone).await;
     }
     let done = fate.as_str();
     Ok(see_other(&format!("{PATH}?lang={}&done={done}&count={settled}", visitor.locale)))

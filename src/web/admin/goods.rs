@@ -1,4 +1,4 @@
-//! The shelf of goods: finding them, putting them away, and the form that makes and changes them.
+//! The packet_sync of goods: finding them, putting them away, and the form that makes and changes them.
 
 use std::sync::Arc;
 
@@ -7,19 +7,20 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::goods_input::{Sent, Upload};
-use super::input::{check_description, check_name};
 use crate::domain::picture::MOST_PICTURES;
 use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture};
-use crate::error::{Code, Problem};
-use crate::pages::text;
-use crate::pages::views::{AdminGoodsForm, AdminGoodsList, FieldError, UploadComplaint};
+use crate::i18n;
 use crate::store::{GoodsDraft, GoodsRefusal};
 use crate::web::Shop;
-use crate::web::input::{Form, Ids, Query};
+use crate::web::admin::goods_upload::{Sent, Upload};
+use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, PathIds, Query};
 use crate::web::pages::{personal, see_other};
-use crate::web::session::{Look, RunSales, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::FieldError;
+use crate::web::shared::validation::{check_description, check_name};
+use crate::web::views::{AdminGoodsForm, AdminGoodsList, UploadComplaint};
 
 /// Goods that the list shows; a search finds the others.
 const SHOWN: usize = 100;
@@ -87,7 +88,7 @@ pub struct Confirmation {
     confirm: String,
 }
 
-type Order = (State<Arc<Shop>>, Staff<RunSales>, Visitor, Ids<GoodsId>);
+type Order = (State<Arc<Shop>>, Staff<RunSales>, Visitor, PathIds<GoodsId>);
 
 pub async fn archive(order: Order, Form(form): Form<Confirmation>) -> Result<Response, Problem> {
     put_away(order, &form, true).await
@@ -98,19 +99,19 @@ pub async fn unarchive(order: Order, Form(form): Form<Confirmation>) -> Result<R
 }
 
 async fn put_away(
-    (State(shop), staff, visitor, Ids(id)): Order,
+    (State(shop), staff, visitor, PathIds(id)): Order,
     form: &Confirmation,
     archive: bool,
 ) -> Result<Response, Problem> {
     let warn = async |code: Code, words: &str| {
-        let warning = text::problem(words).text(visitor.locale).to_owned();
+        let warning = i18n::problem(words).text(visitor.locale).to_owned();
         let archived = if archive { String::new() } else { "1".to_owned() };
         show_list(&shop, &visitor, Wanted { archived, ..Wanted::default() }, code.status(), Some(warning)).await
     };
     if form.confirm != "yes" {
         return warn(Code::Invalid, "not_confirmed").await;
     }
-    match shop.desk.archive_goods(id, archive, staff.actor()).await {
+    match shop.sales_admin.archive_goods(id, archive, staff.actor()).await {
         Ok(_) => Ok(done(&visitor, if archive { "archived" } else { "unarchived" }, id)),
         Err(GoodsRefusal::OnSale) => warn(Code::GoodsOnSale, Code::GoodsOnSale.as_str()).await,
         Err(refusal) => Err(refusal.into()),
@@ -125,7 +126,7 @@ pub async fn show(
     State(shop): State<Arc<Shop>>,
     _: Staff<Look>,
     visitor: Visitor,
-    Ids(id): Ids<GoodsId>,
+    PathIds(id): PathIds<GoodsId>,
 ) -> Result<Response, Problem> {
     let goods = shop.store.goods(id).await?.ok_or(Code::NotFound)?;
     show_form(&visitor, StatusCode::OK, FormState::of(goods, Some(id)))
@@ -144,7 +145,7 @@ pub async fn edit(
     State(shop): State<Arc<Shop>>,
     staff: Staff<RunSales>,
     visitor: Visitor,
-    Ids(id): Ids<GoodsId>,
+    PathIds(id): PathIds<GoodsId>,
     sent: Sent,
 ) -> Result<Response, Problem> {
     put(&shop, &staff, &visitor, Some(id), sent).await
@@ -204,7 +205,7 @@ async fn put(
     }
     let Goods { name, description, pictures, .. } = state.goods;
     let draft = GoodsDraft { name: Some(name), description: Some(description), pictures: Some(pictures) };
-    let goods = shop.desk.put_goods(id, draft, staff.actor()).await?.ok_or(Code::NotFound)?;
+    let goods = shop.sales_admin.put_goods(id, draft, staff.actor()).await?.ok_or(Code::NotFound)?;
     Ok(done(visitor, if id.is_some() { "saved" } else { "created" }, goods.id))
 }
 

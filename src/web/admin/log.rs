@@ -8,16 +8,17 @@ use axum::response::Response;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::input::time;
 use crate::domain::Locale;
-use crate::error::{FieldProblem, Problem};
-use crate::pages::views::{AdminLogPage, FieldError};
 use crate::store::{AuditFilter, AuditRow};
 use crate::web::Shop;
-use crate::web::input::Query;
+use crate::web::extract::Query;
+use crate::web::extract::session::{Look, Staff};
+use crate::web::extract::visitor::Visitor;
 use crate::web::pages::personal;
-use crate::web::session::{Look, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::{FieldProblem, Problem};
+use crate::web::shared::FieldError;
+use crate::web::shared::validation::time;
+use crate::web::views::AdminLogPage;
 
 /// Entries of the log on one page.
 pub const LOG_PAGE: i64 = 50;

@@ -7,18 +7,19 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::order_search::Typed;
 use crate::domain::address::tidy;
 use crate::domain::{Order, OrderId};
-use crate::error::{Code, FieldProblem, Problem};
-use crate::pages::views::{AddressView, AdminOrderPage, AdminOrdersPage, Asking, FieldError, OrderRow, PaymentLine};
-use crate::store::{Because, Intervention};
+use crate::store::{AuditReason, Intervention};
 use crate::web::Shop;
-use crate::web::input::{Form, Ids, Query};
-use crate::web::order_pages::looks;
+use crate::web::extract::session::{HelpShoppers, Look, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, PathIds, Query};
+use crate::web::pages::orders::looks;
 use crate::web::pages::{personal, see_other};
-use crate::web::session::{HelpShoppers, Look, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::{Code, FieldProblem, Problem};
+use crate::web::shared::FieldError;
+use crate::web::shared::order_search::Typed;
+use crate::web::views::{AddressView, AdminOrderPage, AdminOrdersPage, Asking, OrderRow, PaymentLine};
 
 const NOTE_CHARS: usize = 500;
 const MESSAGE_CHARS: usize = 300;
@@ -72,7 +73,7 @@ pub async fn show(
     State(shop): State<Arc<Shop>>,
     staff: Staff<Look>,
     visitor: Visitor,
-    Ids(id): Ids<OrderId>,
+    PathIds(id): PathIds<OrderId>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Response, Problem> {
     let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
@@ -129,7 +130,7 @@ pub async fn cancel(
     shop: State<Arc<Shop>>,
     staff: Staff<HelpShoppers>,
     visitor: Visitor,
-    Ids(id): Ids<OrderId>,
+    PathIds(id): PathIds<OrderId>,
     Form(form): Form<Reasons>,
 ) -> Result<Response, Problem> {
     act(shop, &staff, &visitor, id, Intervention::Cancel, form).await
@@ -139,7 +140,7 @@ pub async fn refund(
     shop: State<Arc<Shop>>,
     staff: Staff<HelpShoppers>,
     visitor: Visitor,
-    Ids(id): Ids<OrderId>,
+    PathIds(id): PathIds<OrderId>,
     Form(form): Form<Reasons>,
 ) -> Result<Response, Problem> {
     act(shop, &staff, &visitor, id, Intervention::Refund, form).await
@@ -202,6 +203,6 @@ pub async fn intervene(
     message: &str,
 ) -> Result<bool, Problem> {
     let (note, message) = (tidy(reason), tidy(message));
-    let because = Because { actor, note: &note, message: Some(message.as_str()).filter(|text| !text.is_empty()) };
+    let because = AuditReason { actor, note: &note, message: Some(message.as_str()).filter(|text| !text.is_empty()) };
     Ok(shop.orders.intervene(order, what, because).await?)
 }

@@ -11,15 +11,15 @@ use futures::stream;
 use jiff::tz::TimeZone;
 use tracing::error;
 
-use super::order_search::Typed;
 use crate::domain::{Locale, SaleId};
-use crate::error::{FieldProblem, Problem};
 use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
 use crate::web::Shop;
-use crate::web::cache::Cache;
-use crate::web::input::Query;
-use crate::web::session::{Look, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::cache_policy::Cache;
+use crate::web::extract::Query;
+use crate::web::extract::session::{Look, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::problem::{FieldProblem, Problem};
+use crate::web::shared::order_search::Typed;
 
 /// Rows that are in memory at once.
 const BATCH: i64 = 1000;

@@ -1,4 +1,4 @@
-//! The desk of red packets: what was given, funding a rain, watching and stopping one.
+//! The sales_admin of red packets: what was given, funding a rain, watching and stopping one.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use serde::Deserialize;
 use super::users::Confirmation;
 use crate::domain::packet::Giver;
 use crate::domain::{Locale, PacketId};
-use crate::error::{Code, Problem};
-use crate::pages::views::{AdminPacketForm, AdminPacketPage, AdminPacketsPage, PacketForm};
 use crate::store::Stopped;
 use crate::web::Shop;
 use crate::web::api::packets::share_url;
-use crate::web::input::{Form, Ids, Query};
-use crate::web::packet_giving::{Sent, blank, send};
+use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, PathIds, Query};
+use crate::web::pages::packet_giving::{Sent, blank, send};
 use crate::web::pages::{personal, see_other};
-use crate::web::session::{Look, RunSales, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::{Code, Problem};
+use crate::web::views::{AdminPacketForm, AdminPacketPage, AdminPacketsPage, PacketForm};
 
 /// Packets of one page.
 const PAGE: usize = 50;
@@ -82,7 +82,7 @@ pub async fn show(
     State(shop): State<Arc<Shop>>,
     _: Staff<Look>,
     visitor: Visitor,
-    Ids(id): Ids<PacketId>,
+    PathIds(id): PathIds<PacketId>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Response, Problem> {
     page(&shop, &visitor, StatusCode::OK, id, done, None).await
@@ -107,7 +107,7 @@ pub async fn stop(
     State(shop): State<Arc<Shop>>,
     staff: Staff<RunSales>,
     visitor: Visitor,
-    Ids(id): Ids<PacketId>,
+    PathIds(id): PathIds<PacketId>,
     Form(form): Form<Confirmation>,
 ) -> Result<Response, Problem> {
     if form.confirm != "yes" {

@@ -9,20 +9,21 @@ use jiff::{Timestamp, ToSpan};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::desk::done_path;
-use super::input::time;
-use super::sale_typed::Typed;
-use crate::control::desk::DeskChange;
+use crate::control::sales_admin::DeskChange;
 use crate::domain::{Sale, SaleId, Window};
-use crate::error::{Code, Problem};
-use crate::pages::text;
-use crate::pages::views::{AdminSaleForm, AdminSaleLocked, FieldError, admin_notice};
+use crate::i18n;
 use crate::store::SaleRefusal;
 use crate::web::Shop;
-use crate::web::input::{Form, Ids, Query};
+use crate::web::admin::sale_input::Typed;
+use crate::web::admin::sales::done_path;
+use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, PathIds, Query};
 use crate::web::pages::{personal, see_other};
-use crate::web::session::{Look, RunSales, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::FieldError;
+use crate::web::shared::validation::time;
+use crate::web::views::{AdminSaleForm, AdminSaleLocked, admin_notice};
 
 /// What a new form begins with.
 #[derive(Debug, Default, Deserialize)]
@@ -66,9 +67,9 @@ pub async fn blank(
         None => Typed { per_user_limit: "1".to_owned(), goods_id: asked.goods, ..Typed::default() },
         Some(model) => {
             let window = moved_into_future(model.window, shop.clock.now());
-            let t = &text::text(visitor.locale).sales;
+            let t = &i18n::text(visitor.locale).sales;
             let note = if window.opens_at.is_some() { t.cloned } else { t.cloned_plain };
-            remarks.note = Some(text::fill(note, model.id));
+            remarks.note = Some(i18n::fill(note, model.id));
             Typed::of(&Sale { window, ..model })
         }
     };
@@ -98,7 +99,7 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     let refusal = match typed.read(shop.clock.now()) {
         Err(errors) => return form(&shop, &visitor, None, typed, Remarks::wrong(errors)).await,
-        Ok(draft) => match shop.desk.enter_sale(draft, &typed.filing(), admin.actor()).await {
+        Ok(draft) => match shop.sales_admin.enter_sale(draft, &typed.filing(), admin.actor()).await {
             Ok(sale) => {
                 let done = if sale.state == crate::domain::SaleState::Draft { "drafted" } else { "created" };
                 return Ok(see_other(&done_path(visitor.locale, "/admin", done, sale.id)));
@@ -114,7 +115,7 @@ pub async fn show(
     State(shop): State<Arc<Shop>>,
     _: Staff<Look>,
     visitor: Visitor,
-    Ids(id): Ids<SaleId>,
+    PathIds(id): PathIds<SaleId>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NotFound)?;
@@ -129,7 +130,7 @@ pub async fn edit(
     State(shop): State<Arc<Shop>>,
     admin: Staff<RunSales>,
     visitor: Visitor,
-    Ids(id): Ids<SaleId>,
+    PathIds(id): PathIds<SaleId>,
     Form(mut typed): Form<Typed>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NotFound)?;
@@ -140,7 +141,7 @@ pub async fn edit(
         Err(errors) => return form(&shop, &visitor, Some(&sale), typed, Remarks::wrong(errors)).await,
         Ok(draft) => {
             let edit = DeskChange::Edit(draft, typed.filing());
-            match shop.desk.change(id, edit, admin.actor()).await {
+            match shop.sales_admin.change(id, edit, admin.actor()).await {
                 Ok(_) => {
                     let page = format!("/admin/sales/{id}/edit");
                     return Ok(see_other(&done_path(visitor.locale, &page, "saved", id)));
@@ -177,7 +178,7 @@ impl Remarks {
             }),
             SaleRefusal::ChangedMeanwhile => Ok(Remarks {
                 status: StatusCode::CONFLICT,
-                warning: Some(text::problem("changed_meanwhile").text(locale)),
+                warning: Some(i18n::problem("changed_meanwhile").text(locale)),
                 ..Remarks::default()
             }),
             other => Err(other.into()),
@@ -197,7 +198,7 @@ async fn form(
     let page = sale.map_or_else(|| "new".to_owned(), |sale| format!("{}/edit", sale.id));
     chrome.path = format!("/admin/sales/{page}?lang={}", visitor.locale);
     let checklist = match sale {
-        Some(sale) => shop.desk.checklist(sale).await?,
+        Some(sale) => shop.sales_admin.checklist(sale).await?,
         None => Vec::new(),
     };
     let mut goods = shop.store.all_goods().await?;

@@ -10,14 +10,15 @@ use serde::Deserialize;
 use super::users::Confirmation;
 use crate::accounts::AccountRefusal;
 use crate::domain::{Locale, UserId};
-use crate::error::{Code, Problem};
-use crate::pages::views::{FieldError, StaffPage};
 use crate::store::{PersonChange, Role};
 use crate::web::Shop;
-use crate::web::input::{Form, Ids, Query};
+use crate::web::extract::session::{Own, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, PathIds, Query};
 use crate::web::pages::{personal, see_other};
-use crate::web::session::{Own, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::FieldError;
+use crate::web::views::StaffPage;
 
 #[derive(Deserialize)]
 pub struct Done {
@@ -134,7 +135,7 @@ pub struct NewRole {
 
 pub async fn set_role(
     (State(shop), staff, visitor): Asking,
-    Ids(id): Ids<UserId>,
+    PathIds(id): PathIds<UserId>,
     Form(form): Form<NewRole>,
 ) -> Result<Response, Problem> {
     let role = staff_role(&form.role).filter(|_| form.confirm == "yes");
@@ -144,7 +145,7 @@ pub async fn set_role(
 
 pub async fn dismiss(
     (State(shop), staff, visitor): Asking,
-    Ids(id): Ids<UserId>,
+    PathIds(id): PathIds<UserId>,
     Form(form): Form<Confirmation>,
 ) -> Result<Response, Problem> {
     if form.confirm != "yes" {
@@ -155,7 +156,7 @@ pub async fn dismiss(
 
 pub async fn reset_second_factor(
     (State(shop), staff, visitor): Asking,
-    Ids(id): Ids<UserId>,
+    PathIds(id): PathIds<UserId>,
     Form(form): Form<Confirmation>,
 ) -> Result<Response, Problem> {
     if form.confirm != "yes" {

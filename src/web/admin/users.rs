@@ -10,15 +10,16 @@ use serde::Deserialize;
 use super::log::subject_path;
 use crate::domain::wallet::{Account, money};
 use crate::domain::{Locale, UserId};
-use crate::error::{Code, Problem};
-use crate::pages::views::{FieldError, UserPage, UsersPage};
 use crate::store::{PersonChange, User, UserSearch};
 use crate::web::Shop;
-use crate::web::input::{Form, Ids, Query};
-use crate::web::order_pages::page_of_orders;
+use crate::web::extract::session::{Duty, HelpShoppers, Look, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, PathIds, Query};
+use crate::web::pages::orders::page_of_orders;
 use crate::web::pages::{personal, see_other};
-use crate::web::session::{Duty, HelpShoppers, Look, Staff};
-use crate::web::visitor::Visitor;
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::FieldError;
+use crate::web::views::{UserPage, UsersPage};
 
 /// Accounts on one page.
 const PAGE: usize = 50;
@@ -62,7 +63,7 @@ pub async fn show(
     State(shop): State<Arc<Shop>>,
     _: Staff<Look>,
     visitor: Visitor,
-    Ids(id): Ids<UserId>,
+    PathIds(id): PathIds<UserId>,
     Query(Done { done }): Query<Done>,
 ) -> Result<Response, Problem> {
     page(&shop, &visitor, StatusCode::OK, id, Again { done, ..Again::default() }).await
@@ -108,10 +109,10 @@ pub struct Confirmation {
     reason: String,
 }
 
-type Asking = (State<Arc<Shop>>, Staff<HelpShoppers>, Visitor, Ids<UserId>);
+type Asking = (State<Arc<Shop>>, Staff<HelpShoppers>, Visitor, PathIds<UserId>);
 
 pub async fn block(
-    (State(shop), staff, visitor, Ids(id)): Asking,
+    (State(shop), staff, visitor, PathIds(id)): Asking,
     Form(form): Form<Confirmation>,
 ) -> Result<Response, Problem> {
     match checked_reason(&form.reason) {
@@ -125,14 +126,14 @@ pub async fn block(
 }
 
 pub async fn unblock(
-    (State(shop), staff, visitor, Ids(id)): Asking,
+    (State(shop), staff, visitor, PathIds(id)): Asking,
     Form(form): Form<Confirmation>,
 ) -> Result<Response, Problem> {
     carry_out(&shop, &staff, &visitor, id, form, PersonChange::Unblock).await
 }
 
 pub async fn end_sessions(
-    (State(shop), staff, visitor, Ids(id)): Asking,
+    (State(shop), staff, visitor, PathIds(id)): Asking,
     Form(form): Form<Confirmation>,
 ) -> Result<Response, Problem> {
     carry_out(&shop, &staff, &visitor, id, form, PersonChange::EndSessions).await

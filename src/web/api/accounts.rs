@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::{Device, Session};
 use crate::domain::UserId;
-use crate::error::Problem;
 use crate::web::Shop;
-use crate::web::cache::Cache;
-use crate::web::input::{Json, Secret};
-use crate::web::session::SignedIn;
+use crate::web::cache_policy::Cache;
+use crate::web::extract::session::SignedIn;
+use crate::web::extract::{Json, Secret};
+use crate::web::problem::Problem;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

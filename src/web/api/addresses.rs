@@ -9,12 +9,13 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Address, AddressId};
-use crate::error::{Code, FieldProblem, Problem};
-use crate::store::{Kept, SavedAddress};
+use crate::store::{AddressSaved, SavedAddress};
 use crate::web::Shop;
-use crate::web::cache::Cache;
-use crate::web::input::{self, Ids};
-use crate::web::session::SignedIn;
+use crate::web::cache_policy::Cache;
+use crate::web::extract;
+use crate::web::extract::PathIds;
+use crate::web::extract::session::SignedIn;
+use crate::web::problem::{Code, FieldProblem, Problem};
 
 /// An address as a program sends it.
 #[derive(Deserialize)]
@@ -51,7 +52,7 @@ pub async fn list(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn) ->
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    Ids(id): Ids<AddressId>,
+    PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
     let address = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
     Ok((Cache::Private, Json(One { address })).into_response())
@@ -60,7 +61,7 @@ pub async fn show(
 pub async fn create(
     shop: State<Arc<Shop>>,
     signed_in: SignedIn,
-    input::Json(wanted): input::Json<Wanted>,
+    extract::Json(wanted): extract::Json<Wanted>,
 ) -> Result<Response, Problem> {
     keep(shop, signed_in, None, wanted, StatusCode::CREATED).await
 }
@@ -68,8 +69,8 @@ pub async fn create(
 pub async fn change(
     shop: State<Arc<Shop>>,
     signed_in: SignedIn,
-    Ids(id): Ids<AddressId>,
-    input::Json(wanted): input::Json<Wanted>,
+    PathIds(id): PathIds<AddressId>,
+    extract::Json(wanted): extract::Json<Wanted>,
 ) -> Result<Response, Problem> {
     keep(shop, signed_in, Some(id), wanted, StatusCode::OK).await
 }
@@ -83,16 +84,16 @@ async fn keep(
 ) -> Result<Response, Problem> {
     let address = checked(wanted.address, "address.")?;
     match shop.store.keep_address(session.user_id, id, &address, wanted.is_default, shop.clock.now()).await? {
-        Kept::Done(address) => Ok((done, Json(One { address: *address })).into_response()),
-        Kept::TooMany => Err(Code::TooManyAddresses.into()),
-        Kept::NoSuchAddress => Err(Code::NotFound.into()),
+        AddressSaved::Done(address) => Ok((done, Json(One { address: *address })).into_response()),
+        AddressSaved::TooMany => Err(Code::TooManyAddresses.into()),
+        AddressSaved::NoSuchAddress => Err(Code::NotFound.into()),
     }
 }
 
 pub async fn delete(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    Ids(id): Ids<AddressId>,
+    PathIds(id): PathIds<AddressId>,
 ) -> Result<StatusCode, Problem> {
     match shop.store.forget_address(session.user_id, id).await? {
         true => Ok(StatusCode::NO_CONTENT),

@@ -13,14 +13,6 @@ pub mod accounts;
 pub mod own_account;
 
 pub mod admin;
-pub mod admin_goods;
-pub mod admin_orders;
-pub mod admin_packets;
-pub mod admin_people;
-pub mod admin_sales;
-pub mod dead_letters;
-pub mod live;
-
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};

@@ -15,16 +15,16 @@ use super::written;
 use crate::accounts::Session;
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, SaleId};
-use crate::error::{Code, Problem, lost};
-use crate::gate::Knock;
+use crate::gate::AdmissionRequest;
 use crate::orders::Found;
-use crate::till::Bought;
+use crate::purchase::Bought;
 use crate::web::Shop;
-use crate::web::cache::Cache;
-use crate::web::input::{Ids, OfSale, from_json, json_body};
-use crate::web::order_address::addressed;
-use crate::web::order_pages::{cancelled, page_of_orders, statuses};
-use crate::web::session::SignedIn;
+use crate::web::cache_policy::Cache;
+use crate::web::extract::session::SignedIn;
+use crate::web::extract::{PathIds, SalePath, from_json, json_body};
+use crate::web::pages::order_address::addressed;
+use crate::web::pages::orders::{cancelled, page_of_orders, statuses};
+use crate::web::problem::{Code, Problem, lost};
 
 /// `{"quantity":1,"token":"…"}`. Whatever stands for the quantity is looked at by [`quantity`], so that every wrong one
 /// gets the same answer.
@@ -44,15 +44,15 @@ fn quantity(wanted: Option<&RawValue>) -> Result<i64, Problem> {
 pub async fn buy(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    OfSale(sale): OfSale,
+    SalePath(sale): SalePath,
     request: Request,
 ) -> Result<Response, Problem> {
-    let knock = match shop.till.knock(session.user_id, sale) {
-        Ok(knock) => knock,
+    let admission = match shop.purchases.request_admission(session.user_id, sale) {
+        Ok(admission) => admission,
         Err(refusal) => return Ok(lost(refusal)),
     };
     // Boxed, so that those who lose, which is nearly everybody, carry nothing of it.
-    Box::pin(take(shop, session, sale, knock, request)).await
+    Box::pin(take(shop, session, sale, admission, request)).await
 }
 
 /// The gate has let the request in.
@@ -60,7 +60,7 @@ async fn take(
     shop: Arc<Shop>,
     session: Session,
     sale: SaleId,
-    knock: Knock,
+    admission: AdmissionRequest,
     request: Request,
 ) -> Result<Response, Problem> {
     // Thousands wait for their decision at once: nothing of the request is kept meanwhile.
@@ -69,7 +69,7 @@ async fn take(
         let wanted: Purchase = from_json(&body)?;
         let quantity = quantity(wanted.quantity)?;
         // No token is a bad token here: only the form without scripts gets one on the spot.
-        (quantity, shop.till.buy(knock, quantity, Some(wanted.token.as_deref().unwrap_or_default())))
+        (quantity, shop.purchases.buy(admission, quantity, Some(wanted.token.as_deref().unwrap_or_default())))
     };
     match decided.await? {
         Bought::New { order, status } => {
@@ -143,7 +143,7 @@ struct OneOrder {
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    Ids((sale_id, id)): Ids<(SaleId, OrderId)>,
+    PathIds((sale_id, id)): PathIds<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
     let order = match shop.orders.find(session.user_id, sale_id, id).await? {
         Found::Order(order, history) => OrderJson::of(order, Some(history)),
@@ -201,7 +201,7 @@ pub struct OrderList<T> {
 pub async fn list(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    crate::web::input::Query(page): crate::web::input::Query<Page>,
+    crate::web::extract::Query(page): crate::web::extract::Query<Page>,
 ) -> Result<Response, Problem> {
     let (orders, next) = page_of_orders(&shop, session.user_id, &page.statuses()?, page.before()?).await?;
     let orders = orders.into_iter().map(|order| OrderJson::of(order, None)).collect();
@@ -211,7 +211,7 @@ pub async fn list(
 pub async fn cancel(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    Ids((sale, order)): Ids<(SaleId, OrderId)>,
+    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
     let order = cancelled(shop.orders.cancel(session.user_id, sale, order).await?)?;
     Ok(Json(OneOrder { order: OrderJson::of(order, None) }).into_response())
@@ -229,8 +229,8 @@ pub struct Destination {
 pub async fn set_address(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    Ids((sale, id)): Ids<(SaleId, OrderId)>,
-    from_json: crate::web::input::Json<Destination>,
+    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    from_json: crate::web::extract::Json<Destination>,
 ) -> Result<Response, Problem> {
     let address = match (from_json.0.address_id, from_json.0.address) {
         (Some(saved), None) => {
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn every_wrong_quantity_gets_the_same_answer() {
         assert_eq!(read(r#"{"quantity":2,"token":"x"}"#), Ok(2));
-        // The till refuses what is not above zero.
+        // The purchases refuses what is not above zero.
         assert_eq!(read(r#"{"quantity":-1,"token":"x"}"#), Ok(-1));
         for wrong in ["1.5", "1e3", "1e400", "99999999999999999999", "\"1\"", "true", "null", "[1]", "{}"] {
             assert_eq!(read(&format!(r#"{{"quantity":{wrong},"token":"x"}}"#)), Err("bad_quantity"), "{wrong}");

@@ -13,13 +13,14 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::accounts::Device;
-use crate::error::{Code, Problem};
 use crate::store::SessionRow;
 use crate::web::Shop;
-use crate::web::cache::Cache;
-use crate::web::input::{Ids, Json, Secret};
-use crate::web::own_pages::{self, NotDeleted};
-use crate::web::session::SignedIn;
+use crate::web::cache_policy::Cache;
+use crate::web::extract::session::SignedIn;
+use crate::web::extract::{Json, PathIds, Secret};
+use crate::web::pages::account;
+use crate::web::pages::account::NotDeleted;
+use crate::web::problem::{Code, Problem};
 
 type Asking = (State<Arc<Shop>>, SignedIn);
 
@@ -74,7 +75,10 @@ pub async fn sessions((State(shop), SignedIn(session)): Asking) -> Result<Respon
     Ok((Cache::Private, Answer(json!({"sessions": sessions}))).into_response())
 }
 
-pub async fn end_session((State(shop), SignedIn(session)): Asking, Ids(id): Ids<Uuid>) -> Result<StatusCode, Problem> {
+pub async fn end_session(
+    (State(shop), SignedIn(session)): Asking,
+    PathIds(id): PathIds<Uuid>,
+) -> Result<StatusCode, Problem> {
     match shop.accounts.end_own(&session, id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Code::NotFound.into()),
@@ -127,7 +131,7 @@ pub async fn remove_second_factor(
 }
 
 pub async fn export(shop: State<Arc<Shop>>, session: SignedIn) -> Result<Response, Problem> {
-    own_pages::export(shop, session).await
+    account::export(shop, session).await
 }
 
 #[derive(Deserialize)]
@@ -144,7 +148,7 @@ pub async fn delete(
     device: Device,
     Json(form): Json<Farewell>,
 ) -> Result<Response, Problem> {
-    match own_pages::try_delete(&shop, &session, &device, &form.username, form.password, form.give_up_wallet).await {
+    match account::try_delete(&shop, &session, &device, &form.username, form.password, form.give_up_wallet).await {
         Ok(()) => Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.farewell())]).into_response()),
         Err(NotDeleted::Field(error)) => Err(Problem::invalid(vec![error.into()])),
         Err(NotDeleted::Problem(problem)) => Err(problem),

@@ -14,13 +14,13 @@ use crate::accounts::Session;
 use crate::domain::packet::{Giver, Phase, Share, Split};
 use crate::domain::wallet::{CURRENCY, money};
 use crate::domain::{Money, PacketId};
-use crate::error::{Code, Problem};
 use crate::packets::{Claimed, View, Wish};
 use crate::store::PacketClaim;
 use crate::web::Shop;
-use crate::web::cache::Cache;
-use crate::web::input::{Ids, Json, Query};
-use crate::web::session::{Duty, RunSales, SignedIn};
+use crate::web::cache_policy::Cache;
+use crate::web::extract::session::{Duty, RunSales, SignedIn};
+use crate::web::extract::{Json, PathIds, Query};
+use crate::web::problem::{Code, Problem};
 
 /// Items of one page.
 const PAGE: usize = 50;
@@ -192,7 +192,7 @@ pub(super) async fn given(shop: &Shop, giver: Giver, wish: Wish, actor: Option<&
 pub async fn claim(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    Ids(id): Ids<PacketId>,
+    PathIds(id): PathIds<PacketId>,
 ) -> Result<Response, Problem> {
     let claimed = shop.packets.claim(session.user_id, id).await?;
     let (Share { index, amount }, more) = match claimed {
@@ -237,7 +237,7 @@ struct ClaimJson {
 /// A packet, who has claimed what, and once it is over the luckiest.
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    Ids(id): Ids<PacketId>,
+    PathIds(id): PathIds<PacketId>,
     Query(page): Query<ClaimsPage>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {

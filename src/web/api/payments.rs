@@ -10,13 +10,13 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{OrderId, PaymentId, SaleId};
-use crate::error::Problem;
 use crate::store::PaymentStatus;
 use crate::web::Shop;
-use crate::web::input::{Ids, MOST_BYTES, body, from_json};
-use crate::web::order_pages::{order_path, payable};
-use crate::web::session::SignedIn;
-use crate::web::visitor::locale;
+use crate::web::extract::session::SignedIn;
+use crate::web::extract::visitor::locale;
+use crate::web::extract::{MOST_BYTES, PathIds, body, from_json};
+use crate::web::pages::orders::{order_path, payable};
+use crate::web::problem::Problem;
 
 /// A payment, and where it is made.
 #[derive(Serialize)]
@@ -64,7 +64,7 @@ enum From {
 pub async fn start(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    Ids((sale, order)): Ids<(SaleId, OrderId)>,
+    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
     uri: Uri,
     headers: HeaderMap,
     content: Body,

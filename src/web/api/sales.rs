@@ -12,15 +12,15 @@ use serde::Serialize;
 
 use super::written;
 use crate::domain::{Bilingual, GoodsId, Money, Phase, SaleId, Window};
-use crate::error::{Code, Problem};
 use crate::pages::picture;
 use crate::web::Shop;
-use crate::web::cache::Cache;
-use crate::web::input::OfSale;
-use crate::web::session::SignedIn;
+use crate::web::cache_policy::Cache;
+use crate::web::extract::SalePath;
+use crate::web::extract::session::SignedIn;
+use crate::web::problem::{Code, Problem};
 
 /// The live state of the button, as `gate` wrote it down when it last looked.
-pub async fn button(State(shop): State<Arc<Shop>>, OfSale(sale): OfSale) -> Result<Response, Problem> {
+pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
     let text = shop.gate.button(sale).ok_or(Code::NoSuchSale)?;
     shop.metrics.button_reads.inc();
     let mut response = written(StatusCode::OK, text);
@@ -32,7 +32,7 @@ pub async fn button(State(shop): State<Arc<Shop>>, OfSale(sale): OfSale) -> Resu
 pub async fn token(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    OfSale(sale): OfSale,
+    SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
     let (token, expires_at) = shop.gate.issue_token(sale, session.user_id)?;
     // Tokens are of characters that need no escaping.

@@ -12,14 +12,15 @@ use serde::{Deserialize, Serialize};
 use super::payments::Started;
 use crate::domain::Money;
 use crate::domain::wallet::{Account, Kind, money};
-use crate::error::Problem;
 use crate::store::{About, WalletEntry};
 use crate::web::Shop;
-use crate::web::cache::Cache;
-use crate::web::input::{self, Query};
-use crate::web::session::SignedIn;
-use crate::web::visitor::locale;
-use crate::web::wallet_pages::{page_of_entries, top_up_amount, wallet_path};
+use crate::web::cache_policy::Cache;
+use crate::web::extract;
+use crate::web::extract::Query;
+use crate::web::extract::session::SignedIn;
+use crate::web::extract::visitor::locale;
+use crate::web::pages::wallet::{page_of_entries, top_up_amount, wallet_path};
+use crate::web::problem::Problem;
 
 #[derive(Serialize)]
 struct Wallet {
@@ -82,7 +83,7 @@ pub async fn top_up(
     SignedIn(session): SignedIn,
     uri: Uri,
     headers: HeaderMap,
-    input::Json(wanted): input::Json<TopUp>,
+    extract::Json(wanted): extract::Json<TopUp>,
 ) -> Result<Response, Problem> {
     let amount = top_up_amount(Some(wanted.amount)).map_err(|code| Problem::invalid_field("amount", code))?;
     let back = wallet_path(locale(&uri, &headers));

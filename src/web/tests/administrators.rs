@@ -38,8 +38,8 @@ async fn sales_by_api() {
     assert_eq!(admin.post(&at("top-up"), json!({"units": 0})).await.problem(), problem(422, "invalid"));
     assert_eq!(admin.post(&at("top-up"), json!({"units": 3})).await.json()["sale"]["total"], 8);
     assert_eq!(admin.post("/api/admin/sales/999/stop", json!({})).await.problem(), problem(404, "no_such_sale"));
-    let desk = admin.get("/api/admin/sales").await.json();
-    assert_eq!((&desk["sales"][0]["state"], &desk["queue"]["ready"]), (&json!("paused"), &json!(null)));
+    let sales_admin = admin.get("/api/admin/sales").await.json();
+    assert_eq!((&sales_admin["sales"][0]["state"], &sales_admin["queue"]["ready"]), (&json!("paused"), &json!(null)));
     let log = admin.get("/api/admin/audit-log").await.json();
     assert_eq!((&log["entries"][0]["action"], &log["entries"][0]["after"]["total"]), (&json!("top-up"), &json!(8)));
     assert_eq!(log["next"], json!(null));

@@ -181,7 +181,7 @@ async fn each_role_does_its_duty_and_nothing_else() {
                 assert_eq!(code, expected, "{role:?} {method} {path}");
             }
         }
-        let desk = guest.get("/admin?lang=en").await;
-        assert_eq!(desk.text().contains("/admin/staff"), role == Role::Admin, "{role:?}");
+        let sales_admin = guest.get("/admin?lang=en").await;
+        assert_eq!(sales_admin.text().contains("/admin/staff"), role == Role::Admin, "{role:?}");
     }
 }

@@ -4,8 +4,11 @@ use super::*;
 async fn shared_pages_are_the_same_for_everybody_and_may_be_kept() {
     let shop = TestShop::open().await;
     let anybody = shop.anybody();
-    let door = anybody.ask("GET", "/", &[("accept-language", "zh-CN")], "").await;
-    assert_eq!((door.status.as_u16(), door.header("location"), door.header("vary")), (302, "/zh/", "accept-language"));
+    let limiter = anybody.ask("GET", "/", &[("accept-language", "zh-CN")], "").await;
+    assert_eq!(
+        (limiter.status.as_u16(), limiter.header("location"), limiter.header("vary")),
+        (302, "/zh/", "accept-language")
+    );
     assert_eq!(anybody.get("/zh").await.header("location"), "/zh/");
 
     let page = anybody.ask("GET", "/zh/", &[("accept-encoding", "gzip, br"), ("cookie", "seckill=x")], "").await;

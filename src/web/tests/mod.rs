@@ -21,12 +21,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
-use crate::app::Parts;
+use crate::app::Services;
 use crate::config::{Config, sqlite_in};
 
 /// A shop of one's own.
 struct TestShop {
-    parts: Parts,
+    parts: Services,
     router: Router,
     _dir: TempDir,
 }
@@ -52,7 +52,7 @@ impl TestShop {
         config.data_dir = dir.path().to_owned();
         config.database_url = sqlite_in(dir.path());
         config.web.user_rate = 1000;
-        let parts = Parts::build(&config).await.unwrap();
+        let parts = Services::build(&config).await.unwrap();
         parts.catalogue.refresh().await.unwrap();
         crate::control::publish(&parts.catalogue, &parts.pages).unwrap();
         TestShop { router: parts.router(), parts, _dir: dir }

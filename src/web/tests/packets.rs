@@ -205,7 +205,7 @@ async fn nobody_claims_too_early_and_the_shop_pays_for_what_its_staff_gives() {
     let id = given["packet"]["id"].as_str().unwrap();
     assert_eq!((&given["packet"]["from"], &given["packet"]["phase"]), (&json!("shop"), &json!("upcoming")));
     assert_eq!(mei.claim(id).await.problem(), problem(409, "packet_not_open"));
-    // Whatever the board believes, the keeper decides.
+    // Whatever the board believes, the backend decides.
     let outcome = shop.parts.packets.claim(shop.user_id("mei").await, id.parse().unwrap()).await;
     assert_eq!(outcome, Err(ClaimRefusal::NotOpen));
     let all = admin.get("/api/admin/packets").await.json();

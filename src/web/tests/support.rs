@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::{Order, OrderId, OrderStatus, PaymentId, Reservation, SaleId, UserId};
-use crate::store::{Because, Captured, Intervention, Store};
+use crate::store::{AuditReason, Captured, Intervention, Store};
 
 /// The money of a payment that was begun arrives.
 pub async fn pay(shop: &TestShop, checkout: &Value) {
@@ -87,7 +87,7 @@ async fn a_refund_long_after_the_sale_leaves_nothing_behind() {
     admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
     shop.parts.store.retire(sale.parse().unwrap(), shop.parts.clock.now()).await.unwrap();
     let id: OrderId = order.parse().unwrap();
-    let because = Because { actor: "admin", note: "late", message: None };
+    let because = AuditReason { actor: "admin", note: "late", message: None };
     let place = (sale.parse().unwrap(), id);
     let released =
         shop.parts.store.intervene(place, Intervention::Refund, because, shop.parts.clock.now()).await.unwrap();
@@ -217,7 +217,7 @@ async fn two_hundred_races_of_everybody_who_may_end_an_order() {
     let admin = shop.admin().await;
     let sale: SaleId = shop.open_sale(&admin, RACES as i64).await.parse().unwrap();
     let (store, owners, now) = (&shop.parts.store, shop.parts.orders(), shop.parts.clock.now());
-    let because = Because { actor: "admin", note: "race", message: None };
+    let because = AuditReason { actor: "admin", note: "race", message: None };
     let race = async |(n, order): (usize, Order)| {
         let (payment, _) = shop.parts.payments.start(&order, "/".into()).await.unwrap();
         store

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::Method;
 use futures::future::join_all;
 use seckill::clock::Clock;
-use seckill::seal;
+use seckill::signing;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
@@ -164,7 +164,7 @@ pub async fn a_webhook_counts_once_and_only_if_it_is_genuine(rung: Rung) {
     shopper.sees(&sale, &order, "unpaid").await;
     let checkout = shopper.begin_payment(&sale, &order).await;
     let payment = checkout.rsplit('/').next().unwrap();
-    let key = seal::key_for(&SecretString::from(SECRET.to_owned()), "sandbox webhooks");
+    let key = signing::key_for(&SecretString::from(SECRET.to_owned()), "sandbox webhooks");
     let now = Clock::system().now().as_second();
 
     let forged = Report::new(&[7; 32], payment, "msg_1", now);

@@ -90,7 +90,7 @@ impl Client {
         &self.origins[self.turn.fetch_add(1, Ordering::Relaxed) % self.origins.len()]
     }
 
-    /// Keeps the session's cookie as a browser does; the hint beside it is for scripts.
+    /// ReplayGrants the session's cookie as a browser does; the hint beside it is for scripts.
     fn keep_cookie(&self, headers: &HeaderMap) {
         let lines = headers.get_all(header::SET_COOKIE).iter().filter_map(|line| line.to_str().ok());
         for line in lines.filter(|line| line.contains("HttpOnly")) {

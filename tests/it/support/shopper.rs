@@ -8,7 +8,7 @@ use axum::http::Method;
 use seckill::accounts::{Accounts, Session};
 use seckill::clock::Clock;
 use seckill::domain::UserId;
-use seckill::seal::Sealer;
+use seckill::signing::Signer;
 use seckill::store::{Role, Store, User};
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ pub fn old_cookie() -> String {
 
 /// A purchase token for the n-th shopper that is not valid any more.
 pub fn expired_token(sale: &str, n: u64) -> String {
-    let sealer = Sealer::new(&SecretString::from(SECRET.to_owned()), "purchase token");
+    let sealer = Signer::new(&SecretString::from(SECRET.to_owned()), "purchase token");
     let expired = Clock::system().now().as_millisecond() - 1;
     sealer.seal(&format!("{sale} {} {expired}", user_id(n)))
 }

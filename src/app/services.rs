@@ -1,0 +1,315 @@
+//! The one file that names concrete parts: from the configuration to everything that roles and commands work with.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::Router;
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::accounts::Accounts;
+use crate::app::backends::Backends;
+use crate::app::startup::{generated_secret, open_database};
+use crate::batching::Batcher;
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::cockpit::{self, Cockpit};
+use crate::config::Config;
+use crate::control::Control;
+use crate::control::allot::{self, Allotter};
+use crate::control::audit::Audit;
+use crate::control::sales_admin::SalesAdmin;
+use crate::control::stock_sync::StockSync;
+use crate::counters::CounterRegistry;
+use crate::gate::Gate;
+use crate::health::Health;
+use crate::metrics::Metrics;
+use crate::orders::Orders;
+use crate::orders::expiry::Expiry;
+use crate::packets::directory::PacketDirectory;
+use crate::packets::redis::RedisShares;
+use crate::packets::settle::PacketSettler;
+use crate::packets::sync::PacketSync;
+use crate::packets::{self, Packets};
+use crate::pages::Publisher;
+use crate::payments::{Payments, Sandbox};
+use crate::pictures::Pictures;
+use crate::pipeline::consumer::Consumer;
+use crate::pipeline::dead_letters::DeadLetters;
+use crate::pipeline::outbox::Outboxes;
+use crate::pipeline::rabbit::Monitor;
+use crate::pipeline::relay::Relay;
+use crate::pipeline::source::Origin;
+use crate::purchase::Purchases;
+use crate::stock::Stock;
+use crate::stock::probe::RedisProbe;
+use crate::stock::redis::RedisStock;
+use crate::stock::units::Units;
+use crate::store::Store;
+use crate::web::{self, Shop};
+
+/// The parts of one process, whatever its roles.
+pub struct Services {
+    pub config: Config,
+    pub secret: SecretString,
+    pub clock: Clock,
+    pub store: Store,
+    pub catalogue: Arc<Catalogue>,
+    pub metrics: Arc<Metrics>,
+    pub stock: Arc<dyn Stock>,
+    pub gate: Arc<Gate>,
+    pub batcher: Batcher<Units>,
+    pub payments: Payments,
+    pub packets: Packets,
+    pub directory: Arc<PacketDirectory>,
+    pub packet_sync: Option<Arc<PacketSync>>,
+    pub pages: Arc<Publisher>,
+    pub health: Health,
+    pub stock_sync: Option<Arc<StockSync>>,
+    pub monitor: Option<Arc<Monitor>>,
+    pub cockpit: Cockpit,
+    pub(super) accounts: Arc<Accounts>,
+    pub(super) redis: Option<RedisStock>,
+    pub(super) redis_shares: Option<RedisShares>,
+    probe: Option<RedisProbe>,
+    /// Distinguishes this process from all others.
+    pub(super) member: String,
+}
+
+impl Services {
+    /// Connects nothing but the database, and brings its schema up to date.
+    pub async fn build(config: &Config) -> anyhow::Result<Services> {
+        Services::build_with(config, Clock::system()).await
+    }
+
+    pub async fn build_with(config: &Config, clock: Clock) -> anyhow::Result<Services> {
+        std::fs::create_dir_all(&config.data_dir)
+            .with_context(|| format!("SECKILL_DATA_DIR ({}) cannot be created", config.data_dir.display()))?;
+        let secret = match &config.secret {
+            Some(secret) => secret.clone(),
+            None => generated_secret(&config.data_dir)?,
+        };
+        let store = open_database(config).await?;
+        let metrics = Arc::new(Metrics::default());
+        let catalogue = Arc::new(Catalogue::new(store.clone()));
+        let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
+        let backends = Backends::build(config, &store, &catalogue, &clock)?;
+        let registry = Arc::new(CounterRegistry::default());
+        let gate = Arc::new(Gate::new(
+            backends.facts.clone(),
+            catalogue.clone(),
+            &config.web,
+            &secret,
+            clock.clone(),
+            metrics.clone(),
+            registry.clone(),
+        ));
+        let stock_sync = backends.redis.clone().map(|redis| {
+            let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
+            Arc::new(StockSync::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
+        });
+        let packet_sync = backends.redis_shares.clone().map(|shares| {
+            Arc::new(PacketSync::new(shares, store.clone(), monitor.clone(), clock.clone(), metrics.clone()))
+        });
+        let directory = Arc::new(PacketDirectory::new(store.clone()));
+        let packets = Packets::new(packets::Dependencies {
+            store: store.clone(),
+            backend: backends.shares.clone(),
+            directory: directory.clone(),
+            packet_sync: packet_sync.clone(),
+            clock: clock.clone(),
+            metrics: metrics.clone(),
+            user_rate: config.web.user_rate,
+            lifetime: config.packet_lifetime,
+        });
+        let cockpit = Cockpit::new(cockpit::Dependencies {
+            store: store.clone(),
+            catalogue: catalogue.clone(),
+            gate: gate.clone(),
+            stock_sync: stock_sync.clone(),
+            monitor: monitor.clone(),
+            clock: clock.clone(),
+            registry,
+        });
+        let sandbox = Sandbox::new(store.clone(), clock.clone(), &secret, &webhook_origin(config))?;
+        let replicas = backends.replicas();
+        let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
+        let accounts = Accounts::new(store.clone(), clock.clone(), &secret, config.web.is_https());
+        Ok(Services {
+            accounts: Arc::new(accounts),
+            probe,
+            batcher: Batcher::new(Arc::new(Units(backends.stock.clone())), metrics.clone()),
+            payments: Payments::new(store.clone(), clock.clone(), metrics.clone(), Arc::new(sandbox)),
+            pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
+            health: Health::new(store.clone(), backends.connections, monitor.clone()),
+            member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
+            gate,
+            cockpit,
+            stock: backends.stock,
+            redis: backends.redis,
+            redis_shares: backends.redis_shares,
+            packets,
+            directory,
+            packet_sync,
+            config: config.clone(),
+            secret,
+            clock,
+            store,
+            catalogue,
+            metrics,
+            stock_sync,
+            monitor,
+        })
+    }
+
+    pub fn accounts(&self) -> Arc<Accounts> {
+        self.accounts.clone()
+    }
+
+    pub fn sales_admin(&self) -> SalesAdmin {
+        SalesAdmin {
+            store: self.store.clone(),
+            stock: self.stock.clone(),
+            catalogue: self.catalogue.clone(),
+            gate: self.gate.clone(),
+            stock_sync: self.stock_sync.clone(),
+            monitor: self.monitor.clone(),
+            probe: self.probe.clone(),
+            health: self.health.clone(),
+            pages: self.pages.clone(),
+            clock: self.clock.clone(),
+        }
+    }
+
+    pub fn dead_letters(&self) -> DeadLetters {
+        let master = self.redis.as_ref().map(RedisStock::connection);
+        DeadLetters::new(self.config.amqp_url.clone(), master, self.store.clone(), self.clock.clone())
+    }
+
+    pub fn pictures(&self) -> Pictures {
+        Pictures::new(self.store.clone(), self.config.data_dir.join("uploads"), self.clock.clone())
+    }
+
+    pub fn audit(&self) -> Audit {
+        Audit {
+            store: self.store.clone(),
+            stock_sync: self.stock_sync.clone(),
+            packet_sync: self.packet_sync.clone(),
+            monitor: self.monitor.clone(),
+            clock: self.clock.clone(),
+        }
+    }
+
+    fn outboxes(&self) -> Outboxes {
+        Outboxes::new(vec![self.catalogue.clone(), self.directory.clone()])
+    }
+
+    pub fn orders(&self) -> Orders {
+        Orders::new(self.store.clone(), self.stock.clone(), self.clock.clone(), self.metrics.clone())
+    }
+
+    pub fn purchases(&self) -> Purchases {
+        Purchases::new(self.gate.clone(), self.batcher.clone(), self.metrics.clone())
+    }
+
+    /// The shop's addresses, without a socket.
+    pub fn router(&self) -> Router {
+        web::router(Arc::new(Shop {
+            config: self.config.web.clone(),
+            clock: self.clock.clone(),
+            store: self.store.clone(),
+            catalogue: self.catalogue.clone(),
+            gate: self.gate.clone(),
+            purchases: self.purchases(),
+            orders: self.orders(),
+            payments: self.payments.clone(),
+            packets: self.packets.clone(),
+            sales_admin: self.sales_admin(),
+            cockpit: self.cockpit.clone(),
+            dead_letters: self.dead_letters(),
+            accounts: self.accounts(),
+            pages: self.pages.clone(),
+            metrics: self.metrics.clone(),
+            health: self.health.clone(),
+            pictures: self.pictures(),
+        }))
+    }
+
+    pub fn consumer(&self) -> Option<Consumer> {
+        let redis = self.config.redis.as_ref()?;
+        let origin = match (&self.config.amqp_url, &self.redis) {
+            (Some(url), _) => Origin::Rabbit { url: url.clone() },
+            (None, Some(stock)) => Origin::Stream {
+                url: redis.master.clone(),
+                master: stock.connection(),
+                outboxes: self.outboxes(),
+                member: self.member.clone(),
+            },
+            (None, None) => return None,
+        };
+        Some(Consumer {
+            origin,
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            payment_window: self.config.payment_window,
+            metrics: self.metrics.clone(),
+        })
+    }
+
+    pub fn relay(&self) -> Option<Relay> {
+        Some(Relay {
+            redis_url: self.config.redis.as_ref()?.master.clone(),
+            amqp_url: self.config.amqp_url.clone()?,
+            master: self.redis.as_ref()?.connection(),
+            monitor: self.monitor.clone()?,
+            store: self.store.clone(),
+            outboxes: self.outboxes(),
+            clock: self.clock.clone(),
+            metrics: self.metrics.clone(),
+            member: self.member.clone(),
+        })
+    }
+
+    pub fn allotter(&self) -> Option<Arc<Allotter>> {
+        let redis = self.redis.clone()?;
+        Some(Arc::new(Allotter::new(redis, self.store.clone(), self.catalogue.clone(), allot::REST)))
+    }
+
+    pub fn control(&self) -> Control {
+        Control {
+            store: self.store.clone(),
+            stock: self.stock.clone(),
+            stock_sync: self.stock_sync.clone(),
+            allotter: self.allotter(),
+            expiry: Expiry {
+                store: self.store.clone(),
+                stock: self.stock.clone(),
+                clock: self.clock.clone(),
+                metrics: self.metrics.clone(),
+            },
+            payments: self.payments.clone(),
+            packets: PacketSettler {
+                store: self.store.clone(),
+                packet_sync: self.packet_sync.clone(),
+                clock: self.clock.clone(),
+                metrics: self.metrics.clone(),
+            },
+            monitor: self.monitor.clone(),
+            clock: self.clock.clone(),
+            metrics: self.metrics.clone(),
+            member: self.member.clone(),
+        }
+    }
+
+    /// ReplayGrants gate and catalogue fresh, for those who use the parts without running roles.
+    pub async fn follow(&self, stop: CancellationToken) {
+        let (catalogue, gate) = (self.catalogue.follow(stop.clone()), self.gate.follow(stop.clone()));
+        tokio::join!(catalogue, gate, self.directory.follow(stop.clone()), self.accounts.follow(stop));
+    }
+}
+
+/// Where the sandbox provider delivers: what shoppers see, as long as it needs no TLS.
+fn webhook_origin(config: &Config) -> String {
+    if config.web.is_https() { format!("http://{}", config.web.listen) } else { config.web.public_url.clone() }
+}

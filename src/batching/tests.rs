@@ -1,0 +1,111 @@
+use std::sync::Mutex;
+
+use tokio::sync::Semaphore;
+
+use super::*;
+use crate::domain::SaleId;
+
+/// What the recorder cannot bear.
+const POISON: usize = usize::MAX;
+
+/// Grants everything, a call at a time, each when it is let through.
+struct Recorder {
+    batch_key: fn(Bucket) -> BatchKey,
+    calls: Mutex<Vec<Vec<(i64, usize)>>>,
+    through: Semaphore,
+}
+
+#[async_trait]
+impl BatchHandler for Recorder {
+    type Claim = usize;
+    type Decision = usize;
+    type Counters = ();
+
+    async fn decide(&self, asked: &[Batch<usize>]) -> Vec<Result<Vec<usize>, Unavailable>> {
+        let call = asked.iter().map(|asked| (asked.bucket.sale().unwrap().0, asked.claims.len()));
+        self.calls.lock().unwrap().push(call.collect());
+        self.through.acquire().await.unwrap().forget();
+        assert!(!asked.iter().any(|asked| asked.claims.contains(&POISON)), "poisoned on purpose");
+        asked.iter().map(|asked| Ok(asked.claims.clone())).collect()
+    }
+
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        (self.batch_key)(bucket)
+    }
+
+    fn count(_: &Metrics, _: Option<&()>, _: Option<&usize>, _: Duration) {}
+
+    fn measure(_: &Metrics, _: usize, _: Duration) {}
+}
+
+fn batcher(batch_key: fn(Bucket) -> BatchKey) -> Batcher<Recorder> {
+    let recorder = Recorder { batch_key, calls: Mutex::default(), through: Semaphore::new(0) };
+    Batcher::new(Arc::new(recorder), Arc::new(Metrics::default()))
+}
+
+/// What was asked for in each call, when these numbers of claims on sales 1, 2, … come while a claim on sale 0 is
+/// being decided.
+async fn calls(batch_key: fn(Bucket) -> BatchKey, claims: &[usize]) -> Vec<Vec<(i64, usize)>> {
+    let batcher = batcher(batch_key);
+    let bucket = |sale: usize| Bucket::whole(SaleId(sale as i64));
+    let claim = |sale, n| {
+        let batcher = batcher.clone();
+        tokio::spawn(async move { batcher.claim(bucket(sale), n, None).await })
+    };
+    let mut answers = vec![(0, claim(0, 0))];
+    while batcher.backend.calls.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    for (sale, &count) in claims.iter().enumerate() {
+        answers.extend((0..count).map(|n| (n, claim(sale + 1, n))));
+    }
+    tokio::task::yield_now().await;
+    batcher.backend.through.add_permits(100);
+    for (n, answer) in answers {
+        assert_eq!(answer.await.unwrap().unwrap(), n, "everybody is told of their own claim");
+    }
+    batcher.finish().await;
+    std::mem::take(&mut *batcher.backend.calls.lock().unwrap())
+}
+
+#[tokio::test]
+async fn claims_on_many_sales_go_in_one_call_where_one_server_decides_them() {
+    let together = calls(|_| BatchKey::Shared, &[2, 1, 3]).await;
+    assert_eq!(together, [vec![(0, 1)], vec![(1, 2), (2, 1), (3, 3)]]);
+    let mut apart = calls(BatchKey::Of, &[2, 1, 3]).await;
+    apart.sort();
+    assert_eq!(apart, [[(0, 1)], [(1, 2)], [(2, 1)], [(3, 3)]]);
+}
+
+#[tokio::test]
+async fn a_rush_on_one_sale_does_not_hold_up_the_others() {
+    let calls = calls(|_| BatchKey::Shared, &[BATCH * 2 + 1, 1]).await;
+    assert_eq!(calls[1..], [vec![(1, BATCH)], vec![(2, 1), (1, BATCH - 1)], vec![(1, 2)]]);
+}
+
+#[tokio::test]
+async fn a_call_has_a_bounded_number_of_buckets() {
+    let calls = calls(|_| BatchKey::Shared, &[1; BUCKETS + 3]).await;
+    assert_eq!(calls.iter().map(Vec::len).collect::<Vec<_>>(), [1, BUCKETS, 3]);
+}
+
+#[tokio::test]
+async fn too_many_who_wait_for_one_sale_are_refused_and_nobody_else() {
+    let batcher = batcher(|_| BatchKey::Shared);
+    let claim = |sale| batcher.claim(Bucket::whole(SaleId(sale)), 0, None);
+    let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(claim(1))).collect();
+    for claim in &mut waiting {
+        assert!(futures::poll!(claim).is_pending());
+    }
+    assert!(matches!(claim(1).await, Err(NoDecision::Crowded)));
+    assert!(futures::poll!(std::pin::pin!(claim(2))).is_pending());
+}
+
+#[tokio::test]
+async fn a_lane_survives_a_panic() {
+    let batcher = batcher(|_| BatchKey::Shared);
+    batcher.backend.through.add_permits(2);
+    let claim = |n| batcher.claim(Bucket::whole(SaleId(1)), n, None);
+    assert!(matches!(claim(POISON).await, Err(NoDecision::Unknown(_))));
+    assert_eq!(claim(1).await.unwrap(), 1);
+}

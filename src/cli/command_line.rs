@@ -1,0 +1,89 @@
+//! The command line: which command or roles to run, and the flags of every setting.
+
+use std::path::Path;
+
+use anyhow::bail;
+use clap::{Arg, ArgAction, Command};
+
+use crate::config::{self, Config, Role, SETTINGS, Source, variable};
+use crate::rehearse::options::{self, Options};
+
+/// What the command line asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Task {
+    Run(Vec<Role>),
+    Migrate,
+    Render,
+    Doctor,
+    Audit,
+    Rehearse(Box<Options>),
+}
+
+const COMMANDS: [(&str, Task); 4] =
+    [("migrate", Task::Migrate), ("render", Task::Render), ("doctor", Task::Doctor), ("audit", Task::Audit)];
+
+/// Reads command line, environment and file. Ends the process on `--help` and on flags that do not exist.
+pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
+    let matches = command().get_matches();
+    let words: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();
+    let task = match options::read(&words, &matches)? {
+        Some(options) => Task::Rehearse(Box::new(options)),
+        None => task(&words)?,
+    };
+    let file = match matches.get_one::<String>("config") {
+        Some(path) => config::read_file(Path::new(path))?,
+        None => toml::Table::new(),
+    };
+    let source = Source::new(|name| matches.get_one::<String>(name).cloned(), file);
+    Ok((task, Config::read(&source)?))
+}
+
+fn command() -> Command {
+    let mut command = Command::new("seckill")
+        .about("A flash-sale shop. Without a role or command it runs all four roles in one process.")
+        .version(env!("CARGO_PKG_VERSION"))
+        .arg(
+            Arg::new("what")
+                .value_name("ROLE|COMMAND")
+                .help("Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, rehearse")
+                .action(ArgAction::Append)
+                .num_args(0..),
+        )
+        .arg(Arg::new("config").long("config").value_name("FILE").help("seckill.toml with keys like listen = \"…\""));
+    for &(name, help) in SETTINGS {
+        command = command.arg(Arg::new(name).long(name).env(variable(name)).hide_env_values(true).help(help));
+    }
+    command.args(options::flags())
+}
+
+fn task(words: &[&str]) -> anyhow::Result<Task> {
+    if let [one] = words
+        && let Some((_, task)) = COMMANDS.iter().find(|(name, _)| name == one)
+    {
+        return Ok(task.clone());
+    }
+    let mut roles = Vec::new();
+    for name in words {
+        match Role::ALL.into_iter().find(|role| role.as_str() == *name) {
+            Some(role) if !roles.contains(&role) => roles.push(role),
+            Some(_) => {}
+            None => bail!("{name:?} is neither a role (serve, relay, consume, control) nor, alone, a command"),
+        }
+    }
+    Ok(Task::Run(if roles.is_empty() { Role::ALL.to_vec() } else { roles }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_and_commands_are_recognized() {
+        assert_eq!(task(&[]).unwrap(), Task::Run(Role::ALL.to_vec()));
+        assert_eq!(task(&["relay", "relay"]).unwrap(), Task::Run(vec![Role::Relay]));
+        assert_eq!(task(&["audit"]).unwrap(), Task::Audit);
+        assert!(task(&["audit", "serve"]).is_err());
+        assert!(task(&["sell"]).is_err());
+        command().debug_assert();
+    }
+}

@@ -1,0 +1,51 @@
+//! The command line and its commands. Everything else is reachable without a process.
+
+mod audit;
+mod command_line;
+mod doctor;
+
+use std::process::ExitCode;
+
+use tracing_subscriber::EnvFilter;
+
+use self::command_line::Task;
+use crate::app::{self, Services};
+use crate::config::Config;
+use crate::{control, rehearse};
+
+/// Runs the command of the process's command line.
+pub async fn run() -> anyhow::Result<ExitCode> {
+    let (task, config) = command_line::parse()?;
+    start_logging(&config);
+    dispatch(task, config).await
+}
+
+fn start_logging(config: &Config) {
+    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if config.log_json { logs.json().init() } else { logs.init() }
+}
+
+async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
+    match task {
+        Task::Doctor => doctor::run(&config).await,
+        Task::Migrate => {
+            app::open_database(&config).await?;
+            println!("the schema is up to date");
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Render => {
+            let services = Services::build(&config).await?;
+            services.catalogue.refresh().await?;
+            control::publish(&services.catalogue, &services.pages)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Audit => {
+            let services = Services::build(&config).await?;
+            services.catalogue.refresh().await?;
+            Ok(audit::run(&services.audit()).await)
+        }
+        Task::Rehearse(options) => Ok(rehearse::run(*options, &config).await),
+        Task::Run(roles) => app::run(&roles, config).await,
+    }
+}

@@ -1,0 +1,248 @@
+//! Looks at one sale. Every engine is asked at the same time and has a deadline of its own, so one that is away does not
+//! delay what the others say.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::Sources;
+use super::drift::{StockTotals, drift};
+use super::sample::{
+    BucketFacts, DriftSince, GateFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample, StockFacts,
+};
+use crate::counters::CounterSnapshot;
+use crate::domain::Bucket;
+use crate::domain::SaleId;
+use crate::stock::load::Loaded;
+use crate::store::OrderCounts;
+
+const ANSWER_WITHIN: Duration = Duration::from_millis(700);
+/// Facts of the gate are read twenty times a second; what is older than this is not what it should judge by.
+const FACTS_OLD_AFTER_MS: i64 = 2_000;
+/// Rates are averages over so many looks: processes write once a second, but not at the same instant.
+const RATES_OVER: usize = 3;
+/// Counting orders may take a while in a large sale; it takes at most a twentieth of the time.
+const COUNT_EVERY: Duration = Duration::from_secs(3);
+const COUNT_EVERY_UNWATCHED: Duration = Duration::from_secs(60);
+const COUNT_SHARE: u32 = 20;
+const COUNT_WITHIN: Duration = Duration::from_secs(25);
+
+/// What was counted at one look, for rates.
+struct Mark {
+    when: Instant,
+    /// `None` while it is not known what others have counted.
+    numbers: Option<CounterSnapshot>,
+    persisted: Option<i64>,
+}
+
+pub(super) struct Sampler {
+    sources: Arc<Sources>,
+    sale: SaleId,
+    last: Option<Sample>,
+    others: CounterSnapshot,
+    marks: VecDeque<Mark>,
+    orders: Part<OrderFacts>,
+    counting: Option<JoinHandle<(Option<OrderCounts>, Duration)>>,
+    counted: Option<(Instant, Duration)>,
+}
+
+async fn within<T, E>(read: impl Future<Output = Result<T, E>>) -> Option<T> {
+    timeout(ANSWER_WITHIN, read).await.ok()?.ok()
+}
+
+impl Sampler {
+    pub(super) fn new(sources: Arc<Sources>, sale: SaleId) -> Sampler {
+        let (others, marks, orders) = (CounterSnapshot::default(), VecDeque::new(), Part::default());
+        Sampler { sources, sale, last: None, others, marks, orders, counting: None, counted: None }
+    }
+
+    /// One look. With `watched` the orders are counted as often as that is cheap.
+    pub(super) async fn look(&mut self, watched: bool) -> Sample {
+        self.count_if_due(watched);
+        let sources = self.sources.clone();
+        let stock = async { Some(within(sources.stock_sync.as_ref()?.look_at(self.sale)).await) };
+        let queue = async { Some(within(sources.monitor.as_ref()?.depths()).await) };
+        let (sale, others, stock, queue, ()) = tokio::join!(
+            within(sale_facts(&sources, self.sale)),
+            within(sources.books.others(self.sale)),
+            stock,
+            queue,
+            collect(&mut self.counting, &mut self.counted, &mut self.orders, &sources, self.last.is_none())
+        );
+        let now = sources.clock.now();
+        let numbers = self.add_up(others);
+        let last = self.last.take();
+        let last = last.as_ref();
+        let buckets = buckets(stock.as_ref().and_then(Option::as_ref));
+        let stock = stock.map(|read| {
+            let facts = read.map(|survey| Loaded::of_sale(&survey)).map(|loaded| StockFacts {
+                booked: loaded.map(|loaded| loaded.booked),
+                outbox: loaded.map_or(0, |loaded| loaded.outbox),
+            });
+            last.and_then(|last| last.stock.clone()).unwrap_or_default().after(facts, now)
+        });
+        let queue = queue.map(|read| {
+            let facts = read.map(|depths| QueueFacts { ready: depths.ready, dead: depths.dead });
+            last.and_then(|last| last.queue.clone()).unwrap_or_default().after(facts, now)
+        });
+        let requests = numbers.as_ref().map(Requests::of);
+        let sample = Sample {
+            at: now,
+            gate: self.gate_facts(now),
+            sale: last.map(|last| last.sale.clone()).unwrap_or_default().after(sale, now),
+            requests: last.map(|last| last.requests.clone()).unwrap_or_default().after(requests, now),
+            orders: self.orders.clone(),
+            drift: drift_since(sale, stock.as_ref(), last, now),
+            point: self.point(numbers, sale, stock.as_ref(), queue.as_ref(), now),
+            stock,
+            buckets,
+            queue,
+        };
+        self.last = Some(sample.clone());
+        sample
+    }
+
+    fn gate_facts(&self, now: Timestamp) -> Part<GateFacts> {
+        let at = self.sources.gate.facts_at();
+        let fresh = at.is_some_and(|at| now.as_millisecond() - at.as_millisecond() <= FACTS_OLD_AFTER_MS);
+        let facts = self.sources.gate.status(self.sale).map(|status| GateFacts {
+            phase: status.phase,
+            total: status.total,
+            remaining: status.remaining,
+            booked: status.booked,
+            access: status.access,
+        });
+        Part { value: facts.filter(|_| fresh), at, unknown_since: if fresh { None } else { Some(at.unwrap_or(now)) } }
+    }
+
+    /// All processes together. This one is always known; without the others the sum would look like a loss.
+    fn add_up(&mut self, others: Option<CounterSnapshot>) -> Option<CounterSnapshot> {
+        let mine = self.sources.books.mine(self.sale);
+        match others {
+            Some(others) => {
+                self.others = others;
+                Some(mine.plus(&self.others))
+            }
+            None if self.others == CounterSnapshot::default() && self.last.is_some() => Some(mine),
+            None => None,
+        }
+    }
+
+    fn count_if_due(&mut self, watched: bool) {
+        let every = if watched { COUNT_EVERY } else { COUNT_EVERY_UNWATCHED };
+        let due = self.counted.is_none_or(|(when, took)| when.elapsed() >= every.max(took * COUNT_SHARE));
+        if self.counting.is_some() || !due {
+            return;
+        }
+        let (store, sale) = (self.sources.store.clone(), self.sale);
+        self.counting = Some(tokio::spawn(async move {
+            let began = Instant::now();
+            let counts = timeout(COUNT_WITHIN, store.count_orders(sale)).await.ok().and_then(Result::ok);
+            (counts, began.elapsed())
+        }));
+    }
+
+    fn point(
+        &mut self,
+        numbers: Option<CounterSnapshot>,
+        sale: Option<SaleFacts>,
+        stock: Option<&Part<StockFacts>>,
+        queue: Option<&Part<QueueFacts>>,
+        now: Timestamp,
+    ) -> Point {
+        let mark = Mark { when: Instant::now(), numbers, persisted: sale.map(|sale| sale.persisted) };
+        let mut point = Point {
+            at: now.as_millisecond(),
+            outbox: stock.and_then(|stock| stock.value).map(|stock| stock.outbox),
+            ready: queue.and_then(|queue| queue.value).map(|queue| queue.ready),
+            dead: queue.and_then(|queue| queue.value).map(|queue| queue.dead),
+            ..Point::default()
+        };
+        if let Some(before) = self.marks.front() {
+            rates(before, &mark, &mut point);
+        }
+        self.marks.push_back(mark);
+        if self.marks.len() > RATES_OVER {
+            self.marks.pop_front();
+        }
+        point
+    }
+}
+
+/// Those of a split sale that are loaded.
+fn buckets(survey: Option<&Vec<(Bucket, Option<Loaded>)>>) -> Vec<BucketFacts> {
+    let split = survey.into_iter().flatten().filter(|(bucket, _)| bucket.part().is_some());
+    let facts = split.filter_map(|&(bucket, loaded)| {
+        let Loaded { share, booked, .. } = loaded?;
+        Some(BucketFacts { bucket, allotted: share, booked })
+    });
+    facts.collect()
+}
+
+async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> {
+    let sale = sources.store.sale(id).await?.ok_or_else(|| anyhow::anyhow!("no such sale"))?;
+    Ok(SaleFacts {
+        state: sale.state,
+        version: sale.version,
+        phase: sale.phase(sources.clock.now()),
+        total: sale.total,
+        sold: sale.sold,
+        persisted: sale.granted,
+        unreleased: sources.store.unreleased(id).await?,
+    })
+}
+
+/// What happened between two looks.
+fn rates(before: &Mark, now: &Mark, point: &mut Point) {
+    let seconds = now.when.duration_since(before.when).as_secs_f64().max(0.001);
+    let per_second = |n: f64| (n / seconds * 10.0).round() / 10.0;
+    if let (Some(then), Some(now)) = (&before.numbers, &now.numbers) {
+        let new = now.since(then);
+        point.asked = Some(per_second(new.asked as f64));
+        point.accepted = Some(per_second(new.reserved as f64));
+        point.refused = new.refused().filter(|(_, n)| *n > 0).map(|(r, n)| (r.code(), per_second(n as f64))).collect();
+        (point.p50_ms, point.p99_ms) = (new.wait_ms(0.5), new.wait_ms(0.99));
+    }
+    if let (Some(then), Some(now)) = (before.persisted, now.persisted) {
+        point.persisted = Some(per_second((now - then).max(0) as f64));
+    }
+}
+
+/// Takes a count that is ready. The first look waits a little for it, so that nobody starts with nothing.
+async fn collect(
+    counting: &mut Option<JoinHandle<(Option<OrderCounts>, Duration)>>,
+    counted: &mut Option<(Instant, Duration)>,
+    orders: &mut Part<OrderFacts>,
+    sources: &Sources,
+    wait: bool,
+) {
+    let Some(handle) = counting.as_mut() else { return };
+    let result = match handle.is_finished() || wait {
+        true => timeout(ANSWER_WITHIN, handle).await,
+        false => return,
+    };
+    let Ok(result) = result else { return };
+    *counting = None;
+    let (counts, took) = result.unwrap_or((None, Duration::ZERO));
+    *counted = Some((Instant::now(), took));
+    *orders = orders.after(counts.as_ref().map(OrderFacts::of), sources.clock.now());
+}
+
+fn drift_since(
+    sale: Option<SaleFacts>,
+    stock: Option<&Part<StockFacts>>,
+    last: Option<&Sample>,
+    now: Timestamp,
+) -> Option<DriftSince> {
+    let (sale, stock) = (sale?, stock?.value?);
+    let books =
+        StockTotals { booked: stock.booked?, sold: sale.sold, unreleased: sale.unreleased, outbox: stock.outbox };
+    let drift = drift(books);
+    let before = last.and_then(|last| last.drift);
+    let same = before.filter(|before| std::mem::discriminant(&before.drift) == std::mem::discriminant(&drift));
+    Some(DriftSince { drift, since: same.map_or(now, |before| before.since) })
+}

@@ -1,0 +1,315 @@
+//! Every word that the shop says, in both languages.
+//!
+//! A text is a field and its two translations stand side by side in one table, so a key that one language lacks does
+//! not compile, and neither does a template that asks for a key that nobody wrote. `{}` marks where a value goes.
+
+/// Declares one table: a struct with a field for each key, and its two values.
+macro_rules! texts {
+    ($(#[$doc:meta])* $name:ident { $($key:ident: $zh:literal, $en:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name { $(pub $key: &'static str,)+ }
+
+        impl $name {
+            pub const ZH: $name = $name { $($key: $zh,)+ };
+            pub const EN: $name = $name { $($key: $en,)+ };
+
+            /// All texts with their keys, for handing them to a script.
+            pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+                [$((stringify!($key), self.$key),)+].into_iter()
+            }
+        }
+    };
+}
+
+mod account;
+mod admin;
+mod checklist;
+mod cockpit;
+mod countries;
+mod goods;
+mod orders;
+mod packets;
+mod people;
+mod problems;
+mod sales;
+mod script;
+mod shop;
+mod sign_in;
+mod support;
+mod wallet;
+
+pub use account::MemberText;
+pub use admin::AdminText;
+pub use checklist::ChecklistText;
+pub use cockpit::CockpitText;
+pub use countries::country;
+pub use goods::GoodsText;
+pub use orders::OrdersText;
+pub use packets::PacketsText;
+pub use people::PeopleText;
+pub use problems::{Problem, field_error, problem, refusals};
+pub use sales::SalesText;
+pub use script::ScriptText;
+pub use shop::ShopText;
+pub use sign_in::AccountText;
+pub use support::SupportText;
+pub use wallet::WalletText;
+
+use crate::domain::packet::Phase as PacketPhase;
+use crate::domain::sale::SaleMove;
+use crate::domain::wallet::Kind;
+use crate::domain::{Locale, OrderStatus, Phase, SaleState};
+use crate::store::Role;
+
+/// The texts of one language.
+#[derive(Debug)]
+pub struct Text {
+    pub shop: ShopText,
+    pub account: AccountText,
+    pub admin: AdminText,
+    pub sales: SalesText,
+    pub checklist: ChecklistText,
+    pub goods: GoodsText,
+    pub member: MemberText,
+    pub wallet: WalletText,
+    pub packets: PacketsText,
+    pub people: PeopleText,
+    pub script: ScriptText,
+    pub cockpit: CockpitText,
+    pub orders: OrdersText,
+    pub support: SupportText,
+}
+
+static ZH: Text = Text {
+    shop: ShopText::ZH,
+    account: AccountText::ZH,
+    admin: AdminText::ZH,
+    goods: GoodsText::ZH,
+    member: MemberText::ZH,
+    wallet: WalletText::ZH,
+    packets: PacketsText::ZH,
+    people: PeopleText::ZH,
+    script: ScriptText::ZH,
+    cockpit: CockpitText::ZH,
+    sales: SalesText::ZH,
+    checklist: ChecklistText::ZH,
+    orders: OrdersText::ZH,
+    support: SupportText::ZH,
+};
+static EN: Text = Text {
+    shop: ShopText::EN,
+    account: AccountText::EN,
+    admin: AdminText::EN,
+    goods: GoodsText::EN,
+    member: MemberText::EN,
+    wallet: WalletText::EN,
+    packets: PacketsText::EN,
+    people: PeopleText::EN,
+    script: ScriptText::EN,
+    cockpit: CockpitText::EN,
+    sales: SalesText::EN,
+    checklist: ChecklistText::EN,
+    orders: OrdersText::EN,
+    support: SupportText::EN,
+};
+
+/// The texts of a language.
+pub fn text(locale: Locale) -> &'static Text {
+    match locale {
+        Locale::Zh => &ZH,
+        Locale::En => &EN,
+    }
+}
+
+/// Puts a value where a text has `{}`.
+pub fn fill(text: &str, value: impl std::fmt::Display) -> String {
+    text.replacen("{}", &value.to_string(), 1)
+}
+
+/// By reference, because that is how templates pass arguments.
+impl Text {
+    pub fn status(&self, status: &OrderStatus) -> &'static str {
+        match status {
+            OrderStatus::Reserved => self.account.status_reserved,
+            OrderStatus::Unpaid => self.account.status_unpaid,
+            OrderStatus::Paid => self.account.status_paid,
+            OrderStatus::Cancelled => self.account.status_cancelled,
+            OrderStatus::Rejected => self.account.status_rejected,
+            OrderStatus::RefundPending => self.account.status_refund_pending,
+            OrderStatus::Refunded => self.account.status_refunded,
+        }
+    }
+
+    /// One sentence about what a status means for the owner of the order.
+    pub fn status_means(&self, status: &OrderStatus) -> &'static str {
+        match status {
+            OrderStatus::Reserved => self.account.means_reserved,
+            OrderStatus::Unpaid => self.account.means_unpaid,
+            OrderStatus::Paid => self.account.means_paid,
+            OrderStatus::Cancelled => self.account.means_cancelled,
+            OrderStatus::Rejected => self.account.means_rejected,
+            OrderStatus::RefundPending => self.account.means_refund_pending,
+            OrderStatus::Refunded => self.account.means_refunded,
+        }
+    }
+
+    /// The same for an order that the shop itself has ended.
+    pub fn status_means_by_shop(&self, status: &OrderStatus) -> &'static str {
+        match status {
+            OrderStatus::Cancelled => self.orders.means_cancelled_by_shop,
+            OrderStatus::RefundPending => self.orders.means_refunding_by_shop,
+            OrderStatus::Refunded => self.orders.means_refunded_by_shop,
+            other => self.status_means(other),
+        }
+    }
+
+    /// Why an order was cancelled or rejected; nothing for a reason that owners need not know.
+    pub fn reason(&self, reason: &str) -> Option<&'static str> {
+        match reason {
+            "sold_out" => Some(self.account.reason_sold_out),
+            "repeated" => Some(self.account.reason_repeated),
+            "unpaid" => Some(self.account.reason_unpaid),
+            "by_owner" => Some(self.account.reason_by_owner),
+            _ => None,
+        }
+    }
+
+    /// What a packet is to somebody who has nothing of it: a headline and a sentence.
+    pub fn packet_state(&self, phase: &PacketPhase) -> (&'static str, &'static str) {
+        let t = &self.packets;
+        match phase {
+            PacketPhase::Upcoming => (t.state_upcoming, t.state_upcoming_text),
+            PacketPhase::Open => (t.state_open, t.state_open_text),
+            PacketPhase::Empty => (t.state_empty, t.state_empty_text),
+            PacketPhase::Expired => (t.state_expired, t.state_expired_text),
+        }
+    }
+
+    pub fn packet_phase(&self, phase: &PacketPhase) -> &'static str {
+        match phase {
+            PacketPhase::Upcoming => self.packets.phase_upcoming,
+            PacketPhase::Open => self.packets.phase_open,
+            PacketPhase::Empty => self.packets.phase_empty,
+            PacketPhase::Expired => self.packets.phase_expired,
+        }
+    }
+
+    /// Why money came or went.
+    pub fn money_moved(&self, kind: &Kind) -> &'static str {
+        match kind {
+            Kind::TopUp => self.wallet.kind_topup,
+            Kind::Pay => self.wallet.kind_pay,
+            Kind::Refund => self.wallet.kind_refund,
+            Kind::Fund => self.wallet.kind_fund,
+            Kind::Claim => self.wallet.kind_claim,
+            Kind::Return => self.wallet.kind_return,
+            Kind::GiveUp => self.wallet.kind_giveup,
+        }
+    }
+
+    pub fn role(&self, role: &Role) -> &'static str {
+        match role {
+            Role::User => self.people.role_user,
+            Role::Admin => self.people.role_admin,
+            Role::Operator => self.people.role_operator,
+            Role::Support => self.people.role_support,
+            Role::Viewer => self.people.role_viewer,
+        }
+    }
+
+    pub fn state(&self, state: &SaleState) -> &'static str {
+        match state {
+            SaleState::Draft => self.admin.state_draft,
+            SaleState::Scheduled => self.admin.state_scheduled,
+            SaleState::Live => self.admin.state_live,
+            SaleState::Paused => self.admin.state_paused,
+            SaleState::Ended => self.admin.state_ended,
+        }
+    }
+
+    /// What is done to a sale.
+    pub fn verb(&self, action: &SaleMove) -> &'static str {
+        match action {
+            SaleMove::Schedule => self.sales.schedule,
+            SaleMove::Unschedule => self.sales.unschedule,
+            SaleMove::Start => self.admin.start,
+            SaleMove::Pause => self.admin.pause,
+            SaleMove::Resume => self.admin.resume,
+            SaleMove::Stop => self.admin.stop,
+        }
+    }
+
+    /// What comes of it.
+    pub fn consequence(&self, action: &SaleMove) -> &'static str {
+        match action {
+            SaleMove::Schedule => self.sales.schedule_text,
+            SaleMove::Unschedule => self.sales.unschedule_text,
+            SaleMove::Start => self.admin.start_text,
+            SaleMove::Pause => self.admin.pause_text,
+            SaleMove::Resume => self.admin.resume_text,
+            SaleMove::Stop => self.admin.stop_text,
+        }
+    }
+
+    pub fn phase(&self, phase: &Phase) -> &'static str {
+        match phase {
+            Phase::Upcoming => self.script.phase_upcoming,
+            Phase::Open => self.script.phase_open,
+            Phase::SoldOut => self.script.phase_sold_out,
+            Phase::Paused => self.script.phase_paused,
+            Phase::Ended => self.script.phase_ended,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &Text) -> Vec<(&'static str, &'static str)> {
+        let shop = text.shop.entries().chain(text.account.entries());
+        let shop = shop
+            .chain(text.member.entries())
+            .chain(text.wallet.entries())
+            .chain(text.packets.entries())
+            .chain(text.people.entries());
+        let admin = text
+            .admin
+            .entries()
+            .chain(text.goods.entries())
+            .chain(text.sales.entries())
+            .chain(text.checklist.entries());
+        let own = text.orders.entries().chain(text.support.entries()).chain(text.cockpit.entries());
+        shop.chain(admin).chain(text.script.entries()).chain(own).collect()
+    }
+
+    #[test]
+    fn both_languages_say_everything_with_the_same_gaps() {
+        let (zh, en) = (all(text(Locale::Zh)), all(text(Locale::En)));
+        assert_eq!(zh.len(), en.len());
+        for ((key, zh), (same, en)) in zh.into_iter().zip(en) {
+            assert_eq!(key, same);
+            assert!(!zh.is_empty() && !en.is_empty(), "{key} is empty");
+            assert_eq!(zh.matches("{}").count(), en.matches("{}").count(), "gaps of {key}");
+        }
+    }
+
+    #[test]
+    fn every_status_reason_and_phase_has_words() {
+        for locale in Locale::ALL {
+            let text = text(locale);
+            for status in OrderStatus::ALL {
+                assert_ne!(text.status(&status), text.status_means(&status));
+            }
+            assert!(text.reason("unpaid").is_some() && text.reason("x").is_none());
+            assert_ne!(text.phase(&Phase::Open), text.phase(&Phase::Paused));
+            assert_ne!(text.state(&SaleState::Live), text.state(&SaleState::Draft));
+        }
+    }
+
+    #[test]
+    fn a_gap_is_filled_once() {
+        assert_eq!(fill("{} of {}", 3), "3 of {}");
+    }
+}

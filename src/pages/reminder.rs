@@ -1,0 +1,144 @@
+//! A reminder of a sale's start for the visitor's own calendar (RFC 5545): as much a file as the page that links to it.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::domain::{Goods, Locale, Sale, SaleState};
+use crate::i18n::{fill, text};
+
+/// How long the entry lasts unless the sale closes earlier: what matters is over within minutes.
+const LASTS: SignedDuration = SignedDuration::from_mins(15);
+/// The longest line in octets, without its end.
+const LINE: usize = 75;
+
+/// The calendar file of a sale that opens by itself and is not over; `None` for any other.
+///
+/// The same sale has the same `UID` in both languages and after any change, so that fetching the file again moves the
+/// entry instead of adding one. Nothing depends on when it was rendered: `DTSTAMP` is when the goods last changed.
+pub fn reminder(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Option<String> {
+    let opens = sale.window.opens_at.filter(|_| sale.state != SaleState::Ended)?;
+    let ends = opens.checked_add(LASTS).ok()?;
+    let ends = sale.window.closes_at.filter(|closes| *closes > opens).map_or(ends, |closes| closes.min(ends));
+    let words = &text(locale).shop;
+    let summary = escape(&fill(words.calendar_summary, goods.name.get(locale)));
+    let price = fill(words.calendar_text, sale.price);
+    let page = format!("{origin}/{locale}/sales/{}", sale.id);
+    let host = origin.split_once("://").map_or(origin, |(_, host)| host);
+    let lines = [
+        "BEGIN:VCALENDAR".to_owned(),
+        "VERSION:2.0".to_owned(),
+        format!("PRODID:-//Seckill//Reminder//{}", locale.as_str().to_uppercase()),
+        "CALSCALE:GREGORIAN".to_owned(),
+        "BEGIN:VEVENT".to_owned(),
+        format!("UID:sale-{}@{}", sale.id, escape(host)),
+        format!("DTSTAMP:{}", utc(goods.updated_at)),
+        format!("DTSTART:{}", utc(opens)),
+        format!("DTEND:{}", utc(ends)),
+        format!("SUMMARY:{summary}"),
+        format!("DESCRIPTION:{}", escape(&format!("{price}\n{page}"))),
+        format!("URL:{page}"),
+        "BEGIN:VALARM".to_owned(),
+        "ACTION:DISPLAY".to_owned(),
+        "TRIGGER:-PT5M".to_owned(),
+        format!("DESCRIPTION:{summary}"),
+        "END:VALARM".to_owned(),
+        "END:VEVENT".to_owned(),
+        "END:VCALENDAR".to_owned(),
+    ];
+    Some(lines.iter().map(|line| fold(line)).collect())
+}
+
+fn utc(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+/// A value of type TEXT. Control characters have no place in it but for the line break.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' | ';' | ',' => escaped.extend(['\\', character]),
+            '\n' => escaped.push_str("\\n"),
+            control if control.is_control() => {}
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// A line with its end, broken into lines of at most 75 octets, never within a character.
+fn fold(line: &str) -> String {
+    let mut folded = String::with_capacity(line.len() + line.len() / 24 + 2);
+    let mut room = LINE;
+    for character in line.chars() {
+        if character.len_utf8() > room {
+            folded.push_str("\r\n ");
+            room = LINE - 1;
+        }
+        room -= character.len_utf8();
+        folded.push(character);
+    }
+    folded.push_str("\r\n");
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::sale_pages::tests::{at, sample};
+
+    const ORIGIN: &str = "https://shop.example";
+
+    fn of(name: &str) -> String {
+        let (sale, goods) = sample(7, name);
+        reminder(Locale::En, ORIGIN, &sale, &goods).unwrap()
+    }
+
+    /// What a calendar reads: folded lines put together again.
+    fn read(file: &str) -> Vec<String> {
+        file.replace("\r\n ", "").split_terminator("\r\n").map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_calendar_reads_when_what_and_where() {
+        let lines = read(&of("Phone"));
+        for line in [
+            "VERSION:2.0",
+            "UID:sale-7@shop.example",
+            "DTSTAMP:20261101T000000Z",
+            "DTSTART:20261121T120000Z",
+            "DTEND:20261121T121500Z",
+            "URL:https://shop.example/en/sales/7",
+            "TRIGGER:-PT5M",
+        ] {
+            assert!(lines.iter().any(|l| l == line), "{line} in {lines:?}");
+        }
+        assert_eq!((lines[0].as_str(), lines.last().unwrap().as_str()), ("BEGIN:VCALENDAR", "END:VCALENDAR"));
+        assert!(lines.iter().any(|l| l.starts_with("SUMMARY:") && l.contains("Phone")));
+    }
+
+    #[test]
+    fn any_name_keeps_the_lines_as_they_have_to_be() {
+        for name in ["a;b,c\\d\r\nX-EVIL:1\nEND:VEVENT", &"手机📱".repeat(400), "\u{202e}\u{7}", ""] {
+            let file = of(name);
+            assert!(file.ends_with("\r\n") && !file.replace("\r\n", "").contains(['\r', '\n']));
+            assert!(file.split("\r\n").all(|line| line.len() <= LINE), "{name:?}");
+            let lines = read(&file);
+            assert_eq!(lines.len(), 19, "{name:?}: {lines:?}");
+            assert_eq!(lines.iter().filter(|line| *line == "END:VEVENT").count(), 1);
+        }
+        assert!(read(&of("a;b,c\\d")).iter().any(|line| line.contains("a\\;b\\,c\\\\d")));
+        assert!(read(&of(&"手机📱".repeat(400))).iter().any(|line| line.contains(&"手机📱".repeat(400))));
+    }
+
+    #[test]
+    fn only_what_opens_by_itself_and_is_not_over_is_remembered() {
+        let (mut sale, goods) = sample(7, "Phone");
+        sale.window.closes_at = Some(at("2026-11-21T12:05:00Z"));
+        assert!(reminder(Locale::Zh, ORIGIN, &sale, &goods).unwrap().contains("DTEND:20261121T120500Z"));
+        sale.state = SaleState::Ended;
+        assert_eq!(reminder(Locale::Zh, ORIGIN, &sale, &goods), None);
+        (sale.state, sale.window.opens_at) = (SaleState::Scheduled, None);
+        assert_eq!(reminder(Locale::Zh, ORIGIN, &sale, &goods), None);
+    }
+}

@@ -1,0 +1,281 @@
+//! The list of sales and the page of one sale: the same bytes for everybody.
+//!
+//! They may be kept by any cache for as long as it likes, so nothing here may depend on the visitor, on the clock, or on
+//! how many units are left. Only a sale's definition and state go in; they are rendered anew when those change, and the
+//! script puts right what an old copy says.
+
+use std::cmp::Reverse;
+
+use askama::Template;
+
+use super::filters;
+use crate::domain::{Goods, Locale, Sale, SaleState};
+use crate::i18n::refusals;
+use crate::pages::Chrome;
+use crate::pages::reminder;
+
+/// Past sales that the list still shows.
+const PAST_SHOWN: usize = 12;
+/// The most units that the quantity field offers; the API takes what the sale's limit allows.
+const MOST_OFFERED: i64 = 10;
+
+/// Name of the calendar file below a sale's page.
+pub const REMINDER: &str = "reminder.ics";
+
+/// All pages of one language with their addresses, and the calendar files that belong to them. Expects no drafts. A
+/// rehearsal has its page, and neither a place in the list nor a reminder.
+/// `origin` is where shoppers find the shop.
+pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> askama::Result<Vec<(String, String)>> {
+    let mut pages = Vec::with_capacity(2 * sales.len() + 1);
+    let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
+    pages.push((format!("/{locale}/"), ListPage::new(locale, &listed).render()?));
+    for (sale, goods) in sales {
+        let path = format!("/{locale}/sales/{}", sale.id);
+        let page = SalePage { chrome: anonymous(locale, path.clone()), sale, goods };
+        if let Some(reminder) = reminder::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
+            pages.push((format!("{path}/{REMINDER}"), reminder));
+        }
+        pages.push((path, page.render()?));
+    }
+    Ok(pages)
+}
+
+fn anonymous(locale: Locale, path: String) -> Chrome {
+    Chrome { locale, path, username: None, role: crate::store::Role::User }
+}
+
+#[derive(Template)]
+#[template(path = "list.html")]
+struct ListPage<'a> {
+    chrome: Chrome,
+    /// What is on, or else what comes next: shown large.
+    first: Option<&'a (Sale, Goods)>,
+    live: Vec<&'a (Sale, Goods)>,
+    next: Vec<&'a (Sale, Goods)>,
+    past: Vec<&'a (Sale, Goods)>,
+}
+
+impl<'a> ListPage<'a> {
+    fn new(locale: Locale, sales: &[&'a (Sale, Goods)]) -> ListPage<'a> {
+        let in_state = |states: &[SaleState]| -> Vec<_> {
+            sales.iter().copied().filter(|(sale, _)| states.contains(&sale.state)).collect()
+        };
+        let mut live = in_state(&[SaleState::Live, SaleState::Paused]);
+        let mut next = in_state(&[SaleState::Scheduled]);
+        let mut past = in_state(&[SaleState::Ended]);
+        // The latest start is the news.
+        live.sort_by_key(|(sale, _)| (sale.state == SaleState::Paused, Reverse((sale.window.opens_at, sale.id))));
+        next.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
+        past.sort_by_key(|(sale, _)| Reverse((sale.window.opens_at, sale.id)));
+        past.truncate(PAST_SHOWN);
+        let leading = if live.is_empty() { &mut next } else { &mut live };
+        let first = (!leading.is_empty()).then(|| leading.remove(0));
+        ListPage { chrome: anonymous(locale, format!("/{locale}/")), first, live, next, past }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+}
+
+#[derive(Template)]
+#[template(path = "sale.html")]
+struct SalePage<'a> {
+    chrome: Chrome,
+    sale: &'a Sale,
+    goods: &'a Goods,
+}
+
+impl SalePage<'_> {
+    fn quantities(&self) -> std::ops::RangeInclusive<i64> {
+        1..=self.sale.per_user_limit.clamp(1, MOST_OFFERED)
+    }
+
+    fn is_over(&self) -> bool {
+        self.sale.state == SaleState::Ended
+    }
+
+    /// Whether there is a start to wait for and to be reminded of.
+    fn is_awaited(&self) -> bool {
+        self.sale.state == SaleState::Scheduled && self.sale.window.opens_at.is_some()
+    }
+
+    /// Whether there is a calendar file.
+    fn has_reminder(&self) -> bool {
+        self.is_awaited() && !self.sale.shadow
+    }
+
+    /// What the state is called until the script knows the phase.
+    fn phase(&self) -> &'static str {
+        match self.sale.state {
+            SaleState::Draft | SaleState::Scheduled => "upcoming",
+            SaleState::Live => "open",
+            SaleState::Paused => "paused",
+            SaleState::Ended => "ended",
+        }
+    }
+
+    /// What stands above the time, before the script says it better.
+    fn heading(&self) -> &'static str {
+        let text = self.chrome.text();
+        match self.sale.state {
+            SaleState::Draft | SaleState::Scheduled => text.shop.opens,
+            SaleState::Live => text.shop.list_live,
+            SaleState::Paused => text.script.phase_paused,
+            SaleState::Ended => text.script.phase_ended,
+        }
+    }
+
+    /// What the script says about refusals, by code.
+    fn refusals(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        refusals().map(|problem| (problem.code, problem.text(self.chrome.locale)))
+    }
+}
+
+/// How much cheaper than outside the sale, in whole percent, never rounded in the shop's favour.
+fn discount(sale: &Sale) -> Option<i64> {
+    let list = sale.list_price.filter(|list| list.currency == sale.price.currency && list.amount > 0)?;
+    let percent = i128::from(list.amount - sale.price.amount) * 100 / i128::from(list.amount);
+    i64::try_from(percent).ok().filter(|percent| (1..=99).contains(percent))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, SaleId, Window};
+
+    pub fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    pub fn sample(id: i64, name: &str) -> (Sale, Goods) {
+        let goods = Goods {
+            id: GoodsId(id),
+            name: Bilingual::new(name, name),
+            description: Bilingual::new("介绍", "About it"),
+            pictures: vec![Picture::drawing("phone.svg")],
+            updated_at: at("2026-11-01T00:00:00Z"),
+            archived_at: None,
+        };
+        let sale = Sale {
+            id: SaleId(id),
+            goods_id: goods.id,
+            price: Money::new(199_900, Currency::CNY),
+            list_price: Some(Money::new(299_900, Currency::CNY)),
+            total: 100,
+            sold: 0,
+            granted: 0,
+            per_user_limit: 2,
+            window: Window { opens_at: Some(at("2026-11-21T12:00:00Z")), closes_at: None },
+            rush: crate::domain::Rush::default(),
+            state: SaleState::Scheduled,
+            version: 1,
+            epoch: 1,
+            shadow: false,
+        };
+        (sale, goods)
+    }
+
+    fn render(sales: &[(Sale, Goods)]) -> Vec<(String, String)> {
+        let sales: Vec<_> = sales.iter().collect();
+        Locale::ALL.into_iter().flat_map(|locale| render_all(locale, "https://shop.example", &sales).unwrap()).collect()
+    }
+
+    #[test]
+    fn pages_say_what_is_sold_when_and_for_how_much() {
+        let pages = render(&[sample(7, "Phone")]);
+        let addresses: Vec<_> = pages.iter().map(|(path, _)| path.as_str()).collect();
+        let expected =
+            ["/zh/", "/zh/sales/7/reminder.ics", "/zh/sales/7", "/en/", "/en/sales/7/reminder.ics", "/en/sales/7"];
+        assert_eq!(addresses, expected);
+        for (path, html) in pages.iter().filter(|(path, _)| !path.ends_with(REMINDER)) {
+            for part in ["Phone", "¥1,999.00", "¥2,999.00", "2026-11-21 12:00 UTC", "/static/goods/phone."] {
+                assert!(html.contains(part), "{part} on {path}");
+            }
+        }
+        let (_, detail) = &pages[5];
+        assert!(detail.contains(r#"action="/en/sales/7/buy""#) && detail.contains("−33%"));
+        assert!(detail.contains(r#"href="/zh/sales/7""#), "the switch keeps the page");
+        assert!(detail.contains(r#"href="/en/sales/7/reminder.ics""#));
+    }
+
+    #[test]
+    fn pages_carry_no_live_data() {
+        let quiet = sample(7, "Phone");
+        let mut busy = quiet.clone();
+        (busy.0.sold, busy.0.granted, busy.0.version, busy.0.epoch) = (99, 120, 12, 5);
+        assert_eq!(render(&[quiet]), render(&[busy]));
+    }
+
+    #[test]
+    fn a_rehearsal_has_its_page_and_is_nowhere_else() {
+        let mut rehearsed = sample(7, "Phone");
+        rehearsed.0.shadow = true;
+        let pages = render(&[rehearsed]);
+        let addresses: Vec<_> = pages.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(addresses, ["/zh/", "/zh/sales/7", "/en/", "/en/sales/7"]);
+        let page = |n: usize| pages[n].1.as_str();
+        assert!(!page(0).contains("Phone") && !page(2).contains("Phone"));
+        assert!(page(1).contains(r#"<meta name="robots" content="noindex">"#) && page(1).contains("演练"));
+        assert!(page(3).contains("This is a rehearsal") && !page(3).contains("reminder.ics"));
+        assert!(!render(&[sample(7, "Phone")])[2].1.contains("noindex"));
+    }
+
+    #[test]
+    fn a_limit_of_one_leaves_nothing_to_choose() {
+        let mut one = sample(7, "Phone");
+        assert!(render(std::slice::from_ref(&one))[2].1.contains("<select"));
+        one.0.per_user_limit = 1;
+        assert!(!render(&[one])[2].1.contains("<select"));
+    }
+
+    #[test]
+    fn hostile_names_are_harmless() {
+        let long = "长".repeat(5_000);
+        for name in ["<script>alert(1)</script>", "\" onload=alert(1) x=\"", "'><img src=x>", "\u{202e}evil", &long] {
+            for (path, html) in render(&[sample(7, name)]) {
+                if path.ends_with(REMINDER) {
+                    continue;
+                }
+                let own = html.matches("<script type=\"module\" src=\"/static/").count();
+                assert_eq!(html.matches("<script").count(), own, "only our own scripts on {path}");
+                assert!(!html.contains("\" onload=") && !html.contains("<img src=x"), "{path}");
+                assert!(!html.contains(" style=\""), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_over_moves_to_the_past_and_the_next_comes_first() {
+        let (mut over, mut later, mut sooner) = (sample(1, "Over"), sample(2, "Later"), sample(3, "Sooner"));
+        over.0.state = SaleState::Ended;
+        later.0.window.opens_at = None;
+        sooner.0.window.opens_at = Some(at("2026-11-20T12:00:00Z"));
+        let mut live = sample(4, "Live one");
+        live.0.state = SaleState::Live;
+        let sales = [over, later, sooner, live];
+        let list = |sales: &[(Sale, Goods)]| render(sales).into_iter().find(|(path, _)| path == "/en/").unwrap().1;
+        let (with, without) = (list(&sales), list(&sales[..3]));
+        let order = |list: &str, names: &[&str]| {
+            let places: Vec<_> = names.iter().map(|name| list.find(&format!("{name}<")).unwrap()).collect();
+            assert!(places.is_sorted(), "{names:?} at {places:?}");
+        };
+        order(&with, &["Live one", "Coming up", "Sooner", "Later", "Past sales", "Over"]);
+        order(&without, &["Sooner", "Coming up", "Later", "Past sales", "Over"]);
+    }
+
+    #[test]
+    fn discounts_are_never_exaggerated() {
+        let (mut sale, _) = sample(1, "x");
+        let mut percent = |price, list| {
+            (sale.price, sale.list_price) = (Money::new(price, Currency::CNY), Some(Money::new(list, Currency::CNY)));
+            discount(&sale)
+        };
+        assert_eq!(percent(199_900, 299_900), Some(33));
+        assert_eq!(percent(999, 1000), None);
+        assert_eq!(percent(1000, 900), None);
+        assert_eq!(percent(1, i64::MAX), Some(99));
+    }
+}

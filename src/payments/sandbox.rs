@@ -1,0 +1,128 @@
+//! A payment provider to try the shop with: a cashier page where anybody may pay with nothing, books of its own, and
+//! signed webhooks that it delivers over HTTP until they are accepted. Exactly what a real provider does, without money.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use secrecy::SecretString;
+use standardwebhooks::Webhook;
+use tracing::warn;
+use uuid::Uuid;
+
+use super::delivery::Delivery;
+use super::{CAPTURED, DECLINED, Provider, Report, ReportData};
+use crate::clock::Clock;
+use crate::domain::{Money, PaymentId};
+use crate::signing;
+use crate::store::{SandboxPayment, SandboxWebhook, Store, StoreError};
+
+/// Webhooks of one step.
+const WEBHOOKS: i64 = 100;
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// The sandbox provider.
+pub struct Sandbox {
+    store: Store,
+    clock: Clock,
+    webhook: Arc<Webhook>,
+    delivery: Delivery,
+}
+
+impl Sandbox {
+    /// `shop` is the origin to which webhooks go.
+    pub fn new(store: Store, clock: Clock, secret: &SecretString, shop: &str) -> anyhow::Result<Sandbox> {
+        let key = signing::key_for(secret, "sandbox webhooks");
+        let webhook = Webhook::from_bytes(key.to_vec()).context("the webhook key")?;
+        let delivery = Delivery::new(&format!("{shop}/api/webhooks/payments/sandbox"))?;
+        Ok(Sandbox { store, clock, webhook: Arc::new(webhook), delivery })
+    }
+
+    /// The key that shop and provider share.
+    pub(super) fn webhook(&self) -> Arc<Webhook> {
+        self.webhook.clone()
+    }
+
+    pub async fn payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
+        self.store.sandbox_payment(id).await
+    }
+
+    /// The payer has decided. The webhook is queued with the decision and delivered at once if the shop takes it.
+    /// `false` when it was decided before.
+    pub async fn settle(&self, id: PaymentId, pay: bool) -> Result<bool, StoreError> {
+        let (status, kind) = if pay { ("captured", CAPTURED) } else { ("declined", DECLINED) };
+        let report = Report { kind: kind.to_owned(), data: ReportData { payment_id: id } };
+        let body = serde_json::to_string(&report).unwrap_or_default();
+        let webhook = SandboxWebhook { id: format!("msg_{}", Uuid::now_v7().simple()), body, attempts: 0 };
+        let settled = self.store.sandbox_settle(id, status, &webhook, self.clock.now()).await?;
+        if settled {
+            self.deliver(&webhook).await?;
+        }
+        Ok(settled)
+    }
+
+    /// Delivers webhooks that are due, one bounded batch. The answer is how many were tried.
+    pub async fn deliver_due(&self) -> Result<usize, StoreError> {
+        let due = self.store.sandbox_webhooks_due(self.clock.now(), WEBHOOKS).await?;
+        for webhook in &due {
+            self.deliver(webhook).await?;
+        }
+        Ok(due.len())
+    }
+
+    async fn deliver(&self, webhook: &SandboxWebhook) -> Result<(), StoreError> {
+        let at = self.clock.now();
+        match self.delivery.post(&self.webhook, &webhook.id, at, &webhook.body).await {
+            Ok(()) => self.store.sandbox_webhook_delivered(&webhook.id).await,
+            Err(error) => {
+                let pause = Duration::from_secs(1 << webhook.attempts.clamp(0, 10)).min(LONGEST_PAUSE);
+                warn!(webhook = webhook.id, error = format!("{error:#}"), "a webhook was not accepted; trying later");
+                self.store.sandbox_webhook_failed(&webhook.id, at + pause).await
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Sandbox {
+    fn name(&self) -> &'static str {
+        "sandbox"
+    }
+
+    async fn charge(&self, payment: PaymentId, amount: Money, return_path: String) -> anyhow::Result<String> {
+        let open = SandboxPayment { id: payment, amount, return_path, status: "open".into() };
+        self.store.sandbox_open(&open).await?;
+        Ok(format!("/sandbox/cashier/{payment}"))
+    }
+
+    async fn refund(&self, payment: PaymentId) -> anyhow::Result<()> {
+        let refunded = self.store.sandbox_refund(payment).await?;
+        anyhow::ensure!(refunded, "the provider has nothing of payment {payment} to give back");
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox").field("delivery", &self.delivery).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::delivery;
+    use super::*;
+
+    #[test]
+    fn webhooks_verify_on_the_raw_body_only() {
+        let webhook = Webhook::from_bytes(vec![7; 32]).unwrap();
+        let at = Clock::system().now();
+        let headers = delivery::headers(&webhook, "msg_1", at, "{\"a\":1}").unwrap();
+        assert!(webhook.verify(b"{\"a\":1}", &headers).is_ok());
+        assert!(webhook.verify(b"{\"a\": 1}", &headers).is_err());
+        let old = delivery::headers(&webhook, "msg_1", at - Duration::from_secs(3600), "{}").unwrap();
+        assert!(webhook.verify(b"{}", &old).is_err());
+        assert!(webhook.verify(b"{}", &axum::http::HeaderMap::new()).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! The names of one bucket's keys. They share a hash tag, so they live on one slot of a Redis Cluster.
+
+use crate::domain::Bucket;
+
+/// The hash with everything that is decided by.
+pub fn hash(bucket: Bucket) -> String {
+    named(bucket, "")
+}
+
+pub fn count(bucket: Bucket) -> String {
+    named(bucket, "_count")
+}
+
+pub fn start(bucket: Bucket) -> String {
+    named(bucket, "_start")
+}
+
+pub fn access(bucket: Bucket) -> String {
+    named(bucket, "_access")
+}
+
+pub fn holders(bucket: Bucket) -> String {
+    named(bucket, ":holders")
+}
+
+pub fn outbox(bucket: Bucket) -> String {
+    named(bucket, ":outbox")
+}
+
+/// Shares of a packet that nobody has claimed.
+pub fn unclaimed(bucket: Bucket) -> String {
+    named(bucket, ":unclaimed")
+}
+
+/// Who has which share of a packet.
+pub fn users(bucket: Bucket) -> String {
+    named(bucket, ":users")
+}
+
+/// Outbox entries that make no sense, for an operator to look at.
+pub fn dead(bucket: Bucket) -> String {
+    named(bucket, ":outbox:dead")
+}
+
+/// Where holders are gathered while a bucket is loaded, one place per attempt.
+pub fn loading(bucket: Bucket, epoch: i64) -> String {
+    format!("{}:{epoch}", named(bucket, ":loading"))
+}
+
+/// Where users are gathered while a packet is loaded, one place per attempt.
+pub fn loading_users(bucket: Bucket, epoch: i64) -> String {
+    format!("{}:{epoch}", named(bucket, ":loading-users"))
+}
+
+fn named(bucket: Bucket, what: &str) -> String {
+    format!("{}{{{bucket}}}{what}", bucket.owner.kind())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{PacketId, SaleId};
+
+    #[test]
+    fn the_names_are_those_that_operators_know() {
+        let all = |bucket| [hash, count, start, access, holders, outbox].map(|name| name(bucket));
+        let expected =
+            ["goods{7}", "goods{7}_count", "goods{7}_start", "goods{7}_access", "goods{7}:holders", "goods{7}:outbox"];
+        assert_eq!(all(Bucket::whole(SaleId(7))), expected);
+        let last = Bucket::all(SaleId(7), 3).last().unwrap();
+        assert_eq!(all(last), expected.map(|name| name.replace("{7}", "{7.2}")));
+        assert_eq!(loading(last, 4), "goods{7.2}:loading:4");
+        let rain = Bucket::all(PacketId(9), 2).next().unwrap();
+        let names = [hash, unclaimed, users, outbox].map(|name| name(rain));
+        assert_eq!(names, ["packet{9.0}", "packet{9.0}:unclaimed", "packet{9.0}:users", "packet{9.0}:outbox"]);
+    }
+}

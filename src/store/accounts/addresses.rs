@@ -1,0 +1,200 @@
+//! Where shoppers want to be delivered to. Whoever has addresses has exactly one default.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use sqlx::any::AnyRow;
+use uuid::Uuid;
+
+use crate::domain::{Address, AddressId, UserId};
+use crate::store::{Store, StoreError, Tx, row};
+
+/// Addresses that one user may keep.
+pub const MOST_ADDRESSES: i64 = 20;
+
+/// An address in a shopper's account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SavedAddress {
+    pub id: AddressId,
+    pub is_default: bool,
+    #[serde(flatten)]
+    pub address: Address,
+}
+
+/// What became of an address that was to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AddressSaved {
+    Done(Box<SavedAddress>),
+    TooMany,
+    NoSuchAddress,
+}
+
+macro_rules! columns {
+    () => {
+        "id, recipient, phone, country, region, city, line1, line2, postal_code, is_default"
+    };
+}
+
+fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
+    Ok(SavedAddress {
+        id: row::parsed(row, "id")?,
+        is_default: row::int(row, "is_default")? == 1,
+        address: Address {
+            recipient: row::text(row, "recipient")?,
+            phone: row::text(row, "phone")?,
+            country: row::text(row, "country")?,
+            region: row::text(row, "region")?,
+            city: row::text(row, "city")?,
+            line1: row::text(row, "line1")?,
+            line2: row::text(row, "line2")?,
+            postal_code: row::text(row, "postal_code")?,
+        },
+    })
+}
+
+impl Store {
+    /// A user's addresses, the default one first, then the newest.
+    pub async fn addresses_of(&self, user: UserId) -> Result<Vec<SavedAddress>, StoreError> {
+        let sql =
+            concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 ORDER BY is_default DESC, id DESC");
+        let rows = sqlx::query(sql).bind(user.to_string()).fetch_all(&self.pool).await?;
+        Ok(rows.iter().map(saved).collect::<Result<_, _>>()?)
+    }
+
+    /// An address, if it is this user's.
+    pub async fn address(&self, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 AND id = $2");
+        let row = sqlx::query(sql).bind(user.to_string()).bind(id.to_string()).fetch_optional(&self.pool).await?;
+        Ok(row.as_ref().map(saved).transpose()?)
+    }
+
+    /// ReplayGrants a new address, or a changed one. The first one is the default, and so is one that is to become it; another
+    /// one has to take its place before it stops being that.
+    pub async fn keep_address(
+        &self,
+        user: UserId,
+        id: Option<AddressId>,
+        address: &Address,
+        as_default: bool,
+        now: Timestamp,
+    ) -> Result<AddressSaved, StoreError> {
+        let mut tx = self.begin().await?;
+        lock_user(&mut tx, user).await?;
+        if id.is_none() && count(&mut tx, user).await? >= MOST_ADDRESSES {
+            return Ok(AddressSaved::TooMany);
+        }
+        let id = match id {
+            Some(id) => match change(&mut tx, user, id, address).await? {
+                true => id,
+                false => return Ok(AddressSaved::NoSuchAddress),
+            },
+            None => add(&mut tx, user, address, now).await?,
+        };
+        set_default(&mut tx, user, as_default.then_some(id)).await?;
+        tx.commit().await?;
+        Ok(self
+            .address(user, id)
+            .await?
+            .map_or(AddressSaved::NoSuchAddress, |saved| AddressSaved::Done(Box::new(saved))))
+    }
+
+    /// Makes an address the default; `false` when it is not this user's.
+    pub async fn set_default_address(&self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        lock_user(&mut tx, user).await?;
+        let known = sqlx::query("SELECT 1 FROM addresses WHERE user_id = $1 AND id = $2");
+        if known.bind(user.to_string()).bind(id.to_string()).fetch_optional(&mut *tx).await?.is_none() {
+            return Ok(false);
+        }
+        set_default(&mut tx, user, Some(id)).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Forgets an address; orders keep their copies. `false` when it is not this user's.
+    pub async fn forget_address(&self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        lock_user(&mut tx, user).await?;
+        let done = sqlx::query("DELETE FROM addresses WHERE user_id = $1 AND id = $2")
+            .bind(user.to_string())
+            .bind(id.to_string())
+            .execute(&mut *tx)
+            .await?;
+        set_default(&mut tx, user, None).await?;
+        tx.commit().await?;
+        Ok(done.rows_affected() == 1)
+    }
+}
+
+/// So that two changes at once see each other.
+async fn lock_user(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
+    let lock = sqlx::query("UPDATE users SET role = role WHERE id = $1");
+    lock.bind(user.to_string()).execute(&mut **tx).await?;
+    Ok(())
+}
+
+async fn count(tx: &mut Tx, user: UserId) -> Result<i64, sqlx::Error> {
+    let count = sqlx::query("SELECT COUNT(*) AS n FROM addresses WHERE user_id = $1");
+    row::int(&count.bind(user.to_string()).fetch_one(&mut **tx).await?, "n")
+}
+
+async fn add(tx: &mut Tx, user: UserId, address: &Address, now: Timestamp) -> Result<AddressId, sqlx::Error> {
+    let id = AddressId(Uuid::now_v7());
+    sqlx::query(
+        "INSERT INTO addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code,
+           is_default, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)",
+    )
+    .bind(id.to_string())
+    .bind(user.to_string())
+    .bind(&address.recipient)
+    .bind(&address.phone)
+    .bind(&address.country)
+    .bind(&address.region)
+    .bind(&address.city)
+    .bind(&address.line1)
+    .bind(&address.line2)
+    .bind(&address.postal_code)
+    .bind(now.as_millisecond())
+    .execute(&mut **tx)
+    .await?;
+    Ok(id)
+}
+
+async fn change(tx: &mut Tx, user: UserId, id: AddressId, address: &Address) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE addresses SET recipient = $3, phone = $4, country = $5, region = $6, city = $7, line1 = $8, line2 = $9,
+           postal_code = $10 WHERE user_id = $1 AND id = $2",
+    )
+    .bind(user.to_string())
+    .bind(id.to_string())
+    .bind(&address.recipient)
+    .bind(&address.phone)
+    .bind(&address.country)
+    .bind(&address.region)
+    .bind(&address.city)
+    .bind(&address.line1)
+    .bind(&address.line2)
+    .bind(&address.postal_code)
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Makes an address the default; without a wish, the newest one where there is no default.
+async fn set_default(tx: &mut Tx, user: UserId, wish: Option<AddressId>) -> Result<(), sqlx::Error> {
+    if let Some(wish) = wish {
+        let clear =
+            sqlx::query("UPDATE addresses SET is_default = 0 WHERE user_id = $1 AND id <> $2 AND is_default = 1");
+        clear.bind(user.to_string()).bind(wish.to_string()).execute(&mut **tx).await?;
+        let set = sqlx::query("UPDATE addresses SET is_default = 1 WHERE user_id = $1 AND id = $2");
+        set.bind(user.to_string()).bind(wish.to_string()).execute(&mut **tx).await?;
+        return Ok(());
+    }
+    sqlx::query(
+        "UPDATE addresses SET is_default = 1 WHERE id = (SELECT MAX(id) FROM addresses WHERE user_id = $1)
+           AND NOT EXISTS (SELECT 1 FROM addresses WHERE user_id = $1 AND is_default = 1)",
+    )
+    .bind(user.to_string())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! People who may sign in.
+
+pub(super) mod addresses;
+pub(super) mod changes;
+pub(super) mod export;
+pub(super) mod second_factor;
+pub(super) mod sessions;
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use super::{Store, StoreError, Tx, list, padded, row};
+use crate::domain::UserId;
+
+/// What somebody is to the shop. All but `User` are staff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    User,
+    /// The owner: may do everything, also appoint others.
+    Admin,
+    /// Runs sales and keeps the catalogue.
+    Operator,
+    /// Helps shoppers with their orders and accounts.
+    Support,
+    /// Looks, and changes nothing.
+    Viewer,
+}
+
+impl Role {
+    pub const ALL: [Role; 5] = [Role::User, Role::Admin, Role::Operator, Role::Support, Role::Viewer];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Admin => "admin",
+            Role::Operator => "operator",
+            Role::Support => "support",
+            Role::Viewer => "viewer",
+        }
+    }
+
+    pub fn is_staff(self) -> bool {
+        self != Role::User
+    }
+}
+
+impl std::str::FromStr for Role {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Role::ALL.into_iter().find(|role| role.as_str() == text).ok_or(())
+    }
+}
+
+/// An account with the hash of its password.
+#[derive(Debug, Clone)]
+pub struct User {
+    pub id: UserId,
+    pub username: String,
+    pub password_hash: String,
+    pub role: Role,
+    pub created_at: Timestamp,
+    pub logged_in_at: Option<Timestamp>,
+    pub blocked_at: Option<Timestamp>,
+    pub blocked_reason: Option<String>,
+    /// Its owner is gone; nothing of theirs is left but their orders.
+    pub deleted_at: Option<Timestamp>,
+    /// The password is one that somebody else has seen.
+    pub must_change_password: bool,
+    /// The encrypted secret of the authenticator.
+    pub second_factor: Option<String>,
+}
+
+impl User {
+    /// An account as it is on its first day.
+    pub fn new(id: UserId, username: &str, password_hash: String, role: Role, now: Timestamp) -> User {
+        User {
+            id,
+            username: username.to_owned(),
+            password_hash,
+            role,
+            created_at: now,
+            logged_in_at: None,
+            blocked_at: None,
+            blocked_reason: None,
+            deleted_at: None,
+            must_change_password: false,
+            second_factor: None,
+        }
+    }
+
+    pub fn is_blocked(&self) -> bool {
+        self.blocked_at.is_some()
+    }
+}
+
+/// What the console asks for: everybody, those whose names begin so, or one by id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UserSearch {
+    All,
+    Named(String),
+    Id(UserId),
+}
+
+impl UserSearch {
+    /// An id when it is one, else the beginning of a name.
+    pub fn typed(text: &str) -> UserSearch {
+        match text.trim() {
+            "" => UserSearch::All,
+            text => text.parse().map_or_else(|_| UserSearch::Named(key(text)), UserSearch::Id),
+        }
+    }
+}
+
+macro_rules! columns {
+    () => {
+        "id, username, password_hash, role, created_at_ms, logged_in_at_ms, blocked_at_ms, blocked_reason,
+         deleted_at_ms, must_change_password, second_factor"
+    };
+}
+
+fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
+    Ok(User {
+        id: row::parsed(row, "id")?,
+        username: row::text(row, "username")?,
+        password_hash: row::text(row, "password_hash")?,
+        role: row::parsed(row, "role")?,
+        created_at: row::time(row, "created_at_ms")?,
+        logged_in_at: row::optional_time(row, "logged_in_at_ms")?,
+        blocked_at: row::optional_time(row, "blocked_at_ms")?,
+        blocked_reason: row.try_get("blocked_reason")?,
+        deleted_at: row::optional_time(row, "deleted_at_ms")?,
+        must_change_password: row::int(row, "must_change_password")? != 0,
+        second_factor: row.try_get("second_factor")?,
+    })
+}
+
+/// Names that differ only in case are one name.
+fn key(username: &str) -> String {
+    username.to_lowercase()
+}
+
+/// What stands for the name of a deleted account, so that nobody takes it again and poses as its owner.
+pub(super) fn tombstone(username: &str) -> String {
+    let digest = Sha256::digest(key(username));
+    digest.iter().fold("deleted ".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+impl Store {
+    /// Adds an account; `false` when the name is taken, also by somebody who is gone.
+    pub async fn add_user(&self, user: &User) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let added = add(&mut tx, user).await?;
+        tx.commit().await?;
+        Ok(added)
+    }
+
+    /// The names of users; who is gone has none.
+    pub async fn usernames(&self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
+        let mut names = HashMap::new();
+        for chunk in padded(ids) {
+            let sql = format!("SELECT id, username FROM users WHERE id IN {}", list(chunk.len(), 0));
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for id in chunk {
+                query = query.bind(id.to_string());
+            }
+            for row in query.fetch_all(&self.pool).await? {
+                names.insert(row::parsed(&row, "id")?, row::text(&row, "username")?);
+            }
+        }
+        Ok(names)
+    }
+
+    pub async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {
+        let row = sqlx::query(concat!("SELECT ", columns!(), " FROM users WHERE username_key = $1"))
+            .bind(key(username))
+            .fetch_optional(&self.pool)
+            .await?;
+        Ok(row.as_ref().map(user).transpose()?)
+    }
+
+    pub async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
+        let row = sqlx::query(concat!("SELECT ", columns!(), " FROM users WHERE id = $1"))
+            .bind(id.to_string())
+            .fetch_optional(&self.pool)
+            .await?;
+        Ok(row.as_ref().map(user).transpose()?)
+    }
+
+    /// Accounts of people, newest first, from before the account `before`.
+    pub async fn find_users(
+        &self,
+        search: &UserSearch,
+        before: Option<UserId>,
+        most: i64,
+    ) -> Result<Vec<User>, StoreError> {
+        let pattern = match search {
+            UserSearch::Id(id) => return Ok(self.user(*id).await?.into_iter().collect()),
+            UserSearch::All => "%".to_owned(),
+            UserSearch::Named(name) => {
+                format!("{}%", name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"))
+            }
+        };
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM users WHERE username_key LIKE $1 ESCAPE '\\' AND id < $2 AND rehearsal IS NULL
+             ORDER BY id DESC LIMIT $3"
+        );
+        let rows = sqlx::query(sql)
+            .bind(pattern)
+            // Sorts after every UUID.
+            .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
+            .bind(most)
+            .fetch_all(&self.pool)
+            .await?;
+        Ok(rows.iter().map(user).collect::<Result<_, _>>()?)
+    }
+
+    /// Everybody who is not a shopper.
+    pub async fn staff(&self) -> Result<Vec<User>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM users WHERE role <> 'user' ORDER BY id");
+        let rows = sqlx::query(sql).fetch_all(&self.pool).await?;
+        Ok(rows.iter().map(user).collect::<Result<_, _>>()?)
+    }
+}
+
+pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, must_change_password)
+         SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT), CAST($7 AS BIGINT)
+         WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = $8) ON CONFLICT DO NOTHING",
+    )
+    .bind(user.id.to_string())
+    .bind(&user.username)
+    .bind(key(&user.username))
+    .bind(&user.password_hash)
+    .bind(user.role.as_str())
+    .bind(user.created_at.as_millisecond())
+    .bind(i64::from(user.must_change_password))
+    .bind(tombstone(&user.username))
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// The account as the transaction sees it.
+pub(super) async fn read(tx: &mut Tx, id: UserId) -> Result<Option<User>, sqlx::Error> {
+    let sql = concat!("SELECT ", columns!(), " FROM users WHERE id = $1");
+    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
+    row.as_ref().map(user).transpose()
+}

@@ -1,0 +1,76 @@
+//! The second factor of an account: its secret, and what has been used up.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::domain::UserId;
+use crate::store::{Store, StoreError, User, audit_log};
+
+impl Store {
+    /// Sets the encrypted secret and the hashes of new recovery codes; the step is the first that was used.
+    pub async fn set_second_factor(
+        &self,
+        user: &User,
+        secret: &str,
+        step: i64,
+        recovery: &[String],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        let id = user.id.to_string();
+        sqlx::query("UPDATE users SET second_factor = $2, second_factor_step = $3 WHERE id = $1")
+            .bind(&id)
+            .bind(secret)
+            .bind(step)
+            .execute(&mut *tx)
+            .await?;
+        sqlx::query("DELETE FROM recovery_codes WHERE user_id = $1").bind(&id).execute(&mut *tx).await?;
+        for hash in recovery {
+            sqlx::query("INSERT INTO recovery_codes (user_id, hash) VALUES ($1, $2)")
+                .bind(&id)
+                .bind(hash)
+                .execute(&mut *tx)
+                .await?;
+        }
+        if user.role.is_staff() {
+            let subject = format!("user {id}");
+            audit_log::log::<Value>(&mut tx, &user.username, "set-second-factor", &subject, None, None, now).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    pub async fn remove_second_factor(&self, user: &User, now: Timestamp) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        let id = user.id.to_string();
+        for sql in
+            ["UPDATE users SET second_factor = NULL WHERE id = $1", "DELETE FROM recovery_codes WHERE user_id = $1"]
+        {
+            sqlx::query(sql).bind(&id).execute(&mut *tx).await?;
+        }
+        if user.role.is_staff() {
+            let subject = format!("user {id}");
+            audit_log::log::<Value>(&mut tx, &user.username, "remove-second-factor", &subject, None, None, now).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Uses up a step and all before it; `false` when somebody did already.
+    pub async fn use_step(&self, user: UserId, step: i64) -> Result<bool, StoreError> {
+        let sql = "UPDATE users SET second_factor_step = $2 WHERE id = $1 AND second_factor_step < $2";
+        let done = sqlx::query(sql).bind(user.to_string()).bind(step).execute(&self.pool).await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Uses up a recovery code; `false` when there is no such.
+    pub async fn use_recovery(&self, user: UserId, hash: &str) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM recovery_codes WHERE user_id = $1 AND hash = $2";
+        let done = sqlx::query(sql).bind(user.to_string()).bind(hash).execute(&self.pool).await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    pub async fn recovery_left(&self, user: UserId) -> Result<i64, StoreError> {
+        let sql = "SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = $1";
+        let row = sqlx::query(sql).bind(user.to_string()).fetch_one(&self.pool).await?;
+        Ok(crate::store::row::int(&row, "n")?)
+    }
+}

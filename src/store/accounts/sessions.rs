@@ -1,0 +1,213 @@
+//! Sessions, for people to look at, and revocations, which every process follows.
+//!
+//! Locks are taken in one order: the count of revocations, the user's row, the rest.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+use uuid::Uuid;
+
+use crate::domain::UserId;
+use crate::store::{Store, StoreError, Tx, User, audit_log, row};
+
+/// A session that begins.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    pub id: Uuid,
+    pub issued_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub address: String,
+    pub agent: String,
+}
+
+/// A session as its owner sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRow {
+    pub id: Uuid,
+    pub created_at: Timestamp,
+    /// Roughly.
+    pub seen_at: Timestamp,
+    pub address: String,
+    pub agent: String,
+}
+
+/// Every cookie of this user or session that was issued up to a moment is dead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revocation {
+    /// The id of a user or of a session; both are UUIDs and never the same.
+    pub subject: Uuid,
+    pub dead_until: Timestamp,
+    /// Rises with every revocation.
+    pub number: i64,
+}
+
+fn revocation(row: &AnyRow) -> Result<Revocation, sqlx::Error> {
+    Ok(Revocation {
+        subject: row::parsed(row, "subject")?,
+        dead_until: row::time(row, "dead_until_ms")?,
+        number: row::int(row, "number")?,
+    })
+}
+
+impl Store {
+    /// Begins a session, if the account is still what it was when the password was checked. Log-ins of staff are
+    /// written down.
+    pub async fn open_session(&self, user: &User, session: &NewSession) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        // Locks the row: a block or a new password comes either before, and is seen, or after, and ends this session.
+        let still = sqlx::query(
+            "UPDATE users SET logged_in_at_ms = $3
+             WHERE id = $1 AND password_hash = $2 AND role = $4 AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL",
+        )
+        .bind(user.id.to_string())
+        .bind(&user.password_hash)
+        .bind(session.issued_at.as_millisecond())
+        .bind(user.role.as_str())
+        .execute(&mut *tx)
+        .await?;
+        if still.rows_affected() == 0 {
+            return Ok(false);
+        }
+        insert(&mut tx, user.id, session).await?;
+        if user.role.is_staff() {
+            let about = json!({"address": session.address, "agent": session.agent});
+            let subject = format!("user {}", user.id);
+            audit_log::log(&mut tx, &user.username, "log-in", &subject, None, Some(&about), session.issued_at).await?;
+        }
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Sessions of a user that have not expired, the latest first.
+    pub async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT id, created_at_ms, seen_at_ms, address, agent FROM sessions
+             WHERE user_id = $1 AND expires_at_ms > $2 ORDER BY seen_at_ms DESC, id DESC LIMIT 200",
+        )
+        .bind(user.to_string())
+        .bind(now.as_millisecond())
+        .fetch_all(&self.pool)
+        .await?;
+        let read = |row: &AnyRow| {
+            Ok(SessionRow {
+                id: row::parsed(row, "id")?,
+                created_at: row::time(row, "created_at_ms")?,
+                seen_at: row::time(row, "seen_at_ms")?,
+                address: row::text(row, "address")?,
+                agent: row::text(row, "agent")?,
+            })
+        };
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    /// Writes down when sessions were last seen.
+    pub async fn sessions_seen(&self, seen: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        for (id, at) in seen {
+            sqlx::query("UPDATE sessions SET seen_at_ms = $2 WHERE id = $1 AND seen_at_ms < $2")
+                .bind(id.to_string())
+                .bind(at.as_millisecond())
+                .execute(&mut *tx)
+                .await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Ends one session for good. It need not be in the list: a cookie that was issued without a row is ended as well.
+    pub async fn end_session(&self, session: Uuid, now: Timestamp) -> Result<Revocation, StoreError> {
+        let mut tx = self.begin().await?;
+        let number = next_number(&mut tx).await?;
+        sqlx::query("DELETE FROM sessions WHERE id = $1").bind(session.to_string()).execute(&mut *tx).await?;
+        // The cookie may come from a process whose clock is ahead.
+        let ahead = now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(now);
+        let ended = write(&mut tx, Revocation { subject: session, dead_until: ahead, number }).await?;
+        tx.commit().await?;
+        Ok(ended)
+    }
+
+    /// Ends all sessions of a user.
+    pub async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<Revocation, StoreError> {
+        let mut tx = self.begin().await?;
+        let number = next_number(&mut tx).await?;
+        let ended = end_all(&mut tx, number, user, now).await?;
+        tx.commit().await?;
+        Ok(ended)
+    }
+
+    /// What was revoked after the revocation `number`, in order.
+    pub async fn revocations(&self, number: i64, most: i64) -> Result<Vec<Revocation>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT subject, dead_until_ms, number FROM revocations WHERE number > $1 ORDER BY number LIMIT $2",
+        )
+        .bind(number)
+        .bind(most)
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.iter().map(revocation).collect::<Result<_, _>>()?)
+    }
+
+    /// Forgets sessions that have expired, and revocations of cookies that have.
+    pub async fn purge_sessions(&self, now: Timestamp, lasts: SignedDuration) -> Result<(), StoreError> {
+        let past = now.saturating_sub(lasts).unwrap_or(Timestamp::MIN);
+        let mut tx = self.begin().await?;
+        for (sql, at) in [
+            ("DELETE FROM revocations WHERE dead_until_ms < $1", past),
+            ("DELETE FROM sessions WHERE expires_at_ms < $1", now),
+        ] {
+            sqlx::query(sql).bind(at.as_millisecond()).execute(&mut *tx).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+}
+
+/// The number of the next revocation. Holds a lock until the transaction ends, so that whoever has read up to a number
+/// has not missed a smaller one.
+pub(super) async fn next_number(tx: &mut Tx) -> Result<i64, sqlx::Error> {
+    let sql = "UPDATE revocation_count SET last = last + 1 WHERE id = 1 RETURNING last";
+    sqlx::query(sql).fetch_one(&mut **tx).await?.try_get("last")
+}
+
+/// Ends all sessions of a user, also one that another process with a clock ahead of ours has just begun.
+pub(super) async fn end_all(tx: &mut Tx, number: i64, user: UserId, now: Timestamp) -> Result<Revocation, sqlx::Error> {
+    // Whoever is logging in waits for this row.
+    let lock = "UPDATE users SET role = role WHERE id = $1";
+    sqlx::query(lock).bind(user.to_string()).execute(&mut **tx).await?;
+    let latest = "SELECT COALESCE(MAX(created_at_ms), 0) AS latest FROM sessions WHERE user_id = $1";
+    let latest: i64 = sqlx::query(latest).bind(user.to_string()).fetch_one(&mut **tx).await?.try_get("latest")?;
+    sqlx::query("DELETE FROM sessions WHERE user_id = $1").bind(user.to_string()).execute(&mut **tx).await?;
+    let dead_until = now.max(Timestamp::from_millisecond(latest).unwrap_or(now));
+    write(tx, Revocation { subject: user.0, dead_until, number }).await
+}
+
+async fn write(tx: &mut Tx, new: Revocation) -> Result<Revocation, sqlx::Error> {
+    let row = sqlx::query(
+        "INSERT INTO revocations (subject, dead_until_ms, number) VALUES ($1, $2, $3)
+         ON CONFLICT (subject) DO UPDATE SET number = excluded.number, dead_until_ms =
+           CASE WHEN excluded.dead_until_ms > revocations.dead_until_ms
+                THEN excluded.dead_until_ms ELSE revocations.dead_until_ms END
+         RETURNING subject, dead_until_ms, number",
+    )
+    .bind(new.subject.to_string())
+    .bind(new.dead_until.as_millisecond())
+    .bind(new.number)
+    .fetch_one(&mut **tx)
+    .await?;
+    revocation(&row)
+}
+
+pub(super) async fn insert(tx: &mut Tx, user: UserId, session: &NewSession) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent)
+         VALUES ($1, $2, $3, $3, $4, $5, $6)",
+    )
+    .bind(session.id.to_string())
+    .bind(user.to_string())
+    .bind(session.issued_at.as_millisecond())
+    .bind(session.expires_at.as_millisecond())
+    .bind(&session.address)
+    .bind(&session.agent)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Goods with their galleries.
+
+pub(super) mod pictures;
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+
+use super::{Store, StoreError, Tx, row};
+use crate::domain::{Bilingual, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
+use crate::store::audit_log::log;
+use crate::store::sales::revision::{next_id, touch};
+use pictures::{galleries, gallery, hang};
+
+/// What staff enter about goods; `None` keeps what is there.
+#[derive(Debug, Clone, Default)]
+pub struct GoodsDraft {
+    pub name: Option<Bilingual>,
+    pub description: Option<Bilingual>,
+    /// Pictures that the database knows.
+    pub pictures: Option<Vec<Picture>>,
+}
+
+/// Why goods stay as they are.
+#[derive(Debug, thiserror::Error)]
+pub enum GoodsRefusal {
+    #[error("there is no such goods")]
+    NoSuchGoods,
+    #[error("a sale of the goods is running or scheduled")]
+    OnSale,
+    #[error(transparent)]
+    Gallery(#[from] GalleryRefusal),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<sqlx::Error> for GoodsRefusal {
+    fn from(error: sqlx::Error) -> Self {
+        GoodsRefusal::Store(error.into())
+    }
+}
+
+macro_rules! columns {
+    () => {
+        "id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms"
+    };
+}
+
+fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
+    Ok(Goods {
+        id: GoodsId(row::int(row, "id")?),
+        name: Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?),
+        description: Bilingual::new(row::text(row, "description_zh")?, row::text(row, "description_en")?),
+        pictures,
+        updated_at: row::time(row, "updated_at_ms")?,
+        archived_at: row::optional_time(row, "archived_at_ms")?,
+    })
+}
+
+impl Store {
+    /// All goods, archived ones included.
+    pub async fn all_goods(&self) -> Result<Vec<Goods>, StoreError> {
+        let rows = sqlx::query(concat!("SELECT ", columns!(), " FROM goods ORDER BY id")).fetch_all(&self.pool).await?;
+        let mut pictures: HashMap<i64, Vec<Picture>> = galleries(&mut *self.pool.acquire().await?).await?;
+        let read = |row| goods(row, pictures.remove(&row::int(row, "id")?).unwrap_or_default());
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    pub async fn goods(&self, id: GoodsId) -> Result<Option<Goods>, StoreError> {
+        Ok(read(&mut *self.pool.acquire().await?, id).await?)
+    }
+
+    /// Creates goods (`id` is `None`) or changes them; `None` when there are no such goods.
+    pub async fn put_goods(
+        &self,
+        id: Option<GoodsId>,
+        draft: GoodsDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<Option<Goods>, StoreError> {
+        let mut tx = self.begin().await?;
+        let before = match id {
+            None => None,
+            Some(id) => match lock(&mut tx, id).await? {
+                Some(goods) => Some(goods),
+                None => return Ok(None),
+            },
+        };
+        let present = match &before {
+            Some(goods) => goods.clone(),
+            None => blank(GoodsId(next_id(&mut tx, "last_goods_id").await?), now),
+        };
+        let after = Goods {
+            name: draft.name.unwrap_or(present.name),
+            description: draft.description.unwrap_or(present.description),
+            pictures: draft.pictures.unwrap_or(present.pictures),
+            ..present
+        };
+        let action = if before.is_some() { "edit" } else { "create" };
+        Ok(Some(write(tx, before, after, action, actor, now).await?))
+    }
+
+    /// Changes the gallery of goods.
+    pub async fn change_gallery(
+        &self,
+        id: GoodsId,
+        change: GalleryChange,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<Goods, GoodsRefusal> {
+        let mut tx = self.begin().await?;
+        let before = lock(&mut tx, id).await?.ok_or(GoodsRefusal::NoSuchGoods)?;
+        let after = Goods { pictures: change.apply(before.pictures.clone())?, ..before.clone() };
+        Ok(write(tx, Some(before), after, "edit", actor, now).await?)
+    }
+
+    /// Puts goods away, or brings them back. Doing it twice changes nothing. The catalogue's row is held, so no sale of
+    /// them begins meanwhile.
+    pub async fn archive_goods(
+        &self,
+        id: GoodsId,
+        archive: bool,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<Goods, GoodsRefusal> {
+        let mut tx = self.begin().await?;
+        let before = lock(&mut tx, id).await?.ok_or(GoodsRefusal::NoSuchGoods)?;
+        if before.is_archived() == archive {
+            return Ok(before);
+        }
+        let sql = "SELECT id FROM sales WHERE goods_id = $1 AND state IN ('scheduled', 'live', 'paused') LIMIT 1";
+        if archive && sqlx::query(sql).bind(id.0).fetch_optional(&mut *tx).await?.is_some() {
+            return Err(GoodsRefusal::OnSale);
+        }
+        let after = Goods { archived_at: archive.then_some(now), ..before.clone() };
+        let action = if archive { "archive" } else { "unarchive" };
+        Ok(write(tx, Some(before), after, action, actor, now).await?)
+    }
+}
+
+fn blank(id: GoodsId, now: Timestamp) -> Goods {
+    let empty = || Bilingual::new("", "");
+    Goods { id, name: empty(), description: empty(), pictures: Vec::new(), updated_at: now, archived_at: None }
+}
+
+async fn read(connection: &mut sqlx::AnyConnection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
+    let sql = concat!("SELECT ", columns!(), " FROM goods WHERE id = $1");
+    let Some(row) = sqlx::query(sql).bind(id.0).fetch_optional(&mut *connection).await? else { return Ok(None) };
+    Ok(Some(goods(&row, gallery(connection, id).await?)?))
+}
+
+/// Goods as they are until the end of the transaction, which changes the catalogue.
+async fn lock(tx: &mut Tx, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
+    touch(tx).await?;
+    read(tx, id).await
+}
+
+/// Writes goods as they are now, and who made them so.
+async fn write(
+    mut tx: Tx,
+    before: Option<Goods>,
+    after: Goods,
+    action: &str,
+    actor: &str,
+    now: Timestamp,
+) -> Result<Goods, sqlx::Error> {
+    let after = Goods { updated_at: now, ..after };
+    sqlx::query(
+        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (id) DO UPDATE SET name_zh = excluded.name_zh, name_en = excluded.name_en,
+           description_zh = excluded.description_zh, description_en = excluded.description_en,
+           updated_at_ms = excluded.updated_at_ms, archived_at_ms = excluded.archived_at_ms",
+    )
+    .bind(after.id.0)
+    .bind(&after.name.zh)
+    .bind(&after.name.en)
+    .bind(&after.description.zh)
+    .bind(&after.description.en)
+    .bind(now.as_millisecond())
+    .bind(after.archived_at.map(Timestamp::as_millisecond))
+    .execute(&mut *tx)
+    .await?;
+    let hung = before.as_ref().map_or(&[][..], |goods| &goods.pictures);
+    if hung != after.pictures {
+        hang(&mut tx, after.id, hung, &after.pictures, now).await?;
+    }
+    log(&mut tx, actor, action, &format!("goods {}", after.id), before.as_ref(), Some(&after), now).await?;
+    tx.commit().await?;
+    Ok(after)
+}

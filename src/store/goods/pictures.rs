@@ -1,0 +1,130 @@
+//! Pictures, and in which galleries they hang.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use crate::domain::{GoodsId, Picture};
+use crate::store::{ROWS, Store, StoreError, Tx, list, row};
+
+macro_rules! columns {
+    () => {
+        "name, width, height, placeholder"
+    };
+}
+
+fn picture(row: &AnyRow) -> Result<Picture, sqlx::Error> {
+    let pixels = |column| u32::try_from(row::int(row, column)?).map_err(|_| row::undecodable(column));
+    Ok(Picture {
+        name: row::text(row, "name")?,
+        width: pixels("width")?,
+        height: pixels("height")?,
+        placeholder: row::text(row, "placeholder")?,
+    })
+}
+
+impl Store {
+    /// ReplayGrants what there is to know about a picture. The same one again counts as new.
+    pub async fn put_picture(&self, picture: &Picture, now: Timestamp) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query(
+            "INSERT INTO pictures (name, width, height, placeholder, touched_at_ms) VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT (name) DO UPDATE SET touched_at_ms = excluded.touched_at_ms",
+        )
+        .bind(&picture.name)
+        .bind(i64::from(picture.width))
+        .bind(i64::from(picture.height))
+        .bind(&picture.placeholder)
+        .bind(now.as_millisecond())
+        .execute(&mut *tx)
+        .await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Those of these pictures that there are, in the order in which they were named.
+    pub async fn pictures(&self, names: &[String]) -> Result<Vec<Picture>, StoreError> {
+        let mut found = HashMap::new();
+        for names in names.chunks(ROWS) {
+            let sql = format!(concat!("SELECT ", columns!(), " FROM pictures WHERE name IN {}"), list(names.len(), 0));
+            let query = names.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, name| query.bind(name));
+            for row in query.fetch_all(&self.pool).await? {
+                let picture = picture(&row)?;
+                found.insert(picture.name.clone(), picture);
+            }
+        }
+        Ok(names.iter().filter_map(|name| found.remove(name)).collect())
+    }
+
+    /// The names of all pictures.
+    pub async fn picture_names(&self) -> Result<HashSet<String>, StoreError> {
+        let rows = sqlx::query("SELECT name FROM pictures").fetch_all(&self.pool).await?;
+        Ok(rows.iter().map(|row| row::text(row, "name")).collect::<Result<_, _>>()?)
+    }
+
+    /// Forgets pictures that hang nowhere and that nobody touched since; says how many.
+    pub async fn forget_pictures(&self, since: Timestamp) -> Result<u64, StoreError> {
+        let mut tx = self.begin().await?;
+        let done = sqlx::query(
+            "DELETE FROM pictures WHERE touched_at_ms < $1
+             AND NOT EXISTS (SELECT 1 FROM goods_pictures WHERE goods_pictures.picture = pictures.name)",
+        )
+        .bind(since.as_millisecond())
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(done.rows_affected())
+    }
+}
+
+/// All galleries, by the goods' id.
+pub(super) async fn galleries(connection: &mut AnyConnection) -> Result<HashMap<i64, Vec<Picture>>, sqlx::Error> {
+    let sql = concat!(
+        "SELECT goods_id, ",
+        columns!(),
+        " FROM goods_pictures JOIN pictures ON name = picture ORDER BY goods_id, place"
+    );
+    let mut galleries: HashMap<i64, Vec<Picture>> = HashMap::new();
+    for row in sqlx::query(sql).fetch_all(connection).await? {
+        galleries.entry(row::int(&row, "goods_id")?).or_default().push(picture(&row)?);
+    }
+    Ok(galleries)
+}
+
+/// The gallery of some goods.
+pub(super) async fn gallery(connection: &mut AnyConnection, id: GoodsId) -> Result<Vec<Picture>, sqlx::Error> {
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM goods_pictures JOIN pictures ON name = picture WHERE goods_id = $1 ORDER BY place"
+    );
+    sqlx::query(sql).bind(id.0).fetch_all(connection).await?.iter().map(picture).collect()
+}
+
+/// Hangs a gallery in place of another. What comes down is still needed by pages that somebody has before them.
+pub(super) async fn hang(
+    tx: &mut Tx,
+    id: GoodsId,
+    before: &[Picture],
+    after: &[Picture],
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM goods_pictures WHERE goods_id = $1").bind(id.0).execute(&mut **tx).await?;
+    for (place, picture) in (1_i64..).zip(after) {
+        sqlx::query("INSERT INTO goods_pictures (goods_id, place, picture) VALUES ($1, $2, $3)")
+            .bind(id.0)
+            .bind(place)
+            .bind(&picture.name)
+            .execute(&mut **tx)
+            .await?;
+    }
+    for picture in before.iter().filter(|picture| !after.iter().any(|stays| stays.name == picture.name)) {
+        sqlx::query("UPDATE pictures SET touched_at_ms = $1 WHERE name = $2")
+            .bind(now.as_millisecond())
+            .bind(&picture.name)
+            .execute(&mut **tx)
+            .await?;
+    }
+    Ok(())
+}

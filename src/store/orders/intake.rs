@@ -1,0 +1,224 @@
+//! How orders come in. Two ways: `reserve` decides and writes in one transaction (the database alone sells), `land` writes
+//! what Redis has decided, as far as it fits. Both keep `sold` and the one live order per user in the same transaction.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
+
+use super::releases::{self, HeldUnits, hold};
+use crate::domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
+use crate::store::sales::add_sold;
+use crate::store::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
+
+/// What became of a reservation that was brought to the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landing {
+    /// It is an unpaid order now.
+    Created,
+    /// It had been brought before; this is where it stands.
+    Known(OrderStatus),
+    /// It did not fit any more and is a rejected order now, for its owner to see.
+    Rejected,
+    /// Its sale does not exist.
+    NoSuchSale,
+}
+
+/// A new row of `orders`.
+struct NewOrder<'a> {
+    reservation: &'a Reservation,
+    price: Money,
+    rejected: Option<&'static str>,
+}
+
+/// Inserts orders; the answer are the ids of those that were new and did not clash with a live order.
+async fn insert(
+    tx: &mut Tx,
+    orders: &[NewOrder<'_>],
+    now: Timestamp,
+    pay_by: Timestamp,
+) -> Result<HashSet<OrderId>, sqlx::Error> {
+    let mut inserted = HashSet::with_capacity(orders.len());
+    for chunk in orders.chunks(ROWS) {
+        let sql = format!(
+            "INSERT INTO orders (id, sale_id, user_id, quantity, amount, currency, status, reason, reserved_at_ms,
+               created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING RETURNING id",
+            placeholders(chunk.len(), 11)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for NewOrder { reservation: r, price, rejected } in chunk {
+            let status = if rejected.is_some() { OrderStatus::Rejected } else { OrderStatus::Unpaid };
+            query = query
+                .bind(r.order_id.to_string())
+                .bind(r.sale_id.0)
+                .bind(r.user_id.to_string())
+                .bind(i64::from(r.quantity))
+                .bind(price.amount.saturating_mul(r.quantity.into()))
+                .bind(price.currency.as_str().to_owned())
+                .bind(status.as_str())
+                .bind(*rejected)
+                .bind(r.reserved_at.as_millisecond())
+                .bind(now.as_millisecond())
+                .bind(pay_by.as_millisecond());
+        }
+        for row in query.fetch_all(&mut **tx).await? {
+            inserted.insert(row::parsed(&row, "id")?);
+        }
+    }
+    Ok(inserted)
+}
+
+impl Store {
+    /// Sells a batch of one sale in one transaction. `decide` sees the locked sale and the live orders of `users`, and
+    /// answers with the reservations to write; what it may not see change, cannot change meanwhile.
+    /// `None` when there is no such sale.
+    pub async fn reserve<T>(
+        &self,
+        sale_id: SaleId,
+        users: &[UserId],
+        now: Timestamp,
+        pay_by: Timestamp,
+        decide: impl FnOnce(&Sale, &HashMap<UserId, (OrderId, u32)>) -> (Vec<Reservation>, T),
+    ) -> Result<Option<T>, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some(sale) = sales::lock(&mut tx, sale_id).await? else { return Ok(None) };
+        let held = live_orders(&mut tx, sale_id, users).await?;
+        let (granted, answer) = decide(&sale, &held);
+        if !granted.is_empty() {
+            let orders: Vec<_> =
+                granted.iter().map(|reservation| NewOrder { reservation, price: sale.price, rejected: None }).collect();
+            let inserted = insert(&mut tx, &orders, now, pay_by).await?;
+            let units = granted.iter().map(|r| i64::from(r.quantity)).sum();
+            if inserted.len() != granted.len() || !add_sold(&mut tx, sale_id, units).await? {
+                return Err(StoreError::Refused(sqlx::Error::Protocol("orders changed under the sale's lock".into())));
+            }
+        }
+        tx.commit().await?;
+        Ok(Some(answer))
+    }
+
+    /// Brings reservations to the database: unpaid orders as far as they fit, rejected ones where they do not. May be
+    /// repeated with the same reservations in any order and any batches.
+    pub async fn land(
+        &self,
+        batch: &[Reservation],
+        now: Timestamp,
+        pay_by: Timestamp,
+    ) -> Result<Vec<Landing>, StoreError> {
+        if self.land_together(batch, now, pay_by).await? {
+            return Ok(vec![Landing::Created; batch.len()]);
+        }
+        let ids: Vec<OrderId> = batch.iter().map(|r| r.order_id).collect();
+        let known = self.statuses(&ids).await?;
+        let new: Vec<Reservation> = batch.iter().filter(|r| !known.contains_key(&r.order_id)).copied().collect();
+        let together = new.len() < batch.len() && self.land_together(&new, now, pay_by).await?;
+        let mut landings = Vec::with_capacity(batch.len());
+        for reservation in batch {
+            landings.push(match known.get(&reservation.order_id) {
+                Some(&status) => Landing::Known(status),
+                None if together => Landing::Created,
+                None => self.land_one(reservation, now, pay_by).await?,
+            });
+        }
+        Ok(landings)
+    }
+
+    /// The usual case: all are new and all fit. Otherwise nothing is written and the answer is `false`.
+    async fn land_together(
+        &self,
+        batch: &[Reservation],
+        now: Timestamp,
+        pay_by: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut units: BTreeMap<SaleId, i64> = BTreeMap::new();
+        for r in batch {
+            *units.entry(r.sale_id).or_default() += i64::from(r.quantity);
+        }
+        let mut tx = self.begin().await?;
+        let Some(prices) = take_units(&mut tx, &units).await? else { return Ok(false) };
+        let orders: Vec<_> = batch
+            .iter()
+            .map(|reservation| NewOrder { reservation, price: prices[&reservation.sale_id], rejected: None })
+            .collect();
+        if insert(&mut tx, &orders, now, pay_by).await?.len() != batch.len() {
+            return Ok(false);
+        }
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    async fn land_one(&self, r: &Reservation, now: Timestamp, pay_by: Timestamp) -> Result<Landing, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some(sale) = sales::lock(&mut tx, r.sale_id).await? else { return Ok(Landing::NoSuchSale) };
+        // The lock makes this answer final: whoever brings the same reservation waits for it too.
+        let known = sqlx::query("SELECT status FROM orders WHERE id = $1").bind(r.order_id.to_string());
+        if let Some(row) = known.fetch_optional(&mut *tx).await? {
+            return Ok(Landing::Known(row::parsed(&row, "status")?));
+        }
+        let fits = add_sold(&mut tx, r.sale_id, r.quantity.into()).await?;
+        let unpaid = NewOrder { reservation: r, price: sale.price, rejected: None };
+        if fits && insert(&mut tx, &[unpaid], now, pay_by).await?.len() == 1 {
+            tx.commit().await?;
+            return Ok(Landing::Created);
+        }
+        if fits {
+            add_sold(&mut tx, r.sale_id, -i64::from(r.quantity)).await?;
+        }
+        let reason = if fits { "repeated" } else { "sold_out" };
+        let rejected = NewOrder { reservation: r, price: sale.price, rejected: Some(reason) };
+        insert(&mut tx, &[rejected], now, pay_by).await?;
+        releases::add(&mut tx, &[HeldUnits::of(r)]).await?;
+        tx.commit().await?;
+        Ok(Landing::Rejected)
+    }
+}
+
+/// Takes units from many sales at once; `None`, when one of them has too few, does not exist, or nothing is asked.
+async fn take_units(tx: &mut Tx, units: &BTreeMap<SaleId, i64>) -> Result<Option<HashMap<SaleId, Money>>, sqlx::Error> {
+    let mut prices = HashMap::with_capacity(units.len());
+    let wanted: Vec<(&SaleId, &i64)> = units.iter().collect();
+    for chunk in wanted.chunks(ROWS) {
+        let rows: Vec<String> = (0..chunk.len())
+            .map(|i| format!("(CAST(${} AS BIGINT), CAST(${} AS BIGINT))", 2 * i + 1, 2 * i + 2))
+            .collect();
+        let sql = format!(
+            "WITH wanted(sale, units) AS (VALUES {}) UPDATE sales SET sold = sold + wanted.units,
+               granted = granted + wanted.units FROM wanted
+             WHERE sales.id = wanted.sale AND sales.sold + wanted.units <= sales.total
+             RETURNING sales.id AS id, sales.price AS price, sales.currency AS currency",
+            rows.join(",")
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for (sale, units) in chunk {
+            query = query.bind(sale.0).bind(**units);
+        }
+        for row in query.fetch_all(&mut **tx).await? {
+            prices.insert(SaleId(row::int(&row, "id")?), row::money(&row, "price")?);
+        }
+    }
+    Ok((!prices.is_empty() && prices.len() == units.len()).then_some(prices))
+}
+
+async fn live_orders(
+    tx: &mut Tx,
+    sale: SaleId,
+    users: &[UserId],
+) -> Result<HashMap<UserId, (OrderId, u32)>, sqlx::Error> {
+    let mut held = HashMap::new();
+    for chunk in padded(users) {
+        let sql = format!(
+            "SELECT id, sale_id, user_id, quantity FROM orders
+             WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN {}",
+            list(chunk.len(), 1)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0);
+        for user in chunk {
+            query = query.bind(user.to_string());
+        }
+        for row in query.fetch_all(&mut **tx).await? {
+            let hold = hold(&row)?;
+            held.insert(hold.user_id, (hold.order_id, hold.quantity));
+        }
+    }
+    Ok(held)
+}

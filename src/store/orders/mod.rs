@@ -1,0 +1,253 @@
+//! Orders once they are there: what their owners and operators see, and how they end.
+
+pub(super) mod intake;
+pub(super) mod releases;
+pub(super) mod search;
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use super::sales::add_sold;
+use super::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
+use crate::domain::order::OrderEvent;
+use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
+use releases::{HeldUnits, hold};
+use search::{BESIDE, status_condition};
+
+/// Orders of one sale by status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OrderTotals {
+    pub unpaid: i64,
+    pub paid: i64,
+}
+
+macro_rules! columns {
+    () => {
+        "id, sale_id, user_id, quantity, amount, currency, status, reason, message, address, reserved_at_ms, \
+         created_at_ms, pay_by_ms"
+    };
+}
+pub(super) use columns;
+
+pub(super) fn order(row: &AnyRow) -> Result<Order, sqlx::Error> {
+    Ok(Order {
+        id: row::parsed(row, "id")?,
+        sale_id: SaleId(row::int(row, "sale_id")?),
+        user_id: row::parsed(row, "user_id")?,
+        quantity: row::int(row, "quantity")? as u32,
+        amount: row::money(row, "amount")?,
+        status: row::parsed(row, "status")?,
+        reason: row.try_get("reason")?,
+        message: row.try_get("message")?,
+        address: address(row)?,
+        reserved_at: row::time(row, "reserved_at_ms")?,
+        created_at: row::time(row, "created_at_ms")?,
+        pay_by: row::time(row, "pay_by_ms")?,
+    })
+}
+
+fn address(row: &AnyRow) -> Result<Option<Box<Address>>, sqlx::Error> {
+    let text: Option<String> = row.try_get("address")?;
+    text.map(|text| serde_json::from_str(&text).map_err(|_| row::undecodable("address"))).transpose()
+}
+
+impl Store {
+    /// The statuses of those orders that exist.
+    pub async fn statuses(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
+        let mut statuses = HashMap::with_capacity(orders.len());
+        for chunk in padded(orders) {
+            let sql = format!("SELECT id, status FROM orders WHERE id IN {}", list(chunk.len(), 0));
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for id in chunk {
+                query = query.bind(id.to_string());
+            }
+            for row in query.fetch_all(&self.pool).await? {
+                statuses.insert(row::parsed(&row, "id")?, row::parsed(&row, "status")?);
+            }
+        }
+        Ok(statuses)
+    }
+
+    pub async fn order(&self, sale: SaleId, id: OrderId) -> Result<Option<Order>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1 AND sale_id = $2");
+        let row = sqlx::query(sql).bind(id.to_string()).bind(sale.0).fetch_optional(&self.pool).await?;
+        Ok(row.as_ref().map(order).transpose()?)
+    }
+
+    /// An order, whatever its sale.
+    pub async fn order_with_id(&self, id: OrderId) -> Result<Option<Order>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
+        let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&self.pool).await?;
+        Ok(row.as_ref().map(order).transpose()?)
+    }
+
+    /// Every step of the order's life so far, oldest first.
+    pub async fn history(&self, of: &Order) -> Result<Vec<OrderEvent>, StoreError> {
+        Ok(self.steps(of).await?.into_iter().map(|step| step.event).collect())
+    }
+
+    /// Says where an unpaid order goes; `false` when it is not unpaid, or not there.
+    pub async fn set_address(&self, sale: SaleId, id: OrderId, address: &Address) -> Result<bool, StoreError> {
+        let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
+        let done = sqlx::query("UPDATE orders SET address = $3 WHERE id = $1 AND sale_id = $2 AND status = 'unpaid'")
+            .bind(id.to_string())
+            .bind(sale.0)
+            .bind(text)
+            .execute(&self.pool)
+            .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// A user's orders with one of the statuses (all when there are none), newest first, from before the order `before`.
+    pub async fn orders_of(
+        &self,
+        user: UserId,
+        statuses: &[OrderStatus],
+        before: Option<OrderId>,
+        most: i64,
+    ) -> Result<Vec<Order>, StoreError> {
+        let with = status_condition(BESIDE, statuses).map(|condition| format!("AND {condition}")).unwrap_or_default();
+        let sql = format!(
+            "SELECT {} FROM orders WHERE user_id = $1 AND id < $2 {with} ORDER BY id DESC LIMIT $3",
+            columns!()
+        );
+        let rows = sqlx::query(AssertSqlSafe(sql))
+            .bind(user.to_string())
+            // Sorts after every UUID.
+            .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
+            .bind(most)
+            .fetch_all(&self.pool)
+            .await?;
+        Ok(rows.iter().map(order).collect::<Result<_, _>>()?)
+    }
+
+    /// Live orders of a sale, by id, from after the order `after`.
+    pub async fn live_orders(
+        &self,
+        sale: SaleId,
+        after: Option<OrderId>,
+        most: i64,
+    ) -> Result<Vec<HeldUnits>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT id, sale_id, user_id, quantity FROM orders
+             WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND id > $2 ORDER BY id LIMIT $3",
+        )
+        .bind(sale.0)
+        .bind(after.map_or_else(String::new, |id| id.to_string()))
+        .bind(most)
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.iter().map(hold).collect::<Result<_, _>>()?)
+    }
+
+    /// How many orders of each sale are unpaid and paid.
+    pub async fn order_totals(&self) -> Result<HashMap<SaleId, OrderTotals>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT sale_id, status, COUNT(*) AS n FROM orders WHERE status IN ('unpaid', 'paid')
+             GROUP BY sale_id, status",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let mut totals: HashMap<SaleId, OrderTotals> = HashMap::new();
+        for row in &rows {
+            let entry = totals.entry(SaleId(row::int(row, "sale_id")?)).or_default();
+            match row::parsed::<OrderStatus>(row, "status")? {
+                OrderStatus::Unpaid => entry.unpaid = row::int(row, "n")?,
+                _ => entry.paid = row::int(row, "n")?,
+            }
+        }
+        Ok(totals)
+    }
+
+    /// Users with more than one live order of a sale, in words. The unique index should make this impossible.
+    pub async fn users_with_two_orders(&self) -> Result<Vec<String>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
+             FROM orders WHERE status IN ('unpaid', 'paid') GROUP BY sale_id, user_id HAVING COUNT(*) > 1",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>()?)
+    }
+
+    /// Orders whose time to pay is over, longest overdue first.
+    pub async fn overdue(&self, now: Timestamp, most: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT sale_id, id FROM orders WHERE status = 'unpaid' AND pay_by_ms <= $1 ORDER BY pay_by_ms LIMIT $2",
+        )
+        .bind(now.as_millisecond())
+        .bind(most)
+        .fetch_all(&self.pool)
+        .await?;
+        let read = |row| Ok((SaleId(row::int(row, "sale_id")?), row::parsed(row, "id")?));
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    /// Cancels those of a sale's orders that are still unpaid; their units return in the same transaction. The answer
+    /// are the orders that were cancelled by this call.
+    pub async fn cancel(
+        &self,
+        sale: SaleId,
+        orders: &[OrderId],
+        reason: &'static str,
+        now: Timestamp,
+    ) -> Result<Vec<HeldUnits>, StoreError> {
+        let mut tx = self.begin().await?;
+        sales::lock(&mut tx, sale).await?;
+        let mut cancelled = Vec::with_capacity(orders.len());
+        for chunk in padded(orders) {
+            let sql = format!(
+                "UPDATE orders SET status = 'cancelled', reason = $1
+                 WHERE status = 'unpaid' AND sale_id = $2 AND id IN {} RETURNING id, sale_id, user_id, quantity",
+                list(chunk.len(), 2)
+            );
+            let mut query = sqlx::query(AssertSqlSafe(sql)).bind(reason).bind(sale.0);
+            for id in chunk {
+                query = query.bind(id.to_string());
+            }
+            for row in query.fetch_all(&mut *tx).await? {
+                cancelled.push(hold(&row)?);
+            }
+        }
+        if !cancelled.is_empty() {
+            let units: i64 = cancelled.iter().map(|release| i64::from(release.quantity)).sum();
+            add_sold(&mut tx, sale, -units).await?;
+            releases::add(&mut tx, &cancelled).await?;
+            let ids: Vec<OrderId> = cancelled.iter().map(|release| release.order_id).collect();
+            add_events(&mut tx, &ids, OrderStatus::Cancelled, now).await?;
+        }
+        tx.commit().await?;
+        Ok(cancelled)
+    }
+}
+
+/// The order as the transaction sees it.
+pub(super) async fn read(tx: &mut Tx, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
+    let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
+    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
+    row.as_ref().map(order).transpose()
+}
+
+/// Writes down that orders reached a status.
+pub(super) async fn add_events(
+    tx: &mut Tx,
+    orders: &[OrderId],
+    status: OrderStatus,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    for chunk in orders.chunks(ROWS) {
+        let sql = format!(
+            "INSERT INTO order_events (order_id, status, at_ms) VALUES {} ON CONFLICT DO NOTHING",
+            placeholders(chunk.len(), 3)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for id in chunk {
+            query = query.bind(id.to_string()).bind(status.as_str()).bind(now.as_millisecond());
+        }
+        query.execute(&mut **tx).await?;
+    }
+    Ok(())
+}

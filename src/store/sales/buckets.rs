@@ -1,0 +1,103 @@
+//! What of a split sale's total each bucket may sell. The pool is what no bucket was given: total − Σ allotted.
+
+use sqlx::{AssertSqlSafe, Row};
+
+use crate::domain::SaleId;
+use crate::store::{Store, StoreError, Tx, placeholders, row, sales};
+
+/// What the database says about one bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allotment {
+    pub part: u8,
+    /// An upper bound of what the bucket in Redis may believe to have.
+    pub allotted: i64,
+    /// What it is told to have; lower than `allotted` until Redis has said what it could let go of.
+    pub target: i64,
+    /// Rises with every new target.
+    pub fence: i64,
+}
+
+/// A new target for a bucket whose last known fence is `after`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retarget {
+    pub part: u8,
+    pub after: i64,
+    pub fence: i64,
+    pub target: i64,
+}
+
+impl Store {
+    /// What the buckets of a split sale were given, in their order; none of them is missing.
+    pub async fn allotments(&self, sale: SaleId, buckets: u8) -> Result<Vec<Allotment>, StoreError> {
+        let known = self.known_allotments(sale).await?;
+        if known.len() >= buckets.into() {
+            return Ok(known);
+        }
+        let sql = format!(
+            "INSERT INTO sale_buckets (sale_id, bucket, allotted, target, fence) VALUES {} ON CONFLICT DO NOTHING",
+            placeholders(buckets.into(), 5)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for part in 0..i64::from(buckets) {
+            query = query.bind(sale.0).bind(part).bind(0_i64).bind(0_i64).bind(0_i64);
+        }
+        query.execute(&self.pool).await?;
+        self.known_allotments(sale).await
+    }
+
+    async fn known_allotments(&self, sale: SaleId) -> Result<Vec<Allotment>, StoreError> {
+        let sql = "SELECT bucket, allotted, target, fence FROM sale_buckets WHERE sale_id = $1 ORDER BY bucket";
+        let rows = sqlx::query(sql).bind(sale.0).fetch_all(&self.pool).await?;
+        let allotment = |row| {
+            Ok(Allotment {
+                // There are no more than 64.
+                part: row::int(row, "bucket")? as u8,
+                allotted: row::int(row, "allotted")?,
+                target: row::int(row, "target")?,
+                fence: row::int(row, "fence")?,
+            })
+        };
+        Ok(rows.iter().map(allotment).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    /// Gives buckets new targets. What a bucket gains is its own from now on, what it is to lose stays allotted to it until
+    /// [`Store::settle_allotment`]. `false`, and nothing is changed, when a fence is not the known one any more, or when
+    /// there are not so many units.
+    pub async fn retarget(&self, sale: SaleId, changes: &[Retarget]) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some(locked) = sales::lock(&mut tx, sale).await? else { return Ok(false) };
+        let before = allotted(&mut tx, sale).await?;
+        for change in changes {
+            let sql = "UPDATE sale_buckets SET target = $1, fence = $2,
+                 allotted = CASE WHEN allotted < $1 THEN $1 ELSE allotted END
+               WHERE sale_id = $3 AND bucket = $4 AND fence = $5";
+            let query = sqlx::query(sql).bind(change.target).bind(change.fence).bind(sale.0);
+            let done = query.bind(i64::from(change.part)).bind(change.after).execute(&mut *tx).await?;
+            if done.rows_affected() != 1 {
+                return Ok(false);
+            }
+        }
+        let after = allotted(&mut tx, sale).await?;
+        // Taking away is right also while too much is given out, because the total was lowered.
+        if after > before && after > locked.total {
+            return Ok(false);
+        }
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// What a bucket that was to lose units has kept. `false` when it has a newer target by now.
+    pub async fn settle_allotment(&self, sale: SaleId, part: u8, fence: i64, kept: i64) -> Result<bool, StoreError> {
+        let sql = "UPDATE sale_buckets SET allotted = CASE WHEN allotted < $1 THEN allotted ELSE $1 END,
+             target = CASE WHEN allotted < $1 THEN allotted ELSE $1 END
+           WHERE sale_id = $2 AND bucket = $3 AND fence = $4";
+        let query = sqlx::query(sql).bind(kept).bind(sale.0).bind(i64::from(part)).bind(fence);
+        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+    }
+}
+
+/// Units that are not in the pool.
+async fn allotted(tx: &mut Tx, sale: SaleId) -> Result<i64, sqlx::Error> {
+    let sql = "SELECT CAST(COALESCE(SUM(allotted), 0) AS BIGINT) AS units FROM sale_buckets WHERE sale_id = $1";
+    sqlx::query(sql).bind(sale.0).fetch_one(&mut **tx).await?.try_get("units")
+}

@@ -1,0 +1,155 @@
+//! Rehearsals: sales that are in no list, the accounts of those who are sent to buy in them, and how all of it goes again.
+
+use sqlx::AssertSqlSafe;
+
+use jiff::Timestamp;
+
+use crate::domain::{Sale, SaleId};
+use crate::store::audit_log::log;
+use crate::store::sales::revision::touch;
+use crate::store::sales::{columns, lock};
+use crate::store::{NewSession, ROWS, Store, StoreError, User, placeholders};
+
+/// What belongs to a rehearsed sale, `$1`, in an order that no foreign key minds. What points at an order or a payment
+/// goes before it, and so do sessions before their users.
+const BELONGINGS: [&str; 14] = [
+    "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
+       WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
+    "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments
+       JOIN orders ON orders.id = payments.order_id WHERE orders.sale_id = $1)",
+    "DELETE FROM webhook_events WHERE payment_id IN (SELECT payments.id FROM payments
+       JOIN orders ON orders.id = payments.order_id WHERE orders.sale_id = $1)",
+    "DELETE FROM payments WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
+    "DELETE FROM order_events WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
+    "DELETE FROM releases WHERE sale_id = $1",
+    "DELETE FROM orders WHERE sale_id = $1",
+    "DELETE FROM tallies WHERE sale_id = $1",
+    "DELETE FROM sale_buckets WHERE sale_id = $1",
+    "DELETE FROM addresses WHERE user_id IN (SELECT id FROM users WHERE rehearsal = $1)",
+    "DELETE FROM revocations WHERE subject IN (SELECT id FROM users WHERE rehearsal = $1)",
+    "DELETE FROM sessions WHERE user_id IN (SELECT id FROM users WHERE rehearsal = $1)",
+    "DELETE FROM users WHERE rehearsal = $1",
+    "DELETE FROM sales WHERE id = $1",
+];
+
+impl Store {
+    /// Sales of rehearsals, also of those that died.
+    pub async fn rehearsed_sales(&self) -> Result<Vec<Sale>, StoreError> {
+        self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE shadow = 1 ORDER BY id")).await
+    }
+
+    /// Adds the accounts of a rehearsal with a session each.
+    pub async fn add_extras(&self, sale: SaleId, users: &[User], sessions: &[NewSession]) -> Result<(), StoreError> {
+        for (users, sessions) in users.chunks(ROWS).zip(sessions.chunks(ROWS)) {
+            let mut tx = self.begin().await?;
+            let sql = format!(
+                "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, rehearsal) VALUES {}",
+                placeholders(users.len(), 7)
+            );
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for user in users {
+                query = query.bind(user.id.to_string()).bind(&user.username).bind(user.username.to_lowercase());
+                query = query.bind(&user.password_hash).bind(user.role.as_str());
+                query = query.bind(user.created_at.as_millisecond()).bind(sale.0);
+            }
+            query.execute(&mut *tx).await?;
+            let sql = format!(
+                "INSERT INTO sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent) VALUES {}",
+                placeholders(users.len(), 7)
+            );
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for (user, session) in users.iter().zip(sessions) {
+                let issued = session.issued_at.as_millisecond();
+                query = query.bind(session.id.to_string()).bind(user.id.to_string()).bind(issued).bind(issued);
+                query = query.bind(session.expires_at.as_millisecond()).bind(&session.address).bind(&session.agent);
+            }
+            query.execute(&mut *tx).await?;
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Removes a rehearsal's sale with everything that belongs to it, all at once. It must have been retired before: what
+    /// is still under way would meet a sale that does not exist. `false` when there is no such rehearsal.
+    pub async fn remove_rehearsal(&self, sale: SaleId, actor: &str, now: Timestamp) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
+        let Some(before) = lock(&mut tx, sale).await?.filter(|sale| sale.shadow) else { return Ok(false) };
+        for sql in BELONGINGS {
+            sqlx::query(sql).bind(sale.0).execute(&mut *tx).await?;
+        }
+        log(&mut tx, actor, "delete", &format!("sale {sale}"), Some(&before), None, now).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Removes what processes have counted about sales that are no more: one may have written while its sale went.
+    pub async fn sweep_tallies(&self) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM tallies WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::{Bilingual, Currency, Money, OrderId, Reservation, Rush, UserId, Window};
+    use crate::store::{Announce, GoodsDraft, Role, SaleDraft, SaveOptions, UserSearch};
+
+    fn session(now: Timestamp) -> NewSession {
+        let expires_at = now + SignedDuration::from_hours(1);
+        NewSession { id: Uuid::now_v7(), issued_at: now, expires_at, address: "127.0.0.1".into(), agent: "x".into() }
+    }
+
+    async fn rows(store: &Store, table: &str) -> i64 {
+        let sql = AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
+        sqlx::query_scalar(sql).fetch_one(&store.pool).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_rehearsal_goes_with_everything_and_nothing_else_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
+        store.migrate().await.unwrap();
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let text = Bilingual::new("手机", "Phone");
+        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
+        let goods = store.put_goods(None, draft, "test", now).await.unwrap().unwrap();
+        let draft = SaleDraft {
+            goods_id: goods.id,
+            price: Money::new(1, Currency::CNY),
+            list_price: None,
+            total: 5,
+            per_user_limit: 1,
+            window: Window { opens_at: Some(now), closes_at: None },
+            rush: Rush::default(),
+        };
+        let enter = |shadow| SaveOptions { announce: Announce::Schedule, shadow, ..SaveOptions::default() };
+        let real = store.enter_sale(&draft, &enter(false), "test", now).await.unwrap();
+        let shadow = store.enter_sale(&draft, &enter(true), "test", now).await.unwrap();
+        let user = |name: &str| User::new(UserId(Uuid::now_v7()), name, String::new(), Role::User, now);
+        let (person, extra) = (user("mei"), user("rehearsal 2/1"));
+        store.add_user(&person).await.unwrap();
+        store.add_extras(shadow.id, std::slice::from_ref(&extra), &[session(now)]).await.unwrap();
+        for (sale, user) in [(&real, &person), (&shadow, &extra)] {
+            let order_id = OrderId(Uuid::now_v7());
+            let order = Reservation { order_id, sale_id: sale.id, user_id: user.id, quantity: 1, reserved_at: now };
+            store.land(&[order], now, now).await.unwrap();
+        }
+        assert_eq!(store.rehearsed_sales().await.unwrap().iter().map(|sale| sale.id).collect::<Vec<_>>(), [shadow.id]);
+        assert_eq!(store.find_users(&UserSearch::All, None, 9).await.unwrap().len(), 1, "people only");
+        assert_eq!(store.find_orders(&Default::default(), 9).await.unwrap().len(), 1, "no orders of rehearsals");
+        assert_eq!(store.sales_between(now, now + SignedDuration::from_hours(1)).await.unwrap().len(), 1);
+        assert!(store.overlapping(&real).await.unwrap().is_none(), "a rehearsal stands in nobody's way");
+
+        assert!(!store.remove_rehearsal(real.id, "test", now).await.unwrap(), "a real sale stays");
+        assert!(store.remove_rehearsal(shadow.id, "test", now).await.unwrap());
+        assert!(!store.remove_rehearsal(shadow.id, "test", now).await.unwrap());
+        for (table, left) in [("sales", 1), ("orders", 1), ("users", 1), ("sessions", 0)] {
+            assert_eq!(rows(&store, table).await, left, "{table}");
+        }
+    }
+}

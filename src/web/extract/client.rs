@@ -1,0 +1,89 @@
+//! The address that a request comes from. `X-Forwarded-For` is believed as far as configured proxies wrote it.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::HeaderMap;
+use axum::http::header::USER_AGENT;
+use axum::http::request::Parts;
+
+use crate::accounts::Device;
+use crate::web::Shop;
+
+/// The address of whoever asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client(pub IpAddr);
+
+impl FromRequestParts<Arc<Shop>> for Client {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        // Without a socket there is only a test.
+        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        Ok(Client(client(peer, &parts.headers, &shop.config.trusted_proxies)))
+    }
+}
+
+impl FromRequestParts<Arc<Shop>> for Device {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
+        let Client(address) = Client::from_request_parts(parts, shop).await?;
+        let agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+        Ok(Device::new(address, agent.unwrap_or_default()))
+    }
+}
+
+/// The rightmost address that no trusted proxy has: each proxy appends whom it heard from, and anything further left
+/// may be invented. An entry that is not an address ends the search, for nobody trusted wrote it.
+fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
+    let is_trusted = |address: IpAddr| trusted.iter().any(|proxy| proxy.to_canonical() == address);
+    let mut heard_from = peer.to_canonical();
+    let lines: Vec<&str> = headers.get_all("x-forwarded-for").iter().map(|v| v.to_str().unwrap_or_default()).collect();
+    for entry in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
+        if !is_trusted(heard_from) {
+            break;
+        }
+        let Ok(address) = entry.trim().parse::<IpAddr>() else { break };
+        heard_from = address.to_canonical();
+    }
+    heard_from
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(peer: &str, forwarded: &[&str], trusted: &[&str]) -> String {
+        let address = |text: &&str| text.parse::<IpAddr>().unwrap();
+        let mut headers = HeaderMap::new();
+        for line in forwarded {
+            headers.append("x-forwarded-for", line.parse().unwrap());
+        }
+        let trusted: Vec<IpAddr> = trusted.iter().map(address).collect();
+        client(address(&peer), &headers, &trusted).to_string()
+    }
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        let (me, proxy) = ("203.0.113.9", "10.0.0.1");
+        assert_eq!(seen(me, &[], &[]), me);
+        assert_eq!(seen(me, &["1.1.1.1"], &[]), me);
+        assert_eq!(seen(me, &["1.1.1.1"], &[proxy]), me);
+        assert_eq!(seen(proxy, &[], &[proxy]), proxy);
+        assert_eq!(seen(proxy, &["203.0.113.9"], &[proxy]), me);
+        assert_eq!(seen("::ffff:10.0.0.1", &["203.0.113.9"], &[proxy]), me);
+    }
+
+    #[test]
+    fn what_a_client_invents_is_left_of_what_proxies_add() {
+        let (cdn, proxy) = ("198.51.100.1", "10.0.0.1");
+        assert_eq!(seen(proxy, &["1.1.1.1, 203.0.113.9"], &[proxy]), "203.0.113.9");
+        assert_eq!(seen(proxy, &["1.1.1.1, 203.0.113.9, 198.51.100.1"], &[proxy, cdn]), "203.0.113.9");
+        assert_eq!(seen(proxy, &["1.1.1.1", "203.0.113.9"], &[proxy]), "203.0.113.9");
+        assert_eq!(seen(proxy, &["10.0.0.1, nonsense"], &[proxy]), proxy);
+    }
+}

@@ -1,0 +1,140 @@
+//! Who looks at a page, in which language, and where they may be sent.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::ACCEPT_LANGUAGE;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Uri};
+
+use crate::accounts::Session;
+use crate::domain::Locale;
+use crate::pages::Chrome;
+use crate::store::Role;
+use crate::web::Shop;
+
+/// The longest address that `next` may carry.
+const LONGEST_NEXT: usize = 500;
+
+/// Somebody who looks at a page, signed in or not.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    pub locale: Locale,
+    /// Of the page, with its query.
+    pub path: String,
+    pub session: Option<Session>,
+}
+
+impl Visitor {
+    pub fn of(uri: &Uri, headers: &HeaderMap, shop: &Shop) -> Visitor {
+        Visitor {
+            locale: locale(uri, headers),
+            path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
+            session: shop.accounts.session(headers),
+        }
+    }
+
+    /// What surrounds the page.
+    pub fn chrome(&self) -> Chrome {
+        Chrome {
+            locale: self.locale,
+            path: self.path.clone(),
+            username: self.session.as_ref().map(|session| session.username.clone()),
+            role: self.session.as_ref().map_or(Role::User, |session| session.role),
+        }
+    }
+}
+
+impl FromRequestParts<Arc<Shop>> for Visitor {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
+        let visitor = Visitor::of(&parts.uri, &parts.headers, shop);
+        if let Some(session) = &visitor.session {
+            shop.accounts.seen(session);
+        }
+        Ok(visitor)
+    }
+}
+
+/// The language that the path begins with, or the query names, or the browser prefers.
+pub fn locale(uri: &Uri, headers: &HeaderMap) -> Locale {
+    let first = uri.path().split('/').nth(1).unwrap_or_default();
+    let asked = || query_value(uri.query()?, "lang")?.parse().ok();
+    first.parse().ok().or_else(asked).unwrap_or_else(|| {
+        let accepted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+        Locale::negotiate(accepted.unwrap_or_default())
+    })
+}
+
+/// The first value of a key of a query.
+pub fn query_value(query: &str, key: &str) -> Option<String> {
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    pairs.find(|(name, _)| name == key).map(|(_, value)| value.into_owned())
+}
+
+/// The address, if it is a path of this shop: what a browser resolves to another host is not, whatever it looks like.
+pub fn own_path(next: &str) -> Option<&str> {
+    let mut bytes = next.bytes();
+    let rooted = bytes.next() == Some(b'/') && !matches!(bytes.next(), Some(b'/' | b'\\'));
+    // Browsers drop tabs and line breaks before they look.
+    let plain = next.bytes().all(|byte| byte.is_ascii_graphic());
+    (rooted && plain && next.len() <= LONGEST_NEXT).then_some(next)
+}
+
+/// Where signing in leads, with the way back.
+pub fn login_path(locale: Locale, next: &str) -> String {
+    let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    format!("/{locale}/login?next={next}")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn nobody_is_sent_elsewhere() {
+        for good in ["/", "/zh/sales/7", "/admin?lang=zh", "/a//b", "/en/orders?before=%2F%2Fevil"] {
+            assert_eq!(own_path(good), Some(good));
+        }
+        let evil = [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "/\t/evil.example",
+            "/\n/evil.example",
+            "\\\\evil.example",
+            "https://evil.example",
+            "javascript:alert(1)",
+            "zh/",
+            " /zh/",
+            "/zh/ x",
+            "/中",
+        ];
+        for evil in evil {
+            assert_eq!(own_path(evil), None, "{evil:?}");
+        }
+        assert_eq!(own_path(&format!("/{}", "x".repeat(LONGEST_NEXT))), None);
+    }
+
+    #[test]
+    fn the_path_decides_the_language_before_query_and_browser() {
+        let headers = HeaderMap::from_iter([(ACCEPT_LANGUAGE, HeaderValue::from_static("zh-CN"))]);
+        let locale = |uri: &'static str| locale(&Uri::from_static(uri), &headers);
+        assert_eq!(locale("/en/orders?lang=zh"), Locale::En);
+        assert_eq!(locale("/admin?x=1&lang=en"), Locale::En);
+        assert_eq!(locale("/admin?lang=fr"), Locale::Zh);
+        assert_eq!(locale("/zhx"), Locale::Zh);
+    }
+
+    #[test]
+    fn the_way_back_survives_the_query() {
+        let path = login_path(Locale::En, "/en/orders?before=a&b");
+        assert_eq!(path, "/en/login?next=%2Fen%2Forders%3Fbefore%3Da%26b");
+        let query = path.split_once('?').unwrap().1;
+        assert_eq!(query_value(query, "next").as_deref(), Some("/en/orders?before=a&b"));
+    }
+}

@@ -1,0 +1,62 @@
+//! The page of the sandbox payment provider: a stranger's, that happens to live in the same program. It knows a payment
+//! by its number and nothing about the shopper.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::domain::PaymentId;
+use crate::store::SandboxPayment;
+use crate::web::Shop;
+use crate::web::extract::PathIds;
+use crate::web::extract::visitor::{Visitor, own_path, query_value};
+use crate::web::pages::{personal, see_other};
+use crate::web::problem::{Code, Problem};
+use crate::web::views::CashierPage;
+
+pub async fn show(
+    State(shop): State<Arc<Shop>>,
+    mut visitor: Visitor,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    let payment = payment(&shop, id).await?;
+    let asked = visitor.path.split_once('?').and_then(|(_, query)| query_value(query, "lang"));
+    if asked.is_none()
+        && let Some(locale) = payment.return_path.split('/').nth(1).and_then(|first| first.parse().ok())
+    {
+        visitor.locale = locale;
+    }
+    let settled = match payment.status.as_str() {
+        "open" => None,
+        status => Some(status != "declined"),
+    };
+    let page = CashierPage {
+        chrome: visitor.chrome(),
+        payment_id: id,
+        amount: payment.amount,
+        order_path: payment.return_path,
+        settled,
+    };
+    personal(StatusCode::OK, &page)
+}
+
+pub async fn pay(State(shop): State<Arc<Shop>>, PathIds(id): PathIds<PaymentId>) -> Result<Response, Problem> {
+    settle(&shop, id, true).await
+}
+
+pub async fn decline(State(shop): State<Arc<Shop>>, PathIds(id): PathIds<PaymentId>) -> Result<Response, Problem> {
+    settle(&shop, id, false).await
+}
+
+/// Settling twice changes nothing the second time; either way the payer goes back to the order.
+async fn settle(shop: &Shop, id: PaymentId, pay: bool) -> Result<Response, Problem> {
+    let payment = payment(shop, id).await?;
+    shop.payments.sandbox().settle(id, pay).await?;
+    Ok(see_other(own_path(&payment.return_path).unwrap_or("/")))
+}
+
+async fn payment(shop: &Shop, id: PaymentId) -> Result<SandboxPayment, Problem> {
+    shop.payments.sandbox().payment(id).await?.ok_or(Code::NotFound.into())
+}

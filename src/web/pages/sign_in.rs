@@ -1,0 +1,158 @@
+//! Logging in and registering, without scripts.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::SET_COOKIE;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use crate::accounts::{AccountRefusal, Device, Session};
+use crate::web::Shop;
+use crate::web::extract::visitor::{Visitor, login_path, own_path};
+use crate::web::extract::{Form, Query, Secret};
+use crate::web::pages::{personal, see_other};
+use crate::web::problem::Problem;
+use crate::web::views::{CodePage, SignInPage};
+
+#[derive(Deserialize)]
+pub struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+pub struct Credentials {
+    username: String,
+    password: Secret,
+    #[serde(default)]
+    next: String,
+}
+
+pub async fn login(visitor: Visitor, Query(next): Query<Next>) -> Result<Response, Problem> {
+    blank(&visitor, false, &next.next)
+}
+
+pub async fn registration(visitor: Visitor, Query(next): Query<Next>) -> Result<Response, Problem> {
+    blank(&visitor, true, &next.next)
+}
+
+/// Whoever is signed in already goes where they wanted to.
+fn blank(visitor: &Visitor, register: bool, next: &str) -> Result<Response, Problem> {
+    if visitor.session.is_some() {
+        return Ok(see_other(&destination(visitor, next)));
+    }
+    form(visitor, StatusCode::OK, register, String::new(), next, None)
+}
+
+fn form(
+    visitor: &Visitor,
+    status: StatusCode,
+    register: bool,
+    username: String,
+    next: &str,
+    error: Option<&'static str>,
+) -> Result<Response, Problem> {
+    let next = own_path(next).unwrap_or_default();
+    let mut chrome = visitor.chrome();
+    // Without what else the address carried: the page leads to itself in the other language.
+    chrome.path = login_path(visitor.locale, next);
+    if register {
+        chrome.path = chrome.path.replacen("login", "register", 1);
+    }
+    personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), error })
+}
+
+pub async fn log_in(
+    State(shop): State<Arc<Shop>>,
+    device: Device,
+    visitor: Visitor,
+    Form(form): Form<Credentials>,
+) -> Result<Response, Problem> {
+    let tried = shop.accounts.log_in(&device, &form.username, form.password.0, None).await;
+    if let Err(AccountRefusal::CodeNeeded(half)) = tried {
+        return second_step(&visitor, StatusCode::OK, half, &form.next, None);
+    }
+    outcome(&shop, &visitor, false, (form.username, form.next), tried)
+}
+
+pub async fn register(
+    State(shop): State<Arc<Shop>>,
+    device: Device,
+    visitor: Visitor,
+    Form(form): Form<Credentials>,
+) -> Result<Response, Problem> {
+    let tried = shop.accounts.register(&device, &form.username, form.password.0).await;
+    outcome(&shop, &visitor, true, (form.username, form.next), tried)
+}
+
+#[derive(Deserialize)]
+pub struct SecondStep {
+    #[serde(default)]
+    half: String,
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    next: String,
+}
+
+/// The code that an account with a second factor wants, after the password.
+pub async fn log_in_with_code(
+    State(shop): State<Arc<Shop>>,
+    device: Device,
+    visitor: Visitor,
+    Form(form): Form<SecondStep>,
+) -> Result<Response, Problem> {
+    let tried = shop.accounts.log_in_with_code(&device, &form.half, &form.code).await;
+    match tried {
+        Err(refusal @ (AccountRefusal::BadCode | AccountRefusal::Throttled(_))) => {
+            let problem = Problem::from(refusal);
+            second_step(&visitor, problem.code().status(), form.half, &form.next, Some(problem.code().as_str()))
+        }
+        tried => outcome(&shop, &visitor, false, (String::new(), form.next), tried),
+    }
+}
+
+fn second_step(
+    visitor: &Visitor,
+    status: StatusCode,
+    half: String,
+    next: &str,
+    error: Option<&'static str>,
+) -> Result<Response, Problem> {
+    let next = own_path(next).unwrap_or_default();
+    let mut chrome = visitor.chrome();
+    chrome.path = login_path(visitor.locale, next);
+    personal(status, &CodePage { chrome, half, next: next.to_owned(), error })
+}
+
+/// The cookie and the way on, or the form again with what was typed.
+fn outcome(
+    shop: &Shop,
+    visitor: &Visitor,
+    register: bool,
+    (username, next): (String, String),
+    tried: Result<Session, AccountRefusal>,
+) -> Result<Response, Problem> {
+    let refusal = match tried {
+        Ok(session) => {
+            let cookie = [(SET_COOKIE, shop.accounts.cookie(&session))];
+            return Ok((cookie, see_other(&destination(visitor, &next))).into_response());
+        }
+        Err(AccountRefusal::Store(error)) => return Err(error.into()),
+        Err(refusal) => Problem::from(refusal),
+    };
+    form(visitor, refusal.code().status(), register, username, &next, Some(refusal.code().as_str()))
+}
+
+fn destination(visitor: &Visitor, next: &str) -> String {
+    own_path(next).map_or_else(|| format!("/{}/", visitor.locale), str::to_owned)
+}
+
+pub async fn log_out(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
+    if let Some(session) = &visitor.session {
+        shop.accounts.log_out(session).await?;
+    }
+    Ok(([(SET_COOKIE, shop.accounts.farewell())], see_other(&format!("/{}/", visitor.locale))).into_response())
+}

@@ -1,0 +1,119 @@
+//! Which of the prepared forms of a content a browser gets: compressed, plain, or "you have it already".
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use crate::web::cache_policy::Cache;
+
+/// A content in the forms that it was prepared in.
+pub struct Content<'a> {
+    pub content_type: &'static str,
+    pub etag: &'a str,
+    pub plain: &'a Bytes,
+    pub br: Option<&'a Bytes>,
+    pub gzip: Option<&'a Bytes>,
+}
+
+impl Content<'_> {
+    /// The answer to a request with these headers.
+    pub fn answer(&self, request: &HeaderMap, cache: Cache) -> Response {
+        let mut headers = HeaderMap::with_capacity(8);
+        if let Ok(etag) = HeaderValue::from_str(self.etag) {
+            headers.insert(ETAG, etag);
+        }
+        if self.br.is_some() || self.gzip.is_some() {
+            headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+        }
+        if has_already(request, self.etag) {
+            return (StatusCode::NOT_MODIFIED, cache, headers).into_response();
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        let (body, encoding) = self.form(request);
+        if let Some(encoding) = encoding {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+        }
+        (cache, headers, Body::from(body.clone())).into_response()
+    }
+
+    fn form(&self, request: &HeaderMap) -> (&Bytes, Option<&'static str>) {
+        match (self.br, self.gzip) {
+            (Some(br), _) if accepts(request, "br") => (br, Some("br")),
+            (_, Some(gzip)) if accepts(request, "gzip") => (gzip, Some("gzip")),
+            _ => (self.plain, None),
+        }
+    }
+}
+
+/// Whether `Accept-Encoding` names this coding, or all of them, and does not refuse it.
+fn accepts(request: &HeaderMap, coding: &str) -> bool {
+    let lines = request.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    let mut by_star = false;
+    for entry in lines.flat_map(|line| line.split(',')) {
+        let mut parts = entry.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let quality = parts.find_map(|part| part.strip_prefix("q=")).map_or(1.0, |q| q.parse().unwrap_or(0.0));
+        if name.eq_ignore_ascii_case(coding) {
+            return quality > 0.0;
+        }
+        by_star |= name == "*" && quality > 0.0;
+    }
+    by_star
+}
+
+/// Whether `If-None-Match` names this tag. Strong and weak tags are compared alike, as for any conditional GET.
+fn has_already(request: &HeaderMap, etag: &str) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let lines = request.get_all(IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
+    let etag = opaque(etag);
+    lines.flat_map(|line| line.split(',')).any(|tag| tag.trim() == "*" || opaque(tag) == etag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(headers: &[(&'static str, &'static str)]) -> Response {
+        let (plain, br, gzip) = (Bytes::from("plain"), Bytes::from("b"), Bytes::from("g"));
+        let content = Content {
+            content_type: "text/html; charset=utf-8",
+            etag: "W/\"abc\"",
+            plain: &plain,
+            br: Some(&br),
+            gzip: Some(&gzip),
+        };
+        let request: HeaderMap =
+            headers.iter().map(|&(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect();
+        content.answer(&request, Cache::Page)
+    }
+
+    fn encoding(accept: &'static str) -> Option<String> {
+        let response = answer(&[("accept-encoding", accept)]);
+        assert_eq!(response.headers()[VARY], "accept-encoding");
+        Some(response.headers().get(CONTENT_ENCODING)?.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn the_smallest_form_that_is_accepted() {
+        assert_eq!(encoding("gzip, deflate, br, zstd").as_deref(), Some("br"));
+        assert_eq!(encoding("gzip, br;q=0").as_deref(), Some("gzip"));
+        assert_eq!(encoding("BR;q=0.1").as_deref(), Some("br"));
+        assert_eq!(encoding("*").as_deref(), Some("br"));
+        assert_eq!(encoding("*, br;q=0, gzip;q=0"), None);
+        assert_eq!(encoding("identity"), None);
+        assert_eq!(encoding(""), None);
+    }
+
+    #[test]
+    fn what_a_browser_has_is_not_sent_again() {
+        for tag in ["W/\"abc\"", "\"abc\"", "\"x\", W/\"abc\"", "*"] {
+            let response = answer(&[("if-none-match", tag)]);
+            assert_eq!(response.status(), StatusCode::NOT_MODIFIED, "{tag}");
+            assert_eq!(response.headers()[ETAG], "W/\"abc\"");
+            assert!(response.headers().contains_key("cache-control") && response.headers().contains_key(VARY));
+        }
+        assert_eq!(answer(&[("if-none-match", "\"abcd\"")]).status(), StatusCode::OK);
+        assert_eq!(answer(&[]).status(), StatusCode::OK);
+    }
+}

@@ -1,0 +1,206 @@
+//! What an administrator may enter, and how it is read as typed. Shared by forms and API.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use crate::domain::{Bilingual, Currency, Money, Rush, Window};
+use crate::store::{MOST_UNITS, SaleDraft};
+use crate::web::problem::FieldProblem;
+use crate::web::shared::FieldError;
+
+/// The highest price, in minor units, so that sums stay far from overflowing.
+const HIGHEST_PRICE: i64 = 1_000_000_000_000;
+const NAME_CHARS: usize = 200;
+const DESCRIPTION_CHARS: usize = 10_000;
+
+impl From<FieldError> for FieldProblem {
+    fn from(error: FieldError) -> Self {
+        FieldProblem { field: error.field.to_owned(), code: error.code }
+    }
+}
+
+fn error(field: &'static str, code: &'static str) -> FieldError {
+    FieldError { field, code }
+}
+
+pub fn check_name(name: &Bilingual) -> Vec<FieldError> {
+    let fields = [("name_zh", &name.zh), ("name_en", &name.en)];
+    let complaint = |(field, text): (&'static str, &String)| match text.trim() {
+        "" => Some(error(field, "required")),
+        text if text.chars().count() > NAME_CHARS => Some(error(field, "too_long")),
+        _ => None,
+    };
+    fields.into_iter().filter_map(complaint).collect()
+}
+
+pub fn check_description(description: &Bilingual) -> Vec<FieldError> {
+    let fields = [("description_zh", &description.zh), ("description_en", &description.en)];
+    let too_long = fields.into_iter().filter(|(_, text)| text.chars().count() > DESCRIPTION_CHARS);
+    too_long.map(|(field, _)| error(field, "too_long")).collect()
+}
+
+/// What is wrong with a sale, by field.
+pub fn check_sale(draft: &SaleDraft) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut check = |right: bool, field, code| {
+        if !right {
+            errors.push(error(field, code));
+        }
+    };
+    let sane = |price: Money| (0..=HIGHEST_PRICE).contains(&price.amount);
+    check(sane(draft.price), "price", "bad_price");
+    let comparable = |list: Money| sane(list) && list.currency == draft.price.currency;
+    check(draft.list_price.is_none_or(comparable), "list_price", "bad_price");
+    check((1..=MOST_UNITS).contains(&draft.total), "total", "bad_number");
+    check(draft.per_user_limit >= 1, "per_user_limit", "bad_number");
+    let total_known = draft.total >= 1 && draft.per_user_limit >= 1;
+    check(!total_known || draft.per_user_limit <= draft.total, "per_user_limit", "bad_limit");
+    check((1..=Rush::MOST_BUCKETS).contains(&draft.rush.buckets), "buckets", "bad_buckets");
+    check((0..=MOST_UNITS).contains(&draft.rush.lot), "lot", "bad_lot");
+    check((0..=Rush::MOST_SPREAD_MS).contains(&draft.rush.spread_ms), "spread_ms", "bad_spread");
+    let order = draft.window.opens_at.zip(draft.window.closes_at);
+    check(order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order");
+    errors
+}
+
+/// A sale that lasts less is a slip of the pen, in milliseconds.
+const SHORTEST_MS: i64 = 60_000;
+
+/// What is wrong with a window at this moment, by field. Drafts may have one that has passed: they are finished later.
+pub fn check_window(window: Window, draft: bool, now: Timestamp) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let passed = |at: Option<Timestamp>| !draft && at.is_some_and(|at| at <= now);
+    if passed(window.opens_at) {
+        errors.push(error("opens_at", "in_past"));
+    }
+    let lasts = window.opens_at.zip(window.closes_at).map(|(o, c)| c.as_millisecond() - o.as_millisecond());
+    if passed(window.closes_at) {
+        errors.push(error("closes_at", "in_past"));
+    } else if lasts.is_some_and(|ms| (1..SHORTEST_MS).contains(&ms)) {
+        errors.push(error("closes_at", "too_short"));
+    }
+    errors
+}
+
+/// What is possible but hardly meant, by field.
+pub fn doubts(draft: &SaleDraft) -> Vec<FieldError> {
+    let not_lower = draft.list_price.is_some_and(|list| draft.price.amount >= list.amount);
+    if not_lower { vec![error("price", "not_lower")] } else { Vec::new() }
+}
+
+/// The money as the form shows it, to be read again by [`price`].
+pub fn price_text(money: Money) -> String {
+    let digits = money.currency.digits();
+    let unit = 10_i64.pow(digits);
+    let whole = money.amount / unit;
+    if digits == 0 { whole.to_string() } else { format!("{whole}.{:0w$}", money.amount % unit, w = digits as usize) }
+}
+
+/// A price as people type it: `1999`, `1999.5`, `1999.00`.
+pub fn price(text: &str, currency: Currency) -> Option<Money> {
+    let digits = currency.digits() as usize;
+    let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let numeric = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !numeric(whole) || !numeric(fraction) || fraction.len() > digits {
+        return None;
+    }
+    format!("{whole}{fraction:0<digits$}").parse().ok().map(|amount| Money::new(amount, currency))
+}
+
+/// A time as a script or a `datetime-local` field gives it; without an offset it means UTC.
+pub fn time(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    let utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
+    text.parse().ok().or_else(|| utc().map(|zoned| zoned.timestamp()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{GoodsId, Window};
+
+    fn draft() -> SaleDraft {
+        SaleDraft {
+            goods_id: GoodsId(1),
+            price: Money::new(199_900, Currency::CNY),
+            list_price: None,
+            total: 100,
+            per_user_limit: 2,
+            window: Window { opens_at: time("2026-11-21T20:00"), closes_at: time("2026-11-21T21:00") },
+            rush: Rush::default(),
+        }
+    }
+
+    #[test]
+    fn prices_are_read_as_typed() {
+        let amount = |text| price(text, Currency::CNY).map(|money| money.amount);
+        assert_eq!(amount("1999.00"), Some(199_900));
+        assert_eq!(amount(" 1999 "), Some(199_900));
+        assert_eq!(amount("0.5"), Some(50));
+        for wrong in ["", ".", ".5", "-1", "+1", "1,999", "1.999", "1e3", "¥5", "一", "99999999999999999999"] {
+            assert_eq!(amount(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn prices_are_shown_as_they_are_read() {
+        for (amount, code) in [(199_900, "CNY"), (5, "CNY"), (0, "USD"), (1500, "JPY")] {
+            let money = Money::new(amount, Currency::parse(code).unwrap());
+            assert_eq!(price(&price_text(money), money.currency), Some(money));
+        }
+        assert_eq!(price_text(Money::new(5, Currency::CNY)), "0.05");
+    }
+
+    #[test]
+    fn windows_are_judged_by_the_clock() {
+        let window = |opens, closes| Window { opens_at: time(opens), closes_at: time(closes) };
+        let judge = |opens, closes, draft| {
+            check_window(window(opens, closes), draft, time("2026-11-21T12:00").unwrap())
+                .first()
+                .map(|e| (e.field, e.code))
+        };
+        assert_eq!(judge("2026-11-21T12:01", "2026-11-21T12:02", false), None);
+        assert_eq!(judge("2026-11-21T12:01", "2026-11-21T12:01:59", false), Some(("closes_at", "too_short")));
+        assert_eq!(judge("2026-11-21T12:00", "", false), Some(("opens_at", "in_past")));
+        assert_eq!(judge("", "2026-11-21T12:00", false), Some(("closes_at", "in_past")));
+        assert_eq!(judge("2026-11-20T12:00", "2026-11-20T13:00", true), None, "a draft is finished later");
+        assert_eq!(judge("", "", false), None);
+        assert_eq!(doubts(&SaleDraft { list_price: Some(Money::new(199_900, Currency::CNY)), ..draft() }).len(), 1);
+        assert_eq!(doubts(&SaleDraft { list_price: Some(Money::new(199_901, Currency::CNY)), ..draft() }), []);
+    }
+
+    #[test]
+    fn times_without_an_offset_mean_utc() {
+        let utc = "2026-11-21T12:00:00Z".parse().ok();
+        for text in ["2026-11-21T12:00:00Z", "2026-11-21T20:00:00+08:00", "2026-11-21T12:00", " 2026-11-21T12:00:00 "] {
+            assert_eq!(time(text), utc, "{text}");
+        }
+        for wrong in ["", "soon", "2026-02-30T12:00", "12:00"] {
+            assert_eq!(time(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_by_field() {
+        assert_eq!(check_sale(&draft()), []);
+        let mut wrong = draft();
+        wrong.per_user_limit = 101;
+        assert_eq!(check_sale(&wrong), [error("per_user_limit", "bad_limit")]);
+        wrong.total = 0;
+        wrong.per_user_limit = 0;
+        wrong.price.amount = -1;
+        wrong.list_price = Some(Money::new(1, Currency::parse("USD").unwrap()));
+        wrong.window.closes_at = wrong.window.opens_at;
+        let fields: Vec<_> = check_sale(&wrong).iter().map(|e| e.field).collect();
+        assert_eq!(fields, ["price", "list_price", "total", "per_user_limit", "closes_at"]);
+    }
+
+    #[test]
+    fn goods_need_a_name_in_both_languages() {
+        assert_eq!(check_name(&Bilingual::new("手机", "Phone")), []);
+        assert_eq!(check_name(&Bilingual::new(" ", "x".repeat(201))).len(), 2);
+        assert_eq!(check_description(&Bilingual::new("", "")), []);
+        assert_eq!(check_description(&Bilingual::new("", "x".repeat(10_001)))[0].field, "description_en");
+    }
+}

@@ -1,0 +1,148 @@
+//! A shopper's addresses, and which of them an order goes to.
+
+use askama::Template;
+
+use super::Chrome;
+use crate::domain::address::COUNTRIES;
+use crate::domain::{Address, AddressId, Locale, Money, OrderId, SaleId};
+use crate::i18n::{OrdersText, country, field_error, text};
+use crate::pages::filters;
+use crate::store::SavedAddress;
+use crate::web::shared::FieldError;
+
+/// The fields of an address, as typed.
+#[derive(Debug)]
+pub struct AddressForm {
+    pub locale: Locale,
+    pub typed: Address,
+    pub errors: Vec<FieldError>,
+}
+
+impl AddressForm {
+    pub fn blank(locale: Locale) -> AddressForm {
+        // A guess that the first choice of the list leaves open to correction.
+        let country = if locale == Locale::Zh { "CN".to_owned() } else { String::new() };
+        AddressForm { locale, typed: Address { country, ..Address::default() }, errors: Vec::new() }
+    }
+
+    fn t(&self) -> &'static OrdersText {
+        &text(self.locale).orders
+    }
+
+    /// In China an address goes from large to small, and the name comes last.
+    fn is_large_to_small(&self) -> bool {
+        self.locale == Locale::Zh
+    }
+
+    fn complaint(&self, field: &str) -> Option<&'static str> {
+        let error = self.errors.iter().find(|e| e.field == field)?;
+        Some(field_error(self.locale, error.code))
+    }
+
+    /// The fields that something is wrong with, with their names.
+    fn mistakes(&self) -> Vec<(&'static str, &'static str)> {
+        let t = self.t();
+        let label = |field| t.entries().find(|(key, _)| *key == field).map_or(field, |(_, words)| words);
+        self.errors.iter().map(|error| (error.field, label(error.field))).collect()
+    }
+
+    fn countries(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+        let locale = self.locale;
+        COUNTRIES.iter().map(move |code| (*code, country(locale, code)))
+    }
+}
+
+/// An address as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressView {
+    pub recipient: String,
+    pub phone: String,
+    pub lines: Vec<String>,
+    pub country: String,
+}
+
+impl AddressView {
+    pub fn of(address: &Address, locale: Locale) -> AddressView {
+        AddressView {
+            recipient: address.recipient.clone(),
+            phone: address.phone.clone(),
+            lines: address.lines(),
+            country: country(locale, &address.country).to_owned(),
+        }
+    }
+}
+
+/// An address of the account.
+#[derive(Debug)]
+pub struct AddressCard {
+    pub id: AddressId,
+    pub is_default: bool,
+    pub view: AddressView,
+}
+
+impl AddressCard {
+    pub fn of(saved: &SavedAddress, locale: Locale) -> AddressCard {
+        AddressCard { id: saved.id, is_default: saved.is_default, view: AddressView::of(&saved.address, locale) }
+    }
+}
+
+/// All addresses of an account.
+#[derive(Debug, Template)]
+#[template(path = "addresses.html")]
+pub struct AddressesPage {
+    pub chrome: Chrome,
+    pub addresses: Vec<AddressCard>,
+    /// What was just done: `saved`, `deleted`, `default`.
+    pub done: Option<String>,
+}
+
+impl AddressesPage {
+    fn praise(&self) -> Option<&'static str> {
+        let t = &self.chrome.text().orders;
+        match self.done.as_deref()? {
+            "saved" => Some(t.done_saved),
+            "deleted" => Some(t.done_deleted),
+            "default" => Some(t.done_default),
+            _ => None,
+        }
+    }
+}
+
+/// Making or changing an address.
+#[derive(Debug, Template)]
+#[template(path = "address.html")]
+pub struct AddressPage {
+    pub chrome: Chrome,
+    /// `None` for a new one.
+    pub id: Option<AddressId>,
+    pub form: AddressForm,
+    pub as_default: bool,
+    /// There are as many as one may keep.
+    pub full: bool,
+}
+
+/// Where an order goes.
+#[derive(Debug, Template)]
+#[template(path = "order_address.html")]
+pub struct OrderAddressPage {
+    pub chrome: Chrome,
+    pub sale_id: SaleId,
+    pub id: OrderId,
+    pub goods_name: String,
+    pub amount: Money,
+    pub saved: Vec<AddressCard>,
+    /// The id of a saved one, or `new`.
+    pub choice: String,
+    pub form: AddressForm,
+    pub keep: bool,
+    /// Somebody wanted to pay before there was an address.
+    pub needed: bool,
+    /// The payment that follows is made from the wallet.
+    pub from_wallet: bool,
+}
+
+impl OrderAddressPage {
+    fn is_chosen(&self, id: &AddressId) -> bool {
+        self.choice == id.to_string()
+    }
+}

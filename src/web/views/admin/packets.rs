@@ -1,0 +1,133 @@
+//! The console's sales_admin of red packets.
+
+use askama::Template;
+use jiff::Timestamp;
+
+use crate::domain::Money;
+use crate::domain::packet::{Giver, Phase};
+use crate::domain::wallet::money;
+use crate::i18n::{field_error, problem};
+use crate::packets::View;
+use crate::pages::filters;
+use crate::web::shared::FieldError;
+use crate::web::views::{Chrome, PacketFields, PacketForm};
+
+/// Everything that was given, newest first.
+#[derive(Debug, Template)]
+#[template(path = "admin/packets.html")]
+pub struct AdminPacketsPage {
+    pub chrome: Chrome,
+    pub packets: Vec<View>,
+    pub now: Timestamp,
+    /// For `&before=`; `None` on the last page.
+    pub older: Option<String>,
+    pub is_later: bool,
+}
+
+/// The words for who gave a packet.
+fn giver<'a>(chrome: &Chrome, view: &'a View) -> &'a str {
+    let t = &chrome.text().packets;
+    match (view.packet.giver, &view.giver) {
+        (Giver::Shop, _) => t.shop,
+        (_, Some(name)) => name,
+        (_, None) => t.somebody,
+    }
+}
+
+fn greeting<'a>(chrome: &Chrome, view: &'a View) -> &'a str {
+    if view.packet.greeting.is_empty() { chrome.text().packets.default_greeting } else { &view.packet.greeting }
+}
+
+impl AdminPacketsPage {
+    fn giver<'a>(&self, view: &'a View) -> &'a str {
+        giver(&self.chrome, view)
+    }
+
+    fn greeting<'a>(&self, view: &'a View) -> &'a str {
+        greeting(&self.chrome, view)
+    }
+
+    fn phase(&self, view: &View) -> Phase {
+        view.packet.phase(self.now)
+    }
+
+    fn total(&self, view: &View) -> Money {
+        money(view.packet.total)
+    }
+}
+
+/// Funding a rain.
+#[derive(Debug, Template)]
+#[template(path = "admin/packet_form.html")]
+pub struct AdminPacketForm {
+    pub chrome: Chrome,
+    pub form: PacketForm,
+}
+
+impl AdminPacketForm {
+    fn fields(&self) -> PacketFields<'_> {
+        PacketFields { chrome: &self.chrome, form: &self.form, is_shop: true }
+    }
+
+    fn words(&self, error: &FieldError) -> &'static str {
+        field_error(self.chrome.locale, error.code)
+    }
+}
+
+/// One packet, live.
+#[derive(Debug, Template)]
+#[template(path = "admin/packet.html")]
+pub struct AdminPacketPage {
+    pub chrome: Chrome,
+    pub view: View,
+    pub phase: Phase,
+    /// Where people claim.
+    pub link: String,
+    /// What was done just now: `fund`, `stop`.
+    pub done: String,
+    /// A problem code.
+    pub problem: Option<&'static str>,
+}
+
+impl AdminPacketPage {
+    fn giver(&self) -> &str {
+        giver(&self.chrome, &self.view)
+    }
+
+    fn greeting(&self) -> &str {
+        greeting(&self.chrome, &self.view)
+    }
+
+    fn praise(&self) -> Option<&'static str> {
+        let t = &self.chrome.text().packets;
+        match self.done.as_str() {
+            "fund" => Some(t.done_fund),
+            "stop" => Some(t.done_stop),
+            _ => None,
+        }
+    }
+
+    fn complaint(&self) -> Option<&'static str> {
+        self.problem.map(|code| problem(code).text(self.chrome.locale))
+    }
+
+    fn may_stop(&self) -> bool {
+        self.chrome.runs_sales() && matches!(self.phase, Phase::Upcoming | Phase::Open)
+    }
+
+    fn total(&self) -> Money {
+        money(self.view.packet.total)
+    }
+
+    fn claimed_amount(&self) -> Money {
+        money(self.view.packet.claimed_amount)
+    }
+
+    fn returned(&self) -> Option<Money> {
+        self.view.packet.settled_at.map(|_| money(self.view.packet.left()))
+    }
+
+    fn stop_path(&self) -> String {
+        format!("/admin/packets/{}/stop", self.view.packet.id)
+    }
+}

@@ -1,0 +1,185 @@
+//! The list of sales with what can be done to them.
+
+use askama::Template;
+
+use super::Chrome;
+use crate::domain::sale::SaleMove;
+use crate::domain::{Goods, Locale, Phase, Picture, Sale, SaleId, SaleState};
+use crate::i18n::{fill, text};
+use crate::pages::filters;
+
+/// A sale with its numbers, as far as they are known: `None` where no such engine is configured or it did not answer.
+#[derive(Debug)]
+pub struct AdminSale {
+    pub sale: Sale,
+    pub goods_name: String,
+    /// The goods' picture.
+    pub picture: Option<Picture>,
+    pub phase: Phase,
+    pub booked: Option<i64>,
+    pub access: Option<i64>,
+    pub outbox: Option<i64>,
+    pub unpaid: i64,
+    pub paid: i64,
+}
+
+/// How the list is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaleGroup {
+    Live,
+    Next,
+    Drafts,
+    Past,
+}
+
+impl SaleGroup {
+    pub const ALL: [SaleGroup; 4] = [SaleGroup::Live, SaleGroup::Next, SaleGroup::Drafts, SaleGroup::Past];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SaleGroup::Live => "live",
+            SaleGroup::Next => "next",
+            SaleGroup::Drafts => "drafts",
+            SaleGroup::Past => "past",
+        }
+    }
+
+    fn of(state: SaleState) -> SaleGroup {
+        match state {
+            SaleState::Live | SaleState::Paused => SaleGroup::Live,
+            SaleState::Scheduled => SaleGroup::Next,
+            SaleState::Draft => SaleGroup::Drafts,
+            SaleState::Ended => SaleGroup::Past,
+        }
+    }
+}
+
+impl AdminSale {
+    /// The moves that the present state allows.
+    fn moves(&self) -> impl Iterator<Item = SaleMove> {
+        let state = self.sale.state;
+        let all = [
+            SaleMove::Schedule,
+            SaleMove::Start,
+            SaleMove::Resume,
+            SaleMove::Pause,
+            SaleMove::Unschedule,
+            SaleMove::Stop,
+        ];
+        all.into_iter().filter(move |action| state.after(*action).is_ok())
+    }
+
+    fn is_over(&self) -> bool {
+        self.sale.state == SaleState::Ended
+    }
+
+    fn is_planned(&self) -> bool {
+        self.sale.state.is_planned()
+    }
+
+    /// Units that somebody has, in percent of all.
+    fn percent(&self) -> i64 {
+        let taken = self.booked.unwrap_or(self.sale.sold);
+        if self.sale.total > 0 { (taken.saturating_mul(100) / self.sale.total).clamp(0, 100) } else { 0 }
+    }
+
+    /// The numbers with the names that the script knows them by: those that mean something in the present state.
+    fn numbers(&self, chrome: &Chrome) -> Vec<(&'static str, &'static str, Option<i64>)> {
+        let t = &chrome.text().admin;
+        let total = ("total", t.col_total, Some(self.sale.total));
+        let sold = ("sold", t.col_sold, Some(self.sale.sold));
+        let money = [("unpaid", t.col_unpaid, Some(self.unpaid)), ("paid", t.col_paid, Some(self.paid))];
+        let live = [
+            ("booked", t.col_booked, self.booked),
+            ("access", t.col_access, self.access),
+            ("outbox", t.col_outbox, self.outbox),
+        ];
+        match SaleGroup::of(self.sale.state) {
+            SaleGroup::Next | SaleGroup::Drafts => {
+                vec![total, ("per_user_limit", t.per_user_limit, Some(self.sale.per_user_limit))]
+            }
+            SaleGroup::Live => [vec![total, live[0], sold], live[1..].to_vec(), money.to_vec()].concat(),
+            SaleGroup::Past => [vec![total, sold], money.to_vec()].concat(),
+        }
+    }
+}
+
+/// All sales with their live numbers and what can be done with them.
+#[derive(Debug, Template)]
+#[template(path = "admin/sales.html")]
+pub struct AdminSalesPage {
+    pub chrome: Chrome,
+    pub groups: Vec<(SaleGroup, Vec<AdminSale>)>,
+    pub goods: Vec<Goods>,
+    /// What was searched for, as typed.
+    pub q: String,
+    pub only: Option<SaleGroup>,
+    /// Not the first page of ended sales.
+    pub is_later_page: bool,
+    /// Where the next page of ended sales begins.
+    pub next: Option<String>,
+    /// Something the administrator should know, shown on top, and the sale that it is about.
+    pub warning: Option<&'static str>,
+    pub other: Option<SaleId>,
+    pub done: Option<String>,
+}
+
+impl AdminSalesPage {
+    /// Groups with something in them, in the order in which they matter.
+    pub fn grouped(
+        current: Vec<AdminSale>,
+        ended: Vec<AdminSale>,
+        only: Option<SaleGroup>,
+    ) -> Vec<(SaleGroup, Vec<AdminSale>)> {
+        let mut groups: Vec<(SaleGroup, Vec<AdminSale>)> = SaleGroup::ALL.map(|group| (group, Vec::new())).into();
+        for sale in current.into_iter().chain(ended) {
+            let group = SaleGroup::of(sale.sale.state);
+            if let Some((_, sales)) = groups.iter_mut().find(|(g, _)| *g == group) {
+                sales.push(sale);
+            }
+        }
+        if let Some((_, next)) = groups.iter_mut().find(|(g, _)| *g == SaleGroup::Next) {
+            next.sort_by_key(|row| (row.sale.window.opens_at.is_none(), row.sale.window.opens_at, row.sale.id));
+        }
+        groups.retain(|(group, sales)| !sales.is_empty() && only.is_none_or(|only| only == *group));
+        groups
+    }
+
+    fn is_filtered(&self) -> bool {
+        !self.q.trim().is_empty() || self.only.is_some()
+    }
+
+    fn is_only(&self, group: &SaleGroup) -> bool {
+        self.only == Some(*group)
+    }
+
+    fn group(&self, group: &SaleGroup) -> &'static str {
+        let t = &self.chrome.text().sales;
+        match group {
+            SaleGroup::Live => t.group_live,
+            SaleGroup::Next => t.group_next,
+            SaleGroup::Drafts => t.group_drafts,
+            SaleGroup::Past => t.group_past,
+        }
+    }
+}
+
+/// What was just done to a sale, from the two values that a redirection carries; nothing for values that are not ours.
+pub fn admin_notice(locale: Locale, done: &str, sale: Option<SaleId>) -> Option<String> {
+    let t = &text(locale).sales;
+    let words = match done {
+        "created" => t.done_created,
+        "drafted" => t.done_drafted,
+        "saved" => t.done_saved,
+        "scheduled" => t.done_scheduled,
+        "unscheduled" => t.done_unscheduled,
+        "deleted" => t.done_deleted,
+        "started" => t.done_started,
+        "paused" => t.done_paused,
+        "resumed" => t.done_resumed,
+        "stopped" => t.done_stopped,
+        "topped_up" => t.done_topped_up,
+        _ => return None,
+    };
+    sale.map(|sale| fill(words, sale))
+}

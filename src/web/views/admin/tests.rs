@@ -1,0 +1,141 @@
+use super::*;
+use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture, SaleState};
+use crate::pages::sale_pages::tests::{at, sample};
+use askama::Template;
+
+pub fn chrome(locale: Locale, path: &str) -> Chrome {
+    Chrome { locale, path: path.into(), username: Some("admin".into()), role: crate::store::Role::Admin }
+}
+
+pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {
+    let (mut sale, _) = sample(id, name);
+    sale.state = state;
+    AdminSale {
+        phase: sale.phase(at("2026-11-21T12:30:00Z")),
+        sale,
+        goods_name: name.into(),
+        picture: None,
+        booked: Some(61),
+        access: None,
+        outbox: Some(3),
+        unpaid: 20,
+        paid: 38,
+    }
+}
+
+pub fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
+    AdminSaleForm {
+        chrome: chrome(locale, "/admin/sales/new"),
+        sale: None,
+        currency: String::new(),
+        key: String::new(),
+        version: String::new(),
+        warning: None,
+        overlap: None,
+        note: None,
+        checklist: Vec::new(),
+        goods: vec![sample(1, "Phone").1, sample(2, "Shoes").1],
+        goods_id: "2".into(),
+        price: "1999.00".into(),
+        list_price: String::new(),
+        total: "-5".into(),
+        per_user_limit: "1".into(),
+        opens_at: "2026-11-21T12:00:00Z".into(),
+        closes_at: "2026-11-21T10:00".into(),
+        rush: Default::default(),
+        errors,
+    }
+}
+
+#[test]
+fn each_state_offers_its_own_actions() {
+    for (state, start, pause, resume, stop) in [
+        (SaleState::Draft, true, false, false, false),
+        (SaleState::Scheduled, true, false, false, true),
+        (SaleState::Live, false, true, false, true),
+        (SaleState::Paused, false, false, true, true),
+        (SaleState::Ended, false, false, false, false),
+    ] {
+        let page = AdminSalesPage {
+            chrome: chrome(Locale::En, "/admin"),
+            groups: AdminSalesPage::grouped(vec![admin_sale(7, "Phone", state)], vec![], None),
+            goods: vec![],
+            q: String::new(),
+            only: None,
+            is_later_page: false,
+            next: None,
+            warning: None,
+            other: None,
+            done: None,
+        };
+        let html = page.render().unwrap();
+        let offers = |action: &str| html.contains(&format!("action=\"/admin/sales/7/{action}?lang=en\""));
+        assert_eq!(
+            (offers("start"), offers("pause"), offers("resume"), offers("stop")),
+            (start, pause, resume, stop),
+            "{state}"
+        );
+        assert_eq!(offers("top-up"), state != SaleState::Ended);
+        assert_eq!(
+            html.matches("name=\"confirm\" value=\"yes\"").count(),
+            html.matches("method=\"post\" action=\"/admin/sales").count()
+        );
+    }
+}
+
+#[test]
+fn forms_keep_what_was_typed_and_say_what_is_wrong() {
+    let errors = vec![FieldError { field: "total", code: "bad_number" }];
+    let html = sale_form(Locale::En, errors).render().unwrap();
+    for part in ["value=\"1999.00\"", "value=\"-5\"", "value=\"2026-11-21T12:00:00\"", "value=\"2026-11-21T10:00\""] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(html.contains("whole number above zero") && html.contains("aria-invalid=\"true\""));
+    assert!(html.contains("<option value=\"2\" selected>"));
+    let text = "</textarea><script>".to_owned();
+    let goods = AdminGoodsForm {
+        chrome: chrome(Locale::Zh, "/admin/goods/3"),
+        id: Some(GoodsId(3)),
+        goods: Goods {
+            name: Bilingual::new(text.clone(), ""),
+            description: Bilingual::new(text.clone(), text.clone()),
+            pictures: vec![Picture::drawing(text.clone()), Picture::drawing("phone.svg")],
+            ..sample(3, "").1
+        },
+        preview: true,
+        errors: vec![FieldError { field: "name_en", code: "required" }],
+        uploads: vec![UploadComplaint { file: text, code: "picture_broken" }],
+    };
+    let html = goods.render().unwrap();
+    assert_eq!(html.matches("<script").count(), 4, "only our own scripts");
+    assert!(html.contains("图片损坏") && html.contains("必填") && html.contains("action=\"/admin/goods/3?lang=zh\""));
+}
+
+#[test]
+fn the_log_shows_hostile_values_as_text() {
+    let row = |text: &str| crate::store::AuditRow {
+        id: text.into(),
+        at: at("2026-11-21T12:00:00Z"),
+        actor: text.into(),
+        action: text.into(),
+        subject: text.into(),
+        before: text.into(),
+        after: text.into(),
+    };
+    let page = |locale, rows| AdminLogPage {
+        chrome: chrome(locale, "/admin/log"),
+        rows,
+        older: None,
+        actions: vec!["<script>".into()],
+        filtered: false,
+        actor: "<script>".into(),
+        action: String::new(),
+        subject: "<script>".into(),
+        from: "<script>".into(),
+        to: String::new(),
+        errors: Vec::new(),
+    };
+    let html = page(Locale::En, vec![row("<script>"), row("\"'&")]).render().unwrap();
+    assert_eq!(html.matches("<script").count(), 2, "only our own scripts");
+    assert!(page(Locale::Zh, Vec::new()).render().unwrap().contains("还没有操作记录"));
+}
