@@ -1,21 +1,35 @@
-//! The database: one set of portable statements over SQLite and PostgreSQL. It has the last word on everything.
+//! The database: all SQL of the shop, one module per aggregate. Its constraints and transactions have the last word over
+//! Redis and RabbitMQ.
 //!
-//! One file per aggregate. Portable means `$1` placeholders, BIGINT and TEXT columns, times in milliseconds. Whoever
-//! changes units of a sale locks the sale's row first and order rows after it, so that nobody waits in a circle; money
-//! in wallets ([`wallet`]) moves last of all.
+//! **Portability.** Every statement runs unchanged on SQLite and PostgreSQL, through `sqlx::Any`: `$1` placeholders, BIGINT
+//! and TEXT columns only, times as milliseconds since 1970, money as minor units, enums as their wire texts. Each table
+//! has one column list (`columns!`) and one function that maps its rows.
+//!
+//! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
+//! 1. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales; or the count of
+//!    revocations ([`accounts`]: sessions), which serializes changes of accounts;
+//! 2. the row of a sale, of a packet or of a user;
+//! 3. rows of orders, payments and claims;
+//! 4. transfers by id, then balances by account ([`wallet`]): money moves last of all.
+//!
+//! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
 
-mod accounts;
-mod audit_log;
 mod error;
+mod row;
 
 mod goods;
-mod leases;
-mod orders;
-mod packets;
-mod payments;
-mod row;
 mod sales;
+
+mod orders;
+mod payments;
+
+mod accounts;
 mod wallet;
+
+mod packets;
+
+mod audit_log;
+mod leases;
 
 use std::future::ready;
 use std::str::FromStr;
@@ -39,8 +53,10 @@ pub use leases::Lease;
 pub use orders::OrderTotals;
 pub use orders::intake::Landing;
 pub use orders::releases::HeldUnits;
-pub use orders::search::{AuditReason, FoundOrder, Intervention, OrderSearch, PaymentRecord, WebhookRecord};
+pub use orders::search::{FoundOrder, OrderSearch};
+pub use orders::staff_actions::{AuditReason, StaffAction};
 pub use packets::{ClaimLanding, Claimant, Given, PART, PacketClaim, Settled, Stopped};
+pub use payments::records::{PaymentRecord, WebhookRecord};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::{Captured, FromWallet, Payment, PaymentStatus, Purpose, WALLET};
 pub use sales::buckets::{Allotment, Retarget};

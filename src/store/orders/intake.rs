@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::releases::{self, HeldUnits, hold};
+use super::releases::{self, HeldUnits, held_units};
 use crate::domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 use crate::store::sales::add_sold;
 use crate::store::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
@@ -216,8 +216,8 @@ async fn live_orders(
             query = query.bind(user.to_string());
         }
         for row in query.fetch_all(&mut **tx).await? {
-            let hold = hold(&row)?;
-            held.insert(hold.user_id, (hold.order_id, hold.quantity));
+            let units = held_units(&row)?;
+            held.insert(units.user_id, (units.order_id, units.quantity));
         }
     }
     Ok(held)

@@ -3,6 +3,7 @@
 pub(super) mod intake;
 pub(super) mod releases;
 pub(super) mod search;
+pub(super) mod staff_actions;
 
 use std::collections::HashMap;
 
@@ -14,8 +15,8 @@ use super::sales::add_sold;
 use super::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
-use releases::{HeldUnits, hold};
-use search::{BESIDE, status_condition};
+use releases::{HeldUnits, held_units};
+use search::{STATUS_UNINDEXED, status_condition};
 
 /// Orders of one sale by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -109,7 +110,9 @@ impl Store {
         before: Option<OrderId>,
         most: i64,
     ) -> Result<Vec<Order>, StoreError> {
-        let with = status_condition(BESIDE, statuses).map(|condition| format!("AND {condition}")).unwrap_or_default();
+        let with = status_condition(STATUS_UNINDEXED, statuses)
+            .map(|condition| format!("AND {condition}"))
+            .unwrap_or_default();
         let sql = format!(
             "SELECT {} FROM orders WHERE user_id = $1 AND id < $2 {with} ORDER BY id DESC LIMIT $3",
             columns!()
@@ -140,7 +143,7 @@ impl Store {
         .bind(most)
         .fetch_all(&self.pool)
         .await?;
-        Ok(rows.iter().map(hold).collect::<Result<_, _>>()?)
+        Ok(rows.iter().map(held_units).collect::<Result<_, _>>()?)
     }
 
     /// How many orders of each sale are unpaid and paid.
@@ -209,7 +212,7 @@ impl Store {
                 query = query.bind(id.to_string());
             }
             for row in query.fetch_all(&mut *tx).await? {
-                cancelled.push(hold(&row)?);
+                cancelled.push(held_units(&row)?);
             }
         }
         if !cancelled.is_empty() {

@@ -81,7 +81,7 @@ pub(super) async fn add(tx: &mut Tx, releases: &[HeldUnits]) -> Result<(), sqlx:
 }
 
 /// What an order holds; the row has the order's `id`, `sale_id`, `user_id` and `quantity`.
-pub(super) fn hold(row: &AnyRow) -> Result<HeldUnits, sqlx::Error> {
+pub(super) fn held_units(row: &AnyRow) -> Result<HeldUnits, sqlx::Error> {
     Ok(HeldUnits {
         order_id: row::parsed(row, "id")?,
         sale_id: SaleId(row::int(row, "sale_id")?),

@@ -1,5 +1,6 @@
 //! Payments as the shop knows them. What a provider reports is applied once, together with the order it is for.
 
+pub(super) mod records;
 pub(super) mod sandbox;
 
 use jiff::Timestamp;
@@ -93,7 +94,7 @@ macro_rules! columns {
         "id, order_id, user_id, provider, amount, currency, status"
     };
 }
-pub(super) use columns;
+use columns;
 
 fn purpose(row: &AnyRow) -> Result<Purpose, sqlx::Error> {
     match row.try_get::<Option<String>, _>("order_id")? {
@@ -102,7 +103,7 @@ fn purpose(row: &AnyRow) -> Result<Purpose, sqlx::Error> {
     }
 }
 
-pub(super) fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
+fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
     Ok(Payment {
         id: row::parsed(row, "id")?,
         purpose: purpose(row)?,

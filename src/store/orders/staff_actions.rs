@@ -1,0 +1,126 @@
+//! What staff may do to an order: cancel it or refund it, each in one transaction with its line in the audit log.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::releases::{self, HeldUnits, held_units};
+use crate::domain::{OrderId, OrderStatus, SaleId};
+use crate::store::audit_log::log;
+use crate::store::sales::{self, add_sold};
+use crate::store::{Store, StoreError, Tx};
+
+/// An action of staff on an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaffAction {
+    /// `unpaid → cancelled`.
+    Cancel,
+    /// `paid → refund_pending`. The refund job then returns the money.
+    Refund,
+}
+
+impl StaffAction {
+    fn edge(self) -> (OrderStatus, OrderStatus) {
+        match self {
+            StaffAction::Cancel => (OrderStatus::Unpaid, OrderStatus::Cancelled),
+            StaffAction::Refund => (OrderStatus::Paid, OrderStatus::RefundPending),
+        }
+    }
+
+    /// The action's name in the audit log.
+    fn audit_name(self) -> &'static str {
+        match self {
+            StaffAction::Cancel => "cancel",
+            StaffAction::Refund => "refund",
+        }
+    }
+}
+
+/// Which member of staff acts, and why.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditReason<'a> {
+    pub actor: &'a str,
+    /// Shown to staff only.
+    pub note: &'a str,
+    /// Shown verbatim to the owner of the order.
+    pub message: Option<&'a str>,
+}
+
+impl Store {
+    /// Cancels or refunds an order. The status, the sale's units, the payment, the release and the audit log change in
+    /// one transaction. Returns the units that the order held, or `None` when its status does not allow the action.
+    pub async fn apply_staff_action(
+        &self,
+        (sale, id): (SaleId, OrderId),
+        action: StaffAction,
+        reason: AuditReason<'_>,
+        now: Timestamp,
+    ) -> Result<Option<HeldUnits>, StoreError> {
+        let mut tx = self.begin().await?;
+        sales::lock(&mut tx, sale).await?;
+        let (from, to) = action.edge();
+        debug_assert!(from.may_become(to), "{from} never becomes {to}");
+        let moved = sqlx::query(
+            "UPDATE orders SET status = $1, reason = 'by_shop', message = $2
+             WHERE id = $3 AND sale_id = $4 AND status = $5 RETURNING id, sale_id, user_id, quantity",
+        )
+        .bind(to.as_str())
+        .bind(reason.message.map(str::to_owned))
+        .bind(id.to_string())
+        .bind(sale.0)
+        .bind(from.as_str())
+        .fetch_optional(&mut *tx)
+        .await?;
+        let Some(moved) = moved else { return Ok(None) };
+        let held = held_units(&moved)?;
+        if action == StaffAction::Refund {
+            request_refund(&mut tx, id).await?;
+        }
+        add_sold(&mut tx, sale, -i64::from(held.quantity)).await?;
+        if !is_retired(&mut tx, sale).await? {
+            releases::add(&mut tx, &[held]).await?;
+        }
+        add_step(&mut tx, id, to, reason, now).await?;
+        let before = json!({"status": from, "sale_id": sale, "user_id": held.user_id});
+        let after = json!({"status": to, "sale_id": sale, "user_id": held.user_id, "reason": reason.note,
+            "message": reason.message});
+        let subject = format!("order {id}");
+        log(&mut tx, reason.actor, action.audit_name(), &subject, Some(&before), Some(&after), now).await?;
+        tx.commit().await?;
+        Ok(Some(held))
+    }
+}
+
+/// Marks the captured payment of a paid order for refund. A paid order always has one; without it the transaction fails.
+async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE payments SET status = 'refund_pending' WHERE order_id = $1 AND status = 'captured'";
+    let updated = sqlx::query(sql).bind(order.to_string()).execute(&mut **tx).await?;
+    match updated.rows_affected() {
+        0 => Err(sqlx::Error::Protocol(format!("order {order} is paid without a captured payment"))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the sale is retired: Redis then holds no units of it, and there is nothing to release.
+async fn is_retired(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
+    let sql = "SELECT 1 FROM sales WHERE id = $1 AND retired_at_ms IS NULL";
+    Ok(sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.is_none())
+}
+
+async fn add_step(
+    tx: &mut Tx,
+    order: OrderId,
+    status: OrderStatus,
+    reason: AuditReason<'_>,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let sql = "INSERT INTO order_events (order_id, status, at_ms, actor, note) VALUES ($1, $2, $3, $4, $5)";
+    sqlx::query(sql)
+        .bind(order.to_string())
+        .bind(status.as_str())
+        .bind(now.as_millisecond())
+        .bind(reason.actor.to_owned())
+        .bind(reason.note.to_owned())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Payments as support staff read them: every attempt to pay an order, with its times and its webhooks.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{Payment, columns, payment};
+use crate::domain::OrderId;
+use crate::store::{Store, StoreError, row};
+
+/// A payment with everything that happened to it.
+#[derive(Debug, Clone)]
+pub struct PaymentRecord {
+    pub payment: Payment,
+    pub created_at: Timestamp,
+    pub captured_at: Option<Timestamp>,
+    pub refunded_at: Option<Timestamp>,
+    pub webhooks: Vec<WebhookRecord>,
+}
+
+/// A webhook of the provider that was applied.
+#[derive(Debug, Clone, Serialize)]
+pub struct WebhookRecord {
+    pub id: String,
+    pub at: Timestamp,
+}
+
+impl Store {
+    /// Every attempt to pay an order, oldest first.
+    pub async fn payments_of(&self, order: OrderId) -> Result<Vec<PaymentRecord>, StoreError> {
+        let rows = sqlx::query(concat!(
+            "SELECT ",
+            columns!(),
+            ", created_at_ms, captured_at_ms, refunded_at_ms FROM payments WHERE order_id = $1 ORDER BY id"
+        ))
+        .bind(order.to_string())
+        .fetch_all(&self.pool)
+        .await?;
+        let mut records = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let payment = payment(row)?;
+            records.push(PaymentRecord {
+                webhooks: self.webhooks_of(&payment).await?,
+                payment,
+                created_at: row::time(row, "created_at_ms")?,
+                captured_at: row::optional_time(row, "captured_at_ms")?,
+                refunded_at: row::optional_time(row, "refunded_at_ms")?,
+            });
+        }
+        Ok(records)
+    }
+
+    async fn webhooks_of(&self, payment: &Payment) -> Result<Vec<WebhookRecord>, StoreError> {
+        let sql = "SELECT webhook_id, received_at_ms FROM webhook_events WHERE payment_id = $1
+                   ORDER BY received_at_ms, webhook_id";
+        let rows = sqlx::query(sql).bind(payment.id.to_string()).fetch_all(&self.pool).await?;
+        let read = |row| Ok(WebhookRecord { id: row::text(row, "webhook_id")?, at: row::time(row, "received_at_ms")? });
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+    }
+}
