@@ -1,174 +1,181 @@
-//! The audit: checks the shop's promises against database, Redis and RabbitMQ, one line each. It changes nothing.
+//! The audit: checks the shop's invariants against database, Redis and RabbitMQ, one line each. It changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::reconcile::{self, Differences};
+use super::reconcile::{self, HoldMismatches};
 use crate::clock::Clock;
 use crate::control::stock_sync::StockSync;
-use crate::domain::Bucket;
-use crate::domain::Sale;
+use crate::domain::{Bucket, Sale};
 use crate::packets::sync::PacketSync;
 use crate::pipeline::rabbit::Monitor;
-use crate::stock::load::Shared;
+use crate::stock::load::BucketShare;
 use crate::store::{HeldUnits, Store};
 
-/// What differs while orders are under way is looked at again; only what stays is a violation.
-const LOOKS: u32 = 12;
-const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// Orders in flight look like violations, so the checks are repeated; what fails every time is a violation.
+const MAX_ATTEMPTS: u32 = 12;
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// One checked promise.
+/// The result for one invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct AuditCheck {
     pub promise: &'static str,
-    /// What was found against it; empty when it is kept.
+    /// What contradicts it; empty when it holds.
     pub violations: Vec<String>,
 }
 
 pub struct Audit {
     pub store: Store,
     pub stock_sync: Option<Arc<StockSync>>,
-    /// Where Redis keeps the shares of packets.
+    /// `None` where the database keeps the shares of packets.
     pub packet_sync: Option<Arc<PacketSync>>,
     pub monitor: Option<Arc<Monitor>>,
     pub clock: Clock,
 }
 
 impl Audit {
-    /// Looks until everything agrees, or long enough to be sure that it does not.
-    pub async fn run(&self) -> anyhow::Result<Vec<Check>> {
-        for _ in 1..LOOKS {
-            let checks = self.look().await?;
+    /// Checks until every invariant holds, at most [`MAX_ATTEMPTS`] times.
+    pub async fn run(&self) -> anyhow::Result<Vec<AuditCheck>> {
+        for _ in 1..MAX_ATTEMPTS {
+            let checks = self.check_once().await?;
             if checks.iter().all(|check| check.violations.is_empty()) {
                 return Ok(checks);
             }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
-        self.look().await
+        self.check_once().await
     }
 
-    /// One look at everything.
-    pub async fn look(&self) -> anyhow::Result<Vec<Check>> {
-        let mut checks = vec![self.sold_is_counted().await?, self.never_beyond_total().await?];
-        checks.push(Check {
+    /// Checks every invariant once.
+    pub async fn check_once(&self) -> anyhow::Result<Vec<AuditCheck>> {
+        let mut checks = vec![self.sold_matches_orders().await?, self.sold_within_total().await?];
+        checks.push(AuditCheck {
             promise: "a user has at most one live order per sale",
             violations: self.store.users_with_two_orders().await?,
         });
-        checks.push(Check {
-            promise: "every charge has its order and every paid order its charge",
+        checks.push(AuditCheck {
+            promise: "every charge has an order and every paid order has a charge",
             violations: self.store.money_mismatches().await?,
         });
-        checks.push(Check {
-            promise: "every payment to or from a wallet stands in its books",
+        checks.push(AuditCheck {
+            promise: "every wallet payment has its ledger entries",
             violations: self.store.wallet_payment_mismatches().await?,
         });
-        checks.push(Check {
-            promise: "the books of the wallets make no money and lose none",
+        checks.push(AuditCheck {
+            promise: "the wallet ledger balances",
             violations: self.store.wallet_mismatches().await?,
         });
-        checks.push(Check {
-            promise: "what a red packet was funded with is claimed, left, or returned",
+        checks.push(AuditCheck {
+            promise: "the claimed, remaining and returned money of a red packet equals its funding",
             violations: self.store.packet_mismatches().await?,
         });
-        checks.push(self.units_are_given_back().await?);
+        checks.push(self.units_are_returned().await?);
         if let Some(stock_sync) = &self.stock_sync {
-            checks.append(&mut self.redis_agrees(stock_sync).await?);
+            checks.append(&mut self.redis_matches_database(stock_sync).await?);
         }
         if let Some(packet_sync) = &self.packet_sync {
-            checks.push(Check {
-                promise: "every share of an open red packet is unclaimed in Redis or in the books",
+            checks.push(AuditCheck {
+                promise: "every share of an open red packet is either unclaimed in Redis or claimed in the database",
                 violations: packet_sync.unfinished().await?,
             });
         }
         if let Some(monitor) = &self.monitor {
-            checks.push(queue_is_drained(monitor).await?);
+            checks.push(queue_is_empty(monitor).await?);
         }
         Ok(checks)
     }
 
-    async fn sold_is_counted(&self) -> anyhow::Result<Check> {
+    async fn sold_matches_orders(&self) -> anyhow::Result<AuditCheck> {
         let wrong = self.store.miscounted_sales().await?;
-        let line = |(sale, sold, counted)| format!("sale {sale} says {sold} sold, its live orders say {counted}");
-        Ok(Check {
-            promise: "a sale's sold units are those of its live orders",
+        let line = |(sale, sold, counted)| format!("sale {sale}: {sold} sold, {counted} in live orders");
+        Ok(AuditCheck {
+            promise: "the sold units of a sale equal the units of its live orders",
             violations: wrong.into_iter().map(line).collect(),
         })
     }
 
-    async fn never_beyond_total(&self) -> anyhow::Result<Check> {
+    async fn sold_within_total(&self) -> anyhow::Result<AuditCheck> {
         let sales = self.store.all_sales().await?;
-        let beyond = sales.iter().filter(|sale| sale.sold > sale.total);
-        let line = |sale: &crate::domain::Sale| format!("sale {} sold {} of {}", sale.id, sale.sold, sale.total);
-        Ok(Check { promise: "no sale sells more than its total", violations: beyond.map(line).collect() })
+        let oversold = sales.iter().filter(|sale| sale.sold > sale.total);
+        let line = |sale: &Sale| format!("sale {}: {} sold of {}", sale.id, sale.sold, sale.total);
+        Ok(AuditCheck { promise: "no sale sells more than its total", violations: oversold.map(line).collect() })
     }
 
-    async fn units_are_given_back(&self) -> anyhow::Result<Check> {
+    async fn units_are_returned(&self) -> anyhow::Result<AuditCheck> {
         let waiting = self.store.releases(1000).await?;
-        let line = |release: &crate::store::HeldUnits| format!("order {} still holds its units", release.order_id);
-        Ok(Check { promise: "units of ended orders are given back", violations: waiting.iter().map(line).collect() })
+        let line = |release: &HeldUnits| format!("order {}: its units are still held", release.order_id);
+        Ok(AuditCheck {
+            promise: "the units of ended orders have been returned",
+            violations: waiting.iter().map(line).collect(),
+        })
     }
 
-    /// No bucket has more than it was given, and all of them no more than there is.
-    async fn shares_add_up(&self, sale: &Sale, stock_sync: &StockSync) -> anyhow::Result<Vec<String>> {
+    /// No bucket has more than its allotment, and the allotments are at most the total.
+    async fn shares_within_total(&self, sale: &Sale, stock_sync: &StockSync) -> anyhow::Result<Vec<String>> {
         let rows = self.store.allotments(sale.id, sale.rush.buckets).await?;
-        let given: i64 = rows.iter().map(|row| row.allotted).sum();
+        let allotted: i64 = rows.iter().map(|row| row.allotted).sum();
         let mut violations = Vec::new();
-        if given > sale.total {
-            violations.push(format!("sale {}: {given} handed out of {}", sale.id, sale.total));
+        if allotted > sale.total {
+            violations.push(format!("sale {}: {allotted} allotted of {}", sale.id, sale.total));
         }
         for (row, share) in rows.iter().zip(stock_sync.shares(sale).await?) {
-            // What is held was promised, whatever the share.
+            // Held units count even beyond the allotment: they have been granted.
             if let Some(share) = share.filter(|share| share.total > row.allotted.max(share.booked)) {
-                let Shared { total, booked, .. } = share;
+                let BucketShare { total, booked, .. } = share;
                 let allotted = row.allotted;
-                violations
-                    .push(format!("sale {}.{}: has {total}, was given {allotted}, {booked} booked", sale.id, row.part));
+                violations.push(format!(
+                    "sale {}.{}: share {total}, {allotted} allotted, {booked} booked",
+                    sale.id, row.part
+                ));
             }
         }
         Ok(violations)
     }
 
-    async fn redis_agrees(&self, stock_sync: &StockSync) -> anyhow::Result<Vec<Check>> {
-        let (mut holds, mut books, mut outboxes, mut shares) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    async fn redis_matches_database(&self, stock_sync: &StockSync) -> anyhow::Result<Vec<AuditCheck>> {
+        let (mut holds, mut counts, mut outboxes, mut shares) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for sale in self.store.active_sales().await? {
-            let (mut of_sale, mut under_way) = (0, 0);
-            for (bucket, picture) in stock_sync.pictures(&sale).await? {
-                let Some(picture) = picture else {
-                    books.push(format!("sale {bucket} is not loaded"));
+            let (mut held_units, mut in_flight) = (0, 0);
+            for (bucket, snapshot) in stock_sync.snapshots(&sale).await? {
+                let Some(snapshot) = snapshot else {
+                    counts.push(format!("sale {bucket}: not loaded"));
                     continue;
                 };
-                holds.extend(wrong_holds(bucket, &reconcile::compare(&picture, self.clock.now())));
-                let held: i64 = picture.holds.values().map(|hold| i64::from(hold.quantity)).sum();
-                if held != picture.booked {
-                    books.push(format!("sale {bucket}: {} booked, {held} held", picture.booked));
+                holds.extend(hold_violations(bucket, &reconcile::compare(&snapshot, self.clock.now())));
+                let held: i64 = snapshot.holds.values().map(|hold| i64::from(hold.quantity)).sum();
+                if held != snapshot.booked {
+                    counts.push(format!("sale {bucket}: {} booked, {held} held", snapshot.booked));
                 }
-                if !picture.on_their_way.is_empty() {
-                    outboxes.push(format!("sale {bucket}: {} orders on their way", picture.on_their_way.len()));
+                if !snapshot.in_flight.is_empty() {
+                    outboxes.push(format!("sale {bucket}: {} orders in flight", snapshot.in_flight.len()));
                 }
-                of_sale += held;
-                under_way += picture.on_their_way.len();
+                held_units += held;
+                in_flight += snapshot.in_flight.len();
             }
             if sale.rush.buckets > 1 {
-                shares.extend(self.shares_add_up(&sale, stock_sync).await?);
+                shares.extend(self.shares_within_total(&sale, stock_sync).await?);
             }
-            if under_way == 0 && of_sale != sale.sold {
-                books.push(format!("sale {}: {of_sale} held, {} sold", sale.id, sale.sold));
+            if in_flight == 0 && held_units != sale.sold {
+                counts.push(format!("sale {}: {held_units} held, {} sold", sale.id, sale.sold));
             }
         }
         Ok(vec![
-            Check { promise: "every hold has its order and every live order its hold", violations: holds },
-            Check { promise: "the pool and the buckets of a split sale are its total", violations: shares },
-            Check { promise: "Redis books what the database sold", violations: books },
-            Check { promise: "the outboxes are empty once things are quiet", violations: outboxes },
+            AuditCheck { promise: "every hold has an order and every live order has a hold", violations: holds },
+            AuditCheck { promise: "the allotments of a split sale stay within its total", violations: shares },
+            AuditCheck {
+                promise: "the units booked in Redis equal the units sold in the database",
+                violations: counts,
+            },
+            AuditCheck { promise: "no order waits in an outbox", violations: outboxes },
         ])
     }
 }
 
-fn wrong_holds(bucket: Bucket, found: &Differences) -> Vec<String> {
+fn hold_violations(bucket: Bucket, found: &HoldMismatches) -> Vec<String> {
     let kinds = [
-        (&found.dead_holds, "has ended but is held"),
-        (&found.missing_holds, "lives but is not held"),
-        (&found.lost_orders, "is held but on its way nowhere"),
+        (&found.ended_holds, "has ended but has a hold"),
+        (&found.missing_holds, "is live but has no hold"),
+        (&found.lost_orders, "has a hold but is neither in the database nor in the outbox"),
     ];
     let lines = |(holds, what): (&Vec<HeldUnits>, &str)| {
         holds.iter().map(|hold| format!("sale {bucket}: order {} {what}", hold.order_id)).collect::<Vec<_>>()
@@ -176,8 +183,9 @@ fn wrong_holds(bucket: Bucket, found: &Differences) -> Vec<String> {
     kinds.into_iter().flat_map(lines).collect()
 }
 
-async fn queue_is_drained(monitor: &Monitor) -> anyhow::Result<Check> {
+async fn queue_is_empty(monitor: &Monitor) -> anyhow::Result<AuditCheck> {
     let depths = monitor.depths().await?;
-    let violations = if depths.ready > 0 { vec![format!("{} orders wait in RabbitMQ", depths.ready)] } else { vec![] };
-    Ok(Check { promise: "the queue is empty once things are quiet", violations })
+    let violations =
+        if depths.ready > 0 { vec![format!("{} orders are ready in the queue", depths.ready)] } else { vec![] };
+    Ok(AuditCheck { promise: "no order waits in RabbitMQ", violations })
 }

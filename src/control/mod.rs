@@ -1,10 +1,10 @@
-//! Data control (数据控制模块): keeps the backend of stock in step with the database. Of several processes one works at a
-//! time, under a lease; everything it does may be done twice, so a late one does no harm.
+//! Data control (数据控制模块): keeps the stock backend in step with the database. One of several processes works at a time,
+//! under a lease. Every step is idempotent, so a process that works on after losing the lease does no harm.
 //!
-//! [`ledger`] loads sales into Redis and keeps definitions and counters in step, [`allot`] hands the units of split sales
-//! out to their buckets, [`reconcile`] compares single holds with
-//! orders, [`sales_admin`] is what administrators do, [`checklist`] what they should look at before a sale begins, [`audit`]
-//! checks the invariants for them.
+//! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
+//! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
+//! [`sales_admin`] changes goods and sales, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
+//! the invariants.
 
 pub mod sales_admin;
 pub mod stock_sync;
@@ -35,29 +35,28 @@ use allot::Allotter;
 use stock_sync::StockSync;
 
 pub(crate) const LEASE: &str = "control";
-/// The lease is prolonged several times before it would end.
-const LEASE_TIME: Duration = Duration::from_secs(5);
-const LEASE_EVERY: Duration = Duration::from_secs(1);
-/// Schedules are looked at so often; a known opening is met to the millisecond.
-const SCHEDULE_EVERY: Duration = Duration::from_millis(500);
-const LEDGER_EVERY: Duration = Duration::from_millis(200);
-/// Access counters, overdue orders, releases and refunds.
-const ORDERS_EVERY: Duration = Duration::from_millis(500);
+/// Several renewals fit into the duration of the lease.
+const LEASE_DURATION: Duration = Duration::from_secs(5);
+const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
+/// How often schedules are read. An opening within the interval is waited for, so it is met to the millisecond.
+const SCHEDULE_INTERVAL: Duration = Duration::from_millis(500);
+const STOCK_SYNC_INTERVAL: Duration = Duration::from_millis(200);
+/// For overdue orders, releases, refunds and webhooks.
+const ORDERS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a bucket that has sold its lot gets another one.
-const ALLOT_EVERY: Duration = Duration::from_millis(100);
-/// Red packets to load and to settle; each look asks Redis about every packet that is not settled.
-const PACKETS_EVERY: Duration = Duration::from_millis(500);
-const RECONCILE_EVERY: Duration = Duration::from_secs(5);
-/// After a comparison of much, so many times as long as it took: Redis and the database have others to serve, and most of
-/// the time it took was rest, too.
-const RECONCILE_REST: u32 = 5;
+const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
+/// Each step surveys every packet that is not settled.
+const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
+const RECONCILE_INTERVAL: Duration = Duration::from_secs(5);
+/// A multiple of a comparison's duration: a long one must leave Redis and the database to shoppers for most of the time.
+const RECONCILE_PAUSE_FACTOR: u32 = 5;
 
-/// Everything that data control works with.
+/// The tasks of data control and what they work with.
 #[derive(Clone)]
 pub struct Control {
     pub store: Store,
     pub stock: Arc<dyn Stock>,
-    /// Redis as the backend of stock; without it there is nothing to keep in step.
+    /// `None` where the database keeps the stock.
     pub stock_sync: Option<Arc<StockSync>>,
     pub allotter: Option<Arc<Allotter>>,
     pub expiry: Expiry,
@@ -71,69 +70,75 @@ pub struct Control {
 }
 
 impl Control {
-    /// Works until it is stopped.
+    /// Runs every task until it is stopped.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        let mine = Arc::new(AtomicBool::new(false));
-        let schedule = Repeat { every: SCHEDULE_EVERY, rest: 0, what: "the schedule", mine: &mine, stop: &stop };
-        let stock_sync = Repeat { every: LEDGER_EVERY, what: "stock sync", ..schedule };
-        let allot = Repeat { every: ALLOT_EVERY, what: "allotting", ..schedule };
-        let orders = Repeat { every: ORDERS_EVERY, what: "overdue orders", ..schedule };
-        let money = Repeat { every: ORDERS_EVERY, what: "payments", ..schedule };
-        let packets = Repeat { every: PACKETS_EVERY, what: "red packets", ..schedule };
-        let gauges = Repeat { every: LEASE_EVERY, what: "the queues", ..schedule };
-        let reconcile = Repeat { every: RECONCILE_EVERY, rest: RECONCILE_REST, what: "reconciliation", ..schedule };
+        let leased = AtomicBool::new(false);
+        let schedule =
+            LeasedTask { interval: SCHEDULE_INTERVAL, pause_factor: 0, name: "schedule", leased: &leased, stop: &stop };
+        let stock_sync = LeasedTask { interval: STOCK_SYNC_INTERVAL, name: "stock sync", ..schedule };
+        let allot = LeasedTask { interval: ALLOT_INTERVAL, name: "allotment", ..schedule };
+        let orders = LeasedTask { interval: ORDERS_INTERVAL, name: "overdue orders", ..schedule };
+        let payments = LeasedTask { interval: ORDERS_INTERVAL, name: "payments", ..schedule };
+        let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
+        let queues = LeasedTask { interval: LEASE_RENEWAL_INTERVAL, name: "queue depths", ..schedule };
+        let reconcile = LeasedTask {
+            interval: RECONCILE_INTERVAL,
+            pause_factor: RECONCILE_PAUSE_FACTOR,
+            name: "reconciliation",
+            ..schedule
+        };
         tokio::join!(
-            self.keep_lease(&mine, &stop),
+            self.renew_lease(&leased, &stop),
             schedule.run(|| self.follow_schedule()),
-            stock_sync.run(|| self.tend_ledger()),
+            stock_sync.run(|| self.sync_stock()),
             allot.run(|| self.allot()),
             orders.run(|| self.end_orders()),
-            money.run(|| self.move_money()),
-            packets.run(|| self.packets.tend()),
-            gauges.run(|| self.look_at_queues()),
-            // It may take a while, and begins anew as well as it goes on.
+            payments.run(|| self.settle_payments()),
+            packets.run(|| self.packets.step()),
+            queues.run(|| self.measure_queues()),
+            // A comparison may take long, and an interrupted one leaves nothing half done.
             reconcile.run(|| async { stop.run_until_cancelled(self.reconcile()).await.unwrap_or(Ok(())) }),
         );
         Ok(self.store.give_back(LEASE, &self.member).await?)
     }
 
-    async fn keep_lease(&self, mine: &AtomicBool, stop: &CancellationToken) {
-        let mut tick = tokio::time::interval(LEASE_EVERY);
+    async fn renew_lease(&self, leased: &AtomicBool, stop: &CancellationToken) {
+        let mut tick = tokio::time::interval(LEASE_RENEWAL_INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while stop.run_until_cancelled(tick.tick()).await.is_some() {
-            let lease = self.store.lease(LEASE, &self.member, self.clock.now(), LEASE_TIME).await;
-            // Who cannot reach the database does not know who holds the lease, and cannot work anyway.
+            let lease = self.store.lease(LEASE, &self.member, self.clock.now(), LEASE_DURATION).await;
+            // Without the database the holder is unknown, and no task could work anyway.
             let held = lease.as_ref().is_ok_and(Option::is_some);
-            if mine.swap(held, Ordering::Relaxed) != held {
-                info!(held, "data control changed hands");
+            if leased.swap(held, Ordering::Relaxed) != held {
+                info!(held, "the lease of data control was acquired or lost");
             }
         }
     }
 
     async fn follow_schedule(&self) -> anyhow::Result<()> {
-        self.open_and_close().await?;
+        self.open_and_close_sales().await?;
         let now = self.clock.now();
         if let Some(next) = self.store.next_opening().await?
             && let Ok(wait) = Duration::try_from(next.duration_since(now))
-            && wait < SCHEDULE_EVERY
+            && wait < SCHEDULE_INTERVAL
         {
             tokio::time::sleep(wait).await;
-            self.open_and_close().await?;
+            self.open_and_close_sales().await?;
         }
         Ok(())
     }
 
-    async fn open_and_close(&self) -> anyhow::Result<()> {
+    async fn open_and_close_sales(&self) -> anyhow::Result<()> {
         for sale in self.store.follow_schedule(self.clock.now()).await? {
-            info!(sale = %sale.id, state = %sale.state, "by schedule");
+            info!(sale = %sale.id, state = %sale.state, "a sale changed state by its schedule");
             self.stock.define(&sale).await?;
         }
         Ok(())
     }
 
-    async fn tend_ledger(&self) -> anyhow::Result<()> {
+    async fn sync_stock(&self) -> anyhow::Result<()> {
         match &self.stock_sync {
-            Some(stock_sync) => stock_sync.tend().await,
+            Some(stock_sync) => stock_sync.step().await,
             None => {
                 for sale in self.store.retirable(self.clock.now() - stock_sync::RETIRE_AFTER).await? {
                     self.store.retire(sale, self.clock.now()).await?;
@@ -156,13 +161,13 @@ impl Control {
         Ok(())
     }
 
-    async fn move_money(&self) -> anyhow::Result<()> {
+    async fn settle_payments(&self) -> anyhow::Result<()> {
         while self.payments.refund_due().await? > 0 {}
         self.payments.sandbox().deliver_due().await?;
         Ok(())
     }
 
-    async fn look_at_queues(&self) -> anyhow::Result<()> {
+    async fn measure_queues(&self) -> anyhow::Result<()> {
         if let Some(monitor) = &self.monitor {
             let depths = monitor.depths().await?;
             self.metrics.queue_ready.set(depths.ready.into());
@@ -179,8 +184,8 @@ impl Control {
     }
 }
 
-/// Renders pages whenever goods or sales change, into the data directory of this machine, until it is stopped.
-pub async fn keep_pages(
+/// Renders pages into this machine's data directory whenever goods or sales change, until it is stopped.
+pub async fn render_on_change(
     catalogue: Arc<crate::catalogue::Catalogue>,
     pages: Arc<Publisher>,
     stop: CancellationToken,
@@ -195,7 +200,7 @@ pub async fn keep_pages(
     Ok(())
 }
 
-/// Renders what has a page now.
+/// Renders the pages of all public sales.
 pub fn publish(catalogue: &crate::catalogue::Catalogue, pages: &Publisher) -> anyhow::Result<()> {
     let sales: Vec<_> = catalogue.public().iter().map(|e| (e.sale.clone(), e.goods.clone())).collect();
     let report = pages.publish(&sales)?;
@@ -205,38 +210,42 @@ pub fn publish(catalogue: &crate::catalogue::Catalogue, pages: &Publisher) -> an
     Ok(())
 }
 
-/// A step that is repeated while the lease is ours. A failure is logged when it begins and when it ends.
+/// Repeats a step while this process holds the lease. Logs the first of successive failures and the recovery.
 #[derive(Clone, Copy)]
-struct Repeat<'a> {
-    every: Duration,
-    /// At least so many times as long as a step took there is none.
-    rest: u32,
-    what: &'static str,
-    mine: &'a AtomicBool,
+struct LeasedTask<'a> {
+    interval: Duration,
+    /// A step is followed by a pause of at least this multiple of its duration.
+    pause_factor: u32,
+    name: &'static str,
+    leased: &'a AtomicBool,
     stop: &'a CancellationToken,
 }
 
-impl Repeat<'_> {
+impl LeasedTask<'_> {
     async fn run<F: Future<Output = anyhow::Result<()>>>(self, step: impl Fn() -> F) {
-        let mut tick = tokio::time::interval(self.every);
+        let mut tick = tokio::time::interval(self.interval);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut failing = false;
         while self.stop.run_until_cancelled(tick.tick()).await.is_some() {
-            if !self.mine.load(Ordering::Relaxed) {
+            if !self.leased.load(Ordering::Relaxed) {
                 continue;
             }
-            let began = Instant::now();
-            let done = step().await;
-            let took = began.elapsed();
-            match done {
-                Ok(()) if std::mem::take(&mut failing) => info!(what = self.what, "works again"),
+            let started = Instant::now();
+            let result = step().await;
+            let duration = started.elapsed();
+            match result {
+                Ok(()) if std::mem::take(&mut failing) => info!(task = self.name, "a task of data control works again"),
                 Ok(()) => {}
                 Err(error) if !std::mem::replace(&mut failing, true) => {
-                    warn!(what = self.what, error = format!("{error:#}"), "failed; trying again");
+                    warn!(
+                        task = self.name,
+                        error = format!("{error:#}"),
+                        "a task of data control failed; it is retried"
+                    );
                 }
                 Err(_) => {}
             }
-            self.stop.run_until_cancelled(tokio::time::sleep(took * self.rest)).await;
+            self.stop.run_until_cancelled(tokio::time::sleep(duration * self.pause_factor)).await;
         }
     }
 }

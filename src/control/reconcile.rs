@@ -1,4 +1,4 @@
-//! Comparing the holds in Redis with the orders in the database: a pure look at two pictures of one bucket.
+//! Compares the holds of a bucket in Redis with its orders in the database: a pure function of one snapshot of both.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -6,67 +6,67 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::domain::claim::Hold;
-use crate::domain::order::made_at;
+use crate::domain::order::generated_at;
 use crate::domain::{OrderId, OrderStatus, SaleId, UserId};
 use crate::store::HeldUnits;
 
-/// A hold that has neither order nor outbox entry is given up on only after a while.
-const YOUNG: Duration = Duration::from_secs(30);
+/// The age at which a hold with neither an order nor an outbox entry counts as lost.
+const MIN_LOST_AGE: Duration = Duration::from_secs(30);
 
-/// Both sides of one bucket of a sale.
+/// One bucket of a sale as Redis and the database see it.
 #[derive(Debug, Clone)]
-pub struct Picture {
+pub struct BucketSnapshot {
     pub sale: SaleId,
     pub epoch: i64,
-    /// Units that the master says are taken.
+    /// Units that the master counts as taken.
     pub booked: i64,
     pub holds: HashMap<UserId, Hold>,
     /// Orders in the outbox that have not reached the database.
-    pub on_their_way: HashSet<OrderId>,
+    pub in_flight: HashSet<OrderId>,
     /// Live orders in the database.
     pub orders: HashMap<UserId, HeldUnits>,
-    /// The statuses of orders that holds name but that are not their users' live orders.
+    /// The statuses of orders that have a hold but are not the live order of its user.
     pub statuses: HashMap<OrderId, OrderStatus>,
 }
 
-/// What does not agree.
+/// Holds on which Redis and the database disagree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Differences {
-    /// Holds of orders that have ended: to be released.
-    pub dead_holds: Vec<HeldUnits>,
-    /// Live orders that nobody holds units for: to be held.
+pub struct HoldMismatches {
+    /// Holds of orders that have ended; to be released.
+    pub ended_holds: Vec<HeldUnits>,
+    /// Live orders without a hold; to be held.
     pub missing_holds: Vec<HeldUnits>,
-    /// Holds that are on their way nowhere: to be sent again.
+    /// Holds whose order is neither in the database nor in the outbox; to be sent again.
     pub lost_orders: Vec<HeldUnits>,
-    /// Holds of which it is too early to say so.
+    /// Holds like those of lost orders, but younger than [`MIN_LOST_AGE`].
     pub undecided: usize,
 }
 
-impl Differences {
-    /// Nothing to mend, now.
+impl HoldMismatches {
+    /// Whether nothing needs to be repaired now.
     pub fn is_empty(&self) -> bool {
-        self.dead_holds.is_empty() && self.missing_holds.is_empty() && self.lost_orders.is_empty()
+        self.ended_holds.is_empty() && self.missing_holds.is_empty() && self.lost_orders.is_empty()
     }
 }
 
-/// Finds what does not agree. Orders under way are no difference.
-pub fn compare(picture: &Picture, now: Timestamp) -> Differences {
-    let mut found = Differences::default();
-    for (&user_id, hold) in &picture.holds {
-        let of_hold = HeldUnits { order_id: hold.order_id, sale_id: picture.sale, user_id, quantity: hold.quantity };
-        let matches = picture.orders.get(&user_id).is_some_and(|order| order.order_id == hold.order_id);
-        if matches || picture.on_their_way.contains(&hold.order_id) {
+/// Finds mismatches. An order in flight is none.
+pub fn compare(snapshot: &BucketSnapshot, now: Timestamp) -> HoldMismatches {
+    let mut found = HoldMismatches::default();
+    for (&user_id, hold) in &snapshot.holds {
+        let of_hold = HeldUnits { order_id: hold.order_id, sale_id: snapshot.sale, user_id, quantity: hold.quantity };
+        let matches = snapshot.orders.get(&user_id).is_some_and(|order| order.order_id == hold.order_id);
+        if matches || snapshot.in_flight.contains(&hold.order_id) {
             continue;
         }
-        match picture.statuses.get(&hold.order_id) {
-            Some(status) if !status.is_live() => found.dead_holds.push(of_hold),
-            // It has landed since the orders were read.
+        match snapshot.statuses.get(&hold.order_id) {
+            Some(status) if !status.is_live() => found.ended_holds.push(of_hold),
+            // It has reached the database since the orders were read.
             Some(_) => {}
-            None if made_at(hold.order_id) + YOUNG < now => found.lost_orders.push(of_hold),
+            None if generated_at(hold.order_id) + MIN_LOST_AGE < now => found.lost_orders.push(of_hold),
             None => found.undecided += 1,
         }
     }
-    found.missing_holds.extend(picture.orders.values().filter(|order| !picture.holds.contains_key(&order.user_id)));
+    found.missing_holds.extend(snapshot.orders.values().filter(|order| !snapshot.holds.contains_key(&order.user_id)));
     found
 }
 
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_difference_is_told_apart() {
+    fn each_kind_of_mismatch_is_classified() {
         let sale = SaleId(7);
         let now = Timestamp::from_second(1_000).unwrap();
         let orders: Vec<OrderId> = [10, 11, 12, 13, 14, 999].map(order).to_vec();
@@ -94,19 +94,19 @@ mod tests {
             let release = HeldUnits { order_id: orders[n], sale_id: sale, user_id: user(n as u128), quantity: 1 };
             (release.user_id, release)
         };
-        let picture = Picture {
+        let snapshot = BucketSnapshot {
             sale,
             epoch: 1,
             booked: 5,
-            // 0 agrees, 1 is under way, 2 was cancelled, 3 is lost, 5 is young.
+            // 0 agrees, 1 is in flight, 2 was cancelled, 3 is lost, 5 is young.
             holds: [hold(0), hold(1), hold(2), hold(3), hold(5)].into(),
-            on_their_way: [orders[1]].into(),
-            // 4 has an order that nobody holds units for.
+            in_flight: [orders[1]].into(),
+            // 4 has an order without a hold.
             orders: [live(0), live(4)].into(),
             statuses: [(orders[2], OrderStatus::Cancelled)].into(),
         };
-        let found = compare(&picture, now);
-        assert_eq!(found.dead_holds, [live(2).1]);
+        let found = compare(&snapshot, now);
+        assert_eq!(found.ended_holds, [live(2).1]);
         assert_eq!(found.lost_orders, [live(3).1]);
         assert_eq!(found.missing_holds, [live(4).1]);
         assert_eq!(found.undecided, 1);

@@ -1,5 +1,5 @@
-//! What an administrator does: each change goes to the database first, with a line in the audit log, and from there to
-//! whoever must know.
+//! What administrators do with goods and sales. A change is written to the database first, with a line in the audit log,
+//! and then passed on to the stock backend, the catalogue and the gate.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,54 +17,54 @@ use crate::health::Health;
 use crate::pages::Publisher;
 use crate::pipeline::rabbit::Monitor;
 use crate::stock::probe::RedisProbe;
-use crate::stock::{Defined, Stock};
+use crate::stock::{DefineOutcome, Stock};
 use crate::store::{
-    GoodsDraft, GoodsRefusal, Overlap, PastPage, SaleChange, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError,
+    GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, SaleChange, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError,
 };
 
-/// How long an administrator waits for the backend of stock to follow. It follows by itself later too.
-const FOLLOW_WITHIN: Duration = Duration::from_secs(3);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long a request waits for the stock backend to take a change. After that, stock sync passes it on.
+const STOCK_TIMEOUT: Duration = Duration::from_secs(3);
+const STOCK_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What an administrator asks of a sale.
+/// A change that an administrator makes to a sale.
 #[derive(Debug, Clone)]
-pub enum DeskChange {
-    /// Open now, whatever the opening time.
+pub enum SaleCommand {
+    /// Opens the sale now, whatever its opening time.
     Start,
     Pause,
     Resume,
     Stop,
     TopUp(i64),
-    /// Announce a draft.
-    Schedule(Overlap),
-    /// Take the announcement back.
+    /// Announces a draft.
+    Schedule(OverlapPolicy),
+    /// Makes an announced sale a draft again.
     Unschedule,
     Edit(SaleDraft, SaveOptions),
 }
 
-/// One sale with its present numbers.
+/// One sale with its current numbers.
 #[derive(Debug, Clone)]
 pub struct SaleRow {
     pub sale: Sale,
     pub goods: Goods,
     /// `None` for drafts.
     pub status: Option<SaleStatus>,
-    /// Entries in the outbox; `None` without Redis or while it is away.
+    /// Entries in the outbox; `None` without Redis or while it does not answer.
     pub outbox: Option<i64>,
     pub unpaid: i64,
     pub paid: i64,
 }
 
-/// Everything at a glance.
+/// The list of sales with what their page shows beside it.
 #[derive(Debug, Clone)]
 pub struct Overview {
     pub sales: Vec<SaleRow>,
-    /// Messages waiting in RabbitMQ; `None` without it or while it is away.
+    /// Messages waiting in RabbitMQ; `None` without it or while it does not answer.
     pub queue_ready: Option<i64>,
     pub goods: Vec<Goods>,
 }
 
-/// Sales that ended, and where the next page of them begins.
+/// A page of ended sales, and the mark that the next page starts after.
 #[derive(Debug, Clone)]
 pub struct PastSales {
     pub sales: Vec<SaleRow>,
@@ -86,7 +86,7 @@ pub struct SalesAdmin {
 }
 
 impl SalesAdmin {
-    /// Creates goods, or changes them; `None` when there are none with that id.
+    /// Creates or changes goods; `None` when no goods have that id.
     pub async fn put_goods(
         &self,
         id: Option<GoodsId>,
@@ -104,7 +104,7 @@ impl SalesAdmin {
         Ok(goods)
     }
 
-    /// Puts goods away or brings them back; goods of a sale that is running or scheduled stay.
+    /// Archives or restores goods. Goods of a running or scheduled sale cannot be archived.
     pub async fn archive_goods(&self, id: GoodsId, archive: bool, actor: &str) -> Result<Goods, GoodsRefusal> {
         let goods = self.store.archive_goods(id, archive, actor, self.clock.now()).await?;
         self.catalogue.refresh().await?;
@@ -112,61 +112,63 @@ impl SalesAdmin {
     }
 
     pub async fn create_sale(&self, draft: SaleDraft, actor: &str) -> Result<Sale, SaleRefusal> {
-        self.enter_sale(draft, &SaveOptions::default(), actor).await
+        self.create_sale_with(draft, &SaveOptions::default(), actor).await
     }
 
-    pub async fn enter_sale(&self, draft: SaleDraft, filing: &SaveOptions, actor: &str) -> Result<Sale, SaleRefusal> {
-        let sale = self.store.enter_sale(&draft, filing, actor, self.clock.now()).await?;
+    pub async fn create_sale_with(&self, draft: SaleDraft, options: &SaveOptions, actor: &str) -> Result<Sale, SaleRefusal> {
+        let sale = self.store.create_sale_with(&draft, options, actor, self.clock.now()).await?;
         self.catalogue.refresh().await?;
         self.gate.refresh().await;
         Ok(sale)
     }
 
-    /// Deletes a draft; what the backend of stock had of it goes too.
+    /// Deletes a draft and its keys in Redis.
     pub async fn delete_draft(&self, id: SaleId, actor: &str) -> Result<(), SaleRefusal> {
         let deleted = self.store.delete_draft(id, actor, self.clock.now()).await?;
         if let Some(stock_sync) = &self.stock_sync
-            && let Err(error) = stock_sync.forget(&deleted).await
+            && let Err(error) = stock_sync.unload(&deleted).await
         {
-            warn!(sale = %id, %error, "a few keys of a deleted draft stay in Redis");
+            warn!(sale = %id, %error, "cannot unload a deleted draft; its keys stay in Redis");
         }
         self.catalogue.refresh().await?;
         self.gate.refresh().await;
         Ok(())
     }
 
-    /// Changes a sale. It is decided with the database; the backend of stock follows, usually before this returns.
-    pub async fn change(&self, id: SaleId, change: DeskChange, actor: &str) -> Result<Sale, SaleRefusal> {
+    /// Changes a sale in the database, which decides, and usually in the stock backend before this returns.
+    pub async fn change(&self, id: SaleId, command: SaleCommand, actor: &str) -> Result<Sale, SaleRefusal> {
         let now = self.clock.now();
-        let change = match change {
-            DeskChange::Start => SaleChange::Start { at: now },
-            DeskChange::Pause => SaleChange::Move(SaleMove::Pause),
-            DeskChange::Resume => SaleChange::Move(SaleMove::Resume),
-            DeskChange::Stop => SaleChange::Move(SaleMove::Stop),
-            DeskChange::TopUp(units) => SaleChange::TopUp { units },
-            DeskChange::Schedule(overlap) => SaleChange::Schedule(overlap),
-            DeskChange::Unschedule => SaleChange::Move(SaleMove::Unschedule),
-            DeskChange::Edit(draft, filing) => SaleChange::Edit(draft, filing),
+        let change = match command {
+            SaleCommand::Start => SaleChange::Start { at: now },
+            SaleCommand::Pause => SaleChange::Move(SaleMove::Pause),
+            SaleCommand::Resume => SaleChange::Move(SaleMove::Resume),
+            SaleCommand::Stop => SaleChange::Move(SaleMove::Stop),
+            SaleCommand::TopUp(units) => SaleChange::TopUp { units },
+            SaleCommand::Schedule(overlap) => SaleChange::Schedule(overlap),
+            SaleCommand::Unschedule => SaleChange::Move(SaleMove::Unschedule),
+            SaleCommand::Edit(draft, options) => SaleChange::Edit(draft, options),
         };
         let sale = self.store.change_sale(id, &change, actor, now).await?;
-        self.make_stock_follow(&sale).await;
+        self.apply_to_stock(&sale).await;
         self.catalogue.refresh().await?;
         self.gate.refresh().await;
         Ok(sale)
     }
 
-    /// A sale that is not loaded yet is being loaded by data control at this moment.
-    async fn make_stock_follow(&self, sale: &Sale) {
-        let follow = async {
-            while self.stock.define(sale).await? == Defined::NotLoaded {
-                tokio::time::sleep(LOOK_EVERY).await;
+    /// Retries while the sale is not loaded: stock sync loads it within moments.
+    async fn apply_to_stock(&self, sale: &Sale) {
+        let apply = async {
+            while self.stock.define(sale).await? == DefineOutcome::NotLoaded {
+                tokio::time::sleep(STOCK_RETRY_INTERVAL).await;
             }
             Ok::<(), crate::domain::claim::Unavailable>(())
         };
-        match tokio::time::timeout(FOLLOW_WITHIN, follow).await {
+        match tokio::time::timeout(STOCK_TIMEOUT, apply).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => warn!(sale = %sale.id, %error, "the stock follows a change later"),
-            Err(_) => warn!(sale = %sale.id, "the sale is not loaded; the stock follows a change later"),
+            Ok(Err(error)) => {
+                warn!(sale = %sale.id, %error, "cannot pass a change on to the stock backend; stock sync will")
+            }
+            Err(_) => warn!(sale = %sale.id, "the sale is not loaded; stock sync will pass the change on"),
         }
     }
 
@@ -190,13 +192,13 @@ impl SalesAdmin {
         Ok(Overview { sales, queue_ready, goods })
     }
 
-    /// One page of sales that ended, the last to close first.
+    /// One page of ended sales, the latest first.
     pub async fn past(&self, page: &PastPage, goods: &[Goods]) -> Result<PastSales, StoreError> {
         let mut found = self.store.past_sales(&PastPage { most: page.most + 1, ..page.clone() }).await?;
         let more = found.len() as i64 > page.most;
         found.truncate(page.most as usize);
-        let place = |sale: &Sale| Some((sale.window.closes_at?.as_millisecond(), sale.id));
-        let next = found.last().filter(|_| more).and_then(place);
+        let mark = |sale: &Sale| Some((sale.window.closes_at?.as_millisecond(), sale.id));
+        let next = found.last().filter(|_| more).and_then(mark);
         Ok(PastSales { sales: self.rows(found, goods).await?, next })
     }
 

@@ -1,5 +1,5 @@
-//! The stock_sync in Redis: loads sales ahead of time, notices a master that has lost them, and keeps definitions and
-//! counters in step with the database.
+//! Stock sync: keeps sales in Redis in step with the database. It loads them ahead of time, recovers what the master lost,
+//! passes on definitions, resets counters, repairs single holds and unloads sales that are over.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::reconcile::{self, Differences, Picture};
+use super::reconcile::{self, BucketSnapshot, HoldMismatches};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::domain::Bucket;
@@ -18,7 +18,7 @@ use crate::domain::{OrderId, OutboxItem, Sale, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::pipeline::outbox;
 use crate::pipeline::rabbit::Monitor;
-use crate::stock::load::{Life, Loaded, Mend, Shared};
+use crate::stock::load::{BucketShare, HoldRepair, LoadOptions, StockCounters};
 use crate::stock::redis::RedisStock;
 use crate::store::{HeldUnits, Store};
 
@@ -29,31 +29,31 @@ const QUIET_FOR: Duration = Duration::from_millis(1_500);
 const WAIT_AT_MOST: Duration = Duration::from_secs(40);
 /// After the load, every server repeats what it promised lately; only then others may buy again.
 const SETTLE_FOR: Duration = Duration::from_secs(2);
-const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// How long an ended sale stays loaded, for those who still look at it.
+const COUNTERS_INTERVAL: Duration = Duration::from_secs(1);
+/// How long an ended sale stays loaded, as shoppers keep reading its status for a while.
 pub const RETIRE_AFTER: Duration = Duration::from_secs(60);
-const PAGE: i64 = 1000;
-/// How long a comparison of single holds that found nothing wrong is enough, while the counts go on differing by the same:
-/// with a backlog in the outbox they do for good reason, and a million holds are work for Redis and the database.
-const EXPLAINED_FOR: Duration = Duration::from_secs(60);
+const PAGE_SIZE: i64 = 1000;
+/// How long a comparison of single holds without a mismatch stays valid while the counts differ by the same units: a backlog
+/// in the outbox explains the difference, and comparing a million holds loads Redis and the database.
+const EXPLANATION_TTL: Duration = Duration::from_secs(60);
 
-/// What data control remembers between its steps; a successor finds it out anew.
+/// What stock sync knows from earlier steps. A successor starts without it.
 #[derive(Default)]
-struct Memory {
+struct SyncState {
     /// Buckets that the master has lost, and since when nothing is under way.
     lost: HashMap<Bucket, Lost>,
     /// Buckets that were loaded a moment ago and wait for promises to be repeated.
     settling: HashMap<Bucket, Instant>,
     synced: Option<Instant>,
-    /// Sales whose counts differed at the last look.
-    drifting: HashMap<SaleId, Drift>,
+    /// Sales whose counts differed at the last comparison.
+    drifts: HashMap<SaleId, BookedDrift>,
 }
 
-/// By how much the master books other units than the database has sold.
+/// Units booked in Redis minus units sold in the database.
 #[derive(Clone, Copy)]
-struct Drift {
+struct BookedDrift {
     units: i64,
-    /// When single holds were compared because of it and all was right: the rest is under way.
+    /// When a comparison of single holds found no mismatch, so that orders in flight explain the drift.
     explained: Option<Instant>,
 }
 
@@ -69,7 +69,7 @@ pub struct StockSync {
     monitor: Option<Arc<Monitor>>,
     clock: Clock,
     metrics: Arc<Metrics>,
-    memory: Mutex<Memory>,
+    state: Mutex<SyncState>,
 }
 
 impl StockSync {
@@ -81,30 +81,30 @@ impl StockSync {
         clock: Clock,
         metrics: Arc<Metrics>,
     ) -> StockSync {
-        StockSync { stock, store, catalogue, monitor, clock, metrics, memory: Mutex::default() }
+        StockSync { stock, store, catalogue, monitor, clock, metrics, state: Mutex::default() }
     }
 
-    /// What the master holds of the active sales, as far as they are wholly loaded.
-    pub async fn survey(&self) -> anyhow::Result<HashMap<SaleId, Loaded>> {
+    /// The counters of the active sales of which every bucket is loaded.
+    pub async fn survey(&self) -> anyhow::Result<HashMap<SaleId, StockCounters>> {
         let survey = self.stock.survey(&self.catalogue.active_buckets()).await?;
         let by_sale = survey.chunk_by(|(one, _), (other, _)| one.owner == other.owner);
-        Ok(by_sale.filter_map(|of_sale| Some((of_sale[0].0.sale()?, Loaded::of_sale(of_sale)?))).collect())
+        Ok(by_sale.filter_map(|of_sale| Some((of_sale[0].0.sale()?, StockCounters::of_sale(of_sale)?))).collect())
     }
 
-    /// What the master holds of each bucket of one sale; `None` where one is not loaded.
-    pub async fn look_at(&self, sale: SaleId) -> anyhow::Result<Vec<(Bucket, Option<Loaded>)>> {
+    /// The counters of each bucket of one sale; `None` where a bucket is not loaded.
+    pub async fn survey_sale(&self, sale: SaleId) -> anyhow::Result<Vec<(Bucket, Option<StockCounters>)>> {
         let Some(entry) = self.catalogue.entry(sale).await? else { return Ok(Vec::new()) };
         let buckets: Vec<Bucket> = Bucket::of_sale(&entry.sale).collect();
         Ok(self.stock.survey(&buckets).await?)
     }
 
-    /// What the buckets of a split sale believe to have; `None` where one is not loaded.
-    pub async fn shares(&self, sale: &Sale) -> anyhow::Result<Vec<Option<Shared>>> {
+    /// The shares of the buckets of a split sale; `None` where a bucket is not loaded.
+    pub async fn shares(&self, sale: &Sale) -> anyhow::Result<Vec<Option<BucketShare>>> {
         Ok(self.stock.shares(&Bucket::of_sale(sale).collect::<Vec<_>>()).await?)
     }
 
-    /// Takes away a sale that was deleted or is over.
-    pub async fn forget(&self, sale: &Sale) -> anyhow::Result<()> {
+    /// Deletes the keys of a sale.
+    pub async fn unload(&self, sale: &Sale) -> anyhow::Result<()> {
         for bucket in Bucket::of_sale(sale) {
             self.stock.unload(bucket).await?;
         }
@@ -114,21 +114,21 @@ impl StockSync {
         Ok(())
     }
 
-    /// One step: loads what is missing, passes on new definitions, sets counters back, retires what is over.
-    pub async fn tend(&self) -> anyhow::Result<()> {
-        let mut memory = self.memory.lock().await;
+    /// One step: loads or recovers what is missing, passes on definitions, resets counters, retires what is over.
+    pub async fn step(&self) -> anyhow::Result<()> {
+        let mut state = self.state.lock().await;
         let sales = self.store.active_sales().await?;
         let buckets: Vec<Bucket> = sales.iter().flat_map(Bucket::of_sale).collect();
         let survey = self.stock.survey(&buckets).await?;
-        memory.lost.retain(|bucket, _| survey.contains(&(*bucket, None)));
-        let quiet = !memory.lost.is_empty() && self.is_quiet().await;
+        state.lost.retain(|bucket, _| survey.contains(&(*bucket, None)));
+        let quiet = !state.lost.is_empty() && self.is_quiet().await;
         let of_sales = sales.iter().flat_map(|sale| std::iter::repeat_n(sale, sale.rush.buckets.into()));
         let mut missing: BTreeMap<(SaleId, bool), Vec<Bucket>> = BTreeMap::new();
         for (sale, &(bucket, loaded)) in of_sales.zip(&survey) {
             match loaded {
-                Some(loaded) => self.keep_defined(sale, bucket, &loaded, &mut memory).await?,
+                Some(loaded) => self.keep_defined(sale, bucket, &loaded, &mut state).await?,
                 None if sale.epoch == 0 => missing.entry((sale.id, false)).or_default().push(bucket),
-                None if waited_enough(bucket, quiet, &mut memory) => {
+                None if waited_enough(bucket, quiet, &mut state) => {
                     missing.entry((sale.id, true)).or_default().push(bucket);
                 }
                 None => {}
@@ -137,14 +137,14 @@ impl StockSync {
         for ((sale, settle), buckets) in missing {
             self.load(sale, &buckets, settle).await?;
             if settle {
-                memory.lost.retain(|bucket, _| !buckets.contains(bucket));
-                memory.settling.extend(buckets.into_iter().map(|bucket| (bucket, Instant::now())));
+                state.lost.retain(|bucket, _| !buckets.contains(bucket));
+                state.settling.extend(buckets.into_iter().map(|bucket| (bucket, Instant::now())));
             }
         }
-        if memory.synced.is_none_or(|at| at.elapsed() >= SYNC_EVERY) {
-            memory.synced = Some(Instant::now());
+        if state.synced.is_none_or(|at| at.elapsed() >= COUNTERS_INTERVAL) {
+            state.synced = Some(Instant::now());
             self.stock.sync_access(&buckets).await?;
-            self.stock.add_up(&sales, &survey).await?;
+            self.stock.write_sale_flags(&sales, &survey).await?;
             self.metrics.outbox_length.set(survey.iter().filter_map(|(_, l)| *l).map(|l| l.outbox).sum());
             self.retire(&sales, &survey).await?;
         }
@@ -155,13 +155,13 @@ impl StockSync {
         &self,
         sale: &Sale,
         bucket: Bucket,
-        loaded: &Loaded,
-        memory: &mut Memory,
+        loaded: &StockCounters,
+        state: &mut SyncState,
     ) -> anyhow::Result<()> {
-        let settled = memory.settling.get(&bucket).is_none_or(|at| at.elapsed() >= SETTLE_FOR);
+        let settled = state.settling.get(&bucket).is_none_or(|at| at.elapsed() >= SETTLE_FOR);
         if settled && loaded.version < sale.version {
             self.stock.define_bucket(sale, bucket).await?;
-            if memory.settling.remove(&bucket).is_some() {
+            if state.settling.remove(&bucket).is_some() {
                 info!(%bucket, state = %sale.state, "a bucket that was lost is as it should be again");
             }
         }
@@ -176,15 +176,15 @@ impl StockSync {
         }
     }
 
-    /// Loads buckets of a sale from the database and what is still in their outboxes.
+    /// Loads buckets of a sale from the database and their outboxes.
     async fn load(&self, sale: SaleId, buckets: &[Bucket], settle: bool) -> anyhow::Result<()> {
-        // What it is now: it may have been split otherwise since we looked.
+        // Read anew: the number of buckets may have changed since the survey.
         let sale = &self.store.next_epoch(sale).await?;
         let mut holders: HashMap<Bucket, HashMap<UserId, HeldUnits>> = HashMap::new();
         for bucket in Bucket::of_sale(sale).filter(|bucket| buckets.contains(bucket)) {
-            // The outboxes first: what leaves them meanwhile is found in the database.
+            // The outbox is read first: an order that leaves it meanwhile is found in the database.
             let hold = |hold: HeldUnits| (hold.user_id, hold);
-            holders.insert(bucket, self.on_their_way(bucket).await?.into_iter().map(hold).collect());
+            holders.insert(bucket, self.in_flight(bucket).await?.into_iter().map(hold).collect());
         }
         for hold in self.live_orders(sale.id).await? {
             if let Some(of_bucket) = holders.get_mut(&bucket_of(sale, &hold)) {
@@ -199,11 +199,11 @@ impl StockSync {
             let share = bucket.part().and_then(|part| shares.get(usize::from(part)).copied());
             let holders: Vec<HeldUnits> = holders.into_values().collect();
             let booked = holders.iter().map(|hold| i64::from(hold.quantity)).sum();
-            let life = Life { epoch: sale.epoch, booked, settle, share };
+            let life = LoadOptions { epoch: sale.epoch, booked, await_replay: settle, share };
             self.stock.stage(bucket, life.epoch, &holders).await?;
             if self.stock.load(sale, bucket, life).await? {
                 self.metrics.rebuilt.inc();
-                info!(%bucket, life.epoch, booked, holders = holders.len(), "loaded into Redis");
+                info!(%bucket, life.epoch, booked, holders = holders.len(), "bucket loaded into Redis");
             }
         }
         Ok(())
@@ -213,7 +213,7 @@ impl StockSync {
         let mut all = Vec::new();
         let mut after: Option<OrderId> = None;
         loop {
-            let mut page = self.store.live_orders(sale, after, PAGE).await?;
+            let mut page = self.store.live_orders(sale, after, PAGE_SIZE).await?;
             let Some(last) = page.last() else { return Ok(all) };
             after = Some(last.order_id);
             all.append(&mut page);
@@ -221,48 +221,48 @@ impl StockSync {
     }
 
     /// Orders in the outbox that have not reached the database.
-    async fn on_their_way(&self, bucket: Bucket) -> anyhow::Result<Vec<HeldUnits>> {
-        let (orders, _) = OutboxItem::apart(&outbox::all(&mut self.stock.connection(), bucket).await?);
+    async fn in_flight(&self, bucket: Bucket) -> anyhow::Result<Vec<HeldUnits>> {
+        let (orders, _) = OutboxItem::partition(&outbox::all(&mut self.stock.connection(), bucket).await?);
         let mut all: Vec<HeldUnits> = orders.iter().map(HeldUnits::of).collect();
         let ids: Vec<OrderId> = all.iter().map(|hold| hold.order_id).collect();
-        let landed = self.store.statuses(&ids).await?;
-        all.retain(|hold| !landed.contains_key(&hold.order_id));
+        let persisted = self.store.order_statuses(&ids).await?;
+        all.retain(|hold| !persisted.contains_key(&hold.order_id));
         Ok(all)
     }
 
-    /// Ended sales of which nothing is under way leave Redis.
-    async fn retire(&self, sales: &[Sale], survey: &[(Bucket, Option<Loaded>)]) -> anyhow::Result<()> {
+    /// Unloads ended sales without orders in flight.
+    async fn retire(&self, sales: &[Sale], survey: &[(Bucket, Option<StockCounters>)]) -> anyhow::Result<()> {
         let now = self.clock.now();
         for id in self.store.retirable(now - RETIRE_AFTER).await? {
             let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(id)).copied().collect();
-            let empty = Loaded::of_sale(&of_sale).is_some_and(|loaded| loaded.outbox == 0);
+            let empty = StockCounters::of_sale(&of_sale).is_some_and(|loaded| loaded.outbox == 0);
             if let Some(sale) = sales.iter().find(|sale| sale.id == id).filter(|_| empty) {
                 self.store.retire(id, now).await?;
-                self.forget(sale).await?;
-                info!(sale = %id, "retired: its keys have left Redis");
+                self.unload(sale).await?;
+                info!(sale = %id, "sale retired; its keys were deleted from Redis");
             }
         }
         Ok(())
     }
 
-    /// Compares counts, and single holds where the counts differ by the same twice in a row; mends what is wrong.
+    /// Compares counts. Where they differ by the same units twice in a row, compares and repairs single holds.
     pub async fn reconcile(&self) -> anyhow::Result<()> {
-        let before = std::mem::take(&mut self.memory.lock().await.drifting);
-        let mut drifting = HashMap::new();
-        for (sale, units) in self.drifts().await? {
+        let before = std::mem::take(&mut self.state.lock().await.drifts);
+        let mut drifts = HashMap::new();
+        for (sale, units) in self.drifted_sales().await? {
             let same = before.get(&sale.id).filter(|before| before.units == units);
-            let mut explained = same.and_then(|drift| drift.explained).filter(|at| at.elapsed() < EXPLAINED_FOR);
+            let mut explained = same.and_then(|drift| drift.explained).filter(|at| at.elapsed() < EXPLANATION_TTL);
             if same.is_some() && explained.is_none() {
-                explained = self.mend(&sale).await?.then(Instant::now);
+                explained = self.repair_holds(&sale).await?.then(Instant::now);
             }
-            drifting.insert(sale.id, Drift { units, explained });
+            drifts.insert(sale.id, BookedDrift { units, explained });
         }
-        self.memory.lock().await.drifting = drifting;
+        self.state.lock().await.drifts = drifts;
         Ok(())
     }
 
-    /// Sales for which the master books other units than the database has sold.
-    async fn drifts(&self) -> anyhow::Result<Vec<(Sale, i64)>> {
+    /// Sales with other units booked in Redis than sold in the database, and the difference.
+    async fn drifted_sales(&self) -> anyhow::Result<Vec<(Sale, i64)>> {
         let sales = self.store.active_sales().await?;
         let survey = self.survey().await?;
         let drift =
@@ -270,69 +270,69 @@ impl StockSync {
         Ok(sales.into_iter().filter_map(drift).filter(|(_, drift)| *drift != 0).collect())
     }
 
-    /// Mends single holds of a sale. The answer is whether nothing was wrong and nothing is in doubt.
-    async fn mend(&self, sale: &Sale) -> anyhow::Result<bool> {
-        let mut all_right = true;
-        for (bucket, picture) in self.pictures(sale).await? {
-            let Some(picture) = picture else {
-                all_right = false;
+    /// Repairs the holds of a sale. Returns whether every hold was compared and none had or may have a mismatch.
+    async fn repair_holds(&self, sale: &Sale) -> anyhow::Result<bool> {
+        let mut matches = true;
+        for (bucket, snapshot) in self.snapshots(sale).await? {
+            let Some(snapshot) = snapshot else {
+                matches = false;
                 continue;
             };
-            let found = reconcile::compare(&picture, self.clock.now());
-            all_right &= found.is_empty() && found.undecided == 0;
+            let found = reconcile::compare(&snapshot, self.clock.now());
+            matches &= found.is_empty() && found.undecided == 0;
             if !found.is_empty() {
-                self.mend_bucket(bucket, picture.epoch, found).await?;
+                self.repair_bucket(bucket, snapshot.epoch, found).await?;
             }
         }
-        Ok(all_right)
+        Ok(matches)
     }
 
-    async fn mend_bucket(&self, bucket: Bucket, epoch: i64, found: Differences) -> anyhow::Result<()> {
-        self.store.release_again(&found.dead_holds).await?;
-        let mends: Vec<Mend> = found
+    async fn repair_bucket(&self, bucket: Bucket, epoch: i64, found: HoldMismatches) -> anyhow::Result<()> {
+        self.store.request_releases(&found.ended_holds).await?;
+        let repairs: Vec<HoldRepair> = found
             .missing_holds
             .iter()
-            .map(|hold| Mend::Hold(*hold))
-            .chain(found.lost_orders.iter().map(|hold| Mend::Send(*hold)))
+            .map(|hold| HoldRepair::AddHold(*hold))
+            .chain(found.lost_orders.iter().map(|hold| HoldRepair::AddToOutbox(*hold)))
             .collect();
-        let mended = self.stock.mend(bucket, epoch, &mends).await?;
+        let repaired = self.stock.repair(bucket, epoch, &repairs).await?;
         warn!(
             %bucket,
-            dead_holds = found.dead_holds.len(),
+            ended_holds = found.ended_holds.len(),
             missing_holds = found.missing_holds.len(),
             lost_orders = found.lost_orders.len(),
-            mended,
-            "Redis and the database differed"
+            repaired,
+            "repaired holds on which Redis and the database disagreed"
         );
         Ok(())
     }
 
-    /// Both sides of each bucket of a sale, `None` where one is not loaded. Read in such an order that what moves meanwhile
-    /// is seen twice rather than never.
-    pub async fn pictures(&self, sale: &Sale) -> anyhow::Result<Vec<(Bucket, Option<Picture>)>> {
-        let mut pictures = Vec::new();
+    /// A snapshot of each bucket of a sale, `None` where a bucket is not loaded. Holds are read before outboxes, and these
+    /// before the database, so that an order in flight is seen twice rather than never.
+    pub async fn snapshots(&self, sale: &Sale) -> anyhow::Result<Vec<(Bucket, Option<BucketSnapshot>)>> {
+        let mut snapshots = Vec::new();
         for bucket in Bucket::of_sale(sale) {
-            pictures.push((bucket, self.half_a_picture(bucket).await?));
+            snapshots.push((bucket, self.redis_snapshot(bucket).await?));
         }
         let mut orders: HashMap<Bucket, HashMap<UserId, HeldUnits>> = HashMap::new();
         for hold in self.live_orders(sale.id).await? {
             orders.entry(bucket_of(sale, &hold)).or_default().insert(hold.user_id, hold);
         }
-        for (bucket, picture) in &mut pictures {
-            let Some(picture) = picture else { continue };
-            picture.orders = orders.remove(bucket).unwrap_or_default();
+        for (bucket, snapshot) in &mut snapshots {
+            let Some(snapshot) = snapshot else { continue };
+            snapshot.orders = orders.remove(bucket).unwrap_or_default();
             let matches = |user: &UserId, hold: &Hold| {
-                picture.orders.get(user).is_some_and(|order| order.order_id == hold.order_id)
+                snapshot.orders.get(user).is_some_and(|order| order.order_id == hold.order_id)
             };
-            let unmatched = picture.holds.iter().filter(|(user, hold)| !matches(user, hold));
+            let unmatched = snapshot.holds.iter().filter(|(user, hold)| !matches(user, hold));
             let ids: Vec<OrderId> = unmatched.map(|(_, hold)| hold.order_id).collect();
-            picture.statuses = self.store.statuses(&ids).await?;
+            snapshot.statuses = self.store.order_statuses(&ids).await?;
         }
-        Ok(pictures)
+        Ok(snapshots)
     }
 
-    /// What Redis says.
-    async fn half_a_picture(&self, bucket: Bucket) -> anyhow::Result<Option<Picture>> {
+    /// The part of a snapshot that Redis has.
+    async fn redis_snapshot(&self, bucket: Bucket) -> anyhow::Result<Option<BucketSnapshot>> {
         let survey = self.stock.survey(&[bucket]).await?;
         let (Some(sale), Some((_, Some(loaded)))) = (bucket.sale(), survey.first()) else { return Ok(None) };
         let mut holds: HashMap<UserId, Hold> = HashMap::new();
@@ -345,27 +345,27 @@ impl StockSync {
             }
             cursor = next;
         }
-        let on_their_way = self.on_their_way(bucket).await?.into_iter().map(|hold| hold.order_id).collect();
-        Ok(Some(Picture {
+        let in_flight = self.in_flight(bucket).await?.into_iter().map(|hold| hold.order_id).collect();
+        Ok(Some(BucketSnapshot {
             sale,
             epoch: loaded.epoch,
             booked: loaded.booked,
             holds,
-            on_their_way,
+            in_flight,
             orders: HashMap::new(),
             statuses: HashMap::new(),
         }))
     }
 }
 
-/// Where the units of an order are held.
+/// The bucket that holds the units of an order.
 fn bucket_of(sale: &Sale, hold: &HeldUnits) -> Bucket {
     Bucket::of_user(sale.id, sale.rush.buckets, hold.user_id)
 }
 
 /// Whether a bucket that the master has lost may be loaded again.
-fn waited_enough(bucket: Bucket, quiet: bool, memory: &mut Memory) -> bool {
-    let lost = memory.lost.entry(bucket).or_insert_with(|| {
+fn waited_enough(bucket: Bucket, quiet: bool, state: &mut SyncState) -> bool {
+    let lost = state.lost.entry(bucket).or_insert_with(|| {
         warn!(%bucket, "the master has lost a bucket; closed until it is loaded again");
         Lost { since: Instant::now(), quiet_since: None }
     });

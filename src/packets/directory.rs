@@ -1,5 +1,5 @@
-//! The directory: what this process knows of packets, so that a claim needs nothing but the call that decides it. What stands
-//! there is fixed when a packet is given, or true for ever once it is; everything else is the backend's business.
+//! The packet directory: an in-memory copy of what a claim needs to know about a packet, so that a claim costs only the call
+//! that decides it. It holds only facts that never change after a packet is given, and `settled`, which is never undone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,43 +13,43 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::domain::Bucket;
-use crate::domain::packet::{Giver, Packet, State};
+use crate::domain::packet::{Giver, Packet, PacketState};
 use crate::domain::{PacketId, UserId};
 use crate::pipeline::outbox::ActiveBuckets;
 use crate::store::{Store, StoreError};
 
-/// How often the list of open packets is read. The relay learns of a new one after as long.
-const EVERY: Duration = Duration::from_millis(200);
-/// Packets looked up by those who claim, besides the open ones; then all of these are forgotten.
-const MOST_LOOKED_UP: usize = 10_000;
-/// A packet that is not settled, or not there, is looked up at most this often, however many ask.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// How often the list of open packets is read; also the delay until the relay reads the outbox of a new packet.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
+/// Looked-up packets that are cached besides the open ones. When the cache is full it is cleared.
+const MAX_CACHED_LOOKUPS: usize = 10_000;
+/// How long a lookup is cached of a packet that is not settled or does not exist.
+const LOOKUP_TTL: Duration = Duration::from_millis(100);
 
-/// A packet on the directory.
+/// What the directory knows of a packet.
 #[derive(Debug, Clone, Copy)]
-pub struct Posted {
+pub struct ListedPacket {
     pub id: PacketId,
     giver: Giver,
     own: bool,
     pub opens_at: Timestamp,
     pub buckets: u8,
-    /// Nobody claims any more; the books have everything.
+    /// No share can be claimed any more, and the database has every claim.
     pub settled: bool,
 }
 
-impl Posted {
-    fn of(packet: &Packet) -> Posted {
-        Posted {
+impl ListedPacket {
+    fn of(packet: &Packet) -> ListedPacket {
+        ListedPacket {
             id: packet.id,
             giver: packet.giver,
             own: packet.own,
             opens_at: packet.opens_at,
             buckets: packet.buckets,
-            settled: packet.state == State::Settled,
+            settled: packet.state == PacketState::Settled,
         }
     }
 
-    /// Whether the packet is the user's own and its giver keeps out of it.
+    /// Whether the user gave the packet and may not claim from it.
     pub fn excludes(&self, user: UserId) -> bool {
         !self.own && self.giver == Giver::User(user)
     }
@@ -58,75 +58,75 @@ impl Posted {
 /// The directory of one process.
 pub struct PacketDirectory {
     store: Store,
-    open: ArcSwap<BTreeMap<PacketId, Posted>>,
-    /// Settled ones, those so new that they are not on the list of open ones yet, and those that do not exist.
-    looked_up: Mutex<HashMap<PacketId, Known>>,
+    open: ArcSwap<BTreeMap<PacketId, ListedPacket>>,
+    /// Packets that are settled, too new for the list of open ones, or absent.
+    lookups: Mutex<HashMap<PacketId, Lookup>>,
 }
 
-/// What a look into the database has found.
-struct Known {
-    posted: Option<Posted>,
+/// What a query of the database found.
+struct Lookup {
+    packet: Option<ListedPacket>,
     at: Instant,
 }
 
-impl Known {
+impl Lookup {
     fn is_settled(&self) -> bool {
-        self.posted.is_some_and(|posted| posted.settled)
+        self.packet.is_some_and(|packet| packet.settled)
     }
 }
 
 /// The buckets of all packets that are not settled.
 impl ActiveBuckets for PacketDirectory {
     fn buckets(&self) -> Vec<Bucket> {
-        self.open.load().values().flat_map(|posted| Bucket::all(posted.id, posted.buckets)).collect()
+        self.open.load().values().flat_map(|packet| Bucket::all(packet.id, packet.buckets)).collect()
     }
 }
 
 impl PacketDirectory {
     pub fn new(store: Store) -> PacketDirectory {
-        PacketDirectory { store, open: ArcSwap::default(), looked_up: Mutex::default() }
+        PacketDirectory { store, open: ArcSwap::default(), lookups: Mutex::default() }
     }
 
-    /// A packet; `None` when there is none. One that is not on the list of open ones is looked up in the database, but
-    /// not by everybody who asks.
-    pub async fn posted(&self, id: PacketId) -> Result<Option<Posted>, StoreError> {
-        if let Some(posted) = self.open.load().get(&id) {
-            return Ok(Some(*posted));
+    /// A packet; `None` when it does not exist. A packet that is not on the list of open ones is looked up in the database,
+    /// at most once per [`LOOKUP_TTL`] for any number of concurrent callers.
+    pub async fn find(&self, id: PacketId) -> Result<Option<ListedPacket>, StoreError> {
+        if let Some(packet) = self.open.load().get(&id) {
+            return Ok(Some(*packet));
         }
-        // Held over the look, so that of many who ask together one looks.
-        let mut looked_up = self.looked_up.lock().await;
-        let known = looked_up.get(&id);
-        if let Some(known) = known.filter(|known| known.is_settled() || known.at.elapsed() < LOOK_AGAIN_AFTER) {
-            return Ok(known.posted);
+        // Held across the query, so that concurrent callers cause one query.
+        let mut lookups = self.lookups.lock().await;
+        let cached = lookups.get(&id);
+        if let Some(cached) = cached.filter(|cached| cached.is_settled() || cached.at.elapsed() < LOOKUP_TTL) {
+            return Ok(cached.packet);
         }
-        let posted = self.store.packet(id).await?.as_ref().map(Posted::of);
-        if looked_up.len() >= MOST_LOOKED_UP {
-            looked_up.clear();
+        let packet = self.store.packet(id).await?.as_ref().map(ListedPacket::of);
+        if lookups.len() >= MAX_CACHED_LOOKUPS {
+            lookups.clear();
         }
-        looked_up.insert(id, Known { posted, at: Instant::now() });
-        Ok(posted)
+        lookups.insert(id, Lookup { packet, at: Instant::now() });
+        Ok(packet)
     }
 
     /// Reads the list of open packets.
     pub async fn refresh(&self) -> Result<(), StoreError> {
-        let open: BTreeMap<PacketId, Posted> =
-            self.store.open_packets().await?.iter().map(|packet| (packet.id, Posted::of(packet))).collect();
-        // What is open is known from the list; looked up is only what is not.
-        self.looked_up.lock().await.retain(|id, _| !open.contains_key(id));
+        let open: BTreeMap<PacketId, ListedPacket> =
+            self.store.open_packets().await?.iter().map(|packet| (packet.id, ListedPacket::of(packet))).collect();
+        // The list answers for open packets, so their lookups are dropped.
+        self.lookups.lock().await.retain(|id, _| !open.contains_key(id));
         self.open.store(Arc::new(open));
         Ok(())
     }
 
-    /// ReplayGrants the list fresh until it is stopped. While the database is away it stays as it is.
+    /// Refreshes the list until it is stopped. While the database does not answer, the last list stays in use.
     pub async fn follow(&self, stop: CancellationToken) {
-        let mut tick = tokio::time::interval(EVERY);
+        let mut tick = tokio::time::interval(REFRESH_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut away = false;
+        let mut failing = false;
         while stop.run_until_cancelled(tick.tick()).await.is_some() {
             match self.refresh().await {
-                Ok(()) => away = false,
-                Err(error) if !std::mem::replace(&mut away, true) => {
-                    warn!(%error, "cannot read the list of packets; going on with the last one");
+                Ok(()) => failing = false,
+                Err(error) if !std::mem::replace(&mut failing, true) => {
+                    warn!(%error, "cannot read the list of open packets; the last one stays in use");
                 }
                 Err(_) => {}
             }

@@ -1,4 +1,4 @@
-//! Giving: what is wished is checked as a whole, split, and paid for in one transaction.
+//! Giving a packet: the request is validated as a whole, split into shares, and paid for in one transaction.
 
 use std::time::Duration;
 
@@ -9,129 +9,130 @@ use tracing::warn;
 
 use super::Packets;
 use crate::domain::PacketId;
-use crate::domain::packet::split::{Impossible, MOST_MONEY, MOST_SHARES};
-use crate::domain::packet::{Giver, Packet, Plan, Split, State};
-use crate::store::{Given, StoreError};
+use crate::domain::packet::split::{MAX_PACKET_TOTAL, MAX_SHARES, SplitError};
+use crate::domain::packet::{Giver, Packet, PacketState, Split, SplitPlan};
+use crate::store::{GiveOutcome, StoreError};
 
-/// More shares than a person may give at once. The shop may give a million.
-pub const MOST_SHARES_OF_A_USER: i64 = 1_000;
-/// Characters of a greeting.
-pub const LONGEST_GREETING: usize = 100;
-/// A packet may open so much later.
-const OPENS_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Shares from which on a packet is spread over several buckets.
-const HOT_FROM: i64 = 50_000;
-/// So many.
-pub const HOT_BUCKETS: u8 = 8;
-/// A packet of so few shares is in Redis before its giver hears of it; data control sees to the larger ones.
-const LOADED_AT_ONCE: i64 = 1_000;
-/// Numbers of packets have twelve digits.
-const NUMBERS: std::ops::Range<i64> = 100_000_000_000..1_000_000_000_000;
+/// Shares of one packet that a user may give. The shop may give a million.
+pub const MAX_SHARES_PER_USER: i64 = 1_000;
+/// Characters, not bytes.
+pub const MAX_GREETING_CHARS: usize = 100;
+/// How far ahead a packet's opening may lie.
+const MAX_OPENING_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);
+/// A packet of at least so many shares is split over [`SPLIT_BUCKETS`] buckets.
+const MIN_SHARES_TO_SPLIT: i64 = 50_000;
+pub const SPLIT_BUCKETS: u8 = 8;
+/// A packet of up to so many shares is loaded into Redis before the giver is answered; data control loads larger ones.
+const MAX_SHARES_LOADED_INLINE: i64 = 1_000;
+/// Packet ids are random and have twelve digits.
+const PACKET_IDS: std::ops::Range<i64> = 100_000_000_000..1_000_000_000_000;
 
-/// What somebody wants to give.
+/// A request to give a packet, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct GiveRequest {
     /// Minor units.
     pub total: i64,
-    /// Shares.
+    /// Number of shares.
     pub count: i64,
-    /// The least and the greatest share; `None`: one minor unit, and about twice the average.
+    /// Bounds of a share; by default one minor unit, and about twice the average.
     pub min: Option<i64>,
     pub max: Option<i64>,
     pub split: Split,
     pub greeting: String,
-    /// Whether its giver may claim a share too.
+    /// Whether the giver may claim a share too.
     pub own: bool,
-    /// `None`: at once.
+    /// `None` opens the packet at once.
     pub opens_at: Option<Timestamp>,
-    /// What one rendered form, or one program's attempt, carries: sent twice, it gives once.
+    /// Idempotency key: requests of one giver with the same key give one packet.
     pub key: Option<String>,
 }
 
 /// Why nothing was given.
 #[derive(Debug, thiserror::Error)]
 pub enum GiveRefusal {
-    /// Fields that cannot be used, and why: `bad_amount`, `bad_number`, `too_long`, `bad_text`, `in_past`, `too_far`.
-    #[error("some of the values cannot be used: {0:?}")]
+    /// Invalid fields with a code each: `bad_amount`, `bad_number`, `too_long`, `bad_text`, `in_past`, `too_far`.
+    #[error("invalid fields: {0:?}")]
     Invalid(Vec<(&'static str, &'static str)>),
-    #[error("the wallet does not hold so much")]
+    #[error("the balance of the wallet is too low")]
     NotEnough,
-    #[error("this user gives too often")]
+    #[error("this user exceeds the rate limit")]
     RateLimited,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A wish that can be fulfilled.
-struct Checked {
-    plan: Plan,
+/// A validated request.
+struct ValidRequest {
+    plan: SplitPlan,
     greeting: String,
     opens_at: Timestamp,
 }
 
-impl Wish {
-    /// The bounds that count, given or not.
+impl GiveRequest {
+    /// The bounds of a share, with defaults filled in.
     fn bounds(&self) -> (i64, i64) {
         let min = self.min.unwrap_or(1);
-        let usual = || {
+        let default_max = || {
             let (total, count) = (i128::from(self.total), i128::from(self.count.max(1)));
-            // Twice the average less the least: as far above the average as the least is below.
+            // Twice the average minus the least share: as far above the average as the least share is below it.
             let twice = ((2 * total + count - 1) / count) - i128::from(min);
             let least = (total + count - 1) / count;
             i64::try_from(twice.max(least)).unwrap_or(i64::MAX)
         };
-        (min, self.max.unwrap_or_else(usual))
+        (min, self.max.unwrap_or_else(default_max))
     }
 
-    fn check(&self, giver: Giver, now: Timestamp) -> Result<Checked, GiveRefusal> {
-        let mut wrong = Vec::new();
-        let most = if giver == Giver::Shop { MOST_SHARES } else { MOST_SHARES_OF_A_USER };
-        if !(1..=MOST_MONEY).contains(&self.total) {
-            wrong.push(("total", "bad_amount"));
+    fn validate(&self, giver: Giver, now: Timestamp) -> Result<ValidRequest, GiveRefusal> {
+        let mut invalid = Vec::new();
+        let max_shares = if giver == Giver::Shop { MAX_SHARES } else { MAX_SHARES_PER_USER };
+        if !(1..=MAX_PACKET_TOTAL).contains(&self.total) {
+            invalid.push(("total", "bad_amount"));
         }
-        if !(1..=most).contains(&self.count) {
-            wrong.push(("count", "bad_number"));
+        if !(1..=max_shares).contains(&self.count) {
+            invalid.push(("count", "bad_number"));
         }
         let (min, max) = self.bounds();
-        let plan = Plan::new(self.total, self.count, min, max);
+        let plan = SplitPlan::new(self.total, self.count, min, max);
         match plan {
-            Err(Impossible::Min) => wrong.push(("min", "bad_amount")),
-            Err(Impossible::Max) => wrong.push(("max", "bad_amount")),
-            Ok(_) | Err(Impossible::Total | Impossible::Count) => {}
+            Err(SplitError::Min) => invalid.push(("min", "bad_amount")),
+            Err(SplitError::Max) => invalid.push(("max", "bad_amount")),
+            Ok(_) | Err(SplitError::Total | SplitError::Count) => {}
         }
         let greeting = self.greeting.trim();
-        if greeting.chars().count() > LONGEST_GREETING {
-            wrong.push(("greeting", "too_long"));
+        if greeting.chars().count() > MAX_GREETING_CHARS {
+            invalid.push(("greeting", "too_long"));
         } else if greeting.chars().any(char::is_control) {
-            wrong.push(("greeting", "bad_text"));
+            invalid.push(("greeting", "bad_text"));
         }
         if self.key.as_ref().is_some_and(|key| !(8..=64).contains(&key.len()) || !key.is_ascii()) {
-            wrong.push(("key", "bad_text"));
+            invalid.push(("key", "bad_text"));
         }
         let opens_at = self.opens_at.unwrap_or(now);
         match opens_at {
-            at if at > now + OPENS_WITHIN => wrong.push(("opens_at", "too_far")),
-            at if self.opens_at.is_some() && at + Duration::from_secs(60) < now => wrong.push(("opens_at", "in_past")),
+            at if at > now + MAX_OPENING_DELAY => invalid.push(("opens_at", "too_far")),
+            at if self.opens_at.is_some() && at + Duration::from_secs(60) < now => {
+                invalid.push(("opens_at", "in_past"))
+            }
             _ => {}
         }
         match plan {
-            Ok(plan) if wrong.is_empty() => Ok(Checked { plan, greeting: greeting.to_owned(), opens_at }),
-            _ => Err(GiveRefusal::Invalid(wrong)),
+            Ok(plan) if invalid.is_empty() => Ok(ValidRequest { plan, greeting: greeting.to_owned(), opens_at }),
+            _ => Err(GiveRefusal::Invalid(invalid)),
         }
     }
 }
 
 impl Packets {
-    /// Gives a packet: from the user's wallet, or the shop's. `actor` is who of the staff gives for the shop.
-    pub async fn give(&self, giver: Giver, wish: &Wish, actor: Option<&str>) -> Result<Packet, GiveRefusal> {
+    /// Gives a packet from the wallet of the user or the shop. `actor` is the member of staff who gives for the shop.
+    pub async fn give(&self, giver: Giver, request: &GiveRequest, actor: Option<&str>) -> Result<Packet, GiveRefusal> {
         if giver.user().is_some_and(|user| !self.limit.allows(user)) {
             return Err(GiveRefusal::RateLimited);
         }
         let now = self.clock.now();
-        let Checked { plan, greeting, opens_at } = wish.check(giver, now)?;
-        // From the operating system, forgotten at once: nobody can work out what others will get.
+        let ValidRequest { plan, greeting, opens_at } = request.validate(giver, now)?;
+        // Seeded by the operating system and dropped after use, so that amounts cannot be predicted.
         let mut random = StdRng::from_os_rng();
-        let split = wish.split;
+        let split = request.split;
         let shares = tokio::task::spawn_blocking(move || plan.split(split, &mut random));
         let shares = shares.await.map_err(|error| StoreError::Refused(sqlx::Error::Encode(error.into())))?;
         let mut packet = Packet {
@@ -143,11 +144,11 @@ impl Packets {
             max: plan.max(),
             split,
             greeting,
-            own: wish.own,
+            own: request.own,
             opens_at,
             expires_at: opens_at.max(now) + self.lifetime,
-            buckets: if plan.count() >= HOT_FROM { HOT_BUCKETS } else { 1 },
-            state: State::Open,
+            buckets: if plan.count() >= MIN_SHARES_TO_SPLIT { SPLIT_BUCKETS } else { 1 },
+            state: PacketState::Open,
             claimed: 0,
             claimed_amount: 0,
             epoch: 0,
@@ -156,33 +157,34 @@ impl Packets {
             best: None,
         };
         loop {
-            packet.id = PacketId(rand::rng().random_range(NUMBERS));
-            match self.store.give_packet(&packet, &shares, wish.key.as_deref(), actor).await? {
-                Given::New(packet) => {
+            packet.id = PacketId(rand::rng().random_range(PACKET_IDS));
+            match self.store.give_packet(&packet, &shares, request.key.as_deref(), actor).await? {
+                GiveOutcome::Created(packet) => {
                     self.metrics.packets_given.inc();
-                    self.load_at_once(&packet).await;
+                    self.load_inline(&packet).await;
                     return Ok(packet);
                 }
-                Given::Again(packet) => return Ok(packet),
-                Given::NotEnough => return Err(GiveRefusal::NotEnough),
-                Given::Taken => {}
+                GiveOutcome::Repeated(packet) => return Ok(packet),
+                GiveOutcome::NotEnough => return Err(GiveRefusal::NotEnough),
+                GiveOutcome::IdTaken => {}
             }
         }
     }
 
-    /// Whoever gets the address next finds the packet in Redis. If this fails, data control does it.
-    async fn load_at_once(&self, packet: &Packet) {
-        if let Some(packet_sync) = self.packet_sync.as_ref().filter(|_| packet.count <= LOADED_AT_ONCE)
-            && let Err(error) = packet_sync.load(packet, true).await
+    /// Loads a small packet, so that it can be claimed once the giver shares its address. Data control loads it if this
+    /// fails.
+    async fn load_inline(&self, packet: &Packet) {
+        if let Some(packet_sync) = self.packet_sync.as_ref().filter(|_| packet.count <= MAX_SHARES_LOADED_INLINE)
+            && let Err(error) = packet_sync.load(packet, false).await
         {
-            warn!(packet = %packet.id, error = format!("{error:#}"), "a new packet is loaded later");
+            warn!(packet = %packet.id, error = format!("{error:#}"), "cannot load a new packet into Redis; data control will");
         }
     }
 
-    /// What a packet like this might be split into, for those who are about to give one. The real one will differ.
-    pub fn preview(&self, giver: Giver, wish: &Wish) -> Result<Vec<i64>, GiveRefusal> {
-        let Checked { plan, .. } = wish.check(giver, self.clock.now())?;
-        Ok(plan.split(wish.split, &mut StdRng::from_os_rng()))
+    /// A sample of the amounts that a packet like this is split into. The packet itself is split anew.
+    pub fn preview(&self, giver: Giver, request: &GiveRequest) -> Result<Vec<i64>, GiveRefusal> {
+        let ValidRequest { plan, .. } = request.validate(giver, self.clock.now())?;
+        Ok(plan.split(request.split, &mut StdRng::from_os_rng()))
     }
 }
 
@@ -190,8 +192,8 @@ impl Packets {
 mod tests {
     use super::*;
 
-    fn wish(total: i64, count: i64) -> Wish {
-        Wish {
+    fn request(total: i64, count: i64) -> GiveRequest {
+        GiveRequest {
             total,
             count,
             min: None,
@@ -204,32 +206,32 @@ mod tests {
         }
     }
 
-    fn wrong(wish: &Wish, giver: Giver) -> Vec<(&'static str, &'static str)> {
-        match wish.check(giver, Timestamp::UNIX_EPOCH) {
+    fn invalid(request: &GiveRequest, giver: Giver) -> Vec<(&'static str, &'static str)> {
+        match request.validate(giver, Timestamp::UNIX_EPOCH) {
             Ok(_) => Vec::new(),
-            Err(GiveRefusal::Invalid(wrong)) => wrong,
+            Err(GiveRefusal::Invalid(fields)) => fields,
             Err(other) => panic!("{other}"),
         }
     }
 
-    fn somebody() -> Giver {
+    fn user() -> Giver {
         Giver::User(crate::domain::UserId(uuid::Uuid::from_u128(1)))
     }
 
     #[test]
-    fn whatever_can_be_split_can_be_given_without_bounds() {
+    fn default_bounds_accept_every_amount_that_can_be_split() {
         for (total, count) in
-            [(1, 1), (2, 1), (2, 2), (3, 2), (1_000, 7), (1_000, 1_000), (MOST_MONEY, 1), (1_999, 1_000)]
+            [(1, 1), (2, 1), (2, 2), (3, 2), (1_000, 7), (1_000, 1_000), (MAX_PACKET_TOTAL, 1), (1_999, 1_000)]
         {
-            assert_eq!(wrong(&wish(total, count), somebody()), [], "{total} {count}");
+            assert_eq!(invalid(&request(total, count), user()), [], "{total} {count}");
         }
-        let bounds = |total, count| wish(total, count).bounds();
+        let bounds = |total, count| request(total, count).bounds();
         assert_eq!([bounds(100, 10), bounds(10, 10), bounds(5, 1), bounds(3, 2)], [(1, 19), (1, 1), (1, 9), (1, 2)]);
     }
 
     #[test]
-    fn every_mistake_is_named() {
-        let mut all = wish(0, 0);
+    fn each_invalid_field_has_a_code() {
+        let mut all = request(0, 0);
         all.greeting = "好".repeat(101);
         all.opens_at = Some(Timestamp::UNIX_EPOCH + Duration::from_secs(31 * 24 * 3600));
         all.key = Some("short".into());
@@ -240,15 +242,18 @@ mod tests {
             ("key", "bad_text"),
             ("opens_at", "too_far"),
         ];
-        assert_eq!(wrong(&all, somebody()), expected);
-        assert_eq!(wrong(&wish(1_000_000, 1_001), somebody()), [("count", "bad_number")]);
-        assert_eq!(wrong(&wish(1_000_000, 1_001), Giver::Shop), []);
-        assert_eq!(wrong(&wish(MOST_MONEY, 1_000_001), Giver::Shop), [("count", "bad_number")]);
-        assert_eq!(wrong(&wish(5, 6), somebody()), [("min", "bad_amount")]);
-        assert_eq!(wrong(&Wish { min: Some(0), ..wish(5, 5) }, somebody()), [("min", "bad_amount")]);
-        assert_eq!(wrong(&Wish { max: Some(1), ..wish(6, 5) }, somebody()), [("max", "bad_amount")]);
-        assert_eq!(wrong(&Wish { greeting: "a\nb".into(), ..wish(6, 5) }, somebody()), [("greeting", "bad_text")]);
-        let past = Wish { opens_at: Some(Timestamp::UNIX_EPOCH - Duration::from_secs(120)), ..wish(6, 5) };
-        assert_eq!(wrong(&past, somebody()), [("opens_at", "in_past")]);
+        assert_eq!(invalid(&all, user()), expected);
+        assert_eq!(invalid(&request(1_000_000, 1_001), user()), [("count", "bad_number")]);
+        assert_eq!(invalid(&request(1_000_000, 1_001), Giver::Shop), []);
+        assert_eq!(invalid(&request(MAX_PACKET_TOTAL, 1_000_001), Giver::Shop), [("count", "bad_number")]);
+        assert_eq!(invalid(&request(5, 6), user()), [("min", "bad_amount")]);
+        assert_eq!(invalid(&GiveRequest { min: Some(0), ..request(5, 5) }, user()), [("min", "bad_amount")]);
+        assert_eq!(invalid(&GiveRequest { max: Some(1), ..request(6, 5) }, user()), [("max", "bad_amount")]);
+        assert_eq!(
+            invalid(&GiveRequest { greeting: "a\nb".into(), ..request(6, 5) }, user()),
+            [("greeting", "bad_text")]
+        );
+        let past = GiveRequest { opens_at: Some(Timestamp::UNIX_EPOCH - Duration::from_secs(120)), ..request(6, 5) };
+        assert_eq!(invalid(&past, user()), [("opens_at", "in_past")]);
     }
 }

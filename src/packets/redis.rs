@@ -1,7 +1,7 @@
-//! Redis as the backend of shares. The scripts in `lua/` decide; this file packs and unpacks their words.
+//! Redis as the share backend. The scripts in `lua/` decide; this file encodes their arguments and decodes their answers.
 //!
-//! Of each bucket there are three structures: the list of unclaimed shares, the hash of users with the share that each
-//! has, and the outbox, a stream, which is the list of the claimed ones until they are seen in the database.
+//! A bucket has, beside the packet hash, the list of unclaimed shares, the hash of users with the share of each, and the
+//! outbox, a stream that keeps a claim until it has been seen in the database.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use redis::{AsyncCommands, Cmd, Pipeline, Script, Value, from_redis_value_ref};
 
-use super::{Outcome, ShareBackend};
+use super::{ShareBackend, ShareDecision};
 use crate::batching::{Batch, BatchKey};
 use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
@@ -34,26 +34,27 @@ struct Scripts {
 pub struct RedisShares {
     master: RedisConnection,
     scripts: Arc<Scripts>,
-    promises: Arc<GrantLog<(UserId, Share)>>,
+    grants: Arc<GrantLog<(UserId, Share)>>,
 }
 
-/// Shares or users of one command; more would block the server for too long.
-const PAGE: usize = 1000;
-/// An attempt to load that dies leaves its staging behind; it goes by itself.
-const STAGED_FOR_SECONDS: i64 = 600;
+/// Shares or users per command; more would block the server for too long.
+const PAGE_SIZE: usize = 1000;
+/// Expiry of the staging keys, for a load that is never finished.
+const STAGING_TTL_SECONDS: i64 = 600;
 
-/// What the master holds of a bucket.
+/// The state of a bucket on the master.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shelved {
+pub struct LoadedShares {
     pub epoch: i64,
-    /// Whether shares may be claimed, by the time alone.
+    /// `false` once the packet is being settled.
     pub open: bool,
     pub expires_ms: i64,
-    /// The server process that may give away, and the one that has the keys.
-    pub server: String,
-    pub present: String,
+    /// Run id of the server process that may grant shares; empty after a recovery until grants have been replayed.
+    pub granting_server: String,
+    /// Run id of the server process that has the keys now. Another one may have lost grants.
+    pub current_server: String,
     pub unclaimed: i64,
-    /// Users who have a share.
+    /// Number of users with a share.
     pub users: i64,
     /// Entries in the outbox.
     pub outbox: i64,
@@ -67,7 +68,7 @@ impl RedisShares {
             load: Script::new(include_str!("lua/load.lua")),
             set: Script::new(include_str!("lua/set.lua")),
         };
-        RedisShares { master, scripts: Arc::new(scripts), promises: Arc::default() }
+        RedisShares { master, scripts: Arc::new(scripts), grants: Arc::default() }
     }
 
     /// The shared connection to the master.
@@ -75,17 +76,17 @@ impl RedisShares {
         self.master.clone()
     }
 
-    /// What the master holds of each bucket; `None` where it is not loaded.
-    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<Option<Shelved>>, Unavailable> {
+    /// The state of each bucket; `None` where it is not loaded.
+    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<Option<LoadedShares>>, Unavailable> {
         let ask = |pipe: &mut Pipeline, bucket| {
             pipe.hmget(keys::hash(bucket), &["Epoch", "State", "Expires", "Server"]);
             pipe.llen(keys::unclaimed(bucket)).hlen(keys::users(bucket)).xlen(keys::outbox(bucket));
             pipe.cmd("EVAL").arg(include_str!("lua/server.lua")).arg(1).arg(keys::hash(bucket));
         };
-        self.master.each(buckets, ask).await?.into_iter().map(|answers| shelved(&answers?)).collect()
+        self.master.each(buckets, ask).await?.into_iter().map(|answers| loaded_shares(&answers?)).collect()
     }
 
-    /// Gathers shares and users for a load. Nobody sees them before [`RedisShares::load`].
+    /// Writes shares and users to staging keys, which [`RedisShares::load`] renames into place.
     pub async fn stage(
         &self,
         bucket: Bucket,
@@ -94,37 +95,37 @@ impl RedisShares {
         users: &[(UserId, Share)],
     ) -> Result<(), Unavailable> {
         let (list, hash) = (keys::loading(bucket, epoch), keys::loading_users(bucket, epoch));
-        for chunk in unclaimed.chunks(PAGE) {
+        for chunk in unclaimed.chunks(PAGE_SIZE) {
             let mut pipe = redis::pipe();
             let words: Vec<String> = chunk.iter().map(Share::to_string).collect();
-            pipe.rpush(&list, words).expire(&list, STAGED_FOR_SECONDS);
+            pipe.rpush(&list, words).expire(&list, STAGING_TTL_SECONDS);
             let _: Value = pipe.query_async(&mut self.master.clone()).await?;
         }
-        for chunk in users.chunks(PAGE) {
+        for chunk in users.chunks(PAGE_SIZE) {
             let mut pipe = redis::pipe();
             let fields: Vec<(ShortId, String)> = chunk.iter().map(|(u, s)| (ShortId::of(u.0), s.to_string())).collect();
-            pipe.hset_multiple(&hash, &fields).expire(&hash, STAGED_FOR_SECONDS);
+            pipe.hset_multiple(&hash, &fields).expire(&hash, STAGING_TTL_SECONDS);
             let _: Value = pipe.query_async(&mut self.master.clone()).await?;
         }
         Ok(())
     }
 
-    /// Brings a bucket to life with what was staged. `false` when somebody else did meanwhile. Unless it is to be given
-    /// away `at_once`, nobody gets anything until [`RedisShares::go_on`] is called.
-    pub async fn load(&self, bucket: Bucket, packet: &Packet, epoch: i64, at_once: bool) -> Result<bool, Unavailable> {
+    /// Creates a bucket from its staging keys; `false` when another process did first. A bucket that is loaded `closed`
+    /// grants nothing until [`RedisShares::reopen`] is called.
+    pub async fn load(&self, bucket: Bucket, packet: &Packet, epoch: i64, closed: bool) -> Result<bool, Unavailable> {
         let mut call = self.scripts.load.key(keys::hash(bucket));
         call.key(keys::unclaimed(bucket)).key(keys::users(bucket));
         call.key(keys::loading(bucket, epoch)).key(keys::loading_users(bucket, epoch));
         call.arg(epoch)
             .arg(packet.opens_at.as_millisecond())
             .arg(packet.expires_at.as_millisecond())
-            .arg(i64::from(at_once));
+            .arg(i64::from(!closed));
         let loaded: i64 = call.invoke_async(&mut self.master.clone()).await?;
         Ok(loaded == 1)
     }
 
-    /// Lets this server process give away what is there.
-    pub async fn go_on(&self, bucket: Bucket, epoch: i64, server: &str) -> Result<(), Unavailable> {
+    /// Lets this server process grant shares.
+    pub async fn reopen(&self, bucket: Bucket, epoch: i64, server: &str) -> Result<(), Unavailable> {
         self.set(bucket, epoch, "Server", server).await
     }
 
@@ -132,7 +133,7 @@ impl RedisShares {
         self.set(bucket, epoch, "Expires", &packet.expires_at.as_millisecond().to_string()).await
     }
 
-    /// Gives nothing away any more.
+    /// Ends the granting of shares for good.
     pub async fn close(&self, bucket: Bucket, epoch: i64) -> Result<(), Unavailable> {
         self.set(bucket, epoch, "State", "closed").await
     }
@@ -143,16 +144,16 @@ impl RedisShares {
         Ok(())
     }
 
-    /// One page of users, and the cursor of the next; the last page's is 0. A user may come twice.
+    /// One page of users, and the cursor of the next page or 0. A user may appear twice.
     pub async fn users(&self, bucket: Bucket, cursor: u64) -> Result<(u64, Vec<(UserId, Share)>), Unavailable> {
         let mut scan = redis::cmd("HSCAN");
-        scan.arg(keys::users(bucket)).arg(cursor).arg("COUNT").arg(PAGE);
+        scan.arg(keys::users(bucket)).arg(cursor).arg("COUNT").arg(PAGE_SIZE);
         let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut self.master.clone()).await?;
         let parsed = fields.iter().map(|(user, share)| Some((UserId(ShortId::parse(user)?), share.parse().ok()?)));
         Ok((next, parsed.collect::<Option<_>>().ok_or_else(|| malformed("users"))?))
     }
 
-    /// Puts claims into the outbox again that have got lost on their way.
+    /// Appends claims to the outbox again that were lost before they reached the database.
     pub async fn send_again(&self, bucket: Bucket, claims: &[(UserId, Share)], at_ms: i64) -> Result<(), Unavailable> {
         let words: Vec<String> =
             claims.iter().map(|(user, share)| format!("{} {share}", ShortId::of(user.0))).collect();
@@ -173,24 +174,24 @@ impl RedisShares {
         call
     }
 
-    fn outcomes(&self, asked: &Batch<UserId>, answer: Vec<Value>) -> Result<Vec<Outcome>, Unavailable> {
-        let users = &asked.claims;
+    fn decisions(&self, batch: &Batch<UserId>, answer: Vec<Value>) -> Result<Vec<ShareDecision>, Unavailable> {
+        let users = &batch.claims;
         let [answers @ .., Value::Int(epoch)] = answer.as_slice() else {
-            return Ok(vec![Outcome::NotLoaded; users.len()]);
+            return Ok(vec![ShareDecision::NotLoaded; users.len()]);
         };
         if answers.len() != users.len() {
             return Err(malformed("a batch"));
         }
-        let outcomes: Vec<Outcome> = answers.iter().map(outcome).collect::<Result<_, _>>()?;
-        let won = users.iter().zip(&outcomes).filter_map(|(user, outcome)| match outcome {
-            Outcome::OutboxItem(share) => Some((*user, *share)),
+        let decisions: Vec<ShareDecision> = answers.iter().map(decision).collect::<Result<_, _>>()?;
+        let granted = users.iter().zip(&decisions).filter_map(|(user, decision)| match decision {
+            ShareDecision::Granted(share) => Some((*user, *share)),
             _ => None,
         });
-        self.promises.remember(asked.bucket, *epoch, won.collect());
-        Ok(outcomes)
+        self.grants.remember(batch.bucket, *epoch, granted.collect());
+        Ok(decisions)
     }
 
-    /// Takes a bucket's keys away.
+    /// Deletes a bucket's keys.
     pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
         let keys = [keys::hash(bucket), keys::unclaimed(bucket), keys::users(bucket), keys::outbox(bucket)];
         let _: i64 = self.master.clone().unlink(&keys).await?;
@@ -198,17 +199,17 @@ impl RedisShares {
     }
 }
 
-fn shelved(answers: &[Value]) -> Result<Option<Shelved>, Unavailable> {
-    let [fields, unclaimed, users, outbox, present] = answers else { return Err(malformed("a survey")) };
+fn loaded_shares(answers: &[Value]) -> Result<Option<LoadedShares>, Unavailable> {
+    let [fields, unclaimed, users, outbox, run_id] = answers else { return Err(malformed("a survey")) };
     let fields: Vec<Option<String>> = from_redis_value_ref(fields).map_err(|_| malformed("a packet"))?;
     let length = |value: &Value| from_redis_value_ref::<i64>(value).map_err(|_| malformed("a length"));
     let [Some(epoch), Some(state), Some(expires), Some(server)] = fields.as_slice() else { return Ok(None) };
-    Ok(Some(Shelved {
+    Ok(Some(LoadedShares {
         epoch: epoch.parse().map_err(|_| malformed("an epoch"))?,
         open: state == "open",
         expires_ms: expires.parse().map_err(|_| malformed("a time"))?,
-        server: server.clone(),
-        present: from_redis_value_ref(present).map_err(|_| malformed("a run id"))?,
+        granting_server: server.clone(),
+        current_server: from_redis_value_ref(run_id).map_err(|_| malformed("a run id"))?,
         unclaimed: length(unclaimed)?,
         users: length(users)?,
         outbox: length(outbox)?,
@@ -217,18 +218,18 @@ fn shelved(answers: &[Value]) -> Result<Option<Shelved>, Unavailable> {
 
 #[async_trait]
 impl ShareBackend for RedisShares {
-    fn homes(&self, packet: PacketId, buckets: u8, user: UserId) -> Vec<Bucket> {
+    fn buckets_for(&self, packet: PacketId, buckets: u8, user: UserId) -> Vec<Bucket> {
         let all: Vec<Bucket> = Bucket::all(packet, buckets).collect();
         let home = Bucket::of_user(packet, buckets, user);
         let first = all.iter().position(|bucket| *bucket == home).unwrap_or_default();
         all[first..].iter().chain(&all[..first]).copied().collect()
     }
 
-    async fn claim(&self, asked: &[Batch<UserId>]) -> Vec<Result<Vec<Outcome>, Unavailable>> {
-        let calls = asked.iter().map(|asked| self.claim_call(asked)).collect();
+    async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>> {
+        let calls = batches.iter().map(|batch| self.claim_call(batch)).collect();
         match self.scripts.claim.send(calls, &self.master).await {
-            Ok(answers) => asked.iter().zip(answers).map(|(asked, answer)| self.outcomes(asked, answer?)).collect(),
-            Err(error) => vec![Err(error.into()); asked.len()],
+            Ok(answers) => batches.iter().zip(answers).map(|(batch, answer)| self.decisions(batch, answer?)).collect(),
+            Err(error) => vec![Err(error.into()); batches.len()],
         }
     }
 
@@ -242,18 +243,18 @@ impl ShareBackend for RedisShares {
     }
 }
 
-fn outcome(value: &Value) -> Result<Outcome, Unavailable> {
+fn decision(value: &Value) -> Result<ShareDecision, Unavailable> {
     let text = match value {
-        Value::Int(0) => return Ok(Outcome::Empty),
-        Value::Int(-1) => return Ok(Outcome::NotOpen),
-        Value::Int(-2) => return Ok(Outcome::Expired),
+        Value::Int(0) => return Ok(ShareDecision::Empty),
+        Value::Int(-1) => return Ok(ShareDecision::NotOpen),
+        Value::Int(-2) => return Ok(ShareDecision::Expired),
         Value::BulkString(text) => std::str::from_utf8(text).map_err(|_| malformed("a share"))?,
         _ => return Err(malformed("a claim")),
     };
     let parse = |text: &str| text.parse().map_err(|()| malformed("a share"));
     match text.strip_prefix('=') {
-        Some(share) => Ok(Outcome::Again(parse(share)?)),
-        None => Ok(Outcome::OutboxItem(parse(text)?)),
+        Some(share) => Ok(ShareDecision::Repeated(parse(share)?)),
+        None => Ok(ShareDecision::Granted(parse(text)?)),
     }
 }
 
@@ -261,15 +262,15 @@ fn outcome(value: &Value) -> Result<Outcome, Unavailable> {
 impl ReplayGrants for RedisShares {
     type Grant = (UserId, Share);
 
-    fn promises(&self) -> &GrantLog<(UserId, Share)> {
-        &self.promises
+    fn grant_log(&self) -> &GrantLog<(UserId, Share)> {
+        &self.grants
     }
 
     fn master(&self) -> &RedisConnection {
         &self.master
     }
 
-    async fn keep(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> Result<Replayed, Unavailable> {
+    async fn replay(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> Result<Replayed, Unavailable> {
         let mut call = self.scripts.keep.key(keys::hash(bucket));
         call.key(keys::unclaimed(bucket)).key(keys::users(bucket)).key(keys::outbox(bucket));
         for (user, share) in grants {

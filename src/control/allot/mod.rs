@@ -1,13 +1,14 @@
-//! Allotting (小量多次): hands the units of split sales out to their buckets, and takes idle ones back for those who wait.
+//! Allotment (小量多次): hands out the units of split sales to their buckets in small lots, and takes idle units back for
+//! buckets that turned shoppers away.
 //!
-//! The pool is in the database. A bucket in Redis never believes to have more than the database has allotted to it:
+//! The pool is in the database. The share of a bucket in Redis never exceeds its allotment in the database:
 //!
-//! * To give, one transaction raises the allotment and the fence; then the script sets the bucket's share.
-//! * To take, one transaction lowers the target and raises the fence; the script lowers the share as far as units are not
-//!   held, and says what it kept; then a second transaction settles the allotment at that.
+//! * To give units, one transaction raises the allotment and the fence; then the script sets the bucket's share.
+//! * To take units, one transaction lowers the target and raises the fence; the script lowers the share as far as units are
+//!   not held and returns the rest; then a second transaction settles the allotment at that.
 //!
-//! Whoever dies between two steps leaves too much allotted, never too little. The next one finds fence or target different
-//! and repeats the step; a late word with an old fence is refused by Redis and by the database.
+//! A process that dies between two steps leaves too much allotted, never too little. The next process finds that fence or
+//! target differ and repeats the step. Redis and the database refuse a late request with an old fence.
 
 mod plan;
 
@@ -22,49 +23,50 @@ use tracing::debug;
 use crate::catalogue::Catalogue;
 use crate::domain::Bucket;
 use crate::domain::{Sale, SaleState};
-use crate::stock::load::Shared;
+use crate::stock::load::BucketShare;
 use crate::stock::redis::RedisStock;
 use crate::store::{Allotment, Retarget, Store};
-use plan::{Move, Share, plan};
+use plan::{Allocation, Reallotment, plan};
 
-/// What a bucket was given it keeps for so long, unless it is sold: whoever was told to come back in a second finds it.
-pub const REST: Duration = Duration::from_millis(1_500);
+/// How long a bucket keeps the units it was given: a shopper who was asked to retry in a second finds them.
+pub const COOLDOWN: Duration = Duration::from_millis(1_500);
 
-/// Hands out units. What it remembers only makes it gentler; a successor needs nothing of it.
+/// Hands out units. Its memory only spaces out changes; a successor starts without it.
 pub struct Allotter {
     stock: RedisStock,
     store: Store,
     catalogue: Arc<Catalogue>,
-    given: Mutex<HashMap<Bucket, Instant>>,
-    rest: Duration,
+    /// When a bucket's share was last raised.
+    raised: Mutex<HashMap<Bucket, Instant>>,
+    cooldown: Duration,
 }
 
-/// A bucket as both sides see it; `None` in Redis while it is not loaded.
-struct Sides {
-    bucket: Bucket,
+/// A bucket's allotment in the database and its share in Redis; no share while it is not loaded.
+struct BucketAllotment {
+    id: Bucket,
     row: Allotment,
-    redis: Option<Shared>,
+    redis: Option<BucketShare>,
 }
 
-impl Sides {
-    /// Redis has not heard the last word of the database, or has not been asked what became of it.
-    fn is_unfinished(&self) -> bool {
+impl BucketAllotment {
+    /// Redis has not applied the last change, or its result has not been settled in the database.
+    fn is_pending(&self) -> bool {
         self.row.target < self.row.allotted || self.redis.is_some_and(|redis| redis.fence < self.row.fence)
     }
 
-    /// Redis has forgotten something.
-    fn is_astray(&self) -> bool {
+    /// Redis lost a change.
+    fn is_inconsistent(&self) -> bool {
         self.redis.is_some_and(|redis| redis.total != self.row.allotted.max(redis.booked))
     }
 }
 
 impl Allotter {
-    /// `rest` is [`REST`], but for those who cannot wait.
-    pub fn new(stock: RedisStock, store: Store, catalogue: Arc<Catalogue>, rest: Duration) -> Allotter {
-        Allotter { stock, store, catalogue, given: Mutex::default(), rest }
+    /// `cooldown` is [`COOLDOWN`] except in tests.
+    pub fn new(stock: RedisStock, store: Store, catalogue: Arc<Catalogue>, cooldown: Duration) -> Allotter {
+        Allotter { stock, store, catalogue, raised: Mutex::default(), cooldown }
     }
 
-    /// One step for every split sale that is to come or on. The answer is whether anything had to be done.
+    /// One step for every split sale that has not ended. Returns whether anything had to be done.
     pub async fn step(&self) -> anyhow::Result<bool> {
         let is_split = |id| self.catalogue.known(id).is_some_and(|entry| entry.sale.rush.buckets > 1);
         if !self.catalogue.active().into_iter().any(is_split) {
@@ -81,109 +83,119 @@ impl Allotter {
 
     /// As [`Allotter::step`], for one sale.
     pub async fn step_of(&self, sale: &Sale) -> anyhow::Result<bool> {
-        let mut sides = self.look(sale).await?;
-        let mut busy = self.finish(sale, &mut sides).await?;
-        let moves = self.moves(sale, &sides).await;
-        if !moves.is_empty() && self.retarget(sale, &mut sides, &moves).await? {
-            busy |= self.finish(sale, &mut sides).await?;
+        let mut buckets = self.read_buckets(sale).await?;
+        let mut busy = self.apply_pending(sale, &mut buckets).await?;
+        let changes = self.plan_changes(sale, &buckets).await;
+        if !changes.is_empty() && self.retarget(sale, &mut buckets, &changes).await? {
+            busy |= self.apply_pending(sale, &mut buckets).await?;
         }
-        self.tell_of_more(sale, &mut sides).await?;
+        self.update_more_flags(sale, &mut buckets).await?;
         Ok(busy)
     }
 
-    /// The database first: what Redis says then is not older than it.
-    async fn look(&self, sale: &Sale) -> anyhow::Result<Vec<Sides>> {
+    /// Reads the database first, so that the shares in Redis are not older than the allotments.
+    async fn read_buckets(&self, sale: &Sale) -> anyhow::Result<Vec<BucketAllotment>> {
         let rows = self.store.allotments(sale.id, sale.rush.buckets).await?;
         let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
         let shared = self.stock.shares(&buckets).await?;
-        let sides = buckets.into_iter().zip(rows).zip(shared);
-        Ok(sides.map(|((bucket, row), redis)| Sides { bucket, row, redis }).collect())
+        let joined = buckets.into_iter().zip(rows).zip(shared);
+        Ok(joined.map(|((id, row), redis)| BucketAllotment { id, row, redis }).collect())
     }
 
-    /// Says to Redis what the database decided, and to the database what came of it.
-    async fn finish(&self, sale: &Sale, sides: &mut [Sides]) -> anyhow::Result<bool> {
-        let more = has_more(sale, sides);
+    /// Applies pending changes to Redis and settles their results in the database.
+    async fn apply_pending(&self, sale: &Sale, buckets: &mut [BucketAllotment]) -> anyhow::Result<bool> {
+        let more = has_more(sale, buckets);
         let mut busy = false;
-        for (side, more) in sides.iter_mut().zip(more).filter(|(side, _)| side.is_unfinished()) {
-            let Some(before) = side.redis else { continue };
-            let Some(now) = self.stock.allot(side.bucket, side.row.fence, side.row.target, more).await? else {
-                side.redis = None;
+        for (bucket, more) in buckets.iter_mut().zip(more).filter(|(bucket, _)| bucket.is_pending()) {
+            let Some(before) = bucket.redis else { continue };
+            let Some(now) = self.stock.allot(bucket.id, bucket.row.fence, bucket.row.target, more).await? else {
+                bucket.redis = None;
                 continue;
             };
             if now.total > before.total {
-                self.given.lock().await.insert(side.bucket, Instant::now());
+                self.raised.lock().await.insert(bucket.id, Instant::now());
             }
-            let takes = side.row.target < side.row.allotted && now.fence == side.row.fence;
-            if takes && self.store.settle_allotment(sale.id, side.row.part, now.fence, now.total).await? {
-                side.row.allotted = side.row.allotted.min(now.total);
-                side.row.target = side.row.allotted;
+            let takes = bucket.row.target < bucket.row.allotted && now.fence == bucket.row.fence;
+            if takes && self.store.settle_allotment(sale.id, bucket.row.part, now.fence, now.total).await? {
+                bucket.row.allotted = bucket.row.allotted.min(now.total);
+                bucket.row.target = bucket.row.allotted;
             }
-            side.redis = Some(Shared { more, missed: before.missed, ..now });
+            bucket.redis = Some(BucketShare { more, missed: before.missed, ..now });
             busy = true;
         }
         Ok(busy)
     }
 
-    async fn moves(&self, sale: &Sale, sides: &[Sides]) -> Vec<Move> {
-        let mut given = self.given.lock().await;
-        given.retain(|_, at| at.elapsed() < self.rest);
-        let share = |side: &Sides| match side.redis {
-            // What is under way, or not there, is as it is.
-            Some(redis) if !side.is_unfinished() => Share {
-                allotted: side.row.allotted,
+    async fn plan_changes(&self, sale: &Sale, buckets: &[BucketAllotment]) -> Vec<Reallotment> {
+        let mut raised = self.raised.lock().await;
+        raised.retain(|_, at| at.elapsed() < self.cooldown);
+        let allocation = |bucket: &BucketAllotment| match bucket.redis {
+            // A bucket with a pending change, or one that is not loaded, keeps what it has.
+            Some(redis) if !bucket.is_pending() => Allocation {
+                allotted: bucket.row.allotted,
                 booked: redis.booked,
-                hungry: redis.missed > 0,
-                rested: !given.contains_key(&side.bucket),
+                starved: redis.missed > 0,
+                cooled_down: !raised.contains_key(&bucket.id),
             },
-            _ => Share { allotted: side.row.allotted, booked: side.row.allotted, hungry: false, rested: false },
+            _ => Allocation {
+                allotted: bucket.row.allotted,
+                booked: bucket.row.allotted,
+                starved: false,
+                cooled_down: false,
+            },
         };
-        let shares: Vec<Share> = sides.iter().map(share).collect();
-        let mut moves = plan(sale.total, sale.rush.lot, &shares);
-        moves.retain(|m| sides[m.bucket].redis.is_some() && !sides[m.bucket].is_unfinished());
-        for (n, side) in sides.iter().enumerate() {
-            if side.is_astray() && !side.is_unfinished() && moves.iter().all(|m| m.bucket != n) {
-                moves.push(Move { bucket: n, target: side.row.allotted });
+        let allocations: Vec<Allocation> = buckets.iter().map(allocation).collect();
+        let mut changes = plan(sale.total, sale.rush.lot, &allocations);
+        changes.retain(|change| buckets[change.bucket].redis.is_some() && !buckets[change.bucket].is_pending());
+        for (n, bucket) in buckets.iter().enumerate() {
+            if bucket.is_inconsistent() && !bucket.is_pending() && changes.iter().all(|change| change.bucket != n) {
+                changes.push(Reallotment { bucket: n, target: bucket.row.allotted });
             }
         }
-        moves
+        changes
     }
 
-    /// `false` when somebody else has decided meanwhile.
-    async fn retarget(&self, sale: &Sale, sides: &mut [Sides], moves: &[Move]) -> anyhow::Result<bool> {
-        let change = |m: &Move| {
-            let Sides { row, redis, .. } = &sides[m.bucket];
-            let heard = redis.map_or(0, |redis| redis.fence);
-            Retarget { part: row.part, after: row.fence, fence: row.fence.max(heard) + 1, target: m.target }
+    /// Writes changes to the database; `false` when another process changed the allotments first.
+    async fn retarget(
+        &self,
+        sale: &Sale,
+        buckets: &mut [BucketAllotment],
+        changes: &[Reallotment],
+    ) -> anyhow::Result<bool> {
+        let retarget = |change: &Reallotment| {
+            let BucketAllotment { row, redis, .. } = &buckets[change.bucket];
+            let applied = redis.map_or(0, |redis| redis.fence);
+            Retarget { part: row.part, after: row.fence, fence: row.fence.max(applied) + 1, target: change.target }
         };
-        let changes: Vec<Retarget> = moves.iter().map(change).collect();
-        if !self.store.retarget(sale.id, &changes).await? {
-            debug!(sale = %sale.id, "somebody else hands out units");
+        let retargets: Vec<Retarget> = changes.iter().map(retarget).collect();
+        if !self.store.retarget(sale.id, &retargets).await? {
+            debug!(sale = %sale.id, "another process hands out units; its changes stand");
             return Ok(false);
         }
-        for (m, change) in moves.iter().zip(changes) {
-            let row = &mut sides[m.bucket].row;
-            (row.target, row.fence) = (change.target, change.fence);
-            row.allotted = row.allotted.max(change.target);
+        for (change, retarget) in changes.iter().zip(retargets) {
+            let row = &mut buckets[change.bucket].row;
+            (row.target, row.fence) = (retarget.target, retarget.fence);
+            row.allotted = row.allotted.max(retarget.target);
         }
         Ok(true)
     }
 
-    /// Lets the buckets know whether those they have nothing for should come back.
-    async fn tell_of_more(&self, sale: &Sale, sides: &mut [Sides]) -> anyhow::Result<()> {
-        let more = has_more(sale, sides);
-        for (side, more) in sides.iter_mut().zip(more) {
-            if let Some(redis) = side.redis.filter(|redis| redis.more != more) {
-                self.stock.allot(side.bucket, redis.fence, redis.total, more).await?;
+    /// Updates the flag by which an empty bucket asks shoppers to retry.
+    async fn update_more_flags(&self, sale: &Sale, buckets: &mut [BucketAllotment]) -> anyhow::Result<()> {
+        let more = has_more(sale, buckets);
+        for (bucket, more) in buckets.iter_mut().zip(more) {
+            if let Some(redis) = bucket.redis.filter(|redis| redis.more != more) {
+                self.stock.allot(bucket.id, redis.fence, redis.total, more).await?;
             }
         }
         Ok(())
     }
 }
 
-/// For each bucket, whether somebody else, or the pool, has units that nobody holds.
-fn has_more(sale: &Sale, sides: &[Sides]) -> Vec<bool> {
-    let booked = |side: &Sides| side.redis.map_or(side.row.allotted, |redis| redis.booked);
-    let free = sale.total - sides.iter().map(booked).sum::<i64>();
-    let own = |side: &Sides| side.redis.map_or(0, |redis| (redis.total - redis.booked).max(0));
-    sides.iter().map(|side| free > own(side)).collect()
+/// For each bucket, whether units that are not held are in the pool or in other buckets.
+fn has_more(sale: &Sale, buckets: &[BucketAllotment]) -> Vec<bool> {
+    let booked = |bucket: &BucketAllotment| bucket.redis.map_or(bucket.row.allotted, |redis| redis.booked);
+    let free = sale.total - buckets.iter().map(booked).sum::<i64>();
+    let own = |bucket: &BucketAllotment| bucket.redis.map_or(0, |redis| (redis.total - redis.booked).max(0));
+    buckets.iter().map(|bucket| free > own(bucket)).collect()
 }

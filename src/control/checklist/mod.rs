@@ -1,40 +1,30 @@
-//! What should be looked at before a sale begins: everything that was entered about it, and everything that will carry it.
+//! The checklist before a sale begins: what was entered about it, and the services and processes that it depends on.
 //!
-//! Evidence is gathered first, then judged by pure functions. Nothing here forbids anything: an administrator may have
-//! reasons.
+//! The environment is read first, then evaluated by pure functions. A finding never blocks an administrator.
 
-mod judge;
+mod evaluate;
 
 use serde::{Serialize, Serializer};
 
 use super::LEASE;
 use crate::control::sales_admin::SalesAdmin;
+use crate::domain::wire::wire_enum;
 use crate::domain::{Locale, Sale};
-use crate::stock::probe::Reading;
+use crate::stock::probe::ProbeReport;
 use crate::store::StoreError;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckState {
-    Ok,
-    Warning,
-    NotOk,
-}
-
-impl CheckState {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CheckState::Ok => "ok",
-            CheckState::Warning => "warning",
-            CheckState::NotOk => "not_ok",
-        }
+wire_enum! {
+    /// The verdict on one check.
+    pub enum CheckState {
+        Ok = "ok",
+        Warning = "warning",
+        NotOk = "not_ok",
     }
 }
 
-/// One line of the list. On the wire: what was checked, the verdict, a stable code, and a number or name that belongs
-/// to it.
+/// One item of the list. As JSON: what was checked, the verdict, a stable code, and a number or name that belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Check {
+pub struct ChecklistItem {
     pub check: &'static str,
     pub state: CheckState,
     #[serde(rename = "code")]
@@ -44,14 +34,14 @@ pub struct Check {
 
 macro_rules! findings {
     ($($variant:ident $check:literal $state:ident $code:literal;)*) => {
-        /// What was found.
+        /// The result of a check.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Finding { $($variant,)* }
 
         impl Finding {
             pub const ALL: &[Finding] = &[$(Finding::$variant,)*];
 
-            /// The stable code.
+            /// The stable code that clients see.
             pub fn as_str(self) -> &'static str {
                 match self { $(Finding::$variant => $code,)* }
             }
@@ -115,67 +105,69 @@ impl Serialize for Finding {
     }
 }
 
-impl From<Finding> for Check {
+impl From<Finding> for ChecklistItem {
     fn from(finding: Finding) -> Self {
-        Check { check: finding.check(), state: finding.state(), finding, value: None }
+        ChecklistItem { check: finding.check(), state: finding.state(), finding, value: None }
     }
 }
 
 impl Finding {
-    fn with(self, value: impl ToString) -> Check {
-        Check { value: Some(value.to_string()), ..self.into() }
+    fn with(self, value: impl ToString) -> ChecklistItem {
+        ChecklistItem { value: Some(value.to_string()), ..self.into() }
     }
 }
 
-/// What carries the sale, as far as it could be seen.
+/// The services and processes that the sale depends on, as far as they could be read.
 #[derive(Debug, Clone, Default)]
-struct Surroundings {
-    /// Whether the sale's page lies in the folder as it should, in both languages.
+struct Environment {
+    /// Whether the rendered page of the sale is current in every language.
     page: bool,
     /// `None` where no Redis is configured.
-    redis: Option<Reading>,
-    unwell: Vec<&'static str>,
-    /// Entries in all outboxes; `None` without Redis or while it is away.
+    redis: Option<ProbeReport>,
+    /// Services that report a problem.
+    unavailable: Vec<&'static str>,
+    /// Entries in all outboxes; `None` without Redis or while it does not answer.
     outbox: Option<i64>,
+    /// Whether a process holds the lease of data control.
     control: bool,
-    /// Consumers of the orders; the outer `None` without RabbitMQ, the inner while it is away.
+    /// Consumers of the queue; the outer `None` without RabbitMQ, the inner while it does not answer.
     consumers: Option<Option<u32>>,
 }
 
 impl SalesAdmin {
-    /// Everything that should be looked at before the sale begins, worst things not first but each in its place.
-    pub async fn checklist(&self, sale: &Sale) -> Result<Vec<Check>, StoreError> {
+    /// Evaluates every check, in a fixed order.
+    pub async fn checklist(&self, sale: &Sale) -> Result<Vec<ChecklistItem>, StoreError> {
         let goods = self.store.goods(sale.goods_id).await?;
         let now = self.clock.now();
-        let around = self.surroundings(sale).await?;
-        let mut checks = judge::entered(sale, goods.as_ref(), now);
-        checks.extend(judge::carried(sale, &around));
+        let environment = self.environment(sale).await?;
+        let mut checks = evaluate::evaluate_sale(sale, goods.as_ref(), now);
+        checks.extend(evaluate::evaluate_environment(sale, &environment));
         Ok(checks)
     }
 
-    async fn surroundings(&self, sale: &Sale) -> Result<Surroundings, StoreError> {
-        let redis = futures::future::OptionFuture::from(self.probe.as_ref().map(|probe| probe.look(sale)));
+    async fn environment(&self, sale: &Sale) -> Result<Environment, StoreError> {
+        let redis = futures::future::OptionFuture::from(self.probe.as_ref().map(|probe| probe.read(sale)));
         let outbox = async { self.stock_sync.as_ref()?.survey().await.ok() };
         let depths = futures::future::OptionFuture::from(self.monitor.as_ref().map(|monitor| monitor.depths()));
         let (redis, outbox, depths, report, page) =
             tokio::join!(redis, outbox, depths, self.health.report(), self.page_is_current(sale));
-        Ok(Surroundings {
+        Ok(Environment {
             page,
             redis,
-            unwell: report.iter().filter(|part| part.problem.is_some()).map(|part| part.name).collect(),
+            unavailable: report.iter().filter(|part| part.problem.is_some()).map(|part| part.name).collect(),
             outbox: outbox.map(|loaded| loaded.values().map(|l| l.outbox).sum()),
             control: self.store.is_leased(LEASE, self.clock.now()).await?,
             consumers: depths.map(|depths| depths.ok().map(|depths| depths.consumers)),
         })
     }
 
-    /// Pages are rendered from this process's copy of the catalogue: that has to know the sale as it is.
+    /// Pages are rendered from this process's copy of the catalogue, so that must know the sale's current version.
     async fn page_is_current(&self, sale: &Sale) -> bool {
         if self.catalogue.known(sale.id).is_none_or(|entry| entry.sale.version != sale.version) {
             return false;
         }
         let (pages, id) = (self.pages.clone(), sale.id);
-        let look = move || Locale::ALL.iter().all(|locale| pages.is_on_disk(&format!("/{locale}/sales/{id}")));
-        tokio::task::spawn_blocking(look).await.unwrap_or(false)
+        let rendered = move || Locale::ALL.iter().all(|locale| pages.is_on_disk(&format!("/{locale}/sales/{id}")));
+        tokio::task::spawn_blocking(rendered).await.unwrap_or(false)
     }
 }

@@ -1,11 +1,11 @@
 -- Gives shares of one bucket of a packet to a batch of users, one each. Everything is checked before the first write.
 -- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 outbox stream (which is the list of the claimed)
--- ARGV 1 how many users, or 0 when one comes twice; then user ids
--- Returns {} when the packet is not loaded, or this server process has not been told to go on with it; otherwise per user
---      "index:amount" of a share got now, "=index:amount" of the share there was, 0 all are gone, -1 too early, -2 over;
---      then, last, the epoch
+-- ARGV 1 number of users, or 0 when a user appears twice; then user ids
+-- Returns {} when the packet is not loaded or this server process may not grant its shares; otherwise per user
+--      "index:amount" of a share granted now, "=index:amount" of the share held before, 0 no share left, -1 not open yet,
+--      -2 expired or closed; last, the epoch
 local packet = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Expires', 'Epoch', 'Server')
--- A server that restarted may have forgotten what it gave away: until everybody has repeated it, nobody gets any of it.
+-- A server that restarted may have lost grants: it grants no share until all of them have been replayed.
 if not packet[1] or packet[5] ~= string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') then
   return {}
 end
@@ -27,7 +27,7 @@ local function give(pairs)
   redis.call('XADD', KEYS[4], '*', 'at', string.format('%d', now), 'claims', table.concat(pairs, ' '))
 end
 
--- The rush: everybody is new and there is a share for each.
+-- The common case in a rush: no user has a share yet, and there is one for each.
 local function all_win()
   if closed or tonumber(ARGV[1]) ~= count or left < count then
     return nil
@@ -47,7 +47,7 @@ local function all_win()
   return shares
 end
 
--- One after the other; who asks twice in a batch meets the share of the first time.
+-- User by user. A user who appears twice in the batch gets the share of the first time.
 local function one_by_one()
   local answer, winners, place = {}, {}, {}
   for n = 1, count do

@@ -1,7 +1,7 @@
--- Repeats what had been given away before this master forgot it, whatever time it is.
+-- Replays grants that this master may have lost, whether or not the packet is open.
 -- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 outbox stream
 -- ARGV per user: user id, "index:amount" of their share
--- Returns -1 when the packet is not loaded; otherwise how many had been forgotten and are kept again
+-- Returns -1 when the packet is not loaded, otherwise the number of grants that were lost and have been restored
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return -1
 end
@@ -12,7 +12,7 @@ local pairs = {}
 for i = 1, #ARGV, 2 do
   local user, share = ARGV[i], ARGV[i + 1]
   if redis.call('HSETNX', KEYS[3], user, share) == 1 then
-    -- Shares leave the list from its head and it is in their order: what comes before the head need not be looked for.
+    -- The list is sorted and shares leave it at its head: a share before the head is not in the list.
     local head = redis.call('LINDEX', KEYS[2], 0)
     if head and index(share) >= index(head) and redis.call('LREM', KEYS[2], 1, share) == 1 then
       pairs[#pairs + 1] = user

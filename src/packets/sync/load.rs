@@ -10,7 +10,7 @@ use crate::domain::packet::{Packet, Share, ShareClaim};
 use crate::domain::{OutboxItem, UserId};
 use crate::pipeline::outbox;
 use crate::redis::grant_log::{ReplayGrants, Replayed};
-use crate::store::PART;
+use crate::store::SHARES_PER_PART;
 
 /// Claims of one page.
 const CLAIMS: i64 = 1000;
@@ -20,7 +20,7 @@ const REMINDED: i64 = 256;
 impl PacketSync {
     /// Loads a packet from the database and what is still in its outbox. One that was never loaded before is given away
     /// `at_once`; others wait for promises to be repeated.
-    pub async fn load(&self, packet: &Packet, at_once: bool) -> anyhow::Result<()> {
+    pub async fn load(&self, packet: &Packet, closed: bool) -> anyhow::Result<()> {
         let epoch = self.store.next_packet_epoch(packet.id).await?;
         // The outbox first: what leaves it meanwhile is found in the database.
         let mut taken: HashMap<i64, (UserId, Share)> = HashMap::new();
@@ -37,12 +37,12 @@ impl PacketSync {
         }
         let all: Vec<Bucket> = buckets(packet).collect();
         let mut part = 0;
-        while part * PART < packet.count {
+        while part * SHARES_PER_PART < packet.count {
             self.stage_part(packet, &all, epoch, part, &taken).await?;
             part += 1;
         }
         for &bucket in &all {
-            if self.shares.load(bucket, packet, epoch, at_once).await? {
+            if self.shares.load(bucket, packet, epoch, closed).await? {
                 self.metrics.packets_loaded.inc();
             }
         }
@@ -75,8 +75,8 @@ impl PacketSync {
 
     /// Claims in the outbox that have not reached the database.
     async fn on_their_way(&self, bucket: Bucket) -> anyhow::Result<Vec<ShareClaim>> {
-        let (_, mut all) = OutboxItem::apart(&outbox::all(&mut self.shares.connection(), bucket).await?);
-        let landed = self.store.claims_landed(&all).await?;
+        let (_, mut all) = OutboxItem::partition(&outbox::all(&mut self.shares.connection(), bucket).await?);
+        let landed = self.store.persisted_claims(&all).await?;
         all.retain(|claim| !landed.contains(&claim.key()));
         Ok(all)
     }
@@ -95,7 +95,7 @@ impl PacketSync {
                 if grants.is_empty() {
                     continue;
                 }
-                if let Replayed::Forgotten(count) = self.shares.keep(bucket, &grants).await? {
+                if let Replayed::Forgotten(count) = self.shares.replay(bucket, &grants).await? {
                     forgotten += count;
                 }
             }

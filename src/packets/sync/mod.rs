@@ -15,14 +15,14 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::redis::{RedisShares, Shelved};
+use super::redis::{LoadedShares, RedisShares};
 use crate::clock::Clock;
 use crate::domain::Bucket;
 use crate::domain::packet::{Packet, Share, ShareClaim};
 use crate::domain::{PacketId, UserId};
 use crate::metrics::Metrics;
 use crate::pipeline::rabbit::Monitor;
-use crate::store::{Settled, Store};
+use crate::store::{SettleOutcome, Store};
 
 /// Before a lost packet is loaded again, claims that are under way should have reached the database: RabbitMQ has been
 /// empty for so long, and so has every consumer's hand. There is no end to the wait: a share given twice could not be
@@ -77,7 +77,7 @@ impl PacketSync {
     }
 
     /// One step over all packets that are not settled.
-    pub async fn tend(&self) -> anyhow::Result<()> {
+    pub async fn step(&self) -> anyhow::Result<()> {
         let mut memory = self.memory.lock().await;
         let packets = self.store.open_packets().await?;
         let open: HashSet<PacketId> = packets.iter().map(|packet| packet.id).collect();
@@ -88,7 +88,7 @@ impl PacketSync {
             let buckets: Vec<Bucket> = chunk.iter().flat_map(buckets).collect();
             let mut survey = self.shares.survey(&buckets).await?.into_iter();
             for packet in chunk {
-                let of_packet: Vec<Option<Shelved>> = survey.by_ref().take(packet.buckets.into()).collect();
+                let of_packet: Vec<Option<LoadedShares>> = survey.by_ref().take(packet.buckets.into()).collect();
                 self.tend_packet(packet, of_packet, &mut memory).await?;
             }
         }
@@ -102,12 +102,12 @@ impl PacketSync {
     async fn tend_packet(
         &self,
         packet: &Packet,
-        survey: Vec<Option<Shelved>>,
+        survey: Vec<Option<LoadedShares>>,
         memory: &mut Memory,
     ) -> anyhow::Result<()> {
-        let Some(shelved) = survey.into_iter().collect::<Option<Vec<Shelved>>>() else {
+        let Some(shelved) = survey.into_iter().collect::<Option<Vec<LoadedShares>>>() else {
             return match packet.epoch {
-                0 => self.load(packet, true).await,
+                0 => self.load(packet, false).await,
                 _ => self.recover(packet, memory).await,
             };
         };
@@ -116,7 +116,7 @@ impl PacketSync {
         if shelved.iter().any(|bucket| bucket.expires_ms != expiry) {
             self.define(packet, &shelved).await?;
         }
-        if shelved.iter().any(|bucket| bucket.server != bucket.present) {
+        if shelved.iter().any(|bucket| bucket.granting_server != bucket.current_server) {
             return self.wait_for_promises(packet, &shelved, memory).await;
         }
         let over = self.clock.now() >= packet.expires_at;
@@ -127,8 +127,13 @@ impl PacketSync {
     }
 
     /// A server process that is not the one that gave away so far goes on with it once promises were repeated.
-    async fn wait_for_promises(&self, packet: &Packet, shelved: &[Shelved], memory: &mut Memory) -> anyhow::Result<()> {
-        let servers: Vec<String> = shelved.iter().map(|bucket| bucket.present.clone()).collect();
+    async fn wait_for_promises(
+        &self,
+        packet: &Packet,
+        shelved: &[LoadedShares],
+        memory: &mut Memory,
+    ) -> anyhow::Result<()> {
+        let servers: Vec<String> = shelved.iter().map(|bucket| bucket.current_server.clone()).collect();
         let settling = memory.settling.entry(packet.id).or_insert_with(|| {
             warn!(packet = %packet.id, "the master may have forgotten claims; closed until they are repeated");
             Settling { since: Instant::now(), servers: servers.clone() }
@@ -141,7 +146,7 @@ impl PacketSync {
         }
         self.remind(packet).await?;
         for (bucket, known) in buckets(packet).zip(shelved) {
-            self.shares.go_on(bucket, known.epoch, &known.present).await?;
+            self.shares.reopen(bucket, known.epoch, &known.current_server).await?;
         }
         memory.settling.remove(&packet.id);
         info!(packet = %packet.id, "a packet that may have been forgotten in part can be claimed again");
@@ -157,14 +162,14 @@ impl PacketSync {
             memory.lost.remove(&packet.id);
         } else if memory.lost.entry(packet.id).or_insert_with(Instant::now).elapsed() >= QUIET_FOR {
             warn!(packet = %packet.id, "the master has lost a packet; loading it again");
-            self.load(packet, false).await?;
+            self.load(packet, true).await?;
             memory.lost.remove(&packet.id);
         }
         Ok(())
     }
 
     /// Tells Redis at once what the database knows about a packet's time.
-    pub async fn keep_defined(&self, packet: &Packet) -> anyhow::Result<()> {
+    pub async fn apply_expiry(&self, packet: &Packet) -> anyhow::Result<()> {
         let all: Vec<Bucket> = buckets(packet).collect();
         let survey = self.shares.survey(&all).await?;
         for (bucket, known) in all.into_iter().zip(survey) {
@@ -175,7 +180,7 @@ impl PacketSync {
         Ok(())
     }
 
-    async fn define(&self, packet: &Packet, shelved: &[Shelved]) -> anyhow::Result<()> {
+    async fn define(&self, packet: &Packet, shelved: &[LoadedShares]) -> anyhow::Result<()> {
         for (bucket, known) in buckets(packet).zip(shelved) {
             self.shares.set_expiry(bucket, known.epoch, packet).await?;
         }
@@ -183,7 +188,7 @@ impl PacketSync {
     }
 
     /// Closes a packet that is empty or over, and settles it once everything that Redis gave away is in the books.
-    async fn wind_up(&self, packet: &Packet, shelved: &[Shelved], memory: &mut Memory) -> anyhow::Result<()> {
+    async fn wind_up(&self, packet: &Packet, shelved: &[LoadedShares], memory: &mut Memory) -> anyhow::Result<()> {
         if shelved.iter().any(|bucket| bucket.open) {
             for (bucket, known) in buckets(packet).zip(shelved) {
                 self.shares.close(bucket, known.epoch).await?;
@@ -207,7 +212,7 @@ impl PacketSync {
     }
 
     async fn settle(&self, packet: &Packet) -> anyhow::Result<()> {
-        if let Settled::Done { returned } =
+        if let SettleOutcome::Done { returned } =
             self.store.settle_packet(packet.id, packet.claimed, self.clock.now()).await?
         {
             self.metrics.packets_settled.inc();
@@ -255,7 +260,7 @@ impl PacketSync {
         loop {
             let (next, page) = self.shares.users(bucket, cursor).await?;
             let claims: Vec<ShareClaim> = page.iter().map(|(user, share)| packet.claim_of(*user, *share)).collect();
-            let landed = self.store.claims_landed(&claims).await?;
+            let landed = self.store.persisted_claims(&claims).await?;
             let missing = claims.iter().filter(|claim| !landed.contains(&claim.key()));
             astray.extend(missing.map(|claim| (claim.user_id, claim.share())));
             if next == 0 {
@@ -271,11 +276,11 @@ impl PacketSync {
         for packet in self.store.open_packets().await? {
             let all: Vec<Bucket> = buckets(&packet).collect();
             let survey = self.shares.survey(&all).await?;
-            let Some(shelved) = survey.into_iter().collect::<Option<Vec<Shelved>>>() else {
+            let Some(shelved) = survey.into_iter().collect::<Option<Vec<LoadedShares>>>() else {
                 found.push(format!("packet {} is not loaded", packet.id));
                 continue;
             };
-            let sum = |of: fn(&Shelved) -> i64| shelved.iter().map(of).sum::<i64>();
+            let sum = |of: fn(&LoadedShares) -> i64| shelved.iter().map(of).sum::<i64>();
             let (users, unclaimed, outbox) = (sum(|b| b.users), sum(|b| b.unclaimed), sum(|b| b.outbox));
             let Some(present) = self.store.packet(packet.id).await? else { continue };
             if users + unclaimed != packet.count || users != present.claimed || outbox > 0 {

@@ -1,21 +1,21 @@
-//! From evidence to findings.
+//! Pure functions from a sale and its environment to findings.
 
 use jiff::Timestamp;
 
-use super::{Check, Finding, Surroundings};
+use super::{ChecklistItem, Environment, Finding};
 use crate::domain::{Goods, Sale, SaleState};
-use crate::stock::probe::Reading;
+use crate::stock::probe::ProbeReport;
 
-/// Entries of the outbox below which orders are simply on their way.
-const OUTBOX_BUSY: i64 = 1000;
-/// Clocks that differ more open the sale at an odd moment, in milliseconds.
-const CLOCK_ODD_MS: i64 = 500;
-const CLOCK_WRONG_MS: i64 = 2000;
-/// A sale that so many users could empty is hardly one for a crowd.
+/// Outbox entries from which the pipeline counts as busy.
+const MIN_BUSY_OUTBOX: i64 = 1000;
+/// Differences to the master's clock, by which the sale opens, that make a warning and a failure.
+const MIN_ODD_CLOCK_MS: i64 = 500;
+const MIN_WRONG_CLOCK_MS: i64 = 2000;
+/// A per-user limit that lets this many users buy everything is probably a mistake.
 const FEW_USERS: i64 = 3;
 
-/// Judges what was entered.
-pub(super) fn entered(sale: &Sale, goods: Option<&Goods>, now: Timestamp) -> Vec<Check> {
+/// Evaluates what was entered about the sale.
+pub(super) fn evaluate_sale(sale: &Sale, goods: Option<&Goods>, now: Timestamp) -> Vec<ChecklistItem> {
     let given = |text: &str| !text.trim().is_empty();
     let text = match goods {
         None => Finding::GoodsGone,
@@ -50,32 +50,32 @@ fn window(sale: &Sale, now: Timestamp) -> Finding {
     }
 }
 
-/// Judges what carries the sale.
-pub(super) fn carried(sale: &Sale, around: &Surroundings) -> Vec<Check> {
-    let page = match around.page {
+/// Evaluates the services and processes that the sale depends on.
+pub(super) fn evaluate_environment(sale: &Sale, environment: &Environment) -> Vec<ChecklistItem> {
+    let page = match environment.page {
         _ if sale.state == SaleState::Draft => Finding::PageDraft,
         true => Finding::PageCurrent,
         false => Finding::PageOld,
     };
     let mut checks = vec![page.into()];
-    checks.push(match &around.redis {
+    checks.push(match &environment.redis {
         None => Finding::StockNotNeeded.into(),
         Some(reading) => stock(sale, reading).into(),
     });
-    if let Some(reading) = &around.redis {
+    if let Some(reading) = &environment.redis {
         checks.push(replica(reading));
         checks.push(clock(reading));
     }
-    checks.push(match around.unwell.as_slice() {
+    checks.push(match environment.unavailable.as_slice() {
         [] => Finding::ServicesWell.into(),
         names => Finding::ServicesAway.with(names.join(", ")),
     });
-    if let Some(entries) = around.outbox {
-        let finding = if entries < OUTBOX_BUSY { Finding::OutboxQuiet } else { Finding::OutboxBusy };
+    if let Some(entries) = environment.outbox {
+        let finding = if entries < MIN_BUSY_OUTBOX { Finding::OutboxQuiet } else { Finding::OutboxBusy };
         checks.push(finding.with(entries));
     }
-    checks.push(if around.control { Finding::ControlWorks } else { Finding::ControlMissing }.into());
-    match around.consumers {
+    checks.push(if environment.control { Finding::ControlWorks } else { Finding::ControlMissing }.into());
+    match environment.consumers {
         None => {}
         Some(Some(count)) if count > 0 => checks.push(Finding::ConsumerPresent.with(count)),
         Some(_) => checks.push(Finding::ConsumerMissing.into()),
@@ -83,7 +83,7 @@ pub(super) fn carried(sale: &Sale, around: &Surroundings) -> Vec<Check> {
     checks
 }
 
-fn stock(sale: &Sale, reading: &Reading) -> Finding {
+fn stock(sale: &Sale, reading: &ProbeReport) -> Finding {
     match reading.master {
         None => Finding::StockUnknown,
         Some(None) => Finding::StockNotLoaded,
@@ -92,8 +92,8 @@ fn stock(sale: &Sale, reading: &Reading) -> Finding {
     }
 }
 
-/// Replicas against the master, since both may be behind the database for a moment.
-fn replica(reading: &Reading) -> Check {
+/// Compares replicas with the master, as both may lag behind the database for a moment.
+fn replica(reading: &ProbeReport) -> ChecklistItem {
     let master = reading.master.flatten().map(|loaded| loaded.version);
     let behind = reading.replicas.iter().filter(|replica| **replica != Some(master)).count();
     match (reading.replicas.len(), behind) {
@@ -103,10 +103,10 @@ fn replica(reading: &Reading) -> Check {
     }
 }
 
-fn clock(reading: &Reading) -> Check {
+fn clock(reading: &ProbeReport) -> ChecklistItem {
     match reading.clock_ahead_ms {
-        Some(ahead) if ahead.abs() >= CLOCK_WRONG_MS => Finding::ClockWrong.with(ahead),
-        Some(ahead) if ahead.abs() >= CLOCK_ODD_MS => Finding::ClockOdd.with(ahead),
+        Some(ahead) if ahead.abs() >= MIN_WRONG_CLOCK_MS => Finding::ClockWrong.with(ahead),
+        Some(ahead) if ahead.abs() >= MIN_ODD_CLOCK_MS => Finding::ClockOdd.with(ahead),
         Some(ahead) => Finding::ClockTrue.with(ahead),
         None => Finding::ClockOdd.with("?"),
     }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::control::checklist::CheckState;
     use crate::domain::{Bilingual, Currency, GoodsId, Money, SaleId, Window};
-    use crate::stock::load::Loaded;
+    use crate::stock::load::StockCounters;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -154,67 +154,67 @@ mod tests {
         }
     }
 
-    fn reading(version: i64, replica: i64, ahead: i64) -> Reading {
-        Reading {
-            master: Some(Some(Loaded { epoch: 1, version, booked: 0, share: 100, outbox: 0 })),
+    fn reading(version: i64, replica: i64, ahead: i64) -> ProbeReport {
+        ProbeReport {
+            master: Some(Some(StockCounters { epoch: 1, version, booked: 0, share: 100, outbox: 0 })),
             replicas: vec![Some(Some(replica))],
             clock_ahead_ms: Some(ahead),
         }
     }
 
-    fn bad(checks: &[Check]) -> Vec<&'static str> {
+    fn problems(checks: &[ChecklistItem]) -> Vec<&'static str> {
         checks.iter().filter(|c| c.state != CheckState::Ok).map(|c| c.finding.as_str()).collect()
     }
 
     #[test]
-    fn what_was_entered_is_judged() {
-        assert_eq!(bad(&entered(&sale(), Some(&goods()), at(50))), [""; 0]);
-        let mut poor = goods();
-        poor.pictures.clear();
-        poor.description.en = " ".into();
-        let dear = Sale { price: Money::new(9, Currency::CNY), per_user_limit: 50, ..sale() };
+    fn mistakes_in_a_sale_are_found() {
+        assert_eq!(problems(&evaluate_sale(&sale(), Some(&goods()), at(50))), [""; 0]);
+        let mut incomplete = goods();
+        incomplete.pictures.clear();
+        incomplete.description.en = " ".into();
+        let mispriced = Sale { price: Money::new(9, Currency::CNY), per_user_limit: 50, ..sale() };
         assert_eq!(
-            bad(&entered(&dear, Some(&poor), at(150))),
+            problems(&evaluate_sale(&mispriced, Some(&incomplete), at(150))),
             ["text_missing", "picture_missing", "price_not_lower", "limits_wide", "window_past"]
         );
-        assert_eq!(bad(&entered(&sale(), None, at(50)))[0], "goods_gone");
+        assert_eq!(problems(&evaluate_sale(&sale(), None, at(50)))[0], "goods_gone");
     }
 
     #[test]
-    fn windows_are_judged_by_state_and_time() {
-        let judged = |opens: Option<i64>, closes: Option<i64>, state| {
+    fn window_is_evaluated_by_state_and_time() {
+        let finding = |opens: Option<i64>, closes: Option<i64>, state| {
             let window = Window { opens_at: opens.map(at), closes_at: closes.map(at) };
             super::window(&Sale { window, state, ..sale() }, at(50)).as_str()
         };
-        assert_eq!(judged(Some(100), Some(200), SaleState::Scheduled), "window_good");
-        assert_eq!(judged(Some(100), None, SaleState::Scheduled), "window_endless");
-        assert_eq!(judged(None, None, SaleState::Scheduled), "window_by_hand");
-        assert_eq!(judged(Some(100), None, SaleState::Draft), "window_draft");
-        assert_eq!(judged(Some(50), None, SaleState::Draft), "window_past");
-        assert_eq!(judged(Some(10), Some(90), SaleState::Live), "window_begun");
-        assert_eq!(judged(Some(10), Some(50), SaleState::Live), "window_past");
+        assert_eq!(finding(Some(100), Some(200), SaleState::Scheduled), "window_good");
+        assert_eq!(finding(Some(100), None, SaleState::Scheduled), "window_endless");
+        assert_eq!(finding(None, None, SaleState::Scheduled), "window_by_hand");
+        assert_eq!(finding(Some(100), None, SaleState::Draft), "window_draft");
+        assert_eq!(finding(Some(50), None, SaleState::Draft), "window_past");
+        assert_eq!(finding(Some(10), Some(90), SaleState::Live), "window_begun");
+        assert_eq!(finding(Some(10), Some(50), SaleState::Live), "window_past");
     }
 
     #[test]
-    fn what_carries_the_sale_is_judged() {
-        let well = Surroundings {
+    fn problems_of_the_environment_are_found() {
+        let healthy = Environment {
             page: true,
             redis: Some(reading(3, 3, 4)),
             control: true,
             outbox: Some(3),
             consumers: Some(Some(2)),
-            ..Surroundings::default()
+            ..Environment::default()
         };
-        assert_eq!(bad(&carried(&sale(), &well)), [""; 0]);
-        let ill = Surroundings {
+        assert_eq!(problems(&evaluate_environment(&sale(), &healthy)), [""; 0]);
+        let broken = Environment {
             redis: Some(reading(2, 1, -600)),
-            unwell: vec!["rabbitmq"],
+            unavailable: vec!["rabbitmq"],
             outbox: Some(5000),
             consumers: Some(None),
-            ..Surroundings::default()
+            ..Environment::default()
         };
         assert_eq!(
-            bad(&carried(&sale(), &ill)),
+            problems(&evaluate_environment(&sale(), &broken)),
             [
                 "page_old",
                 "stock_behind",
@@ -226,13 +226,14 @@ mod tests {
                 "consumer_missing"
             ]
         );
-        let lost = Reading { master: Some(None), replicas: vec![None], clock_ahead_ms: None };
-        let checks = carried(&sale(), &Surroundings { redis: Some(lost), ..Surroundings::default() });
-        assert!(bad(&checks).contains(&"stock_not_loaded"));
-        let away = Surroundings { redis: Some(Reading::default()), ..Surroundings::default() };
-        assert!(bad(&carried(&sale(), &away)).contains(&"stock_unknown"));
-        let small = carried(&sale(), &Surroundings { page: true, control: true, ..Surroundings::default() });
-        assert_eq!(bad(&small), [""; 0], "the lowest rung needs neither Redis nor RabbitMQ");
-        assert_eq!(small.len(), 4);
+        let lost = ProbeReport { master: Some(None), replicas: vec![None], clock_ahead_ms: None };
+        let checks = evaluate_environment(&sale(), &Environment { redis: Some(lost), ..Environment::default() });
+        assert!(problems(&checks).contains(&"stock_not_loaded"));
+        let unreachable = Environment { redis: Some(ProbeReport::default()), ..Environment::default() };
+        assert!(problems(&evaluate_environment(&sale(), &unreachable)).contains(&"stock_unknown"));
+        let without_services =
+            evaluate_environment(&sale(), &Environment { page: true, control: true, ..Environment::default() });
+        assert_eq!(problems(&without_services), [""; 0], "the lowest rung needs neither Redis nor RabbitMQ");
+        assert_eq!(without_services.len(), 4);
     }
 }
