@@ -1,14 +1,14 @@
-//! When shoppers arrive: a Poisson process whose rate rises in a straight line and then stays. The instants are drawn
-//! before the first request is sent, and nothing that happens later moves them: a slow shop does not slow its shoppers.
+//! When shoppers arrive: a Poisson process whose rate rises linearly and then stays. The instants are drawn before the
+//! first request is sent and do not depend on responses, so a slow shop does not slow its shoppers.
 
 use std::time::Duration;
 
 use rand::Rng;
 use rand::rngs::StdRng;
 
-/// How many come, and how fast.
+/// Number and rate of arrivals.
 #[derive(Debug, Clone, Copy)]
-pub struct Shape {
+pub struct ArrivalProfile {
     pub shoppers: u32,
     /// Arrivals per second once the ramp is over.
     pub rps: u32,
@@ -16,14 +16,14 @@ pub struct Shape {
 }
 
 /// The instants, counted from the beginning, in order.
-pub fn arrivals(shape: Shape, dice: &mut StdRng) -> Vec<Duration> {
+pub fn arrivals(profile: ArrivalProfile, dice: &mut StdRng) -> Vec<Duration> {
     let mut expected = 0.0;
     let draw = |_| {
         // The expected number of arrivals grows by an exponential step from one arrival to the next.
         expected += exponential(dice);
-        shape.instant_of(expected)
+        profile.instant_of(expected)
     };
-    (0..shape.shoppers).map(draw).collect()
+    (0..profile.shoppers).map(draw).collect()
 }
 
 /// A draw from the exponential distribution with mean 1.
@@ -31,15 +31,15 @@ pub fn exponential(dice: &mut StdRng) -> f64 {
     -(1.0 - dice.random::<f64>()).ln()
 }
 
-impl Shape {
-    /// When so many are expected to have come: the inverse of the rate's integral.
+impl ArrivalProfile {
+    /// The instant by which this number of arrivals is expected: the inverse of the rate's integral.
     fn instant_of(self, expected: f64) -> Duration {
         let (rate, ramp) = (f64::from(self.rps), self.ramp.as_secs_f64());
-        let by_then = rate * ramp / 2.0;
-        let seconds = if expected <= by_then {
+        let during_ramp = rate * ramp / 2.0;
+        let seconds = if expected <= during_ramp {
             (2.0 * ramp * expected / rate).sqrt()
         } else {
-            ramp + (expected - by_then) / rate
+            ramp + (expected - during_ramp) / rate
         };
         Duration::from_secs_f64(seconds)
     }
@@ -51,20 +51,20 @@ mod tests {
 
     use super::*;
 
-    const SHAPE: Shape = Shape { shoppers: 20_000, rps: 1_000, ramp: Duration::from_secs(10) };
+    const PROFILE: ArrivalProfile = ArrivalProfile { shoppers: 20_000, rps: 1_000, ramp: Duration::from_secs(10) };
 
     fn drawn(seed: u64) -> Vec<Duration> {
-        arrivals(SHAPE, &mut StdRng::seed_from_u64(seed))
+        arrivals(PROFILE, &mut StdRng::seed_from_u64(seed))
     }
 
     #[test]
-    fn the_seed_decides() {
+    fn same_seed_gives_same_arrivals() {
         assert_eq!(drawn(7), drawn(7));
         assert_ne!(drawn(7), drawn(8));
     }
 
     #[test]
-    fn they_come_in_order_and_follow_the_ramp() {
+    fn arrivals_are_in_order_and_follow_the_ramp() {
         let instants = drawn(1);
         assert_eq!(instants.len(), 20_000);
         assert!(instants.is_sorted());
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_those_of_people_who_do_not_know_each_other() {
+    fn gaps_after_the_ramp_are_exponential() {
         let instants = drawn(3);
         let late: Vec<f64> = instants.windows(2).skip(8_000).map(|two| (two[1] - two[0]).as_secs_f64()).collect();
         let mean = late.iter().sum::<f64>() / late.len() as f64;
@@ -89,8 +89,8 @@ mod tests {
     }
 
     #[test]
-    fn a_ramp_may_be_longer_than_the_crowd() {
-        let few = Shape { shoppers: 3, rps: 1, ramp: Duration::from_secs(600) };
+    fn ramp_may_outlast_the_arrivals() {
+        let few = ArrivalProfile { shoppers: 3, rps: 1, ramp: Duration::from_secs(600) };
         assert!(arrivals(few, &mut StdRng::seed_from_u64(1)).iter().all(|at| *at < Duration::from_secs(300)));
     }
 }

@@ -1,92 +1,86 @@
-//! A scripted account: asks for a token and for units many times a second, from before the start until the last shopper
-//! has come, and never waits for an answer.
+//! A scripted account. It asks for a token and for units many times a second, from before the opening until the last
+//! shopper has arrived, and does not wait for responses.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::http::Question;
-use super::measure::{Step, Worth};
-use super::shopper::{Scene, TestAccount, follow, order_in};
-use crate::rehearse::outcome::{Ending, Outcome};
+use super::http::ApiRequest;
+use super::measure::{ResponseClass, Step};
+use super::shopper::{LoadContext, TestAccount, TokenResponse, follow, order_in};
+use crate::domain::OrderId;
+use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
 
-/// Between two tries of one account: four times as often as the shop lets one user ask by default.
-const EVERY: Duration = Duration::from_millis(50);
-/// Tries of one account under way at a time; a script that floods itself gets nothing either.
-const UNDER_WAY: usize = 40;
+/// Between two tries of one account: four times the rate that the shop allows one user by default.
+const TRY_INTERVAL: Duration = Duration::from_millis(50);
+/// Tries of one account in flight. Beyond it a try is skipped, so that a bot does not flood the generator.
+const MAX_TRIES_IN_FLIGHT: usize = 40;
 
-/// What the tries of one account have in common.
-#[derive(Default)]
-struct Loot {
+/// What the tries of one account share.
+struct BotState {
     token: Option<String>,
-    /// The first order and when it was heard of.
-    order: Option<(crate::domain::OrderId, Instant)>,
-    story: Option<Outcome>,
+    /// The first order, and when its response came.
+    order: Option<(OrderId, Instant)>,
+    record: AccountRecord,
     sold_out: bool,
 }
 
-#[derive(Deserialize)]
-struct Token {
-    token: String,
-}
-
 /// Tries from `from` until `until`, or until there is an order.
-pub async fn hammer(scene: Arc<Scene>, me: TestAccount, from: Instant, until: Instant) -> Outcome {
-    let loot = Arc::new(Mutex::new(Loot { story: Some(Outcome::of(me.user)), ..Loot::default() }));
+pub async fn run(context: Arc<LoadContext>, account: TestAccount, from: Instant, until: Instant) -> AccountRecord {
+    let record = AccountRecord::new(account.user);
+    let state = Arc::new(Mutex::new(BotState { token: None, order: None, record, sold_out: false }));
     let mut tries = JoinSet::new();
     let mut due = from;
-    while due < until && lock(&loot).order.is_none() {
+    while due < until && lock(&state).order.is_none() {
         tokio::time::sleep_until(due).await;
         while tries.try_join_next().is_some() {}
-        if tries.len() < UNDER_WAY {
-            tries.spawn(one_try(scene.clone(), me.clone(), due, loot.clone()));
+        if tries.len() < MAX_TRIES_IN_FLIGHT {
+            tries.spawn(try_once(context.clone(), account.clone(), due, state.clone()));
         }
-        due += EVERY;
+        due += TRY_INTERVAL;
     }
     while tries.join_next().await.is_some() {}
-    let (order, story, sold_out) = {
-        let mut loot = lock(&loot);
-        (loot.order, loot.story.take(), loot.sold_out)
+    let (order, mut record, sold_out) = {
+        let state = lock(&state);
+        (state.order, state.record.clone(), state.sold_out)
     };
-    let mut story = story.unwrap_or_else(|| Outcome::of(me.user));
-    story.fate = if sold_out { Ending::SoldOut } else { Ending::GaveUp };
+    record.outcome = if sold_out { VisitOutcome::SoldOut } else { VisitOutcome::GaveUp };
     if let Some((order, at)) = order {
-        story.fate = Ending::OutboxItem;
-        follow(&scene, &me, order, at, &mut story).await;
+        record.outcome = VisitOutcome::Granted;
+        follow(&context, &account, order, at, &mut record).await;
     }
-    story
+    record
 }
 
-fn lock(loot: &Mutex<Loot>) -> std::sync::MutexGuard<'_, Loot> {
-    loot.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<BotState>) -> std::sync::MutexGuard<'_, BotState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Asks for units, with a made-up token as long as there is none.
-async fn one_try(scene: Arc<Scene>, me: TestAccount, due: Instant, loot: Arc<Mutex<Loot>>) {
-    let sale = scene.sale;
-    let known = lock(&loot).token.clone();
+async fn try_once(context: Arc<LoadContext>, account: TestAccount, due: Instant, state: Arc<Mutex<BotState>>) {
+    let sale = context.sale;
+    let known = lock(&state).token.clone();
     let token = match known {
         Some(token) => token,
         None => {
             let path = format!("/api/sales/{sale}/token");
-            let answer = scene.http.ask(Step::Bot, due, Question::post(&path, &me.cookie, "{}".into())).await;
-            let token = answer.read::<Token>().filter(|_| answer.worth == Worth::Good).map(|answer| answer.token);
-            lock(&loot).token.clone_from(&token);
+            let request = ApiRequest::post(&path, &account.cookie, "{}".into());
+            let response = context.client.send(Step::Bot, due, request).await;
+            let good = response.read::<TokenResponse>().filter(|_| response.class == ResponseClass::Good);
+            let token = good.map(|body| body.token);
+            lock(&state).token.clone_from(&token);
             token.unwrap_or_else(|| "made-up".into())
         }
     };
     let path = format!("/api/sales/{sale}/orders");
     let body = format!(r#"{{"quantity":1,"token":"{token}"}}"#);
-    let answer = scene.http.ask(Step::Bot, due, Question::post(&path, &me.cookie, body)).await;
-    let mut loot = lock(&loot);
-    loot.sold_out |= answer.code == "sold_out";
-    if let Some(order) = order_in(&answer) {
-        loot.order.get_or_insert((order, Instant::now()));
-        if let Some(story) = &mut loot.story {
-            story.has_order(order);
-        }
+    let response = context.client.send(Step::Bot, due, ApiRequest::post(&path, &account.cookie, body)).await;
+    let mut state = lock(&state);
+    state.sold_out |= response.code == "sold_out";
+    if let Some(order) = order_in(&response) {
+        state.order.get_or_insert((order, Instant::now()));
+        state.record.add_order(order);
     }
 }

@@ -1,5 +1,5 @@
-//! The sale that is rehearsed, and the accounts of those who are sent there: how they come and how they go. A sale of a
-//! rehearsal stays in the database until nothing else of it is left, so that whoever dies half-way is found by the next.
+//! The sale and the test accounts of a rehearsal: creation and removal. The sale's row is removed last, so the next run
+//! finds and removes the rest of a run that was killed half-way.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -13,36 +13,36 @@ use uuid::Uuid;
 use super::shopper::TestAccount;
 use crate::accounts::Device;
 use crate::app::Services;
-use crate::control::sales_admin::DeskChange;
+use crate::control::sales_admin::SaleCommand;
 use crate::domain::{Currency, Goods, Money, Rush, Sale, SaleId, SaleState, UserId, Window};
 use crate::store::{Announce, Role, SaleDraft, SaveOptions, User};
 
-/// Who the log says did it.
+/// The actor in the audit log.
 const ACTOR: &str = "rehearsal";
-/// The sale ends by itself so long after its start, should the rehearsal die.
+/// The sale ends by itself this long after its opening, in case the rehearsal is killed.
 const ENDS_AFTER: SignedDuration = SignedDuration::from_mins(20);
-/// Orders under way should have reached the database by then; they do within seconds while the shop works.
-const QUIET_WITHIN: Duration = Duration::from_secs(60);
-/// Nothing was under way for so long: whatever was in somebody's hand has been written.
-const QUIET_FOR: Duration = Duration::from_millis(1_500);
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Every process has noticed by then that a sale is retired or gone: they look four times a second.
-const NOTICED_AFTER: Duration = Duration::from_millis(1_500);
-/// Every process has written down once more by then what it counted.
-const COUNTED_AFTER: Duration = Duration::from_secs(3);
+/// How long orders in flight may take to reach the database; they need seconds while the shop works.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long no order must be visible in flight. It covers orders that a process holds in memory between two queues.
+const QUIET_TIME: Duration = Duration::from_millis(1_500);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// By then every process knows that a sale is retired or gone, because they read the sales four times a second.
+const RETIREMENT_DELAY: Duration = Duration::from_millis(1_500);
+/// By then every process has stored its counters once more.
+const COUNTER_FLUSH_DELAY: Duration = Duration::from_secs(3);
 
 /// Announces the sale, without an opening time yet.
-pub async fn announce(parts: &Services, units: u32, rush: Rush) -> anyhow::Result<Sale> {
-    let goods = goods(parts).await?;
-    let filing = SaveOptions { announce: Announce::Schedule, shadow: true, ..SaveOptions::default() };
-    Ok(parts.sales_admin().enter_sale(draft(&goods, units, rush), &filing, ACTOR).await?)
+pub async fn announce(services: &Services, units: u32, rush: Rush) -> anyhow::Result<Sale> {
+    let goods = goods(services).await?;
+    let options = SaveOptions { announce: Announce::Schedule, shadow: true, ..SaveOptions::default() };
+    Ok(services.sales_admin().create_sale_with(draft(&goods, units, rush), &options, ACTOR).await?)
 }
 
-/// What is rehearsed with: what was changed last, for that is what the day is about. A rehearsal only shows it.
-async fn goods(parts: &Services) -> anyhow::Result<Goods> {
-    let all = parts.store.all_goods().await?;
-    let fresh = all.into_iter().filter(|goods| !goods.is_archived()).max_by_key(|goods| goods.updated_at);
-    fresh.context("the shop has no goods to rehearse with; add some at /admin/goods first")
+/// The goods that were changed last, which are most likely those of the coming sale. A rehearsal does not change them.
+async fn goods(services: &Services) -> anyhow::Result<Goods> {
+    let all = services.store.all_goods().await?;
+    let newest = all.into_iter().filter(|goods| !goods.is_archived()).max_by_key(|goods| goods.updated_at);
+    newest.context("the shop has no goods to rehearse with; add some at /admin/goods first")
 }
 
 fn draft(goods: &Goods, units: u32, rush: Rush) -> SaleDraft {
@@ -57,8 +57,8 @@ fn draft(goods: &Goods, units: u32, rush: Rush) -> SaleDraft {
     }
 }
 
-/// Sets the opening time: from here on the shop does what it does on the day.
-pub async fn open_at(parts: &Services, sale: &Sale, opens: Timestamp) -> anyhow::Result<()> {
+/// Sets the opening time. From here on the shop treats the sale like any other.
+pub async fn open_at(services: &Services, sale: &Sale, opens: Timestamp) -> anyhow::Result<()> {
     let window = Window { opens_at: Some(opens), closes_at: Some(opens + ENDS_AFTER) };
     let draft = SaleDraft {
         goods_id: sale.goods_id,
@@ -69,80 +69,80 @@ pub async fn open_at(parts: &Services, sale: &Sale, opens: Timestamp) -> anyhow:
         window,
         rush: sale.rush,
     };
-    let filing = SaveOptions { announce: Announce::Schedule, ..SaveOptions::default() };
-    parts.sales_admin().change(sale.id, DeskChange::Edit(draft, filing), ACTOR).await?;
+    let options = SaveOptions { announce: Announce::Schedule, ..SaveOptions::default() };
+    services.sales_admin().change(sale.id, SaleCommand::Edit(draft, options), ACTOR).await?;
     Ok(())
 }
 
-/// Accounts with sessions. No registered name has a space in it, so theirs take none away.
-pub async fn enrol(parts: &Services, sale: SaleId, count: u32) -> anyhow::Result<Vec<TestAccount>> {
-    let now = parts.clock.now();
-    // Nobody can log in with this: it is the hash of no password.
+/// Creates accounts with sessions. Their names have a space in them and so cannot collide with registered names.
+pub async fn create_accounts(services: &Services, sale: SaleId, count: u32) -> anyhow::Result<Vec<TestAccount>> {
+    let now = services.clock.now();
+    // No password has this hash, so these accounts cannot sign in.
     let hash = "none".to_owned();
     let user = |n| User::new(UserId(Uuid::now_v7()), &format!("rehearsal {sale}/{n}"), hash.clone(), Role::User, now);
     let users: Vec<User> = (1..=count).map(user).collect();
     let device = Device::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "seckill-rehearse");
-    let cookies = parts.accounts().enrol_extras(sale, &users, &device).await?;
-    let extra = |(user, cookie): (&User, String)| {
+    let cookies = services.accounts().open_test_accounts(sale, &users, &device).await?;
+    let account = |(user, cookie): (&User, String)| {
         Ok(TestAccount { user: user.id, cookie: HeaderValue::try_from(cookie).context("a cookie")? })
     };
-    users.iter().zip(cookies).map(extra).collect()
+    users.iter().zip(cookies).map(account).collect()
 }
 
-/// Removes every rehearsal there is; the answer is how many. Twice changes nothing.
-pub async fn clean(parts: &Services) -> anyhow::Result<usize> {
-    let sales = parts.store.rehearsed_sales().await?;
+/// Removes every rehearsal and returns how many there were. Idempotent.
+pub async fn clean(services: &Services) -> anyhow::Result<usize> {
+    let sales = services.store.rehearsed_sales().await?;
     if sales.is_empty() {
         return Ok(0);
     }
     for sale in &sales {
-        retire(parts, sale).await?;
+        retire(services, sale).await?;
     }
-    // A relay that does not know yet that a sale is retired would make its outbox anew.
-    tokio::time::sleep(NOTICED_AFTER).await;
+    // A relay that does not yet know that the sale is retired would create its outbox again.
+    tokio::time::sleep(RETIREMENT_DELAY).await;
     for sale in &sales {
-        if let Some(stock_sync) = &parts.stock_sync {
-            stock_sync.forget(sale).await?;
+        if let Some(stock_sync) = &services.stock_sync {
+            stock_sync.unload(sale).await?;
         }
-        parts.store.remove_rehearsal(sale.id, ACTOR, parts.clock.now()).await?;
+        services.store.remove_rehearsal(sale.id, ACTOR, services.clock.now()).await?;
     }
-    tokio::time::sleep(COUNTED_AFTER).await;
-    parts.store.sweep_tallies().await?;
+    tokio::time::sleep(COUNTER_FLUSH_DELAY).await;
+    services.store.delete_orphaned_counters().await?;
     Ok(sales.len())
 }
 
-/// Ends a sale and waits until nothing of it is under way any more.
-async fn retire(parts: &Services, sale: &Sale) -> anyhow::Result<()> {
-    let now = parts.store.sale(sale.id).await?;
+/// Stops a sale, waits until none of its orders is in flight, and marks it as retired.
+async fn retire(services: &Services, sale: &Sale) -> anyhow::Result<()> {
+    let now = services.store.sale(sale.id).await?;
     if now.is_some_and(|sale| sale.state != SaleState::Ended) {
-        parts.sales_admin().change(sale.id, DeskChange::Stop, ACTOR).await?;
+        services.sales_admin().change(sale.id, SaleCommand::Stop, ACTOR).await?;
     }
-    let deadline = Instant::now() + QUIET_WITHIN;
+    let deadline = Instant::now() + DRAIN_TIMEOUT;
     let mut quiet_since: Option<Instant> = None;
-    while quiet_since.is_none_or(|since| since.elapsed() < QUIET_FOR) {
+    while quiet_since.is_none_or(|since| since.elapsed() < QUIET_TIME) {
         if Instant::now() > deadline {
             bail!(
-                "orders of sale {} are still on their way after {} s; do `relay` and `consume` run? \
-                 Remove it later with: seckill rehearse --clean",
+                "orders of sale {} are still in flight after {} s; are `relay` and `consume` running? \
+                 Remove the rehearsal later with: seckill rehearse --clean",
                 sale.id,
-                QUIET_WITHIN.as_secs()
+                DRAIN_TIMEOUT.as_secs()
             );
         }
-        quiet_since = if is_quiet(parts, sale.id).await? { quiet_since.or(Some(Instant::now())) } else { None };
-        tokio::time::sleep(LOOK_EVERY).await;
+        quiet_since = if is_quiet(services, sale.id).await? { quiet_since.or(Some(Instant::now())) } else { None };
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    Ok(parts.store.retire(sale.id, parts.clock.now()).await?)
+    Ok(services.store.retire_sale(sale.id, services.clock.now()).await?)
 }
 
-/// Whether no order of a sale is on its way. An outbox entry goes once its orders are in the database, but RabbitMQ may
-/// hold a message twice.
-async fn is_quiet(parts: &Services, sale: SaleId) -> anyhow::Result<bool> {
-    let Some(stock_sync) = &parts.stock_sync else { return Ok(true) };
-    let buckets = stock_sync.look_at(sale).await?;
+/// Whether no order of a sale is in flight. An outbox entry is deleted once its orders are in the database; the queue is
+/// checked too, because RabbitMQ may still hold a second copy of a message.
+async fn is_quiet(services: &Services, sale: SaleId) -> anyhow::Result<bool> {
+    let Some(stock_sync) = &services.stock_sync else { return Ok(true) };
+    let buckets = stock_sync.survey_sale(sale).await?;
     if buckets.iter().any(|(_, loaded)| loaded.is_some_and(|loaded| loaded.outbox > 0)) {
         return Ok(false);
     }
-    match &parts.monitor {
+    match &services.monitor {
         Some(monitor) => Ok(monitor.depths().await?.ready == 0),
         None => Ok(true),
     }

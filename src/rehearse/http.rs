@@ -1,4 +1,5 @@
-//! Asking the shop over HTTP, on time if the generator can, and counting every answer.
+//! The HTTP client of shoppers and bots. It sends each request at its due instant, or as soon after it as the generator
+//! can, and counts every response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,117 +14,114 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::measure::{Measure, Step, Worth};
+use super::measure::{LoadRecorder, ResponseClass, Step};
 
-/// Longer than people wait.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// Questions under way at the same time, each on a connection of its own; below the usual limit of open files.
-pub(super) const CONNECTIONS: usize = 768;
-/// Sooner than nginx and the shop, which would close a connection at the moment of the next question now and then.
-const IDLE_FOR: Duration = Duration::from_secs(3);
+/// Longer than shoppers wait.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Requests in flight at the same time, each on a connection of its own; below the usual limit of open files.
+pub(super) const MAX_CONNECTIONS: usize = 768;
+/// Shorter than in nginx and the shop, which would otherwise now and then close a connection just as it is used again.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Everybody's way to the shop.
-pub struct Http {
+/// All requests of a rehearsal pass through one client.
+pub struct ApiClient {
     client: Client<HttpConnector, Full<Bytes>>,
     origin: String,
-    places: Semaphore,
-    measure: Arc<Measure>,
+    connections: Semaphore,
+    recorder: Arc<LoadRecorder>,
 }
 
-/// One question.
-pub struct Question<'a> {
+pub struct ApiRequest<'a> {
     pub method: Method,
     pub path: &'a str,
     pub cookie: &'a HeaderValue,
     pub json: Option<String>,
 }
 
-/// What came back.
-pub struct Answer {
-    pub worth: Worth,
-    /// 0 when nothing came back.
+pub struct ApiResponse {
+    pub class: ResponseClass,
+    /// 0 when there was no response.
     pub status: u16,
-    /// Of a problem; empty otherwise.
+    /// The code of a problem; empty otherwise. Without a response: the reason in words.
     pub code: String,
     pub retry_after: Option<Duration>,
     pub body: Bytes,
 }
 
-/// The part of a problem that says which one it is.
+/// The part of a problem document that names the problem.
 #[derive(Deserialize)]
-struct Problem {
+struct ProblemCode {
     code: String,
 }
 
-impl<'a> Question<'a> {
-    pub fn get(path: &'a str, cookie: &'a HeaderValue) -> Question<'a> {
-        Question { method: Method::GET, path, cookie, json: None }
+impl<'a> ApiRequest<'a> {
+    pub fn get(path: &'a str, cookie: &'a HeaderValue) -> ApiRequest<'a> {
+        ApiRequest { method: Method::GET, path, cookie, json: None }
     }
 
-    pub fn post(path: &'a str, cookie: &'a HeaderValue, json: String) -> Question<'a> {
-        Question { method: Method::POST, path, cookie, json: Some(json) }
+    pub fn post(path: &'a str, cookie: &'a HeaderValue, json: String) -> ApiRequest<'a> {
+        ApiRequest { method: Method::POST, path, cookie, json: Some(json) }
     }
 }
 
-impl Answer {
-    /// The body, if it is what was hoped for.
+impl ApiResponse {
+    /// The body, if it parses as `T`.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Option<T> {
         serde_json::from_slice(&self.body).ok()
     }
+
+    fn none(reason: &str) -> ApiResponse {
+        let class = ResponseClass::Error;
+        ApiResponse { class, status: 0, code: reason.to_owned(), retry_after: None, body: Bytes::new() }
+    }
 }
 
-impl Http {
-    pub fn new(origin: &str, measure: Arc<Measure>) -> Http {
+impl ApiClient {
+    pub fn new(origin: &str, recorder: Arc<LoadRecorder>) -> ApiClient {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(ANSWER_WITHIN));
+        connector.set_connect_timeout(Some(RESPONSE_TIMEOUT));
         let mut builder = Client::builder(TokioExecutor::new());
-        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_FOR).pool_max_idle_per_host(CONNECTIONS);
-        let places = Semaphore::new(CONNECTIONS);
-        Http { client: builder.build(connector), origin: origin.to_owned(), places, measure }
+        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIMEOUT).pool_max_idle_per_host(MAX_CONNECTIONS);
+        let connections = Semaphore::new(MAX_CONNECTIONS);
+        ApiClient { client: builder.build(connector), origin: origin.to_owned(), connections, recorder }
     }
 
-    /// Asks at the instant `due`, or as soon after it as the generator can.
-    pub async fn ask(&self, step: Step, due: Instant, question: Question<'_>) -> Answer {
+    /// Sends the request at the instant `due`, or as soon after it as the generator can.
+    pub async fn send(&self, step: Step, due: Instant, request: ApiRequest<'_>) -> ApiResponse {
         sleep_until(due).await;
-        let place = self.places.acquire().await;
-        self.measure.sent(due.elapsed());
-        let mut answer = match timeout(ANSWER_WITHIN, self.send(question)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Answer::none("connection failed"),
-            Err(_) => Answer::none("no answer in time"),
+        let connection = self.connections.acquire().await;
+        self.recorder.request_sent(due.elapsed());
+        let mut response = match timeout(RESPONSE_TIMEOUT, self.exchange(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(_)) => ApiResponse::none("connection failed"),
+            Err(_) => ApiResponse::none("no answer in time"),
         };
-        drop(place);
-        answer.worth = self.measure.answered(step, due.elapsed(), answer.status, &answer.code);
-        answer
+        drop(connection);
+        response.class = self.recorder.response(step, due.elapsed(), response.status, &response.code);
+        response
     }
 
-    async fn send(&self, question: Question<'_>) -> anyhow::Result<Answer> {
-        let mut request = Request::builder()
-            .method(question.method)
-            .uri(format!("{}{}", self.origin, question.path))
-            .header(header::COOKIE, question.cookie)
+    async fn exchange(&self, request: ApiRequest<'_>) -> anyhow::Result<ApiResponse> {
+        let mut http = Request::builder()
+            .method(request.method)
+            .uri(format!("{}{}", self.origin, request.path))
+            .header(header::COOKIE, request.cookie)
             .header(header::ACCEPT_ENCODING, "br, gzip")
             .header(header::USER_AGENT, "seckill-rehearse");
-        if question.json.is_some() {
-            request = request.header(header::CONTENT_TYPE, "application/json");
+        if request.json.is_some() {
+            http = http.header(header::CONTENT_TYPE, "application/json");
         }
-        let body = Full::from(question.json.unwrap_or_default());
-        let (parts, body) = self.client.request(request.body(body)?).await?.into_parts();
+        let body = Full::from(request.json.unwrap_or_default());
+        let (parts, body) = self.client.request(http.body(body)?).await?.into_parts();
         let body = body.collect().await?.to_bytes();
         let status = parts.status.as_u16();
         let code = match status {
-            400.. => serde_json::from_slice(&body).map_or_else(|_| String::new(), |problem: Problem| problem.code),
+            400.. => serde_json::from_slice(&body).map_or_else(|_| String::new(), |problem: ProblemCode| problem.code),
             _ => String::new(),
         };
         let seconds = parts.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let retry_after = seconds.map(Duration::from_secs);
-        Ok(Answer { worth: Worth::Good, status, code, retry_after, body })
-    }
-}
-
-impl Answer {
-    fn none(why: &str) -> Answer {
-        Answer { worth: Worth::Error, status: 0, code: why.to_owned(), retry_after: None, body: Bytes::new() }
+        Ok(ApiResponse { class: ResponseClass::Good, status, code, retry_after, body })
     }
 }

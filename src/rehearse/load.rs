@@ -1,4 +1,4 @@
-//! Letting the crowd in: everybody at their instant, whatever became of those before.
+//! The load: starts every shopper at its drawn instant, whether or not earlier ones have been answered.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -8,49 +8,49 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::bot;
-use super::measure::{Measure, Milestone, Step};
-use super::shopper::{Scene, TestAccount, visit};
-use crate::rehearse::outcome::Outcome;
+use super::measure::{LoadRecorder, Milestone, Step};
+use super::shopper::{LoadContext, TestAccount, visit};
+use crate::rehearse::outcome::AccountRecord;
 
-/// Scripts begin so long before the start.
-const BOTS_COME_EARLY: Duration = Duration::from_secs(2);
-/// And go on for so long after it, or until the last shopper has come.
-const BOTS_STAY: Duration = Duration::from_secs(5);
+/// Bots start this long before the opening.
+const BOT_LEAD: Duration = Duration::from_secs(2);
+/// Bots go on for at least this long after the opening, or until the last shopper has arrived.
+const MIN_BOT_TIME: Duration = Duration::from_secs(5);
 
-/// Who comes when.
-pub struct Crowd {
-    /// Each with the time from the beginning to their arrival, in order.
+/// Who arrives when.
+pub struct LoadPlan {
+    /// Each with the time from the beginning to its arrival, in order.
     pub shoppers: Vec<(Duration, TestAccount)>,
     pub bots: Vec<TestAccount>,
     /// From the beginning until the sale opens.
     pub opens: Duration,
 }
 
-/// What everybody told.
-pub struct Told {
-    pub shoppers: Vec<Outcome>,
-    pub bots: Vec<Outcome>,
+/// The records of all accounts.
+pub struct LoadResult {
+    pub shoppers: Vec<AccountRecord>,
+    pub bots: Vec<AccountRecord>,
 }
 
-/// Runs until everybody has left.
-pub async fn hold(scene: Arc<Scene>, crowd: Crowd, began: Instant) -> Told {
-    let last = crowd.shoppers.last().map_or(Duration::ZERO, |(at, _)| *at);
-    let until = began + last.max(crowd.opens + BOTS_STAY);
-    let from = began + crowd.opens.saturating_sub(BOTS_COME_EARLY);
+/// Runs the plan until every shopper and bot is done.
+pub async fn run(context: Arc<LoadContext>, plan: LoadPlan, began: Instant) -> LoadResult {
+    let last = plan.shoppers.last().map_or(Duration::ZERO, |(at, _)| *at);
+    let until = began + last.max(plan.opens + MIN_BOT_TIME);
+    let from = began + plan.opens.saturating_sub(BOT_LEAD);
     let mut bots = JoinSet::new();
-    for me in crowd.bots {
-        bots.spawn(bot::hammer(scene.clone(), me, from, until));
+    for account in plan.bots {
+        bots.spawn(bot::run(context.clone(), account, from, until));
     }
     let mut visits = JoinSet::new();
-    for (number, (at, me)) in crowd.shoppers.into_iter().enumerate() {
+    for (number, (at, account)) in plan.shoppers.into_iter().enumerate() {
         tokio::time::sleep_until(began + at).await;
-        visits.spawn(visit(scene.clone(), me, number as u64, began + at));
+        visits.spawn(visit(context.clone(), account, number as u64, began + at));
     }
-    Told { shoppers: visits.join_all().await, bots: bots.join_all().await }
+    LoadResult { shoppers: visits.join_all().await, bots: bots.join_all().await }
 }
 
 /// Prints a line each second until it is dropped.
-pub async fn tell_progress(measure: Arc<Measure>, began: Instant, opens: Duration) {
+pub async fn print_progress(recorder: Arc<LoadRecorder>, began: Instant, opens: Duration) {
     let mut ticks = tokio::time::interval_at(began + Duration::from_secs(1), Duration::from_secs(1));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     say(&format!("{:>5} {}", "s", HEAD.map(|(name, width)| format!("{name:>width$}")).join(" ")));
@@ -61,14 +61,15 @@ pub async fn tell_progress(measure: Arc<Measure>, began: Instant, opens: Duratio
         if now >= opens && !std::mem::replace(&mut announced, true) {
             say("      the sale opens");
         }
-        say(&line(&measure, now));
+        say(&line(&recorder, now));
     }
 }
 
+/// Columns of a progress line, with their widths.
 const HEAD: [(&str, usize); 9] = [
     ("arrived", 8),
     ("pressed", 8),
-    ("won", 6),
+    ("granted", 8),
     ("orders", 7),
     ("paid", 6),
     ("answers/s", 10),
@@ -77,19 +78,19 @@ const HEAD: [(&str, usize); 9] = [
     ("p99 ms", 8),
 ];
 
-fn line(measure: &Measure, now: Duration) -> String {
-    let numbers = measure.numbers();
-    // The second that is complete.
-    let second = (now.as_secs() as usize).checked_sub(1).and_then(|n| numbers.seconds.get(n));
-    let errors: u64 = Step::ALL.iter().map(|step| numbers.of(*step).errors).sum();
+fn line(recorder: &LoadRecorder, now: Duration) -> String {
+    let measured = recorder.snapshot();
+    // The last complete second.
+    let second = (now.as_secs() as usize).checked_sub(1).and_then(|n| measured.seconds.get(n));
+    let errors: u64 = Step::ALL.iter().map(|step| measured.of(*step).errors).sum();
     let p99 = second.filter(|second| !second.times.is_empty());
     let p99 = p99.map_or("–".into(), |second| format!("{:.0}", second.times.value_at_quantile(0.99) as f64 / 1000.0));
     let cells = [
-        numbers.at(Milestone::Arrived).to_string(),
-        numbers.at(Milestone::Pressed).to_string(),
-        numbers.at(Milestone::OutboxItem).to_string(),
-        numbers.at(Milestone::Landed).to_string(),
-        numbers.at(Milestone::Paid).to_string(),
+        measured.at(Milestone::Arrived).to_string(),
+        measured.at(Milestone::Pressed).to_string(),
+        measured.at(Milestone::Granted).to_string(),
+        measured.at(Milestone::Persisted).to_string(),
+        measured.at(Milestone::Paid).to_string(),
         second.map_or(0, |second| second.good + second.refused + second.errors).to_string(),
         second.map_or(0, |second| second.refused).to_string(),
         errors.to_string(),
@@ -99,7 +100,7 @@ fn line(measure: &Measure, now: Duration) -> String {
     format!("{:>5} {}", now.as_secs(), cells.join(" "))
 }
 
-/// A line for whoever watches. Nobody may be there any more; that is no reason to stop.
+/// Prints a line. A closed standard output is no reason to stop.
 pub fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -1,5 +1,5 @@
-//! What is measured while the crowd is there. Times count from the instant at which a question was due, not from when it
-//! was sent: whatever keeps the generator from asking in time is part of the answer's time, and is told separately too.
+//! What is measured while the load runs. Times count from the instant at which a request was due, not from when it was
+//! sent: a delay in the generator is part of the response time, and is reported separately too.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use tokio::time::Instant;
 
-/// Longer ones count as this long; no question waits so long for its answer.
-const LONGEST_US: u64 = 60_000_000;
+/// The upper end of the histograms; longer times count as this long. No request waits that long for its response.
+const MAX_TIME_US: u64 = 60_000_000;
 
-/// What a shopper does.
+/// The kinds of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     Page,
@@ -22,7 +22,7 @@ pub enum Step {
     Repeat,
     Status,
     Pay,
-    /// Whatever a scripted account asks for.
+    /// Every request of a bot.
     Bot,
 }
 
@@ -43,34 +43,33 @@ impl Step {
         }
     }
 
-    /// What the answer is worth.
-    pub fn judge(self, status: u16, code: &str) -> Worth {
+    /// Whether a response is good, a refusal that the shop documents, or an error. Status 0 is no response.
+    pub fn classify(self, status: u16, code: &str) -> ResponseClass {
         match (status, code) {
-            (200..=399, _) => Worth::Good,
-            (409, "sold_out" | "not_open" | "ended") | (429, _) if self != Step::Pay => Worth::Refusal,
-            (403, "bad_token") if self == Step::Bot => Worth::Refusal,
-            _ => Worth::Error,
+            (200..=399, _) => ResponseClass::Good,
+            (409, "sold_out" | "not_open" | "ended") | (429, _) if self != Step::Pay => ResponseClass::Refusal,
+            (403, "bad_token") if self == Step::Bot => ResponseClass::Refusal,
+            _ => ResponseClass::Error,
         }
     }
 }
 
-/// What an answer is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Worth {
+pub enum ResponseClass {
     Good,
-    /// As the shop promises to refuse.
+    /// A refusal that the shop documents, such as `sold_out`.
     Refusal,
     Error,
 }
 
-/// Where a shopper has come to; scripts go no such way.
+/// How far a shopper has come. Bots have no milestones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Milestone {
     Arrived,
     SawPage,
     Pressed,
-    OutboxItem,
-    Landed,
+    Granted,
+    Persisted,
     Paid,
 }
 
@@ -79,8 +78,8 @@ impl Milestone {
         Milestone::Arrived,
         Milestone::SawPage,
         Milestone::Pressed,
-        Milestone::OutboxItem,
-        Milestone::Landed,
+        Milestone::Granted,
+        Milestone::Persisted,
         Milestone::Paid,
     ];
 
@@ -89,140 +88,144 @@ impl Milestone {
             Milestone::Arrived => "arrived",
             Milestone::SawPage => "saw the page",
             Milestone::Pressed => "pressed the button",
-            Milestone::OutboxItem => "got a unit (202)",
-            Milestone::Landed => "has an order",
+            Milestone::Granted => "got a unit (202)",
+            Milestone::Persisted => "has an order",
             Milestone::Paid => "has paid",
         }
     }
 }
 
-/// One kind of question.
+/// The responses to one kind of request.
 #[derive(Clone)]
-pub struct Answered {
+pub struct StepStats {
     pub times: Histogram<u64>,
     pub errors: u64,
     /// By status and code, such as `409 sold_out`.
     pub answers: BTreeMap<String, u64>,
 }
 
-/// What happened in one second.
+/// The counts of one second.
 #[derive(Clone)]
-pub struct Second {
+pub struct SecondStats {
     pub arrived: u64,
-    /// Answers of each worth.
+    /// Responses by class.
     pub good: u64,
     pub refused: u64,
     pub errors: u64,
-    pub won: u64,
-    /// Of everybody but bots.
+    pub granted: u64,
+    /// Of shoppers, without bots.
     pub times: Histogram<u32>,
 }
 
-/// Everything by now.
+/// All measurements up to an instant.
 #[derive(Clone)]
-pub struct Numbers {
-    pub steps: Vec<Answered>,
-    pub seconds: Vec<Second>,
+pub struct Measurements {
+    pub steps: Vec<StepStats>,
+    pub seconds: Vec<SecondStats>,
     pub milestones: [u64; Milestone::ALL.len()],
-    /// How much later than due questions were sent.
+    /// How much later than due requests were sent.
     pub lag: Histogram<u64>,
-    /// From the 202 until the order could be read.
-    pub landing: Histogram<u64>,
+    /// From the 202 until the order was readable.
+    pub persistence: Histogram<u64>,
 }
 
-/// Counts; everybody shares one.
-pub struct Measure {
+/// Counts what shoppers and bots report; all of them share one.
+pub struct LoadRecorder {
     began: Instant,
-    numbers: Mutex<Numbers>,
+    measurements: Mutex<Measurements>,
 }
 
 fn histogram<T: hdrhistogram::Counter>(digits: u8) -> Histogram<T> {
-    Histogram::new_with_bounds(1, LONGEST_US, digits).expect("the bounds are a range")
+    Histogram::new_with_bounds(1, MAX_TIME_US, digits).expect("the bounds are a valid range")
 }
 
 fn micros(time: Duration) -> u64 {
-    (time.as_micros() as u64).clamp(1, LONGEST_US)
+    (time.as_micros() as u64).clamp(1, MAX_TIME_US)
 }
 
-impl Measure {
-    pub fn new(began: Instant) -> Measure {
-        let asked = || Answered { times: histogram(3), errors: 0, answers: BTreeMap::new() };
-        let numbers = Numbers {
-            steps: Step::ALL.map(|_| asked()).into(),
+impl StepStats {
+    fn empty() -> StepStats {
+        StepStats { times: histogram(3), errors: 0, answers: BTreeMap::new() }
+    }
+}
+
+impl LoadRecorder {
+    pub fn new(began: Instant) -> LoadRecorder {
+        let measurements = Measurements {
+            steps: Step::ALL.map(|_| StepStats::empty()).into(),
             seconds: Vec::new(),
             milestones: Default::default(),
             lag: histogram(3),
-            landing: histogram(3),
+            persistence: histogram(3),
         };
-        Measure { began, numbers: Mutex::new(numbers) }
+        LoadRecorder { began, measurements: Mutex::new(measurements) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Numbers> {
-        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Measurements> {
+        self.measurements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How late a question was sent.
-    pub fn sent(&self, late: Duration) {
+    /// Records how long after its due instant a request was sent.
+    pub fn request_sent(&self, late: Duration) {
         self.lock().lag.saturating_record(micros(late));
     }
 
-    /// An answer, or that there was none (status 0), so long after it was due.
-    pub fn answered(&self, step: Step, took: Duration, status: u16, code: &str) -> Worth {
-        let worth = step.judge(status, code);
+    /// Records a response, or that there was none (status 0). `took` counts from the due instant.
+    pub fn response(&self, step: Step, took: Duration, status: u16, code: &str) -> ResponseClass {
+        let class = step.classify(status, code);
         let name = match (status, code) {
             (0, _) => code.to_owned(),
             (_, "") => status.to_string(),
             _ => format!("{status} {code}"),
         };
-        let mut numbers = self.lock();
-        let asked = &mut numbers.steps[step as usize];
-        asked.times.saturating_record(micros(took));
-        asked.errors += u64::from(worth == Worth::Error);
-        *asked.answers.entry(name).or_default() += 1;
-        let second = self.second(&mut numbers);
-        match worth {
-            Worth::Good => second.good += 1,
-            Worth::Refusal => second.refused += 1,
-            Worth::Error => second.errors += 1,
+        let mut measurements = self.lock();
+        let stats = &mut measurements.steps[step as usize];
+        stats.times.saturating_record(micros(took));
+        stats.errors += u64::from(class == ResponseClass::Error);
+        *stats.answers.entry(name).or_default() += 1;
+        let second = self.current_second(&mut measurements);
+        match class {
+            ResponseClass::Good => second.good += 1,
+            ResponseClass::Refusal => second.refused += 1,
+            ResponseClass::Error => second.errors += 1,
         }
         if step != Step::Bot {
             second.times.saturating_record(micros(took));
         }
-        worth
+        class
     }
 
     pub fn reached(&self, milestone: Milestone) {
-        let mut numbers = self.lock();
-        numbers.milestones[milestone as usize] += 1;
+        let mut measurements = self.lock();
+        measurements.milestones[milestone as usize] += 1;
         match milestone {
-            Milestone::Arrived => self.second(&mut numbers).arrived += 1,
-            Milestone::OutboxItem => self.second(&mut numbers).won += 1,
+            Milestone::Arrived => self.current_second(&mut measurements).arrived += 1,
+            Milestone::Granted => self.current_second(&mut measurements).granted += 1,
             _ => {}
         }
     }
 
-    /// An order could be read so long after its 202.
-    pub fn landed(&self, took: Duration) {
-        self.lock().landing.saturating_record(micros(took));
+    /// Records the time from a 202 until its order was readable.
+    pub fn order_persisted(&self, took: Duration) {
+        self.lock().persistence.saturating_record(micros(took));
     }
 
-    /// The present second.
-    fn second<'a>(&self, numbers: &'a mut Numbers) -> &'a mut Second {
+    fn current_second<'a>(&self, measurements: &'a mut Measurements) -> &'a mut SecondStats {
         let now = self.began.elapsed().as_secs() as usize;
-        while numbers.seconds.len() <= now {
+        while measurements.seconds.len() <= now {
             let times = histogram(2);
-            numbers.seconds.push(Second { arrived: 0, good: 0, refused: 0, errors: 0, won: 0, times });
+            measurements.seconds.push(SecondStats { arrived: 0, good: 0, refused: 0, errors: 0, granted: 0, times });
         }
-        &mut numbers.seconds[now]
+        &mut measurements.seconds[now]
     }
 
-    pub fn numbers(&self) -> Numbers {
+    pub fn snapshot(&self) -> Measurements {
         self.lock().clone()
     }
 }
 
-impl Numbers {
-    pub fn of(&self, step: Step) -> &Answered {
+impl Measurements {
+    pub fn of(&self, step: Step) -> &StepStats {
         &self.steps[step as usize]
     }
 
@@ -236,13 +239,13 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn percentiles_are_those_of_what_was_recorded() {
-        let measure = Measure::new(Instant::now());
+    async fn percentiles_match_the_recorded_times() {
+        let recorder = LoadRecorder::new(Instant::now());
         for ms in 1..=1000 {
-            measure.answered(Step::Buy, Duration::from_millis(ms), 202, "");
+            recorder.response(Step::Buy, Duration::from_millis(ms), 202, "");
         }
-        let numbers = measure.numbers();
-        let times = &numbers.of(Step::Buy).times;
+        let measured = recorder.snapshot();
+        let times = &measured.of(Step::Buy).times;
         for (quantile, ms) in [(0.5, 500.0), (0.99, 990.0), (0.999, 999.0), (1.0, 1000.0)] {
             let found = times.value_at_quantile(quantile) as f64 / 1000.0;
             assert!((found - ms).abs() <= ms / 500.0, "{quantile}: {found} instead of {ms}");
@@ -251,32 +254,34 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_happens_is_counted_in_its_second() {
-        let measure = Measure::new(Instant::now());
-        measure.reached(Milestone::Arrived);
-        measure.answered(Step::Buy, Duration::from_millis(5), 409, "sold_out");
+    async fn events_are_counted_in_their_second() {
+        let recorder = LoadRecorder::new(Instant::now());
+        recorder.reached(Milestone::Arrived);
+        recorder.response(Step::Buy, Duration::from_millis(5), 409, "sold_out");
         tokio::time::advance(Duration::from_millis(2_500)).await;
-        measure.answered(Step::Page, Duration::from_secs(100), 0, "no answer");
-        measure.answered(Step::Bot, Duration::from_millis(1), 429, "rate_limited");
-        let numbers = measure.numbers();
-        assert_eq!(numbers.seconds.len(), 3);
-        assert_eq!((numbers.seconds[0].arrived, numbers.seconds[0].refused), (1, 1));
-        assert_eq!((numbers.seconds[2].errors, numbers.seconds[2].refused), (1, 1));
-        assert_eq!(numbers.seconds[2].times.len(), 1, "bots have no part in shoppers' times");
-        assert_eq!(numbers.of(Step::Page).answers["no answer"], 1);
-        assert_eq!(numbers.of(Step::Buy).answers["409 sold_out"], 1);
+        recorder.response(Step::Page, Duration::from_secs(100), 0, "no answer");
+        recorder.response(Step::Bot, Duration::from_millis(1), 429, "rate_limited");
+        let measured = recorder.snapshot();
+        assert_eq!(measured.seconds.len(), 3);
+        assert_eq!(measured.seconds[0].arrived, 1);
+        assert_eq!(measured.seconds[0].refused, 1);
+        assert_eq!(measured.seconds[2].errors, 1);
+        assert_eq!(measured.seconds[2].refused, 1);
+        assert_eq!(measured.seconds[2].times.len(), 1, "bots are not part of shoppers' times");
+        assert_eq!(measured.of(Step::Page).answers["no answer"], 1);
+        assert_eq!(measured.of(Step::Buy).answers["409 sold_out"], 1);
     }
 
     #[test]
-    fn refusals_are_no_errors_and_surprises_are() {
+    fn documented_refusals_are_not_errors() {
         for (status, code) in [(409, "sold_out"), (429, "busy"), (429, "rate_limited"), (409, "not_open")] {
-            assert_eq!(Step::Buy.judge(status, code), Worth::Refusal);
-            assert_eq!(Step::Pay.judge(status, code), Worth::Error);
+            assert_eq!(Step::Buy.classify(status, code), ResponseClass::Refusal);
+            assert_eq!(Step::Pay.classify(status, code), ResponseClass::Error);
         }
         for (status, code) in [(503, "overloaded"), (401, "not_signed_in"), (0, "no answer"), (403, "bad_token")] {
-            assert_eq!(Step::Buy.judge(status, code), Worth::Error);
+            assert_eq!(Step::Buy.classify(status, code), ResponseClass::Error);
         }
-        assert_eq!(Step::Bot.judge(403, "bad_token"), Worth::Refusal);
-        assert_eq!(Step::Pay.judge(303, ""), Worth::Good);
+        assert_eq!(Step::Bot.classify(403, "bad_token"), ResponseClass::Refusal);
+        assert_eq!(Step::Pay.classify(303, ""), ResponseClass::Good);
     }
 }

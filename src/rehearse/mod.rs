@@ -1,14 +1,16 @@
-//! `seckill rehearse`: holds a stampede against a running shop, before the real one comes, and says go or no go.
+//! `seckill rehearse`: a load test of a running shop that ends with a verdict, go or no go.
 //!
-//! 1. [`options`] is what the owner wants: how many come, how fast, and what must hold.
-//! 2. [`fixture`] announces a sale that is in no list and opens accounts with sessions for the crowd, through the shop's own
-//!    database; a later run finds by the sale what one that was killed has left.
-//! 3. [`arrivals`] draws when everybody comes. [`load`] lets them in at these instants, whatever became of those
-//!    before: no slow answer makes the crowd smaller (no coordinated omission).
-//! 4. Each [`shopper`] does over HTTP ([`http`]) what the page's script does, each [`bot`] what scripts do; [`measure`]
-//!    counts every answer, from the instant at which its question was due; each [`outcome`] says how it ended.
-//! 5. [`verdict`] holds what was seen against books, audit and limits; [`report`] tells it.
-//! 6. [`fixture`] removes everything again, also after an interruption.
+//! 1. [`options`] reads the size of the load, its rate, and the limits for a "go".
+//! 2. [`preflight`] checks that the shop is complete and reachable, and takes the lease that allows one rehearsal at a time.
+//! 3. [`fixture`] announces a sale that is in no list, and creates test accounts with sessions, both in the shop's own
+//!    database. The sale's row is how a later run finds what a killed run has left.
+//! 4. [`arrivals`] draws the instant of every arrival. [`load`] starts each shopper at that instant, whether or not earlier
+//!    requests have been answered, so a slow shop does not lower its own load (no coordinated omission).
+//! 5. Each [`shopper`] sends over [`http`] what the page's script sends, each [`bot`] what a script of a reseller sends.
+//!    [`measure`] counts every response, timed from the instant at which its request was due. [`outcome`] is the record of
+//!    one account.
+//! 6. [`verdict`] compares measurements, stored totals and audit with the limits; [`report`] prints and writes the result.
+//! 7. [`fixture`] removes the sale, its orders and the accounts, also after an interruption.
 
 pub mod fixture;
 pub mod load;
@@ -35,29 +37,29 @@ use rand::rngs::StdRng;
 use tokio::time::Instant;
 use url::Url;
 
-use self::arrivals::{Shape, arrivals};
-use self::http::Http;
-use self::measure::{Measure, Numbers};
-use self::report::{Report, Setting};
-use self::shopper::{Scene, TestAccount};
-use self::verdict::{Evidence, SaleTotals};
+use self::arrivals::{ArrivalProfile, arrivals};
+use self::http::ApiClient;
+use self::measure::{LoadRecorder, Measurements};
+use self::report::{RehearsalReport, RunSettings};
+use self::shopper::{LoadContext, TestAccount};
+use self::verdict::{SaleTotals, VerdictInput};
 use crate::app::Services;
 use crate::config::Config;
 use crate::domain::{OrderId, Sale, SaleId};
 use crate::lifecycle::signalled;
-use load::{Crowd, Told, say};
+use load::{LoadPlan, LoadResult, say};
 use options::Options;
 use preflight::Preflight;
 
-/// Between setting the opening time and the first arrival.
+/// From setting the opening time to the first arrival.
 const LEAD: Duration = Duration::from_secs(1);
-/// Even the smallest crowd waits so long for the start: every process has heard of the opening time by then.
-const OPENS_AFTER: Duration = Duration::from_secs(2);
-const PAGE: i64 = 1000;
+/// The shortest time from the first arrival to the opening. By then every process has read the opening time.
+const MIN_WAIT_BEFORE_OPENING: Duration = Duration::from_secs(2);
+const ORDERS_PER_PAGE: i64 = 1000;
 
-/// Exit code 0: go; 1: no go; 2: it could not be held, or not be removed.
-pub async fn run(asked: Options, config: &Config) -> ExitCode {
-    match hold(&asked, config).await {
+/// Exit code 0: go; 1: no go; 2: the rehearsal could not run or could not be removed.
+pub async fn run(options: Options, config: &Config) -> ExitCode {
+    match run_with_lease(&options, config).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -67,36 +69,36 @@ pub async fn run(asked: Options, config: &Config) -> ExitCode {
     }
 }
 
-async fn hold(asked: &Options, config: &Config) -> anyhow::Result<bool> {
-    let url = asked.url.clone().unwrap_or_else(|| config.web.public_url.clone());
+async fn run_with_lease(options: &Options, config: &Config) -> anyhow::Result<bool> {
+    let url = options.url.clone().unwrap_or_else(|| config.web.public_url.clone());
     options::only_http(&url)?;
-    let stage = Preflight::take(config).await?;
-    let outcome = on_stage(asked, &stage.parts, &url).await;
-    stage.leave().await;
-    outcome
+    let preflight = Preflight::start(config).await?;
+    let go = rehearse(options, &preflight.services, &url).await;
+    preflight.finish().await;
+    go
 }
 
 /// `true`: go.
-async fn on_stage(asked: &Options, parts: &Services, url: &str) -> anyhow::Result<bool> {
-    let left = until_signal(fixture::clean(parts)).await.context("removing an earlier rehearsal")?;
-    if left > 0 {
-        say(&format!("removed {left} rehearsals that an earlier run had left"));
+async fn rehearse(options: &Options, services: &Services, url: &str) -> anyhow::Result<bool> {
+    let removed = until_signal(fixture::clean(services)).await.context("removing an earlier rehearsal")?;
+    if removed > 0 {
+        say(&format!("removed {removed} rehearsals that an earlier run had left"));
     }
-    if asked.clean {
+    if options.clean {
         return Ok(true);
     }
-    let played = until_signal(play(asked, parts, url)).await;
+    let measured = until_signal(measure_shop(options, services, url)).await;
     say("removing the rehearsal");
-    let cleaned = until_signal(fixture::clean(parts)).await;
-    // Why it was not played says more than that something is left.
-    let report = played?;
-    let told = tell(asked, parts, &report);
+    let cleaned = until_signal(fixture::clean(services)).await;
+    // A failed run is reported before a failed removal, because it is usually the cause.
+    let report = measured?;
+    let published = publish(options, services, &report);
     cleaned.context("the rehearsal is over but not removed")?;
-    told?;
+    published?;
     Ok(report.go)
 }
 
-/// Works until it is done or somebody presses Ctrl-C.
+/// Runs `work` to its end, or fails on Ctrl-C or SIGTERM.
 async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::select! {
         done = work => done,
@@ -104,52 +106,61 @@ async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyho
     }
 }
 
-async fn play(asked: &Options, parts: &Services, url: &str) -> anyhow::Result<Report> {
-    let sale = fixture::announce(parts, asked.units, asked.rush).await?;
-    say(&format!("rehearsing with sale {} at {url}/zh/sales/{}, seed {}", sale.id, sale.id, asked.seed));
-    let mut extras = fixture::enrol(parts, sale.id, asked.shoppers + asked.bots).await?;
-    preflight::check_shop(parts, url, sale.id, &extras[0]).await?;
-    let bots = extras.split_off(asked.shoppers as usize);
-    let crowd = crowd(asked, extras, bots);
+async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyhow::Result<RehearsalReport> {
+    let sale = fixture::announce(services, options.units, options.rush).await?;
+    say(&format!("rehearsing with sale {} at {url}/zh/sales/{}, seed {}", sale.id, sale.id, options.seed));
+    let mut accounts = fixture::create_accounts(services, sale.id, options.shoppers + options.bots).await?;
+    preflight::check_shop(services, url, sale.id, &accounts[0]).await?;
+    let bots = accounts.split_off(options.shoppers as usize);
+    let plan = plan_load(options, accounts, bots);
 
     let began = Instant::now() + LEAD;
-    let opens = crowd.opens;
-    fixture::open_at(parts, &sale, parts.clock.now() + LEAD + opens).await?;
-    let measure = Arc::new(Measure::new(began));
-    let http = Http::new(url, measure.clone());
-    let scene =
-        Arc::new(Scene { http, measure: measure.clone(), sale: sale.id, opens: began + opens, seed: asked.seed });
-    let progress = load::tell_progress(measure.clone(), began, opens);
-    let told = tokio::select! {
-        told = load::hold(scene, crowd, began) => told,
-        () = progress => bail!("the progress ended"),
+    let opens = plan.opens;
+    fixture::open_at(services, &sale, services.clock.now() + LEAD + opens).await?;
+    let recorder = Arc::new(LoadRecorder::new(began));
+    let context = Arc::new(LoadContext {
+        client: ApiClient::new(url, recorder.clone()),
+        recorder: recorder.clone(),
+        sale: sale.id,
+        opens: began + opens,
+        seed: options.seed,
+    });
+    let progress = load::print_progress(recorder.clone(), began, opens);
+    let result = tokio::select! {
+        result = load::run(context, plan, began) => result,
+        () = progress => bail!("the progress display ended"),
     };
     let lasted = began.elapsed();
-    say("everybody has left; checking the books");
-    let setting = setting(asked, parts, url, (opens, lasted));
-    conclude(asked, parts, &sale, (&measure.numbers(), &told), setting).await
+    say("all shoppers are done; checking orders and stock");
+    let settings = run_settings(options, services, url, (opens, lasted));
+    conclude(options, services, &sale, (&recorder.snapshot(), &result), settings).await
 }
 
-/// Half of the shoppers are there when the sale opens, as on the day; the others come late.
-fn crowd(asked: &Options, extras: Vec<TestAccount>, bots: Vec<TestAccount>) -> Crowd {
-    let shape = Shape { shoppers: asked.shoppers, rps: asked.rps, ramp: asked.ramp };
-    let instants = arrivals(shape, &mut StdRng::seed_from_u64(asked.seed));
-    let opens = instants.get(instants.len() / 2).copied().unwrap_or_default().max(OPENS_AFTER);
-    Crowd { shoppers: instants.into_iter().zip(extras).collect(), bots, opens }
+/// Opens the sale at the median arrival: half of the shoppers wait for the opening, the others come after it.
+fn plan_load(options: &Options, accounts: Vec<TestAccount>, bots: Vec<TestAccount>) -> LoadPlan {
+    let profile = ArrivalProfile { shoppers: options.shoppers, rps: options.rps, ramp: options.ramp };
+    let instants = arrivals(profile, &mut StdRng::seed_from_u64(options.seed));
+    let opens = instants.get(instants.len() / 2).copied().unwrap_or_default().max(MIN_WAIT_BEFORE_OPENING);
+    LoadPlan { shoppers: instants.into_iter().zip(accounts).collect(), bots, opens }
 }
 
-fn setting(asked: &Options, parts: &Services, url: &str, (opens, lasted): (Duration, Duration)) -> Setting {
+fn run_settings(
+    options: &Options,
+    services: &Services,
+    url: &str,
+    (opens, lasted): (Duration, Duration),
+) -> RunSettings {
     let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-    Setting {
-        at: parts.clock.now(),
+    RunSettings {
+        at: services.clock.now(),
         url: url.to_owned(),
-        rung: if parts.config.amqp_url.is_some() { 3 } else { 1 + u8::from(parts.config.redis.is_some()) },
-        shoppers: asked.shoppers,
-        units: asked.units,
-        rps: asked.rps,
-        ramp_s: asked.ramp.as_secs_f64(),
-        bots: asked.bots,
-        seed: asked.seed,
+        rung: if services.config.amqp_url.is_some() { 3 } else { 1 + u8::from(services.config.redis.is_some()) },
+        shoppers: options.shoppers,
+        units: options.units,
+        rps: options.rps,
+        ramp_s: options.ramp.as_secs_f64(),
+        bots: options.bots,
+        seed: options.seed,
         opens_s: opens.as_secs_f64(),
         lasted_s: lasted.as_secs_f64(),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
@@ -158,47 +169,47 @@ fn setting(asked: &Options, parts: &Services, url: &str, (opens, lasted): (Durat
 }
 
 async fn conclude(
-    asked: &Options,
-    parts: &Services,
+    options: &Options,
+    services: &Services,
     sale: &Sale,
-    (numbers, told): (&Numbers, &Told),
-    setting: Setting,
-) -> anyhow::Result<Report> {
-    // Looks again until orders on their way have arrived, so the books are complete afterwards.
-    let audit = parts.audit().run().await.context("the audit cannot tell")?;
-    let books = read_books(parts, sale.id).await?;
-    let evidence = Evidence {
-        limits: asked.limits,
-        numbers,
-        shoppers: &told.shoppers,
-        bots: &told.bots,
-        books: &books,
+    (measurements, result): (&Measurements, &LoadResult),
+    settings: RunSettings,
+) -> anyhow::Result<RehearsalReport> {
+    // The audit waits for orders in flight, so the totals read after it are complete.
+    let audit = services.audit().run().await.context("the audit could not run")?;
+    let totals = read_totals(services, sale.id).await?;
+    let input = VerdictInput {
+        limits: options.limits,
+        measurements,
+        shoppers: &result.shoppers,
+        bots: &result.bots,
+        totals: &totals,
         audit: &audit,
     };
-    Ok(Report::new(setting, numbers, (&told.shoppers, &told.bots), evidence.judge(), &audit))
+    Ok(RehearsalReport::new(settings, measurements, (&result.shoppers, &result.bots), input.evaluate(), &audit))
 }
 
-async fn read_books(parts: &Services, id: SaleId) -> anyhow::Result<SaleTotals> {
-    let sale = parts.store.sale(id).await?.context("the sale has vanished")?;
-    let mut books = SaleTotals { units: sale.total, sold: sale.sold, live: Default::default() };
+async fn read_totals(services: &Services, id: SaleId) -> anyhow::Result<SaleTotals> {
+    let sale = services.store.sale(id).await?.context("the sale has vanished")?;
+    let mut totals = SaleTotals { units: sale.total, sold: sale.sold, live: Default::default() };
     let mut after: Option<OrderId> = None;
     loop {
-        let page = parts.store.live_orders(id, after, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(books) };
+        let page = services.store.live_orders(id, after, ORDERS_PER_PAGE).await?;
+        let Some(last) = page.last() else { return Ok(totals) };
         after = Some(last.order_id);
-        books.live.extend(page.iter().map(|order| order.order_id));
+        totals.live.extend(page.iter().map(|order| order.order_id));
     }
 }
 
 /// Prints the table, and writes page and JSON.
-fn tell(asked: &Options, parts: &Services, report: &Report) -> anyhow::Result<()> {
+fn publish(options: &Options, services: &Services, report: &RehearsalReport) -> anyhow::Result<()> {
     say(&report::table::text(report));
-    let file = asked.report.clone().unwrap_or_else(|| {
-        let name = report.setting.at.strftime("rehearsal-%Y%m%d-%H%M%SZ.html").to_string();
-        parts.config.data_dir.join(name)
+    let file = options.report.clone().unwrap_or_else(|| {
+        let name = report.settings.at.strftime("rehearsal-%Y%m%d-%H%M%SZ.html").to_string();
+        services.config.data_dir.join(name)
     });
-    write(&file, report::html::page(report, asked.limits)?)?;
-    if let Some(file) = &asked.json {
+    write(&file, report::html::page(report, options.limits)?)?;
+    if let Some(file) = &options.json {
         write(file, serde_json::to_string_pretty(report)?)?;
     }
     say(&format!("report: {}", file.display()));

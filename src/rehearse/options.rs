@@ -1,4 +1,4 @@
-//! What an owner asks of a rehearsal: the flags of `seckill rehearse`.
+//! The flags of `seckill rehearse`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,56 +9,55 @@ use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
 use crate::domain::Rush;
 
-/// The flags with their values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Origin of the shop, without a trailing slash; `None`: what shoppers see.
+    /// Origin of the shop, without a trailing slash; `None`: `SECKILL_PUBLIC_URL`.
     pub url: Option<String>,
     pub shoppers: u32,
     pub units: u32,
     /// How the sale is split.
     pub rush: Rush,
-    /// Shoppers who arrive per second once the ramp is over.
+    /// Arrivals per second once the ramp is over.
     pub rps: u32,
     pub ramp: Duration,
     /// Scripted accounts.
     pub bots: u32,
     pub seed: u64,
-    pub limits: Limits,
-    /// Where the report goes; `None`: into the data directory.
+    pub limits: VerdictLimits,
+    /// File of the report; `None`: a file in the data directory.
     pub report: Option<PathBuf>,
     pub json: Option<PathBuf>,
-    /// Only remove what an earlier rehearsal left.
+    /// Only removes what an earlier rehearsal left.
     pub clean: bool,
 }
 
-/// What the shop has to keep for a "go".
+/// The limits for a "go".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Of every step of a shopper.
+pub struct VerdictLimits {
+    /// Of the response times of every step of shoppers.
     pub p99: Duration,
-    /// From the 202 until the order can be read.
-    pub landed: Duration,
-    /// Questions without an answer, or with one that should not be.
+    /// From the 202 until the order is readable.
+    pub persisted: Duration,
+    /// Requests without a response, or with one that is neither good nor a documented refusal.
     pub errors: u32,
 }
 
-/// Name, placeholder, default and meaning of every flag that has a value.
+/// Name, placeholder, default and help of every flag that has a value.
 const FLAGS: [(&str, &str, &str, &str); 14] = [
-    ("url", "ORIGIN", "", "Where the shoppers go, http only [SECKILL_PUBLIC_URL]"),
-    ("shoppers", "N", "2000", "How many come"),
+    ("url", "ORIGIN", "", "Origin of the shop, http only [SECKILL_PUBLIC_URL]"),
+    ("shoppers", "N", "2000", "Number of shoppers"),
     ("units", "N", "100", "Units on sale"),
-    ("buckets", "N", "1", "Into how many buckets the sale is split"),
-    ("lot", "N", "0", "Units handed to a bucket at a time; 0: everything at once"),
-    ("rps", "N", "200", "Shoppers who arrive per second at the peak; each makes some five requests"),
-    ("ramp", "TIME", "5s", "How long the arrivals take to reach the peak"),
-    ("bots", "N", "20", "Scripted accounts, each asking 20 times a second"),
-    ("seed", "N", "1", "The same seed makes the same crowd"),
-    ("p99", "TIME", "1s", "No go when the 99th percentile of a step takes longer"),
-    ("landed", "TIME", "10s", "No go when a winner's order takes longer to be readable"),
-    ("errors", "N", "0", "No go when more questions go wrong"),
-    ("report", "FILE", "", "The report [rehearsal-<time>.html in the data directory]"),
-    ("json", "FILE", "", "The numbers of the report, for programs"),
+    ("buckets", "N", "1", "Buckets that the sale is split into"),
+    ("lot", "N", "0", "Units allotted to a bucket at a time; 0: everything at once"),
+    ("rps", "N", "200", "Arrivals per second at the peak; a shopper sends about five requests"),
+    ("ramp", "TIME", "5s", "Time until the arrivals reach the peak"),
+    ("bots", "N", "20", "Scripted accounts, each trying 20 times a second"),
+    ("seed", "N", "1", "The same seed gives the same arrivals and shoppers"),
+    ("p99", "TIME", "1s", "No go when the p99 of a step is higher"),
+    ("landed", "TIME", "10s", "No go when an order takes longer from 202 to readable"),
+    ("errors", "N", "0", "No go when more requests fail"),
+    ("report", "FILE", "", "File of the report [rehearsal-<time>.html in the data directory]"),
+    ("json", "FILE", "", "File for the numbers of the report as JSON"),
 ];
 
 const CLEAN: &str = "clean";
@@ -72,7 +71,7 @@ pub fn flags() -> Vec<Arg> {
             ("seed", _) => arg.value_parser(value_parser!(u64)),
             ("bots", _) => arg.value_parser(value_parser!(u32).range(0..=1_000)),
             ("errors" | "lot", _) => arg.value_parser(value_parser!(u32)),
-            ("buckets", _) => arg.value_parser(value_parser!(u8).range(1..=i64::from(Rush::MOST_BUCKETS))),
+            ("buckets", _) => arg.value_parser(value_parser!(u8).range(1..=i64::from(Rush::MAX_BUCKETS))),
             ("rps", _) => arg.value_parser(value_parser!(u32).range(1..=100_000)),
             (_, "N") => arg.value_parser(value_parser!(u32).range(1..=1_000_000)),
             (_, "TIME") => arg.value_parser(time),
@@ -82,7 +81,7 @@ pub fn flags() -> Vec<Arg> {
     };
     let clean = Arg::new(CLEAN).long(CLEAN).action(ArgAction::SetTrue).help_heading("For the command rehearse");
     let mut all: Vec<Arg> = FLAGS.map(arg).into();
-    all.push(clean.help("Hold no rehearsal; remove what one that was killed has left"));
+    all.push(clean.help("Only remove what a killed rehearsal has left"));
     all
 }
 
@@ -98,18 +97,18 @@ fn origin(text: &str) -> Result<String, String> {
     Ok(origin)
 }
 
-/// Simulated shoppers speak no TLS: it would measure the generator's ciphers.
+/// Simulated shoppers use plain http, because TLS would measure the generator's ciphers.
 pub(super) fn only_http(origin: &str) -> anyhow::Result<()> {
     anyhow::ensure!(
         origin.starts_with("http://"),
-        "simulated shoppers speak plain http only; name an address behind the TLS with --url http://…, not {origin}"
+        "simulated shoppers use plain http only; give --url http://… an address behind the TLS termination, not {origin}"
     );
     Ok(())
 }
 
-/// What is asked for, if the command is `rehearse`. With any other the flags make no sense.
-pub fn read(named: &[&str], matches: &ArgMatches) -> anyhow::Result<Option<Options>> {
-    if *named == ["rehearse"] {
+/// The options, if the command is `rehearse`. Its flags are an error with any other command.
+pub fn read(command: &[&str], matches: &ArgMatches) -> anyhow::Result<Option<Options>> {
+    if *command == ["rehearse"] {
         return Options::read(matches).map(Some);
     }
     let mut names = FLAGS.iter().map(|(name, ..)| *name).chain([CLEAN]);
@@ -134,9 +133,9 @@ impl Options {
             ramp: value(matches, "ramp")?,
             bots: value(matches, "bots")?,
             seed: value(matches, "seed")?,
-            limits: Limits {
+            limits: VerdictLimits {
                 p99: value(matches, "p99")?,
-                landed: value(matches, "landed")?,
+                persisted: value(matches, "landed")?,
                 errors: value(matches, "errors")?,
             },
             report: matches.get_one("report").cloned(),
@@ -161,15 +160,23 @@ mod tests {
     }
 
     #[test]
-    fn everything_has_a_sensible_default() {
-        let asked = read(&[]).unwrap();
-        assert_eq!((asked.shoppers, asked.units, asked.rps, asked.bots, asked.seed), (2000, 100, 200, 20, 1));
-        assert_eq!((asked.ramp, asked.limits.p99), (Duration::from_secs(5), Duration::from_secs(1)));
-        assert_eq!((asked.url, asked.report, asked.json, asked.clean), (None, None, None, false));
+    fn every_flag_has_a_default() {
+        let options = read(&[]).unwrap();
+        assert_eq!(options.shoppers, 2000);
+        assert_eq!(options.units, 100);
+        assert_eq!(options.rps, 200);
+        assert_eq!(options.bots, 20);
+        assert_eq!(options.seed, 1);
+        assert_eq!(options.ramp, Duration::from_secs(5));
+        assert_eq!(options.limits.p99, Duration::from_secs(1));
+        assert_eq!(options.url, None);
+        assert_eq!(options.report, None);
+        assert_eq!(options.json, None);
+        assert!(!options.clean);
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_values_are_refused() {
         for wrong in [
             ["--shoppers", "0"],
             ["--rps", "fast"],

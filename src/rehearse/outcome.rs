@@ -1,45 +1,52 @@
-//! What is told of one account afterwards.
+//! The record of one test account.
 
 use std::time::Duration;
 
 use crate::domain::{OrderId, UserId};
 
-/// How it ended for somebody.
+/// How a visit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ending {
-    /// Went away before the start.
+pub enum VisitOutcome {
+    /// Left before the opening.
     Left,
-    /// Heard or saw that all was gone.
+    /// Read that all units were sold.
     SoldOut,
-    /// Ran out of patience, or nothing worked.
+    /// Ran out of patience, or no request succeeded.
     GaveUp,
     /// The sale was paused or over.
     Closed,
-    OutboxItem,
+    Granted,
 }
 
-/// What somebody has to tell afterwards.
+/// What one account was granted and how its visit ended.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct AccountRecord {
     pub user: UserId,
-    pub fate: Ending,
-    /// Every order that was answered; more than one would be wrong.
+    pub outcome: VisitOutcome,
+    /// Every order id in a response; more than one is a violation.
     pub orders: Vec<OrderId>,
-    /// From the 202 until the order could be read as unpaid; `None` when it never could.
-    pub landed: Option<Duration>,
-    /// Whether money was sent, and whether the order said so afterwards.
-    pub payment: Option<bool>,
-    /// What the shop promised and did not keep.
-    pub broken: Vec<String>,
+    /// From the 202 until the order was readable as unpaid; `None` when it never was.
+    pub persisted_after: Option<Duration>,
+    /// `Some` once money was sent: whether the order became paid.
+    pub paid: Option<bool>,
+    /// Promises of the shop that were not kept, in words.
+    pub violations: Vec<String>,
 }
 
-impl Outcome {
-    pub fn of(user: UserId) -> Outcome {
-        Outcome { user, fate: Ending::GaveUp, orders: Vec::new(), landed: None, payment: None, broken: Vec::new() }
+impl AccountRecord {
+    pub fn new(user: UserId) -> AccountRecord {
+        AccountRecord {
+            user,
+            outcome: VisitOutcome::GaveUp,
+            orders: Vec::new(),
+            persisted_after: None,
+            paid: None,
+            violations: Vec::new(),
+        }
     }
 
-    /// Notes an order that was answered.
-    pub fn has_order(&mut self, order: OrderId) {
+    /// Adds an order id from a response; repeats are ignored.
+    pub fn add_order(&mut self, order: OrderId) {
         if !self.orders.contains(&order) {
             self.orders.push(order);
         }

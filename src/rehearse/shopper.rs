@@ -1,6 +1,6 @@
-//! One simulated shopper, who does what the page's script does (`static/sale.js`, `static/rush.js`): waits for the button,
-//! fetches a token, presses, asks again while the shop is busy, follows the order, pays or does not. People who click twice,
-//! leave early or forget to pay are among them; the seed decides who.
+//! One simulated shopper. It does what the page's script does (`static/sale.js`, `static/purchase.js`): polls the button,
+//! fetches a token, presses, tries again while the shop is busy, follows the order, and pays or does not. A share of the
+//! shoppers clicks twice, leaves early or does not pay; the seed decides which.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,59 +13,60 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::arrivals::exponential;
-use super::http::{Answer, Http, Question};
-use super::measure::{Measure, Milestone, Step, Worth};
+use super::http::{ApiClient, ApiRequest, ApiResponse};
+use super::measure::{LoadRecorder, Milestone, ResponseClass, Step};
 use crate::domain::{Locale, OrderId, OrderStatus, Phase, SaleId, UserId};
-use crate::rehearse::outcome::{Ending, Outcome};
+use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
 
-/// How long somebody presses again and again before they give up.
+/// How long a shopper presses again before giving up.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long an order is waited for; the limit for a "go" is usually lower.
-const WAIT_FOR_ORDER: Duration = Duration::from_secs(60);
-/// Looks for units that come back, after all were gone.
-const LAST_LOOKS: u32 = 2;
+/// How long an order is polled for; the limit for a "go" is usually lower.
+const ORDER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Polls of the button after the sale sold out, for units that return.
+const POLLS_AFTER_SOLD_OUT: u32 = 2;
+/// Failed polls of the button in a row before giving up.
+const MAX_POLL_FAILURES: u32 = 5;
 
-/// Somebody with an account and a session.
+/// An account with a session, made for one rehearsal.
 #[derive(Debug, Clone)]
 pub struct TestAccount {
     pub user: UserId,
     pub cookie: HeaderValue,
 }
 
-/// Where everybody plays.
-pub struct Scene {
-    pub http: Http,
-    pub measure: Arc<Measure>,
+/// What all shoppers and bots of a rehearsal share.
+pub struct LoadContext {
+    pub client: ApiClient,
+    pub recorder: Arc<LoadRecorder>,
     pub sale: SaleId,
     /// When the sale opens.
     pub opens: Instant,
     pub seed: u64,
 }
 
-/// What somebody is like.
-struct Character {
+/// The habits of one shopper.
+struct ShopperProfile {
     locale: Locale,
     leaves_early: bool,
     double_clicks: bool,
-    watches_on: bool,
+    waits_for_returns: bool,
     pays: bool,
 }
 
-impl Character {
-    fn drawn(dice: &mut StdRng) -> Character {
-        Character {
+impl ShopperProfile {
+    fn draw(dice: &mut StdRng) -> ShopperProfile {
+        ShopperProfile {
             locale: if dice.random_bool(0.7) { Locale::Zh } else { Locale::En },
             leaves_early: dice.random_bool(0.06),
             double_clicks: dice.random_bool(0.15),
-            watches_on: dice.random_bool(0.25),
+            waits_for_returns: dice.random_bool(0.25),
             pays: dice.random_bool(0.7),
         }
     }
 }
 
-/// What the button says.
 #[derive(Deserialize)]
-struct Button {
+struct ButtonResponse {
     phase: Phase,
     opens_at: Option<Timestamp>,
     now: Timestamp,
@@ -74,112 +75,113 @@ struct Button {
 }
 
 #[derive(Deserialize)]
-struct Token {
-    token: String,
+pub(super) struct TokenResponse {
+    pub token: String,
 }
 
-/// An answer about an order, as far as it matters here.
+/// The fields of a response about an order that are used here.
 #[derive(Deserialize)]
-struct AboutOrder {
-    order: OrderSaid,
+struct OrderResponse {
+    order: OrderBody,
     #[serde(default)]
     repeated: bool,
 }
 
 #[derive(Deserialize)]
-struct OrderSaid {
+struct OrderBody {
     id: OrderId,
     status: String,
 }
 
-impl AboutOrder {
+impl OrderResponse {
     fn status(&self) -> Option<OrderStatus> {
         self.order.status.parse().ok()
     }
 }
 
 #[derive(Deserialize)]
-struct Checkout {
+struct PaymentResponse {
     checkout_url: String,
 }
 
-/// What pressing led to.
-enum Pressed {
-    OutboxItem(OrderId, Instant),
-    Gone,
+/// How a run of presses ended.
+enum PressOutcome {
+    Granted(OrderId, Instant),
+    SoldOut,
     NotOpen,
     GaveUp,
 }
 
-struct Shopper<'a> {
-    scene: &'a Scene,
-    me: TestAccount,
+struct SimulatedShopper<'a> {
+    context: &'a LoadContext,
+    account: TestAccount,
     dice: StdRng,
-    character: Character,
+    profile: ShopperProfile,
     token: Option<String>,
-    story: Outcome,
+    record: AccountRecord,
 }
 
-/// Everything that one shopper does, from the instant of their arrival on.
-pub async fn visit(scene: Arc<Scene>, me: TestAccount, number: u64, due: Instant) -> Outcome {
-    let mut dice = StdRng::seed_from_u64(scene.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number + 1));
-    let character = Character::drawn(&mut dice);
-    let story = Outcome::of(me.user);
-    let mut shopper = Shopper { scene: &scene, me, dice, character, token: None, story };
-    shopper.story.fate = shopper.shop(due).await;
-    shopper.story
+/// The whole visit of one shopper, from its arrival at `due`.
+pub async fn visit(context: Arc<LoadContext>, account: TestAccount, number: u64, due: Instant) -> AccountRecord {
+    let mut dice = StdRng::seed_from_u64(context.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number + 1));
+    let profile = ShopperProfile::draw(&mut dice);
+    let record = AccountRecord::new(account.user);
+    let mut shopper = SimulatedShopper { context: &context, account, dice, profile, token: None, record };
+    shopper.record.outcome = shopper.shop(due).await;
+    shopper.record
 }
 
-impl Shopper<'_> {
-    async fn shop(&mut self, due: Instant) -> Ending {
-        let (sale, locale) = (self.scene.sale, self.character.locale);
-        self.scene.measure.reached(Milestone::Arrived);
+impl SimulatedShopper<'_> {
+    async fn shop(&mut self, due: Instant) -> VisitOutcome {
+        let (sale, locale) = (self.context.sale, self.profile.locale);
+        self.context.recorder.reached(Milestone::Arrived);
         let page = self.get(Step::Page, due, &format!("/{locale}/sales/{sale}")).await;
-        if page.worth != Worth::Good {
-            return Ending::GaveUp;
+        if page.class != ResponseClass::Good {
+            return VisitOutcome::GaveUp;
         }
-        self.scene.measure.reached(Milestone::SawPage);
+        self.context.recorder.reached(Milestone::SawPage);
         let mut pressed = false;
-        let mut looks = LAST_LOOKS;
-        let deadline = Instant::now().max(self.scene.opens) + 2 * PATIENCE;
+        let mut polls_left = POLLS_AFTER_SOLD_OUT;
+        let deadline = Instant::now().max(self.context.opens) + 2 * PATIENCE;
         while Instant::now() < deadline {
-            if let Some(fate) = self.wait_until_open(&mut looks, deadline).await {
-                return fate;
+            if let Some(outcome) = self.wait_until_open(&mut polls_left, deadline).await {
+                return outcome;
             }
             if !std::mem::replace(&mut pressed, true) {
-                self.scene.measure.reached(Milestone::Pressed);
+                self.context.recorder.reached(Milestone::Pressed);
             }
-            match self.rush().await {
-                Pressed::OutboxItem(order, at) => {
-                    self.scene.measure.reached(Milestone::OutboxItem);
-                    follow(self.scene, &self.me, order, at, &mut self.story).await;
-                    if self.story.landed.is_some() {
-                        self.scene.measure.reached(Milestone::Landed);
-                        if self.character.pays {
+            match self.press_until_settled().await {
+                PressOutcome::Granted(order, at) => {
+                    self.context.recorder.reached(Milestone::Granted);
+                    follow(self.context, &self.account, order, at, &mut self.record).await;
+                    if self.record.persisted_after.is_some() {
+                        self.context.recorder.reached(Milestone::Persisted);
+                        if self.profile.pays {
                             self.pay(order).await;
                         }
                     }
-                    return Ending::OutboxItem;
+                    return VisitOutcome::Granted;
                 }
-                Pressed::Gone if !self.character.watches_on => return Ending::SoldOut,
-                Pressed::Gone | Pressed::NotOpen => {}
-                Pressed::GaveUp => return Ending::GaveUp,
+                PressOutcome::SoldOut if !self.profile.waits_for_returns => return VisitOutcome::SoldOut,
+                PressOutcome::SoldOut | PressOutcome::NotOpen => {}
+                PressOutcome::GaveUp => return VisitOutcome::GaveUp,
             }
         }
-        Ending::GaveUp
+        VisitOutcome::GaveUp
     }
 
-    /// Looks at the button as often as it says. `None` once it is open; otherwise how it ends here.
-    async fn wait_until_open(&mut self, looks: &mut u32, deadline: Instant) -> Option<Ending> {
-        let path = format!("/api/sales/{}/button", self.scene.sale);
+    /// Polls the button at the interval that it asks for. `None` once it is open; otherwise how the visit ends here.
+    async fn wait_until_open(&mut self, polls_left: &mut u32, deadline: Instant) -> Option<VisitOutcome> {
+        let path = format!("/api/sales/{}/button", self.context.sale);
         let mut due = Instant::now();
         let mut failures = 0;
         while due < deadline {
-            let answer = self.get(Step::Button, due, &path).await;
-            let Some(button) = answer.read::<Button>().filter(|_| answer.worth == Worth::Good) else {
+            let response = self.get(Step::Button, due, &path).await;
+            let good = response.read::<ButtonResponse>().filter(|_| response.class == ResponseClass::Good);
+            let Some(button) = good else {
                 failures += 1;
-                if failures > 5 {
-                    return Some(Ending::GaveUp);
+                if failures > MAX_POLL_FAILURES {
+                    return Some(VisitOutcome::GaveUp);
                 }
                 due = self.after(1500, 1500);
                 continue;
@@ -188,8 +190,8 @@ impl Shopper<'_> {
             match button.phase {
                 Phase::Open => return None,
                 Phase::Upcoming => {
-                    if self.character.leaves_early {
-                        return Some(Ending::Left);
+                    if self.profile.leaves_early {
+                        return Some(VisitOutcome::Left);
                     }
                     if let Some(opens) = button.opens_at {
                         let left = (opens.as_millisecond() - button.now.as_millisecond()).max(0) as f64;
@@ -199,73 +201,73 @@ impl Shopper<'_> {
                     }
                 }
                 Phase::SoldOut => {
-                    if !self.character.watches_on || *looks == 0 {
-                        return Some(Ending::SoldOut);
+                    if !self.profile.waits_for_returns || *polls_left == 0 {
+                        return Some(VisitOutcome::SoldOut);
                     }
-                    *looks -= 1;
+                    *polls_left -= 1;
                 }
-                Phase::Paused | Phase::Ended => return Some(Ending::Closed),
+                Phase::Paused | Phase::Ended => return Some(VisitOutcome::Closed),
             }
             due = Instant::now() + Duration::from_secs_f64(pause / 1000.0);
         }
-        Some(Ending::GaveUp)
+        Some(VisitOutcome::GaveUp)
     }
 
-    /// Fetches a token as the page does when the button opens, presses when a finger has found it, and asks again until
-    /// that is settled.
-    async fn rush(&mut self) -> Pressed {
+    /// Fetches a token as the page does when the button opens, presses after a human reaction time, and tries again with
+    /// exponential backoff until the purchase is granted or refused for good.
+    async fn press_until_settled(&mut self) -> PressOutcome {
         let opened = Instant::now();
         let reaction = Duration::from_secs_f64((0.2 + 0.5 * exponential(&mut self.dice)).min(4.0));
         let mut due = self.after(0, 300).min(opened + reaction);
         let deadline = opened + PATIENCE;
-        let mut backoff = 640.0;
+        let mut backoff_ms = 640.0;
         loop {
-            let answer = match self.fetch_token(due).await {
+            let refusal = match self.fetch_token(due).await {
                 Err(refusal) => refusal,
                 Ok(()) => match self.press((opened + reaction).max(Instant::now())).await {
-                    Ok((order, at)) => return Pressed::OutboxItem(order, at),
+                    Ok((order, at)) => return PressOutcome::Granted(order, at),
                     Err(refusal) => refusal,
                 },
             };
-            match (answer.status, answer.code.as_str()) {
-                (409, "sold_out") => return Pressed::Gone,
-                (409, "not_open") => return Pressed::NotOpen,
+            match (refusal.status, refusal.code.as_str()) {
+                (409, "sold_out") => return PressOutcome::SoldOut,
+                (409, "not_open") => return PressOutcome::NotOpen,
                 (403, "bad_token") => self.token = None,
                 (0 | 429 | 500.., _) => {}
-                _ => return Pressed::GaveUp,
+                _ => return PressOutcome::GaveUp,
             }
-            let told = answer.retry_after.unwrap_or_default().as_millis() as f64;
-            let pause = told.max(backoff / 2.0) + backoff / 2.0 * self.dice.random::<f64>();
-            backoff = (backoff * 1.6).min(8000.0);
+            let retry_after_ms = refusal.retry_after.unwrap_or_default().as_millis() as f64;
+            let pause = retry_after_ms.max(backoff_ms / 2.0) + backoff_ms / 2.0 * self.dice.random::<f64>();
+            backoff_ms = (backoff_ms * 1.6).min(8000.0);
             due = Instant::now() + Duration::from_secs_f64(pause / 1000.0);
             if due > deadline {
-                return Pressed::GaveUp;
+                return PressOutcome::GaveUp;
             }
         }
     }
 
-    async fn fetch_token(&mut self, due: Instant) -> Result<(), Answer> {
+    async fn fetch_token(&mut self, due: Instant) -> Result<(), ApiResponse> {
         if self.token.is_some() {
             tokio::time::sleep_until(due).await;
             return Ok(());
         }
-        let path = format!("/api/sales/{}/token", self.scene.sale);
-        let answer = self.post(Step::Token, due, &path, "{}".into()).await;
-        match answer.read::<Token>().filter(|_| answer.worth == Worth::Good) {
-            Some(Token { token }) => {
+        let path = format!("/api/sales/{}/token", self.context.sale);
+        let response = self.post(Step::Token, due, &path, "{}".into()).await;
+        match response.read::<TokenResponse>().filter(|_| response.class == ResponseClass::Good) {
+            Some(TokenResponse { token }) => {
                 self.token = Some(token);
                 Ok(())
             }
-            None => Err(answer),
+            None => Err(response),
         }
     }
 
-    /// One press, or two for those who click twice. Both must lead to the same order.
-    async fn press(&mut self, due: Instant) -> Result<(OrderId, Instant), Answer> {
-        let path = format!("/api/sales/{}/orders", self.scene.sale);
+    /// One press, or two for a shopper who clicks twice. Both must lead to the same order.
+    async fn press(&mut self, due: Instant) -> Result<(OrderId, Instant), ApiResponse> {
+        let path = format!("/api/sales/{}/orders", self.context.sale);
         let body = format!(r#"{{"quantity":1,"token":"{}"}}"#, self.token.as_deref().unwrap_or_default());
-        // Whoever clicks twice does so once.
-        let twice = std::mem::take(&mut self.character.double_clicks);
+        // Only the first press of a visit is doubled.
+        let twice = std::mem::take(&mut self.profile.double_clicks);
         let gap = Duration::from_millis(self.dice.random_range(60..180));
         let first = self.post(Step::Buy, due, &path, body.clone());
         let (first, second) = match twice {
@@ -277,91 +279,99 @@ impl Shopper<'_> {
             false => (first.await, None),
         };
         let at = Instant::now();
-        let heard: Vec<AboutOrder> = [Some(&first), second.as_ref()].into_iter().flatten().filter_map(said).collect();
-        heard.iter().for_each(|heard| self.story.has_order(heard.order.id));
-        if heard.len() == 2 && heard.iter().all(|heard| !heard.repeated) {
-            self.story.broken.push("a double click was accepted twice".into());
+        let granted: Vec<OrderResponse> =
+            [Some(&first), second.as_ref()].into_iter().flatten().filter_map(order_response).collect();
+        granted.iter().for_each(|granted| self.record.add_order(granted.order.id));
+        if granted.len() == 2 && granted.iter().all(|granted| !granted.repeated) {
+            self.record.violations.push("a double click was accepted twice".into());
         }
-        if let (Some(won), Some(second)) = (said(&first), &second)
+        if let (Some(granted), Some(second)) = (order_response(&first), &second)
             && second.status == 409
         {
-            self.story.broken.push(format!("order {} was denied when asked for again", won.order.id));
+            self.record.violations.push(format!("order {} was denied when asked for again", granted.order.id));
         }
-        match self.story.orders.first() {
+        match self.record.orders.first() {
             Some(order) => Ok((*order, at)),
             None => Err(first),
         }
     }
 
-    /// Pays at the cashier, after a look at the order.
+    /// Pays at the checkout, and polls the order until it is paid.
     async fn pay(&mut self, order: OrderId) {
-        let of_order = format!("/api/sales/{}/orders/{order}", self.scene.sale);
+        let order_path = format!("/api/sales/{}/orders/{order}", self.context.sale);
         let due = self.after(300, 1700);
-        let begun = self.post(Step::Pay, due, &format!("{of_order}/payments"), "{}".into()).await;
-        let Some(Checkout { checkout_url }) = begun.read() else {
-            self.story.broken.push(format!("order {order} could not be paid: {} {}", begun.status, begun.code));
+        let started = self.post(Step::Pay, due, &format!("{order_path}/payments"), "{}".into()).await;
+        let Some(PaymentResponse { checkout_url }) = started.read() else {
+            let violation = format!("order {order} could not be paid: {} {}", started.status, started.code);
+            self.record.violations.push(violation);
             return;
         };
         let path = format!("{checkout_url}/pay");
         let due = self.after(200, 800);
         self.post(Step::Pay, due, &path, "{}".into()).await;
         let mut paid = false;
-        let deadline = Instant::now() + WAIT_FOR_ORDER;
+        let deadline = Instant::now() + ORDER_TIMEOUT;
         let mut due = Instant::now();
         while !paid && Instant::now() < deadline {
-            let answer = self.get(Step::Status, due, &of_order).await;
-            paid = said(&answer).is_some_and(|about| about.status() == Some(OrderStatus::Paid));
+            let response = self.get(Step::Status, due, &order_path).await;
+            paid = order_response(&response).is_some_and(|body| body.status() == Some(OrderStatus::Paid));
             due = Instant::now() + Duration::from_secs(1);
         }
-        self.story.payment = Some(paid);
+        self.record.paid = Some(paid);
         if paid {
-            self.scene.measure.reached(Milestone::Paid);
+            self.context.recorder.reached(Milestone::Paid);
         }
     }
 
-    /// An instant so many milliseconds from now, and up to so many more.
-    fn after(&mut self, ms: u64, more: u64) -> Instant {
-        let more = self.dice.random_range(0..=more);
-        Instant::now() + Duration::from_millis(ms + more)
+    /// The instant `ms` milliseconds from now, plus a random part of up to `spread_ms`.
+    fn after(&mut self, ms: u64, spread_ms: u64) -> Instant {
+        let spread = self.dice.random_range(0..=spread_ms);
+        Instant::now() + Duration::from_millis(ms + spread)
     }
 
-    async fn get(&self, step: Step, due: Instant, path: &str) -> Answer {
-        self.scene.http.ask(step, due, Question::get(path, &self.me.cookie)).await
+    async fn get(&self, step: Step, due: Instant, path: &str) -> ApiResponse {
+        self.context.client.send(step, due, ApiRequest::get(path, &self.account.cookie)).await
     }
 
-    async fn post(&self, step: Step, due: Instant, path: &str, json: String) -> Answer {
-        self.scene.http.ask(step, due, Question::post(path, &self.me.cookie, json)).await
+    async fn post(&self, step: Step, due: Instant, path: &str, json: String) -> ApiResponse {
+        self.context.client.send(step, due, ApiRequest::post(path, &self.account.cookie, json)).await
     }
 }
 
-/// The order that a good answer is about.
-fn said(answer: &Answer) -> Option<AboutOrder> {
-    answer.read().filter(|_| answer.worth == Worth::Good)
+/// The order in a good response.
+fn order_response(response: &ApiResponse) -> Option<OrderResponse> {
+    response.read().filter(|_| response.class == ResponseClass::Good)
 }
 
-/// The order that an answer to a purchase gives, if it gives one.
-pub fn order_in(answer: &Answer) -> Option<OrderId> {
-    said(answer).map(|about| about.order.id)
+/// The id of the order in a good response to a purchase.
+pub fn order_in(response: &ApiResponse) -> Option<OrderId> {
+    order_response(response).map(|body| body.order.id)
 }
 
-/// Looks at an order until it is in the database, counted from the instant of the 202.
-pub async fn follow(scene: &Scene, me: &TestAccount, order: OrderId, won: Instant, story: &mut Outcome) {
-    let path = format!("/api/sales/{}/orders/{order}", scene.sale);
+/// Polls an order until it is in the database. The time counts from `granted`, the instant of the 202.
+pub async fn follow(
+    context: &LoadContext,
+    account: &TestAccount,
+    order: OrderId,
+    granted: Instant,
+    record: &mut AccountRecord,
+) {
+    let path = format!("/api/sales/{}/orders/{order}", context.sale);
     let mut due = Instant::now();
     let mut pause = Duration::from_millis(150);
-    while won.elapsed() < WAIT_FOR_ORDER {
-        let answer = scene.http.ask(Step::Status, due, Question::get(&path, &me.cookie)).await;
-        match said(&answer).and_then(|about| about.status()) {
+    while granted.elapsed() < ORDER_TIMEOUT {
+        let response = context.client.send(Step::Status, due, ApiRequest::get(&path, &account.cookie)).await;
+        match order_response(&response).and_then(|body| body.status()) {
             Some(OrderStatus::Unpaid | OrderStatus::Paid) => {
-                story.landed = Some(won.elapsed());
-                scene.measure.landed(won.elapsed());
+                record.persisted_after = Some(granted.elapsed());
+                context.recorder.order_persisted(granted.elapsed());
                 return;
             }
             Some(OrderStatus::Reserved) | None => {}
-            Some(other) => return story.broken.push(format!("order {order} was promised and is {other}")),
+            Some(other) => return record.violations.push(format!("order {order} was promised and is {other}")),
         }
         due = Instant::now() + pause;
         pause = (pause * 3 / 2).min(Duration::from_secs(2));
     }
-    story.broken.push(format!("order {order} was promised and never came"));
+    record.violations.push(format!("order {order} was promised and never persisted"));
 }

@@ -1,4 +1,4 @@
-//! Go or no go: what was seen, held against what the shop promises and what its owner wants.
+//! Go or no go: the measurements, compared with what the shop promises and with the limits of the options.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -6,37 +6,40 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::http::CONNECTIONS;
-use super::measure::{Milestone, Numbers, Step};
+use super::http::MAX_CONNECTIONS;
+use super::measure::{Measurements, Milestone, ResponseClass, Step};
 use crate::control::audit;
 use crate::domain::OrderId;
-use crate::rehearse::options::Limits;
-use crate::rehearse::outcome::Outcome;
+use crate::rehearse::options::VerdictLimits;
+use crate::rehearse::outcome::AccountRecord;
 
-/// Later than this the generator itself was too slow to play the crowd; what it measured is worse than the shop was.
-pub const LATE: Duration = Duration::from_millis(100);
-/// Violations that are told of one kind.
-const MOST: usize = 3;
+/// Above this p99 the generator itself was too slow for its load, and the measured times are worse than the shop's.
+pub const MAX_GENERATOR_LAG: Duration = Duration::from_millis(100);
+/// Violations of one kind that are listed.
+const MAX_LISTED: usize = 3;
 
-/// How one point stands.
+/// The result of one criterion, worst first. The names in JSON are older than those of the enum, and stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mark {
-    Broken,
-    /// Worth knowing; no reason not to go.
-    Doubt,
-    Replayed,
+pub enum CriterionStatus {
+    #[serde(rename = "broken")]
+    Fail,
+    /// Worth knowing, but no reason for a "no go".
+    #[serde(rename = "doubt")]
+    Warn,
+    #[serde(rename = "kept")]
+    Ok,
 }
 
-/// One point of the verdict.
+/// One criterion of the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Point {
-    pub mark: Mark,
+pub struct Criterion {
+    #[serde(rename = "mark")]
+    pub status: CriterionStatus,
     pub what: &'static str,
     pub found: String,
 }
 
-/// How the sale stands in the database.
+/// The rehearsed sale as the database stores it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SaleTotals {
     pub units: i64,
@@ -44,161 +47,166 @@ pub struct SaleTotals {
     pub live: HashSet<OrderId>,
 }
 
-/// Everything that is judged.
-pub struct Evidence<'a> {
-    pub limits: Limits,
-    pub numbers: &'a Numbers,
-    pub shoppers: &'a [Outcome],
-    pub bots: &'a [Outcome],
-    pub books: &'a SaleTotals,
-    pub audit: &'a [audit::Check],
+/// Everything that the verdict depends on.
+pub struct VerdictInput<'a> {
+    pub limits: VerdictLimits,
+    pub measurements: &'a Measurements,
+    pub shoppers: &'a [AccountRecord],
+    pub bots: &'a [AccountRecord],
+    pub totals: &'a SaleTotals,
+    pub audit: &'a [audit::AuditCheck],
 }
 
-impl Evidence<'_> {
-    fn stories(&self) -> impl Iterator<Item = &Outcome> {
+impl VerdictInput<'_> {
+    fn records(&self) -> impl Iterator<Item = &AccountRecord> {
         self.shoppers.iter().chain(self.bots)
     }
 
-    /// Every point, the worst first; it is a go when none is broken.
-    pub fn judge(&self) -> Vec<Point> {
-        let mut points = vec![
-            self.opened(),
+    /// Every criterion, the worst first. It is a go when none has failed.
+    pub fn evaluate(&self) -> Vec<Criterion> {
+        let mut criteria = vec![
+            self.sale_opened(),
             self.sold_exactly(),
-            self.one_each(),
+            self.one_order_per_user(),
             self.promises(),
-            self.landing(),
+            self.persistence(),
             self.payments(),
             self.errors(),
-            self.slowest(),
+            self.slowest_step(),
             self.audited(),
             self.generator(),
         ];
-        points.sort_by_key(|point| point.mark);
-        points
+        criteria.sort_by_key(|criterion| criterion.status);
+        criteria
     }
 
-    fn opened(&self) -> Point {
-        let pressed = self.numbers.at(Milestone::Pressed);
+    fn sale_opened(&self) -> Criterion {
+        let pressed = self.measurements.at(Milestone::Pressed);
         let found = if pressed > 0 {
             format!("{pressed} pressed the button")
         } else {
-            "nobody ever saw the sale open".to_owned()
+            "no shopper saw the sale open".to_owned()
         };
-        point(pressed > 0, "the sale opened", found)
+        criterion(pressed > 0, "the sale opened", found)
     }
 
-    /// All units, or as many as were asked for; never more.
-    fn sold_exactly(&self) -> Point {
-        let SaleTotals { units, sold, live } = self.books;
-        let wanted = (self.numbers.at(Milestone::Pressed) as i64).min(*units);
-        let kept = *sold == live.len() as i64 && *sold <= *units && *sold >= wanted;
-        point(kept, "sold exactly what there is", format!("{sold} of {units} units in {} live orders", live.len()))
+    /// All units are sold, or as many as shoppers pressed for; never more.
+    fn sold_exactly(&self) -> Criterion {
+        let SaleTotals { units, sold, live } = self.totals;
+        let wanted = (self.measurements.at(Milestone::Pressed) as i64).min(*units);
+        let ok = *sold == live.len() as i64 && *sold <= *units && *sold >= wanted;
+        criterion(ok, "sold exactly the stock", format!("{sold} of {units} units in {} live orders", live.len()))
     }
 
-    fn one_each(&self) -> Point {
-        let two: Vec<_> = self.stories().filter(|story| story.orders.len() > 1).collect();
+    fn one_order_per_user(&self) -> Criterion {
+        let two = self.records().filter(|record| record.orders.len() > 1).count();
         let mut orders = HashSet::new();
-        let shared = self.stories().flat_map(|story| &story.orders).filter(|order| !orders.insert(**order)).count();
-        let found = format!("{} users with two orders, {shared} orders with two users", two.len());
-        point(two.is_empty() && shared == 0, "nobody has two orders", found)
+        let shared = self.records().flat_map(|record| &record.orders).filter(|order| !orders.insert(**order)).count();
+        let found = format!("{two} users with two orders, {shared} orders with two users");
+        criterion(two == 0 && shared == 0, "one order per user", found)
     }
 
-    /// What was promised one by one: repeated presses, orders that come, and none in the books that nobody was told of.
-    fn promises(&self) -> Point {
-        let told: HashSet<OrderId> = self.stories().flat_map(|story| story.orders.iter().copied()).collect();
-        let mut broken: Vec<String> = self.stories().flat_map(|story| story.broken.clone()).collect();
-        broken.extend(told.difference(&self.books.live).map(|order| format!("order {order} is not in the database")));
-        let unheard = self.books.live.difference(&told).count();
-        let found = match broken.as_slice() {
-            [] if unheard > 0 => format!("{} kept; {unheard} orders whose answer never arrived", told.len()),
-            [] => format!("{} promises, all kept", told.len()),
-            broken => format!("{} broken: {}", broken.len(), some(broken)),
+    /// Every promise to a single user: repeated presses return the first order, granted orders are persisted. Orders in
+    /// the database whose 202 never reached the client are counted but are no failure.
+    fn promises(&self) -> Criterion {
+        let granted: HashSet<OrderId> = self.records().flat_map(|record| record.orders.iter().copied()).collect();
+        let mut violations: Vec<String> = self.records().flat_map(|record| record.violations.clone()).collect();
+        let missing = granted.difference(&self.totals.live);
+        violations.extend(missing.map(|order| format!("order {order} is not in the database")));
+        let unanswered = self.totals.live.difference(&granted).count();
+        let found = match violations.as_slice() {
+            [] if unanswered > 0 => format!("{} kept; {unanswered} orders whose answer never arrived", granted.len()),
+            [] => format!("{} promises, all kept", granted.len()),
+            violations => format!("{} violations: {}", violations.len(), first_of(violations)),
         };
-        point(broken.is_empty(), "every 202 became one order", found)
+        criterion(violations.is_empty(), "every 202 became one order", found)
     }
 
-    fn landing(&self) -> Point {
-        let slowest = self.stories().filter_map(|story| story.landed).max().unwrap_or_default();
-        let never = self.stories().filter(|story| !story.orders.is_empty() && story.landed.is_none()).count();
-        let kept = never == 0 && slowest <= self.limits.landed;
-        let limit = humantime::format_duration(self.limits.landed);
+    fn persistence(&self) -> Criterion {
+        let slowest = self.records().filter_map(|record| record.persisted_after).max().unwrap_or_default();
+        let granted = self.records().filter(|record| !record.orders.is_empty());
+        let never = granted.filter(|record| record.persisted_after.is_none()).count();
+        let ok = never == 0 && slowest <= self.limits.persisted;
+        let limit = humantime::format_duration(self.limits.persisted);
         let found = match never {
             0 => format!("the slowest after {} of {limit}", ms(slowest)),
             never => format!("{never} could not be read within {limit}"),
         };
-        point(kept, "winners soon have their order", found)
+        criterion(ok, "orders are persisted in time", found)
     }
 
-    fn payments(&self) -> Point {
+    fn payments(&self) -> Criterion {
         let (sent, paid) = self
-            .stories()
-            .filter_map(|story| story.payment)
+            .records()
+            .filter_map(|record| record.paid)
             .fold((0, 0), |(sent, paid), ok| (sent + 1, paid + i32::from(ok)));
-        point(sent == paid, "whoever paid has a paid order", format!("{paid} of {sent}"))
+        criterion(sent == paid, "every payment made its order paid", format!("{paid} of {sent}"))
     }
 
-    fn errors(&self) -> Point {
-        let errors: u64 = Step::ALL.iter().map(|step| self.numbers.of(*step).errors).sum();
+    fn errors(&self) -> Criterion {
+        let errors: u64 = Step::ALL.iter().map(|step| self.measurements.of(*step).errors).sum();
         let mut kinds: Vec<String> = Vec::new();
         for step in Step::ALL {
-            for (answer, count) in &self.numbers.of(step).answers {
+            for (answer, count) in &self.measurements.of(step).answers {
                 let (status, code) = answer.split_once(' ').unwrap_or((answer, ""));
-                if step.judge(status.parse().unwrap_or(0), code) == super::measure::Worth::Error {
+                if step.classify(status.parse().unwrap_or(0), code) == ResponseClass::Error {
                     kinds.push(format!("{} {answer} × {count}", step.as_str()));
                 }
             }
         }
-        let found = if kinds.is_empty() { "none".to_owned() } else { format!("{errors}: {}", some(&kinds)) };
-        point(errors <= self.limits.errors.into(), "no errors", found)
+        let found = if kinds.is_empty() { "none".to_owned() } else { format!("{errors}: {}", first_of(&kinds)) };
+        criterion(errors <= self.limits.errors.into(), "errors are within the limit", found)
     }
 
     /// The step of shoppers with the highest 99th percentile.
-    fn slowest(&self) -> Point {
-        let people =
-            Step::ALL.into_iter().filter(|step| *step != Step::Bot && !self.numbers.of(*step).times.is_empty());
-        let p99 = |step: Step| at(&self.numbers.of(step).times, 0.99);
-        let Some(slowest) = people.max_by_key(|step| p99(*step)) else {
-            return point(false, "answers come in time", "there were none".into());
+    fn slowest_step(&self) -> Criterion {
+        const WHAT: &str = "response times are within the limit";
+        let p99 = |step: Step| quantile(&self.measurements.of(step).times, 0.99);
+        let steps = Step::ALL.into_iter().filter(|step| *step != Step::Bot);
+        let measured = steps.filter(|step| !self.measurements.of(*step).times.is_empty());
+        let Some(slowest) = measured.max_by_key(|step| p99(*step)) else {
+            return criterion(false, WHAT, "there were none".into());
         };
         let took = p99(slowest);
         let limit = humantime::format_duration(self.limits.p99);
         let found = format!("the slowest step, {}, has a p99 of {} of {limit}", slowest.as_str(), ms(took));
-        point(took <= self.limits.p99, "answers come in time", found)
+        criterion(took <= self.limits.p99, WHAT, found)
     }
 
-    fn audited(&self) -> Point {
+    fn audited(&self) -> Criterion {
         let violations: Vec<String> = self.audit.iter().flat_map(|check| check.violations.clone()).collect();
         let found = match violations.as_slice() {
             [] => format!("{} promises checked", self.audit.len()),
-            all => format!("{} violations: {}", all.len(), some(all)),
+            all => format!("{} violations: {}", all.len(), first_of(all)),
         };
-        point(violations.is_empty(), "the audit is clean", found)
+        criterion(violations.is_empty(), "the audit is clean", found)
     }
 
-    fn generator(&self) -> Point {
-        let late = at(&self.numbers.lag, 0.99);
-        let found = format!("questions were sent at most {} late (p99), {CONNECTIONS} under way at a time", ms(late));
-        let mark = if late <= LATE { Mark::Replayed } else { Mark::Doubt };
-        Point { mark, what: "the generator kept up", found }
+    fn generator(&self) -> Criterion {
+        let late = quantile(&self.measurements.lag, 0.99);
+        let found =
+            format!("requests were sent at most {} late (p99), {MAX_CONNECTIONS} in flight at a time", ms(late));
+        let status = if late <= MAX_GENERATOR_LAG { CriterionStatus::Ok } else { CriterionStatus::Warn };
+        Criterion { status, what: "the load generator kept up", found }
     }
 }
 
-fn point(kept: bool, what: &'static str, found: String) -> Point {
-    Point { mark: if kept { Mark::Replayed } else { Mark::Broken }, what, found }
+fn criterion(ok: bool, what: &'static str, found: String) -> Criterion {
+    Criterion { status: if ok { CriterionStatus::Ok } else { CriterionStatus::Fail }, what, found }
 }
 
-/// The first few of many.
-fn some(all: &[String]) -> String {
-    let more = if all.len() > MOST { format!(" and {} more", all.len() - MOST) } else { String::new() };
-    format!("{}{more}", all.iter().take(MOST).cloned().collect::<Vec<_>>().join("; "))
+/// The first [`MAX_LISTED`] texts, and how many more there are.
+fn first_of(all: &[String]) -> String {
+    let more = if all.len() > MAX_LISTED { format!(" and {} more", all.len() - MAX_LISTED) } else { String::new() };
+    format!("{}{more}", all.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join("; "))
 }
 
-/// A quantile of recorded microseconds.
-pub fn at(times: &Histogram<u64>, quantile: f64) -> Duration {
+/// A quantile of a histogram in microseconds.
+pub fn quantile(times: &Histogram<u64>, quantile: f64) -> Duration {
     Duration::from_micros(times.value_at_quantile(quantile))
 }
 
-/// Milliseconds for people.
+/// A time as text in milliseconds.
 pub fn ms(time: Duration) -> String {
     let ms = time.as_secs_f64() * 1000.0;
     if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
@@ -211,70 +219,79 @@ mod tests {
 
     use super::*;
     use crate::domain::UserId;
-    use crate::rehearse::measure::Measure;
-    use crate::rehearse::outcome::Ending;
+    use crate::rehearse::measure::LoadRecorder;
+    use crate::rehearse::outcome::VisitOutcome;
 
-    const LIMITS: Limits = Limits { p99: Duration::from_millis(500), landed: Duration::from_secs(2), errors: 0 };
+    const LIMITS: VerdictLimits =
+        VerdictLimits { p99: Duration::from_millis(500), persisted: Duration::from_secs(2), errors: 0 };
 
-    fn winner(n: u128) -> Outcome {
-        let mut story = Outcome::of(UserId(Uuid::from_u128(n)));
-        story.fate = Ending::OutboxItem;
-        story.has_order(OrderId(Uuid::from_u128(n)));
-        story.landed = Some(Duration::from_millis(900));
-        story
+    fn winner(n: u128) -> AccountRecord {
+        let mut record = AccountRecord::new(UserId(Uuid::from_u128(n)));
+        record.outcome = VisitOutcome::Granted;
+        record.add_order(OrderId(Uuid::from_u128(n)));
+        record.persisted_after = Some(Duration::from_millis(900));
+        record
     }
 
-    fn answers(measure: &Measure, step: Step, ms: u64, status: u16, code: &str) {
-        measure.answered(step, Duration::from_millis(ms), status, code);
+    fn response(recorder: &LoadRecorder, step: Step, ms: u64, status: u16, code: &str) {
+        recorder.response(step, Duration::from_millis(ms), status, code);
     }
 
-    /// A rehearsal in which everything went well, changed by the test; the answer is what is broken.
-    fn broken(
-        change: impl Fn(&Measure, &mut Vec<Outcome>, &mut SaleTotals, &mut Vec<audit::Check>),
+    /// Evaluates a perfect rehearsal with one change, and returns the criteria that fail.
+    fn failures(
+        change: impl Fn(&LoadRecorder, &mut Vec<AccountRecord>, &mut SaleTotals, &mut Vec<audit::AuditCheck>),
     ) -> Vec<&'static str> {
-        let measure = Measure::new(Instant::now());
+        let recorder = LoadRecorder::new(Instant::now());
         for _ in 0..5 {
-            measure.reached(Milestone::Pressed);
-            measure.answered(Step::Buy, Duration::from_millis(20), 202, "");
+            recorder.reached(Milestone::Pressed);
+            recorder.response(Step::Buy, Duration::from_millis(20), 202, "");
         }
-        let mut stories = vec![winner(1), winner(2)];
-        let mut books = SaleTotals { units: 2, sold: 2, live: [1, 2].map(|n| OrderId(Uuid::from_u128(n))).into() };
-        let mut audit = vec![audit::Check { promise: "all is well", violations: vec![] }];
-        change(&measure, &mut stories, &mut books, &mut audit);
-        let numbers = measure.numbers();
-        let evidence =
-            Evidence { limits: LIMITS, numbers: &numbers, shoppers: &stories, bots: &[], books: &books, audit: &audit };
-        evidence.judge().iter().filter(|point| point.mark == Mark::Broken).map(|point| point.what).collect()
+        let mut records = vec![winner(1), winner(2)];
+        let mut totals = SaleTotals { units: 2, sold: 2, live: [1, 2].map(|n| OrderId(Uuid::from_u128(n))).into() };
+        let mut audit = vec![audit::AuditCheck { promise: "no sale sells more than its total", violations: vec![] }];
+        change(&recorder, &mut records, &mut totals, &mut audit);
+        let input = VerdictInput {
+            limits: LIMITS,
+            measurements: &recorder.snapshot(),
+            shoppers: &records,
+            bots: &[],
+            totals: &totals,
+            audit: &audit,
+        };
+        let criteria = input.evaluate();
+        let failed = criteria.iter().filter(|criterion| criterion.status == CriterionStatus::Fail);
+        failed.map(|criterion| criterion.what).collect()
     }
 
     #[tokio::test]
-    async fn what_went_well_is_a_go() {
-        assert!(broken(|_, _, _, _| {}).is_empty());
-        assert!(broken(|measure, _, _, _| answers(measure, Step::Buy, 20, 429, "busy")).is_empty());
+    async fn rehearsal_without_faults_is_a_go() {
+        assert!(failures(|_, _, _, _| {}).is_empty());
+        assert!(failures(|recorder, _, _, _| response(recorder, Step::Buy, 20, 429, "busy")).is_empty());
     }
 
     #[tokio::test]
-    async fn every_fault_has_its_point() {
+    async fn every_fault_fails_its_criterion() {
         let order = |n| OrderId(Uuid::from_u128(n));
-        let exactly = "sold exactly what there is";
-        assert_eq!(broken(|_, _, books, _| books.sold = 1), [exactly]);
-        assert_eq!(broken(|_, _, books, _| books.units = 3), [exactly]);
-        assert_eq!(broken(|_, _, books, _| books.live.extend([order(3)])), [exactly]);
-        assert_eq!(broken(|_, stories, _, _| stories[0].has_order(order(2))), ["nobody has two orders"]);
-        assert_eq!(broken(|_, stories, _, _| stories[0].broken.push("x".into())), ["every 202 became one order"]);
+        let exactly = "sold exactly the stock";
+        assert_eq!(failures(|_, _, totals, _| totals.sold = 1), [exactly]);
+        assert_eq!(failures(|_, _, totals, _| totals.units = 3), [exactly]);
+        assert_eq!(failures(|_, _, totals, _| totals.live.extend([order(3)])), [exactly]);
+        assert_eq!(failures(|_, records, _, _| records[0].add_order(order(2))), ["one order per user"]);
+        let violation = "every 202 became one order";
+        assert_eq!(failures(|_, records, _, _| records[0].violations.push("x".into())), [violation]);
         let late = Some(Duration::from_secs(3));
-        assert_eq!(broken(|_, stories, _, _| stories[1].landed = late), ["winners soon have their order"]);
-        assert_eq!(broken(|_, stories, _, _| stories[1].payment = Some(false)), ["whoever paid has a paid order"]);
-        let error = |measure: &Measure| answers(measure, Step::Page, 1, 503, "overloaded");
-        assert_eq!(broken(|measure, _, _, _| error(measure)), ["no errors"]);
-        let slow = |measure: &Measure| answers(measure, Step::Token, 1_000, 200, "");
-        assert_eq!(broken(|measure, _, _, _| slow(measure)), ["answers come in time"]);
-        assert_eq!(broken(|_, _, _, audit| audit[0].violations.push("x".into())), ["the audit is clean"]);
+        assert_eq!(failures(|_, records, _, _| records[1].persisted_after = late), ["orders are persisted in time"]);
+        assert_eq!(failures(|_, records, _, _| records[1].paid = Some(false)), ["every payment made its order paid"]);
+        let error = |recorder: &LoadRecorder| response(recorder, Step::Page, 1, 503, "overloaded");
+        assert_eq!(failures(|recorder, _, _, _| error(recorder)), ["errors are within the limit"]);
+        let slow = |recorder: &LoadRecorder| response(recorder, Step::Token, 1_000, 200, "");
+        assert_eq!(failures(|recorder, _, _, _| slow(recorder)), ["response times are within the limit"]);
+        assert_eq!(failures(|_, _, _, audit| audit[0].violations.push("x".into())), ["the audit is clean"]);
     }
 
     #[tokio::test]
-    async fn scripts_may_be_slow_and_a_late_generator_is_a_doubt() {
-        assert!(broken(|measure, _, _, _| answers(measure, Step::Bot, 9_000, 429, "")).is_empty());
-        assert!(broken(|measure, _, _, _| measure.sent(Duration::from_secs(1))).is_empty());
+    async fn slow_bots_and_a_late_generator_do_not_fail() {
+        assert!(failures(|recorder, _, _, _| response(recorder, Step::Bot, 9_000, 429, "")).is_empty());
+        assert!(failures(|recorder, _, _, _| recorder.request_sent(Duration::from_secs(1))).is_empty());
     }
 }

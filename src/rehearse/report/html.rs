@@ -1,37 +1,38 @@
-//! The report as one page that needs nothing from anywhere: style and plots are in it.
+//! The report as one HTML page without external resources: style and plots are inline.
 
 use askama::Template;
 
-use super::plot::{DotRow, Lines, QUANTILES, Scale, Series, bars, dots};
-use super::{Report, SecondRow, Side, StepRow, Times};
+use super::plot::{DotRow, LinePlot, QUANTILES, Scale, Series, bars, dots};
+use super::{GroupTotals, RehearsalReport, SecondRow, StepRow, Times};
 use crate::pages::filters;
-use crate::rehearse::options::Limits;
-use crate::rehearse::verdict::Mark;
+use crate::rehearse::options::VerdictLimits;
+use crate::rehearse::verdict::CriterionStatus;
 
 #[derive(Template)]
 #[template(path = "rehearsal.html")]
-struct Page<'a> {
-    report: &'a Report,
+struct ReportPage<'a> {
+    report: &'a RehearsalReport,
     rates: String,
     times: String,
     steps: String,
     funnel: String,
     quantiles: [(&'static str, &'static str); 4],
     more_times: [(&'static str, Times); 2],
-    sides: [(&'static str, Side); 2],
+    groups: [(&'static str, GroupTotals); 2],
+    /// Responses in the busiest second.
     peak: u64,
 }
 
 /// The whole page.
-pub fn page(report: &Report, limits: Limits) -> askama::Result<String> {
-    let peak = report.seconds.iter().map(answers).max().unwrap_or(0);
-    Page {
+pub fn page(report: &RehearsalReport, limits: VerdictLimits) -> askama::Result<String> {
+    let peak = report.seconds.iter().map(responses).max().unwrap_or(0);
+    ReportPage {
         rates: rates(report),
         times: times(report, limits),
         steps: steps(report, limits),
         quantiles: QUANTILES,
-        more_times: [("order landed", report.landing), ("sent late by", report.lag)],
-        sides: [("shoppers", report.people), ("bots", report.bots)],
+        more_times: [("order persisted", report.persistence), ("sent late by", report.lag)],
+        groups: [("shoppers", report.shoppers), ("bots", report.bots)],
         funnel: bars("How far shoppers came", &report.funnel),
         peak,
         report,
@@ -39,14 +40,14 @@ pub fn page(report: &Report, limits: Limits) -> askama::Result<String> {
     .render()
 }
 
-fn answers(second: &SecondRow) -> u64 {
+fn responses(second: &SecondRow) -> u64 {
     second.good + second.refused + second.errors
 }
 
-fn rates(report: &Report) -> String {
+fn rates(report: &RehearsalReport) -> String {
     let over = |value: fn(&SecondRow) -> u64| report.seconds.iter().map(|second| Some(value(second) as f64)).collect();
     let series = |class, name, value, filled| Series { class, name, values: over(value), filled };
-    let plot = Lines {
+    let plot = LinePlot {
         title: "Answers and arrivals per second",
         scale: Scale::Linear,
         series: vec![
@@ -55,67 +56,68 @@ fn rates(report: &Report) -> String {
             series("errors", "errors", |second| second.errors, false),
             series("arrived", "arrivals", |second| second.arrived, false),
         ],
-        marks: vec![(report.setting.opens_s, "the sale opens")],
+        marks: vec![(report.settings.opens_s, "the sale opens")],
         limit: None,
     };
     plot.draw()
 }
 
-fn times(report: &Report, limits: Limits) -> String {
+fn times(report: &RehearsalReport, limits: VerdictLimits) -> String {
     let over = |value: fn(&SecondRow) -> Option<f64>| report.seconds.iter().map(value).collect();
     let limit = limits.p99.as_secs_f64() * 1000.0;
-    let plot = Lines {
+    let plot = LinePlot {
         title: "Time to answer shoppers, in milliseconds",
         scale: Scale::Log,
         series: vec![
             Series { class: "q99", name: "p99 ms", values: over(|second| second.p99), filled: false },
             Series { class: "q50", name: "p50 ms", values: over(|second| second.p50), filled: false },
         ],
-        marks: vec![(report.setting.opens_s, "the sale opens")],
+        marks: vec![(report.settings.opens_s, "the sale opens")],
         limit: Some((limit, "limit")),
     };
     plot.draw()
 }
 
-fn steps(report: &Report, limits: Limits) -> String {
+fn steps(report: &RehearsalReport, limits: VerdictLimits) -> String {
     let row = |row: &StepRow| DotRow {
         name: row.step,
         values: [row.times.p50, row.times.p90, row.times.p99, row.times.p999],
     };
     let mut rows: Vec<DotRow> = report.steps.iter().map(row).collect();
-    if report.landing.count > 0 {
-        let times = report.landing;
-        rows.push(DotRow { name: "order landed", values: [times.p50, times.p90, times.p99, times.p999] });
+    if report.persistence.count > 0 {
+        let times = report.persistence;
+        rows.push(DotRow { name: "order persisted", values: [times.p50, times.p90, times.p99, times.p999] });
     }
     dots("Time of each step at four percentiles, in milliseconds", &rows, Some(limits.p99.as_secs_f64() * 1000.0))
 }
 
-impl Page<'_> {
-    fn class(&self, mark: &Mark) -> &'static str {
-        match mark {
-            Mark::Replayed => "kept",
-            Mark::Doubt => "doubt",
-            Mark::Broken => "broken",
+impl ReportPage<'_> {
+    /// CSS class and accessible name.
+    fn class(&self, status: &CriterionStatus) -> &'static str {
+        match status {
+            CriterionStatus::Ok => "ok",
+            CriterionStatus::Warn => "warn",
+            CriterionStatus::Fail => "fail",
         }
     }
 
-    fn sign(&self, mark: &Mark) -> &'static str {
-        match mark {
-            Mark::Replayed => "✓",
-            Mark::Doubt => "!",
-            Mark::Broken => "✗",
+    fn sign(&self, status: &CriterionStatus) -> &'static str {
+        match status {
+            CriterionStatus::Ok => "✓",
+            CriterionStatus::Warn => "!",
+            CriterionStatus::Fail => "✗",
         }
     }
 
     fn rung(&self) -> &'static str {
-        match self.report.setting.rung {
+        match self.report.settings.rung {
             1 => "the database alone",
             2 => "Redis and the database",
             _ => "Redis, RabbitMQ and the database",
         }
     }
 
-    /// Milliseconds as they stand in a table.
+    /// Milliseconds for a table cell.
     fn ms(&self, ms: &f64) -> String {
         if *ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") }
     }
@@ -129,7 +131,7 @@ impl Page<'_> {
     }
 
     fn sold(&self) -> usize {
-        self.report.people.units + self.report.bots.units
+        self.report.shoppers.units + self.report.bots.units
     }
 }
 
@@ -140,22 +142,23 @@ mod tests {
     use super::*;
     use crate::rehearse::report::tests::sample;
 
-    const LIMITS: Limits = Limits { p99: Duration::from_secs(1), landed: Duration::from_secs(10), errors: 0 };
+    const LIMITS: VerdictLimits =
+        VerdictLimits { p99: Duration::from_secs(1), persisted: Duration::from_secs(10), errors: 0 };
 
     #[tokio::test]
-    async fn the_page_has_the_numbers_and_the_verdict() {
+    async fn page_has_the_numbers_and_the_verdict() {
         let html = page(&sample(false), LIMITS).unwrap();
         for part in ["No go", "1,001", "409 sold_out", "rate_limited", "no sale sells more than its total", "--seed 42"]
         {
             assert!(html.contains(part), "{part}");
         }
-        assert!(html.contains("&#60;none&#62;") && !html.contains("<none>"), "what was found is text");
+        assert!(html.contains("&#60;none&#62;") && !html.contains("<none>"), "findings are escaped");
         assert_eq!(html.matches("<svg").count(), 4);
         assert!(page(&sample(true), LIMITS).unwrap().contains(">Go<"));
     }
 
     #[tokio::test]
-    async fn the_page_needs_nothing_from_anywhere() {
+    async fn page_loads_no_external_resource() {
         let html = page(&sample(true), LIMITS).unwrap();
         let own = html.replace("http://127.0.0.1:8080", "");
         for outside in ["http:", "https:", "src=", "url(", "@import", "<link", "<script"] {

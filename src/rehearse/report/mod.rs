@@ -1,5 +1,5 @@
-//! What a rehearsal tells in the end: one set of numbers, as a table ([`table`]), as a page ([`html`], with the plots of
-//! [`plot`]), and as JSON.
+//! The report of a rehearsal: one set of numbers, as a table ([`table`]), as a page ([`html`], with the plots of
+//! [`plot`]), and as JSON. The names in JSON are stable; where a field has another name, `serde(rename)` says so.
 
 pub mod html;
 pub mod plot;
@@ -11,14 +11,14 @@ use hdrhistogram::Histogram;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::measure::{Milestone, Numbers, Step};
-use super::verdict::{Mark, Point};
+use super::measure::{Measurements, Milestone, SecondStats, Step};
+use super::verdict::{Criterion, CriterionStatus};
 use crate::control::audit;
-use crate::rehearse::outcome::{Ending, Outcome};
+use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
 
-/// Where and how it was held.
+/// Where and how the rehearsal ran.
 #[derive(Debug, Clone, Serialize)]
-pub struct Setting {
+pub struct RunSettings {
     pub at: Timestamp,
     pub url: String,
     /// 1: the database alone; 2: with Redis; 3: with RabbitMQ.
@@ -38,7 +38,7 @@ pub struct Setting {
     pub shares_machine: bool,
 }
 
-/// Milliseconds.
+/// A summary of a histogram, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Times {
     pub count: u64,
@@ -56,7 +56,7 @@ impl Times {
     }
 }
 
-/// One kind of question.
+/// One kind of request.
 #[derive(Debug, Clone, Serialize)]
 pub struct StepRow {
     pub step: &'static str,
@@ -66,46 +66,52 @@ pub struct StepRow {
     pub answers: BTreeMap<String, u64>,
 }
 
-/// One second of it.
+/// One second of the run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct SecondRow {
     pub arrived: u64,
     pub good: u64,
     pub refused: u64,
     pub errors: u64,
-    pub won: u64,
-    /// Milliseconds; absent when nobody asked.
+    #[serde(rename = "won")]
+    pub granted: u64,
+    /// Milliseconds; absent when there was no response.
     pub p50: Option<f64>,
     pub p99: Option<f64>,
 }
 
-/// People or scripts.
+/// The totals of all shoppers or of all bots.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Side {
+pub struct GroupTotals {
     pub accounts: usize,
-    pub questions: u64,
+    #[serde(rename = "questions")]
+    pub requests: u64,
     pub refused: u64,
-    /// Of those, for asking too often.
+    /// The part of `refused` that was refused for its rate.
     pub rate_limited: u64,
     pub units: usize,
 }
 
-/// Everything that is told.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct RehearsalReport {
     pub go: bool,
-    pub points: Vec<Point>,
-    pub setting: Setting,
+    #[serde(rename = "points")]
+    pub criteria: Vec<Criterion>,
+    #[serde(rename = "setting")]
+    pub settings: RunSettings,
     pub funnel: Vec<(&'static str, u64)>,
-    pub fates: Vec<(&'static str, u64)>,
+    #[serde(rename = "fates")]
+    pub outcomes: Vec<(&'static str, u64)>,
     pub steps: Vec<StepRow>,
-    /// From the 202 until the order could be read.
-    pub landing: Times,
-    /// How late the generator was.
+    /// From the 202 until the order was readable.
+    #[serde(rename = "landing")]
+    pub persistence: Times,
+    /// How late the generator sent requests.
     pub lag: Times,
     pub seconds: Vec<SecondRow>,
-    pub people: Side,
-    pub bots: Side,
+    #[serde(rename = "people")]
+    pub shoppers: GroupTotals,
+    pub bots: GroupTotals,
     pub audit: Vec<AuditRow>,
 }
 
@@ -116,89 +122,92 @@ pub struct AuditRow {
     pub violations: Vec<String>,
 }
 
-impl Report {
+impl RehearsalReport {
     pub fn new(
-        setting: Setting,
-        numbers: &Numbers,
-        (shoppers, bots): (&[Outcome], &[Outcome]),
-        points: Vec<Point>,
-        audit: &[audit::Check],
-    ) -> Report {
-        let people = Step::ALL.into_iter().filter(|step| *step != Step::Bot);
-        let row = |check: &audit::Check| AuditRow { promise: check.promise, violations: check.violations.clone() };
-        Report {
-            go: points.iter().all(|point| point.mark != Mark::Broken),
-            points,
-            setting,
-            funnel: Milestone::ALL.map(|milestone| (milestone.as_str(), numbers.at(milestone))).into(),
-            fates: fates(shoppers),
-            steps: Step::ALL.into_iter().filter_map(|step| step_row(numbers, step)).collect(),
-            landing: Times::of(&numbers.landing),
-            lag: Times::of(&numbers.lag),
-            seconds: numbers.seconds.iter().map(second_row).collect(),
-            people: side(numbers, people, shoppers),
-            bots: side(numbers, [Step::Bot].into_iter(), bots),
+        settings: RunSettings,
+        measurements: &Measurements,
+        (shoppers, bots): (&[AccountRecord], &[AccountRecord]),
+        criteria: Vec<Criterion>,
+        audit: &[audit::AuditCheck],
+    ) -> RehearsalReport {
+        let of_shoppers = Step::ALL.into_iter().filter(|step| *step != Step::Bot);
+        let row = |check: &audit::AuditCheck| AuditRow { promise: check.promise, violations: check.violations.clone() };
+        RehearsalReport {
+            go: criteria.iter().all(|criterion| criterion.status != CriterionStatus::Fail),
+            criteria,
+            settings,
+            funnel: Milestone::ALL.map(|milestone| (milestone.as_str(), measurements.at(milestone))).into(),
+            outcomes: count_outcomes(shoppers),
+            steps: Step::ALL.into_iter().filter_map(|step| step_row(measurements, step)).collect(),
+            persistence: Times::of(&measurements.persistence),
+            lag: Times::of(&measurements.lag),
+            seconds: measurements.seconds.iter().map(second_row).collect(),
+            shoppers: group_totals(measurements, of_shoppers, shoppers),
+            bots: group_totals(measurements, [Step::Bot].into_iter(), bots),
             audit: audit.iter().map(row).collect(),
         }
     }
 }
 
-/// How often each fate met somebody.
-fn fates(stories: &[Outcome]) -> Vec<(&'static str, u64)> {
-    let mut all: BTreeMap<Ending, u64> = BTreeMap::new();
-    for story in stories {
-        *all.entry(story.fate).or_default() += 1;
+fn count_outcomes(records: &[AccountRecord]) -> Vec<(&'static str, u64)> {
+    let mut all: BTreeMap<VisitOutcome, u64> = BTreeMap::new();
+    for record in records {
+        *all.entry(record.outcome).or_default() += 1;
     }
-    all.into_iter().map(|(fate, count)| (fate_text(fate), count)).collect()
+    all.into_iter().map(|(outcome, count)| (outcome_text(outcome), count)).collect()
 }
 
-fn fate_text(fate: Ending) -> &'static str {
-    match fate {
-        Ending::Left => "left before the start",
-        Ending::SoldOut => "heard that all was gone",
-        Ending::GaveUp => "gave up",
-        Ending::Closed => "found it closed",
-        Ending::OutboxItem => "got a unit",
+fn outcome_text(outcome: VisitOutcome) -> &'static str {
+    match outcome {
+        VisitOutcome::Left => "left before the opening",
+        VisitOutcome::SoldOut => "found it sold out",
+        VisitOutcome::GaveUp => "gave up",
+        VisitOutcome::Closed => "found it closed",
+        VisitOutcome::Granted => "got a unit",
     }
 }
 
-fn step_row(numbers: &Numbers, step: Step) -> Option<StepRow> {
-    let asked = numbers.of(step);
-    let times = Times::of(&asked.times);
-    let row = StepRow { step: step.as_str(), times, errors: asked.errors, answers: asked.answers.clone() };
+fn step_row(measurements: &Measurements, step: Step) -> Option<StepRow> {
+    let stats = measurements.of(step);
+    let times = Times::of(&stats.times);
+    let row = StepRow { step: step.as_str(), times, errors: stats.errors, answers: stats.answers.clone() };
     (times.count > 0).then_some(row)
 }
 
-fn second_row(second: &super::measure::Second) -> SecondRow {
-    let asked = !second.times.is_empty();
-    let at = |quantile| asked.then(|| second.times.value_at_quantile(quantile) as f64 / 1000.0);
+fn second_row(second: &SecondStats) -> SecondRow {
+    let has_times = !second.times.is_empty();
+    let at = |quantile| has_times.then(|| second.times.value_at_quantile(quantile) as f64 / 1000.0);
     SecondRow {
         arrived: second.arrived,
         good: second.good,
         refused: second.refused,
         errors: second.errors,
-        won: second.won,
+        granted: second.granted,
         p50: at(0.5),
         p99: at(0.99),
     }
 }
 
-fn side(numbers: &Numbers, steps: impl Iterator<Item = Step>, stories: &[Outcome]) -> Side {
-    let mut side = Side {
-        accounts: stories.len(),
-        questions: 0,
+fn group_totals(
+    measurements: &Measurements,
+    steps: impl Iterator<Item = Step>,
+    records: &[AccountRecord],
+) -> GroupTotals {
+    let mut totals = GroupTotals {
+        accounts: records.len(),
+        requests: 0,
         refused: 0,
         rate_limited: 0,
-        units: stories.iter().map(|story| story.orders.len()).sum(),
+        units: records.iter().map(|record| record.orders.len()).sum(),
     };
-    for asked in steps.map(|step| numbers.of(step)) {
-        for (answer, count) in &asked.answers {
-            side.questions += count;
-            side.refused += if answer.starts_with('4') { *count } else { 0 };
-            side.rate_limited += if answer == "429 rate_limited" { *count } else { 0 };
+    for stats in steps.map(|step| measurements.of(step)) {
+        for (answer, count) in &stats.answers {
+            totals.requests += count;
+            totals.refused += if answer.starts_with('4') { *count } else { 0 };
+            totals.rate_limited += if answer == "429 rate_limited" { *count } else { 0 };
         }
     }
-    side
+    totals
 }
 
 #[cfg(test)]
@@ -208,22 +217,22 @@ pub(super) mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::rehearse::measure::Measure;
+    use crate::rehearse::measure::LoadRecorder;
 
-    /// A report of a made-up rehearsal.
-    pub fn sample(go: bool) -> Report {
-        let measure = Measure::new(Instant::now());
+    /// The report of an invented rehearsal.
+    pub fn sample(go: bool) -> RehearsalReport {
+        let recorder = LoadRecorder::new(Instant::now());
         for n in 1..=1000 {
-            measure.reached(Milestone::Arrived);
-            measure.answered(Step::Page, Duration::from_micros(n * 10), 200, "");
-            measure.answered(Step::Buy, Duration::from_micros(n * 100), 409, "sold_out");
-            measure.answered(Step::Bot, Duration::from_micros(n * 10), 429, "rate_limited");
+            recorder.reached(Milestone::Arrived);
+            recorder.response(Step::Page, Duration::from_micros(n * 10), 200, "");
+            recorder.response(Step::Buy, Duration::from_micros(n * 100), 409, "sold_out");
+            recorder.response(Step::Bot, Duration::from_micros(n * 10), 429, "rate_limited");
         }
-        measure.answered(Step::Buy, Duration::from_millis(123), 202, "");
-        measure.reached(Milestone::OutboxItem);
-        let mark = if go { Mark::Replayed } else { Mark::Broken };
-        let points = vec![Point { mark, what: "no errors", found: "<none>".into() }];
-        let setting = Setting {
+        recorder.response(Step::Buy, Duration::from_millis(123), 202, "");
+        recorder.reached(Milestone::Granted);
+        let status = if go { CriterionStatus::Ok } else { CriterionStatus::Fail };
+        let criteria = vec![Criterion { status, what: "errors are within the limit", found: "<none>".into() }];
+        let settings = RunSettings {
             at: "2026-11-21T12:00:00Z".parse().unwrap(),
             url: "http://127.0.0.1:8080".into(),
             rung: 3,
@@ -238,22 +247,32 @@ pub(super) mod tests {
             cores: 2,
             shares_machine: true,
         };
-        let check = audit::Check { promise: "no sale sells more than its total", violations: vec![] };
-        Report::new(setting, &measure.numbers(), (&[], &[]), points, &[check])
+        let check = audit::AuditCheck { promise: "no sale sells more than its total", violations: vec![] };
+        RehearsalReport::new(settings, &recorder.snapshot(), (&[], &[]), criteria, &[check])
     }
 
     #[tokio::test]
-    async fn numbers_are_gathered_by_side() {
+    async fn totals_are_per_group() {
         let report = sample(true);
-        assert_eq!((report.people.questions, report.people.refused), (2001, 1000));
-        assert_eq!((report.bots.questions, report.bots.rate_limited), (1000, 1000));
+        assert_eq!(report.shoppers.requests, 2001);
+        assert_eq!(report.shoppers.refused, 1000);
+        assert_eq!(report.bots.requests, 1000);
+        assert_eq!(report.bots.rate_limited, 1000);
         assert_eq!(report.funnel[0], ("arrived", 1000));
         assert_eq!(report.steps.iter().map(|row| row.step).collect::<Vec<_>>(), ["page", "buy", "bots"]);
         assert!(report.go && !sample(false).go);
-        let json = serde_json::to_value(&report).unwrap();
-        assert_eq!(
-            (&json["go"], &json["setting"]["seed"], &json["steps"][1]["count"]),
-            (&true.into(), &42.into(), &1001.into())
-        );
+    }
+
+    #[tokio::test]
+    async fn json_names_are_stable() {
+        let json = serde_json::to_value(sample(true)).unwrap();
+        assert_eq!(json["go"], true);
+        assert_eq!(json["setting"]["seed"], 42);
+        assert_eq!(json["steps"][1]["count"], 1001);
+        assert_eq!(json["points"][0]["mark"], "kept");
+        assert_eq!(json["people"]["questions"], 2001);
+        assert_eq!(json["seconds"][0]["won"], 1);
+        assert!(json["fates"].is_array());
+        assert!(json["landing"].is_object());
     }
 }

@@ -1,4 +1,4 @@
-//! Plots as SVG text, coloured by the classes of the page that they stand in, so that they follow its light or dark.
+//! Plots as SVG text. Colors come from the CSS classes of the surrounding page, so plots follow its light or dark scheme.
 
 use std::fmt::Write;
 
@@ -10,15 +10,16 @@ const BOTTOM: f64 = 30.0;
 
 /// One line of a plot over seconds.
 pub struct Series<'a> {
-    /// Of its colour, and its name in words for whoever points at it.
+    /// CSS class that sets the color.
     pub class: &'static str,
+    /// Shown in the tooltip.
     pub name: &'a str,
     pub values: Vec<Option<f64>>,
-    /// Fill the space below.
+    /// Whether the area below is filled.
     pub filled: bool,
 }
 
-/// How values become heights.
+/// How values map to lengths.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Scale {
     Linear,
@@ -26,13 +27,13 @@ pub enum Scale {
 }
 
 /// Lines over the seconds of a rehearsal.
-pub struct Lines<'a> {
+pub struct LinePlot<'a> {
     pub title: &'a str,
     pub scale: Scale,
     pub series: Vec<Series<'a>>,
-    /// Vertical marks: second and words.
+    /// Vertical marks: second and label.
     pub marks: Vec<(f64, &'a str)>,
-    /// A horizontal mark.
+    /// A horizontal mark: value and label.
     pub limit: Option<(f64, &'a str)>,
 }
 
@@ -42,7 +43,7 @@ pub struct DotRow<'a> {
     pub values: [f64; 4],
 }
 
-/// From values to places between two edges.
+/// Maps values to positions between two edges.
 struct Axis {
     scale: Scale,
     low: f64,
@@ -52,24 +53,24 @@ struct Axis {
 }
 
 impl Axis {
-    /// Whose ends are ticks.
+    /// An axis over these values whose ends are ticks.
     fn new(scale: Scale, values: impl Iterator<Item = f64>, (from, to): (f64, f64)) -> Axis {
-        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        let (mut min, mut max) = (f64::INFINITY, 0.0_f64);
         for value in values.filter(|value| *value > 0.0) {
-            (least, most) = (least.min(value), most.max(value));
+            (min, max) = (min.min(value), max.max(value));
         }
         let (low, high) = match scale {
-            Scale::Linear => (0.0, (most / step(most)).ceil().max(1.0) * step(most)),
-            Scale::Log if most == 0.0 => (0.1, 10.0),
+            Scale::Linear => (0.0, (max / step(max)).ceil().max(1.0) * step(max)),
+            Scale::Log if max == 0.0 => (0.1, 10.0),
             Scale::Log => {
-                let (low, high) = (least.log10().floor(), most.log10().ceil());
+                let (low, high) = (min.log10().floor(), max.log10().ceil());
                 (10f64.powf(low), 10f64.powf(high.max(low + 1.0)))
             }
         };
         Axis { scale, low, high, from, to }
     }
 
-    fn place(&self, value: f64) -> f64 {
+    fn position(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Log => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
@@ -91,15 +92,15 @@ impl Axis {
     }
 }
 
-/// A round distance between ticks, so that there are about five.
-fn step(most: f64) -> f64 {
-    let rough = (most / 5.0).max(1e-9);
+/// A round distance between ticks that gives about five of them.
+fn step(max: f64) -> f64 {
+    let rough = (max / 5.0).max(1e-9);
     let power = 10f64.powf(rough.log10().floor());
     let round = [1.0, 2.0, 5.0, 10.0].into_iter().find(|round| round * power >= rough * 0.999);
     round.unwrap_or(10.0) * power
 }
 
-/// A number as short as it can be.
+/// A number as a short label.
 fn number(value: f64) -> String {
     match value {
         v if v >= 10_000.0 => format!("{:.0}k", v / 1000.0),
@@ -117,7 +118,7 @@ fn open(title: &str, height: f64) -> String {
     format!(r#"<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{}">"#, escape(title))
 }
 
-impl Lines<'_> {
+impl LinePlot<'_> {
     pub fn draw(&self) -> String {
         const HEIGHT: f64 = 250.0;
         let seconds = self.series.iter().map(|series| series.values.len()).max().unwrap_or(0).max(2);
@@ -126,7 +127,7 @@ impl Lines<'_> {
         let x = |second: f64| LEFT + (WIDTH - LEFT - RIGHT) * second / (seconds - 1) as f64;
         let mut svg = open(self.title, HEIGHT);
         for tick in y.ticks() {
-            let at = y.place(tick);
+            let at = y.position(tick);
             let _ = write!(svg, r#"<path class="grid" d="M{LEFT} {at:.1}H{:.1}"/>"#, WIDTH - RIGHT);
             let _ = write!(
                 svg,
@@ -139,11 +140,11 @@ impl Lines<'_> {
         let every = step((seconds - 1) as f64 / 1.6).max(1.0);
         for n in 0..=((seconds - 1) as f64 / every) as usize {
             let second = n as f64 * every;
-            let words = if n == 0 { "0 s".to_owned() } else { number(second) };
+            let label = if n == 0 { "0 s".to_owned() } else { number(second) };
             let _ =
-                write!(svg, r#"<text class="tick mid" x="{:.1}" y="{:.1}">{words}</text>"#, x(second), HEIGHT - 9.0);
+                write!(svg, r#"<text class="tick mid" x="{:.1}" y="{:.1}">{label}</text>"#, x(second), HEIGHT - 9.0);
         }
-        for (second, words) in &self.marks {
+        for (second, label) in &self.marks {
             let at = x(second.min((seconds - 1) as f64));
             let (class, dx) = if at > WIDTH * 0.75 { ("end", -6.0) } else { ("start", 6.0) };
             let _ = write!(svg, r#"<path class="mark" d="M{at:.1} {TOP}V{:.1}"/>"#, HEIGHT - BOTTOM);
@@ -152,18 +153,18 @@ impl Lines<'_> {
                 r#"<text class="note {class}" x="{:.1}" y="{:.1}">{}</text>"#,
                 at + dx,
                 TOP + 9.0,
-                escape(words)
+                escape(label)
             );
         }
-        if let Some((value, words)) = &self.limit {
-            let at = y.place(*value);
+        if let Some((value, label)) = &self.limit {
+            let at = y.position(*value);
             let _ = write!(svg, r#"<path class="limit" d="M{LEFT} {at:.1}H{:.1}"/>"#, WIDTH - RIGHT);
             let _ = write!(
                 svg,
                 r#"<text class="note end" x="{:.1}" y="{:.1}">{}</text>"#,
                 WIDTH - RIGHT - 4.0,
                 at - 5.0,
-                escape(words)
+                escape(label)
             );
         }
         for series in &self.series {
@@ -173,32 +174,32 @@ impl Lines<'_> {
         svg + "</svg>"
     }
 
-    /// An invisible column per second that tells its numbers to whoever points at it.
+    /// An invisible column per second whose tooltip has the values of that second.
     fn draw_hints(&self, svg: &mut String, seconds: usize, x: impl Fn(f64) -> f64) {
         let width = x(1.0) - x(0.0);
         for second in 0..seconds {
-            let said = self.series.iter().filter_map(|series| {
+            let values = self.series.iter().filter_map(|series| {
                 let value = series.values.get(second).copied().flatten()?;
                 Some(format!("\n{} {}", series.name, number(value)))
             });
-            let words = format!("{second} s{}", said.collect::<String>());
+            let tooltip = format!("{second} s{}", values.collect::<String>());
             let _ = write!(
                 svg,
                 r#"<rect class="hint" x="{:.1}" y="{TOP}" width="{width:.1}" height="206"><title>{}</title></rect>"#,
                 x(second as f64) - width / 2.0,
-                escape(&words)
+                escape(&tooltip)
             );
         }
     }
 }
 
 impl Series<'_> {
-    /// Gaps stay gaps.
+    /// Draws one line per run of values, so gaps stay visible.
     fn draw(&self, svg: &mut String, x: impl Fn(f64) -> f64, y: &Axis) {
         let mut runs: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
         for (second, value) in self.values.iter().enumerate() {
             match (value, runs.last_mut()) {
-                (Some(value), Some(run)) => run.push((x(second as f64), y.place(*value))),
+                (Some(value), Some(run)) => run.push((x(second as f64), y.position(*value))),
                 _ => runs.push(Vec::new()),
             }
         }
@@ -234,22 +235,22 @@ pub fn dots(title: &str, rows: &[DotRow], limit: Option<f64>) -> String {
     let x = Axis::new(Scale::Log, values, (NAMES, WIDTH - RIGHT - 10.0));
     let mut svg = open(title, height);
     for tick in x.ticks() {
-        let at = x.place(tick);
+        let at = x.position(tick);
         let _ = write!(svg, r#"<path class="grid" d="M{at:.1} {TOP}V{:.1}"/>"#, height - BOTTOM);
         let _ = write!(svg, r#"<text class="tick mid" x="{at:.1}" y="{:.1}">{} ms</text>"#, height - 9.0, number(tick));
     }
     if let Some(limit) = limit {
-        let _ = write!(svg, r#"<path class="limit" d="M{:.1} {TOP}V{:.1}"/>"#, x.place(limit), height - BOTTOM);
+        let _ = write!(svg, r#"<path class="limit" d="M{:.1} {TOP}V{:.1}"/>"#, x.position(limit), height - BOTTOM);
     }
     for (n, row) in rows.iter().enumerate() {
         let y = TOP + ROW * (n as f64 + 0.5);
         let _ = write!(svg, r#"<text class="name" x="0" y="{:.1}">{}</text>"#, y + 4.0, escape(row.name));
-        let places = row.values.map(|value| x.place(value));
-        let _ = write!(svg, r#"<path class="span" d="M{:.1} {y:.1}H{:.1}"/>"#, places[0], places[3]);
-        for ((place, value), (class, name)) in places.iter().zip(row.values).zip(QUANTILES) {
+        let positions = row.values.map(|value| x.position(value));
+        let _ = write!(svg, r#"<path class="span" d="M{:.1} {y:.1}H{:.1}"/>"#, positions[0], positions[3]);
+        for ((position, value), (class, name)) in positions.iter().zip(row.values).zip(QUANTILES) {
             let _ = write!(
                 svg,
-                r#"<circle class="dot {class}" cx="{place:.1}" cy="{y:.1}" r="5.5"><title>{}: {name} {} ms</title></circle>"#,
+                r#"<circle class="dot {class}" cx="{position:.1}" cy="{y:.1}" r="5.5"><title>{}: {name} {} ms</title></circle>"#,
                 escape(row.name),
                 number(value)
             );
@@ -261,7 +262,7 @@ pub fn dots(title: &str, rows: &[DotRow], limit: Option<f64>) -> String {
 /// Class and name of each quantile of a row of dots.
 pub const QUANTILES: [(&str, &str); 4] = [("q50", "p50"), ("q90", "p90"), ("q99", "p99"), ("q999", "p99.9")];
 
-/// Horizontal bars with their numbers, the first row as the whole.
+/// Horizontal bars with their numbers and their share of the largest.
 pub fn bars(title: &str, rows: &[(&str, u64)]) -> String {
     const ROW: f64 = 32.0;
     const NAMES: f64 = 150.0;
@@ -289,27 +290,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_and_reach_beyond_the_values() {
-        let axis = |scale, most| Axis::new(scale, [1.5, most].into_iter(), (0.0, 100.0));
+    fn ticks_are_round_and_cover_the_values() {
+        let axis = |scale, max| Axis::new(scale, [1.5, max].into_iter(), (0.0, 100.0));
         assert_eq!(axis(Scale::Linear, 430.0).ticks(), [0.0, 100.0, 200.0, 300.0, 400.0, 500.0]);
         assert_eq!(axis(Scale::Linear, 7.0).ticks(), [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(axis(Scale::Log, 430.0).ticks(), [1.0, 10.0, 100.0, 1000.0]);
         let log = axis(Scale::Log, 430.0);
-        assert_eq!([1.0, 1000.0].map(|value| log.place(value).round()), [0.0, 100.0]);
-        assert!((log.place(31.6) - 50.0).abs() < 0.1);
+        assert_eq!([1.0, 1000.0].map(|value| log.position(value).round()), [0.0, 100.0]);
+        assert!((log.position(31.6) - 50.0).abs() < 0.1);
         assert_eq!(Axis::new(Scale::Linear, std::iter::empty(), (0.0, 1.0)).ticks().first(), Some(&0.0));
     }
 
     #[test]
-    fn numbers_are_short() {
+    fn labels_are_short() {
         assert_eq!([12_345.0, 430.0, 2.0, 2.34, 0.1, 0.0].map(number), ["12k", "430", "2", "2.3", "0.1", "0"]);
     }
 
     #[test]
-    fn gaps_break_a_line_and_names_are_harmless() {
+    fn gaps_break_a_line_and_names_are_escaped() {
         let values = vec![Some(1.0), Some(2.0), None, Some(3.0)];
         let series = vec![Series { class: "good", name: "<b>", values, filled: false }];
-        let plot = Lines {
+        let plot = LinePlot {
             title: "\"x\"",
             scale: Scale::Linear,
             series,
@@ -319,7 +320,7 @@ mod tests {
         let svg = plot.draw();
         assert_eq!(svg.matches(r#"class="line good""#).count(), 2);
         assert!(!svg.contains("<b>") && svg.contains("&quot;x&quot;") && !svg.contains("NaN"));
-        assert!(!Lines { series: vec![], ..plot }.draw().contains("NaN"));
-        assert!(!dots("", &[], None).contains("NaN") && !bars("", &[("nobody", 0)]).contains("NaN"));
+        assert!(!LinePlot { series: vec![], ..plot }.draw().contains("NaN"));
+        assert!(!dots("", &[], None).contains("NaN") && !bars("", &[("none", 0)]).contains("NaN"));
     }
 }
