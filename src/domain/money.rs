@@ -1,4 +1,4 @@
-//! Money in minor units. There are no fractions of a minor unit anywhere.
+//! Money in whole minor units, such as cents or fen.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl Currency {
         std::str::from_utf8(&self.0).unwrap_or("???")
     }
 
-    /// Number of decimal digits between the unit that people say and the minor unit.
+    /// Decimal digits between the major unit (yuan) and the minor unit (fen).
     pub fn digits(&self) -> u32 {
         match &self.0 {
             b"JPY" | b"KRW" | b"VND" => 0,
@@ -65,14 +65,14 @@ impl Money {
         Money { amount, currency }
     }
 
-    /// The price of `quantity` units; `None` when it does not fit any number.
+    /// The price of `quantity` units; `None` on overflow.
     pub fn times(self, quantity: u32) -> Option<Money> {
         Some(Money { amount: self.amount.checked_mul(quantity.into())?, ..self })
     }
 }
 
 impl Money {
-    /// In the unit that people say, for spreadsheets: `1999.00`.
+    /// The amount in the major unit, for spreadsheets: `1999.00`.
     pub fn decimal(self) -> String {
         let digits = self.currency.digits();
         let unit = 10_u64.pow(digits);
@@ -84,7 +84,8 @@ impl Money {
     }
 }
 
-/// As a person writes it: `¥1,999.00`, or `1,999.00 CHF` for a currency without a sign of its own here.
+/// As prices are written in a shop: `¥1,999`, `¥19.90`, or `15 CHF` for a currency without a sign of its own here. A
+/// round price has no decimals. The twin for scripts is `money` in `static/lib.js`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.currency.digits();
@@ -101,7 +102,7 @@ impl fmt::Display for Money {
         let sign = if self.amount < 0 { "-" } else { "" };
         let symbol = self.currency.symbol().unwrap_or_default();
         write!(f, "{sign}{symbol}{text}")?;
-        if digits > 0 {
+        if !absolute.is_multiple_of(unit) {
             write!(f, ".{:0width$}", absolute % unit, width = digits as usize)?;
         }
         if symbol.is_empty() {
@@ -116,18 +117,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_reads_as_people_write_it() {
+    fn prices_have_decimals_unless_they_are_round() {
         let show = |amount, code| Money::new(amount, Currency::parse(code).unwrap()).to_string();
-        assert_eq!(show(199_900, "CNY"), "¥1,999.00");
+        assert_eq!(show(199_900, "CNY"), "¥1,999");
+        assert_eq!(show(1_990, "CNY"), "¥19.90");
+        assert_eq!(show(0, "CNY"), "¥0");
         assert_eq!(show(5, "USD"), "$0.05");
         assert_eq!(show(-1_234_567, "EUR"), "-€12,345.67");
         assert_eq!(show(1_500, "JPY"), "¥1,500");
-        assert_eq!(show(1_500, "CHF"), "15.00 CHF");
+        assert_eq!(show(1_500, "CHF"), "15 CHF");
+        assert_eq!(show(1_550, "CHF"), "15.50 CHF");
         assert_eq!(show(i64::MIN, "CNY"), "-¥92,233,720,368,547,758.08");
     }
 
     #[test]
-    fn money_in_spreadsheets_is_a_plain_number() {
+    fn decimal_is_a_plain_number() {
         let show = |amount, code| Money::new(amount, Currency::parse(code).unwrap()).decimal();
         assert_eq!(
             (show(199_900, "CNY"), show(5, "USD"), show(1_500, "JPY")),
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_that_overflows_is_refused() {
+    fn overflowing_price_is_none() {
         assert_eq!(Money::new(i64::MAX, Currency::CNY).times(2), None);
         assert_eq!(Currency::parse("cny"), None);
     }

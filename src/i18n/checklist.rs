@@ -1,16 +1,16 @@
 texts! {
-    /// The checklist before a sale: what is checked, the verdicts, and one sentence for each finding by its code.
+    /// The checklist before a sale: names of the checks, verdicts, and a sentence for each finding by its code.
     ChecklistText {
-        title: "开始前检查", "Before it starts";
+        title: "开始前检查", "Pre-sale checklist";
         ready: "一切就绪。", "Everything is ready.";
-        almost: "{} 项需要留意。", "{} to look at.";
-        not_ready: "{} 项未就绪。", "{} not ready.";
-        anyway: "仍可手动开始，请先确认以下问题：", "You can start it all the same. Look at this first:";
+        almost: "{} 项需要留意。", "Needs attention: {}.";
+        not_ready: "{} 项未就绪。", "Not ready: {}.";
+        anyway: "仍可手动开始，请先确认以下问题：", "You can still start it. Review these issues first:";
         loading: "正在检查…", "Checking…";
-        failed: "暂时无法检查，请稍后再试。", "The checks could not be made just now.";
-        see: "查看完整检查清单", "See the whole checklist";
+        failed: "暂时无法检查，请稍后再试。", "The checks could not run. Please try again.";
+        see: "查看完整检查清单", "View the full checklist";
         state_ok: "正常", "OK";
-        state_warning: "留意", "Look";
+        state_warning: "注意", "Warning";
         state_not_ok: "未就绪", "Not ready";
         goods_text: "商品文字", "Product text";
         picture: "图片", "Picture";
@@ -18,51 +18,55 @@ texts! {
         limits: "限购", "Limit";
         window: "时间", "Window";
         page: "商店页面", "Shop page";
-        stock: "库存预热", "Prewarming";
+        stock: "库存预热", "Stock preload";
         replica: "只读副本", "Replica";
         clock: "时钟", "Clock";
         services: "服务", "Services";
         outbox: "订单通道", "Order outbox";
-        control: "数据控制", "Data control";
+        control: "控制进程", "Control process";
         consumer: "订单消费", "Order consumer";
-        text_given: "中英文名称和介绍齐全。", "Name and description are there in both languages.";
-        text_missing: "有一种语言缺少名称或介绍，请在商品页补全。", "A name or description is missing in one language. Complete it on the product's page.";
+        text_given: "中英文名称和介绍齐全。", "Name and description are complete in both languages.";
+        text_missing: "有一种语言缺少名称或介绍，请在商品页补全。", "A name or description is missing in one language. Add it on the product page.";
         goods_gone: "商品不存在，请改选商品。", "The product does not exist. Choose another one.";
-        picture_given: "有图片。", "There is a picture.";
-        picture_missing: "还没有图片，请在商品页上传。", "There is no picture. Upload one on the product's page.";
+        picture_given: "已有图片。", "The product has a picture.";
+        picture_missing: "还没有图片，请在商品页上传。", "No picture yet. Upload one on the product page.";
         price_good: "秒杀价低于原价。", "The sale price is below the list price.";
-        price_alone: "没有填写原价，页面不显示折扣。", "There is no list price, so no discount is shown.";
-        price_not_lower: "秒杀价不低于原价，请核对。", "The sale price is not below the list price. Check both.";
-        price_zero: "价格为零，请核对。", "The price is zero. Check it.";
-        limits_good: "每人限购合理。", "The limit per person fits the total.";
-        limits_wide: "三个人就能买光，请核对每人限购。", "Three people could take everything. Check the limit per person.";
-        window_good: "开始和结束时间已设。", "Opening and closing times are set.";
-        window_begun: "已经开始。", "It has begun.";
-        window_endless: "没有结束时间，需要手动终止。", "There is no closing time: you have to stop it by hand.";
-        window_by_hand: "没有开始时间，需要手动开始。", "There is no opening time: you have to start it by hand.";
-        window_past: "开始或结束时间已过，请修改时间。", "The opening or closing time has passed. Change the window.";
-        window_draft: "仍是草稿，不会自动开始，请排期。", "It is still a draft and does not open by itself. Schedule it.";
-        page_current: "页面已生成且是最新的。", "The page is rendered and current.";
-        page_old: "页面尚未生成或不是最新，几秒后再看；若仍如此，请检查数据目录的磁盘。", "The page is not rendered or not current. Look again in some seconds; if it stays so, check the disk of the data directory.";
-        page_draft: "草稿没有页面，排期后自动生成。", "A draft has no page. It is rendered once the sale is scheduled.";
-        stock_not_needed: "库存由数据库保管，无需预热。", "The database keeps the stock: nothing to load.";
-        stock_loaded: "已载入 Redis。", "It is loaded into Redis.";
-        stock_behind: "Redis 正在更新到最新设置，几秒后再看。", "Redis is being brought up to date. Look again in some seconds.";
-        stock_not_loaded: "尚未载入 Redis，请确认数据控制进程在运行。", "It is not loaded into Redis. See that the role control is running.";
-        stock_unknown: "Redis 主库没有应答，请先恢复。", "The Redis master does not answer. Bring it back first.";
-        replica_none: "没有配置只读副本，由主库代答。", "No replica is configured: the master is read.";
-        replica_in_step: "{} 个副本与主库一致。", "In step with the master: {}.";
-        replica_behind: "{} 个副本落后或没有应答，请检查复制。", "Behind or not answering: {}. Check the replication.";
-        clock_true: "与 Redis 主库相差 {} 毫秒。", "{} ms apart from the Redis master.";
-        clock_odd: "与 Redis 主库相差 {} 毫秒，请检查时间同步。", "{} ms apart from the Redis master. Check the time synchronisation.";
-        clock_wrong: "与 Redis 主库相差 {} 毫秒，开始时刻会不准，请先校时。", "{} ms apart from the Redis master: it would open at the wrong moment. Set the clocks right first.";
-        services_well: "所有服务都有应答。", "All services answer.";
-        services_away: "没有应答：{}。请先恢复。", "Not answering: {}. Bring it back first.";
-        outbox_quiet: "{} 条订单在途。", "Entries on their way: {}.";
-        outbox_busy: "{} 条订单仍在途，请等它们写入数据库。", "Entries still on their way: {}. Wait until they are in the database.";
-        control_works: "数据控制进程在运行。", "Data control is at work.";
-        control_missing: "没有数据控制进程，场次不会自动开始。请启动 seckill control。", "No process does data control: the sale would not open by itself. Start seckill control.";
-        consumer_present: "{} 个消费者在线。", "Consumers at work: {}.";
-        consumer_missing: "没有消费者，订单无法写入数据库。请启动 seckill consume。", "Nothing takes orders to the database. Start seckill consume.";
+        price_alone: "未填写原价，页面不显示折扣。", "No list price, so no discount is shown.";
+        price_not_lower: "秒杀价不低于原价，请核对。", "The sale price is not below the list price. Please check both.";
+        price_zero: "价格为 0，请核对。", "The price is zero. Please check it.";
+        limits_good: "每人限购合理。", "The limit per person is reasonable.";
+        limits_wide: "三个人就能买光，请核对每人限购。", "Three people could buy everything. Please check the limit per person.";
+        window_good: "已设置开始和结束时间。", "Start and end times are set.";
+        window_begun: "已开始。", "The sale has started.";
+        window_endless: "未设结束时间，需要手动终止。", "No end time: you will have to stop it manually.";
+        window_by_hand: "未设开始时间，需要手动开始。", "No start time: you will have to start it manually.";
+        window_past: "开始或结束时间已过，请修改时间。", "The start or end time has passed. Please change it.";
+        window_draft: "仍是草稿，不会自动开始，请先排期。", "Still a draft, so it won’t start by itself. Schedule it.";
+        page_current: "页面已是最新。", "The page is up to date.";
+        page_old: "页面未生成或不是最新，请几秒后再看；若仍如此，请检查数据目录所在的磁盘。",
+            "The page is missing or out of date. Check again in a few seconds; if this persists, check the disk of the data directory.";
+        page_draft: "草稿没有页面，排期后自动生成。", "A draft has no page. It’s created when the sale is scheduled.";
+        stock_not_needed: "库存由数据库管理，无需预热。", "The database manages the stock; nothing to preload.";
+        stock_loaded: "已载入 Redis。", "Loaded into Redis.";
+        stock_behind: "Redis 正在更新到最新设置，请几秒后再看。", "Redis is being updated. Check again in a few seconds.";
+        stock_not_loaded: "尚未载入 Redis，请确认控制进程正在运行。", "Not loaded into Redis. Make sure the control process is running.";
+        stock_unknown: "Redis 主库无响应，请先恢复。", "The Redis master isn’t responding. Restore it first.";
+        replica_none: "未配置只读副本，由主库处理读取。", "No replica configured; reads go to the master.";
+        replica_in_step: "{} 个副本与主库同步。", "Replicas in sync: {}.";
+        replica_behind: "{} 个副本落后或无响应，请检查复制。", "Replicas lagging or not responding: {}. Check the replication.";
+        clock_true: "与 Redis 主库相差 {} 毫秒。", "{} ms off the Redis master.";
+        clock_odd: "与 Redis 主库相差 {} 毫秒，请检查时间同步。", "{} ms off the Redis master. Check the time synchronization.";
+        clock_wrong: "与 Redis 主库相差 {} 毫秒，开始时刻会不准，请先校时。",
+            "{} ms off the Redis master: the sale would start at the wrong moment. Fix the clocks first.";
+        services_well: "所有服务正常。", "All services are responding.";
+        services_away: "无响应：{}。请先恢复。", "Not responding: {}. Restore it first.";
+        outbox_quiet: "{} 条订单正在入库。", "Orders being saved: {}.";
+        outbox_busy: "{} 条订单仍在入库，请等待完成。", "Orders still being saved: {}. Wait until they are done.";
+        control_works: "控制进程正在运行。", "The control process is running.";
+        control_missing: "没有控制进程，场次不会自动开始。请启动 seckill control。",
+            "No control process is running, so the sale won’t start by itself. Start seckill control.";
+        consumer_present: "{} 个消费进程在线。", "Consumers running: {}.";
+        consumer_missing: "没有消费进程，订单无法入库。请启动 seckill consume。",
+            "No consumer is running, so orders can’t be saved. Start seckill consume.";
     }
 }

@@ -1,4 +1,4 @@
-//! What the countries and regions are called to which the shop delivers.
+//! Names of the countries and regions that the shop delivers to.
 
 use crate::domain::Locale;
 

@@ -1,9 +1,9 @@
-//! Every word that the shop says, in both languages.
+//! All texts of the user interface, in Chinese and English.
 //!
-//! A text is a field and its two translations stand side by side in one table, so a key that one language lacks does
-//! not compile, and neither does a template that asks for a key that nobody wrote. `{}` marks where a value goes.
+//! A text is a struct field, and its two translations stand side by side. So a missing translation does not compile, and
+//! neither does a template with an unknown key. `{}` marks the place of a value.
 
-/// Declares one table: a struct with a field for each key, and its two values.
+/// Declares a table: a struct with a field for each key, and one value of it per language.
 macro_rules! texts {
     ($(#[$doc:meta])* $name:ident { $($key:ident: $zh:literal, $en:literal;)+ }) => {
         $(#[$doc])*
@@ -14,7 +14,7 @@ macro_rules! texts {
             pub const ZH: $name = $name { $($key: $zh,)+ };
             pub const EN: $name = $name { $($key: $en,)+ };
 
-            /// All texts with their keys, for handing them to a script.
+            /// All texts with their keys, for templates that pass them to scripts.
             pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
                 [$((stringify!($key), self.$key),)+].into_iter()
             }
@@ -56,9 +56,9 @@ pub use sign_in::AccountText;
 pub use support::SupportText;
 pub use wallet::WalletText;
 
-use crate::domain::packet::Phase as PacketPhase;
+use crate::domain::packet::PacketPhase;
 use crate::domain::sale::SaleMove;
-use crate::domain::wallet::Kind;
+use crate::domain::wallet::TransferKind;
 use crate::domain::{Locale, OrderStatus, Phase, SaleState};
 use crate::store::Role;
 
@@ -122,12 +122,12 @@ pub fn text(locale: Locale) -> &'static Text {
     }
 }
 
-/// Puts a value where a text has `{}`.
+/// Replaces the first `{}` of a text by a value.
 pub fn fill(text: &str, value: impl std::fmt::Display) -> String {
     text.replacen("{}", &value.to_string(), 1)
 }
 
-/// By reference, because that is how templates pass arguments.
+/// Texts of domain values. Arguments are references because templates pass references.
 impl Text {
     pub fn status(&self, status: &OrderStatus) -> &'static str {
         match status {
@@ -141,7 +141,7 @@ impl Text {
         }
     }
 
-    /// One sentence about what a status means for the owner of the order.
+    /// One sentence that explains a status to the owner of the order.
     pub fn status_means(&self, status: &OrderStatus) -> &'static str {
         match status {
             OrderStatus::Reserved => self.account.means_reserved,
@@ -154,7 +154,7 @@ impl Text {
         }
     }
 
-    /// The same for an order that the shop itself has ended.
+    /// The same for an order that the shop ended.
     pub fn status_means_by_shop(&self, status: &OrderStatus) -> &'static str {
         match status {
             OrderStatus::Cancelled => self.orders.means_cancelled_by_shop,
@@ -164,7 +164,7 @@ impl Text {
         }
     }
 
-    /// Why an order was cancelled or rejected; nothing for a reason that owners need not know.
+    /// Why an order was cancelled or rejected; `None` for a reason that is not shown to its owner.
     pub fn reason(&self, reason: &str) -> Option<&'static str> {
         match reason {
             "sold_out" => Some(self.account.reason_sold_out),
@@ -175,7 +175,7 @@ impl Text {
         }
     }
 
-    /// What a packet is to somebody who has nothing of it: a headline and a sentence.
+    /// A headline and a sentence about a packet, for a user without a share of it.
     pub fn packet_state(&self, phase: &PacketPhase) -> (&'static str, &'static str) {
         let t = &self.packets;
         match phase {
@@ -195,16 +195,16 @@ impl Text {
         }
     }
 
-    /// Why money came or went.
-    pub fn money_moved(&self, kind: &Kind) -> &'static str {
+    /// The name of a wallet entry's kind.
+    pub fn entry_kind(&self, kind: &TransferKind) -> &'static str {
         match kind {
-            Kind::TopUp => self.wallet.kind_topup,
-            Kind::Pay => self.wallet.kind_pay,
-            Kind::Refund => self.wallet.kind_refund,
-            Kind::Fund => self.wallet.kind_fund,
-            Kind::Claim => self.wallet.kind_claim,
-            Kind::Return => self.wallet.kind_return,
-            Kind::GiveUp => self.wallet.kind_giveup,
+            TransferKind::TopUp => self.wallet.kind_topup,
+            TransferKind::Pay => self.wallet.kind_pay,
+            TransferKind::Refund => self.wallet.kind_refund,
+            TransferKind::Fund => self.wallet.kind_fund,
+            TransferKind::Claim => self.wallet.kind_claim,
+            TransferKind::Return => self.wallet.kind_return,
+            TransferKind::GiveUp => self.wallet.kind_giveup,
         }
     }
 
@@ -228,7 +228,7 @@ impl Text {
         }
     }
 
-    /// What is done to a sale.
+    /// The name of an action on a sale.
     pub fn verb(&self, action: &SaleMove) -> &'static str {
         match action {
             SaleMove::Schedule => self.sales.schedule,
@@ -240,7 +240,7 @@ impl Text {
         }
     }
 
-    /// What comes of it.
+    /// What the action does.
     pub fn consequence(&self, action: &SaleMove) -> &'static str {
         match action {
             SaleMove::Schedule => self.sales.schedule_text,
@@ -285,18 +285,18 @@ mod tests {
     }
 
     #[test]
-    fn both_languages_say_everything_with_the_same_gaps() {
+    fn both_languages_have_all_texts_with_the_same_placeholders() {
         let (zh, en) = (all(text(Locale::Zh)), all(text(Locale::En)));
         assert_eq!(zh.len(), en.len());
         for ((key, zh), (same, en)) in zh.into_iter().zip(en) {
             assert_eq!(key, same);
             assert!(!zh.is_empty() && !en.is_empty(), "{key} is empty");
-            assert_eq!(zh.matches("{}").count(), en.matches("{}").count(), "gaps of {key}");
+            assert_eq!(zh.matches("{}").count(), en.matches("{}").count(), "placeholders of {key}");
         }
     }
 
     #[test]
-    fn every_status_reason_and_phase_has_words() {
+    fn every_status_reason_and_phase_has_a_text() {
         for locale in Locale::ALL {
             let text = text(locale);
             for status in OrderStatus::ALL {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_filled_once() {
+    fn fill_replaces_the_first_placeholder_only() {
         assert_eq!(fill("{} of {}", 3), "3 of {}");
     }
 }

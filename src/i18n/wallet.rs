@@ -1,34 +1,32 @@
 texts! {
-    /// The wallet: what it holds, how money comes in, and paying from it.
+    /// The wallet: balance, activity, top-ups, payments.
     WalletText {
         title: "钱包", "Wallet";
-        lead: "用来付款、发红包，抢到的红包也在这里。",
-            "Pay orders from it and give red packets. What you catch from red packets lands here.";
+        lead: "用于付款和发红包，收到的红包也会存入这里。", "Pay for orders and send red packets. Red packets you receive are added here.";
         balance: "余额", "Balance";
         top_up: "充值", "Top up";
-        top_up_amount: "充值金额（元）", "Amount in yuan";
-        top_up_help: "1 到 50,000 元。接下来在支付页面付款。", "From ¥1 to ¥50,000. You pay on the next page.";
+        top_up_amount: "充值金额（元）", "Amount (CNY)";
+        top_up_help: "单笔 1 到 50,000 元，下一步前往支付。", "From ¥1 to ¥50,000. You’ll pay on the next page.";
         top_up_go: "去充值", "Top up";
-        entries: "收支明细", "What came and went";
-        empty: "还没有收支。", "Nothing has come or gone yet.";
-        empty_text: "充值，或者去抢一个红包。", "Top up, or catch a red packet.";
-        empty_page: "这里没有更早的记录。", "There is nothing older here.";
-        older: "更早的记录", "Older lines";
-        newest: "回到最新", "Back to the newest";
+        entries: "收支明细", "Activity";
+        empty: "暂无收支记录。", "No activity yet.";
+        empty_text: "充值，或者去抢一个红包吧。", "Top up or claim a red packet.";
+        empty_page: "没有更早的记录。", "No older activity.";
+        older: "更早的记录", "Older activity";
+        newest: "回到最新", "Back to newest";
         kind_topup: "充值", "Top-up";
-        kind_pay: "支付订单", "Paid an order";
-        kind_refund: "订单退款", "Refund of an order";
-        kind_fund: "发红包", "Gave a red packet";
-        kind_claim: "抢到红包", "Caught a share of a red packet";
-        kind_return: "红包退回", "Rest of a red packet came back";
-        kind_giveup: "放弃余额", "Given up";
-        see_order: "查看订单", "See the order";
-        see_packet: "查看红包", "See the packet";
-        pay: "用钱包支付 · {}", "Pay from your wallet · {}";
-        pay_holds: "钱包余额 {}。", "Your wallet holds {}.";
-        pay_short: "钱包余额 {}，不足以支付此订单。", "Your wallet holds {}, which is not enough for this order.";
-        paid_so: "已用钱包支付，退款会回到钱包。", "Paid from your wallet. A refund goes back there.";
-        give_up: "我放弃钱包余额 {}，它将归商店所有。", "I give up the {} in my wallet. It becomes the shop's.";
-        give_up_text: "钱包里还有 {}。删除前可以先花掉它。", "Your wallet still holds {}. You may want to spend it first.";
+        kind_pay: "支付订单", "Order payment";
+        kind_refund: "订单退款", "Order refund";
+        kind_fund: "发红包", "Red packet sent";
+        kind_claim: "抢到红包", "Red packet received";
+        kind_return: "红包退回", "Red packet returned";
+        kind_giveup: "放弃余额", "Balance given up";
+        see_order: "查看订单", "View order";
+        see_packet: "查看红包", "View red packet";
+        pay: "用钱包支付 · {}", "Pay with wallet · {}";
+        pay_holds: "钱包余额 {}。", "Wallet balance: {}.";
+        pay_short: "钱包余额 {}，不足以支付此订单。", "Your wallet balance of {} doesn’t cover this order.";
+        give_up: "我放弃钱包余额 {}，归商店所有。", "I give up my wallet balance of {}. It goes to the shop.";
+        give_up_text: "钱包里还有 {}，删除前可以先花掉。", "You still have {} in your wallet. You may want to spend it first.";
     }
 }

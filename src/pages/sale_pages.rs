@@ -1,8 +1,8 @@
-//! The list of sales and the page of one sale: the same bytes for everybody.
+//! The list of sales and the page of one sale: the same bytes for all visitors.
 //!
-//! They may be kept by any cache for as long as it likes, so nothing here may depend on the visitor, on the clock, or on
-//! how many units are left. Only a sale's definition and state go in; they are rendered anew when those change, and the
-//! script puts right what an old copy says.
+//! Any cache may keep them without limit, so nothing here may depend on the visitor, the clock or the remaining units. The
+//! input is a sale's definition and state. Pages are rendered again when those change, and the script corrects what an
+//! old copy shows.
 
 use std::cmp::Reverse;
 
@@ -10,21 +10,20 @@ use askama::Template;
 
 use super::filters;
 use crate::domain::{Goods, Locale, Sale, SaleState};
-use crate::i18n::refusals;
+use crate::i18n::{fill, refusals, text};
 use crate::pages::Chrome;
 use crate::pages::reminder;
 
-/// Past sales that the list still shows.
-const PAST_SHOWN: usize = 12;
-/// The most units that the quantity field offers; the API takes what the sale's limit allows.
-const MOST_OFFERED: i64 = 10;
+/// Past sales on the list.
+const MAX_PAST_SALES: usize = 12;
+/// Highest choice of the quantity field. The API accepts up to the sale's limit.
+const MAX_QUANTITY_CHOICE: i64 = 10;
 
 /// Name of the calendar file below a sale's page.
 pub const REMINDER: &str = "reminder.ics";
 
-/// All pages of one language with their addresses, and the calendar files that belong to them. Expects no drafts. A
-/// rehearsal has its page, and neither a place in the list nor a reminder.
-/// `origin` is where shoppers find the shop.
+/// All pages and calendar files of one language with their addresses. `sales` must not contain drafts. `origin` is the
+/// public address of the shop. A rehearsal has a page, but is not on the list and has no calendar file.
 pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> askama::Result<Vec<(String, String)>> {
     let mut pages = Vec::with_capacity(2 * sales.len() + 1);
     let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
@@ -48,7 +47,7 @@ fn anonymous(locale: Locale, path: String) -> Chrome {
 #[template(path = "list.html")]
 struct ListPage<'a> {
     chrome: Chrome,
-    /// What is on, or else what comes next: shown large.
+    /// A live sale, or else the next one; shown large.
     first: Option<&'a (Sale, Goods)>,
     live: Vec<&'a (Sale, Goods)>,
     next: Vec<&'a (Sale, Goods)>,
@@ -63,11 +62,11 @@ impl<'a> ListPage<'a> {
         let mut live = in_state(&[SaleState::Live, SaleState::Paused]);
         let mut next = in_state(&[SaleState::Scheduled]);
         let mut past = in_state(&[SaleState::Ended]);
-        // The latest start is the news.
+        // The latest start first.
         live.sort_by_key(|(sale, _)| (sale.state == SaleState::Paused, Reverse((sale.window.opens_at, sale.id))));
         next.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
         past.sort_by_key(|(sale, _)| Reverse((sale.window.opens_at, sale.id)));
-        past.truncate(PAST_SHOWN);
+        past.truncate(MAX_PAST_SALES);
         let leading = if live.is_empty() { &mut next } else { &mut live };
         let first = (!leading.is_empty()).then(|| leading.remove(0));
         ListPage { chrome: anonymous(locale, format!("/{locale}/")), first, live, next, past }
@@ -88,14 +87,14 @@ struct SalePage<'a> {
 
 impl SalePage<'_> {
     fn quantities(&self) -> std::ops::RangeInclusive<i64> {
-        1..=self.sale.per_user_limit.clamp(1, MOST_OFFERED)
+        1..=self.sale.per_user_limit.clamp(1, MAX_QUANTITY_CHOICE)
     }
 
     fn is_over(&self) -> bool {
         self.sale.state == SaleState::Ended
     }
 
-    /// Whether there is a start to wait for and to be reminded of.
+    /// Whether the sale has a start to wait for.
     fn is_awaited(&self) -> bool {
         self.sale.state == SaleState::Scheduled && self.sale.window.opens_at.is_some()
     }
@@ -105,7 +104,7 @@ impl SalePage<'_> {
         self.is_awaited() && !self.sale.shadow
     }
 
-    /// What the state is called until the script knows the phase.
+    /// The phase that the state implies, until the script knows the current one.
     fn phase(&self) -> &'static str {
         match self.sale.state {
             SaleState::Draft | SaleState::Scheduled => "upcoming",
@@ -115,7 +114,7 @@ impl SalePage<'_> {
         }
     }
 
-    /// What stands above the time, before the script says it better.
+    /// The heading of the clock, until the script replaces it.
     fn heading(&self) -> &'static str {
         let text = self.chrome.text();
         match self.sale.state {
@@ -126,17 +125,29 @@ impl SalePage<'_> {
         }
     }
 
-    /// What the script says about refusals, by code.
+    /// The texts of refusals for the script, by code.
     fn refusals(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         refusals().map(|problem| (problem.code, problem.text(self.chrome.locale)))
     }
 }
 
-/// How much cheaper than outside the sale, in whole percent, never rounded in the shop's favour.
-fn discount(sale: &Sale) -> Option<i64> {
+/// The discount in whole percent of the list price, never rounded in the shop's favor.
+fn discount_percent(sale: &Sale) -> Option<i64> {
     let list = sale.list_price.filter(|list| list.currency == sale.price.currency && list.amount > 0)?;
     let percent = i128::from(list.amount - sale.price.amount) * 100 / i128::from(list.amount);
     i64::try_from(percent).ok().filter(|percent| (1..=99).contains(percent))
+}
+
+/// The discount as each language names it. English names what is taken off (`−50%`), Chinese the tenths of the list price
+/// that remain (`5 折`, `8.5 折`).
+fn discount_label(sale: &Sale, locale: &Locale) -> Option<String> {
+    let percent = discount_percent(sale)?;
+    let value = match (locale, 100 - percent) {
+        (Locale::En, _) => percent.to_string(),
+        (Locale::Zh, rest) if rest % 10 == 0 => (rest / 10).to_string(),
+        (Locale::Zh, rest) => format!("{}.{}", rest / 10, rest % 10),
+    };
+    Some(fill(text(*locale).shop.discount, value))
 }
 
 #[cfg(test)]
@@ -184,14 +195,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn pages_say_what_is_sold_when_and_for_how_much() {
+    fn pages_show_product_time_and_price() {
         let pages = render(&[sample(7, "Phone")]);
         let addresses: Vec<_> = pages.iter().map(|(path, _)| path.as_str()).collect();
         let expected =
             ["/zh/", "/zh/sales/7/reminder.ics", "/zh/sales/7", "/en/", "/en/sales/7/reminder.ics", "/en/sales/7"];
         assert_eq!(addresses, expected);
         for (path, html) in pages.iter().filter(|(path, _)| !path.ends_with(REMINDER)) {
-            for part in ["Phone", "¥1,999.00", "¥2,999.00", "2026-11-21 12:00 UTC", "/static/goods/phone."] {
+            for part in ["Phone", "¥1,999<", "¥2,999<", "2026-11-21 12:00 UTC", "/static/goods/phone."] {
                 assert!(html.contains(part), "{part} on {path}");
             }
         }
@@ -210,7 +221,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_rehearsal_has_its_page_and_is_nowhere_else() {
+    fn rehearsal_has_a_page_and_is_not_listed() {
         let mut rehearsed = sample(7, "Phone");
         rehearsed.0.shadow = true;
         let pages = render(&[rehearsed]);
@@ -224,7 +235,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_limit_of_one_leaves_nothing_to_choose() {
+    fn limit_of_one_needs_no_quantity_field() {
         let mut one = sample(7, "Phone");
         assert!(render(std::slice::from_ref(&one))[2].1.contains("<select"));
         one.0.per_user_limit = 1;
@@ -232,7 +243,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn hostile_names_are_harmless() {
+    fn hostile_names_are_escaped() {
         let long = "长".repeat(5_000);
         for name in ["<script>alert(1)</script>", "\" onload=alert(1) x=\"", "'><img src=x>", "\u{202e}evil", &long] {
             for (path, html) in render(&[sample(7, name)]) {
@@ -248,7 +259,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_over_moves_to_the_past_and_the_next_comes_first() {
+    fn list_is_ordered_live_upcoming_past() {
         let (mut over, mut later, mut sooner) = (sample(1, "Over"), sample(2, "Later"), sample(3, "Sooner"));
         over.0.state = SaleState::Ended;
         later.0.window.opens_at = None;
@@ -271,11 +282,25 @@ pub(crate) mod tests {
         let (mut sale, _) = sample(1, "x");
         let mut percent = |price, list| {
             (sale.price, sale.list_price) = (Money::new(price, Currency::CNY), Some(Money::new(list, Currency::CNY)));
-            discount(&sale)
+            discount_percent(&sale)
         };
         assert_eq!(percent(199_900, 299_900), Some(33));
         assert_eq!(percent(999, 1000), None);
         assert_eq!(percent(1000, 900), None);
         assert_eq!(percent(1, i64::MAX), Some(99));
+    }
+
+    #[test]
+    fn discounts_are_named_as_each_language_does() {
+        let (mut sale, _) = sample(1, "x");
+        sale.list_price = Some(Money::new(10_000, Currency::CNY));
+        for (price, zh, en) in [(5_000, "5 折", "−50%"), (8_500, "8.5 折", "−15%"), (6_660, "6.7 折", "−33%")]
+        {
+            sale.price = Money::new(price, Currency::CNY);
+            assert_eq!(discount_label(&sale, &Locale::Zh).as_deref(), Some(zh));
+            assert_eq!(discount_label(&sale, &Locale::En).as_deref(), Some(en));
+        }
+        sale.price = Money::new(10_000, Currency::CNY);
+        assert_eq!(discount_label(&sale, &Locale::Zh), None);
     }
 }
