@@ -1,135 +1,131 @@
-// The sales desk: live numbers each second, honest about their age, and times in the administrator's own zone.
-// Dialogs and printed times come from shop.js, which every page carries.
+// The console: live numbers once a second with their age, distances to points in time, the checklist before a start,
+// forms that are sent once. Dialogs and local times come from `shop.js`, which every page carries.
 
-const main = document.getElementById('main');
-const table = (id) => Object.fromEntries([...(document.getElementById(id)?.content.querySelectorAll('[data-key]') ?? [])].map((e) => [e.dataset.key, e.textContent]));
-const words = table('words');
-const states = table('states');
-const say = (key, value = '') => (words[key] ?? '').replace('{}', value);
+import { call, create, main, say, sleep, slot, table, timeZone, translator, utcOf, write } from './lib.js';
 
 // ---- live numbers ----
 
+const states = table('states');
 const NUMBERS = ['total', 'booked', 'sold', 'access', 'outbox', 'unpaid', 'paid'];
-const PAUSE_MS = 1000;
-const OLD_AFTER_MS = 4000;
+const POLL_INTERVAL_MS = 1000;
+const POLL_TIMEOUT_MS = 5000;
+const STALE_AFTER_MS = 4000;
 
-function put(element, text) {
-  if (element && element.textContent !== text) element.textContent = text;
-}
-
-/** The server knows best which buttons a state has; not while somebody is busy with a question or a search. */
-function lookAgain() {
+/** Reloads, because the server renders the buttons of a state. Not while a dialog is open or a filter is being typed. */
+function reload() {
   if (!document.querySelector('dialog[open], details[open], .filter :focus')) location.reload();
 }
 
 function fill(row, sale) {
-  for (const key of NUMBERS) put(row.querySelector(`dd[data-key="${key}"]`), sale[key] == null ? '–' : String(sale[key]));
+  for (const key of NUMBERS) write(row.querySelector(`dd[data-key="${key}"]`), sale[key] == null ? '–' : String(sale[key]));
   const state = row.querySelector('[data-key="state"]');
-  if (state.dataset.status !== sale.state) lookAgain();
-  put(state, states[sale.state] ?? sale.state);
+  if (state.dataset.status !== sale.state) reload();
+  write(state, states[sale.state] ?? sale.state);
   const phase = row.querySelector('[data-key="phase"]');
   if (phase) {
-    put(phase, say(`phase_${sale.phase}`));
+    write(phase, say(`phase_${sale.phase}`));
     phase.dataset.phase = sale.phase;
   }
   const percent = row.querySelector('[data-key="percent"]');
   if (percent && sale.total > 0) {
     const taken = Math.min(100, Math.floor(((sale.booked ?? sale.sold) * 100) / sale.total));
-    put(percent, percent.dataset.words.replace('{}', taken));
+    write(percent, percent.dataset.words.replace('{}', taken));
     row.querySelector('progress').value = taken;
   }
 }
 
-async function watch(desk) {
-  const pulse = main.querySelector('[data-slot="pulse"]');
-  let seen = Date.now();
+async function watch(list) {
+  const freshness = slot('freshness');
+  let answeredAt = Date.now();
   let queue = null;
-  const tell = () => {
-    const age = Date.now() - seen;
-    const old = age > OLD_AFTER_MS;
-    const text = old ? say('data_old', Math.round(age / 1000)) : say('data_live') + (queue == null ? '' : ` · ${say('queue_ready', queue)}`);
-    if (pulse.textContent !== text) pulse.textContent = text;
-    pulse.dataset.state = old ? 'old' : 'live';
+  const showAge = () => {
+    const age = Date.now() - answeredAt;
+    const stale = age > STALE_AFTER_MS;
+    const live = say('data_live') + (queue == null ? '' : ` · ${say('queue_ready', queue)}`);
+    write(freshness, stale ? say('data_old', Math.round(age / 1000)) : live);
+    freshness.dataset.state = stale ? 'old' : 'live';
   };
-  // A status that changes every second must not be read aloud every second.
-  pulse.removeAttribute('role');
+  // As a live region it would be read aloud every second.
+  freshness.removeAttribute('role');
   for (;;) {
     if (!document.hidden) {
-      try {
-        const response = await fetch(desk.dataset.live, { signal: AbortSignal.timeout(5000) });
-        if (!response.ok) throw new Error(response.status);
-        const data = await response.json();
-        seen = Date.now();
+      const { ok, data } = await call('GET', list.dataset.live, undefined, POLL_TIMEOUT_MS);
+      if (ok && data.sales) {
+        answeredAt = Date.now();
         queue = data.queue?.ready ?? null;
         const current = new Map(data.sales.map((sale) => [sale.id, sale]));
-        for (const row of desk.querySelectorAll('[data-sale]')) {
+        for (const row of list.querySelectorAll('[data-sale]')) {
           const sale = current.get(row.dataset.sale);
           if (sale) fill(row, sale);
           // It has ended since, or was deleted.
-          else if (row.querySelector('[data-key="state"]').dataset.status !== 'ended') lookAgain();
+          else if (row.querySelector('[data-key="state"]').dataset.status !== 'ended') reload();
         }
-      } catch {
-        // The age that `tell` shows says it all.
       }
-      tell();
+      showAge();
     }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
-const desk = document.querySelector('[data-live]');
-if (desk?.children.length) watch(desk);
+const list = main.querySelector('[data-live]');
+if (list?.children.length) watch(list);
 
-// ---- how long until then ----
+// ---- distances to points in time ----
 
-const spans = table('spans');
+const span = translator(table('spans'));
 
-/** `in 3 h 20 min`, with the two largest units. */
+/** `in 3 h 20 min`: the two largest units. */
 function distance(at) {
   const ms = at - Date.now();
   const minutes = Math.floor(Math.abs(ms) / 60_000);
   const units = [['day', Math.floor(minutes / 1440)], ['hour', Math.floor(minutes / 60) % 24], ['minute', minutes % 60]];
   const first = units.findIndex(([, n]) => n > 0);
-  const parts = first < 0 ? [spans.soon] : units.slice(first, first + 2).filter(([, n]) => n > 0).map(([unit, n]) => spans[unit].replace('{}', n));
-  return (ms >= 0 ? spans.until : spans.ago).replace('{}', parts.join(' '));
+  const parts = first < 0 ? [span('soon')] : units.slice(first, first + 2).filter(([, n]) => n > 0).map(([unit, n]) => span(unit, n));
+  return span(ms >= 0 ? 'until' : 'ago', parts.join(' '));
 }
 
-function tellDistances() {
+function drawDistances() {
   for (const element of document.querySelectorAll('[data-until]')) {
     const at = Date.parse(element.dataset.until);
-    put(element, Number.isNaN(at) ? '' : distance(at));
+    write(element, Number.isNaN(at) ? '' : distance(at));
   }
 }
 
-if (spans.until) setInterval(tellDistances, 10_000);
+// The distance to the time that is typed into a field.
+for (const element of document.querySelectorAll('[data-until-of]')) {
+  const field = document.getElementById(element.dataset.untilOf);
+  const follow = () => {
+    element.dataset.until = utcOf(field);
+    drawDistances();
+  };
+  field.addEventListener('input', follow);
+  follow();
+}
+if (span('until')) setInterval(drawDistances, 10_000);
+drawDistances();
 
 // ---- the checklist before a start ----
 
-/** What is not as it should be, said in the dialog that asks whether to start. */
-async function forewarn(box) {
+/** Lists failed checks in the dialog that starts a sale. */
+async function showChecklist(box) {
   const link = box.querySelector('a');
   const { loading, failed, ready, anyway, checklist } = box.dataset;
-  const text = (words) => Object.assign(document.createElement('p'), { textContent: words });
+  const paragraph = (textContent) => create('p', { textContent });
   box.setAttribute('aria-live', 'polite');
-  box.replaceChildren(text(loading), link);
-  try {
-    const response = await fetch(checklist, { signal: AbortSignal.timeout(8000) });
-    if (!response.ok) throw new Error(response.status);
-    const found = (await response.json()).checks.filter(({ state }) => state === 'not_ok');
-    box.dataset.worst = found.length ? 'not_ok' : 'ok';
-    const list = document.createElement('ul');
-    list.append(...found.map((check) => Object.assign(document.createElement('li'), { textContent: check.text })));
-    box.replaceChildren(text(found.length ? anyway : ready), ...(found.length ? [list] : []), link);
-  } catch {
-    box.replaceChildren(text(failed), link);
-  }
+  box.replaceChildren(paragraph(loading), link);
+  const { ok, data } = await call('GET', checklist);
+  if (!ok || !data.checks) return box.replaceChildren(paragraph(failed), link);
+  const problems = data.checks.filter(({ state }) => state === 'not_ok');
+  box.dataset.worst = problems.length ? 'not_ok' : 'ok';
+  const items = create('ul', {}, ...problems.map(({ text }) => create('li', { textContent: text })));
+  box.replaceChildren(paragraph(problems.length ? anyway : ready), ...(problems.length ? [items] : []), link);
 }
 
 for (const box of document.querySelectorAll('[data-checklist]')) {
-  box.closest('details')?.querySelector('summary').addEventListener('click', () => forewarn(box));
+  box.closest('details')?.querySelector('summary').addEventListener('click', () => showChecklist(box));
 }
 
-// ---- forms that are to be sent once ----
+// ---- forms that are sent once ----
 
 for (const form of document.querySelectorAll('form[data-once]')) {
   form.addEventListener('submit', (event) => {
@@ -138,48 +134,14 @@ for (const form of document.querySelectorAll('form[data-once]')) {
     setTimeout(() => delete form.dataset.sent, 5000);
   });
 }
-// A page that comes back from the browser's memory may be sent again; the server knows it by its key.
+// A page restored by the back button may be sent again; the server recognizes it by its key.
 addEventListener('pageshow', () => document.querySelectorAll('form[data-sent]').forEach((form) => delete form.dataset.sent));
 
-// ---- the calendar in one's own zone ----
+// ---- the calendar in the visitor's time zone ----
 
-const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const calendar = document.querySelector('[data-calendar]');
-const asked = new URLSearchParams(location.search);
-if (calendar && ownZone && !asked.has('zone') && calendar.dataset.calendar !== ownZone) {
-  asked.set('zone', ownZone);
-  location.replace(`${location.pathname}?${asked}`);
+const query = new URLSearchParams(location.search);
+if (calendar && timeZone && !query.has('zone') && calendar.dataset.calendar !== timeZone) {
+  query.set('zone', timeZone);
+  location.replace(`${location.pathname}?${query}`);
 }
-
-// ---- times in forms ----
-
-/** `2026-11-21T20:00:00` in the administrator's zone, as such a field wants it. */
-function forField(at) {
-  const two = (n) => String(n).padStart(2, '0');
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-}
-
-/** The field shows local time; a hidden one of the same name carries RFC 3339 in UTC. */
-for (const field of document.querySelectorAll('input[data-utc]')) {
-  const carrier = document.createElement('input');
-  carrier.type = 'hidden';
-  carrier.name = field.name;
-  field.removeAttribute('name');
-  field.after(carrier);
-  const given = field.value && new Date(`${field.value}Z`);
-  if (given && !Number.isNaN(given.getTime())) field.value = forField(given);
-  const carry = () => {
-    const at = new Date(field.value);
-    carrier.value = Number.isNaN(at.getTime()) ? '' : at.toISOString();
-    const until = document.querySelector(`[data-until-of="${field.id}"]`);
-    if (until) {
-      until.dataset.until = carrier.value;
-      tellDistances();
-    }
-  };
-  field.addEventListener('input', carry);
-  carry();
-  const help = document.getElementById(`${field.id}-help`);
-  help.textContent = `${help.dataset.local} (${Intl.DateTimeFormat().resolvedOptions().timeZone})`;
-}
-tellDistances();

@@ -1,43 +1,37 @@
-// The form of goods: pictures move by buttons; what is posted are the same place fields that one may also type into.
+// The form of a product: buttons that move pictures. The form sends the same number fields that work without scripts.
 
-const wall = document.querySelector('.wall');
-const status = document.querySelector('[data-slot="moved"]');
+import { create, slot, write } from './lib.js';
 
-function number() {
-  [...wall.children].forEach((row, at) => {
-    row.querySelector('input[type="number"]').value = at + 1;
-    row.querySelector('[data-slot="cover"]').hidden = at !== 0;
+const list = document.querySelector('.picture-list');
+
+function renumber() {
+  [...list.children].forEach((item, at) => {
+    item.querySelector('input[type="number"]').value = at + 1;
+    slot('cover', item).hidden = at !== 0;
   });
 }
 
-function move(row, to, button) {
-  const rows = [...wall.children].filter((other) => other !== row);
-  const place = Math.max(0, Math.min(to, rows.length));
-  wall.insertBefore(row, rows[place] ?? null);
-  // Places are those of the page as it was sent, so the hidden names must stand in the same order.
-  number();
-  status.textContent = wall.dataset.moved.replace('{}', place + 1);
+function move(item, to, button) {
+  const others = [...list.children].filter((other) => other !== item);
+  const place = Math.max(0, Math.min(to, others.length));
+  // The form sends the pictures in document order, so the item itself moves, with its hidden name.
+  list.insertBefore(item, others[place] ?? null);
+  renumber();
+  write(slot('moved'), list.dataset.moved.replace('{}', place + 1));
   button.focus();
 }
 
-if (wall?.children.length > 1) {
-  for (const row of wall.children) {
-    const moves = document.createElement('div');
-    moves.className = 'moves';
-    const add = (text, label, to) => {
-      const button = document.createElement('button');
-      button.type = 'button';
-      button.className = 'secondary outline';
-      button.textContent = text;
+if (list?.children.length > 1) {
+  for (const item of list.children) {
+    const { earlier, later, cover } = list.dataset;
+    const buttons = [['←', earlier, (at) => at - 1], ['→', later, (at) => at + 1], [cover, cover, () => 0]].map(([textContent, label, to]) => {
+      const button = create('button', { type: 'button', className: 'secondary outline', textContent });
       button.setAttribute('aria-label', label);
-      button.addEventListener('click', () => move(row, to([...wall.children].indexOf(row)), button));
-      moves.append(button);
-    };
-    add('←', wall.dataset.earlier, (at) => at - 1);
-    add('→', wall.dataset.later, (at) => at + 1);
-    add(wall.dataset.cover, wall.dataset.cover, () => 0);
-    row.append(moves);
+      button.addEventListener('click', () => move(item, to([...list.children].indexOf(item)), button));
+      return button;
+    });
+    item.append(create('div', { className: 'moves' }, ...buttons));
   }
 }
-// What was asked for is below the form.
+// A requested preview is below the form.
 document.getElementById('preview')?.scrollIntoView();

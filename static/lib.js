@@ -1,43 +1,61 @@
-// What the scripts of the shop's pages share: texts, asking the shop, its clock, and ways to show time.
+// Shared by the scripts of all pages: texts, requests to the shop, the shop's clock, formatting, DOM helpers.
 
 export const main = document.getElementById('main');
 export const { locale = document.documentElement.lang.slice(0, 2), page = '' } = main.dataset;
 export const language = document.documentElement.lang;
 
-/** The texts that the page carries for us in an inert template. */
+// ---- texts ----
+
+/** The texts that the page carries in an inert `<template>`, by key. */
 export function table(id) {
-  const found = document.getElementById(id)?.content.querySelectorAll('[data-key]') ?? [];
-  return Object.fromEntries([...found].map((e) => [e.dataset.key, e.textContent]));
+  const items = document.getElementById(id)?.content.querySelectorAll('[data-key]') ?? [];
+  return Object.fromEntries([...items].map((item) => [item.dataset.key, item.textContent]));
 }
 
-const words = table('words');
+/** A function that returns the text of a key with a value in the place of `{}`; empty for an unknown key. */
+export const translator = (texts) => (key, value = '') => (texts[key] ?? '').replace('{}', value);
 
-export const say = (key, value = '') => (words[key] ?? '').replace('{}', value);
+export const say = translator(table('words'));
+
+// ---- DOM ----
+
 export const slot = (name, within = main) => within.querySelector(`[data-slot="${name}"]`);
-export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-export const jitter = (ms) => ms * Math.random();
 
-/** Writes only what differs: a live region says again what is written again. */
+/** A new element with properties and children. */
+export function create(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+/** Changes the text only if it differs: a screen reader repeats a live region that is written again. */
 export function write(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
 
-/** As `write`; an element without a text is not there. */
+/** Like `write`, and hides an element without text. */
 export function show(element, text) {
   if (!element) return;
   write(element, text);
   element.hidden = text === '';
 }
 
-/** An answer whatever happens: `status` is 0 when none came, which says nothing about what the shop did. */
-export async function call(method, path, body) {
+// ---- requests ----
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export const jitter = (ms) => ms * Math.random();
+
+const CALL_TIMEOUT_MS = 8000;
+
+/** Sends a request and never throws. `status` is 0 without an answer, which says nothing about what the shop did. */
+export async function call(method, path, body, timeout = CALL_TIMEOUT_MS) {
   const began = Date.now();
   try {
     const response = await fetch(path, {
       method,
       headers: body ? { 'content-type': 'application/json' } : {},
       body: body && JSON.stringify(body),
-      signal: AbortSignal.timeout(8000),
+      signal: AbortSignal.timeout(timeout),
     });
     const data = await response.json().catch(() => ({}));
     const wait = Number(response.headers.get('retry-after')) * 1000 || 0;
@@ -47,70 +65,8 @@ export async function call(method, path, body) {
   }
 }
 
-// The shop's clock. A cached answer is older than it looks, so the sample that puts the clock furthest ahead is the
-// freshest one; half its round trip is what it aged on the way.
-export const clock = {
-  lead: -Infinity,
-  offset: 0,
-  learn(now, took) {
-    const lead = Date.parse(now) - Date.now();
-    if (Number.isNaN(lead) || lead <= this.lead) return;
-    this.lead = lead;
-    this.offset = lead + took / 2;
-  },
-  now() {
-    return Date.now() + this.offset;
-  },
-  /** Milliseconds until a time of the shop's; `NaN` for none. */
-  until(time) {
-    return time ? Date.parse(time) - this.now() : NaN;
-  },
-};
-
-/** One day, two days: the browser knows how each language counts them. */
-const dayCount = new Intl.NumberFormat(language, { style: 'unit', unit: 'day', unitDisplay: 'long' });
-const unitOf = (n, unit) => (unit === 'days' ? dayCount.formatToParts(n).find((part) => part.type === 'unit').value : say(unit));
-
-/** `[[days, "days"], …]` of a length of time, without leading days. */
-function parts(ms) {
-  const s = Math.max(0, Math.ceil(ms / 1000));
-  const clockwork = [[Math.floor(s / 3600) % 24, 'hours'], [Math.floor(s / 60) % 60, 'minutes'], [s % 60, 'seconds']];
-  return s >= 86400 ? [[Math.floor(s / 86400), 'days'], ...clockwork] : clockwork;
-}
-
-export function digits(ms) {
-  const all = parts(ms);
-  const time = all.slice(-3).map(([n]) => String(n).padStart(2, '0')).join(':');
-  return all.length > 3 ? `${dayCount.format(all[0][0])} ${time}` : time;
-}
-
-export function drawCountdown(element, ms) {
-  const units = parts(ms);
-  if (element.children.length !== units.length) {
-    element.replaceChildren(...units.map(() => {
-      const cell = document.createElement('span');
-      cell.append(document.createElement('b'), document.createElement('small'));
-      return cell;
-    }));
-  }
-  units.forEach(([n, unit], i) => {
-    const { firstChild: number, lastChild: label } = element.children[i];
-    write(number, String(n).padStart(2, '0'));
-    write(label, unitOf(n, unit).trim());
-  });
-  element.hidden = false;
-}
-
-const number = new Intl.NumberFormat(language);
-export const count = (n) => number.format(n);
-
-/** Percent of a sale's units that somebody holds. */
-export function share({ total, remaining }) {
-  return Math.min(100, Math.max(0, Math.floor(((total - remaining) / total) * 100)));
-}
-
-/** Runs `step` again and again, after as many milliseconds as it asks for; rests while nobody looks at the page. */
-export function keepAsking(step) {
+/** Runs `step` repeatedly, each time after the milliseconds that it returned. Pauses while the page is hidden. */
+export function poll(step) {
   let timer = 0;
   let running = false;
   const run = async () => {
@@ -127,41 +83,140 @@ export function keepAsking(step) {
   return run;
 }
 
-/** Small notes that outlive the page. A browser that keeps none has none to show. */
-export const notes = {
-  read(key) {
+// ---- the shop's clock ----
+
+// A cached answer is older than it looks, so the sample that puts the clock furthest ahead is the freshest one. Half of
+// its round trip is how much it aged on the way.
+export const clock = {
+  lead: -Infinity,
+  offset: 0,
+  learn(now, took) {
+    const lead = Date.parse(now) - Date.now();
+    if (Number.isNaN(lead) || lead <= this.lead) return;
+    this.lead = lead;
+    this.offset = lead + took / 2;
+  },
+  now() {
+    return Date.now() + this.offset;
+  },
+  /** Milliseconds until a time on the shop's clock; `NaN` without a time. */
+  until(time) {
+    return time ? Date.parse(time) - this.now() : NaN;
+  },
+};
+
+// ---- formatting ----
+
+const integer = new Intl.NumberFormat(language);
+export const count = (n) => integer.format(n);
+
+/** A price as shops write it: `¥1,999`, `¥19.90`. A round price has no decimals. The twin of `Display` in `domain/money.rs`. */
+export function money({ amount, currency }) {
+  const style = { style: 'currency', currency, currencyDisplay: 'narrowSymbol' };
+  const digits = new Intl.NumberFormat('en', style).resolvedOptions().maximumFractionDigits;
+  const shown = amount % 10 ** digits === 0 ? 0 : digits;
+  const format = new Intl.NumberFormat('en', { ...style, minimumFractionDigits: shown, maximumFractionDigits: shown });
+  return format.format(amount / 10 ** digits);
+}
+
+/** The browser knows the plural forms of "day" in each language. */
+const dayCount = new Intl.NumberFormat(language, { style: 'unit', unit: 'day', unitDisplay: 'long' });
+const unitLabel = (n, unit) => (unit === 'days' ? dayCount.formatToParts(n).find((part) => part.type === 'unit').value : say(unit));
+
+/** A duration as `[[days, 'days'], [hours, 'hours'], …]`. Days are left out below one day. */
+function parts(ms) {
+  const s = Math.max(0, Math.ceil(ms / 1000));
+  const time = [[Math.floor(s / 3600) % 24, 'hours'], [Math.floor(s / 60) % 60, 'minutes'], [s % 60, 'seconds']];
+  return s >= 86400 ? [[Math.floor(s / 86400), 'days'], ...time] : time;
+}
+
+/** A duration on one line: `00:12:05`, with the days in front. */
+export function digits(ms) {
+  const all = parts(ms);
+  const time = all.slice(-3).map(([n]) => String(n).padStart(2, '0')).join(':');
+  return all.length > 3 ? `${dayCount.format(all[0][0])} ${time}` : time;
+}
+
+/** A duration as one labeled cell per unit. */
+export function drawCountdown(element, ms) {
+  const units = parts(ms);
+  if (element.children.length !== units.length) {
+    element.replaceChildren(...units.map(() => create('span', {}, create('b'), create('small'))));
+  }
+  units.forEach(([n, unit], i) => {
+    const { firstChild: number, lastChild: label } = element.children[i];
+    write(number, String(n).padStart(2, '0'));
+    write(label, unitLabel(n, unit).trim());
+  });
+  element.hidden = false;
+}
+
+/** Percent of a sale's units that are reserved or sold. */
+export function percentTaken({ total, remaining }) {
+  return Math.min(100, Math.max(0, Math.floor(((total - remaining) / total) * 100)));
+}
+
+// ---- times in forms ----
+
+export const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** The instant typed into a `datetime-local` field as RFC 3339 in UTC; empty without a valid one. */
+export function utcOf(field) {
+  const at = new Date(field.value);
+  return Number.isNaN(at.getTime()) ? '' : at.toISOString();
+}
+
+/** Makes a field that came with a UTC time show local time. A hidden field takes its name and carries the UTC time. */
+export function useLocalTime(field) {
+  const carrier = create('input', { type: 'hidden', name: field.name });
+  field.removeAttribute('name');
+  field.after(carrier);
+  const given = field.value && new Date(`${field.value}Z`);
+  if (given && !Number.isNaN(given.getTime())) {
+    field.value = new Date(given.getTime() - given.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  }
+  const carry = () => { carrier.value = utcOf(field); };
+  field.addEventListener('input', carry);
+  carry();
+  const help = document.getElementById(`${field.id}-help`);
+  help.textContent = `${help.dataset.local} (${timeZone})`;
+}
+
+// ---- what outlives the page ----
+
+/** Values in the browser's local storage. Where storage is full or forbidden, nothing is kept and nothing breaks. */
+export const storage = {
+  get(key) {
     try {
       return JSON.parse(localStorage.getItem(`seckill:${key}`));
     } catch {
       return null;
     }
   },
-  keep(key, value) {
+  set(key, value) {
     try {
       if (value == null) localStorage.removeItem(`seckill:${key}`);
       else localStorage.setItem(`seckill:${key}`, JSON.stringify(value));
-    } catch { /* Full or forbidden: the page works without. */ }
+    } catch { /* The page works without. */ }
   },
 };
 
-// ---- who is looking ----
+// ---- the session ----
 
-const HINT = 'seckill_hint=1';
+/** A readable cookie beside the session's, so that visitors without a session cause no request. */
+const SESSION_HINT = 'seckill_hint=1';
 
-/** Whether somebody is signed in, as far as this browser knows without asking. */
-const maybeSignedIn = () => document.cookie.split('; ').includes(HINT);
-
-async function ask() {
-  if (!maybeSignedIn()) return null;
+async function fetchUser() {
+  if (!document.cookie.split('; ').includes(SESSION_HINT)) return null;
   const { ok, status, data } = await call('GET', '/api/me');
   if (status === 401) document.cookie = 'seckill_hint=; Path=/; Max-Age=0';
   return ok && data.user ? data.user : null;
 }
 
-let asked;
+let user;
 
-/** The user who is signed in, or null. Strangers cause no request. */
-export function whoIsHere() {
-  asked ??= ask();
-  return asked;
+/** The user who is logged in, or null. Asked for once per page. */
+export function currentUser() {
+  user ??= fetchUser();
+  return user;
 }

@@ -1,11 +1,12 @@
-// A packet while people claim it: asks once a second and draws how the claims add up.
+// The console's page of a red packet: polls once a second and draws the claims over time.
 
-import { call, count, keepAsking, slot, write } from './lib.js';
+import { call, count, money, poll, slot, write } from './lib.js';
 
 const watch = document.querySelector('[data-watch]');
 const total = Number(watch.dataset.count);
 const curve = slot('curve', watch);
-/** `[seconds, claimed]`, from when somebody began to look. */
+const MAX_POINTS = 600;
+/** `[seconds, claimed]` since the page was opened. */
 let points = [];
 
 function draw() {
@@ -17,25 +18,24 @@ function draw() {
   curve.removeAttribute('hidden');
 }
 
-/** Keeps the picture small however long somebody looks. */
+/** Drops every second point once there are too many. */
 function thin() {
-  if (points.length > 600) points = points.filter((_, i) => i % 2 === 0 || i === points.length - 1);
+  if (points.length > MAX_POINTS) points = points.filter((_, i) => i % 2 === 0 || i === points.length - 1);
 }
 
-keepAsking(async () => {
+poll(async () => {
   const { ok, data } = await call('GET', watch.dataset.watch);
   const away = slot('away', watch);
   write(away, ok ? '' : away.dataset.words);
   if (!ok) return 3000;
-  const { claimed, claimed_amount: money, phase } = data.packet;
+  const { claimed, claimed_amount: amount, phase } = data.packet;
   const last = points.at(-1);
   const now = Date.now() / 1000;
   if (last) write(slot('rate', watch), count(Math.max(0, Math.round((claimed - last[1]) / (now - last[0])))));
   points.push([now, claimed]);
   thin();
   write(slot('claimed', watch), count(claimed));
-  const yuan = new Intl.NumberFormat('en', { minimumFractionDigits: 2 }).format(money.amount / 100);
-  write(slot('money', watch), `¥${yuan}`);
+  write(slot('money', watch), money(amount));
   slot('bar', watch).value = claimed;
   draw();
   return phase === 'empty' || phase === 'expired' ? 10_000 : 1000;

@@ -1,56 +1,60 @@
-// Red packets: opening one at its time, giving one with a live example, and copying its link. All of it works without
-// this file, by forms.
+// Red packets: opening one, giving one with a live example of the split, copying its link. Without this file all of it
+// works by forms.
 
 import { call, clock, digits, jitter, main, page, show, sleep, slot, table, write } from './lib.js';
 
-const words = table('packet-words');
-const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+const texts = table('packet-words');
+const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches;
+const MIN_OPENING_MS = 900;
+const MAX_TRIES = 30;
+const RETRYABLE = ['', 'overloaded', 'unavailable', 'rate_limited', 'packet_not_open'];
 
 // ---- opening ----
 
-/** Asks for a share until the shop has decided. A lost answer is asked for again: whoever has a share gets the same. */
-async function claim(form, said) {
+/** Claims a share until an answer settles it. Repeating is safe: a second claim returns the same share. */
+async function claim(form, status) {
   for (let tries = 0; ; tries += 1) {
-    const { status, code, ok, wait } = await call('POST', form.dataset.claims, {});
-    if (ok || !['', 'overloaded', 'unavailable', 'rate_limited', 'packet_not_open'].includes(code)) return { ok, code, status };
-    if (code === 'packet_not_open') {
-      show(said, words.not_open);
-      if (!(clock.until(main.dataset.opens) < 3000) || tries > 20) return { ok, code, status };
+    const answer = await call('POST', form.dataset.claims, {});
+    if (answer.ok || !RETRYABLE.includes(answer.code)) return answer;
+    if (answer.code === 'packet_not_open') {
+      show(status, texts.not_open);
+      if (!(clock.until(main.dataset.opens) < 3000) || tries > 20) return answer;
     } else {
-      show(said, status === 0 && tries > 4 ? words.lost : words.again);
+      show(status, answer.status === 0 && tries > 4 ? texts.lost : texts.again);
     }
-    if (tries > 30) return { ok, code, status };
-    await sleep(Math.max(wait, 400) + jitter(800));
+    if (tries > MAX_TRIES) return answer;
+    await sleep(Math.max(answer.wait, 400) + jitter(800));
   }
 }
 
-function openEnvelope(form) {
+function openByScript(form) {
   const button = form.querySelector('button');
-  const said = slot('said');
+  const status = slot('status');
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     if (button.getAttribute('aria-disabled') === 'true') return;
     button.setAttribute('aria-disabled', 'true');
     form.closest('.envelope').dataset.opening = '';
-    show(said, words.opening);
+    show(status, texts.opening);
     const began = Date.now();
-    const { ok, code, status } = await claim(form, said);
-    if (ok || code.startsWith('packet_e') || code === 'own_packet') {
-      // Luck wants a moment of suspense.
-      if (ok && !still) await sleep(Math.max(0, 900 - (Date.now() - began)));
-      location.assign(ok ? form.dataset.result : form.dataset.result.split('?')[0]);
+    const answer = await claim(form, status);
+    // Empty, expired, or the visitor's own: the result page explains it.
+    if (answer.ok || answer.code.startsWith('packet_e') || answer.code === 'own_packet') {
+      // A short suspense before the result.
+      if (answer.ok && !reducedMotion) await sleep(Math.max(0, MIN_OPENING_MS - (Date.now() - began)));
+      location.assign(answer.ok ? form.dataset.result : form.dataset.result.split('?')[0]);
       return;
     }
     delete form.closest('.envelope').dataset.opening;
     button.removeAttribute('aria-disabled');
-    if (status === 401) form.submit();
-    else if (code === 'packet_not_open') show(said, words.not_open);
-    else if (status === 0) show(said, words.lost);
+    if (answer.code === 'packet_not_open') show(status, texts.not_open);
+    else if (answer.status === 0) show(status, texts.lost);
+    // The form leads to the login page, or to the page of the error.
     else form.submit();
   });
 }
 
-/** Counts down to the opening; then the button is what it was waiting for. */
+/** Counts down to the opening. */
 function countDown() {
   const wait = slot('wait');
   if (!wait) return;
@@ -67,55 +71,33 @@ function countDown() {
 
 // ---- giving ----
 
-/** The field shows local time; a hidden one of the same name carries RFC 3339 in UTC. The console has its own script for it. */
-function localTime(field) {
-  if (!field || document.querySelector('script[src*="/admin."]')) return;
-  const carrier = document.createElement('input');
-  carrier.type = 'hidden';
-  carrier.name = field.name;
-  field.removeAttribute('name');
-  field.after(carrier);
-  const given = field.value && new Date(/Z$/.test(field.value) ? field.value : `${field.value}Z`);
-  if (given && !Number.isNaN(given.getTime())) {
-    field.value = new Date(given.getTime() - given.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-  }
-  const carry = () => {
-    const at = new Date(field.value);
-    carrier.value = Number.isNaN(at.getTime()) ? '' : at.toISOString();
-  };
-  field.addEventListener('input', carry);
-  carry();
-  const help = document.getElementById(`${field.id}-help`);
-  help.textContent = `${help.dataset.local} (${Intl.DateTimeFormat().resolvedOptions().timeZone})`;
-}
-
-/** Shows another example whenever what it depends on has changed: the page's own form, asked for its example. */
+/** Updates the example when its inputs change: posts the form and takes the example from the page that answers. */
 function preview(form) {
   const shown = form.querySelector('#preview');
-  const again = form.querySelector('button[value="preview"]');
+  const button = form.querySelector('button[value="preview"]');
   let latest = 0;
-  const ask = async () => {
-    const mine = (latest += 1);
+  const update = async () => {
+    const request = (latest += 1);
     const body = new URLSearchParams(new FormData(form));
     body.set('then', 'preview');
     const response = await fetch(form.action, { method: 'POST', body }).catch(() => null);
-    if (!response?.ok || mine !== latest) return;
+    if (!response?.ok || request !== latest) return;
     const answered = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('preview');
-    if (!answered || mine !== latest) return;
+    if (!answered || request !== latest) return;
     shown.replaceChildren(...answered.childNodes);
     shown.hidden = answered.hidden;
   };
   let timer = 0;
-  const soon = () => {
+  const updateSoon = () => {
     clearTimeout(timer);
-    if (form.total.value.trim() && form.count.value.trim()) timer = setTimeout(ask, 400);
+    if (form.total.value.trim() && form.count.value.trim()) timer = setTimeout(update, 400);
   };
-  for (const name of ['total', 'count', 'min', 'max']) form[name].addEventListener('input', soon);
-  form.addEventListener('change', soon);
-  again.addEventListener('click', (event) => {
+  for (const name of ['total', 'count', 'min', 'max']) form[name].addEventListener('input', updateSoon);
+  form.addEventListener('change', updateSoon);
+  button.addEventListener('click', (event) => {
     if (!form.reportValidity()) return;
     event.preventDefault();
-    ask();
+    update();
   });
 }
 
@@ -129,17 +111,14 @@ function copyButtons() {
       try {
         await navigator.clipboard.writeText(field.value);
         button.textContent = button.dataset.copied;
-      } catch { /* It is selected: people copy by themselves. */ }
+      } catch { /* The text is selected: the visitor can copy it. */ }
     });
   }
 }
 
-const envelope = main.querySelector('form[data-claims]');
-if (envelope) openEnvelope(envelope);
+const openForm = main.querySelector('form[data-claims]');
+if (openForm) openByScript(openForm);
 if (page === 'packet') countDown();
-const give = main.querySelector('.give form');
-if (give) {
-  localTime(give.querySelector('[data-utc]'));
-  preview(give);
-}
+const giveForm = main.querySelector('.give form');
+if (giveForm) preview(giveForm);
 copyButtons();

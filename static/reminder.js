@@ -1,14 +1,14 @@
-// Reminds in the open tab, one minute before the start: by a notification where the browser lets us, and always by the
-// tab's title and a line on the page. The choice is remembered per sale.
+// The reminder in the open tab, one minute before the start: a notification where the browser allows it, and always the
+// tab's title and a line on the page. The choice is stored per sale.
 
-import { call, clock, notes, say, write } from './lib.js';
+import { call, clock, say, storage, write } from './lib.js';
 
-const BEFORE_MS = 60_000;
-/** The longest that a browser's timer can wait is shorter than some sales are away. */
-const LONGEST_WAIT_MS = 3_600_000;
-const FLASH_MS = 1000;
+const LEAD_TIME_MS = 60_000;
+/** A browser's timer is limited to about 24 days and drifts, so a long wait is split into hours. */
+const MAX_TIMER_MS = 3_600_000;
+const FLASH_INTERVAL_MS = 1000;
 
-/** Asks only because somebody has just pressed. Some browsers know no permissions, some no promise. */
+/** Asks for permission; called only after a click. Some browsers have no notifications, some return no promise. */
 async function mayNotify() {
   if (typeof Notification === 'undefined') return false;
   if (Notification.permission !== 'default') return Notification.permission === 'granted';
@@ -24,10 +24,10 @@ function notify(title, body, tag) {
   try {
     const notification = new Notification(title, { body, tag });
     notification.onclick = () => { window.focus(); notification.close(); };
-  } catch { /* Phones want a service worker for it; the title and the page say it too. */ }
+  } catch { /* Mobile browsers require a service worker; the title and the page remind too. */ }
 }
 
-/** The title speaks until somebody looks. */
+/** Flashes the tab's title until the page is visible. */
 function flashTitle(text) {
   const title = document.title;
   let odd = false;
@@ -35,57 +35,57 @@ function flashTitle(text) {
     odd = !odd;
     document.title = odd ? `⏰ ${text}` : title;
     if (!document.hidden && !odd) clearInterval(timer);
-  }, FLASH_MS);
+  }, FLASH_INTERVAL_MS);
 }
 
 /**
- * Brings the button to life. `opensAt` tells the start as far as the page knows, `tell` shows a line on the page.
- * Returns what to call whenever the page has learned more.
+ * Enables the reminder button. `opensAt` returns the start as far as the page knows it, `report` shows a line on the page.
+ * Returns a function to call when the page learns more about the sale.
  */
-export function reminder(sale, button, opensAt, tell) {
+export function reminder(sale, button, opensAt, report) {
   const key = `remind:${sale}`;
   let timer = 0;
 
   const draw = () => {
-    const on = notes.read(key) !== null;
+    const on = storage.get(key) !== null;
     button.setAttribute('aria-pressed', String(on));
     write(button, say(on ? 'remind_on' : 'remind_off'));
   };
 
-  /** Also called from timers of a tab that nobody looks at, whose page has not asked for long: so it asks first. */
+  /** Checks the start first: a hidden tab has not polled for long, and the sale may have moved. */
   async function ring() {
     const { ok, data, took } = await call('GET', `/api/sales/${sale}/button`);
     if (ok) clock.learn(data.now, took);
     const opens = ok ? data.opens_at : opensAt();
-    if (ok && data.phase === 'upcoming' && !(clock.until(opens) <= BEFORE_MS + 2000)) return plan(opens);
-    notes.keep(key, null);
+    if (ok && data.phase === 'upcoming' && !(clock.until(opens) <= LEAD_TIME_MS + 2000)) return plan(opens);
+    storage.set(key, null);
     draw();
     if (ok && data.phase !== 'upcoming' && data.phase !== 'open') return;
     const text = say(ok && data.phase === 'open' ? 'now_open' : 'remind_soon');
     notify(text, document.querySelector('h1').textContent, key);
     flashTitle(text);
-    tell(text);
+    report(text);
   }
 
   function plan(opens = opensAt()) {
     clearTimeout(timer);
-    const ms = clock.until(opens) - BEFORE_MS;
-    if (notes.read(key) === null || Number.isNaN(ms)) return;
-    timer = setTimeout(() => (ms > LONGEST_WAIT_MS ? plan() : ring()), Math.min(Math.max(0, ms), LONGEST_WAIT_MS));
+    const ms = clock.until(opens) - LEAD_TIME_MS;
+    if (storage.get(key) === null || Number.isNaN(ms)) return;
+    timer = setTimeout(() => (ms > MAX_TIMER_MS ? plan() : ring()), Math.min(Math.max(0, ms), MAX_TIMER_MS));
   }
 
   button.addEventListener('click', async () => {
-    if (notes.read(key) !== null) {
-      notes.keep(key, null);
+    if (storage.get(key) !== null) {
+      storage.set(key, null);
       clearTimeout(timer);
       draw();
-      tell(say('remind_unset'));
+      report(say('remind_unset'));
       return;
     }
-    notes.keep(key, opensAt());
+    storage.set(key, opensAt());
     draw();
     plan();
-    tell(say((await mayNotify()) ? 'remind_set' : 'remind_quiet'));
+    report(say((await mayNotify()) ? 'remind_set' : 'remind_quiet'));
   });
   button.disabled = false;
   draw();

@@ -1,9 +1,9 @@
-// The page of one sale: the countdown, the button, and the way from pressing it to the order.
+// The page of one sale: the countdown, the button, and the path from a click to the order.
 
-import { call, clock, count, digits, drawCountdown, jitter, keepAsking, locale, main, notes, say, share, show, sleep, slot, table, whoIsHere, write } from './lib.js';
-import { forget, liveOrder, rush, Tokens, unfinished } from './rush.js';
+import { call, clock, count, create, currentUser, digits, drawCountdown, jitter, locale, main, percentTaken, poll, say, show, sleep, slot, storage, table, write } from './lib.js';
+import { forget, liveOrder, purchase, Tokens, unfinished } from './purchase.js';
 import { reminder } from './reminder.js';
-import { nextLook } from './spread.js';
+import { nextPoll } from './spread.js';
 
 const id = main.dataset.sale;
 const api = `/api/sales/${id}`;
@@ -14,20 +14,20 @@ const form = main.querySelector('.buy');
 const button = slot('button');
 const tokens = new Tokens(id);
 
-/** Everything that is shown follows from this. */
+/** Everything on the page is drawn from this. */
 const state = {
-  phase: '', // until the shop has answered
+  phase: '', // empty until the first answer
   live: null,
-  lost: false,
-  user: undefined, // null for a stranger, undefined until known
-  order: null, // the visitor's own, as long as it is live
-  buying: null, // { began, attempt, why, held }
-  warned: 0,
+  lost: false, // whether the last poll failed
+  user: undefined, // null without a session, undefined until known
+  order: null, // the visitor's live order in this sale
+  buying: null, // { began, attempt, why, held } while a purchase runs
+  warned: 0, // announcements made before the start
 };
 
 const announce = (text) => { slot('announce').textContent = text; };
 
-// ---- what is shown ----
+// ---- drawing ----
 
 function draw() {
   drawClock();
@@ -51,11 +51,10 @@ function drawClock() {
     slot('countdown').hidden = true;
   }
   drawStock(!waits && live.total > 0, live);
-  const reminding = slot('reminder');
-  if (reminding) reminding.classList.toggle('done', !waits);
+  slot('reminder')?.classList.toggle('done', !waits);
 }
 
-/** Said aloud twice before the start, for those who do not see the countdown. */
+/** Announces the start twice to screen readers, which do not read the countdown. */
 function warn(ms) {
   if (ms <= 10_000 && state.warned < 2) { state.warned = 2; announce(say('starts_in_ten')); }
   if (ms <= 60_000 && ms > 10_000 && state.warned < 1) { state.warned = 1; announce(say('starts_in_minute')); }
@@ -64,14 +63,14 @@ function warn(ms) {
 function drawStock(known, live) {
   slot('stock').hidden = !known;
   if (!known) return;
-  const taken = share(live);
+  const taken = percentTaken(live);
   slot('stock').querySelector('progress').value = taken;
-  // What is left of a sale that is over is for nobody.
+  // The rest of an ended sale is not for sale.
   write(slot('left', slot('stock')), state.phase === 'ended' ? '' : say('left', count(Math.max(0, live.remaining))));
   write(slot('taken', slot('stock')), say('taken', taken));
 }
 
-/** `aria-disabled` rather than `disabled`, so that the focus stays where it is. */
+/** Uses `aria-disabled` instead of `disabled`, so that the button keeps the focus. */
 function label(text, enabled) {
   write(button, text);
   button.disabled = false;
@@ -80,7 +79,7 @@ function label(text, enabled) {
 
 function drawButton() {
   const { buying, order, phase } = state;
-  // Only when it changes: the spinner would begin anew each time.
+  // Only on a change: the spinner would restart each time.
   if (buying && !button.hasAttribute('aria-busy')) button.setAttribute('aria-busy', 'true');
   if (!buying) button.removeAttribute('aria-busy');
   if (buying) {
@@ -100,7 +99,7 @@ function drawButton() {
   }
 }
 
-/** What is going on, how often it was tried, and for how long: whoever waits sees that something moves. */
+/** The state of the purchase with its attempts and seconds, so that a waiting visitor sees progress. */
 function progress({ why, attempt, began, held }) {
   const text = say({ busy: 'hint_retrying', unanswered: 'hint_unanswered', offline: 'hint_offline', resumed: 'hint_resumed' }[why] ?? 'hint_holding');
   const seconds = Math.round((Date.now() - began) / 1000);
@@ -115,21 +114,18 @@ function hint(text, href = '', words = '') {
   element.dataset.text = text + href;
   element.replaceChildren(text);
   if (!href) return;
-  const link = document.createElement('a');
-  link.href = href;
-  link.textContent = words;
-  element.append(' ', link);
+  element.append(' ', create('a', { href, textContent: words }));
 }
 
-/** What came of pressing, or of asking to be reminded. */
+/** Shows and announces the result of a purchase or of the reminder button. */
 function note(text) {
   show(slot('note'), text);
   if (text) announce(text);
 }
 
-// ---- what is going on ----
+// ---- polling ----
 
-const ask = keepAsking(async () => {
+const pollNow = poll(async () => {
   const { ok, data, took, wait } = await call('GET', `${api}/button`);
   state.lost = !ok;
   if (!ok) {
@@ -139,12 +135,12 @@ const ask = keepAsking(async () => {
   clock.learn(data.now, took);
   const before = state.phase;
   Object.assign(state, { live: data, phase: data.phase });
-  if (before !== data.phase) turned(before, data.phase);
+  if (before !== data.phase) phaseChanged(before, data.phase);
   draw();
-  return nextLook(data, data.phase === 'upcoming' ? clock.until(data.opens_at) : NaN);
+  return nextPoll(data, data.phase === 'upcoming' ? clock.until(data.opens_at) : NaN);
 });
 
-function turned(before, phase) {
+function phaseChanged(before, phase) {
   if (phase === 'open') {
     if (before === 'upcoming') announce(say('now_open'));
     if (before === 'sold_out') note(say('back_again'));
@@ -152,10 +148,10 @@ function turned(before, phase) {
   } else if (before === 'open') {
     show(slot('note'), '');
   }
-  reminding?.();
+  updateReminder?.();
 }
 
-/** Only for those who are known to be signed in. */
+/** Fetches a token in advance for a user who is logged in. */
 async function prepare() {
   if (!state.user || state.buying || state.order) return;
   await sleep(jitter(300));
@@ -176,7 +172,7 @@ async function buy(quantity, why) {
   note('');
   announce(say('button_holding'));
   draw();
-  const outcome = await rush(id, quantity, tokens, state.live?.spread_ms, ({ attempt, why: reason }) => {
+  const outcome = await purchase(id, quantity, tokens, state.live?.spread_ms, ({ attempt, why: reason }) => {
     if (reason === 'offline' && state.buying.why !== 'offline') announce(say('hint_offline'));
     Object.assign(state.buying, { attempt, why: reason });
     draw();
@@ -185,17 +181,17 @@ async function buy(quantity, why) {
   if (outcome.signIn) return location.assign(login);
   state.buying = null;
   draw();
-  note(outcome.gaveUp ? say('hint_gave_up') : truth(outcome.refused));
-  ask();
+  note(outcome.gaveUp ? say('hint_gave_up') : explanation(outcome.refused));
+  pollNow();
 }
 
-/** In the words of the phase where they are more exact: a sale that is paused is not one that has not begun. */
-function truth(code) {
+/** The text of a refusal. The shop refuses a paused sale as `not_open`; the phase tells the two apart. */
+function explanation(code) {
   const exact = code === 'not_open' && state.phase === 'paused' ? 'paused' : code;
   return problems[exact] ?? problems.internal;
 }
 
-/** Waits until the order is written, then shows it. Its page knows how to wait too, so this need not succeed. */
+/** Waits until the order is stored, then opens its page. That page can wait too, so this may give up. */
 async function follow({ order, statusUrl = `${api}/orders/${order.id}` }) {
   Object.assign(state.buying, { held: true, why: 'first' });
   draw();
@@ -209,48 +205,48 @@ async function follow({ order, statusUrl = `${api}/orders/${order.id}` }) {
   location.assign(orderPath(order.id));
 }
 
-/** A purchase that was under way goes on; an order that there is takes the button's place. */
+/** Resumes an interrupted purchase. With a live order the button leads to it. */
 async function resume() {
-  state.user = await whoIsHere();
+  state.user = await currentUser();
   draw();
   if (!state.user) return;
-  const note = unfinished(id);
+  const interrupted = unfinished(id);
   const order = await liveOrder(id);
   if (state.buying) return;
-  if (note && order) {
-    // Once: whoever comes back here from the order wants to see the sale.
+  if (interrupted && order) {
+    // Only once: a visitor who returns from the order wants to see the sale.
     forget(id);
     return location.assign(orderPath(order.id));
   }
   state.order = order ?? null;
-  if (note) buy(note.quantity, 'resumed');
+  if (interrupted) buy(interrupted.quantity, 'resumed');
   else if (state.phase === 'open') prepare();
   draw();
 }
 
-/** Somebody who comes back may have paid or cancelled in another tab. */
+/** The order may have been paid or cancelled in another tab. */
 document.addEventListener('visibilitychange', async () => {
   if (document.hidden || !state.user || state.buying) return;
   const order = await liveOrder(id);
   if (order !== undefined) state.order = order;
 });
 
-/** What was chosen survives signing in, which leads away and back. */
+/** Keeps the chosen quantity while the visitor logs in on another page. */
 function keepQuantity() {
   const field = form.elements.quantity;
   if (field.type === 'hidden') return;
-  const kept = notes.read(`quantity:${id}`);
+  const kept = storage.get(`quantity:${id}`);
   if ([...field.options].some(({ value }) => value === kept)) field.value = kept;
-  field.addEventListener('change', () => notes.keep(`quantity:${id}`, field.value));
+  field.addEventListener('change', () => storage.set(`quantity:${id}`, field.value));
 }
 
-// Back from the order: the browser may show this page as it was left, with a purchase that is long over.
+// After the back button the browser may restore this page as it was left, in the middle of a finished purchase.
 addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
 
 keepQuantity();
-const bell = slot('remind');
-const reminding = bell && reminder(id, bell, () => state.live?.opens_at ?? main.dataset.opens, note);
+const remindButton = slot('remind');
+const updateReminder = remindButton && reminder(id, remindButton, () => state.live?.opens_at ?? main.dataset.opens, note);
 setInterval(draw, 250);
 resume();

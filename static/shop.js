@@ -1,7 +1,7 @@
-// What is live on the shoppers' pages. Every page works without this file; it adds the visitor's name and time zone,
-// the state of the sales on the list, and an order that follows what happens to it. The page of a sale is `sale.js`.
+// What is live on every page: the visitor's name, local times, dialogs, the list of sales, an order that follows its
+// status. Every page works without this file. The page of a sale has `sale.js`.
 
-import { call, clock, count, digits, jitter, keepAsking, language, main, page, say, share, show, slot, whoIsHere, write } from './lib.js';
+import { call, clock, count, create, currentUser, digits, jitter, language, main, page, percentTaken, poll, say, show, slot, useLocalTime, write } from './lib.js';
 
 /** Turns every printed UTC time into the visitor's own. */
 function localTimes() {
@@ -12,14 +12,13 @@ function localTimes() {
     time.title = time.textContent;
     time.textContent = format.format(at);
   }
+  document.querySelectorAll('input[data-utc]').forEach(useLocalTime);
 }
 
-// ---- who is looking ----
-
-/** On pages that all share, the name comes from here. */
+/** Fills in the user's name on pages whose cached copy is the same for all visitors. */
 async function fillAccount() {
   const link = document.querySelector('[data-account="ask"]');
-  const user = link && await whoIsHere();
+  const user = link && await currentUser();
   if (!user) return;
   const form = document.getElementById('signed-in').content.cloneNode(true);
   form.querySelector('bdi').textContent = user.username;
@@ -29,42 +28,42 @@ async function fillAccount() {
   }
 }
 
-// ---- the list ----
+// ---- the list of sales ----
 
-/** What a card says about how its sale is going. Its place is reserved, so nothing moves. */
+/** Shows the live state of a sale on its card. The space is reserved, so nothing moves. */
 function fillCard(card, sale) {
   const badge = slot('phase', card);
   show(badge, say(`phase_${sale.phase}`));
   badge.dataset.phase = sale.phase;
   card.classList.toggle('over', sale.phase === 'ended');
-  const waits = sale.phase === 'upcoming';
-  const ms = waits ? clock.until(sale.opens_at) : NaN;
+  const upcoming = sale.phase === 'upcoming';
+  const ms = upcoming ? clock.until(sale.opens_at) : NaN;
   const left = sale.phase === 'open' ? say('left', count(sale.remaining)) : '';
   write(slot('live', card), ms > 0 ? `${say('head_upcoming')} ${digits(ms)}` : left);
-  const taken = share(sale);
-  const counts = !waits && sale.total > 0;
-  write(slot('taken', card), counts ? say('taken', taken) : '');
+  const taken = percentTaken(sale);
+  const counted = !upcoming && sale.total > 0;
+  write(slot('taken', card), counted ? say('taken', taken) : '');
   const bar = slot('bar', card);
-  bar.hidden = !counts;
+  bar.hidden = !counted;
   bar.value = taken;
 }
 
-const SHELVES = { upcoming: 'next', open: 'live', sold_out: 'live', paused: 'live', ended: 'past' };
+const GROUPS = { upcoming: 'next', open: 'live', sold_out: 'live', paused: 'live', ended: 'past' };
 
-/** Moves a card to where it belongs when the page is older than the sale's last change. The first card stays. */
+/** Moves a card to its group if the cached page is older than the sale's last change. The first card stays. */
 function placeCard(card, sale) {
-  const now = card.closest('[data-shelf]');
-  const next = main.querySelector(`[data-shelf="${SHELVES[sale.phase]}"]`);
-  if (!now || !next || now === next) return;
-  next.querySelector('.cards').prepend(card);
-  for (const shelf of [now, next]) shelf.hidden = shelf.querySelector('.card') === null;
+  const from = card.closest('[data-group]');
+  const to = main.querySelector(`[data-group="${GROUPS[sale.phase]}"]`);
+  if (!from || !to || from === to) return;
+  to.querySelector('.cards').prepend(card);
+  for (const group of [from, to]) group.hidden = group.querySelector('.card') === null;
 }
 
 function runList() {
-  const cards = new Map([...document.querySelectorAll('.card[data-sale]')].map((c) => [c.dataset.sale, c]));
+  const cards = new Map([...document.querySelectorAll('.card[data-sale]')].map((card) => [card.dataset.sale, card]));
   let sales = [];
   const each = (f) => sales.forEach((sale) => cards.has(String(sale.id)) && f(cards.get(String(sale.id)), sale));
-  keepAsking(async () => {
+  poll(async () => {
     const { ok, data, took } = await call('GET', '/api/sales');
     if (!ok) return 4000 + jitter(4000);
     clock.learn(data.now, took);
@@ -72,7 +71,7 @@ function runList() {
     each(placeCard);
     each(fillCard);
     const wait = Math.max(1000, data.poll_after_ms ?? 5000);
-    const starts = sales.filter((s) => s.phase === 'upcoming').map((s) => clock.until(s.opens_at)).filter((ms) => ms > 0);
+    const starts = sales.filter((sale) => sale.phase === 'upcoming').map((sale) => clock.until(sale.opens_at)).filter((ms) => ms > 0);
     return Math.min(wait + jitter(wait), Math.max(500, Math.min(...starts)) + jitter(1000));
   });
   setInterval(() => each(fillCard), 1000);
@@ -80,6 +79,7 @@ function runList() {
 
 // ---- one order ----
 
+/** Counts down to the payment deadline, and reloads the page when the order's status changes. */
 function runOrder() {
   const due = slot('due');
   if (due) {
@@ -95,7 +95,7 @@ function runOrder() {
   const { status, statusUrl } = main.dataset;
   if (status === 'reserved' || status === 'unpaid' || status === 'refund_pending') {
     const pause = status === 'reserved' ? 700 : 5000;
-    keepAsking(async () => {
+    poll(async () => {
       const { ok, data } = await call('GET', statusUrl);
       if (ok && data.order && data.order.status !== status) location.reload();
       return pause + jitter(pause);
@@ -103,31 +103,34 @@ function runOrder() {
   }
 }
 
-// ---- a page that could not be shown ----
+// ---- a page that was unavailable ----
 
-/** What was away for a moment comes back by itself. */
+/** Reloads an unavailable page once the shop answers again. */
 function runRetry() {
-  const again = async () => {
+  const retry = async () => {
     const { status } = await call('GET', location.pathname + location.search);
     if (status > 0 && status < 500) location.reload();
     return 2000 + jitter(3000);
   };
-  setTimeout(() => keepAsking(again), 2000 + jitter(1000));
+  setTimeout(() => poll(retry), 2000 + jitter(1000));
 }
 
-/** Turns `<details data-dialog>` into a dialog; without scripts it simply unfolds. */
+// ---- dialogs ----
+
+/** Turns each `<details data-dialog>` into a dialog. Without scripts it unfolds. */
 function dialogs() {
   if (typeof HTMLDialogElement === 'undefined') return;
   for (const details of document.querySelectorAll('details[data-dialog]')) {
     const form = details.querySelector('form');
-    const box = document.createElement('dialog');
-    const article = document.createElement('article');
-    box.append(article);
+    const article = create('article');
+    const box = create('dialog', {}, article);
     document.body.append(box);
-    const heading = form.querySelector('h2, h3');
-    box.setAttribute('aria-label', heading?.textContent ?? '');
-    form.querySelectorAll('[data-close]').forEach((b) => { b.hidden = false; b.addEventListener('click', () => box.close()); });
-    // A dialog is itself the question that the box answers without scripts.
+    box.setAttribute('aria-label', form.querySelector('h2, h3')?.textContent ?? '');
+    form.querySelectorAll('[data-close]').forEach((button) => {
+      button.hidden = false;
+      button.addEventListener('click', () => box.close());
+    });
+    // The dialog itself asks for confirmation; the checkbox is for visitors without scripts.
     form.querySelectorAll('.sure').forEach((sure) => { sure.querySelector('input').checked = true; sure.hidden = true; });
     details.querySelector('summary').addEventListener('click', (event) => {
       event.preventDefault();

@@ -1,7 +1,7 @@
-//! What lies under `static/`, built into the program.
+//! The files under `static/`, built into the program.
 //!
-//! An address carries a part of the content's hash (`/static/shop.3f2a91bc.css`), so a browser may keep the answer for
-//! ever, and a new version of the program is a new address.
+//! An address carries a part of the content's hash (`/static/shop.3f2a91bc.css`). So browsers may cache the answer without
+//! limit, and changed content has a new address.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
@@ -9,17 +9,16 @@ use std::sync::{LazyLock, OnceLock};
 use axum::body::Bytes;
 use rust_embed::RustEmbed;
 
-use crate::pages::compression;
-use crate::pages::compression::{Effort, Packed};
+use crate::pages::compression::{self, Compressed, Effort};
 
-/// Where all assets live.
+/// The path prefix of all assets.
 pub const PREFIX: &str = "/static/";
 
 #[derive(RustEmbed)]
 #[folder = "static/"]
 struct Files;
 
-/// One file, ready to be answered.
+/// One file, ready to be served.
 #[derive(Debug)]
 pub struct Asset {
     /// With the hash: `/static/shop.3f2a91bc.css`.
@@ -27,7 +26,7 @@ pub struct Asset {
     pub content_type: &'static str,
     pub etag: String,
     pub bytes: Bytes,
-    packed: OnceLock<Option<Packed>>,
+    compressed: OnceLock<Option<Compressed>>,
 }
 
 impl Asset {
@@ -37,24 +36,25 @@ impl Asset {
             content_type,
             etag: compression::etag(&bytes),
             bytes,
-            packed: OnceLock::new(),
+            compressed: OnceLock::new(),
         }
     }
 
-    /// Compressed with brotli; `None` for kinds that do not gain from it.
+    /// The brotli form; `None` for content types that do not get smaller.
     pub fn br(&self) -> Option<&Bytes> {
-        self.packed().map(|p| &p.br)
+        self.compressed().map(|forms| &forms.br)
     }
 
-    /// Compressed with gzip; `None` for kinds that do not gain from it.
+    /// The gzip form; `None` for content types that do not get smaller.
     pub fn gzip(&self) -> Option<&Bytes> {
-        self.packed().map(|p| &p.gzip)
+        self.compressed().map(|forms| &forms.gzip)
     }
 
-    /// Compressed at the first request for it.
-    fn packed(&self) -> Option<&Packed> {
-        let gains = self.content_type.starts_with("text/") || self.content_type == "image/svg+xml";
-        self.packed.get_or_init(|| gains.then(|| Packed::new(&self.bytes, Effort::Asset).ok()).flatten()).as_ref()
+    /// Compresses at the first call.
+    fn compressed(&self) -> Option<&Compressed> {
+        let is_text = self.content_type.starts_with("text/") || self.content_type == "image/svg+xml";
+        let compress = || is_text.then(|| Compressed::new(&self.bytes, Effort::Asset).ok()).flatten();
+        self.compressed.get_or_init(compress).as_ref()
     }
 }
 
@@ -63,7 +63,7 @@ struct Table {
     by_path: HashMap<&'static str, &'static Asset>,
 }
 
-/// Made once and kept for as long as the program runs, so that addresses can be `&'static str`.
+/// Built once and leaked, so that addresses are `&'static str`.
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table { by_name: HashMap::new(), by_path: HashMap::new() };
     for name in Files::iter() {
@@ -75,8 +75,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     table
 });
 
-/// A file as it is served: a script's imports (`from './lib.js'`) name the addresses of what they import. Scripts must
-/// not import each other in circles.
+/// A file as it is served. A script's imports (`from './lib.js'`) are replaced by the addresses of the imported scripts.
+/// Circular imports do not terminate.
 fn content(name: &str) -> Option<Bytes> {
     let bytes = Files::get(name)?.data.into_owned();
     if !name.ends_with(".js") {
@@ -93,13 +93,13 @@ fn content(name: &str) -> Option<Bytes> {
     Some(script.into())
 }
 
-/// With a part of the content's hash.
+/// The path with the first eight digits of the content's hash.
 fn address(name: &str, content: &[u8]) -> String {
     let (stem, kind) = name.rsplit_once('.').unwrap_or((name, "bin"));
     format!("{PREFIX}{stem}.{}.{kind}", compression::fingerprint(content, 8))
 }
 
-/// The kinds that are served; notes and licences that lie beside them are not.
+/// The content type by extension; `None` for files that are not served, such as licenses.
 fn content_type(name: &str) -> Option<&'static str> {
     match name.rsplit_once('.')?.1 {
         "css" => Some("text/css; charset=utf-8"),
@@ -111,10 +111,10 @@ fn content_type(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The address of a file, named as under `static/`.
+/// The address of a file by its name under `static/`.
 ///
 /// # Panics
-/// If there is no such file. Names are written in templates, all of which the tests render.
+/// For an unknown name. Names are literals in templates, and the tests render all templates.
 pub fn url(name: &str) -> &'static str {
     match TABLE.by_name.get(name) {
         Some(asset) => &asset.path,
@@ -122,7 +122,7 @@ pub fn url(name: &str) -> &'static str {
     }
 }
 
-/// What to answer at an address such as `/static/shop.3f2a91bc.css`.
+/// The asset at an address such as `/static/shop.3f2a91bc.css`.
 pub fn find(path: &str) -> Option<&'static Asset> {
     TABLE.by_path.get(path).copied()
 }
@@ -132,8 +132,8 @@ pub fn all() -> impl Iterator<Item = &'static Asset> {
     TABLE.by_path.values().copied()
 }
 
-/// The address of a picture of goods: a demo picture under `static/goods/`, an upload (`u-<sha256>.png`), or, for
-/// anything else, a drawing that stands in for it.
+/// The address of a product picture by name: an upload (`u-<sha256>.png`), a demo picture under `static/goods/`, and the
+/// placeholder for any other name.
 pub fn picture(image: &str) -> String {
     let is_upload = image.starts_with("u-") && image.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b));
     if is_upload {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_leads_to_its_file() {
+    fn address_of_a_file_is_served() {
         let path = url("shop.css");
         let asset = find(path).unwrap();
         assert!(
@@ -166,17 +166,17 @@ mod tests {
     fn scripts_import_each_other_by_address() {
         let script = std::str::from_utf8(&find(url("sale.js")).unwrap().bytes).unwrap();
         assert!(script.contains(&format!("from '{}'", url("lib.js"))));
-        assert!(!script.contains("from './"), "an import that leads nowhere");
+        assert!(!script.contains("from './"), "an import without an address");
     }
 
     #[test]
-    fn notes_and_licences_are_not_served() {
+    fn licenses_are_not_served() {
         assert!(all().all(|a| !a.path.contains("README") && !a.path.contains("LICENSE")));
         assert!(all().count() >= 9);
     }
 
     #[test]
-    fn every_name_of_a_picture_leads_to_a_picture() {
+    fn unknown_picture_names_lead_to_the_placeholder() {
         assert!(picture("phone.svg").starts_with("/static/goods/phone."));
         assert_eq!(picture("u-00ff.png"), "/uploads/u-00ff.png");
         for odd in ["", "../secret", "u-/../x", "u-\"onerror=", "https://elsewhere.example/x.png"] {

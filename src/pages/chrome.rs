@@ -1,17 +1,17 @@
-//! What surrounds every page: language, navigation, and who is signed in.
+//! The frame of every page: language, navigation, the user who is logged in.
 
 use crate::domain::{Bilingual, Locale};
 use crate::i18n::{Text, text};
 use crate::store::Role;
 
-/// What surrounds every page: its language, and who looks at it.
+/// The frame of one page: its language and its visitor.
 #[derive(Debug, Clone)]
 pub struct Chrome {
     pub locale: Locale,
-    /// Of this page, with its query; the language switch leads to the same page.
+    /// Path and query of this page, for the language switch.
     pub path: String,
     pub username: Option<String>,
-    /// Of a stranger as well: a shopper's.
+    /// `Role::User` for a visitor without a session.
     pub role: Role,
 }
 
@@ -24,22 +24,22 @@ impl Chrome {
         self.role.is_staff()
     }
 
-    /// Whether what changes accounts and orders of shoppers is shown. Whether it may be done is decided elsewhere.
+    /// Whether controls for shoppers' accounts and orders are shown. The handlers check the permission themselves.
     pub(crate) fn helps_shoppers(&self) -> bool {
         matches!(self.role, Role::Admin | Role::Support)
     }
 
-    /// Whether what changes sales and goods is shown.
+    /// Whether controls for sales and products are shown.
     pub(crate) fn runs_sales(&self) -> bool {
         matches!(self.role, Role::Admin | Role::Operator)
     }
 
-    /// Whether what only owners may do is shown.
+    /// Whether controls for owners are shown.
     pub(crate) fn owns(&self) -> bool {
         self.role == Role::Admin
     }
 
-    /// The console's sections that this person sees, each with its name.
+    /// The console's sections that this role sees, with their names.
     pub(crate) fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let t = self.text();
         let owns = self.owns();
@@ -65,12 +65,12 @@ impl Chrome {
         if section == "/admin" { page == section || of("/admin/sales") } else { of(section) }
     }
 
-    /// A text of the catalogue in the page's language.
+    /// A bilingual text in the page's language.
     pub(crate) fn say<'a>(&self, words: &'a Bilingual) -> &'a str {
         words.get(self.locale)
     }
 
-    /// This page in the other language. Leads to the list for a path that is not one of ours.
+    /// The address of this page in the other language; the list of sales for an unknown path.
     pub(crate) fn switch_path(&self) -> String {
         let other = self.locale.other();
         let home = format!("/{}", self.locale);
@@ -83,7 +83,7 @@ impl Chrome {
         }
     }
 
-    /// Whether this page is one that all share, so that the script has to fill in who looks at it.
+    /// Whether this page is cached for all visitors, so that a script fills in the user's name.
     pub(crate) fn is_shared(&self) -> bool {
         let rest = self.path.strip_prefix(&format!("/{}/", self.locale));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("sales/") || rest.starts_with("packets/"))
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_page_of_the_console_is_at_one_section() {
+    fn console_page_belongs_to_one_section() {
         let chrome = |path: &str| Chrome {
             locale: Locale::En,
             path: path.to_owned(),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_switch_keeps_the_page() {
+    fn language_switch_keeps_the_page() {
         let switch = |path: &str| {
             Chrome { locale: Locale::Zh, path: path.into(), username: None, role: Role::User }.switch_path()
         };

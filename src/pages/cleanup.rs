@@ -1,4 +1,4 @@
-//! Files of programs of the past: styles and scripts whose content, and so whose name, has changed since.
+//! Removes assets of earlier versions: styles and scripts whose content, and therefore name, has changed since.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -10,13 +10,14 @@ use jiff::Timestamp;
 use super::assets;
 use super::publish::Publisher;
 
-/// Longer than any cache shows a page that names them.
-const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
-/// A running program says so often that its files are in use. Others may share the folder.
-const IN_USE_EVERY: Duration = Duration::from_secs(24 * 3600);
+/// Longer than any cache keeps a page that refers to them.
+const ASSET_RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How often a running program renews the modification time of its own assets. Processes of other versions may share the
+/// folder and keep renewed files.
+const TOUCH_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
 impl Publisher {
-    /// Removes files under `static/` that no program has used for [`KEPT_FOR`]; says how many.
+    /// Removes assets that no program has renewed within [`ASSET_RETENTION`]. Returns their number.
     pub fn tidy(&self, now: Timestamp) -> io::Result<usize> {
         let mut removed = 0;
         walk(&self.dir.join("static"), &mut |file| {
@@ -25,11 +26,11 @@ impl Publisher {
                 metadata => metadata?.modified()?,
             };
             let age = SystemTime::from(now).duration_since(used).unwrap_or_default();
-            if is_present(&self.dir, file) {
-                if age > IN_USE_EVERY {
+            if is_current(&self.dir, file) {
+                if age > TOUCH_INTERVAL {
                     File::options().append(true).open(file)?.set_modified(now.into())?;
                 }
-            } else if age > KEPT_FOR {
+            } else if age > ASSET_RETENTION {
                 fs::remove_file(file)?;
                 removed += 1;
             }
@@ -39,8 +40,8 @@ impl Publisher {
     }
 }
 
-/// Whether this program has such an asset, packed or not.
-fn is_present(dir: &Path, file: &Path) -> bool {
+/// Whether the file is an asset of this program, compressed or not.
+fn is_current(dir: &Path, file: &Path) -> bool {
     let Some(path) = file.strip_prefix(dir).ok().and_then(Path::to_str) else { return false };
     let plain = path.strip_suffix(".br").or_else(|| path.strip_suffix(".gz")).unwrap_or(path);
     assets::find(&format!("/{plain}")).is_some()
@@ -68,7 +69,7 @@ mod tests {
     use crate::pages::sale_pages::tests::{at, sample};
 
     #[test]
-    fn only_what_no_program_uses_any_more_goes() {
+    fn assets_that_no_program_renews_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let publisher = Publisher::new(dir.path().to_owned(), String::new());
         publisher.publish(&[sample(1, "One")]).unwrap();
@@ -83,11 +84,11 @@ mod tests {
         assert!(past.iter().all(|name| !at(name).exists()));
         assert!(present.exists() && present.with_extension("css.br").exists());
         let used = Timestamp::try_from(fs::metadata(&present).unwrap().modified().unwrap()).unwrap();
-        assert!(used > written, "what is in use says so");
+        assert!(used > written, "assets in use are renewed");
     }
 
     #[test]
-    fn a_shop_without_pages_is_tidy() {
+    fn missing_folder_needs_no_cleanup() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Publisher::new(dir.path().join("none"), String::new()).tidy(at("2026-11-21T12:00:00Z")).unwrap(), 0);
     }

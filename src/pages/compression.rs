@@ -1,4 +1,4 @@
-//! Compression, done once per content and never per request.
+//! Compression, once per content and never per request.
 
 use std::io::Write;
 
@@ -7,17 +7,17 @@ use axum::body::Bytes;
 /// 64 KiB, about the size of the largest page. A larger window only costs time to set up.
 const BROTLI_WINDOW: i32 = 16;
 
-/// How much time a byte less is worth.
+/// How much time compression may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Pages, thousands at once: a quarter of a millisecond each. Level 5 would save 6 % and take 40 times as long.
+    /// Pages, thousands at once: 0.25 ms each. Level 5 would save 6 % and take 40 times as long.
     Page,
-    /// Files that change with the program only.
+    /// Files that change only with the program.
     Asset,
 }
 
 impl Effort {
-    /// Of 0 to 11; the last two levels take seconds in a debug build.
+    /// 0 to 11. The last two levels take seconds in a debug build.
     fn brotli_quality(self) -> i32 {
         match self {
             Effort::Page => 4,
@@ -26,15 +26,15 @@ impl Effort {
     }
 }
 
-/// One content, compressed in the ways that browsers ask for.
+/// The compressed forms of one content.
 #[derive(Debug, Clone)]
-pub struct Packed {
+pub struct Compressed {
     pub br: Bytes,
     pub gzip: Bytes,
 }
 
-impl Packed {
-    pub fn new(content: &[u8], effort: Effort) -> std::io::Result<Packed> {
+impl Compressed {
+    pub fn new(content: &[u8], effort: Effort) -> std::io::Result<Compressed> {
         let params = brotli::enc::BrotliEncoderParams {
             quality: effort.brotli_quality(),
             lgwin: BROTLI_WINDOW,
@@ -46,11 +46,11 @@ impl Packed {
         let mut gzip =
             flate2::write::GzEncoder::new(Vec::with_capacity(content.len() / 3), flate2::Compression::new(6));
         gzip.write_all(content)?;
-        Ok(Packed { br: br.into(), gzip: gzip.finish()?.into() })
+        Ok(Compressed { br: br.into(), gzip: gzip.finish()?.into() })
     }
 }
 
-/// An entity tag from the content. Weak, because the compressed forms share it.
+/// An entity tag of the content. Weak, because the compressed forms share it.
 pub fn etag(content: &[u8]) -> String {
     format!("W/\"{}\"", fingerprint(content, 16))
 }
@@ -71,21 +71,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_can_be_unpacked() {
+    fn compressed_content_decompresses() {
         let content = "一件商品 ".repeat(1000).into_bytes();
         for effort in [Effort::Page, Effort::Asset] {
-            let packed = Packed::new(&content, effort).unwrap();
+            let compressed = Compressed::new(&content, effort).unwrap();
             let (mut br, mut gzip) = (Vec::new(), Vec::new());
-            brotli::BrotliDecompress(&mut &packed.br[..], &mut br).unwrap();
-            flate2::read::GzDecoder::new(&packed.gzip[..]).read_to_end(&mut gzip).unwrap();
+            brotli::BrotliDecompress(&mut &compressed.br[..], &mut br).unwrap();
+            flate2::read::GzDecoder::new(&compressed.gzip[..]).read_to_end(&mut gzip).unwrap();
             assert_eq!(br, content);
             assert_eq!(gzip, content);
-            assert!(packed.br.len() < content.len() / 10);
+            assert!(compressed.br.len() < content.len() / 10);
         }
     }
 
     #[test]
-    fn tags_follow_the_content() {
+    fn entity_tag_changes_with_the_content() {
         assert_eq!(etag(b"a"), "W/\"ca978112ca1bbdca\"");
         assert_ne!(etag(b"a"), etag(b"b"));
     }

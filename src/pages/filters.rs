@@ -1,4 +1,4 @@
-//! What templates do with values.
+//! Template filters.
 
 use std::fmt::Display;
 
@@ -7,22 +7,22 @@ use askama::{Result, Template, Values};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::picture::{Place, Shot, Shown};
+use super::picture::{AsPicture, PictureView, Placement};
 
-/// `2026-11-21 20:00 UTC`, for readers whose browser does not turn it into their own time.
+/// `2026-11-21 20:00 UTC`, for browsers whose script does not replace it by local time.
 #[askama::filter_fn]
 pub fn utc(at: &Timestamp, _: &dyn Values) -> Result<String> {
     let seconds = if at.as_second() % 60 == 0 { "" } else { ":%S" };
     Ok(at.to_zoned(TimeZone::UTC).strftime(&format!("%Y-%m-%d %H:%M{seconds} UTC")).to_string())
 }
 
-/// Puts a value where a text has `{}`.
+/// Replaces `{}` in a text by a value.
 #[askama::filter_fn]
 pub fn fill<T: AsRef<str>, V: Display>(text: T, _: &dyn Values, value: V) -> Result<String> {
     Ok(crate::i18n::fill(text.as_ref(), value))
 }
 
-/// A number with its thousands apart, as both languages write it.
+/// A number with thousands separators: `12,345` in both languages.
 #[askama::filter_fn]
 pub fn count<N: Display>(number: N, _: &dyn Values) -> Result<String> {
     let digits = number.to_string();
@@ -42,8 +42,8 @@ pub fn asset(name: &str, _: &dyn Values) -> Result<&'static str> {
     Ok(super::assets::url(name))
 }
 
-/// A picture as it stands in a place (see [`Place`]), or the drawing that stands in for it.
+/// The markup of a picture, or of its placeholder, at a placement such as `card` (see [`Placement`]).
 #[askama::filter_fn]
-pub fn shot<P: Shown, A: Display>(picture: P, _: &dyn Values, place: &str, alt: A) -> Result<Safe<String>> {
-    Shot::new(picture.shown(), Place::named(place), &alt.to_string()).render().map(Safe)
+pub fn picture<P: AsPicture, A: Display>(picture: P, _: &dyn Values, placement: &str, alt: A) -> Result<Safe<String>> {
+    PictureView::new(picture.as_picture(), Placement::from_name(placement), &alt.to_string()).render().map(Safe)
 }

@@ -1,29 +1,25 @@
-//! Everything that a browser is shown.
+//! Pages that are the same for all visitors, and what every page is made of.
 //!
-//! - `text`: every word, in both languages.
-//! - `assets`: what lies under `static/`, built into the program, at addresses that change with the content.
-//! - `shop`: the list and the page of a sale. They carry no personal and no live data, are the same bytes for
-//!   everybody, and can therefore be files that nginx or a CDN answers. `static/shop.js` fills in what is live.
-//! - `calendar`: the reminder of a sale's start, a file as those are.
-//! - `publish`: renders those into memory and onto disk, whenever goods or sales change.
-//! - `views`: the pages that are made for one visitor, each a struct that handlers fill and render.
+//! - [`assets`]: the files under `static/`, built into the program, at addresses that change with their content.
+//! - [`sale_pages`]: the list of sales and the page of a sale. They carry no personal and no live data, so nginx or a CDN
+//!   can serve them as files. `static/shop.js` and `static/sale.js` fill in what is live.
+//! - `reminder`: the calendar file of a sale's start.
+//! - [`publish`]: renders those into memory and onto disk whenever products or sales change. `cleanup` removes old assets.
+//! - [`chrome`], [`picture`], `filters`: the frame of a page, pictures, template filters. The pages of one visitor
+//!   (`web::views`) use them too; their texts are in [`crate::i18n`].
 //!
-//! Every page works without scripts: forms post, times are printed in UTC, an unfinished order reloads itself. The
-//! policy `default-src 'self'` without exceptions for inline code holds everywhere, so templates carry neither style
-//! attributes nor script.
-
-mod cleanup;
-pub(crate) mod compression;
-mod reminder;
-pub mod sale_pages;
+//! Every page works without scripts: forms post, times are printed in UTC, an unfinished order reloads itself. The content
+//! security policy `default-src 'self'` holds on every page, so templates contain no inline scripts and no style attributes.
 
 pub mod assets;
 pub mod chrome;
-
-pub mod publish;
-
+mod cleanup;
+pub(crate) mod compression;
 pub(crate) mod filters;
 pub mod picture;
+pub mod publish;
+mod reminder;
+pub mod sale_pages;
 
 pub use chrome::Chrome;
 pub use publish::{PublishReport, Published, Publisher};

@@ -1,104 +1,104 @@
-//! How a picture stands in a page: which copies a browser may choose from, and how wide it will be shown there.
+//! The markup of a picture: the copies that a browser chooses from, and the width at which it is shown.
 
 use askama::Template;
 
 use super::assets;
 use crate::domain::Picture;
 
-/// Where a picture stands. What each place needs is one table, because layouts and `sizes` belong together.
+/// Where on a page a picture is shown. `sizes` follows the layout in the style sheets, so change both together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In a card of the list.
+pub enum Placement {
+    /// A card in the list.
     Card,
-    /// In a card that is seen first.
+    /// The first, large card of the list.
     FirstCard,
-    /// Large, on the page of a sale.
+    /// The first picture of a gallery.
     Main,
     /// Further pictures of the gallery.
     More,
-    /// In a row, or below the gallery: a thumbnail.
+    /// A thumbnail in a row, or below a gallery.
     Row,
 }
 
-impl Place {
-    /// As templates name it.
+impl Placement {
+    /// The placement by its name in templates.
     ///
     /// # Panics
-    /// For any other name. Templates name places literally, and the tests render all of them.
-    pub fn named(name: &str) -> Place {
+    /// For an unknown name. Names are literals in templates, and the tests render all templates.
+    pub fn from_name(name: &str) -> Placement {
         match name {
-            "card" => Place::Card,
-            "first-card" => Place::FirstCard,
-            "main" => Place::Main,
-            "more" => Place::More,
-            "row" => Place::Row,
-            other => panic!("no pictures stand at {other}"),
+            "card" => Placement::Card,
+            "first-card" => Placement::FirstCard,
+            "main" => Placement::Main,
+            "more" => Placement::More,
+            "row" => Placement::Row,
+            other => panic!("unknown picture placement {other:?}"),
         }
     }
 
-    /// How wide it is shown, for the browser to choose a copy before it knows the style.
+    /// The shown width, from which a browser chooses a copy before it has the style sheets.
     fn sizes(self) -> &'static str {
         match self {
-            Place::Card | Place::FirstCard => "(min-width: 72rem) 17rem, (min-width: 36rem) 50vw, 100vw",
-            Place::Main | Place::More => "(min-width: 72rem) 36rem, (min-width: 52rem) 52vw, 100vw",
-            Place::Row => "8rem",
+            Placement::Card | Placement::FirstCard => "(min-width: 72rem) 17rem, (min-width: 36rem) 50vw, 100vw",
+            Placement::Main | Placement::More => "(min-width: 72rem) 36rem, (min-width: 52rem) 52vw, 100vw",
+            Placement::Row => "8rem",
         }
     }
 
-    /// The room that is kept for a picture without a size.
-    fn room(self) -> (u32, u32) {
+    /// Width and height that are reserved for a picture of unknown size.
+    fn default_size(self) -> (u32, u32) {
         match self {
-            Place::Card | Place::FirstCard => (400, 300),
-            Place::Main | Place::More => (800, 600),
-            Place::Row => (128, 96),
+            Placement::Card | Placement::FirstCard => (400, 300),
+            Placement::Main | Placement::More => (800, 600),
+            Placement::Row => (128, 96),
         }
     }
 
-    fn is_seen_first(self) -> bool {
-        matches!(self, Place::FirstCard | Place::Main)
+    fn is_above_the_fold(self) -> bool {
+        matches!(self, Placement::FirstCard | Placement::Main)
     }
 
     fn has_placeholder(self) -> bool {
-        self != Place::Row
+        self != Placement::Row
     }
 }
 
-/// What templates may ask to be shown: a picture, or perhaps one.
-pub trait Shown {
-    fn shown(&self) -> Option<&Picture>;
+/// A picture or an optional picture, as the argument of the `picture` filter.
+pub trait AsPicture {
+    fn as_picture(&self) -> Option<&Picture>;
 }
 
-impl Shown for Picture {
-    fn shown(&self) -> Option<&Picture> {
+impl AsPicture for Picture {
+    fn as_picture(&self) -> Option<&Picture> {
         Some(self)
     }
 }
 
-impl<T: Shown> Shown for &T {
-    fn shown(&self) -> Option<&Picture> {
-        (*self).shown()
+impl<T: AsPicture> AsPicture for &T {
+    fn as_picture(&self) -> Option<&Picture> {
+        (*self).as_picture()
     }
 }
 
-impl<T: Shown> Shown for Option<T> {
-    fn shown(&self) -> Option<&Picture> {
-        self.as_ref().and_then(Shown::shown)
+impl<T: AsPicture> AsPicture for Option<T> {
+    fn as_picture(&self) -> Option<&Picture> {
+        self.as_ref().and_then(AsPicture::as_picture)
     }
 }
 
-/// One picture in a page.
+/// One picture on a page.
 #[derive(Template)]
 #[template(path = "picture.html")]
-pub struct Shot<'a> {
+pub struct PictureView<'a> {
     picture: Option<&'a Picture>,
-    place: Place,
-    /// Empty where words beside the picture say what it shows.
+    placement: Placement,
+    /// Empty if the text beside the picture describes it.
     alt: &'a str,
 }
 
-impl<'a> Shot<'a> {
-    pub fn new(picture: Option<&'a Picture>, place: Place, alt: &'a str) -> Shot<'a> {
-        Shot { picture, place, alt }
+impl<'a> PictureView<'a> {
+    pub fn new(picture: Option<&'a Picture>, placement: Placement, alt: &'a str) -> PictureView<'a> {
+        PictureView { picture, placement, alt }
     }
 
     fn copies(&self) -> Option<&'a Picture> {
@@ -110,9 +110,9 @@ impl<'a> Shot<'a> {
         picture.widths().map(copy).collect::<Vec<_>>().join(", ")
     }
 
-    /// For browsers that choose nothing: a copy of middling width.
+    /// A copy of medium width, for browsers without `srcset`.
     fn source(&self, picture: &Picture) -> String {
-        let width = picture.widths().find(|&width| width >= self.place.room().0).unwrap_or(picture.width);
+        let width = picture.widths().find(|&width| width >= self.placement.default_size().0).unwrap_or(picture.width);
         format!("/uploads/{}", picture.copy(width, "jpg"))
     }
 
@@ -121,8 +121,7 @@ impl<'a> Shot<'a> {
     }
 }
 
-/// The address of one file that shows the picture: of an upload, or a drawing; where there is none, of the drawing that
-/// stands in.
+/// The address of one file of the picture: an upload or a demo picture. Without a picture, the placeholder.
 pub fn address(picture: Option<&Picture>) -> String {
     match picture {
         Some(picture) if picture.has_copies() => format!("/uploads/{}", picture.file()),
@@ -139,13 +138,13 @@ mod tests {
         Picture { width, height, placeholder, ..Picture::drawing("u-00ff") }
     }
 
-    fn html(picture: &Picture, place: Place) -> String {
-        Shot::new(Some(picture), place, "a \"phone\"").render().unwrap()
+    fn html(picture: &Picture, placement: Placement) -> String {
+        PictureView::new(Some(picture), placement, "a \"phone\"").render().unwrap()
     }
 
     #[test]
-    fn a_browser_chooses_among_copies_and_knows_the_size_beforehand() {
-        let html = html(&photo(1000, 750), Place::Main);
+    fn browser_chooses_among_copies_and_knows_the_size() {
+        let html = html(&photo(1000, 750), Placement::Main);
         for part in [
             r#"<source type="image/webp" srcset="/uploads/u-00ff-320.webp 320w, /uploads/u-00ff-640.webp 640w, /uploads/u-00ff-1000.webp 1000w" sizes="(min-width"#,
             r#"srcset="/uploads/u-00ff-320.jpg 320w, /uploads/u-00ff-640.jpg 640w, /uploads/u-00ff-1000.jpg 1000w" sizes="(min-width"#,
@@ -160,18 +159,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_further_down_waits_and_small_ones_do_without_placeholder() {
-        let card = html(&photo(1280, 960), Place::Card);
+    fn pictures_below_the_fold_load_lazily_and_thumbnails_have_no_placeholder() {
+        let card = html(&photo(1280, 960), Placement::Card);
         assert!(card.contains("loading=\"lazy\"") && !card.contains("fetchpriority") && card.contains("data:image"));
         assert!(card.contains(r#"src="/uploads/u-00ff-640.jpg""#));
-        let row = html(&photo(1280, 960), Place::Row);
+        let row = html(&photo(1280, 960), Placement::Row);
         assert!(row.contains("sizes=\"8rem\"") && !row.contains("data:image"));
         assert!(row.contains(r#"src="/uploads/u-00ff-320.jpg""#));
-        assert!(!html(&photo(1280, 960), Place::FirstCard).contains("lazy"));
+        assert!(!html(&photo(1280, 960), Placement::FirstCard).contains("lazy"));
     }
 
     #[test]
-    fn drawings_old_uploads_and_nothing_are_one_file_with_room_kept() {
+    fn pictures_without_copies_are_one_file_of_reserved_size() {
         let old = format!("u-{}.png", "0".repeat(64));
         for (picture, address) in [
             (Some(Picture::drawing("phone.svg")), "/static/goods/phone."),
@@ -179,7 +178,7 @@ mod tests {
             (Some(Picture::drawing("../secret")), "/static/goods/placeholder."),
             (None, "/static/goods/placeholder."),
         ] {
-            let html = Shot::new(picture.as_ref(), Place::Card, "").render().unwrap();
+            let html = PictureView::new(picture.as_ref(), Placement::Card, "").render().unwrap();
             assert!(
                 html.contains(&format!("src=\"{address}")) && html.contains(r#"width="400" height="300""#),
                 "{html}"

@@ -1,8 +1,8 @@
-//! Renders the pages that are the same for everybody into memory and onto disk.
+//! Renders the pages that are the same for all visitors into memory and onto disk.
 //!
-//! A page is a file so that nginx or a CDN can answer it without asking us. Several processes may publish into one
-//! folder: they write under a temporary name and rename, so a reader sees a whole old page or a whole new one, and each
-//! compares with what is on disk, so the last to publish mends what a process with older knowledge wrote.
+//! On disk they can be served by nginx or a CDN without a request to this program. Several processes may publish into one
+//! folder. Each writes under a temporary name and renames, so a reader sees a complete old or a complete new page. Each
+//! compares with the disk, so the last publication repairs what a process with older data wrote.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,17 +17,15 @@ use axum::body::Bytes;
 
 use super::assets;
 use crate::domain::{Goods, Locale, Sale, SaleState};
-use crate::pages::compression;
-use crate::pages::compression::{Effort, Packed};
-use crate::pages::sale_pages;
-use crate::pages::sale_pages::REMINDER;
+use crate::pages::compression::{self, Compressed, Effort};
+use crate::pages::sale_pages::{self, REMINDER};
 
-/// Temporary files older than this were left behind by a process that died.
-const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
-/// How often a file is written again after another process removed its folder in between.
-const WRITE_ATTEMPTS: u32 = 20;
+/// Older temporary files were left by a process that died.
+const MAX_TEMPORARY_AGE: Duration = Duration::from_secs(3600);
+/// Attempts to write a file while another process removes its folder.
+const MAX_WRITE_ATTEMPTS: u32 = 20;
 
-/// One rendered page, or a file that belongs to it.
+/// One rendered page, or a calendar file that belongs to it.
 #[derive(Debug)]
 pub struct Published {
     pub content_type: &'static str,
@@ -39,7 +37,7 @@ pub struct Published {
 
 impl Published {
     fn new(path: &str, body: String) -> io::Result<Published> {
-        let Packed { br, gzip } = Packed::new(body.as_bytes(), Effort::Page)?;
+        let Compressed { br, gzip } = Compressed::new(body.as_bytes(), Effort::Page)?;
         let content_type = match path.ends_with(".ics") {
             true => "text/calendar; charset=utf-8",
             false => "text/html; charset=utf-8",
@@ -48,7 +46,7 @@ impl Published {
     }
 }
 
-/// What publishing changed on disk, in pages.
+/// Numbers of pages that a publication changed on disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PublishReport {
     pub written: usize,
@@ -58,21 +56,21 @@ pub struct PublishReport {
 
 type Pages = HashMap<String, Arc<Published>>;
 
-/// ReplayGrants the rendered pages, in memory for our own server and in a folder for others.
+/// Holds the rendered pages in memory for this program's server, and in a folder for other servers.
 #[derive(Debug)]
 pub struct Publisher {
     pub(super) dir: PathBuf,
-    /// Where shoppers find the shop, for what leaves it.
+    /// The public address of the shop, for calendar files.
     origin: String,
     pages: ArcSwap<Pages>,
-    /// One publication at a time; readers never wait for it.
-    turn: Mutex<()>,
+    /// Serializes publications. Readers never wait for it.
+    publishing: Mutex<()>,
 }
 
 impl Publisher {
-    /// Publishes into `dir`, which is made when the first page is.
+    /// Publishes into `dir`, which the first publication creates.
     pub fn new(dir: PathBuf, origin: String) -> Publisher {
-        Publisher { dir, origin, pages: ArcSwap::default(), turn: Mutex::new(()) }
+        Publisher { dir, origin, pages: ArcSwap::default(), publishing: Mutex::new(()) }
     }
 
     /// The page at an address such as `/zh/` or `/en/sales/7`.
@@ -80,36 +78,36 @@ impl Publisher {
         self.pages.load().get(path).cloned()
     }
 
-    /// Whether the page at an address lies in the folder just as it was rendered last. Blocks on the disk.
+    /// Whether the file of a page is identical to its last rendering. Blocks on the disk.
     pub fn is_on_disk(&self, path: &str) -> bool {
         let file = self.dir.join(path.trim_matches('/')).join("index.html");
         self.get(path).is_some_and(|page| fs::read(file).is_ok_and(|bytes| bytes == page.body))
     }
 
-    /// Renders all pages anew and writes those that changed. Drafts are not shown. Blocks on compression and the disk.
+    /// Renders all pages and writes those that changed. Drafts are left out. Blocks on compression and the disk.
     ///
-    /// Pages are in memory before anything is written, so a full disk does not keep our own server from showing them.
+    /// Pages are replaced in memory before anything is written, so this program's server shows them even on a full disk.
     pub fn publish(&self, sales: &[(Sale, Goods)]) -> anyhow::Result<PublishReport> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _publishing = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let pages = Arc::new(self.render(sales)?);
         self.pages.store(pages.clone());
 
-        let files = Files::new(&self.dir).context("preparing the folder of pages")?;
+        let folder = PageFolder::new(&self.dir).context("preparing the folder of pages")?;
         let mut report = PublishReport::default();
         for (path, page) in pages.iter() {
-            match files.write_page(path, page).with_context(|| format!("writing the page {path}"))? {
+            match folder.write_page(path, page).with_context(|| format!("writing the page {path}"))? {
                 true => report.written += 1,
                 false => report.unchanged += 1,
             }
         }
-        report.removed = files.remove_gone(&pages).context("removing pages of sales that are gone")?;
+        report.removed = folder.remove_gone(&pages).context("removing pages of sales that are gone")?;
         for asset in assets::all() {
-            files.write_asset(asset).with_context(|| format!("writing {}", asset.path))?;
+            folder.write_asset(asset).with_context(|| format!("writing {}", asset.path))?;
         }
         Ok(report)
     }
 
-    /// All pages by address. What did not change is taken over as it is, for compressing costs more than rendering.
+    /// All pages by address. Unchanged pages are reused, because compression costs more than rendering.
     fn render(&self, sales: &[(Sale, Goods)]) -> anyhow::Result<Pages> {
         let shown: Vec<_> = sales.iter().filter(|(sale, _)| sale.state != SaleState::Draft).collect();
         let before = self.pages.load();
@@ -128,25 +126,25 @@ impl Publisher {
 }
 
 /// The folder of pages.
-struct Files<'a> {
+struct PageFolder<'a> {
     dir: &'a Path,
     temporary: PathBuf,
 }
 
-impl Files<'_> {
-    fn new(dir: &Path) -> io::Result<Files<'_>> {
+impl PageFolder<'_> {
+    fn new(dir: &Path) -> io::Result<PageFolder<'_>> {
         let temporary = dir.join(".tmp");
         fs::create_dir_all(&temporary)?;
         for entry in fs::read_dir(&temporary)?.flatten() {
             let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|at| at.elapsed().ok());
-            if age.is_some_and(|age| age > ABANDONED_AFTER) {
+            if age.is_some_and(|age| age > MAX_TEMPORARY_AGE) {
                 ignore(ErrorKind::NotFound, fs::remove_file(entry.path()))?;
             }
         }
-        Ok(Files { dir, temporary })
+        Ok(PageFolder { dir, temporary })
     }
 
-    /// Whether anything had to be written.
+    /// Returns whether anything was written.
     fn write_page(&self, path: &str, page: &Published) -> io::Result<bool> {
         let file = self.file(path);
         let plain = self.write(&file, &page.body)?;
@@ -155,7 +153,7 @@ impl Files<'_> {
         Ok(plain | br | gzip)
     }
 
-    /// An address without a file's name is a folder with an index.
+    /// The file of an address. An address without a file name is a folder with an index.
     fn file(&self, path: &str) -> PathBuf {
         let file = self.dir.join(path.trim_matches('/'));
         if path.ends_with(REMINDER) { file } else { file.join("index.html") }
@@ -172,7 +170,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Writes only what differs, through a temporary name that no other process uses.
+    /// Writes a file unless it is identical, through a unique temporary name. Returns whether it was written.
     fn write(&self, file: &Path, bytes: &[u8]) -> io::Result<bool> {
         if fs::read(file).is_ok_and(|old| old == bytes) {
             return Ok(false);
@@ -184,10 +182,10 @@ impl Files<'_> {
             // Another process may be removing the folder at this moment.
             let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
             match folder.and_then(|()| fs::rename(&temporary, file)) {
-                // Gone, or there when we wanted to make it and gone when we looked.
+                // The folder was removed, or existed when it was created and was removed before the rename.
                 Err(e)
                     if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists)
-                        && attempt < WRITE_ATTEMPTS =>
+                        && attempt < MAX_WRITE_ATTEMPTS =>
                 {
                     attempt += 1;
                 }
@@ -196,7 +194,7 @@ impl Files<'_> {
         }
     }
 
-    /// Removes the reminder of a sale that has no time to be reminded of any more.
+    /// Removes the calendar file of a sale that no longer has one.
     fn remove_reminder(&self, pages: &Pages, path: &str) -> io::Result<()> {
         if pages.contains_key(path) {
             return Ok(());
@@ -208,7 +206,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Removes the folders of sales that have no page any more, and says how many.
+    /// Removes the folders of sales that no longer have a page. Returns their number.
     fn remove_gone(&self, pages: &Pages) -> io::Result<usize> {
         let mut removed = 0;
         for locale in Locale::ALL {
@@ -219,7 +217,7 @@ impl Files<'_> {
                     self.remove_reminder(pages, &format!("{path}/{REMINDER}"))?;
                     continue;
                 }
-                // Not empty: another process, which still knows the sale, is writing into it.
+                // Not empty while another process, which still knows the sale, writes into it.
                 ignore(ErrorKind::DirectoryNotEmpty, ignore(ErrorKind::NotFound, fs::remove_dir_all(entry.path())))?;
                 removed += 1;
             }
@@ -234,7 +232,7 @@ fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Takes one kind of failure as success: what another process did first is done.
+/// Treats one kind of error as success, because another process may have done the same first.
 fn ignore(kind: ErrorKind, result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(e) if e.kind() == kind => Ok(()),
@@ -249,7 +247,7 @@ mod tests {
 
     const ORIGIN: &str = "https://shop.example";
 
-    /// A folder of its own for each test, gone afterwards.
+    /// A folder per test, removed afterwards.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -273,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changed_is_written_and_what_is_gone_is_removed() {
+    fn changed_pages_are_written_and_old_ones_removed() {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         let (one, mut two) = (sample(1, "One"), sample(2, "Two"));
@@ -284,14 +282,14 @@ mod tests {
         assert_eq!(
             publisher.publish(&[one.clone(), two.clone()]).unwrap(),
             report(0, 10, 0),
-            "what is sold changes no page"
+            "sold units change no page"
         );
         two.1.description.en = "New words".into();
         assert_eq!(publisher.publish(&[one.clone(), two.clone()]).unwrap(), report(1, 9, 0));
 
         two.0.window.opens_at = None;
         publisher.publish(&[one.clone(), two.clone()]).unwrap();
-        assert!(scratch.read("en/sales/2/reminder.ics").is_none(), "nothing to be reminded of");
+        assert!(scratch.read("en/sales/2/reminder.ics").is_none(), "no start time, no calendar file");
         assert!(scratch.read("en/sales/1/reminder.ics").is_some());
 
         two.0.state = SaleState::Draft;
@@ -300,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_disk_say_the_same() {
+    fn memory_and_disk_have_the_same_pages() {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         publisher.publish(&[sample(1, "One")]).unwrap();
@@ -316,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_publication_mends_what_another_process_broke() {
+    fn next_publication_repairs_the_folder() {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         publisher.publish(&[sample(1, "One")]).unwrap();
@@ -346,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_refuses_does_not_keep_pages_from_memory() {
+    fn pages_are_in_memory_even_if_the_disk_fails() {
         let scratch = Scratch::new();
         fs::write(&scratch.0, "a file where a folder is needed").unwrap();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());

@@ -1,4 +1,4 @@
-//! A reminder of a sale's start for the visitor's own calendar (RFC 5545): as much a file as the page that links to it.
+//! The calendar file of a sale's start (RFC 5545). It is published beside the page that links to it.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -6,18 +6,18 @@ use jiff::{SignedDuration, Timestamp};
 use crate::domain::{Goods, Locale, Sale, SaleState};
 use crate::i18n::{fill, text};
 
-/// How long the entry lasts unless the sale closes earlier: what matters is over within minutes.
-const LASTS: SignedDuration = SignedDuration::from_mins(15);
-/// The longest line in octets, without its end.
-const LINE: usize = 75;
+/// Length of the calendar entry unless the sale closes earlier. A flash sale is decided within minutes.
+const ENTRY_DURATION: SignedDuration = SignedDuration::from_mins(15);
+/// Maximum line length in octets, without the line break (RFC 5545, 3.1).
+const MAX_LINE_LEN: usize = 75;
 
-/// The calendar file of a sale that opens by itself and is not over; `None` for any other.
+/// The calendar file of a sale that has a start time and has not ended; `None` for any other.
 ///
-/// The same sale has the same `UID` in both languages and after any change, so that fetching the file again moves the
-/// entry instead of adding one. Nothing depends on when it was rendered: `DTSTAMP` is when the goods last changed.
+/// A sale has one `UID` in both languages and after changes, so that a calendar that reads the file again moves the entry
+/// instead of adding one. The content does not depend on the time of rendering: `DTSTAMP` is the product's last change.
 pub fn reminder(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Option<String> {
     let opens = sale.window.opens_at.filter(|_| sale.state != SaleState::Ended)?;
-    let ends = opens.checked_add(LASTS).ok()?;
+    let ends = opens.checked_add(ENTRY_DURATION).ok()?;
     let ends = sale.window.closes_at.filter(|closes| *closes > opens).map_or(ends, |closes| closes.min(ends));
     let words = &text(locale).shop;
     let summary = escape(&fill(words.calendar_summary, goods.name.get(locale)));
@@ -52,7 +52,7 @@ fn utc(at: Timestamp) -> String {
     at.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// A value of type TEXT. Control characters have no place in it but for the line break.
+/// Escapes a value of type TEXT. Control characters other than the line break are not allowed and are dropped.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -66,14 +66,14 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// A line with its end, broken into lines of at most 75 octets, never within a character.
+/// Folds a line into lines of at most 75 octets, never within a character, and ends it.
 fn fold(line: &str) -> String {
     let mut folded = String::with_capacity(line.len() + line.len() / 24 + 2);
-    let mut room = LINE;
+    let mut room = MAX_LINE_LEN;
     for character in line.chars() {
         if character.len_utf8() > room {
             folded.push_str("\r\n ");
-            room = LINE - 1;
+            room = MAX_LINE_LEN - 1;
         }
         room -= character.len_utf8();
         folded.push(character);
@@ -89,19 +89,19 @@ mod tests {
 
     const ORIGIN: &str = "https://shop.example";
 
-    fn of(name: &str) -> String {
+    fn file_of(name: &str) -> String {
         let (sale, goods) = sample(7, name);
         reminder(Locale::En, ORIGIN, &sale, &goods).unwrap()
     }
 
-    /// What a calendar reads: folded lines put together again.
+    /// The unfolded lines.
     fn read(file: &str) -> Vec<String> {
         file.replace("\r\n ", "").split_terminator("\r\n").map(str::to_owned).collect()
     }
 
     #[test]
-    fn a_calendar_reads_when_what_and_where() {
-        let lines = read(&of("Phone"));
+    fn entry_has_time_title_and_address() {
+        let lines = read(&file_of("Phone"));
         for line in [
             "VERSION:2.0",
             "UID:sale-7@shop.example",
@@ -118,21 +118,21 @@ mod tests {
     }
 
     #[test]
-    fn any_name_keeps_the_lines_as_they_have_to_be() {
+    fn any_product_name_keeps_the_file_valid() {
         for name in ["a;b,c\\d\r\nX-EVIL:1\nEND:VEVENT", &"手机📱".repeat(400), "\u{202e}\u{7}", ""] {
-            let file = of(name);
+            let file = file_of(name);
             assert!(file.ends_with("\r\n") && !file.replace("\r\n", "").contains(['\r', '\n']));
-            assert!(file.split("\r\n").all(|line| line.len() <= LINE), "{name:?}");
+            assert!(file.split("\r\n").all(|line| line.len() <= MAX_LINE_LEN), "{name:?}");
             let lines = read(&file);
             assert_eq!(lines.len(), 19, "{name:?}: {lines:?}");
             assert_eq!(lines.iter().filter(|line| *line == "END:VEVENT").count(), 1);
         }
-        assert!(read(&of("a;b,c\\d")).iter().any(|line| line.contains("a\\;b\\,c\\\\d")));
-        assert!(read(&of(&"手机📱".repeat(400))).iter().any(|line| line.contains(&"手机📱".repeat(400))));
+        assert!(read(&file_of("a;b,c\\d")).iter().any(|line| line.contains("a\\;b\\,c\\\\d")));
+        assert!(read(&file_of(&"手机📱".repeat(400))).iter().any(|line| line.contains(&"手机📱".repeat(400))));
     }
 
     #[test]
-    fn only_what_opens_by_itself_and_is_not_over_is_remembered() {
+    fn sale_without_start_time_or_ended_has_no_file() {
         let (mut sale, goods) = sample(7, "Phone");
         sale.window.closes_at = Some(at("2026-11-21T12:05:00Z"));
         assert!(reminder(Locale::Zh, ORIGIN, &sale, &goods).unwrap().contains("DTEND:20261121T120500Z"));

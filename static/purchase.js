@@ -1,0 +1,131 @@
+// A purchase, repeated until an answer settles it. Repeating is safe: a shopper who already holds units gets the same
+// order again. So a missing answer only means that the request is sent again.
+
+import { call, clock, jitter, sleep, storage } from './lib.js';
+import { nextAttempt } from './spread.js';
+
+/** Refusals that may be gone at the next attempt. */
+const TRANSIENT = new Set(['busy', 'rate_limited', 'overloaded', 'unavailable']);
+/** Refusals after which an earlier attempt without an answer may still have bought something. */
+const GONE = new Set(['sold_out', 'ended', 'not_open', 'paused']);
+/** Statuses of an order that still counts. */
+const LIVE = new Set(['reserved', 'unpaid', 'paid']);
+/** Time offline does not count. */
+const GIVE_UP_AFTER_MS = 180_000;
+/** An interrupted purchase older than this is not resumed: the visitor no longer expects it. */
+const RESUME_WITHIN_MS = 120_000;
+
+/** Waits, but ends early when the page becomes visible or the network returns. */
+function pause(ms) {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      removeEventListener('online', done);
+      document.removeEventListener('visibilitychange', visible);
+      resolve();
+    };
+    const visible = () => document.hidden || done();
+    const timer = setTimeout(done, ms);
+    addEventListener('online', done);
+    document.addEventListener('visibilitychange', visible);
+  });
+}
+
+/** The purchase in this sale that a reload, another tab or a lost connection interrupted; null without one. */
+export function unfinished(sale) {
+  const saved = storage.get(`rush:${sale}`);
+  const fresh = saved && Math.abs(Date.now() - saved.at) < RESUME_WITHIN_MS;
+  if (saved && !fresh) forget(sale);
+  return fresh ? saved : null;
+}
+
+/** Drops the interrupted purchase. */
+export const forget = (sale) => storage.set(`rush:${sale}`, null);
+
+/** The user's newest live order in this sale, or null. Undefined when the shop did not answer. */
+export async function liveOrder(sale) {
+  const { ok, data } = await call('GET', '/api/orders');
+  if (!ok) return undefined;
+  return (data.orders ?? []).find((order) => String(order.sale_id) === sale && LIVE.has(order.status)) ?? null;
+}
+
+/** Purchase tokens of one sale. A token fetched in advance saves a round trip when the button is pressed. */
+export class Tokens {
+  constructor(sale) {
+    this.path = `/api/sales/${sale}/token`;
+    this.token = null;
+    this.expires = 0;
+  }
+
+  /** Fetches a token unless there is one with at least two seconds left. Returns the answer. */
+  async fetch() {
+    if (this.token && this.expires - clock.now() > 2000) return { ok: true };
+    const answer = await call('POST', this.path);
+    if (answer.ok) {
+      this.token = answer.data.token;
+      this.expires = Date.parse(answer.data.expires_at) || Infinity;
+    }
+    return answer;
+  }
+
+  drop() {
+    this.token = null;
+  }
+}
+
+/**
+ * Buys. Attempts are spread over `spread` milliseconds. `report` gets `{ attempt, why }` before each wait, where `why` is
+ * `busy`, `unanswered` or `offline`. Resolves to `{ order, statusUrl }`, `{ signIn: true }`, `{ refused: code }` or
+ * `{ gaveUp: true }`.
+ */
+export async function purchase(sale, quantity, tokens, spread, report) {
+  const remember = () => storage.set(`rush:${sale}`, { quantity, at: Date.now() });
+  remember();
+  const outcome = await attemptUntilSettled(sale, quantity, tokens, spread, report, remember);
+  // A purchase that was given up may have succeeded: the next visit finds out.
+  if (!outcome.gaveUp) forget(sale);
+  return outcome;
+}
+
+async function attemptUntilSettled(sale, quantity, tokens, spread, report, remember) {
+  let spent = 0;
+  let expiredTokens = 0;
+  let unanswered = false;
+  for (let attempt = 1; spent < GIVE_UP_AFTER_MS; attempt += 1) {
+    while (navigator.onLine === false) {
+      report({ attempt, why: 'offline' });
+      remember();
+      await pause(15_000);
+    }
+    const began = Date.now();
+    const answer = await attemptOnce(sale, quantity, tokens);
+    remember();
+    if (answer.ok && answer.data.order) return { order: answer.data.order, statusUrl: answer.data.status_url };
+    if (answer.status === 401) return { signIn: true };
+    if (answer.code === 'bad_token' && expiredTokens < 3) {
+      expiredTokens += 1;
+      tokens.drop();
+      await sleep(jitter(300));
+      continue;
+    }
+    const failed = answer.status === 0 || answer.status >= 500;
+    unanswered ||= failed;
+    if (!failed && !TRANSIENT.has(answer.code)) return await settle(sale, answer.code, unanswered);
+    report({ attempt: attempt + 1, why: answer.status === 0 ? 'unanswered' : 'busy' });
+    await pause(nextAttempt(attempt, answer.wait, spread));
+    spent += Date.now() - began;
+  }
+  return { gaveUp: true };
+}
+
+async function attemptOnce(sale, quantity, tokens) {
+  const answer = await tokens.fetch();
+  if (!answer.ok) return answer;
+  return call('POST', `/api/sales/${sale}/orders`, { quantity, token: tokens.token });
+}
+
+/** Before the page reports a refusal: an earlier attempt without an answer may have bought something. */
+async function settle(sale, code, unanswered) {
+  const order = unanswered && GONE.has(code) ? await liveOrder(sale) : null;
+  return order ? { order } : { refused: code };
+}
