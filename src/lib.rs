@@ -1,26 +1,26 @@
 //! Seckill: a shop that sells a few units of something many people want, at one instant. Nearly every request must lose,
-//! so the whole design is: lose cheaply, win exactly once, and never lose a winner.
+//! so the design is: lose cheaply, win exactly once, and never lose a winner.
 //!
 //! # One purchase, start to finish
 //!
 //! 1. The page is a pre-rendered file ([`pages`]) that any cache may keep.
-//! 2. Its script polls the button ([`gate`]), which answers from memory.
-//! 3. Once the sale is open, a signed-in shopper gets a token ([`gate`]) and sends a purchase ([`purchase`]).
-//! 4. The gate refuses most purchases without I/O. The rest join a batch ([`batching`]), which Redis or the database decides
-//!    as a whole ([`stock`]).
-//! 5. The reserving script also appends the winners to the outbox; the relay moves them to RabbitMQ, the consumer to the
-//!    database ([`pipeline`]).
-//! 6. The order is paid ([`payments`]), or it expires or is cancelled and its units return ([`orders`]).
-//! 7. Data control keeps Redis in step with the database throughout ([`control`]).
+//! 2. Its script polls the button ([`gate`]), which is served from memory.
+//! 3. Once the sale is open, a signed-in shopper gets a token ([`gate`]) and sends a buying request ([`purchase`]).
+//! 4. The gate refuses most requests without I/O. The others become claims in a batch ([`batching`]), which Redis or the
+//!    database decides as a whole ([`stock`]).
+//! 5. The reserving script also appends the granted claims to the outbox. The relay publishes them to RabbitMQ, and the
+//!    consumer persists them in the database ([`pipeline`]).
+//! 6. The order is paid ([`payments`]), or it expires or is cancelled and its units return to the stock ([`orders`]).
+//! 7. Data control keeps Redis in sync with the database throughout ([`control`]).
 //! 8. Every process counts requests per sale ([`counters`]); the cockpit shows the totals live ([`cockpit`]). A rehearsal
-//!    tries all of it beforehand with a simulated crowd ([`rehearse`]).
+//!    runs all of it beforehand with a simulated crowd ([`rehearse`]).
 //!
-//! Red packets take the same path: shares are claimed from [`packets`] as units are bought from [`stock`].
+//! Red packets take the same path: shares are claimed from [`packets`] as units are from [`stock`].
 //!
 //! # Layers
 //!
-//! A module imports only modules that stand below it; `tests/layers.rs` keeps this order. Which backend holds the stock and
-//! where orders come from follows from the configured addresses alone; only [`app`] names concrete backends.
+//! A module imports only modules that are declared below it; `tests/layers.rs` checks this. The configured addresses alone
+//! determine the backends of stock and orders; only [`app`] names concrete backends.
 
 // The process.
 pub mod cli;
@@ -29,7 +29,7 @@ pub mod rehearse;
 
 pub mod app;
 
-// HTTP, and what staff watch and steer.
+// HTTP, monitoring, administration.
 pub mod web;
 
 pub mod cockpit;
@@ -43,7 +43,7 @@ pub mod purchase;
 
 pub mod gate;
 
-// One order: payment, expiry, and before both its way to the database.
+// One order: its way to the database, payment, expiry.
 pub mod payments;
 
 pub mod orders;
@@ -59,7 +59,7 @@ pub mod pages;
 
 pub mod i18n;
 
-// Where units, accounts and rows are kept.
+// Units, accounts and rows.
 pub mod stock;
 
 pub mod accounts;
@@ -79,11 +79,13 @@ pub mod metrics;
 
 pub mod rate_limit;
 
+pub mod config;
+
 pub mod domain;
 
 pub mod signing;
 
-pub mod config;
+pub mod periodic;
 
 pub mod lifecycle;
 
