@@ -1,7 +1,8 @@
-//! What happened to the buying requests of each sale. Every process counts its own; [`crate::cockpit`] adds them up.
+//! Counters of what happened to the buying requests of each sale. Every process counts its own requests; the cockpit adds
+//! the processes up.
 //!
-//! Counting is one atomic addition on a handle that the request has in hand already: the gate's board holds it beside the
-//! facts. Nothing is looked up, locked or allocated for it.
+//! Counting is one atomic addition on a handle that the gate's board stores beside the facts, without a lookup, a lock or an
+//! allocation.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,8 +20,8 @@ const BUCKETS: usize = 4 * 27;
 
 /// Counters of one sale in one process.
 ///
-/// At rest: asked = let in + refused at the gate; let in = reserved + repeated + refused by the stock. Nobody knowing
-/// what became of a request counts as refused by the stock (`overloaded`).
+/// While no request is in flight: asked = let in + refused by the gate, and let in = reserved + repeated + refused by the
+/// stock. A request with an unknown outcome counts as refused by the stock (`overloaded`).
 #[derive(Debug)]
 pub struct SaleCounters {
     asked: AtomicU64,
@@ -29,7 +30,7 @@ pub struct SaleCounters {
     repeated: AtomicU64,
     gate: [AtomicU64; REASONS],
     stock: [AtomicU64; REASONS],
-    /// How long those waited who got units.
+    /// Times from the gate to the decision, of requests that got units.
     waits: [AtomicU64; BUCKETS],
 }
 
@@ -48,8 +49,8 @@ impl Default for SaleCounters {
 }
 
 impl SaleCounters {
-    /// The gate has judged a request.
-    pub fn judged(&self, refusal: Option<Refusal>) {
+    /// Counts the gate's verdict on a request.
+    pub fn record_admission(&self, refusal: Option<Refusal>) {
         self.asked.fetch_add(1, Relaxed);
         match refusal {
             None => self.let_in.fetch_add(1, Relaxed),
@@ -57,8 +58,8 @@ impl SaleCounters {
         };
     }
 
-    /// The backend of stock has decided about a request that was let in; `None` when nobody knows what became of it.
-    pub fn decided(&self, decision: Option<&Decision>, took: Duration) {
+    /// Counts the stock backend's decision about an admitted request; `None` when the outcome is unknown.
+    pub fn record_decision(&self, decision: Option<&Decision>, took: Duration) {
         let refusal = match decision {
             Some(Decision::Granted(_)) => {
                 self.waits[bucket(took)].fetch_add(1, Relaxed);
@@ -79,7 +80,7 @@ impl SaleCounters {
         self.stock[refusal as usize].fetch_add(1, Relaxed);
     }
 
-    /// Outcomes are read before what precedes them, so that none is ever seen without its request.
+    /// Reads outcomes before requests, so that a snapshot never contains an outcome without its request.
     pub fn read(&self) -> CounterSnapshot {
         let all = |counters: &[AtomicU64]| counters.iter().map(|counter| counter.load(Relaxed)).collect::<Vec<_>>();
         let waits = all(&self.waits);
@@ -97,13 +98,13 @@ fn bucket(took: Duration) -> usize {
     (high * 4 + next as usize).min(BUCKETS - 1)
 }
 
-/// The longest time that falls into a bucket, in milliseconds.
+/// The upper bound of a bucket in milliseconds.
 fn upper_ms(bucket: usize) -> f64 {
     let (high, next) = ((bucket / 4) as i32, (bucket % 4) as f64);
     2f64.powi(high) * (1.0 + (next + 1.0) / 4.0) / 1000.0
 }
 
-/// A counters that was read, or the sum of many. Empty lists stand for zeros.
+/// Counters as they were read, or the sum of several. Missing list entries stand for zeros.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CounterSnapshot {
@@ -113,7 +114,7 @@ pub struct CounterSnapshot {
     pub repeated: u64,
     /// Refused without I/O, in the order of [`Refusal::ALL`].
     pub gate: Vec<u64>,
-    /// Refused by the backend of stock.
+    /// Refused by the stock backend, in the same order.
     pub stock: Vec<u64>,
     pub waits: Vec<u64>,
 }
@@ -144,7 +145,7 @@ impl CounterSnapshot {
         }
     }
 
-    /// Refusals by reason, wherever they happened.
+    /// Refusals by reason, of the gate and the stock together.
     pub fn refused(&self) -> impl Iterator<Item = (Refusal, u64)> {
         let at = |list: &[u64], n: usize| list.get(n).copied().unwrap_or(0);
         Refusal::ALL.into_iter().map(move |reason| {
@@ -153,11 +154,11 @@ impl CounterSnapshot {
         })
     }
 
-    /// How long all but a share of those waited who got units, in milliseconds, rounded up to the bucket's end; `None`
-    /// when nobody did.
-    pub fn wait_ms(&self, share: f64) -> Option<f64> {
+    /// A quantile (0 to 1) of the waiting times of requests that got units, in milliseconds, rounded up to the bucket's
+    /// upper bound; `None` when there were none.
+    pub fn wait_ms(&self, quantile: f64) -> Option<f64> {
         let all: u64 = self.waits.iter().sum();
-        let wanted = ((all as f64) * share).ceil().max(1.0) as u64;
+        let wanted = ((all as f64) * quantile).ceil().max(1.0) as u64;
         let mut seen = 0;
         let found = self.waits.iter().position(|count| {
             seen += count;
@@ -166,7 +167,7 @@ impl CounterSnapshot {
         Some(upper_ms(found))
     }
 
-    /// Without the zeros at the end of the longest list, for keeping.
+    /// Without the trailing zeros of the longest list, for storage.
     pub fn trimmed(mut self) -> CounterSnapshot {
         let used = self.waits.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
         self.waits.truncate(used);
@@ -174,24 +175,24 @@ impl CounterSnapshot {
     }
 }
 
-/// The registry of this process. Asked when the board is renewed, never by a request.
+/// The counters of all sales in this process. The gate's board looks them up once per refresh; requests never do.
 #[derive(Debug, Default)]
 pub struct CounterRegistry {
     by_sale: Mutex<HashMap<SaleId, Arc<SaleCounters>>>,
 }
 
 impl CounterRegistry {
-    /// The counters of a sale; a new one when it has none.
+    /// The counters of a sale, created on first use.
     pub fn of(&self, sale: SaleId) -> Arc<SaleCounters> {
         self.lock().entry(sale).or_default().clone()
     }
 
-    /// Forgets sales that are no more. Whoever still counts one counts for nobody.
+    /// Drops the counters of sales that no longer exist. Handles to them stay usable but are never read again.
     pub fn retain(&self, exists: impl Fn(SaleId) -> bool) {
         self.lock().retain(|sale, _| exists(*sale));
     }
 
-    /// What was counted about one sale.
+    /// The counters of one sale; zeros when it has none.
     pub fn read(&self, sale: SaleId) -> CounterSnapshot {
         let counters = self.lock().get(&sale).cloned();
         counters.map(|counters| counters.read()).unwrap_or_default()
@@ -213,9 +214,8 @@ mod tests {
     use crate::domain::claim::Hold;
     use crate::domain::{OrderId, OrderStatus};
 
-    /// Every request ends in one place, whoever asks at the same time.
     #[test]
-    fn requests_add_up_under_concurrency() {
+    fn concurrent_requests_are_each_counted_once() {
         let counters = SaleCounters::default();
         let hold = Hold { order_id: OrderId(uuid::Uuid::nil()), quantity: 1 };
         let decisions = [
@@ -231,26 +231,26 @@ mod tests {
                 scope.spawn(move || {
                     for n in 0..10_000_usize {
                         let refusal = (n % 3 == 0).then(|| Refusal::ALL[(n + thread) % REASONS]);
-                        counters.judged(refusal);
+                        counters.record_admission(refusal);
                         if refusal.is_none() {
                             let decision = decisions[(n + thread) % decisions.len()].as_ref();
-                            counters.decided(decision, Duration::from_micros(n as u64));
+                            counters.record_decision(decision, Duration::from_micros(n as u64));
                         }
                     }
                 });
             }
         });
-        let numbers = counters.read();
+        let snapshot = counters.read();
         let sum = |list: &[u64]| list.iter().sum::<u64>();
-        assert_eq!(numbers.asked, 80_000);
-        assert_eq!(numbers.asked, numbers.let_in + sum(&numbers.gate));
-        assert_eq!(numbers.let_in, numbers.reserved + numbers.repeated + sum(&numbers.stock));
-        assert_eq!(numbers.reserved, sum(&numbers.waits));
-        assert_eq!(numbers.refused().map(|(_, n)| n).sum::<u64>(), sum(&numbers.gate) + sum(&numbers.stock));
+        assert_eq!(snapshot.asked, 80_000);
+        assert_eq!(snapshot.asked, snapshot.let_in + sum(&snapshot.gate));
+        assert_eq!(snapshot.let_in, snapshot.reserved + snapshot.repeated + sum(&snapshot.stock));
+        assert_eq!(snapshot.reserved, sum(&snapshot.waits));
+        assert_eq!(snapshot.refused().map(|(_, n)| n).sum::<u64>(), sum(&snapshot.gate) + sum(&snapshot.stock));
     }
 
     #[test]
-    fn a_bucket_ends_above_what_falls_into_it_and_not_far_above() {
+    fn bucket_bound_exceeds_its_durations_by_a_third_at_most() {
         for micros in (1..5_000).chain([1_000_000, 59_000_000]) {
             let upper = upper_ms(bucket(Duration::from_micros(micros))) * 1000.0;
             let micros = micros as f64;
@@ -260,24 +260,24 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_waits_and_nearly_all() {
+    fn wait_quantiles_are_read_from_buckets() {
         let counters = SaleCounters::default();
         for ms in 1..=100 {
-            counters.decided(Some(&Decision::Granted(OrderStatus::Reserved)), Duration::from_millis(ms));
+            counters.record_decision(Some(&Decision::Granted(OrderStatus::Reserved)), Duration::from_millis(ms));
         }
-        let numbers = counters.read();
-        let (half, most) = (numbers.wait_ms(0.5).unwrap(), numbers.wait_ms(0.99).unwrap());
+        let snapshot = counters.read();
+        let (half, most) = (snapshot.wait_ms(0.5).unwrap(), snapshot.wait_ms(0.99).unwrap());
         assert!((50.0..70.0).contains(&half) && (99.0..132.0).contains(&most), "{half} {most}");
         assert_eq!(CounterSnapshot::default().wait_ms(0.5), None);
     }
 
     #[test]
-    fn numbers_survive_being_kept_and_come_apart_again() {
+    fn snapshots_survive_storage_and_subtract() {
         let counters = SaleCounters::default();
-        counters.judged(Some(Refusal::Busy));
+        counters.record_admission(Some(Refusal::Busy));
         let first = counters.read();
-        counters.judged(None);
-        counters.decided(Some(&Decision::Granted(OrderStatus::Unpaid)), Duration::from_millis(3));
+        counters.record_admission(None);
+        counters.record_decision(Some(&Decision::Granted(OrderStatus::Unpaid)), Duration::from_millis(3));
         let both = counters.read();
         let kept = serde_json::to_string(&both.clone().trimmed()).unwrap();
         let read: CounterSnapshot = serde_json::from_str(&kept).unwrap();

@@ -1,4 +1,4 @@
-//! One purchase: gate, then stock. Everything before it is refusal, everything after it is keeping the promise.
+//! One purchase: admission at the gate, then a claim on the stock.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use crate::gate::{AdmissionRequest, Admitted, Gate};
 use crate::metrics::Metrics;
 use crate::stock::units::Units;
 
-/// What a user has after asking to buy.
+/// The order that a buying request ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bought {
+pub enum PurchaseOutcome {
     New {
         order: OrderId,
         status: OrderStatus,
     },
-    /// The user had this order already.
-    Again {
+    /// The user already had this order.
+    Repeated {
         order: OrderId,
         quantity: u32,
     },
 }
 
-/// Where shoppers buy.
+/// Handles buying requests. Clones share everything.
 #[derive(Clone)]
 pub struct Purchases {
     gate: Arc<Gate>,
@@ -38,7 +38,7 @@ impl Purchases {
         Purchases { gate, batcher, metrics }
     }
 
-    /// Whether it is worth reading what a shopper asks for; most are turned away here.
+    /// Checks a request before its body is read. Most requests are refused here.
     pub fn request_admission(&self, user: UserId, sale: SaleId) -> Result<AdmissionRequest, Refusal> {
         self.gate.request_admission(user, sale).inspect_err(|refusal| {
             self.metrics.asked.inc();
@@ -46,47 +46,49 @@ impl Purchases {
         })
     }
 
-    /// Asks for units. Safe to repeat: whoever holds units gets the same order again. What the request says is judged at
-    /// once; whoever waits for the decision need not keep it.
+    /// Claims units. Safe to repeat: a user who holds units gets the same order again. The content of the request is checked
+    /// before this returns, so the future does not borrow it.
     pub fn buy(
         &self,
         request: AdmissionRequest,
         quantity: i64,
         token: Option<&str>,
-    ) -> impl Future<Output = Result<Bought, Refusal>> + use<'_> {
+    ) -> impl Future<Output = Result<PurchaseOutcome, Refusal>> + use<'_> {
         self.metrics.asked.inc();
         let user = request.user;
         let admitted = self.gate.admit(request, quantity, token);
         async move {
-            let bought = match admitted {
+            let outcome = match admitted {
                 Ok(admitted) => self.claim(user, admitted).await,
                 Err(refusal) => Err(refusal),
             };
-            match &bought {
-                Ok(Bought::New { .. }) => self.metrics.reserved.inc(),
-                Ok(Bought::Again { .. }) => self.metrics.repeated.inc(),
+            match &outcome {
+                Ok(PurchaseOutcome::New { .. }) => self.metrics.reserved.inc(),
+                Ok(PurchaseOutcome::Repeated { .. }) => self.metrics.repeated.inc(),
                 Err(refusal) => {
                     self.metrics.refused(*refusal);
                     0
                 }
             };
-            bought
+            outcome
         }
     }
 
-    async fn claim(&self, user: UserId, admitted: Admitted) -> Result<Bought, Refusal> {
+    async fn claim(&self, user: UserId, admitted: Admitted) -> Result<PurchaseOutcome, Refusal> {
         let Admitted { quantity, bucket, counters } = admitted;
         self.metrics.let_in.inc();
         let claim = Claim { user_id: user, order_id: OrderId(Uuid::now_v7()), quantity };
         match self.batcher.claim(bucket, claim, counters).await {
-            Ok(Decision::Granted(status)) => Ok(Bought::New { order: claim.order_id, status }),
-            Ok(Decision::Repeated(hold)) => Ok(Bought::Again { order: hold.order_id, quantity: hold.quantity }),
+            Ok(Decision::Granted(status)) => Ok(PurchaseOutcome::New { order: claim.order_id, status }),
+            Ok(Decision::Repeated(hold)) => {
+                Ok(PurchaseOutcome::Repeated { order: hold.order_id, quantity: hold.quantity })
+            }
             Ok(Decision::SoldOut) => Err(Refusal::SoldOut),
             Ok(Decision::Busy) => Err(Refusal::Busy),
             Ok(Decision::OverLimit) => Err(Refusal::OverLimit),
             Ok(Decision::NotOpen) => Err(Refusal::NotOpen),
             Ok(Decision::Ended) => Err(Refusal::Ended),
-            Ok(Decision::NotLoaded) | Err(NoDecision::Crowded | NoDecision::Unknown(_)) => Err(Refusal::Overloaded),
+            Ok(Decision::NotLoaded) | Err(NoDecision::QueueFull | NoDecision::Unknown(_)) => Err(Refusal::Overloaded),
         }
     }
 }

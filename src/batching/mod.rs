@@ -1,8 +1,8 @@
-//! Micro-batches: one call to the backend for everything that gathered while the previous one was under way.
+//! Micro-batches: one call to the backend decides all claims that arrived during the previous call.
 //!
-//! An idle shop answers at once, because a claim that finds its batch_key free is sent alone; a busy one grows its batches by
-//! itself. Claims on many sales that one server decides go in one call, too, and none of them can crowd out the others.
-//! Batches run in tasks of their own: a shopper who hangs up does not undo what was asked.
+//! While the shop is idle, a claim finds its queue empty and is sent alone, at once. Under load batches grow by themselves.
+//! Where one server decides about many sales, claims on all of them share a call, and buckets take turns, so that no sale
+//! starves the others. Batches run in tasks of their own: a client that disconnects does not revoke its claim.
 
 #[cfg(test)]
 mod tests;
@@ -21,158 +21,158 @@ use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
 use crate::metrics::Metrics;
 
-/// Claims of one call. Redis is busy for less than a millisecond with as many.
-const BATCH: usize = 256;
-/// Buckets of one call, for the same reason.
-const BUCKETS: usize = 64;
-/// Claims that may wait for one bucket. More would wait longer than people do: better refused at once.
-const WAITING: usize = 8192;
-/// Batcher that are kept although nobody waits in them.
-const LANES: usize = 10_000;
+/// Claims per call. Redis decides this many in less than a millisecond.
+const MAX_CLAIMS_PER_CALL: usize = 256;
+/// Buckets per call, for the same reason.
+const MAX_BUCKETS_PER_CALL: usize = 64;
+/// Pending claims per bucket. Further claims are refused at once: they would wait longer than shoppers do.
+const MAX_PENDING_PER_BUCKET: usize = 8192;
+/// Queues that are kept in memory while they are idle.
+const MAX_QUEUES: usize = 10_000;
 
 /// Why there is no decision.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NoDecision {
-    /// Too many wait already; this claim was not made.
-    #[error("too many are waiting")]
-    Crowded,
-    /// The claim may or may not have been granted. Asking again finds out.
+    /// Too many claims are pending; this one was not made.
+    #[error("the batch queue is full")]
+    QueueFull,
+    /// The claim may or may not have been granted. Repeating it returns the decision.
     #[error(transparent)]
     Unknown(#[from] Unavailable),
 }
 
-/// Claims on one bucket, to be decided in their order.
+/// Claims on one bucket, to be decided in order.
 #[derive(Debug, Clone)]
 pub struct Batch<C> {
     pub bucket: Bucket,
     pub claims: Vec<C>,
 }
 
-/// Whose claims are gathered with each other's.
+/// Names a queue. Claims with the same key are batched together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BatchKey {
-    /// Everybody's: one server decides about all buckets.
+    /// One queue for all buckets, because one server decides about all of them.
     Shared,
-    /// Those on one bucket.
-    Of(Bucket),
+    /// A queue for this bucket alone.
+    Bucket(Bucket),
 }
 
-/// Whoever decides about claims, a batch at a time.
+/// Decides claims, a batch at a time.
 #[async_trait]
 pub trait BatchHandler: Send + Sync + 'static {
     type Claim: Copy + Send + Sync + 'static;
     type Decision: Send + 'static;
-    /// Where each decision is counted.
+    /// Counts the decisions.
     type Counters: Send + Sync + 'static;
 
-    /// BatchHandler claims on several buckets of one batch_key. An answer for each bucket: one decision per claim, in their order.
-    async fn decide(&self, asked: &[Batch<Self::Claim>]) -> Vec<Result<Vec<Self::Decision>, Unavailable>>;
+    /// Decides batches that have the same key. Returns a result per batch: one decision per claim, in their order.
+    async fn decide(&self, batches: &[Batch<Self::Claim>]) -> Vec<Result<Vec<Self::Decision>, Unavailable>>;
 
-    /// Whose claims are gathered with those of this bucket.
+    /// The queue for claims on this bucket.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
-    /// Counts one decision, also if the shopper has hung up; `None` when there is none.
+    /// Counts one decision, also after the client has disconnected; `None` when there is none.
     fn count(metrics: &Metrics, counters: Option<&Self::Counters>, decision: Option<&Self::Decision>, waited: Duration);
 
-    /// Counts a call.
+    /// Counts one call to the backend.
     fn measure(metrics: &Metrics, claims: usize, took: Duration);
 }
 
-struct Waiting<D: BatchHandler> {
+struct PendingClaim<D: BatchHandler> {
     claim: D::Claim,
     counters: Option<Arc<D::Counters>>,
     since: Instant,
     answer: oneshot::Sender<Result<D::Decision, Unavailable>>,
 }
 
-/// Those who wait in a batch_key.
-struct Queue<D: BatchHandler> {
-    by_bucket: HashMap<Bucket, VecDeque<Waiting<D>>, RandomState>,
+/// The pending claims of one call.
+type PendingBatches<D> = Vec<(Bucket, VecDeque<PendingClaim<D>>)>;
+
+/// The pending claims of one batch key.
+struct Pending<D: BatchHandler> {
+    by_bucket: HashMap<Bucket, VecDeque<PendingClaim<D>>, RandomState>,
     /// The buckets in the order in which they are served.
     turns: VecDeque<Bucket>,
-    /// How many wait in all.
+    /// Claims of all buckets.
     len: usize,
-    /// Whether a task is working the batch_key off.
+    /// Whether a task is draining the queue.
     busy: bool,
 }
 
-impl<D: BatchHandler> Default for Queue<D> {
+impl<D: BatchHandler> Default for Pending<D> {
     fn default() -> Self {
-        Queue { by_bucket: HashMap::default(), turns: VecDeque::new(), len: 0, busy: false }
+        Pending { by_bucket: HashMap::default(), turns: VecDeque::new(), len: 0, busy: false }
     }
 }
 
-/// Claims of one call, with those who wait for them.
-type Gathered<D> = Vec<(Bucket, VecDeque<Waiting<D>>)>;
-
-impl<D: BatchHandler> Queue<D> {
-    /// The claim comes back when too many wait for the bucket already.
-    fn push(&mut self, bucket: Bucket, waiting: Waiting<D>) -> Result<(), Waiting<D>> {
+impl<D: BatchHandler> Pending<D> {
+    /// Returns the claim when the bucket has too many already.
+    fn push(&mut self, bucket: Bucket, pending: PendingClaim<D>) -> Result<(), PendingClaim<D>> {
         let of_bucket = self.by_bucket.entry(bucket).or_insert_with(|| {
             self.turns.push_back(bucket);
             VecDeque::new()
         });
-        if of_bucket.len() >= WAITING {
-            return Err(waiting);
+        if of_bucket.len() >= MAX_PENDING_PER_BUCKET {
+            return Err(pending);
         }
-        of_bucket.push_back(waiting);
+        of_bucket.push_back(pending);
         self.len += 1;
         Ok(())
     }
 
-    /// What fits into one call, of each bucket in turn. Where more wait than fit, the bucket comes again after the others.
-    fn take(&mut self) -> Gathered<D> {
-        let mut batch = Vec::new();
-        let mut room = BATCH;
-        while room > 0 && batch.len() < BUCKETS {
+    /// Takes the claims of one call, bucket by bucket. A bucket with more claims than fit is served again after the others.
+    fn take(&mut self) -> PendingBatches<D> {
+        let mut batches = Vec::new();
+        let mut room = MAX_CLAIMS_PER_CALL;
+        while room > 0 && batches.len() < MAX_BUCKETS_PER_CALL {
             let Some(bucket) = self.turns.pop_front() else { break };
-            let Some(mut waiting) = self.by_bucket.remove(&bucket) else { continue };
-            if waiting.len() > room {
-                let taken = waiting.drain(..room).collect();
-                self.by_bucket.insert(bucket, std::mem::replace(&mut waiting, taken));
+            let Some(mut pending) = self.by_bucket.remove(&bucket) else { continue };
+            if pending.len() > room {
+                let taken = pending.drain(..room).collect();
+                self.by_bucket.insert(bucket, std::mem::replace(&mut pending, taken));
                 self.turns.push_back(bucket);
             }
-            room -= waiting.len();
-            self.len -= waiting.len();
-            batch.push((bucket, waiting));
+            room -= pending.len();
+            self.len -= pending.len();
+            batches.push((bucket, pending));
         }
-        batch
+        batches
     }
 }
 
-/// A batch_key's queue, which everybody may join.
-struct Gathering<D: BatchHandler>(Mutex<Queue<D>>);
+/// The queue of one batch key.
+struct BatchQueue<D: BatchHandler>(Mutex<Pending<D>>);
 
-impl<D: BatchHandler> Default for Gathering<D> {
+impl<D: BatchHandler> Default for BatchQueue<D> {
     fn default() -> Self {
-        Gathering(Mutex::default())
+        BatchQueue(Mutex::default())
     }
 }
 
-impl<D: BatchHandler> Gathering<D> {
-    fn queue(&self) -> MutexGuard<'_, Queue<D>> {
+impl<D: BatchHandler> BatchQueue<D> {
+    fn pending(&self) -> MutexGuard<'_, Pending<D>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets everybody come along whose request has arrived already: a call costs many times as much as one more claim in
-    /// it. Nobody is waited for.
+    /// Yields while requests that have already arrived add their claims. A call costs many times as much as one more
+    /// claim in it. Never waits for requests that are yet to come.
     async fn gather(&self) {
-        let mut waiting = 0;
-        while waiting < BATCH {
+        let mut seen = 0;
+        while seen < MAX_CLAIMS_PER_CALL {
             tokio::task::yield_now().await;
-            let present = self.queue().len;
-            if present == waiting {
+            let present = self.pending().len;
+            if present == seen {
                 break;
             }
-            waiting = present;
+            seen = present;
         }
     }
 }
 
-/// All batcher of this process to one backend; clones share them.
+/// Batches the claims of this process on one backend. Clones share the queues.
 pub struct Batcher<D: BatchHandler> {
     backend: Arc<D>,
-    batcher: Arc<RwLock<BTreeMap<BatchKey, Arc<Gathering<D>>>>>,
+    queues: Arc<RwLock<BTreeMap<BatchKey, Arc<BatchQueue<D>>>>>,
     tasks: TaskTracker,
     metrics: Arc<Metrics>,
 }
@@ -181,33 +181,33 @@ impl<D: BatchHandler> Clone for Batcher<D> {
     fn clone(&self) -> Self {
         Batcher {
             backend: self.backend.clone(),
-            batcher: self.batcher.clone(),
+            queues: self.queues.clone(),
             tasks: self.tasks.clone(),
             metrics: self.metrics.clone(),
         }
     }
 }
 
-/// Whoever works a batch_key off. After a panic another one goes on: those who wait are not left alone.
+/// Drains one queue. If it panics, a new worker takes over, so that pending claims are still decided.
 struct Worker<D: BatchHandler> {
     batcher: Batcher<D>,
-    batch_key: Arc<Gathering<D>>,
+    queue: Arc<BatchQueue<D>>,
 }
 
 impl<D: BatchHandler> Drop for Worker<D> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.batcher.tasks.spawn(self.batcher.clone().work_off(self.batch_key.clone()));
+            self.batcher.tasks.spawn(self.batcher.clone().drain(self.queue.clone()));
         }
     }
 }
 
 impl<D: BatchHandler> Batcher<D> {
     pub fn new(backend: Arc<D>, metrics: Arc<Metrics>) -> Batcher<D> {
-        Batcher { backend, batcher: Arc::default(), tasks: TaskTracker::new(), metrics }
+        Batcher { backend, queues: Arc::default(), tasks: TaskTracker::new(), metrics }
     }
 
-    /// Joins the bucket's batch_key and waits for the decision. Dropping the future does not take the claim back.
+    /// Adds a claim to its queue and waits for the decision. Dropping the future does not revoke the claim.
     pub async fn claim(
         &self,
         bucket: Bucket,
@@ -215,79 +215,81 @@ impl<D: BatchHandler> Batcher<D> {
         counters: Option<Arc<D::Counters>>,
     ) -> Result<D::Decision, NoDecision> {
         let (answer, decided) = oneshot::channel();
-        let batch_key = self.batch_key(self.backend.batch_key(bucket));
+        let queue = self.queue(self.backend.batch_key(bucket));
         let start = {
-            let mut queue = batch_key.queue();
-            if let Err(refused) = queue.push(bucket, Waiting { claim, counters, since: Instant::now(), answer }) {
-                drop(queue);
+            let mut pending = queue.pending();
+            if let Err(refused) = pending.push(bucket, PendingClaim { claim, counters, since: Instant::now(), answer })
+            {
+                drop(pending);
                 D::count(&self.metrics, refused.counters.as_deref(), None, Duration::ZERO);
-                return Err(NoDecision::Crowded);
+                return Err(NoDecision::QueueFull);
             }
-            !std::mem::replace(&mut queue.busy, true)
+            !std::mem::replace(&mut pending.busy, true)
         };
         if start {
-            self.tasks.spawn(self.clone().work_off(batch_key));
+            self.tasks.spawn(self.clone().drain(queue));
         }
         Ok(decided.await.map_err(|_| Unavailable("the batch was abandoned".into()))??)
     }
 
-    /// Waits until no batch is under way any more.
+    /// Waits until no batch is in flight.
     pub async fn finish(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    fn batch_key(&self, batch_key: BatchKey) -> Arc<Gathering<D>> {
-        if let Some(gathering) = self.batcher.read().unwrap_or_else(PoisonError::into_inner).get(&batch_key) {
-            return gathering.clone();
+    fn queue(&self, key: BatchKey) -> Arc<BatchQueue<D>> {
+        if let Some(queue) = self.queues.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return queue.clone();
         }
-        let mut batcher = self.batcher.write().unwrap_or_else(PoisonError::into_inner);
-        if batcher.len() >= LANES {
-            // Whoever has an idle one in hand at this moment sends a batch beside that of the new one, at worst.
-            batcher.retain(|_, gathering| gathering.queue().busy);
+        let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
+        if queues.len() >= MAX_QUEUES {
+            // A caller that just got an idle queue may still use it; then two batches of one key run side by side.
+            queues.retain(|_, queue| queue.pending().busy);
         }
-        batcher.entry(batch_key).or_default().clone()
+        queues.entry(key).or_default().clone()
     }
 
-    async fn work_off(self, batch_key: Arc<Gathering<D>>) {
-        let worker = Worker { batcher: self, batch_key };
+    async fn drain(self, queue: Arc<BatchQueue<D>>) {
+        let worker = Worker { batcher: self, queue };
         loop {
-            worker.batch_key.gather().await;
-            let batch = {
-                let mut queue = worker.batch_key.queue();
-                if queue.len == 0 {
-                    queue.busy = false;
+            worker.queue.gather().await;
+            let batches = {
+                let mut pending = worker.queue.pending();
+                if pending.len == 0 {
+                    pending.busy = false;
                     return;
                 }
-                queue.take()
+                pending.take()
             };
-            worker.batcher.decide(batch).await;
+            worker.batcher.decide(batches).await;
         }
     }
 
-    async fn decide(&self, batch: Gathered<D>) {
-        let of_bucket = |(bucket, waiting): &(Bucket, VecDeque<Waiting<D>>)| Batch {
+    async fn decide(&self, pending: PendingBatches<D>) {
+        let of_bucket = |(bucket, pending): &(Bucket, VecDeque<PendingClaim<D>>)| Batch {
             bucket: *bucket,
-            claims: waiting.iter().map(|waiting| waiting.claim).collect(),
+            claims: pending.iter().map(|pending| pending.claim).collect(),
         };
-        let asked: Vec<Batch<D::Claim>> = batch.iter().map(of_bucket).collect();
+        let batches: Vec<Batch<D::Claim>> = pending.iter().map(of_bucket).collect();
         let started = Instant::now();
-        let answers = self.backend.decide(&asked).await;
+        let answers = self.backend.decide(&batches).await;
         let now = Instant::now();
-        D::measure(&self.metrics, asked.iter().map(|asked| asked.claims.len()).sum(), now - started);
-        let tell = |waiting: Waiting<D>, decision: Result<D::Decision, Unavailable>| {
-            D::count(&self.metrics, waiting.counters.as_deref(), decision.as_ref().ok(), now - waiting.since);
-            // The shopper may have hung up; the decision stands.
-            let _ = waiting.answer.send(decision);
-        };
-        for ((bucket, waiting), answer) in batch.into_iter().zip(answers) {
+        D::measure(&self.metrics, batches.iter().map(|batch| batch.claims.len()).sum(), now - started);
+        for ((bucket, pending), answer) in pending.into_iter().zip(answers) {
             match answer {
-                Ok(decisions) => waiting.into_iter().zip(decisions).for_each(|(waiting, d)| tell(waiting, Ok(d))),
+                Ok(decisions) => pending.into_iter().zip(decisions).for_each(|(p, d)| self.answer(p, Ok(d), now)),
                 Err(error) => {
-                    warn!(%bucket, claims = waiting.len(), %error, "nobody knows what became of a batch");
-                    waiting.into_iter().for_each(|waiting| tell(waiting, Err(error.clone())));
+                    warn!(%bucket, claims = pending.len(), %error, "the outcome of a batch is unknown; clients retry");
+                    pending.into_iter().for_each(|p| self.answer(p, Err(error.clone()), now));
                 }
             }
         }
+    }
+
+    fn answer(&self, pending: PendingClaim<D>, decision: Result<D::Decision, Unavailable>, now: Instant) {
+        D::count(&self.metrics, pending.counters.as_deref(), decision.as_ref().ok(), now - pending.since);
+        // The client may have disconnected; the decision stands.
+        let _ = pending.answer.send(decision);
     }
 }

@@ -5,14 +5,14 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::domain::SaleId;
 
-/// What the recorder cannot bear.
+/// A claim that makes the backend panic.
 const POISON: usize = usize::MAX;
 
-/// Grants everything, a call at a time, each when it is let through.
+/// Grants every claim. Each call waits for a permit.
 struct Recorder {
     batch_key: fn(Bucket) -> BatchKey,
     calls: Mutex<Vec<Vec<(i64, usize)>>>,
-    through: Semaphore,
+    permits: Semaphore,
 }
 
 #[async_trait]
@@ -21,12 +21,12 @@ impl BatchHandler for Recorder {
     type Decision = usize;
     type Counters = ();
 
-    async fn decide(&self, asked: &[Batch<usize>]) -> Vec<Result<Vec<usize>, Unavailable>> {
-        let call = asked.iter().map(|asked| (asked.bucket.sale().unwrap().0, asked.claims.len()));
+    async fn decide(&self, batches: &[Batch<usize>]) -> Vec<Result<Vec<usize>, Unavailable>> {
+        let call = batches.iter().map(|batch| (batch.bucket.sale().unwrap().0, batch.claims.len()));
         self.calls.lock().unwrap().push(call.collect());
-        self.through.acquire().await.unwrap().forget();
-        assert!(!asked.iter().any(|asked| asked.claims.contains(&POISON)), "poisoned on purpose");
-        asked.iter().map(|asked| Ok(asked.claims.clone())).collect()
+        self.permits.acquire().await.unwrap().forget();
+        assert!(!batches.iter().any(|batch| batch.claims.contains(&POISON)), "panics on purpose");
+        batches.iter().map(|batch| Ok(batch.claims.clone())).collect()
     }
 
     fn batch_key(&self, bucket: Bucket) -> BatchKey {
@@ -39,11 +39,11 @@ impl BatchHandler for Recorder {
 }
 
 fn batcher(batch_key: fn(Bucket) -> BatchKey) -> Batcher<Recorder> {
-    let recorder = Recorder { batch_key, calls: Mutex::default(), through: Semaphore::new(0) };
+    let recorder = Recorder { batch_key, calls: Mutex::default(), permits: Semaphore::new(0) };
     Batcher::new(Arc::new(recorder), Arc::new(Metrics::default()))
 }
 
-/// What was asked for in each call, when these numbers of claims on sales 1, 2, … come while a claim on sale 0 is
+/// Sale and number of claims in each call, when these numbers of claims on sales 1, 2, … arrive while a claim on sale 0 is
 /// being decided.
 async fn calls(batch_key: fn(Bucket) -> BatchKey, claims: &[usize]) -> Vec<Vec<(i64, usize)>> {
     let batcher = batcher(batch_key);
@@ -60,51 +60,51 @@ async fn calls(batch_key: fn(Bucket) -> BatchKey, claims: &[usize]) -> Vec<Vec<(
         answers.extend((0..count).map(|n| (n, claim(sale + 1, n))));
     }
     tokio::task::yield_now().await;
-    batcher.backend.through.add_permits(100);
+    batcher.backend.permits.add_permits(100);
     for (n, answer) in answers {
-        assert_eq!(answer.await.unwrap().unwrap(), n, "everybody is told of their own claim");
+        assert_eq!(answer.await.unwrap().unwrap(), n, "every caller gets the decision about its own claim");
     }
     batcher.finish().await;
     std::mem::take(&mut *batcher.backend.calls.lock().unwrap())
 }
 
 #[tokio::test]
-async fn claims_on_many_sales_go_in_one_call_where_one_server_decides_them() {
+async fn claims_on_many_sales_share_a_call_where_one_server_decides_them() {
     let together = calls(|_| BatchKey::Shared, &[2, 1, 3]).await;
     assert_eq!(together, [vec![(0, 1)], vec![(1, 2), (2, 1), (3, 3)]]);
-    let mut apart = calls(BatchKey::Of, &[2, 1, 3]).await;
+    let mut apart = calls(BatchKey::Bucket, &[2, 1, 3]).await;
     apart.sort();
     assert_eq!(apart, [[(0, 1)], [(1, 2)], [(2, 1)], [(3, 3)]]);
 }
 
 #[tokio::test]
-async fn a_rush_on_one_sale_does_not_hold_up_the_others() {
-    let calls = calls(|_| BatchKey::Shared, &[BATCH * 2 + 1, 1]).await;
-    assert_eq!(calls[1..], [vec![(1, BATCH)], vec![(2, 1), (1, BATCH - 1)], vec![(1, 2)]]);
+async fn busy_sale_does_not_delay_the_others() {
+    let calls = calls(|_| BatchKey::Shared, &[MAX_CLAIMS_PER_CALL * 2 + 1, 1]).await;
+    assert_eq!(calls[1..], [vec![(1, MAX_CLAIMS_PER_CALL)], vec![(2, 1), (1, MAX_CLAIMS_PER_CALL - 1)], vec![(1, 2)]]);
 }
 
 #[tokio::test]
-async fn a_call_has_a_bounded_number_of_buckets() {
-    let calls = calls(|_| BatchKey::Shared, &[1; BUCKETS + 3]).await;
-    assert_eq!(calls.iter().map(Vec::len).collect::<Vec<_>>(), [1, BUCKETS, 3]);
+async fn buckets_per_call_are_bounded() {
+    let calls = calls(|_| BatchKey::Shared, &[1; MAX_BUCKETS_PER_CALL + 3]).await;
+    assert_eq!(calls.iter().map(Vec::len).collect::<Vec<_>>(), [1, MAX_BUCKETS_PER_CALL, 3]);
 }
 
 #[tokio::test]
-async fn too_many_who_wait_for_one_sale_are_refused_and_nobody_else() {
+async fn full_queue_of_one_sale_refuses_only_its_own_claims() {
     let batcher = batcher(|_| BatchKey::Shared);
     let claim = |sale| batcher.claim(Bucket::whole(SaleId(sale)), 0, None);
-    let mut waiting: Vec<_> = (0..WAITING).map(|_| Box::pin(claim(1))).collect();
+    let mut waiting: Vec<_> = (0..MAX_PENDING_PER_BUCKET).map(|_| Box::pin(claim(1))).collect();
     for claim in &mut waiting {
         assert!(futures::poll!(claim).is_pending());
     }
-    assert!(matches!(claim(1).await, Err(NoDecision::Crowded)));
+    assert!(matches!(claim(1).await, Err(NoDecision::QueueFull)));
     assert!(futures::poll!(std::pin::pin!(claim(2))).is_pending());
 }
 
 #[tokio::test]
-async fn a_lane_survives_a_panic() {
+async fn queue_survives_a_panic() {
     let batcher = batcher(|_| BatchKey::Shared);
-    batcher.backend.through.add_permits(2);
+    batcher.backend.permits.add_permits(2);
     let claim = |n| batcher.claim(Bucket::whole(SaleId(1)), n, None);
     assert!(matches!(claim(POISON).await, Err(NoDecision::Unknown(_))));
     assert_eq!(claim(1).await.unwrap(), 1);

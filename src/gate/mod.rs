@@ -1,5 +1,5 @@
-//! Admission. The gate judges by facts that a replica told a moment ago, kept in memory; it does no I/O for a request.
-//! It may refuse; it never grants: what it lets in is decided by the master.
+//! Admission. The gate checks buying requests against facts that were read from a replica moments ago and are kept in
+//! memory, without I/O. It may refuse a request; it never grants units: the master decides about what it admits.
 
 mod board;
 mod status;
@@ -19,33 +19,32 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::counters::{CounterRegistry, SaleCounters};
-use crate::domain::Bucket;
-use crate::domain::{Phase, Refusal, SaleId, UserId};
+use crate::domain::{Bucket, Phase, Refusal, SaleId, UserId};
 use crate::metrics::Metrics;
+use crate::periodic::Periodic;
 pub(crate) use crate::rate_limit::UserLimit;
 use crate::stock::FactSource;
 use board::SaleBoard;
 use token::Tokens;
 
-/// A shopper before the gate whom neither the flags nor the rate limit turn away. Nothing of the request but its address
-/// and its sender was looked at so far.
+/// A buying request that passed the rate limit and the sale's flags. Only its URL and its user have been examined so far.
 #[derive(Debug)]
 pub struct AdmissionRequest {
     pub user: UserId,
     sale: SaleId,
-    /// Where the user is served.
+    /// The bucket that serves the user.
     bucket: Bucket,
     per_user_limit: i64,
     counters: Option<Arc<SaleCounters>>,
 }
 
-/// A request that may go on to the backend of stock.
+/// A request that may go on to the stock backend.
 #[derive(Debug)]
 pub struct Admitted {
     pub quantity: u32,
-    /// Where the user is served.
+    /// The bucket that serves the user.
     pub bucket: Bucket,
-    /// Where to count what becomes of it.
+    /// Count the decision.
     pub counters: Option<Arc<SaleCounters>>,
 }
 
@@ -77,22 +76,22 @@ impl Gate {
         }
     }
 
-    /// The answer about a sale's button, ready to be sent; `None` when there is no such sale.
+    /// The JSON body of a sale's button; `None` when there is no such sale.
     pub fn button(&self, sale: SaleId) -> Option<Bytes> {
         self.board.button(sale)
     }
 
-    /// What the gate knows of a sale.
+    /// The present status of a sale; `None` when there is no such sale.
     pub fn status(&self, sale: SaleId) -> Option<SaleStatus> {
         self.board.status(sale, self.clock.now())
     }
 
-    /// When the facts were read last; what the gate knows is as old.
+    /// When the facts were last read.
     pub fn facts_at(&self) -> Option<Timestamp> {
         self.board.read_at()
     }
 
-    /// A purchase token for a user, once the sale is open. Sold out counts as open: units may come back.
+    /// Issues a purchase token once the sale is open. A sold-out sale counts as open, because units may return.
     pub fn issue_token(&self, sale: SaleId, user: UserId) -> Result<(String, Timestamp), Refusal> {
         let now = self.clock.now();
         let status = self.board.status(sale, now).ok_or(Refusal::NoSuchSale)?;
@@ -103,12 +102,12 @@ impl Gate {
         }
     }
 
-    /// Judges a buying request by what costs least: how often the user asks, and the flags. Nearly everybody is turned
-    /// away here, before the request is read. Every refusal is counted.
+    /// Checks what costs least: the user's rate limit and the sale's flags. Nearly all requests are refused here, before
+    /// their bodies are read. Counts every refusal.
     pub fn request_admission(&self, user: UserId, sale: SaleId) -> Result<AdmissionRequest, Refusal> {
-        let (status, counters) = self.board.see(sale, self.clock.now()).unzip();
+        let (status, counters) = self.board.status_with_counters(sale, self.clock.now()).unzip();
         let counters = counters.flatten();
-        match self.judge_flags(user, sale, status) {
+        match self.check_flags(user, sale, status) {
             Ok(SaleStatus { per_user_limit, buckets, .. }) => Ok(AdmissionRequest {
                 user,
                 sale,
@@ -118,24 +117,24 @@ impl Gate {
             }),
             Err(refusal) => {
                 if let Some(counters) = &counters {
-                    counters.judged(Some(refusal));
+                    counters.record_admission(Some(refusal));
                 }
                 Err(refusal)
             }
         }
     }
 
-    /// Judges what the request says. `token` is `None` for a form that was sent without a script, which could not fetch
-    /// one; the sale must be open for it all the same. Every request is counted.
+    /// Checks the content of the request. `token` is `None` for a form that was submitted without JavaScript, which cannot
+    /// fetch one; the sale must be open for it all the same. Counts every request.
     pub fn admit(&self, request: AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
-        let judged = self.judge_words(&request, quantity, token);
+        let checked = self.check_content(&request, quantity, token);
         if let Some(counters) = &request.counters {
-            counters.judged(judged.err());
+            counters.record_admission(checked.err());
         }
-        judged.map(|quantity| Admitted { quantity, bucket: request.bucket, counters: request.counters })
+        checked.map(|quantity| Admitted { quantity, bucket: request.bucket, counters: request.counters })
     }
 
-    fn judge_flags(&self, user: UserId, sale: SaleId, status: Option<SaleStatus>) -> Result<SaleStatus, Refusal> {
+    fn check_flags(&self, user: UserId, sale: SaleId, status: Option<SaleStatus>) -> Result<SaleStatus, Refusal> {
         if !self.limit.allows(user) {
             return Err(Refusal::RateLimited);
         }
@@ -148,21 +147,21 @@ impl Gate {
             Phase::Ended => Some(Refusal::Ended),
         };
         if let Some(refusal) = closed {
-            // Whoever may hold units is let through to hear of them: a winner is never told that all are gone.
+            // A user who may hold units is admitted, so that the answer is the order and never "sold out".
             return if self.board.may_have_won(sale, user) { Ok(status) } else { Err(refusal) };
         }
-        let let_in = status.access.unwrap_or(0);
-        if let_in >= status.total.saturating_mul(self.admission_percent) / 100 {
+        let admitted = status.access.unwrap_or(0);
+        if admitted >= status.total.saturating_mul(self.admission_percent) / 100 {
             return Err(Refusal::Busy);
         }
         Ok(status)
     }
 
-    /// The answer is the quantity.
-    fn judge_words(&self, request: &AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
+    /// Returns the quantity.
+    fn check_content(&self, request: &AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
         let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
         if let Some(token) = token
-            && !self.tokens.holds(token, request.sale, request.user, self.clock.now())
+            && !self.tokens.verify(token, request.sale, request.user, self.clock.now())
         {
             return Err(Refusal::BadToken);
         }
@@ -172,32 +171,31 @@ impl Gate {
         Ok(quantity)
     }
 
-    /// ReplayGrants the facts fresh until it is stopped, and beside them the lists of winners.
+    /// Keeps the facts up to date until `stop` is cancelled, and in parallel the lists of winners.
     pub async fn follow(&self, stop: CancellationToken) {
-        let looks = async {
-            let mut tick = tokio::time::interval(board::EVERY);
-            tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            loop {
-                tick.tick().await;
-                self.board.look().await;
+        let refresh_facts = async {
+            let mut periodic = Periodic::new("gate", board::REFRESH_INTERVAL, &stop);
+            while periodic.tick().await {
+                self.board.refresh_due().await;
             }
         };
-        let lists = async {
+        let read_winners = async {
             loop {
                 let began = Instant::now();
                 self.board.read_winners().await;
-                tokio::time::sleep(board::EVERY.max(began.elapsed())).await;
+                // At least as long as the read took, so that the source serves others half of the time.
+                tokio::time::sleep(board::REFRESH_INTERVAL.max(began.elapsed())).await;
             }
         };
-        stop.run_until_cancelled(futures::future::join(looks, lists)).await;
+        stop.run_until_cancelled(futures::future::join(refresh_facts, read_winners)).await;
     }
 
-    /// Looks at all facts now, for somebody who has just changed them.
+    /// Reads all facts now, after a change to them.
     pub async fn refresh(&self) {
         self.board.refresh().await;
     }
 
-    /// Also reads who has won.
+    /// As `refresh`, including the lists of winners.
     pub async fn refresh_winners(&self) {
         self.board.refresh().await;
         self.board.read_winners().await;
@@ -222,16 +220,16 @@ mod tests {
     use crate::stock::Facts;
     use crate::store::Store;
 
-    /// Everything is sold out, and who has won takes for ever to read.
+    /// Every sale is sold out, and reading the winners never ends.
     #[derive(Default)]
-    struct Endless {
-        looks: AtomicU32,
+    struct EndlessWinners {
+        reads: AtomicU32,
     }
 
     #[async_trait]
-    impl FactSource for Endless {
+    impl FactSource for EndlessWinners {
         async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
-            self.looks.fetch_add(1, Ordering::Relaxed);
+            self.reads.fetch_add(1, Ordering::Relaxed);
             let facts = Facts {
                 state: SaleState::Live,
                 window: Window { opens_at: None, closes_at: None },
@@ -250,31 +248,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_list_of_winners_delays_no_look() {
+    async fn long_list_of_winners_does_not_delay_facts() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
-        demo::stock_up(&store, Clock::system().now()).await.unwrap();
+        demo::create(&store, Clock::system().now()).await.unwrap();
         let catalogue = Arc::new(Catalogue::new(store));
         catalogue.refresh().await.unwrap();
-        let source = Arc::new(Endless::default());
+        let source = Arc::new(EndlessWinners::default());
         let (web, secret) = (Config::defaults().web, SecretString::from("s".repeat(64)));
         let (clock, metrics, registry) = (Clock::system(), Arc::default(), Arc::default());
         let gate = Gate::new(source.clone(), catalogue.clone(), &web, &secret, clock, metrics, registry);
         let stop = CancellationToken::new();
-        let looked = async {
-            while source.looks.load(Ordering::Relaxed) < 5 {
+        let read = async {
+            while source.reads.load(Ordering::Relaxed) < 5 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             stop.cancel();
         };
-        let both = futures::future::join(gate.follow(stop.clone()), looked);
-        tokio::time::timeout(Duration::from_secs(20), both).await.expect("looks go on");
+        let both = futures::future::join(gate.follow(stop.clone()), read);
+        tokio::time::timeout(Duration::from_secs(20), both).await.expect("facts are still read");
         let sale = catalogue.active()[0];
         assert_eq!(gate.status(sale).map(|status| status.phase), Some(Phase::SoldOut));
         assert!(
             gate.request_admission(UserId(Uuid::now_v7()), sale).is_ok(),
-            "meanwhile the master is asked about everybody"
+            "meanwhile the master decides about every user"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What the gate knows of a sale at a moment, and what it tells the button.
+//! The state of a sale at one moment, and the JSON for its button.
 
 use axum::body::Bytes;
 use jiff::Timestamp;
@@ -7,24 +7,25 @@ use serde::Serialize;
 use crate::domain::{Phase, Sale, Window};
 use crate::stock::Facts;
 
-/// What the gate knows of a sale.
+/// The status of a sale at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct SaleStatus {
     pub phase: Phase,
     pub window: Window,
-    /// Units that nobody holds.
+    /// Units that no user holds.
     pub remaining: i64,
     pub total: i64,
     pub per_user_limit: i64,
     pub buckets: u8,
-    /// Over which time those who wait for it spread themselves.
+    /// The time over which waiting clients spread their first requests, in milliseconds.
     pub spread_ms: i64,
-    /// `None` while the backend of stock does not know the sale.
+    /// Units held; `None` while the sale is not loaded.
     pub booked: Option<i64>,
+    /// Requests admitted since the last sync; `None` while the sale is not loaded.
     pub access: Option<i64>,
 }
 
-/// The answer about a button.
+/// The body of the button endpoint.
 #[derive(Serialize)]
 struct Button {
     phase: Phase,
@@ -38,7 +39,7 @@ struct Button {
 }
 
 impl SaleStatus {
-    /// `facts` are `None` while the backend of stock does not know the sale.
+    /// `facts` is `None` while the stock backend has not loaded the sale.
     pub(super) fn of(sale: &Sale, facts: Option<Facts>, now: Timestamp) -> SaleStatus {
         let Some(facts) = facts else { return SaleStatus::unloaded(sale, now) };
         let remaining = (facts.total - facts.booked).max(0);
@@ -55,7 +56,7 @@ impl SaleStatus {
         }
     }
 
-    /// Nothing can be bought, whatever the sale's state.
+    /// The status of a sale that is not loaded: no units can be bought in any state.
     fn unloaded(sale: &Sale, now: Timestamp) -> SaleStatus {
         let phase = match sale.phase(now) {
             Phase::Open | Phase::SoldOut => Phase::Paused,
@@ -74,15 +75,15 @@ impl SaleStatus {
         }
     }
 
-    /// When it is worth asking again. Clients add as much again at random, so that they do not all ask at once: a page
-    /// that waits learns within ten seconds that its sale was started early. Answers are kept for a second on their way,
-    /// so asking costs the shop nothing.
+    /// Milliseconds until the client polls again. Clients add up to the same time at random, so that they do not poll in
+    /// step; a waiting page learns within ten seconds that its sale was started early. Caches keep the answer for one
+    /// second, so polling costs the shop nearly nothing.
     pub fn poll_after_ms(&self, now: Timestamp) -> i64 {
-        const WAITING_MS: i64 = 5_000;
+        const MAX_WAITING_MS: i64 = 5_000;
         match self.phase {
             Phase::Upcoming => match self.window.opens_at {
-                Some(opens) => ((opens.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, WAITING_MS),
-                None => WAITING_MS,
+                Some(opens) => ((opens.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, MAX_WAITING_MS),
+                None => MAX_WAITING_MS,
             },
             Phase::Open => 1_000,
             Phase::SoldOut | Phase::Paused => 3_000,
@@ -90,7 +91,7 @@ impl SaleStatus {
         }
     }
 
-    /// The answer about the button.
+    /// The JSON body of the button endpoint.
     pub(super) fn button(&self, now: Timestamp) -> Bytes {
         let button = Button {
             phase: self.phase,
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_asks_more_often_towards_the_start_and_never_rarely() {
+    fn waiting_client_polls_more_often_near_the_start_and_never_rarely() {
         let waits = [Some(86_400_000), Some(60_000), Some(10_000), Some(4_000), Some(-5), None];
         assert_eq!(waits.map(|opens| poll(Phase::Upcoming, opens)), [5_000, 5_000, 2_500, 1_000, 1_000, 5_000]);
         assert!(poll(Phase::Open, None) < poll(Phase::SoldOut, None));

@@ -1,4 +1,5 @@
-//! Purchase tokens: proof that a user asked after the sale had opened. Checked without I/O, worthless to anyone else.
+//! Purchase tokens: proof that a user sent a request after the sale had opened. Verified without I/O, and valid for that
+//! user only.
 
 use std::time::Duration;
 
@@ -8,26 +9,26 @@ use secrecy::SecretString;
 use crate::domain::{SaleId, UserId};
 use crate::signing::Signer;
 
-/// Long enough for a form to be filled in; a script fetches a new one when it needs it.
-const VALID_FOR: Duration = Duration::from_secs(10 * 60);
+/// Long enough to fill in a form; the script fetches a new token when needed.
+const TOKEN_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 pub(super) struct Tokens {
-    sealer: Signer,
+    signer: Signer,
 }
 
 impl Tokens {
     pub(super) fn new(secret: &SecretString) -> Tokens {
-        Tokens { sealer: Signer::new(secret, "purchase token") }
+        Tokens { signer: Signer::new(secret, "purchase token") }
     }
 
     pub(super) fn issue(&self, sale: SaleId, user: UserId, now: Timestamp) -> (String, Timestamp) {
-        let expires = now + VALID_FOR;
-        (self.sealer.seal(&format!("{sale} {user} {}", expires.as_millisecond())), expires)
+        let expires = now + TOKEN_LIFETIME;
+        (self.signer.sign(&format!("{sale} {user} {}", expires.as_millisecond())), expires)
     }
 
     /// Whether the token was issued for this sale and user and is still valid.
-    pub(super) fn holds(&self, token: &str, sale: SaleId, user: UserId, now: Timestamp) -> bool {
-        let Some(payload) = self.sealer.open(token) else { return false };
+    pub(super) fn verify(&self, token: &str, sale: SaleId, user: UserId, now: Timestamp) -> bool {
+        let Some(payload) = self.signer.verify(token) else { return false };
         let mut parts = payload.splitn(3, ' ');
         let for_sale = parts.next().and_then(|text| text.parse::<SaleId>().ok());
         let for_user = parts.next().and_then(|text| text.parse::<UserId>().ok());
@@ -43,16 +44,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_for_one_sale_one_user_and_a_while() {
+    fn token_is_valid_for_one_sale_one_user_and_a_limited_time() {
         let tokens = Tokens::new(&SecretString::from("k".repeat(64)));
         let (user, other) = (UserId(Uuid::from_u128(1)), UserId(Uuid::from_u128(2)));
         let now = Timestamp::from_second(1_000).unwrap();
         let (token, expires) = tokens.issue(SaleId(7), user, now);
-        assert!(tokens.holds(&token, SaleId(7), user, now));
-        assert!(!tokens.holds(&token, SaleId(8), user, now));
-        assert!(!tokens.holds(&token, SaleId(7), other, now));
-        assert!(!tokens.holds(&token, SaleId(7), user, expires));
-        assert!(!tokens.holds(&format!("{token}A"), SaleId(7), user, now));
-        assert!(!tokens.holds("", SaleId(7), user, now));
+        assert!(tokens.verify(&token, SaleId(7), user, now));
+        assert!(!tokens.verify(&token, SaleId(8), user, now));
+        assert!(!tokens.verify(&token, SaleId(7), other, now));
+        assert!(!tokens.verify(&token, SaleId(7), user, expires));
+        assert!(!tokens.verify(&format!("{token}A"), SaleId(7), user, now));
+        assert!(!tokens.verify("", SaleId(7), user, now));
     }
 }

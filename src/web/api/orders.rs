@@ -1,4 +1,4 @@
-//! Buying, and what becomes of it.
+//! Purchases, and a shopper's orders.
 
 use std::sync::Arc;
 
@@ -10,37 +10,37 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::addresses::checked;
-use super::written;
+use super::addresses::check_address;
+use super::{UserCall, json_response};
 use crate::accounts::Session;
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, SaleId};
 use crate::gate::AdmissionRequest;
-use crate::orders::Found;
-use crate::purchase::Bought;
+use crate::orders::OrderLookup;
+use crate::purchase::PurchaseOutcome;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
-use crate::web::extract::{PathIds, SalePath, from_json, json_body};
-use crate::web::pages::order_address::addressed;
-use crate::web::pages::orders::{cancelled, page_of_orders, statuses};
-use crate::web::problem::{Code, Problem, lost};
+use crate::web::extract::{self, PathIds, Query, SalePath, from_json, json_body};
+use crate::web::problem::{Code, Problem, refused_purchase};
+use crate::web::shared::order_search::parse_statuses;
+use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
 
-/// `{"quantity":1,"token":"…"}`. Whatever stands for the quantity is looked at by [`quantity`], so that every wrong one
-/// gets the same answer.
+/// `{"quantity":1,"token":"…"}`. [`quantity`] reads the quantity, so that every wrong value gets the same response.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Purchase<'a> {
+struct PurchaseBody<'a> {
     #[serde(borrow)]
     quantity: Option<&'a RawValue>,
     token: Option<String>,
 }
 
-fn quantity(wanted: Option<&RawValue>) -> Result<i64, Problem> {
-    wanted.and_then(|raw| raw.get().parse().ok()).ok_or(Code::BadQuantity.into())
+fn quantity(raw: Option<&RawValue>) -> Result<i64, Problem> {
+    raw.and_then(|raw| raw.get().parse().ok()).ok_or(Code::BadQuantity.into())
 }
 
-/// The button was pressed. Nearly everybody loses before the request is read. 202: the units are held. The same user again: 200 with the first order.
+/// A purchase. Nearly every request is refused before its body is read. 202 means that the units are held; a repeated
+/// purchase is 200 with the first order.
 pub async fn buy(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -49,50 +49,50 @@ pub async fn buy(
 ) -> Result<Response, Problem> {
     let admission = match shop.purchases.request_admission(session.user_id, sale) {
         Ok(admission) => admission,
-        Err(refusal) => return Ok(lost(refusal)),
+        Err(refusal) => return Ok(refused_purchase(refusal)),
     };
-    // Boxed, so that those who lose, which is nearly everybody, carry nothing of it.
-    Box::pin(take(shop, session, sale, admission, request)).await
+    // Boxed, so that the future of a refused request, which is nearly every one, stays small.
+    Box::pin(buy_admitted(shop, session, sale, admission, request)).await
 }
 
-/// The gate has let the request in.
-async fn take(
+/// A purchase that the gate has admitted.
+async fn buy_admitted(
     shop: Arc<Shop>,
     session: Session,
     sale: SaleId,
     admission: AdmissionRequest,
     request: Request,
 ) -> Result<Response, Problem> {
-    // Thousands wait for their decision at once: nothing of the request is kept meanwhile.
-    let (quantity, decided) = {
-        let body = json_body(request).await?;
-        let wanted: Purchase = from_json(&body)?;
-        let quantity = quantity(wanted.quantity)?;
-        // No token is a bad token here: only the form without scripts gets one on the spot.
-        (quantity, shop.purchases.buy(admission, quantity, Some(wanted.token.as_deref().unwrap_or_default())))
+    // Thousands of requests wait for a decision at once. The request is dropped before the wait.
+    let (quantity, decision) = {
+        let bytes = json_body(request).await?;
+        let body: PurchaseBody = from_json(&bytes)?;
+        let quantity = quantity(body.quantity)?;
+        // A missing token is a bad token here. Only the form without scripts gets a token of its own.
+        (quantity, shop.purchases.buy(admission, quantity, Some(body.token.as_deref().unwrap_or_default())))
     };
-    match decided.await? {
-        Bought::New { order, status } => {
-            Ok(written(StatusCode::ACCEPTED, receipt((sale, order), quantity, status, "")))
+    match decision.await? {
+        PurchaseOutcome::New { order, status } => {
+            Ok(json_response(StatusCode::ACCEPTED, receipt((sale, order), quantity, status, "")))
         }
-        Bought::Again { order, quantity } => {
-            let status = Box::pin(present_status(&shop, &session, sale, order)).await;
-            Ok(written(StatusCode::OK, receipt((sale, order), quantity.into(), status, r#","repeated":true"#)))
+        PurchaseOutcome::Repeated { order, quantity } => {
+            let status = Box::pin(current_status(&shop, &session, sale, order)).await;
+            Ok(json_response(StatusCode::OK, receipt((sale, order), quantity.into(), status, r#","repeated":true"#)))
         }
     }
 }
 
-/// Written by hand, because a winner is answered while everybody else is waiting. Nothing in it needs escaping.
+/// JSON text, formatted without a serializer: winners are answered at the peak of load. No value in it needs escaping.
 fn receipt((sale, order): (SaleId, OrderId), quantity: i64, status: OrderStatus, more: &str) -> String {
     format!(
         r#"{{"order":{{"id":"{order}","sale_id":"{sale}","quantity":{quantity},"status":"{status}"}},"status_url":"/api/sales/{sale}/orders/{order}"{more}}}"#
     )
 }
 
-/// Where a first order stands by now. Whoever cannot be told at once is told to look: it is held in any case.
-async fn present_status(shop: &Shop, session: &Session, sale: SaleId, order: OrderId) -> OrderStatus {
+/// The status of the first order. Where it cannot be read now it is `reserved`: the units are held in any case.
+async fn current_status(shop: &Shop, session: &Session, sale: SaleId, order: OrderId) -> OrderStatus {
     match shop.orders.find(session.user_id, sale, order).await {
-        Ok(Found::Order(order, _)) => order.status,
+        Ok(OrderLookup::Order(order, _)) => order.status,
         _ => OrderStatus::Reserved,
     }
 }
@@ -108,7 +108,7 @@ pub struct OrderJson {
     pub pay_by: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What the shop said when it cancelled or refunded.
+    /// The message of the shop about a cancellation or refund.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,19 +135,18 @@ impl OrderJson {
 }
 
 #[derive(Serialize)]
-struct OneOrder {
+struct OrderResponse {
     order: OrderJson,
 }
 
-/// One order, also while it is on its way to the database. 404 for anybody but its owner.
+/// One order, also while it is on its way to the database. 404 for every user but its owner.
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     PathIds((sale_id, id)): PathIds<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
     let order = match shop.orders.find(session.user_id, sale_id, id).await? {
-        Found::Order(order, history) => OrderJson::of(order, Some(history)),
-        Found::Reserved { quantity, reserved_at } => {
+        OrderLookup::Order(order, history) => OrderJson::of(order, Some(history)),
+        OrderLookup::Reserved { quantity, reserved_at } => {
             let entry = shop.catalogue.entry(sale_id).await?;
             let held = [OrderEvent { at: reserved_at, status: OrderStatus::Reserved }];
             OrderJson {
@@ -163,29 +162,27 @@ pub async fn show(
                 history: Some(held.into()),
             }
         }
-        Found::Nothing => return Err(Code::NotFound.into()),
-        Found::Unknown => return Err(Code::Unavailable.into()),
+        OrderLookup::NotFound => return Err(Code::NotFound.into()),
+        OrderLookup::Unknown => return Err(Code::Unavailable.into()),
     };
-    Ok((Cache::Private, Json(OneOrder { order })).into_response())
+    Ok((Cache::Private, Json(OrderResponse { order })).into_response())
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Page {
-    pub before: Option<String>,
-    /// Statuses with commas between them; nothing for all.
+pub struct OrderListQuery {
+    before: Option<String>,
+    /// As [`parse_statuses`] reads it.
     #[serde(default)]
-    pub status: String,
+    status: String,
 }
 
-impl Page {
-    /// The statuses that are asked for.
+impl OrderListQuery {
     fn statuses(&self) -> Result<Vec<OrderStatus>, Problem> {
-        statuses(&self.status).ok_or_else(|| Problem::invalid_field("status", "bad_status"))
+        parse_statuses(&self.status).ok_or_else(|| Problem::invalid_field("status", "bad_status"))
     }
 
-    /// The order that the page begins after.
-    pub fn before(&self) -> Result<Option<OrderId>, Problem> {
+    fn before(&self) -> Result<Option<OrderId>, Problem> {
         let parsed = self.before.as_deref().map(str::parse).transpose();
         parsed.map_err(|_| Problem::invalid_field("before", "bad_cursor"))
     }
@@ -199,49 +196,47 @@ pub struct OrderList<T> {
 }
 
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    crate::web::extract::Query(page): crate::web::extract::Query<Page>,
+    (State(shop), SignedIn(session)): UserCall,
+    Query(query): Query<OrderListQuery>,
 ) -> Result<Response, Problem> {
-    let (orders, next) = page_of_orders(&shop, session.user_id, &page.statuses()?, page.before()?).await?;
-    let orders = orders.into_iter().map(|order| OrderJson::of(order, None)).collect();
-    Ok((Cache::Private, Json(OrderList { orders, next })).into_response())
+    let (statuses, before) = (query.statuses()?, query.before()?);
+    let page = shop.orders.list(session.user_id, &statuses, before, DEFAULT_PAGE_SIZE).await?;
+    let orders = page.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
+    Ok((Cache::Private, Json(OrderList { orders, next: page.next })).into_response())
 }
 
 pub async fn cancel(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
-    let order = cancelled(shop.orders.cancel(session.user_id, sale, order).await?)?;
-    Ok(Json(OneOrder { order: OrderJson::of(order, None) }).into_response())
+    let order = shop.orders.cancel(session.user_id, sale, order).await?;
+    Ok(Json(OrderResponse { order: OrderJson::of(order, None) }).into_response())
 }
 
-/// One of the saved addresses, or one that is written here.
+/// A saved address, or a new one: exactly one of the two.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Destination {
+pub struct DeliveryBody {
     address_id: Option<AddressId>,
     address: Option<Address>,
 }
 
-/// Says where an order goes, until it is paid. The order keeps a copy.
+/// Sets the address of an unpaid order. The order keeps a copy.
 pub async fn set_address(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-    from_json: crate::web::extract::Json<Destination>,
+    extract::Json(body): extract::Json<DeliveryBody>,
 ) -> Result<Response, Problem> {
-    let address = match (from_json.0.address_id, from_json.0.address) {
+    let address = match (body.address_id, body.address) {
         (Some(saved), None) => {
             let saved = shop.store.address(session.user_id, saved).await?;
             saved.ok_or_else(|| Problem::invalid_field("address_id", "no_such_address"))?.address
         }
-        (None, Some(address)) => checked(address, "address.")?,
+        (None, Some(address)) => check_address(address, "address.")?,
         _ => return Err(Problem::invalid_field("address", "required")),
     };
-    let order = addressed(shop.orders.deliver_to(session.user_id, sale, id, &address).await?)?;
-    Ok(Json(OneOrder { order: OrderJson::of(order, None) }).into_response())
+    let order = shop.orders.deliver_to(session.user_id, sale, id, &address).await?;
+    Ok(Json(OrderResponse { order: OrderJson::of(order, None) }).into_response())
 }
 
 #[cfg(test)]
@@ -249,14 +244,14 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<i64, &'static str> {
-        let wanted: Result<Purchase, Problem> = from_json(text.as_bytes());
-        wanted.and_then(|wanted| quantity(wanted.quantity)).map_err(|problem| problem.code().as_str())
+        let body: Result<PurchaseBody, Problem> = from_json(text.as_bytes());
+        body.and_then(|body| quantity(body.quantity)).map_err(|problem| problem.code().as_str())
     }
 
     #[test]
-    fn every_wrong_quantity_gets_the_same_answer() {
+    fn every_wrong_quantity_gets_the_same_code() {
         assert_eq!(read(r#"{"quantity":2,"token":"x"}"#), Ok(2));
-        // The purchases refuses what is not above zero.
+        // `Purchases` refuses what is not above zero.
         assert_eq!(read(r#"{"quantity":-1,"token":"x"}"#), Ok(-1));
         for wrong in ["1.5", "1e3", "1e400", "99999999999999999999", "\"1\"", "true", "null", "[1]", "{}"] {
             assert_eq!(read(&format!(r#"{{"quantity":{wrong},"token":"x"}}"#)), Err("bad_quantity"), "{wrong}");
@@ -265,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_purchase_is_read_strictly() {
+    fn purchase_body_is_parsed_strictly() {
         assert_eq!(read(r#"{"quantity":1}"#), Ok(1));
         assert_eq!(read(r#"{"quantity":1,"token":7}"#), Err("invalid"));
         assert_eq!(read(r#"{"quantity":1,"user":"x"}"#), Err("invalid"));
@@ -274,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_is_json() {
+    fn receipt_is_valid_json() {
         let order: OrderId = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
         let text = receipt((SaleId(7), order), 2, OrderStatus::Reserved, r#","repeated":true"#);
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
