@@ -1,4 +1,4 @@
-//! Connections to Redis: one master, or a cluster of them. Multiplexed, re-established by themselves, with bounded waits.
+//! Connections to a Redis server or cluster: multiplexed, with automatic reconnects and time-outs.
 
 use std::time::Duration;
 
@@ -17,34 +17,35 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::batching::BatchKey;
 use crate::domain::Bucket;
 
-/// How long one command may take. After that nobody knows whether it was carried out.
-const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-const CONNECT_WITHIN: Duration = Duration::from_secs(1);
+/// Time-out of one command. After it, whether the command was executed is unknown.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A connection; clones share it. A command may have keys of one bucket only: in a cluster others live elsewhere.
+/// A connection. Clones share it. All keys of a command must belong to one bucket, because a cluster spreads buckets over
+/// its servers.
 #[derive(Clone)]
 pub enum RedisConnection {
-    /// To one server, for commands that answer at once.
+    /// To one server, for commands that return at once.
     Shared(ConnectionManager),
-    /// To one server, of somebody who waits there.
+    /// To one server, for one owner and commands that block.
     Private(MultiplexedConnection),
-    /// To every server of a cluster; each command goes to the one that has its keys.
+    /// To all servers of a cluster. Each command goes to the server that has its keys.
     Cluster(ClusterConnection),
 }
 
-/// The addresses in a setting. Several are those of a cluster's first members.
+/// The addresses in a setting. Several addresses are members of a cluster.
 pub fn addresses(url: &SecretString) -> Vec<SecretString> {
     url.expose_secret().split(',').map(|one| SecretString::from(one.trim().to_owned())).collect()
 }
 
 fn address(url: &SecretString) -> anyhow::Result<ConnectionInfo> {
     let info = url.expose_secret().into_connection_info().context("not a Redis address")?;
-    // Without this every small command waits for the previous one's acknowledgement.
+    // With Nagle's algorithm every small command would wait for the previous one's acknowledgement.
     Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)))
 }
 
-/// A shared connection for commands that answer at once. It connects with the first command, fails commands while the
-/// server is away, and heals by itself.
+/// A shared connection for commands that return at once. It connects with the first command, fails commands while the
+/// server is down, and reconnects by itself.
 pub fn shared(url: &SecretString) -> anyhow::Result<RedisConnection> {
     if addresses(url).len() > 1 {
         return Ok(RedisConnection::Cluster(
@@ -52,8 +53,8 @@ pub fn shared(url: &SecretString) -> anyhow::Result<RedisConnection> {
         ));
     }
     let config = ConnectionManagerConfig::new()
-        .set_connection_timeout(Some(CONNECT_WITHIN))
-        .set_response_timeout(Some(ANSWER_WITHIN))
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(Some(ANSWER_TIMEOUT))
         .set_number_of_retries(1)
         .set_min_delay(Duration::from_millis(50))
         .set_max_delay(Duration::from_millis(200));
@@ -62,8 +63,7 @@ pub fn shared(url: &SecretString) -> anyhow::Result<RedisConnection> {
     Ok(RedisConnection::Shared(manager.context("cannot prepare the connection to Redis")?))
 }
 
-/// As `shared`, for somebody who only reads: in a cluster the replicas answer, where there are any. `None` where there
-/// is no cluster.
+/// A read-only connection to a cluster, which routes commands to replicas where there are any. `None` for a single server.
 pub fn reading(url: &SecretString) -> anyhow::Result<Option<RedisConnection>> {
     if addresses(url).len() == 1 {
         return Ok(None);
@@ -76,23 +76,24 @@ fn cluster(url: &SecretString) -> anyhow::Result<ClusterClientBuilder> {
     let members = addresses(url).iter().map(address).collect::<anyhow::Result<Vec<_>>>()?;
     Ok(ClusterClientBuilder::new(members)
         .tcp_settings(TcpSettings::default().set_nodelay(true))
-        .connection_timeout(CONNECT_WITHIN)
-        .response_timeout(ANSWER_WITHIN)
+        .connection_timeout(CONNECT_TIMEOUT)
+        .response_timeout(ANSWER_TIMEOUT)
         .retries(2)
         .min_retry_wait(50)
         .max_retry_wait(200))
 }
 
-/// A connection of one's own for a command that waits at most `longest` at the server. In a cluster nobody waits.
-pub async fn private(url: &SecretString, longest: Duration) -> anyhow::Result<RedisConnection> {
+/// A connection for one owner and commands that block for at most `max_block` at the server. A cluster gets a shared
+/// connection, because commands do not block there.
+pub async fn private(url: &SecretString, max_block: Duration) -> anyhow::Result<RedisConnection> {
     if addresses(url).len() > 1 {
-        let mut link = shared(url)?;
-        redis::cmd("PING").query_async::<()>(&mut link).await.context("cannot connect to the Redis cluster")?;
-        return Ok(link);
+        let mut connection = shared(url)?;
+        redis::cmd("PING").query_async::<()>(&mut connection).await.context("cannot connect to the Redis cluster")?;
+        return Ok(connection);
     }
     let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_WITHIN))
-        .set_response_timeout(Some(longest + ANSWER_WITHIN));
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(Some(max_block + ANSWER_TIMEOUT));
     let client = Client::open(address(url)?)?;
     let connection = client.get_multiplexed_async_connection_with_config(&config).await;
     Ok(RedisConnection::Private(connection.context("cannot connect to Redis")?))
@@ -103,14 +104,14 @@ impl RedisConnection {
         matches!(self, RedisConnection::Cluster(_))
     }
 
-    /// Whose claims can be sent together: everybody's to one server, and in a cluster, where each bucket has its own, those on
-    /// one bucket.
+    /// Names the queue of a bucket's claims: all buckets share one on a single server. In a cluster each bucket has its own,
+    /// because a call reaches one server only.
     pub fn batch_key(&self, bucket: Bucket) -> BatchKey {
-        if self.is_cluster() { BatchKey::Of(bucket) } else { BatchKey::Shared }
+        if self.is_cluster() { BatchKey::Bucket(bucket) } else { BatchKey::Shared }
     }
 
-    /// Asks the same about every bucket: in one go where one server has them all, otherwise each where it lives. An
-    /// answer for each bucket, one value for each command.
+    /// Sends the same commands for every bucket: in one pipeline to a single server, otherwise in one per bucket. Returns a
+    /// result per bucket, with one value per command.
     pub async fn each(
         &self,
         buckets: &[Bucket],

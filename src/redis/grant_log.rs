@@ -1,6 +1,8 @@
-//! What this process has promised lately. A 202 is a promise; a master that restarts without its last writes, or loses
-//! all of them, has forgotten it. Then the promises are repeated, as they were answered: the script finds what survived
-//! and changes nothing, or grants it again and puts it back into the outbox.
+//! Remembers recent grants and replays them to a master that forgot them.
+//!
+//! A 202 is a promise to the client. A master that restarts without its last writes, or without any data, has forgotten
+//! it. The log then sends the same grants again. The script finds those that survived and changes nothing for them; the
+//! others it grants again and appends to the outbox.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,27 +13,30 @@ use async_trait::async_trait;
 use redis::{Pipeline, Value, from_redis_value_ref};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
 use super::keys;
 use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
+use crate::periodic::Periodic;
 use crate::redis::connection::RedisConnection;
 use crate::redis::malformed;
 
-/// How long a promise is remembered: longer than a master with an append-only file fsynced every second may lose, and
-/// than a relay usually needs to pass an order on.
-const REMEMBERED_FOR: Duration = Duration::from_secs(120);
-/// At most this many, so that memory is bounded (some 100 MB, where each was a batch of its own); the oldest go first.
-const MOST: usize = 1_000_000;
-/// How often the master is asked whether it is still the same.
-const EVERY: Duration = Duration::from_millis(500);
-const BATCH: usize = 256;
+/// How long a grant is remembered: longer than the writes that a master with an append-only file, fsynced every second, can
+/// lose, and longer than the relay usually needs to publish an order.
+const RETENTION: Duration = Duration::from_secs(120);
+/// Bounds the memory of the log: about 100 MB when each grant was a batch of its own. The oldest grants are dropped first.
+const MAX_GRANTS: usize = 1_000_000;
+/// How often the master's run id and epochs are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// Grants per call.
+const MAX_BATCH: usize = 256;
 
-/// One life of a bucket's keys: the epoch in which they were loaded, by the how manieth server process that was seen.
+/// One incarnation of a bucket's keys: the epoch in which they were loaded and the server process that holds them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Life {
+struct Generation {
     epoch: i64,
+    /// Number of server changes that were seen before.
     server: u64,
 }
 
@@ -41,37 +46,38 @@ struct Batch<G> {
     grants: Vec<G>,
 }
 
-/// By bucket and the life in which they were given, oldest first.
+/// The remembered grants.
 struct Recent<G> {
-    by_life: BTreeMap<(Bucket, Life), VecDeque<Batch<G>>>,
-    /// Grants in all of them.
+    /// By bucket and the generation that has them, oldest first.
+    by_generation: BTreeMap<(Bucket, Generation), VecDeque<Batch<G>>>,
+    /// Number of grants in all batches.
     grants: usize,
 }
 
-/// The promises of the last moments.
+/// The grants that this process has recently reported to clients.
 pub struct GrantLog<G> {
     recent: Mutex<Recent<G>>,
-    /// Counts the server processes that were seen. A promise given before a new one was noticed is repeated once more
-    /// than needed, which changes nothing.
+    /// Counts server changes. A grant that is recorded before a change is noticed gets the old number, and is replayed
+    /// once more than needed, which changes nothing.
     server: AtomicU64,
 }
 
 impl<G> Default for GrantLog<G> {
     fn default() -> Self {
-        GrantLog { recent: Mutex::new(Recent { by_life: BTreeMap::new(), grants: 0 }), server: AtomicU64::new(0) }
+        GrantLog { recent: Mutex::new(Recent { by_generation: BTreeMap::new(), grants: 0 }), server: AtomicU64::new(0) }
     }
 }
 
 impl<G> Recent<G> {
-    /// What is older. Looks at nothing else: shoppers wait meanwhile.
-    fn forget(&mut self, remembered_for: Duration) {
+    /// Drops older batches. Examines nothing else, because claims wait for the lock meanwhile.
+    fn forget(&mut self, retention: Duration) {
         let now = Instant::now();
-        for batches in self.by_life.values_mut() {
-            while let Some(old) = batches.pop_front_if(|batch| now - batch.at > remembered_for) {
+        for batches in self.by_generation.values_mut() {
+            while let Some(old) = batches.pop_front_if(|batch| now - batch.at > retention) {
                 self.grants -= old.grants.len();
             }
         }
-        self.by_life.retain(|_, batches| !batches.is_empty());
+        self.by_generation.retain(|_, batches| !batches.is_empty());
     }
 }
 
@@ -79,48 +85,48 @@ impl<G: Copy> GrantLog<G> {
     pub(crate) fn remember(&self, bucket: Bucket, epoch: i64, grants: Vec<G>) {
         if !grants.is_empty() {
             let batch = Batch { at: Instant::now(), grants };
-            let life = Life { epoch, server: self.server.load(Ordering::Relaxed) };
+            let generation = Generation { epoch, server: self.server.load(Ordering::Relaxed) };
             let mut recent = self.lock();
             recent.grants += batch.grants.len();
-            recent.by_life.entry((bucket, life)).or_default().push_back(batch);
+            recent.by_generation.entry((bucket, generation)).or_default().push_back(batch);
         }
     }
 
-    /// Buckets and their lives of which something is remembered. What is too old, or more than is kept, is forgotten.
-    fn lives(&self) -> Vec<(Bucket, Life)> {
+    /// Drops what is too old or too much, and returns the buckets and generations with remembered grants.
+    fn generations(&self) -> Vec<(Bucket, Generation)> {
         let mut recent = self.lock();
-        let mut remembered_for = REMEMBERED_FOR;
-        recent.forget(remembered_for);
-        while recent.grants > MOST && !remembered_for.is_zero() {
-            remembered_for = remembered_for * 9 / 10;
-            recent.forget(remembered_for);
+        let mut retention = RETENTION;
+        recent.forget(retention);
+        while recent.grants > MAX_GRANTS && !retention.is_zero() {
+            retention = retention * 9 / 10;
+            recent.forget(retention);
         }
-        recent.by_life.keys().copied().collect()
+        recent.by_generation.keys().copied().collect()
     }
 
-    fn grants(&self, bucket: Bucket, life: Life) -> Vec<G> {
+    fn grants(&self, bucket: Bucket, generation: Generation) -> Vec<G> {
         let recent = self.lock();
-        let batches = recent.by_life.get(&(bucket, life));
+        let batches = recent.by_generation.get(&(bucket, generation));
         batches.into_iter().flatten().flat_map(|batch| &batch.grants).copied().collect()
     }
 
-    /// The promises of `bucket` given in `from` now stand in `to`. Those are older than what was given in `to` since.
-    fn moved(&self, bucket: Bucket, from: Life, to: Life) {
+    /// Records that the generation `to` now has the grants of `from`. They go before the grants that `to` has made since.
+    fn reassign(&self, bucket: Bucket, from: Generation, to: Generation) {
         let mut recent = self.lock();
         if from != to
-            && let Some(mut older) = recent.by_life.remove(&(bucket, from))
+            && let Some(mut older) = recent.by_generation.remove(&(bucket, from))
         {
-            let newer = recent.by_life.entry((bucket, to)).or_default();
+            let newer = recent.by_generation.entry((bucket, to)).or_default();
             older.append(newer);
             *newer = older;
         }
     }
 
-    /// Notes which server process answers; the answer is its number.
-    fn seen(&self, last: &mut Option<String>, present: String) -> u64 {
-        let another = last.as_ref().is_some_and(|last| *last != present);
+    /// Returns the number of the server process that answers with `present`, and counts a change.
+    fn server_number(&self, last: &mut Option<String>, present: String) -> u64 {
+        let changed = last.as_ref().is_some_and(|last| *last != present);
         *last = Some(present);
-        self.server.fetch_add(another.into(), Ordering::Relaxed) + u64::from(another)
+        self.server.fetch_add(changed.into(), Ordering::Relaxed) + u64::from(changed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Recent<G>> {
@@ -128,81 +134,84 @@ impl<G: Copy> GrantLog<G> {
     }
 }
 
-/// What became of promises that were repeated.
+/// The outcome of replaying grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replayed {
-    /// So many of them had been forgotten.
+    /// The number of grants that the master had forgotten.
     Forgotten(usize),
-    /// Nobody there to hear them, now.
+    /// The bucket is not loaded at present.
     NotLoaded,
 }
 
-/// A backend on a Redis master that remembers what it promised.
+/// A backend on a Redis master whose grants can be replayed.
 #[async_trait]
 pub trait ReplayGrants: Send + Sync {
     type Grant: Copy + Send + Sync;
 
-    fn promises(&self) -> &GrantLog<Self::Grant>;
+    fn grant_log(&self) -> &GrantLog<Self::Grant>;
 
     fn master(&self) -> &RedisConnection;
 
-    /// Repeats a batch of promises, at most 256. What is remembered stays as it is.
-    async fn keep(&self, bucket: Bucket, grants: &[Self::Grant]) -> Result<Replayed, Unavailable>;
+    /// Replays a batch of at most 256 grants. Grants that the master remembers stay as they are.
+    async fn replay(&self, bucket: Bucket, grants: &[Self::Grant]) -> Result<Replayed, Unavailable>;
 }
 
-/// Watches the master and repeats promises that it may have forgotten. Runs until it is stopped.
-pub async fn keep_promises<K: ReplayGrants>(backend: K, stop: CancellationToken) {
+/// Watches the master and replays grants that it may have forgotten, until `stop` is cancelled.
+pub async fn replay_grants<B: ReplayGrants>(backend: B, stop: CancellationToken) {
     let mut run_id = None;
-    let mut tick = tokio::time::interval(EVERY);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(tick.tick()).await.is_some() {
-        if let Err(error) = keep_once(&backend, &mut run_id).await {
-            warn!(%error, "cannot check whether the master remembers its promises");
-        }
+    let mut periodic = Periodic::new("grant replay", CHECK_INTERVAL, &stop);
+    while periodic.tick().await {
+        periodic.record(replay_if_forgotten(&backend, &mut run_id).await);
     }
 }
 
-/// One look. `run_id` is the server process that was seen last.
-async fn keep_once<K: ReplayGrants>(backend: &K, run_id: &mut Option<String>) -> Result<(), Unavailable> {
-    let lives = backend.promises().lives();
-    if lives.is_empty() && run_id.is_some() {
+/// One check. `run_id` is that of the server process seen last.
+async fn replay_if_forgotten<B: ReplayGrants>(backend: &B, run_id: &mut Option<String>) -> Result<(), Unavailable> {
+    let generations = backend.grant_log().generations();
+    if generations.is_empty() && run_id.is_some() {
         return Ok(());
     }
     let present = server_run_id(backend.master()).await?;
-    let server = backend.promises().seen(run_id, present);
-    let buckets: Vec<Bucket> = lives.iter().map(|(bucket, _)| *bucket).collect();
+    let server = backend.grant_log().server_number(run_id, present);
+    let buckets: Vec<Bucket> = generations.iter().map(|(bucket, _)| *bucket).collect();
     let ask = |pipe: &mut Pipeline, bucket| {
         pipe.hget(keys::hash(bucket), "Epoch");
     };
-    for ((bucket, life), answer) in lives.into_iter().zip(backend.master().each(&buckets, ask).await?) {
+    for ((bucket, generation), answer) in generations.into_iter().zip(backend.master().each(&buckets, ask).await?) {
         let answer = answer?;
         let [epoch] = answer.as_slice() else { return Err(malformed("an epoch")) };
-        // Not loaded: control is at it and the promises follow, or all is over and they lapse.
         let epoch: Option<i64> = from_redis_value_ref(epoch).map_err(|_| malformed("an epoch"))?;
+        // Not loaded: either data control is loading the bucket and a later check replays, or the sale is over and the
+        // grants expire.
         let Some(epoch) = epoch else { continue };
-        let now = Life { epoch, server };
-        if life != now {
-            repeat(backend, bucket, life, now).await?;
+        let now = Generation { epoch, server };
+        if generation != now {
+            replay_bucket(backend, bucket, generation, now).await?;
         }
     }
     Ok(())
 }
 
-async fn repeat<K: ReplayGrants>(backend: &K, bucket: Bucket, from: Life, to: Life) -> Result<(), Unavailable> {
-    let grants = backend.promises().grants(bucket, from);
-    let mut again = 0;
-    for batch in grants.chunks(BATCH) {
-        match backend.keep(bucket, batch).await? {
-            Replayed::Forgotten(count) => again += count,
+async fn replay_bucket<B: ReplayGrants>(
+    backend: &B,
+    bucket: Bucket,
+    from: Generation,
+    to: Generation,
+) -> Result<(), Unavailable> {
+    let grants = backend.grant_log().grants(bucket, from);
+    let mut forgotten = 0;
+    for batch in grants.chunks(MAX_BATCH) {
+        match backend.replay(bucket, batch).await? {
+            Replayed::Forgotten(count) => forgotten += count,
             Replayed::NotLoaded => return Ok(()),
         }
     }
-    backend.promises().moved(bucket, from, to);
-    info!(%bucket, promises = grants.len(), forgotten = again, "repeated promises to a master that may have forgotten them");
+    backend.grant_log().reassign(bucket, from, to);
+    info!(%bucket, grants = grants.len(), forgotten, "replayed grants to a master that may have forgotten them");
     Ok(())
 }
 
-/// Of all servers of a cluster together: when one of them is another than before, all promises are repeated.
+/// The run ids of all servers of a cluster together: when one of them changes, all grants are replayed.
 async fn server_run_id(master: &RedisConnection) -> Result<String, Unavailable> {
     let answer: Value = redis::cmd("INFO").arg("server").query_async(&mut master.clone()).await?;
     let mut ids = match answer {
@@ -231,50 +240,50 @@ mod tests {
         Claim { user_id: UserId(Uuid::from_u128(n)), order_id: OrderId(Uuid::from_u128(n)), quantity: 1 }
     }
 
-    const fn life(epoch: i64, server: u64) -> Life {
-        Life { epoch, server }
+    const fn generation(epoch: i64, server: u64) -> Generation {
+        Generation { epoch, server }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn promises_move_to_a_new_life_in_their_order_and_are_forgotten_in_time() {
-        let promises = GrantLog::<Claim>::default();
+    async fn grants_move_to_a_new_generation_in_order_and_expire() {
+        let log = GrantLog::<Claim>::default();
         let sale = Bucket::whole(SaleId(7));
-        promises.remember(sale, 1, vec![claim(1), claim(2)]);
-        promises.remember(sale, 1, vec![]);
-        tokio::time::advance(REMEMBERED_FOR / 2).await;
-        promises.remember(sale, 2, vec![claim(3)]);
-        assert_eq!(promises.lives(), [(sale, life(1, 0)), (sale, life(2, 0))]);
-        promises.moved(sale, life(1, 0), life(2, 0));
-        assert_eq!(promises.lives(), [(sale, life(2, 0))]);
-        assert_eq!(promises.grants(sale, life(2, 0)), [claim(1), claim(2), claim(3)]);
-        tokio::time::advance(REMEMBERED_FOR * 2 / 3).await;
-        assert_eq!(promises.lives(), [(sale, life(2, 0))]);
-        assert_eq!(promises.grants(sale, life(2, 0)), [claim(3)]);
-        tokio::time::advance(REMEMBERED_FOR).await;
-        assert_eq!(promises.lives(), []);
+        log.remember(sale, 1, vec![claim(1), claim(2)]);
+        log.remember(sale, 1, vec![]);
+        tokio::time::advance(RETENTION / 2).await;
+        log.remember(sale, 2, vec![claim(3)]);
+        assert_eq!(log.generations(), [(sale, generation(1, 0)), (sale, generation(2, 0))]);
+        log.reassign(sale, generation(1, 0), generation(2, 0));
+        assert_eq!(log.generations(), [(sale, generation(2, 0))]);
+        assert_eq!(log.grants(sale, generation(2, 0)), [claim(1), claim(2), claim(3)]);
+        tokio::time::advance(RETENTION * 2 / 3).await;
+        assert_eq!(log.generations(), [(sale, generation(2, 0))]);
+        assert_eq!(log.grants(sale, generation(2, 0)), [claim(3)]);
+        tokio::time::advance(RETENTION).await;
+        assert_eq!(log.generations(), []);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_more_than_are_kept_the_oldest_are_forgotten() {
-        let promises = GrantLog::<()>::default();
+    async fn oldest_grants_are_dropped_beyond_the_maximum() {
+        let log = GrantLog::<()>::default();
         let sales = [1, 2, 3].map(|sale| Bucket::whole(SaleId(sale)));
         for sale in sales {
-            promises.remember(sale, 1, vec![(); MOST / 2]);
+            log.remember(sale, 1, vec![(); MAX_GRANTS / 2]);
             tokio::time::advance(Duration::from_secs(20)).await;
         }
-        assert_eq!(promises.lives(), [(sales[1], life(1, 0)), (sales[2], life(1, 0))]);
-        assert_eq!(promises.grants(sales[1], life(1, 0)).len(), MOST / 2);
-        promises.remember(sales[2], 1, vec![(); 2 * MOST]);
-        assert_eq!(promises.lives(), [(sales[2], life(1, 0))], "what was promised just now stays");
+        assert_eq!(log.generations(), [(sales[1], generation(1, 0)), (sales[2], generation(1, 0))]);
+        assert_eq!(log.grants(sales[1], generation(1, 0)).len(), MAX_GRANTS / 2);
+        log.remember(sales[2], 1, vec![(); 2 * MAX_GRANTS]);
+        assert_eq!(log.generations(), [(sales[2], generation(1, 0))], "the newest grants stay");
     }
 
     #[test]
-    fn a_server_that_restarts_is_another_one() {
-        let promises = GrantLog::<Claim>::default();
+    fn restarted_server_starts_a_new_generation() {
+        let log = GrantLog::<Claim>::default();
         let mut last = None;
-        let numbers = ["a", "a", "b", "b", "a"].map(|run| promises.seen(&mut last, run.to_owned()));
+        let numbers = ["a", "a", "b", "b", "a"].map(|run| log.server_number(&mut last, run.to_owned()));
         assert_eq!(numbers, [0, 0, 1, 1, 2]);
-        promises.remember(Bucket::whole(SaleId(7)), 1, vec![claim(1)]);
-        assert_eq!(promises.lives(), [(Bucket::whole(SaleId(7)), life(1, 2))]);
+        log.remember(Bucket::whole(SaleId(7)), 1, vec![claim(1)]);
+        assert_eq!(log.generations(), [(Bucket::whole(SaleId(7)), generation(1, 2))]);
     }
 }

@@ -1,8 +1,8 @@
-//! The names of one bucket's keys. They share a hash tag, so they live on one slot of a Redis Cluster.
+//! The names of a bucket's keys. They share a hash tag, so they occupy one slot of a Redis Cluster.
 
 use crate::domain::Bucket;
 
-/// The hash with everything that is decided by.
+/// The hash with the definition and the counters of the bucket.
 pub fn hash(bucket: Bucket) -> String {
     named(bucket, "")
 }
@@ -27,33 +27,33 @@ pub fn outbox(bucket: Bucket) -> String {
     named(bucket, ":outbox")
 }
 
-/// Shares of a packet that nobody has claimed.
+/// Unclaimed shares of a packet.
 pub fn unclaimed(bucket: Bucket) -> String {
     named(bucket, ":unclaimed")
 }
 
-/// Who has which share of a packet.
+/// The shares of a packet by user.
 pub fn users(bucket: Bucket) -> String {
     named(bucket, ":users")
 }
 
-/// Outbox entries that make no sense, for an operator to look at.
+/// Outbox entries that could not be parsed, for operators to inspect.
 pub fn dead(bucket: Bucket) -> String {
     named(bucket, ":outbox:dead")
 }
 
-/// Where holders are gathered while a bucket is loaded, one place per attempt.
+/// Stages the holders of a bucket that is being loaded, one key per attempt.
 pub fn loading(bucket: Bucket, epoch: i64) -> String {
     format!("{}:{epoch}", named(bucket, ":loading"))
 }
 
-/// Where users are gathered while a packet is loaded, one place per attempt.
+/// Stages the users of a packet that is being loaded, one key per attempt.
 pub fn loading_users(bucket: Bucket, epoch: i64) -> String {
     format!("{}:{epoch}", named(bucket, ":loading-users"))
 }
 
-fn named(bucket: Bucket, what: &str) -> String {
-    format!("{}{{{bucket}}}{what}", bucket.owner.kind())
+fn named(bucket: Bucket, suffix: &str) -> String {
+    format!("{}{{{bucket}}}{suffix}", bucket.owner.kind())
 }
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     use crate::domain::{PacketId, SaleId};
 
     #[test]
-    fn the_names_are_those_that_operators_know() {
+    fn key_names_are_stable() {
         let all = |bucket| [hash, count, start, access, holders, outbox].map(|name| name(bucket));
         let expected =
             ["goods{7}", "goods{7}_count", "goods{7}_start", "goods{7}_access", "goods{7}:holders", "goods{7}:outbox"];

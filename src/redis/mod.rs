@@ -1,4 +1,4 @@
-//! Redis: connections, key names, scripts, ids as Redis keeps them, and the replay of grants to a master that forgot them.
+//! Redis: connections, key names, scripts, the short form of ids, and the replay of grants to a master that forgot them.
 
 pub mod connection;
 pub mod grant_log;
@@ -16,7 +16,7 @@ impl From<RedisError> for Unavailable {
     }
 }
 
-/// An answer that no script of ours gives.
+/// The error for an answer that does not have the expected form.
 pub(crate) fn malformed(what: &str) -> Unavailable {
-    Unavailable(format!("Redis answered {what} in a way that makes no sense"))
+    Unavailable(format!("Redis returned {what} in an unexpected form"))
 }

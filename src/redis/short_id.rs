@@ -1,5 +1,5 @@
-//! Ids as Redis keeps them: 16 bytes in 22 characters (base64 of RFC 4648 for URLs, without padding) instead of 36. Every
-//! hold and every line of an outbox has two of them; shorter ones fit into smaller allocations and are compared sooner.
+//! The short form of ids in Redis: 16 bytes as 22 characters (URL-safe base64 of RFC 4648, without padding) instead of 36.
+//! Every hold and every outbox item has two ids; shorter ones need smaller allocations and compare faster.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ impl ShortId {
     }
 
     pub fn parse(text: &str) -> Option<Uuid> {
-        // The decoder wants room for whole groups of four characters.
+        // The decoder needs room for whole groups of four characters.
         let mut bytes = [0; 18];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
         Uuid::from_slice(&bytes[..length]).ok()
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_read_as_it_was_written() {
+    fn ids_survive_a_round_trip_and_other_text_is_refused() {
         for id in [Uuid::nil(), Uuid::max(), Uuid::from_u128(0x0198_c0de_0000_7000_8000_0000_0000_0001)] {
             let short = ShortId::of(id).to_string();
             assert_eq!((short.len(), ShortId::parse(&short)), (LENGTH, Some(id)));

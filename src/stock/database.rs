@@ -1,4 +1,4 @@
-//! The database as the backend of stock: a batch is one transaction that locks the sale, decides and writes the orders.
+//! The database as the stock backend. A batch is one transaction that locks the sale, decides and inserts the orders.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{Defined, FactSource, Facts, Stock, Unavailable};
+use super::{DefineOutcome, FactSource, Facts, Stock, Unavailable};
 use crate::batching::{Batch, BatchKey};
 use crate::clock::Clock;
 use crate::domain::Bucket;
@@ -20,7 +20,7 @@ impl From<StoreError> for Unavailable {
     }
 }
 
-/// Stock in the database alone.
+/// Stock in the database, without Redis.
 #[derive(Clone)]
 pub struct DatabaseStock {
     store: Store,
@@ -47,14 +47,14 @@ impl DatabaseStock {
 
 #[async_trait]
 impl Stock for DatabaseStock {
-    async fn reserve(&self, asked: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
-        let mut answers = Vec::with_capacity(asked.len());
-        for of_sale in asked.chunk_by(|one, other| one.bucket.owner == other.bucket.owner) {
-            let claims: Vec<Claim> = of_sale.iter().flat_map(|asked| &asked.claims).copied().collect();
+    async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+        let mut answers = Vec::with_capacity(batches.len());
+        for of_sale in batches.chunk_by(|one, other| one.bucket.owner == other.bucket.owner) {
+            let claims: Vec<Claim> = of_sale.iter().flat_map(|batch| &batch.claims).copied().collect();
             match self.reserve_units(of_sale[0].bucket, &claims).await {
                 Ok(decisions) => {
                     let mut decisions = decisions.into_iter();
-                    let of_bucket = |asked: &Batch<Claim>| Ok(decisions.by_ref().take(asked.claims.len()).collect());
+                    let of_bucket = |batch: &Batch<Claim>| Ok(decisions.by_ref().take(batch.claims.len()).collect());
                     answers.extend(of_sale.iter().map(of_bucket));
                 }
                 Err(error) => answers.extend(of_sale.iter().map(|_| Err(error.clone()))),
@@ -63,28 +63,28 @@ impl Stock for DatabaseStock {
         answers
     }
 
-    /// A sale is one row, whichever of its buckets is asked: what is asked of all of them is one transaction.
+    /// All buckets of a sale share one row, so their claims share one queue and one transaction.
     fn batch_key(&self, bucket: Bucket) -> BatchKey {
-        BatchKey::Of(Bucket::whole(bucket.owner))
+        BatchKey::Bucket(Bucket::whole(bucket.owner))
     }
 
     async fn hold(&self, _sale: SaleId, _user: UserId) -> Result<Option<Hold>, Unavailable> {
-        // Every hold is an order here, which was asked for first.
+        // Every hold is an order here, and the caller has looked for the order first.
         Ok(None)
     }
 
-    async fn define(&self, _sale: &Sale) -> Result<Defined, Unavailable> {
-        // The definition is read with every batch.
-        Ok(Defined::Yes)
+    async fn define(&self, _sale: &Sale) -> Result<DefineOutcome, Unavailable> {
+        // Every batch reads the definition from the database.
+        Ok(DefineOutcome::Applied)
     }
 
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
-        // The transaction that ended the order gave its units back.
+        // The transaction that ended the order has returned its units.
         Ok(releases.iter().map(|release| release.order_id).collect())
     }
 }
 
-/// BatchHandler a batch against a locked sale; the same rules as `lua/reserve.lua`.
+/// Decides a batch against a locked sale, by the same rules as `lua/reserve.lua`.
 fn decide(
     sale: &Sale,
     held: &HashMap<UserId, (OrderId, u32)>,
@@ -128,11 +128,11 @@ fn decide(
 #[async_trait]
 impl FactSource for DatabaseStock {
     async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
-        let wanted: HashSet<SaleId> = buckets.iter().filter_map(|bucket| bucket.sale()).collect();
-        if wanted.is_empty() {
+        let sales: HashSet<SaleId> = buckets.iter().filter_map(|bucket| bucket.sale()).collect();
+        if sales.is_empty() {
             return Ok(Vec::new());
         }
-        let active = self.store.active_sales().await?.into_iter().filter(|sale| wanted.contains(&sale.id));
+        let active = self.store.active_sales().await?.into_iter().filter(|sale| sales.contains(&sale.id));
         let facts = |sale: Sale| Facts {
             state: sale.state,
             window: sale.window,
@@ -168,7 +168,7 @@ mod tests {
     use crate::store::{GoodsDraft, SaleChange, SaleDraft};
 
     #[tokio::test]
-    async fn the_buckets_of_a_sale_are_one_stock() {
+    async fn buckets_of_a_sale_share_its_units() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
@@ -194,11 +194,11 @@ mod tests {
             order_id: OrderId(uuid::Uuid::from_u128(n + 100)),
             quantity,
         };
-        let asked: Vec<_> = Bucket::of_sale(&sale)
+        let batches: Vec<_> = Bucket::of_sale(&sale)
             .zip([vec![claim(1, 2), claim(2, 3)], vec![claim(3, 2), claim(4, 1)]])
             .map(|(bucket, claims)| Batch { bucket, claims })
             .collect();
-        let decided: Vec<_> = stock.reserve(&asked).await.into_iter().map(Result::unwrap).collect();
+        let decided: Vec<_> = stock.reserve(&batches).await.into_iter().map(Result::unwrap).collect();
         let granted = Decision::Granted(OrderStatus::Unpaid);
         assert_eq!(decided, [[granted, Decision::OverLimit], [Decision::SoldOut, granted]]);
         assert_eq!(store.sale(sale.id).await.unwrap().unwrap().sold, 3);

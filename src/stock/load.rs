@@ -1,9 +1,9 @@
-//! What data control does to a master: bring buckets to life, keep their counters in step, look through their holds, and
-//! take away what is over.
+//! Maintenance of a Redis master by data control: loads buckets, synchronizes their counters, reads and repairs their holds,
+//! and unloads buckets of retired sales.
 
 use redis::{AsyncCommands, Pipeline};
 
-use super::redis::{RedisStock, SETTLING, holds_page, start_flag};
+use super::redis::{AWAITING_REPLAY, RedisStock, holds_page, start_flag};
 use super::{Unavailable, time_text};
 use crate::domain::Bucket;
 use crate::domain::claim::Hold;
@@ -12,50 +12,55 @@ use crate::redis::short_id::ShortId;
 use crate::redis::{keys, malformed};
 use crate::store::{Allotment, HeldUnits};
 
-/// Fields of one `HSET` and holds of one look; larger ones would block the server for too long.
-const PAGE: usize = 500;
+/// Holds per call; larger calls would block the server for too long.
+const MAX_HOLDS_PER_CALL: usize = 500;
 
-/// What the master holds of a bucket, or of all buckets of a sale together.
+/// The counters of a bucket on the master, or of all buckets of a sale together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Loaded {
+pub struct StockCounters {
     pub epoch: i64,
     pub version: i64,
     pub booked: i64,
-    /// Units it may sell, sold ones included.
+    /// Units that the bucket may sell, sold ones included.
     pub share: i64,
     /// Entries in the outbox.
     pub outbox: i64,
 }
 
-/// What a bucket of a split sale believes to have.
+/// The share of a bucket of a split sale, as the bucket's hash records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shared {
+pub struct BucketShare {
     pub total: i64,
     pub booked: i64,
-    /// Of the last word that it heard about its share.
+    /// Fencing token of the last allotment that the bucket applied.
     pub fence: i64,
-    /// Whoever finds nothing is told to come back.
+    /// Whether other buckets or the pool have units. If so, an empty bucket answers `busy` instead of `sold_out`.
     pub more: bool,
-    /// How often somebody was told so since it was given something.
+    /// Claims answered `busy` since the bucket was last given units.
     pub missed: i64,
 }
 
-/// How the keys of a bucket begin to live.
+/// How a bucket is loaded.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Life {
+pub struct LoadOptions {
     pub epoch: i64,
-    /// Units of the holders that are staged.
+    /// Units of the staged holders.
     pub booked: i64,
-    /// Stay closed until everybody has repeated what was promised.
-    pub settle: bool,
-    /// What a bucket of a split sale was given.
+    /// Keep the bucket closed until all processes have replayed the grants that they remember.
+    pub await_replay: bool,
+    /// The allotment of a bucket of a split sale.
     pub share: Option<Allotment>,
 }
 
-impl Loaded {
-    /// All buckets of one sale together, as old as the oldest; `None` when one of them is not loaded.
-    pub fn of_sale(survey: &[(Bucket, Option<Loaded>)]) -> Option<Loaded> {
-        let add = |all: Loaded, one: Loaded| Loaded {
+impl StockCounters {
+    /// Whether the bucket is closed because it was loaded with [`LoadOptions::await_replay`].
+    pub fn awaits_replay(&self) -> bool {
+        self.version == AWAITING_REPLAY
+    }
+
+    /// Adds up all buckets of one sale, with the oldest version of any; `None` when one of them is not loaded.
+    pub fn of_sale(survey: &[(Bucket, Option<StockCounters>)]) -> Option<StockCounters> {
+        let add = |all: StockCounters, one: StockCounters| StockCounters {
             epoch: all.epoch.max(one.epoch),
             version: all.version.min(one.version),
             booked: all.booked + one.booked,
@@ -66,18 +71,18 @@ impl Loaded {
     }
 }
 
-/// A hold that does not agree with the database.
+/// The repair of a hold that disagrees with the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mend {
-    /// The database has a live order that is not held.
-    Hold(HeldUnits),
-    /// A hold has neither an order nor an entry in the outbox.
-    Send(HeldUnits),
+pub enum HoldRepair {
+    /// Add a hold for a live order of the database that has none.
+    AddHold(HeldUnits),
+    /// Append a hold to the outbox that has neither an order nor an outbox entry.
+    AddToOutbox(HeldUnits),
 }
 
 impl RedisStock {
-    /// What the master holds of each bucket; `None` where it is not loaded.
-    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, Option<Loaded>)>, Unavailable> {
+    /// The counters of each bucket; `None` where it is not loaded.
+    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, Option<StockCounters>)>, Unavailable> {
         let ask = |pipe: &mut Pipeline, bucket| {
             pipe.hmget(keys::hash(bucket), &["Epoch", "Version", "Booked", "Total"]).xlen(keys::outbox(bucket));
         };
@@ -89,7 +94,7 @@ impl RedisStock {
             let outbox = redis::from_redis_value_ref(outbox).map_err(|_| malformed("a length"))?;
             let loaded = match fields.as_slice() {
                 &[Some(epoch), Some(version), Some(booked), Some(share)] => {
-                    Some(Loaded { epoch, version, booked, share, outbox })
+                    Some(StockCounters { epoch, version, booked, share, outbox })
                 }
                 _ => None,
             };
@@ -98,8 +103,8 @@ impl RedisStock {
         Ok(survey)
     }
 
-    /// What the buckets of split sales believe to have; `None` where one is not loaded or cannot be asked.
-    pub async fn shares(&self, buckets: &[Bucket]) -> Result<Vec<Option<Shared>>, Unavailable> {
+    /// The shares of buckets of split sales; `None` where a bucket is not loaded or its server does not answer.
+    pub async fn shares(&self, buckets: &[Bucket]) -> Result<Vec<Option<BucketShare>>, Unavailable> {
         let ask = |pipe: &mut Pipeline, bucket| {
             pipe.hmget(keys::hash(bucket), &["Total", "Booked", "Fence", "More", "Missed"]);
         };
@@ -113,7 +118,7 @@ impl RedisStock {
             let fields: Vec<Option<i64>> = redis::from_redis_value_ref(fields).map_err(|_| malformed("a share"))?;
             shares.push(match fields.as_slice() {
                 &[Some(total), Some(booked), Some(fence), more, missed] => {
-                    Some(Shared { total, booked, fence, more: more == Some(1), missed: missed.unwrap_or(0) })
+                    Some(BucketShare { total, booked, fence, more: more == Some(1), missed: missed.unwrap_or(0) })
                 }
                 _ => None,
             });
@@ -121,28 +126,28 @@ impl RedisStock {
         Ok(shares)
     }
 
-    /// Gives a bucket of a split sale its share, unless it has heard a newer word, and says whether there are units
-    /// elsewhere. The answer is what it has now; `None` when it is not loaded.
+    /// Sets the share of a bucket of a split sale, unless it has applied a newer fence, and whether there are more units
+    /// elsewhere. Returns the bucket's share afterwards; `None` when it is not loaded.
     pub async fn allot(
         &self,
         bucket: Bucket,
         fence: i64,
         share: i64,
         more: bool,
-    ) -> Result<Option<Shared>, Unavailable> {
+    ) -> Result<Option<BucketShare>, Unavailable> {
         let mut call = self.scripts.allot.key(keys::hash(bucket));
         call.key(keys::count(bucket)).arg(fence).arg(share).arg(i64::from(more));
         let answer: Vec<i64> = call.invoke_async(&mut self.master.clone()).await?;
         match answer.as_slice() {
             [] => Ok(None),
-            &[total, booked, fence] => Ok(Some(Shared { total, booked, fence, more, missed: 0 })),
+            &[total, booked, fence] => Ok(Some(BucketShare { total, booked, fence, more, missed: 0 })),
             _ => Err(malformed("an allotment")),
         }
     }
 
-    /// Gathers holders for a load. Nobody sees them before [`RedisStock::load`].
+    /// Writes holders to a staging key for [`RedisStock::load`]. Nothing reads them before that.
     pub async fn stage(&self, bucket: Bucket, epoch: i64, holders: &[HeldUnits]) -> Result<(), Unavailable> {
-        for chunk in holders.chunks(PAGE) {
+        for chunk in holders.chunks(MAX_HOLDS_PER_CALL) {
             let fields: Vec<(ShortId, String)> = chunk
                 .iter()
                 .map(|hold| {
@@ -150,32 +155,34 @@ impl RedisStock {
                 })
                 .collect();
             let mut pipe = redis::pipe();
-            // An attempt that dies leaves its staging behind; it goes by itself.
+            // The staging key of an attempt that dies expires.
             pipe.hset_multiple(keys::loading(bucket, epoch), &fields).expire(keys::loading(bucket, epoch), 600);
             let _: redis::Value = pipe.query_async(&mut self.master.clone()).await?;
         }
         Ok(())
     }
 
-    /// Brings a bucket of a sale to life with the staged holders. `false` when somebody else did meanwhile. With `settle`
-    /// it stays closed, whatever the sale's definition says, until [`super::Stock::define`] is called.
-    pub async fn load(&self, sale: &Sale, bucket: Bucket, life: Life) -> Result<bool, Unavailable> {
-        let (version, state, start) =
-            if life.settle { (SETTLING, "paused", 0) } else { (sale.version, sale.state.as_str(), start_flag(sale)) };
+    /// Loads a bucket with the staged holders. `false` when another process has loaded it meanwhile. With `await_replay` the
+    /// bucket stays closed, in every state of the sale, until [`super::Stock::define`] is called.
+    pub async fn load(&self, sale: &Sale, bucket: Bucket, options: LoadOptions) -> Result<bool, Unavailable> {
+        let (version, state, start) = match options.await_replay {
+            true => (AWAITING_REPLAY, "paused", 0),
+            false => (sale.version, sale.state.as_str(), start_flag(sale)),
+        };
         let mut call = self.scripts.load.key(keys::hash(bucket));
-        call.key(keys::holders(bucket)).key(keys::loading(bucket, life.epoch)).key(keys::start(bucket));
-        call.key(keys::count(bucket)).key(keys::access(bucket)).arg(life.epoch).arg(version).arg(state);
+        call.key(keys::holders(bucket)).key(keys::loading(bucket, options.epoch)).key(keys::start(bucket));
+        call.key(keys::count(bucket)).key(keys::access(bucket)).arg(options.epoch).arg(version).arg(state);
         call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
-        call.arg(life.share.map_or(sale.total, |share| share.allotted)).arg(sale.per_user_limit);
-        call.arg(life.booked).arg(start);
-        if let Some(share) = life.share {
+        call.arg(options.share.map_or(sale.total, |share| share.allotted)).arg(sale.per_user_limit);
+        call.arg(options.booked).arg(start);
+        if let Some(share) = options.share {
             call.arg(share.fence).arg(sale.total);
         }
         let loaded: i64 = call.invoke_async(&mut self.master.clone()).await?;
         Ok(loaded == 1)
     }
 
-    /// Sets the access counters back to what is booked.
+    /// Resets the access counters to what is booked.
     pub async fn sync_access(&self, buckets: &[Bucket]) -> Result<(), Unavailable> {
         for &bucket in buckets {
             let mut call = self.scripts.sync.key(keys::hash(bucket));
@@ -184,11 +191,15 @@ impl RedisStock {
         Ok(())
     }
 
-    /// Writes the flags of split sales as a whole, where operators look for them. Nobody decides by these.
-    pub async fn add_up(&self, sales: &[Sale], survey: &[(Bucket, Option<Loaded>)]) -> Result<(), Unavailable> {
+    /// Writes the flags of split sales as a whole, for operators only; the shop never reads them.
+    pub async fn write_sale_flags(
+        &self,
+        sales: &[Sale],
+        survey: &[(Bucket, Option<StockCounters>)],
+    ) -> Result<(), Unavailable> {
         for sale in sales.iter().filter(|sale| sale.rush.buckets > 1) {
             let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(sale.id)).copied().collect();
-            let Some(together) = Loaded::of_sale(&of_sale) else { continue };
+            let Some(together) = StockCounters::of_sale(&of_sale) else { continue };
             let whole = Bucket::whole(sale.id);
             let mut pipe = redis::pipe();
             pipe.set(keys::count(whole), sale.total).set(keys::start(whole), start_flag(sale));
@@ -198,32 +209,32 @@ impl RedisStock {
         Ok(())
     }
 
-    /// One page of holds, and the cursor of the next; the last page's is 0. A hold may come twice.
+    /// One page of holds and the cursor of the next page, which is 0 after the last one. A hold may occur twice.
     pub async fn holds(&self, bucket: Bucket, cursor: u64) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
         holds_page(&self.master, bucket, cursor).await
     }
 
-    /// Mends holds; the script judges each anew. The answer is how many were still wrong.
-    pub async fn mend(&self, bucket: Bucket, epoch: i64, mends: &[Mend]) -> Result<i64, Unavailable> {
-        let mut mended = 0;
-        for chunk in mends.chunks(PAGE) {
-            let mut call = self.scripts.mend.key(keys::hash(bucket));
+    /// Repairs holds. The script checks each again; the result is how many still needed the repair.
+    pub async fn repair(&self, bucket: Bucket, epoch: i64, repairs: &[HoldRepair]) -> Result<i64, Unavailable> {
+        let mut repaired = 0;
+        for chunk in repairs.chunks(MAX_HOLDS_PER_CALL) {
+            let mut call = self.scripts.repair.key(keys::hash(bucket));
             call.key(keys::holders(bucket)).key(keys::outbox(bucket)).arg(epoch);
-            for mend in chunk {
-                let (what, hold) = match mend {
-                    Mend::Hold(hold) => ("hold", hold),
-                    Mend::Send(hold) => ("send", hold),
+            for repair in chunk {
+                let (what, hold) = match repair {
+                    HoldRepair::AddHold(hold) => ("hold", hold),
+                    HoldRepair::AddToOutbox(hold) => ("send", hold),
                 };
                 let (user, order) = (ShortId::of(hold.user_id.0), ShortId::of(hold.order_id.0));
                 call.arg(what).arg(user).arg(format!("{order}:{}", hold.quantity)).arg(hold.quantity);
             }
             let count: i64 = call.invoke_async(&mut self.master.clone()).await?;
-            mended += count.max(0);
+            repaired += count.max(0);
         }
-        Ok(mended)
+        Ok(repaired)
     }
 
-    /// Takes a bucket's keys away.
+    /// Deletes a bucket's keys.
     pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
         let names = [keys::hash, keys::count, keys::start, keys::access, keys::holders, keys::outbox];
         let _: i64 = self.master.clone().unlink(&names.map(|name| name(bucket))).await?;

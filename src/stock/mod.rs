@@ -1,13 +1,13 @@
-//! Who gets units. One trait, two backends: Redis (a Lua script decides) and the database (a transaction decides).
+//! Stock: decides which users get units. One trait, two backends: Redis, where a Lua script decides, and the database, where
+//! a transaction decides.
 //!
-//! Requests never come alone: [`batch::Batcher`] gathers what arrives while the previous call is under way and asks for all
-//! of it at once. A backend decides a bucket's batch atomically: every check precedes the first write.
-//! A user has one hold per sale; asking again is answered with the first order, so a time-out means "ask again".
-
-pub mod probe;
+//! Claims arrive in batches from [`crate::batching::Batcher`]. A backend decides a bucket's batch atomically: every check
+//! precedes the first write. A user has at most one hold per sale. A repeated claim returns the order of the first one, so
+//! a client that timed out repeats its request.
 
 pub mod database;
 pub mod load;
+pub mod probe;
 pub mod redis;
 pub mod units;
 
@@ -19,22 +19,22 @@ use crate::domain::claim::{Claim, Decision, Hold, Unavailable};
 use crate::domain::{Bucket, OrderId, Sale, SaleId, UserId, Window, sale::SaleState};
 use crate::store::HeldUnits;
 
-/// The facts about a sale that the gate judges by. They may be old.
+/// The facts about a sale that the gate checks requests against. They may be stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     pub state: SaleState,
     pub window: Window,
     pub total: i64,
     pub booked: i64,
-    /// Requests let through to the master since the last sync; equals `booked` where there is no such counter.
+    /// `booked` at the last sync plus the requests admitted since; equals `booked` where the backend has no such counter.
     pub access: i64,
-    /// Rises with every unit that somebody gets to hold, and with every new life of the sale. Says nothing else.
+    /// Increases with every unit granted and with every epoch of the sale. Only useful to detect changes.
     pub granted: i64,
     pub per_user_limit: i64,
 }
 
 impl Facts {
-    /// Adds those of another bucket of the same sale. The total is the sale's, in each of them.
+    /// Adds another bucket of the same sale. `total` is the whole sale's in each bucket.
     fn add(&mut self, other: &Facts) {
         self.booked += other.booked;
         self.access += other.access;
@@ -42,45 +42,46 @@ impl Facts {
     }
 }
 
-/// Whether the backend took a sale's new definition.
+/// Whether the backend applied a sale's new definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Defined {
-    Yes,
-    /// The backend does not hold the sale; it has to be loaded first.
+pub enum DefineOutcome {
+    Applied,
+    /// The sale has to be loaded first.
     NotLoaded,
 }
 
+/// A backend that grants units.
 #[async_trait]
 pub trait Stock: Send + Sync {
-    /// BatchHandler batches of claims, each on one bucket. An answer for each: one decision per claim, in their order.
-    async fn reserve(&self, asked: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>>;
+    /// Decides batches of claims, each on one bucket. Returns a result per batch: one decision per claim, in their order.
+    async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>>;
 
-    /// Whose claims are gathered with those of this bucket.
+    /// The queue in which claims on this bucket are batched.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
-    /// What the user holds of the sale; `Err` as well when the sale is not loaded, because then nobody can tell.
+    /// What the user holds of the sale. An error also when the sale is not loaded, because then the answer is unknown.
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable>;
 
-    /// Takes the new definition of a sale (state, window, total, limit) unless it knows a newer one.
-    async fn define(&self, sale: &Sale) -> Result<Defined, Unavailable>;
+    /// Applies the definition of a sale (state, window, total, limit) unless the backend has a newer one.
+    async fn define(&self, sale: &Sale) -> Result<DefineOutcome, Unavailable>;
 
-    /// Gives units back, of each hold that still belongs to the order. The answer are the orders that need no further
-    /// call.
+    /// Returns the units of each hold that still belongs to its order. The result is the orders that are done; call again
+    /// for the others.
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable>;
 }
 
-/// Where the gate reads the facts: a replica, or the database.
+/// Where the gate reads facts: a Redis replica or the database.
 #[async_trait]
 pub trait FactSource: Send + Sync {
-    /// The facts about those sales that are known here, of whose buckets these are all, those of one sale beside each
-    /// other.
+    /// The facts about the sales of these buckets, without the sales that are not loaded. `buckets` contains all buckets of
+    /// each sale, next to each other.
     async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable>;
 
-    /// Everybody who holds units of the bucket.
+    /// All users who hold units of the bucket.
     async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable>;
 }
 
-/// Milliseconds as the scripts write them; an empty text is no time.
+/// Milliseconds since the epoch as the scripts read them; an empty string means no time.
 fn time_text(at: Option<Timestamp>) -> String {
     at.map(|at| at.as_millisecond().to_string()).unwrap_or_default()
 }

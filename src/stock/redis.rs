@@ -1,4 +1,4 @@
-//! Redis as the backend of stock. The scripts in `lua/` decide; this file packs and unpacks their words.
+//! Redis as the stock backend. The scripts in `lua/` decide; this file encodes their arguments and decodes their answers.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use redis::{Cmd, Pipeline, RedisError, Script, Value, from_redis_value_ref};
 
-use super::{Defined, FactSource, Facts, Stock, Unavailable, time_text};
+use super::{DefineOutcome, FactSource, Facts, Stock, Unavailable, time_text};
 use crate::batching::{Batch, BatchKey};
 use crate::catalogue::Catalogue;
 use crate::domain::Bucket;
@@ -29,41 +29,42 @@ pub(super) struct Scripts {
     release: Script,
     pub(super) sync: Script,
     pub(super) load: Script,
-    pub(super) mend: Script,
+    pub(super) repair: Script,
     pub(super) allot: Script,
 }
 
-/// Stock on a Redis master, or a cluster of them. Clones share one connection.
+/// Stock on a Redis master or a cluster. Clones share one connection.
 #[derive(Clone)]
 pub struct RedisStock {
     pub(super) master: RedisConnection,
     pub(super) scripts: Arc<Scripts>,
-    promises: Arc<GrantLog<Claim>>,
+    grants: Arc<GrantLog<Claim>>,
     catalogue: Arc<Catalogue>,
 }
 
-/// Holds given back by one call of the script; more would block the server for too long.
-const RELEASES_PER_CALL: usize = 500;
+/// Holds released per call; more would block the server for too long.
+const MAX_RELEASES_PER_CALL: usize = 500;
 
-/// Holds of one look; more would block the server for too long.
+/// Holds per page; more would block the server for too long.
 const HOLDS_PER_PAGE: usize = 200;
 
-/// Between two looks, so that whoever reads a million holds leaves the server to those who buy.
-const BETWEEN_PAGES: Duration = Duration::from_millis(2);
+/// Pause between two pages, so that reading a million holds leaves most of the server's time to purchases.
+const PAGE_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The version of a sale that was loaded again and waits for promises to be repeated. Every definition is newer.
-pub(super) const SETTLING: i64 = 0;
+/// The version of a sale that was loaded again and stays closed until grants have been replayed. Every definition has a
+/// higher version.
+pub(super) const AWAITING_REPLAY: i64 = 0;
 
-/// How the reserve script is to judge.
+/// What the reserve script does with claims.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Claim,
-    /// Repeat what had been granted before the master forgot it.
-    Keep,
+    /// Repeat grants that the master may have forgotten, in disregard of stock and window.
+    Replay,
 }
 
 impl RedisStock {
-    /// The catalogue says into how many buckets each sale is split.
+    /// The catalogue provides the number of buckets of each sale.
     pub fn new(master: RedisConnection, catalogue: Arc<Catalogue>) -> RedisStock {
         let scripts = Scripts {
             reserve: HotScript::new(include_str!("lua/reserve.lua")),
@@ -71,52 +72,57 @@ impl RedisStock {
             release: Script::new(include_str!("lua/release.lua")),
             sync: Script::new(include_str!("lua/sync.lua")),
             load: Script::new(include_str!("lua/load.lua")),
-            mend: Script::new(include_str!("lua/mend.lua")),
+            repair: Script::new(include_str!("lua/repair.lua")),
             allot: Script::new(include_str!("lua/allot.lua")),
         };
-        RedisStock { master, scripts: Arc::new(scripts), promises: Arc::default(), catalogue }
+        RedisStock { master, scripts: Arc::new(scripts), grants: Arc::default(), catalogue }
     }
 
-    /// Calls the reserve script for each bucket; with the decisions comes the epoch in which they were made. `None` where
-    /// the bucket is not loaded.
-    async fn call_reserve(&self, mode: Mode, asked: &[Batch<Claim>]) -> Vec<Result<Option<Decided>, Unavailable>> {
-        let calls = asked.iter().map(|asked| self.reserve_call(mode, asked)).collect();
+    /// Calls the reserve script for each bucket. `None` where the bucket is not loaded.
+    async fn call_reserve(
+        &self,
+        mode: Mode,
+        batches: &[Batch<Claim>],
+    ) -> Vec<Result<Option<BatchDecisions>, Unavailable>> {
+        let calls = batches.iter().map(|batch| self.reserve_call(mode, batch)).collect();
         match self.scripts.reserve.send(calls, &self.master).await {
-            Ok(answers) => asked.iter().zip(answers).map(|(asked, answer)| decided(answer?, &asked.claims)).collect(),
-            Err(error) => asked.iter().map(|_| Err(error.clone().into())).collect(),
+            Ok(answers) => {
+                batches.iter().zip(answers).map(|(batch, answer)| batch_decisions(answer?, &batch.claims)).collect()
+            }
+            Err(error) => batches.iter().map(|_| Err(error.clone().into())).collect(),
         }
     }
 
     fn reserve_call(&self, mode: Mode, Batch { bucket, claims }: &Batch<Claim>) -> Cmd {
         let names = [keys::hash, keys::holders, keys::outbox, keys::start, keys::access];
         let mut call = self.scripts.reserve.call(&names.map(|name| name(*bucket)));
-        call.arg(if mode == Mode::Keep { "keep" } else { "claim" }).arg(units_of(claims));
+        call.arg(if mode == Mode::Replay { "keep" } else { "claim" }).arg(units_of(claims));
         call.arg(claims.iter().map(|claim| claim.quantity).max().unwrap_or_default());
         let mut hold = String::new();
         for claim in claims {
             hold.clear();
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(hold, "{}:{}", ShortId::of(claim.order_id.0), claim.quantity);
             call.arg(ShortId::of(claim.user_id.0)).arg(&hold);
         }
         call
     }
 
-    /// Into how many buckets a sale is split. That stays as it is once the sale is loaded, so no copy of it is too old.
-    async fn split(&self, sale: SaleId) -> Result<u8, Unavailable> {
+    /// The number of buckets of a sale. It never changes after the sale was loaded, so a stale copy is good enough.
+    async fn bucket_count(&self, sale: SaleId) -> Result<u8, Unavailable> {
         let entry = self.catalogue.entry(sale).await?;
         entry.map(|entry| entry.sale.rush.buckets).ok_or_else(|| Unavailable("there is no such sale".into()))
     }
 
     /// As [`Stock::define`], for one bucket.
-    pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Result<Defined, Unavailable> {
+    pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Result<DefineOutcome, Unavailable> {
         let mut call = self.scripts.define.key(keys::hash(bucket));
         call.key(keys::start(bucket)).key(keys::count(bucket)).arg(sale.version).arg(sale.state.as_str());
         call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
         call.arg(sale.total).arg(sale.per_user_limit).arg(start_flag(sale));
         call.arg(if bucket.part().is_some() { "part" } else { "whole" });
         let known: i64 = call.invoke_async(&mut self.master.clone()).await?;
-        Ok(if known == 1 { Defined::Yes } else { Defined::NotLoaded })
+        Ok(if known == 1 { DefineOutcome::Applied } else { DefineOutcome::NotLoaded })
     }
 
     /// The shared connection to the master.
@@ -129,27 +135,29 @@ impl RedisStock {
     }
 }
 
-/// What the reserve script decided, and the epoch in which it did.
-struct Decided {
+/// The answer of the reserve script.
+struct BatchDecisions {
+    /// The epoch in which the decisions were made.
     epoch: i64,
     decisions: Vec<Decision>,
 }
 
-fn decided(answer: Vec<Value>, claims: &[Claim]) -> Result<Option<Decided>, Unavailable> {
+/// `None` when the bucket is not loaded.
+fn batch_decisions(answer: Vec<Value>, claims: &[Claim]) -> Result<Option<BatchDecisions>, Unavailable> {
     let [epoch, _now, decisions @ ..] = answer.as_slice() else { return Ok(None) };
     let &Value::Int(epoch) = epoch else { return Err(malformed("a batch")) };
     if decisions.is_empty() {
         let decisions = vec![Decision::Granted(OrderStatus::Reserved); claims.len()];
-        return Ok(Some(Decided { epoch, decisions }));
+        return Ok(Some(BatchDecisions { epoch, decisions }));
     }
     if decisions.len() != claims.len() {
         return Err(malformed("a batch"));
     }
     let decisions = decisions.iter().map(decision).collect::<Result<_, _>>()?;
-    Ok(Some(Decided { epoch, decisions }))
+    Ok(Some(BatchDecisions { epoch, decisions }))
 }
 
-/// All units asked for; 0 when a user comes twice.
+/// Units of all claims; 0 when a user occurs twice.
 fn units_of(batch: &[Claim]) -> u64 {
     let users: HashSet<UserId> = batch.iter().map(|claim| claim.user_id).collect();
     if users.len() == batch.len() { batch.iter().map(|claim| u64::from(claim.quantity)).sum() } else { 0 }
@@ -173,28 +181,28 @@ fn decision(value: &Value) -> Result<Decision, Unavailable> {
 }
 
 impl Hold {
-    /// `order id:quantity`, as the holders hash and the outbox keep it.
+    /// Parses `order id:quantity`, the format of the holders hash and the outbox.
     pub(crate) fn parse(text: &str) -> Option<Hold> {
         let (order, quantity) = text.split_once(':')?;
         Some(Hold { order_id: OrderId(ShortId::parse(order)?), quantity: quantity.parse().ok()? })
     }
 }
 
-/// `1` while a sale is live: what the start flag says.
+/// The start flag: `1` while the sale is live.
 pub(super) fn start_flag(sale: &Sale) -> i64 {
     i64::from(sale.state == SaleState::Live)
 }
 
 #[async_trait]
 impl Stock for RedisStock {
-    async fn reserve(&self, asked: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
-        let answers = self.call_reserve(Mode::Claim, asked).await;
-        let decisions = asked.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
-            let Some(Decided { epoch, decisions }) = answer? else {
+    async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+        let answers = self.call_reserve(Mode::Claim, batches).await;
+        let decisions = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
+            let Some(BatchDecisions { epoch, decisions }) = answer? else {
                 return Ok(vec![Decision::NotLoaded; claims.len()]);
             };
             let granted = claims.iter().zip(&decisions).filter(|(_, d)| matches!(d, Decision::Granted(_)));
-            self.promises.remember(*bucket, epoch, granted.map(|(claim, _)| *claim).collect());
+            self.grants.remember(*bucket, epoch, granted.map(|(claim, _)| *claim).collect());
             Ok(decisions)
         });
         decisions.collect()
@@ -205,23 +213,23 @@ impl Stock for RedisStock {
     }
 
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable> {
-        let bucket = Bucket::of_user(sale, self.split(sale).await?, user);
+        let bucket = Bucket::of_user(sale, self.bucket_count(sale).await?, user);
         let mut pipe = redis::pipe();
         pipe.hget(keys::hash(bucket), "Version").hget(keys::holders(bucket), ShortId::of(user.0));
         let (version, hold): (Option<i64>, Option<String>) = pipe.query_async(&mut self.master.clone()).await?;
         match (version, hold) {
             (Some(_), Some(text)) => Ok(Some(Hold::parse(&text).ok_or_else(|| malformed("a hold"))?)),
-            // Just loaded again: the hold may be a promise that is about to be repeated.
-            (None | Some(SETTLING), _) => Err(Unavailable("the sale is being loaded".into())),
+            // Just loaded again: the hold may be a grant that is about to be replayed.
+            (None | Some(AWAITING_REPLAY), _) => Err(Unavailable("the sale is being loaded".into())),
             (Some(_), None) => Ok(None),
         }
     }
 
-    async fn define(&self, sale: &Sale) -> Result<Defined, Unavailable> {
-        let mut defined = Defined::Yes;
+    async fn define(&self, sale: &Sale) -> Result<DefineOutcome, Unavailable> {
+        let mut defined = DefineOutcome::Applied;
         for bucket in Bucket::of_sale(sale) {
-            if self.define_bucket(sale, bucket).await? == Defined::NotLoaded {
-                defined = Defined::NotLoaded;
+            if self.define_bucket(sale, bucket).await? == DefineOutcome::NotLoaded {
+                defined = DefineOutcome::NotLoaded;
             }
         }
         Ok(defined)
@@ -230,12 +238,12 @@ impl Stock for RedisStock {
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
         let mut by_bucket: BTreeMap<Bucket, Vec<&HeldUnits>> = BTreeMap::new();
         for release in releases {
-            let bucket = Bucket::of_user(release.sale_id, self.split(release.sale_id).await?, release.user_id);
+            let bucket = Bucket::of_user(release.sale_id, self.bucket_count(release.sale_id).await?, release.user_id);
             by_bucket.entry(bucket).or_default().push(release);
         }
         let mut done = Vec::with_capacity(releases.len());
         for (bucket, releases) in by_bucket {
-            for chunk in releases.chunks(RELEASES_PER_CALL) {
+            for chunk in releases.chunks(MAX_RELEASES_PER_CALL) {
                 let mut call = self.scripts.release.key(keys::hash(bucket));
                 call.key(keys::holders(bucket)).key(keys::access(bucket));
                 for release in chunk {
@@ -255,18 +263,18 @@ impl Stock for RedisStock {
 impl ReplayGrants for RedisStock {
     type Grant = Claim;
 
-    fn promises(&self) -> &GrantLog<Claim> {
-        &self.promises
+    fn grant_log(&self) -> &GrantLog<Claim> {
+        &self.grants
     }
 
     fn master(&self) -> &RedisConnection {
         &self.master
     }
 
-    async fn keep(&self, bucket: Bucket, grants: &[Claim]) -> Result<Replayed, Unavailable> {
-        let asked = [Batch { bucket, claims: grants.to_vec() }];
-        match self.call_reserve(Mode::Keep, &asked).await.pop().transpose()?.flatten() {
-            Some(Decided { decisions, .. }) => {
+    async fn replay(&self, bucket: Bucket, grants: &[Claim]) -> Result<Replayed, Unavailable> {
+        let batches = [Batch { bucket, claims: grants.to_vec() }];
+        match self.call_reserve(Mode::Replay, &batches).await.pop().transpose()?.flatten() {
+            Some(BatchDecisions { decisions, .. }) => {
                 Ok(Replayed::Forgotten(decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count()))
             }
             None => Ok(Replayed::NotLoaded),
@@ -274,7 +282,7 @@ impl ReplayGrants for RedisStock {
     }
 }
 
-/// Reads the facts on the first of several servers that answers: replicas, then the master.
+/// Reads facts from the first server that answers: the replicas, then the master.
 pub struct RedisFacts {
     servers: Vec<RedisConnection>,
 }
@@ -294,7 +302,7 @@ impl FactSource for RedisFacts {
         let mut last = Unavailable("no Redis is configured".into());
         for server in &self.servers {
             match server.each(buckets, ask_facts).await {
-                // Of a cluster some may be away: the others sell on.
+                // Some nodes of a cluster may be down; sales on the others go on.
                 Ok(answers) if answers.iter().any(Result::is_ok) => return read_facts(buckets, &answers),
                 Ok(answers) => last = answers.into_iter().find_map(Result::err).map_or(last, Unavailable::from),
                 Err(error) => last = error.into(),
@@ -304,7 +312,7 @@ impl FactSource for RedisFacts {
     }
 
     async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
-        // A list is of many calls, and each may reach another of a cluster's replicas, which may be behind the facts.
+        // A list takes many calls, each of which may reach a different replica of a cluster, older than the facts.
         let servers = match self.servers.as_slice() {
             [.., masters] if masters.is_cluster() => std::slice::from_ref(masters),
             servers => servers,
@@ -333,7 +341,7 @@ async fn holders(server: &RedisConnection, bucket: Bucket) -> Result<Vec<UserId>
     }
 }
 
-/// One page of holds, and the cursor of the next; the last page's is 0. A hold may come twice.
+/// One page of holds and the cursor of the next page, which is 0 after the last one. A hold may occur twice.
 pub(super) async fn holds_page(
     server: &RedisConnection,
     bucket: Bucket,
@@ -342,7 +350,7 @@ pub(super) async fn holds_page(
     let mut scan = redis::cmd("HSCAN");
     scan.arg(keys::holders(bucket)).arg(cursor).arg("COUNT").arg(HOLDS_PER_PAGE);
     if cursor != 0 {
-        tokio::time::sleep(BETWEEN_PAGES).await;
+        tokio::time::sleep(PAGE_INTERVAL).await;
     }
     let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut server.clone()).await?;
     let mut holds = Vec::with_capacity(fields.len());
@@ -358,7 +366,7 @@ fn ask_facts(pipe: &mut Pipeline, bucket: Bucket) {
     pipe.hmget(keys::hash(bucket), &["Version", "State", "Opens", "Closes", "Booked", "Limit", "Granted", "Whole"]);
 }
 
-/// The buckets of one sale together, as the one with the newest definition says.
+/// Adds up the buckets of each sale. State, window and total are those of the bucket with the newest definition.
 fn read_facts(
     buckets: &[Bucket],
     answers: &[Result<Vec<Value>, RedisError>],
@@ -382,7 +390,7 @@ fn read_facts(
     Ok(all.into_iter().map(|(sale, _, facts)| (sale, facts)).collect())
 }
 
-/// With the version of the definition; `None` when the bucket is not loaded there.
+/// The facts of one bucket and the version of its definition; `None` when it is not loaded.
 fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Facts)> {
     let &[start, access, Some(share)] = flags else { return None };
     let [Some(version), Some(state), Some(opens), Some(closes), Some(booked), Some(limit), Some(granted), whole] = hash
@@ -390,7 +398,7 @@ fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Fact
         return None;
     };
     let state: SaleState = state.parse().unwrap_or(SaleState::Paused);
-    // The start flag has the last word on whether the sale may be live.
+    // The start flag overrules the state.
     let state = if state == SaleState::Live && start != Some(1) { SaleState::Paused } else { state };
     let time = |text: &str| Timestamp::from_millisecond(text.parse().ok()?).ok();
     let facts = Facts {

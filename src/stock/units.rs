@@ -1,4 +1,4 @@
-//! Units of sales as the batcher handles them.
+//! The stock of sales as a handler of the batcher.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::domain::Bucket;
 use crate::domain::claim::{Claim, Decision, Unavailable};
 use crate::metrics::Metrics;
 
-/// Units of sales, whoever keeps them.
+/// Passes batches on to the stock backend and counts the decisions.
 pub struct Units(pub Arc<dyn Stock>);
 
 #[async_trait]
@@ -21,8 +21,8 @@ impl BatchHandler for Units {
     type Decision = Decision;
     type Counters = SaleCounters;
 
-    async fn decide(&self, asked: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
-        self.0.reserve(asked).await
+    async fn decide(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+        self.0.reserve(batches).await
     }
 
     fn batch_key(&self, bucket: Bucket) -> BatchKey {
@@ -32,7 +32,7 @@ impl BatchHandler for Units {
     fn count(metrics: &Metrics, counters: Option<&SaleCounters>, decision: Option<&Decision>, waited: Duration) {
         metrics.purchase_seconds.observe(waited);
         if let Some(counters) = counters {
-            counters.decided(decision, waited);
+            counters.record_decision(decision, waited);
         }
     }
 

@@ -1,8 +1,8 @@
--- Gives a bucket of a split sale its share of the units, and says whether there are units elsewhere.
+-- Sets the share of a bucket of a split sale, and whether other buckets or the pool have units.
 -- KEYS 1 bucket hash, 2 count
--- ARGV 1 fence, 2 share, 3 "1" when units may come from elsewhere, "0" when there are none
--- Returns {} when the bucket is not loaded, otherwise {its share, booked, fence} as they are now
--- A word with an older fence changes nothing. What is held cannot be taken away: then the share is what is held.
+-- ARGV 1 fence, 2 share, 3 "1" when there are units elsewhere, otherwise "0"
+-- Returns {} when the bucket is not loaded, otherwise {share, booked, fence} after the call
+-- An older fence changes nothing. The share never falls below what is booked.
 local sale = redis.call('HMGET', KEYS[1], 'Total', 'Booked', 'Fence')
 if not sale[3] then
   return {}

@@ -1,7 +1,7 @@
--- Takes a newer definition of a loaded sale.
+-- Applies a definition to a loaded sale if it is newer than the present one.
 -- KEYS 1 sale hash, 2 start flag, 3 count
 -- ARGV 1 version, 2 state, 3 opens in ms or "", 4 closes in ms or "", 5 total, 6 limit, 7 start flag (0 or 1),
---      8 "part" of a sale that is split, else "whole": the share of a part is not for this script to say
+--      8 "part" for a bucket of a split sale, whose share only allot.lua changes, otherwise "whole"
 -- Returns 0 when the sale is not loaded, otherwise 1
 local version = redis.call('HGET', KEYS[1], 'Version')
 if not version then

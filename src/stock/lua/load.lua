@@ -1,8 +1,8 @@
--- Brings a sale to life whose holders were gathered under the loading key.
+-- Loads a sale with the holders that were staged under the loading key.
 -- KEYS 1 sale hash, 2 holders hash, 3 loading hash, 4 start flag, 5 count, 6 access counter
 -- ARGV 1 epoch, 2 version, 3 state, 4 opens in ms or "", 5 closes in ms or "", 6 total, 7 limit, 8 booked,
---      9 start flag (0 or 1); for a bucket of a sale that is split, whose total is its share: 10 fence, 11 the sale's total
--- Returns 0 when somebody else has loaded it meanwhile, otherwise 1
+--      9 start flag (0 or 1); for a bucket of a split sale, where 6 is its share: 10 fence, 11 total of the sale
+-- Returns 0 when the sale is already loaded, otherwise 1
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('UNLINK', KEYS[3])
   return 0
@@ -10,12 +10,12 @@ end
 redis.call('UNLINK', KEYS[2])
 if redis.call('EXISTS', KEYS[3]) == 1 then
   redis.call('RENAME', KEYS[3], KEYS[2])
-  -- The staging would have gone by itself; what it has become must not.
+  -- The staging key expires; the holders must not.
   redis.call('PERSIST', KEYS[2])
 end
 redis.call('HSET', KEYS[1], 'Epoch', ARGV[1], 'Version', ARGV[2], 'State', ARGV[3], 'Opens', ARGV[4],
   'Closes', ARGV[5], 'Total', ARGV[6], 'Limit', ARGV[7], 'Booked', ARGV[8],
-  -- Above whatever it was in the epochs before: lists of winners read then are old, although as much is booked.
+  -- Higher than in any earlier epoch, so that lists of winners from before the load count as stale.
   'Granted', string.format('%d', ARGV[1] * 1e12 + ARGV[8]))
 if ARGV[10] then
   redis.call('HSET', KEYS[1], 'Fence', ARGV[10], 'Whole', ARGV[11], 'More', '1')

@@ -1,7 +1,8 @@
--- Gives back the units of holds that still belong to the given orders, and lets more people in. Twice changes nothing.
+-- Releases holds that still belong to the given orders, and resets the access counter so that the gate admits more
+-- requests. Releasing a hold twice changes nothing.
 -- KEYS 1 sale hash, 2 holders hash, 3 access counter
 -- ARGV per hold: user id, order id
--- Returns the units given back, or -1 when the sale is not loaded
+-- Returns the units released, or -1 when the sale is not loaded
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return -1
 end

@@ -1,11 +1,11 @@
--- Reserves units of one bucket of a sale for a batch of users. Everything is checked before the first write.
+-- Reserves units of one bucket of a sale for a batch of users. Every check precedes the first write.
 -- KEYS 1 sale hash, 2 holders hash, 3 outbox stream, 4 start flag, 5 access counter
--- ARGV 1 "claim", or "keep" to repeat what was granted before this master forgot it; 2 units asked for in all, or 0 when
---      a user comes twice; 3 the most units that one of them asks for; then per user: user id, "order id:quantity"
--- Returns {} when the sale is not loaded; {epoch, now in ms} when everybody was granted; otherwise {epoch, now in ms,
---      then per user: 1 granted, 0 sold out, -1 over the limit, -2 not open, -3 ended, -4 none here but elsewhere, or
---      "order id:quantity" of the hold there is}
--- A kept promise is granted whatever the stock and the window say: the database has the last word on it.
+-- ARGV 1 "claim", or "keep" to replay grants that this master may have forgotten; 2 units of all claims, or 0 when a user
+--      occurs twice; 3 the largest quantity of one claim; then per user: user id, "order id:quantity"
+-- Returns {} when the sale is not loaded; {epoch, now in ms} when every claim was granted; otherwise {epoch, now in ms,
+--      then per user: 1 granted, 0 sold out, -1 over the limit, -2 not open, -3 ended, -4 none left here but elsewhere,
+--      or "order id:quantity" of the user's existing hold}
+-- A replayed grant is granted in disregard of stock, limit and window: the database decides about it in the end.
 local FIRST = 4
 local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch', 'More', 'Granted')
 if not sale[1] then
@@ -15,7 +15,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local epoch, left, limit = tonumber(sale[7]), sale[4] - sale[5], tonumber(sale[6])
 local keep = ARGV[1] == 'keep'
--- A sale that is split may have units elsewhere; those who hand them out are told how often one was missed here.
+-- A split sale may have units in other buckets. The allotter reads how many claims found none here.
 local none_left = sale[8] == '1' and -4 or 0
 
 local closed
@@ -34,14 +34,14 @@ for i = FIRST, #ARGV, 2 do
 end
 local held = redis.call('HMGET', KEYS[2], unpack(users))
 
--- `words` are user, wish, user, wish, … from the given one on.
+-- `words` is a list of user, wish, user, wish, …, used from the index `from` on.
 local function grant(words, from, units)
   redis.call('HSET', KEYS[2], unpack(words, from))
   redis.call('HSET', KEYS[1], 'Booked', sale[5] + units, 'Granted', sale[9] + units)
   redis.call('XADD', KEYS[3], '*', 'at', string.format('%d', now), 'orders', table.concat(words, ' ', from))
 end
 
--- The rush: everybody is new and there is enough for all.
+-- Fast path: no user has a hold and the units suffice for all claims.
 local function all_fit()
   local units = tonumber(ARGV[2])
   if units == 0 or not (keep or (not closed and units <= left and tonumber(ARGV[3]) <= limit)) then
@@ -56,7 +56,7 @@ local function all_fit()
   return true
 end
 
--- One after the other; who asks twice in a batch meets the hold of the first time.
+-- Slow path: decides claim by claim. The second claim of a user in a batch finds the hold of the first.
 local function one_by_one(answer)
   local granted, holders, units, missed = {}, {}, 0, 0
   for n = 1, count do

@@ -1,4 +1,4 @@
--- Sets the access counter back to what is booked, so that the gate lets in as many again as there are units left.
+-- Resets the access counter to what is booked, so that the gate admits as many requests again as there are units left.
 -- KEYS 1 sale hash, 2 access counter
 -- Returns 0 when the sale is not loaded, otherwise 1
 local booked = redis.call('HGET', KEYS[1], 'Booked')

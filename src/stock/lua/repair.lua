@@ -1,9 +1,9 @@
--- Mends single holds that a comparison with the database found wrong. Each is judged anew here.
+-- Repairs single holds that a comparison with the database found wrong. Checks each hold again first.
 -- KEYS 1 sale hash, 2 holders hash, 3 outbox stream
--- ARGV 1 epoch that the comparison saw; then per hold: what to do, user id, "order id:quantity", quantity, where what is
---      "hold" (the database has a live order that is not held) or
---      "send" (a hold has neither an order nor an entry in the outbox)
--- Returns the number of holds mended, or -1 when the sale was loaded anew meanwhile
+-- ARGV 1 epoch of the comparison; then per hold: action, user id, "order id:quantity", quantity, where action is
+--      "hold" (add a hold for a live order of the database that has none) or
+--      "send" (append a hold to the outbox that has neither an order nor an outbox entry)
+-- Returns the number of holds repaired, or -1 when the epoch has changed
 if redis.call('HGET', KEYS[1], 'Epoch') ~= ARGV[1] then
   return -1
 end
