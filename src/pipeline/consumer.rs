@@ -1,5 +1,5 @@
-//! The consumer: brings orders, and claims on shares of packets, to the database, a batch per transaction, and only then
-//! lets go of them.
+//! The consumer: persists orders, and claims on shares of packets, one batch per transaction, and acknowledges them after the
+//! commit.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,16 +12,18 @@ use crate::clock::Clock;
 use crate::domain::packet::ShareClaim;
 use crate::domain::{OutboxItem, Reservation};
 use crate::metrics::Metrics;
-use crate::store::{ClaimLanding, HeldUnits, Landing, Store, StoreError};
+use crate::periodic::restart_on_error;
+use crate::store::{HeldUnits, PersistedClaim, PersistedOrder, Store, StoreError};
 
-/// Orders of one transaction.
-const BATCH: usize = 500;
-/// After a failure, before the next try.
-const BREATHER: Duration = Duration::from_millis(500);
-/// How long deliveries are held while the database takes none. Then they go back to the source, which may give them to a
-/// consumer that can reach it; RabbitMQ ends consumers that hold on for half an hour.
-const HOLD_ON_FOR: Duration = Duration::from_secs(60);
+/// Orders per transaction.
+const MAX_BATCH: usize = 500;
+/// Delay before the next attempt after a failure.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
+/// How long deliveries are held while the database fails. After that they return to the source, which may deliver them to a
+/// consumer with a working connection. RabbitMQ ends consumers that hold messages for half an hour.
+const MAX_HOLD_TIME: Duration = Duration::from_secs(60);
 
+/// Moves orders from a source to the database.
 #[derive(Clone)]
 pub struct Consumer {
     pub origin: Origin,
@@ -32,149 +34,148 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// Consumes until it is stopped. Whatever fails is tried again.
+    /// Consumes until `stop` is cancelled. After a failure it connects again; the orders wait at the source.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        while !stop.is_cancelled() {
-            if let Err(error) = self.consume(&stop).await {
-                warn!(error = format!("{error:#}"), "the consumer is interrupted; orders wait");
-                stop.run_until_cancelled(tokio::time::sleep(BREATHER)).await;
-            }
-        }
+        restart_on_error(RETRY_DELAY, &stop, "consumer", || self.consume(&stop)).await;
         Ok(())
     }
 
     async fn consume(&self, stop: &CancellationToken) -> anyhow::Result<()> {
-        // Deliveries are only taken when they can be written.
+        // Deliveries are taken only while the database answers.
         self.store.ping().await?;
         let mut source = self.origin.open().await?;
-        info!("the consumer brings orders to the database");
-        let mut worked = Ok(());
-        while worked.is_ok() && !stop.is_cancelled() {
-            worked = self.step(source.as_mut(), stop).await;
+        info!("the consumer persists orders in the database");
+        let mut outcome = Ok(());
+        while outcome.is_ok() && !stop.is_cancelled() {
+            outcome = self.step(source.as_mut(), stop).await;
         }
         source.close().await;
-        worked
+        outcome
     }
 
     /// One batch, from its delivery to its acknowledgement.
     pub async fn step(&self, source: &mut dyn OrderSource, stop: &CancellationToken) -> anyhow::Result<()> {
-        let mut deliveries = source.next(BATCH).await?;
-        let won: Vec<OutboxItem> =
-            deliveries.iter().flat_map(|delivery| delivery.won.iter().flatten()).copied().collect();
-        let mut senseless = Vec::new();
-        if !won.is_empty() {
-            senseless = self.land_patiently(&won, stop).await?;
+        let mut deliveries = source.next(MAX_BATCH).await?;
+        let items: Vec<OutboxItem> =
+            deliveries.iter().flat_map(|delivery| delivery.items.iter().flatten()).copied().collect();
+        let mut invalid = Vec::new();
+        if !items.is_empty() {
+            invalid = self.persist_with_retries(&items, stop).await?;
         }
-        let makes_sense = |delivery: &Delivery| match &delivery.won {
-            Some(all) => !all.iter().any(|won| senseless.contains(won)),
+        let is_valid = |delivery: &Delivery| match &delivery.items {
+            Some(items) => !items.iter().any(|item| invalid.contains(item)),
             None => false,
         };
-        for delivery in deliveries.iter().filter(|delivery| !makes_sense(delivery)) {
-            error!(tag = ?delivery.tag, "a delivery makes no sense; set aside as a dead letter");
+        for delivery in deliveries.iter().filter(|delivery| !is_valid(delivery)) {
+            error!(tag = ?delivery.tag, "delivery is invalid; moved to the dead letters");
             source.set_aside(delivery).await?;
             self.metrics.dead_lettered.inc();
         }
-        deliveries.retain(makes_sense);
+        deliveries.retain(is_valid);
         source.finish(&deliveries).await
     }
 
-    /// Waits for a database that is away, or takes nothing for reasons of its own. The answer is what can never be written.
-    async fn land_patiently(&self, won: &[OutboxItem], stop: &CancellationToken) -> anyhow::Result<Vec<OutboxItem>> {
+    /// Retries while the database fails for reasons other than the data. Returns the items that can never be persisted.
+    async fn persist_with_retries(
+        &self,
+        items: &[OutboxItem],
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Vec<OutboxItem>> {
         let started = Instant::now();
         loop {
-            match self.land(won).await {
-                Ok(senseless) => return Ok(senseless),
-                Err(error) if stop.is_cancelled() || started.elapsed() > HOLD_ON_FOR => return Err(error.into()),
+            match self.persist(items).await {
+                Ok(invalid) => return Ok(invalid),
+                Err(error) if stop.is_cancelled() || started.elapsed() > MAX_HOLD_TIME => return Err(error.into()),
                 Err(error) => {
-                    warn!(%error, orders = won.len(), "the database does not take orders; holding them");
-                    stop.run_until_cancelled(tokio::time::sleep(BREATHER)).await;
+                    warn!(%error, orders = items.len(), "the database does not take orders; trying again");
+                    stop.run_until_cancelled(tokio::time::sleep(RETRY_DELAY)).await;
                 }
             }
         }
     }
 
-    async fn land(&self, won: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
-        match self.land_batch(won).await {
+    async fn persist(&self, items: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
+        match self.persist_batch(items).await {
             Err(error) if error.blames_the_data() => {
-                warn!(%error, orders = won.len(), "the database refused a batch; trying its orders one by one");
-                self.land_singly(won).await
+                warn!(%error, orders = items.len(), "the database refused a batch; trying its orders one by one");
+                self.persist_singly(items).await
             }
-            landed => landed,
+            outcome => outcome,
         }
     }
 
-    async fn land_singly(&self, all: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
-        let mut senseless = Vec::new();
-        for won in all {
-            match self.land_batch(std::slice::from_ref(won)).await {
-                Ok(mut found) => senseless.append(&mut found),
+    async fn persist_singly(&self, items: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
+        let mut invalid = Vec::new();
+        for item in items {
+            match self.persist_batch(std::slice::from_ref(item)).await {
+                Ok(mut found) => invalid.append(&mut found),
                 Err(error) if error.blames_the_data() => {
-                    error!(?won, %error, "the database refuses this for good");
-                    senseless.push(*won);
+                    error!(?item, %error, "the database refuses the item; it becomes a dead letter");
+                    invalid.push(*item);
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(senseless)
+        Ok(invalid)
     }
 
-    async fn land_batch(&self, won: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
+    async fn persist_batch(&self, items: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
         let started = Instant::now();
-        let (orders, claims) = OutboxItem::apart(won);
-        let mut senseless = Vec::new();
+        let (orders, claims) = OutboxItem::partition(items);
+        let mut invalid = Vec::new();
         if !orders.is_empty() {
-            senseless = self.land_orders(&orders).await?;
+            invalid = self.persist_orders(&orders).await?;
         }
         if !claims.is_empty() {
-            senseless.append(&mut self.land_claims(&claims).await?);
+            invalid.append(&mut self.persist_claims(&claims).await?);
         }
-        self.metrics.persist_size.observe(won.len() as f64);
+        self.metrics.persist_size.observe(items.len() as f64);
         self.metrics.persist_seconds.observe(started.elapsed().as_secs_f64());
-        Ok(senseless)
+        Ok(invalid)
     }
 
-    async fn land_claims(&self, claims: &[ShareClaim]) -> Result<Vec<OutboxItem>, StoreError> {
-        let landings = self.store.land_claims(claims, self.clock.now()).await?;
-        let mut senseless = Vec::new();
-        for (claim, landing) in claims.iter().zip(landings) {
-            match landing {
-                ClaimLanding::Created => {
+    async fn persist_claims(&self, claims: &[ShareClaim]) -> Result<Vec<OutboxItem>, StoreError> {
+        let outcomes = self.store.persist_claims(claims, self.clock.now()).await?;
+        let mut invalid = Vec::new();
+        for (claim, outcome) in claims.iter().zip(outcomes) {
+            match outcome {
+                PersistedClaim::Created => {
                     self.metrics.claims_persisted.inc();
                 }
-                ClaimLanding::Known => {}
-                ClaimLanding::Rejected => {
+                PersistedClaim::Known => {}
+                PersistedClaim::Rejected => {
                     self.metrics.claims_rejected.inc();
                     error!(packet = %claim.packet_id, user = %claim.user_id, share = claim.share, "rejected a claim");
                 }
-                ClaimLanding::NoSuchPacket => senseless.push(OutboxItem::Share(*claim)),
+                PersistedClaim::NoSuchPacket => invalid.push(OutboxItem::Share(*claim)),
             }
         }
-        Ok(senseless)
+        Ok(invalid)
     }
 
-    async fn land_orders(&self, orders: &[Reservation]) -> Result<Vec<OutboxItem>, StoreError> {
+    async fn persist_orders(&self, orders: &[Reservation]) -> Result<Vec<OutboxItem>, StoreError> {
         let now = self.clock.now();
-        let landings = self.store.land(orders, now, now + self.payment_window).await?;
-        let mut senseless = Vec::new();
+        let outcomes = self.store.persist_orders(orders, now, now + self.payment_window).await?;
+        let mut invalid = Vec::new();
         let mut ended = Vec::new();
-        for (order, landing) in orders.iter().zip(landings) {
-            match landing {
-                Landing::Created => {
+        for (order, outcome) in orders.iter().zip(outcomes) {
+            match outcome {
+                PersistedOrder::Created => {
                     self.metrics.persisted.inc();
                 }
-                Landing::Known(status) if status.is_live() => {}
-                // Whoever brought it again may have taken its units again too.
-                Landing::Known(_) => ended.push(HeldUnits::of(order)),
-                Landing::Rejected => {
+                PersistedOrder::Known(status) if status.is_live() => {}
+                // The order has ended, but a replayed grant may have taken its units again.
+                PersistedOrder::Known(_) => ended.push(HeldUnits::of(order)),
+                PersistedOrder::Rejected => {
                     self.metrics.rejected.inc();
-                    info!(order = %order.order_id, sale = %order.sale_id, "rejected: it did not fit any more");
+                    info!(order = %order.order_id, sale = %order.sale_id, "rejected an order: the sale has no units left");
                 }
-                Landing::NoSuchSale => senseless.push(OutboxItem::Order(*order)),
+                PersistedOrder::NoSuchSale => invalid.push(OutboxItem::Order(*order)),
             }
         }
         if !ended.is_empty() {
-            self.store.release_again(&ended).await?;
+            self.store.request_releases(&ended).await?;
         }
-        Ok(senseless)
+        Ok(invalid)
     }
 }

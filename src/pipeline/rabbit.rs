@@ -1,4 +1,4 @@
-//! RabbitMQ: the exchange, the queues, and a connection that declares them. Operators know the names from the contract.
+//! RabbitMQ: the exchange, the queues, and connections that declare them. Operators rely on these names.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use lapin::options::{
     BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
-
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind, PublisherConfirm};
 use secrecy::{ExposeSecret, SecretString};
@@ -17,55 +16,54 @@ use tokio::time::timeout;
 use crate::domain::OutboxItem;
 
 pub const EXCHANGE: &str = "seckill";
-pub const QUEUE: &str = "seckill.orders";
-pub const DEAD: &str = "seckill.orders.dead";
-/// The kinds of messages: what each is called, and the key it is sent with. All go into the one queue.
-pub const ORDER: Kind = Kind { name: "order.reserved.v1", key: "order.reserved" };
-pub const SHARE: Kind = Kind { name: "packet.claimed.v1", key: "packet.claimed" };
-pub const KINDS: [Kind; 2] = [ORDER, SHARE];
+pub const ORDER_QUEUE: &str = "seckill.orders";
+pub const DEAD_LETTER_QUEUE: &str = "seckill.orders.dead";
+/// Messages about one order. All kinds of messages go to [`ORDER_QUEUE`].
+pub const ORDER: MessageKind = MessageKind { name: "order.reserved.v1", key: "order.reserved" };
+/// Messages about one claimed share of a packet.
+pub const SHARE: MessageKind = MessageKind { name: "packet.claimed.v1", key: "packet.claimed" };
+pub const KINDS: [MessageKind; 2] = [ORDER, SHARE];
 
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// How long a confirm may take. After that nobody knows whether the message is there, and it is published again.
-const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time-out of a confirm. After it, whether the broker has the message is unknown, and it is published again.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time-out of the confirm of a probe message.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The routing key of probe messages. No queue has this name.
+const PROBE_KEY: &str = "seckill.nowhere";
+/// A blocked broker does not answer the closing handshake either.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The same for a message that is only to see whether one comes.
-const PROBE_WITHIN: Duration = Duration::from_secs(2);
-/// No queue has this name.
-const NOWHERE: &str = "seckill.nowhere";
+/// Messages that are sent before their confirms arrive.
+const MAX_UNCONFIRMED: usize = 1000;
 
-/// A broker that takes no messages does not take a farewell either.
-const CLOSE_WITHIN: Duration = Duration::from_secs(2);
-
-/// Messages that are sent and wait for their confirm at the same time.
-const WINDOW: usize = 1000;
-
-/// One kind of messages.
+/// A kind of message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct MessageKind {
     /// The message's `type`.
     pub name: &'static str,
     /// The routing key.
     pub key: &'static str,
 }
 
-/// What one message says.
-struct Words {
-    kind: Kind,
+/// One message to publish.
+struct Message {
+    kind: MessageKind,
     id: String,
     at_second: i64,
     body: Vec<u8>,
 }
 
-impl Words {
-    fn of(won: &OutboxItem) -> serde_json::Result<Words> {
-        Ok(match won {
-            OutboxItem::Order(order) => Words {
+impl Message {
+    fn of(item: &OutboxItem) -> serde_json::Result<Message> {
+        Ok(match item {
+            OutboxItem::Order(order) => Message {
                 kind: ORDER,
                 id: order.order_id.to_string(),
                 at_second: order.reserved_at.as_second(),
                 body: serde_json::to_vec(order)?,
             },
-            OutboxItem::Share(claim) => Words {
+            OutboxItem::Share(claim) => Message {
                 kind: SHARE,
                 id: format!("{}:{}", claim.packet_id, claim.user_id),
                 at_second: claim.claimed_at.as_second(),
@@ -75,8 +73,8 @@ impl Words {
     }
 }
 
-/// What a message says, by its type; `None` when nobody can read it.
-pub fn read(kind: Option<&str>, body: &[u8]) -> Option<OutboxItem> {
+/// Parses the body of a message of that type; `None` when it is invalid.
+pub fn parse(kind: Option<&str>, body: &[u8]) -> Option<OutboxItem> {
     if kind == Some(ORDER.name) {
         let order: Option<crate::domain::Reservation> = serde_json::from_slice(body).ok();
         return order.filter(|r| r.quantity > 0 && r.sale_id.0 > 0).map(OutboxItem::Order);
@@ -88,7 +86,7 @@ pub fn read(kind: Option<&str>, body: &[u8]) -> Option<OutboxItem> {
     None
 }
 
-/// A connection with one channel on which everything is declared.
+/// A connection with one channel, on which the exchange and the queues are declared.
 pub struct Rabbit {
     connection: Connection,
     pub channel: Channel,
@@ -96,7 +94,7 @@ pub struct Rabbit {
 
 impl Rabbit {
     pub async fn connect(url: &SecretString, name: &str) -> anyhow::Result<Rabbit> {
-        timeout(CONNECT_WITHIN, Rabbit::open(url, name)).await.context("RabbitMQ does not answer")?
+        timeout(CONNECT_TIMEOUT, Rabbit::open(url, name)).await.context("RabbitMQ does not answer")?
     }
 
     async fn open(url: &SecretString, name: &str) -> anyhow::Result<Rabbit> {
@@ -108,13 +106,13 @@ impl Rabbit {
         Ok(Rabbit { connection, channel })
     }
 
-    /// Messages that wait in a queue.
-    pub async fn waiting(&self, queue: &str) -> anyhow::Result<u32> {
-        Ok(self.look(queue).await?.0)
+    /// Messages that are ready in a queue.
+    pub async fn message_count(&self, queue: &str) -> anyhow::Result<u32> {
+        Ok(self.queue_counts(queue).await?.0)
     }
 
-    /// Messages that wait in a queue, and how many consume from it.
-    pub async fn look(&self, queue: &str) -> anyhow::Result<(u32, u32)> {
+    /// Messages that are ready in a queue, and its consumers.
+    async fn queue_counts(&self, queue: &str) -> anyhow::Result<(u32, u32)> {
         let passive = QueueDeclareOptions { passive: true, ..Default::default() };
         let queue = self.channel.queue_declare(queue.into(), passive, FieldTable::default()).await?;
         Ok((queue.message_count(), queue.consumer_count()))
@@ -125,8 +123,8 @@ impl Rabbit {
     }
 
     pub async fn close(self) {
-        // A connection that is gone already need not be closed.
-        let _ = timeout(CLOSE_WITHIN, self.connection.close(200, "finished".into())).await;
+        // Closing a lost connection fails, which is fine.
+        let _ = timeout(CLOSE_TIMEOUT, self.connection.close(200, "finished".into())).await;
     }
 }
 
@@ -136,23 +134,23 @@ async fn declare(channel: &Channel) -> Result<(), lapin::Error> {
     let mut quorum = FieldTable::default();
     quorum.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
     let mut orders = quorum.clone();
-    // Through the default exchange, straight into the queue of the dead.
+    // Through the default exchange, straight into the dead-letter queue.
     orders.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
-    orders.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(DEAD.into()));
-    // Messages that make no sense are set aside by name. How often consumers died holding a good one is no reason to
-    // drop it, but newer brokers drop after twenty times unless told otherwise.
+    orders.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(DEAD_LETTER_QUEUE.into()));
+    // The consumer rejects invalid messages explicitly. A valid message must survive any number of consumer crashes, but
+    // newer brokers drop a message after twenty deliveries unless told otherwise.
     orders.insert("x-delivery-limit".into(), AMQPValue::LongInt(1_000_000));
     let durable = QueueDeclareOptions { durable: true, ..Default::default() };
-    channel.queue_declare(DEAD.into(), durable, quorum).await?;
-    channel.queue_declare(QUEUE.into(), durable, orders).await?;
+    channel.queue_declare(DEAD_LETTER_QUEUE.into(), durable, quorum).await?;
+    channel.queue_declare(ORDER_QUEUE.into(), durable, orders).await?;
     for kind in KINDS {
         let bind = QueueBindOptions::default();
-        channel.queue_bind(QUEUE.into(), EXCHANGE.into(), kind.key.into(), bind, FieldTable::default()).await?;
+        channel.queue_bind(ORDER_QUEUE.into(), EXCHANGE.into(), kind.key.into(), bind, FieldTable::default()).await?;
     }
     Ok(())
 }
 
-/// Publishes with confirms.
+/// Publishes messages and waits for their confirms.
 pub struct Publisher {
     rabbit: Rabbit,
 }
@@ -161,55 +159,55 @@ impl Publisher {
     pub async fn connect(url: &SecretString, name: &str) -> anyhow::Result<Publisher> {
         let rabbit = Rabbit::connect(url, name).await?;
         let confirms = rabbit.channel.confirm_select(ConfirmSelectOptions::default());
-        timeout(CONNECT_WITHIN, confirms).await.context("RabbitMQ does not answer")??;
+        timeout(CONNECT_TIMEOUT, confirms).await.context("RabbitMQ does not answer")??;
         Ok(Publisher { rabbit })
     }
 
-    /// Publishes one message per order or share and waits until the broker has confirmed each; as long as it takes a broker
-    /// that says it takes none for now. After an error any part of them may be there: publish all again.
-    pub async fn publish(&self, won: &[OutboxItem]) -> anyhow::Result<()> {
-        // Many at once, because one is sent only when it is written: what waits together is written in one go.
-        stream::iter(won).map(Ok).try_for_each_concurrent(WINDOW, |one| self.publish_one(one)).await
+    /// Publishes one message per item and waits for all confirms. While the broker has blocked the connection, it waits
+    /// without a limit. After an error the broker may have any of the messages: publish all of them again.
+    pub async fn publish(&self, items: &[OutboxItem]) -> anyhow::Result<()> {
+        // Concurrently, because lapin then writes many messages to the socket at once.
+        stream::iter(items).map(Ok).try_for_each_concurrent(MAX_UNCONFIRMED, |one| self.publish_one(one)).await
     }
 
-    async fn publish_one(&self, won: &OutboxItem) -> anyhow::Result<()> {
-        let mut confirmed = pin!(async { anyhow::Ok(self.send(won).await?.await?) });
+    async fn publish_one(&self, item: &OutboxItem) -> anyhow::Result<()> {
+        let mut confirmed = pin!(async { anyhow::Ok(self.send(item).await?.await?) });
         let confirmation = loop {
-            match timeout(CONFIRM_WITHIN, &mut confirmed).await {
+            match timeout(CONFIRM_TIMEOUT, &mut confirmed).await {
                 Ok(confirmation) => break confirmation?,
-                // Another connection would be blocked as well, and this one cannot even be closed.
+                // A new connection would be blocked as well, and this one cannot even be closed.
                 Err(_) if self.is_blocked() => {}
-                Err(_) => return Err(self.silence()),
+                Err(_) => return Err(self.no_confirm()),
             }
         };
-        taken(&confirmation)
+        check_confirmation(&confirmation)
     }
 
-    /// Whether the broker takes messages at all. One that is short of memory or disk answers everything else.
+    /// Fails if the broker takes no messages. A broker that is short of memory or disk still answers all other requests.
     pub async fn probe(&self) -> anyhow::Result<()> {
-        // To no queue: it is confirmed and forgotten. An empty one would be taken in any case.
+        // The message goes to no queue: the broker confirms and drops it. An empty body would pass even while blocked.
         let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
-        let sent = self.rabbit.channel.basic_publish("".into(), NOWHERE.into(), options, b"well?", properties);
+        let sent = self.rabbit.channel.basic_publish("".into(), PROBE_KEY.into(), options, b"probe", properties);
         let confirmed = async { sent.await?.await };
-        timeout(PROBE_WITHIN, confirmed).await.map_err(|_| self.silence())??;
+        timeout(PROBE_TIMEOUT, confirmed).await.map_err(|_| self.no_confirm())??;
         Ok(())
     }
 
-    /// Whether the broker has said that it takes no messages for now.
+    /// Whether the broker has blocked the connection, because it is short of memory or disk.
     pub fn is_blocked(&self) -> bool {
         self.rabbit.connection.status().blocked()
     }
 
-    /// Why no confirm came.
-    fn silence(&self) -> anyhow::Error {
+    /// The error for a missing confirm.
+    fn no_confirm(&self) -> anyhow::Error {
         match self.is_blocked() {
             true => anyhow!("RabbitMQ takes no messages: it is short of memory or disk (rabbitmq-diagnostics alarms)"),
             false => anyhow!("RabbitMQ does not confirm"),
         }
     }
 
-    async fn send(&self, won: &OutboxItem) -> anyhow::Result<PublisherConfirm> {
-        let Words { kind, id, at_second, body } = Words::of(won)?;
+    async fn send(&self, item: &OutboxItem) -> anyhow::Result<PublisherConfirm> {
+        let Message { kind, id, at_second, body } = Message::of(item)?;
         let properties = BasicProperties::default()
             .with_delivery_mode(2)
             .with_content_type("application/json".into())
@@ -226,8 +224,8 @@ impl Publisher {
     }
 }
 
-/// Whether the broker has a message that was published as mandatory.
-pub(super) fn taken(confirmation: &Confirmation) -> anyhow::Result<()> {
+/// Fails unless the broker has routed a mandatory message to a queue.
+pub(super) fn check_confirmation(confirmation: &Confirmation) -> anyhow::Result<()> {
     match confirmation {
         Confirmation::Ack(None) => Ok(()),
         Confirmation::Ack(Some(_)) => bail!("no queue took the message"),
@@ -235,16 +233,16 @@ pub(super) fn taken(confirmation: &Confirmation) -> anyhow::Result<()> {
     }
 }
 
-/// How much waits where.
+/// The lengths of the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depths {
     pub ready: u32,
     pub dead: u32,
-    /// Consumers of the orders.
+    /// Consumers of the order queue.
     pub consumers: u32,
 }
 
-/// Looks at the queues, on a connection that is made when it is needed.
+/// Reads the lengths of the queues. Connects on first use.
 pub struct Monitor {
     url: SecretString,
     rabbit: tokio::sync::Mutex<Option<Rabbit>>,
@@ -261,12 +259,13 @@ impl Monitor {
             Some(rabbit) => rabbit,
             None => Rabbit::connect(&self.url, "seckill monitor").await?,
         };
-        let look = async {
-            let (ready, consumers) = rabbit.look(QUEUE).await?;
-            Ok(Depths { ready, dead: rabbit.waiting(DEAD).await?, consumers })
+        let read = async {
+            let (ready, consumers) = rabbit.queue_counts(ORDER_QUEUE).await?;
+            Ok(Depths { ready, dead: rabbit.message_count(DEAD_LETTER_QUEUE).await?, consumers })
         };
-        let depths: anyhow::Result<Depths> = timeout(CONNECT_WITHIN, look).await.context("RabbitMQ does not answer")?;
-        // A connection that failed is dropped; the next look makes a new one.
+        let depths: anyhow::Result<Depths> =
+            timeout(CONNECT_TIMEOUT, read).await.context("RabbitMQ does not answer")?;
+        // A connection that failed is dropped; the next call connects again.
         if depths.is_ok() {
             *slot = Some(rabbit);
         }

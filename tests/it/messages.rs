@@ -1,4 +1,4 @@
-//! What RabbitMQ may do to messages: deliver them twice and in any order, and carry what nobody can read.
+//! What RabbitMQ may do to messages: deliver them twice, in any order, and with unreadable content.
 
 mod stack {
     use std::time::Duration;
@@ -13,16 +13,16 @@ mod stack {
     use rand::rngs::StdRng;
     use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng};
-    use seckill::pipeline::rabbit::{DEAD, EXCHANGE, KINDS, ORDER, QUEUE, SHARE};
+    use seckill::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, KINDS, ORDER, ORDER_QUEUE, SHARE};
     use serde_json::json;
 
     use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually, manage, pause, seed};
 
     const MESSAGE_TYPE: &str = ORDER.name;
-    const SOON: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
     const ROLES: [&str; 4] = ["serve", "relay", "consume", "control"];
 
-    /// The operators' side of a shop's RabbitMQ.
+    /// A connection of the test to the shop's RabbitMQ.
     struct Broker {
         channel: Channel,
         _connection: Connection,
@@ -36,7 +36,7 @@ mod stack {
         }
 
         async fn holds(&self, queue: &str, messages: u32) {
-            eventually(&format!("{queue} holds {messages}"), SOON, async || {
+            eventually(&format!("{queue} holds {messages}"), TIMEOUT, async || {
                 let passive = QueueDeclareOptions { passive: true, ..Default::default() };
                 let state = self.channel.queue_declare(queue.into(), passive, FieldTable::default()).await.unwrap();
                 let found = state.message_count();
@@ -45,11 +45,11 @@ mod stack {
             .await;
         }
 
-        /// Takes so many messages out, without an acknowledgement.
+        /// Takes `count` messages out of the queue, without an acknowledgement.
         async fn take(&self, count: usize) -> Vec<Delivery> {
             let mut taken = Vec::new();
             while taken.len() < count {
-                let got = self.channel.basic_get(QUEUE.into(), BasicGetOptions::default()).await.unwrap();
+                let got = self.channel.basic_get(ORDER_QUEUE.into(), BasicGetOptions::default()).await.unwrap();
                 taken.push(got.expect("a message").delivery);
             }
             taken
@@ -62,8 +62,8 @@ mod stack {
             self.channel.basic_publish(exchange, key, options, body, properties).await.unwrap().await.unwrap();
         }
 
-        /// All of what was taken goes back.
-        async fn give_back(&self) {
+        /// Returns everything that was taken.
+        async fn requeue(&self) {
             let all = BasicNackOptions { multiple: true, requeue: true };
             self.channel.basic_nack(0, all).await.unwrap();
         }
@@ -72,14 +72,14 @@ mod stack {
     async fn all_buy(shop: &Shop, sale: &str, count: u64) -> Vec<(Shopper, String)> {
         join_all((0..count).map(async |n| {
             let shopper = shop.shopper(n);
-            let order = shopper.wins(sale).await;
+            let order = shopper.buy_one(sale).await;
             (shopper, order)
         }))
         .await
     }
 
     #[tokio::test]
-    async fn orders_that_come_twice_and_shuffled_count_once() {
+    async fn duplicate_and_reordered_messages_count_once() {
         const ORDERS: usize = 50;
         let mut random = StdRng::seed_from_u64(seed());
         let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
@@ -87,7 +87,7 @@ mod stack {
         shop.process("consume", 0).kill();
         let orders = all_buy(&shop, &sale, ORDERS as u64).await;
         let broker = Broker::of(&shop).await;
-        broker.holds(QUEUE, ORDERS as u32).await;
+        broker.holds(ORDER_QUEUE, ORDERS as u32).await;
 
         let originals = broker.take(ORDERS).await;
         let mut copies: Vec<&Delivery> = originals.iter().chain(&originals).collect();
@@ -95,59 +95,59 @@ mod stack {
         for copy in &copies[..ORDERS + ORDERS / 2] {
             broker.publish(MESSAGE_TYPE, &copy.data).await;
         }
-        broker.give_back().await;
+        broker.requeue().await;
         shop.process("consume", 0).start();
         for (shopper, order) in &orders {
-            shopper.sees(&sale, order, "unpaid").await;
+            shopper.wait_for_status(&sale, order, "unpaid").await;
         }
-        // More of them when all are there.
+        // The rest of the copies, after all orders are stored.
         for copy in &copies[ORDERS + ORDERS / 2..] {
             broker.publish(MESSAGE_TYPE, &copy.data).await;
         }
-        broker.holds(QUEUE, 0).await;
-        broker.holds(DEAD, 0).await;
-        shop.has_sold(&sale, ORDERS as i64, SOON).await;
+        broker.holds(ORDER_QUEUE, 0).await;
+        broker.holds(DEAD_LETTER_QUEUE, 0).await;
+        shop.wait_for_sold(&sale, ORDERS as i64, TIMEOUT).await;
         shop.audit_is_clean().await;
     }
 
     #[tokio::test]
-    async fn a_late_copy_of_a_cancelled_order_changes_nothing() {
+    async fn late_copy_of_a_cancelled_order_changes_nothing() {
         let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
         let sale = shop.open(NewSale::of(1)).await;
         shop.process("consume", 0).kill();
         let (one, two) = (shop.shopper(1), shop.shopper(2));
-        let first = one.wins(&sale).await;
+        let first = one.buy_one(&sale).await;
         let broker = Broker::of(&shop).await;
-        broker.holds(QUEUE, 1).await;
+        broker.holds(ORDER_QUEUE, 1).await;
         let copy = broker.take(1).await.remove(0).data;
-        broker.give_back().await;
+        broker.requeue().await;
         shop.process("consume", 0).start();
-        one.sees(&sale, &first, "unpaid").await;
+        one.wait_for_status(&sale, &first, "unpaid").await;
         one.cancel(&sale, &first).await.expect(200);
 
-        // On sale again, sold to somebody else, sold to the same user again: each time the copy comes too late.
+        // The unit is on sale again, then sold to another user, then to the first one again: the copy is always too late.
         for buyer in [&two, &one] {
-            shop.shows(&sale, "open").await;
+            shop.wait_for_phase(&sale, "open").await;
             broker.publish(MESSAGE_TYPE, &copy).await;
-            broker.holds(QUEUE, 0).await;
-            let again = buyer.wins(&sale).await;
+            broker.holds(ORDER_QUEUE, 0).await;
+            let again = buyer.buy_one(&sale).await;
             broker.publish(MESSAGE_TYPE, &copy).await;
-            broker.holds(QUEUE, 0).await;
-            buyer.sees(&sale, &again, "unpaid").await;
-            one.sees(&sale, &first, "cancelled").await;
-            // Time for the units to be given back, if anybody thought that they should be.
+            broker.holds(ORDER_QUEUE, 0).await;
+            buyer.wait_for_status(&sale, &again, "unpaid").await;
+            one.wait_for_status(&sale, &first, "cancelled").await;
+            // Time in which the units would wrongly be released.
             pause(1_500).await;
             assert_eq!(buyer.buy(&sale, 1).await.expect(200).order_id(), again);
             if std::ptr::eq(buyer, &two) {
                 two.cancel(&sale, &again).await.expect(200);
             }
         }
-        shop.has_sold(&sale, 1, SOON).await;
+        shop.wait_for_sold(&sale, 1, TIMEOUT).await;
         shop.audit_is_clean().await;
     }
 
     #[tokio::test]
-    async fn what_nobody_can_read_is_set_aside_and_everything_else_goes_on() {
+    async fn unreadable_messages_become_dead_letters_and_orders_continue() {
         let mut random = StdRng::seed_from_u64(seed());
         let shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
         let sale = shop.open(NewSale::of(30)).await;
@@ -186,88 +186,88 @@ mod stack {
             broker.publish(kind, body).await;
         }
         for (shopper, order) in &orders {
-            shopper.sees(&sale, order, "unpaid").await;
+            shopper.wait_for_status(&sale, order, "unpaid").await;
         }
-        broker.holds(DEAD, poison.len() as u32).await;
-        broker.holds(QUEUE, 0).await;
-        shop.has_sold(&sale, 30, SOON).await;
+        broker.holds(DEAD_LETTER_QUEUE, poison.len() as u32).await;
+        broker.holds(ORDER_QUEUE, 0).await;
+        shop.wait_for_sold(&sale, 30, TIMEOUT).await;
         shop.audit_is_clean().await;
     }
 
     #[tokio::test]
-    async fn dead_letters_are_seen_sent_again_and_thrown_away() {
+    async fn dead_letters_are_listed_replayed_and_discarded() {
         let shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
         let sale = shop.open(NewSale::of(5)).await;
         let (broker, admin) = (Broker::of(&shop).await, shop.admin().await);
         let letters = async || admin.get("/api/admin/dead-letters").await.expect(200).json()["letters"].clone();
-        let act = async |action: &str, body| admin.post(&format!("/api/admin/dead-letters/{action}"), body).await;
+        let settle = async |action: &str, body| admin.post(&format!("/api/admin/dead-letters/{action}"), body).await;
         assert_eq!(letters().await, json!([]));
         broker.publish("order.reserved.v2", b"from the future").await;
         for _ in 0..2 {
             broker.publish(MESSAGE_TYPE, b"not JSON").await;
         }
-        broker.holds(DEAD, 3).await;
+        broker.holds(DEAD_LETTER_QUEUE, 3).await;
 
-        // However often they are looked at they stay.
+        // Listing does not remove them.
         for _ in 0..25 {
             assert_eq!(letters().await.as_array().unwrap().len(), 3);
         }
-        broker.holds(DEAD, 3).await;
+        broker.holds(DEAD_LETTER_QUEUE, 3).await;
         let found = letters().await;
         let future = found.as_array().unwrap().iter().find(|letter| letter["content"] == "from the future").unwrap();
         assert_eq!((&future["message_type"], &future["reason"]), (&json!("order.reserved.v2"), &json!("rejected")));
         assert!(future["at"].is_string() && future["place"]["kind"] == "queue", "{future}");
 
-        // What still makes no sense comes back; nothing is lost.
-        assert_eq!(act("replay", json!({"all": true})).await.expect(200).json(), json!({"settled": 3}));
-        broker.holds(QUEUE, 0).await;
-        broker.holds(DEAD, 3).await;
+        // A replayed message that is still unreadable becomes a dead letter again.
+        assert_eq!(settle("replay", json!({"all": true})).await.expect(200).json(), json!({"settled": 3}));
+        broker.holds(ORDER_QUEUE, 0).await;
+        broker.holds(DEAD_LETTER_QUEUE, 3).await;
 
         let id = &future["id"];
-        assert_eq!(act("discard", json!({"id": id})).await.expect(200).json(), json!({"settled": 1}));
-        broker.holds(DEAD, 2).await;
-        act("discard", json!({"id": id})).await.expect_problem(404, "not_found");
+        assert_eq!(settle("discard", json!({"id": id})).await.expect(200).json(), json!({"settled": 1}));
+        broker.holds(DEAD_LETTER_QUEUE, 2).await;
+        settle("discard", json!({"id": id})).await.expect_problem(404, "not_found");
         let log = admin.get("/api/admin/audit-log").await.expect(200).json();
         let entry = &log["entries"][0];
         assert_eq!((&entry["action"], &entry["before"]["content"]), (&json!("discard"), &json!("from the future")));
 
-        // Others are sold all the while.
+        // Purchases go on meanwhile.
         let orders = all_buy(&shop, &sale, 5).await;
         for (shopper, order) in &orders {
-            shopper.sees(&sale, order, "unpaid").await;
+            shopper.wait_for_status(&sale, order, "unpaid").await;
         }
     }
 
-    /// The outbox keeps an order until the database has it.
+    /// The outbox keeps an order until it is in the database, so the queues can be filled again.
     #[tokio::test]
-    async fn a_broker_that_loses_everything_is_filled_again() {
+    async fn broker_that_lost_its_queues_is_refilled() {
         let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;
         let sale = shop.open(NewSale::of(20)).await;
         shop.process("consume", 0).kill();
         let orders = all_buy(&shop, &sale, 20).await;
         let broker = Broker::of(&shop).await;
-        broker.holds(QUEUE, 20).await;
-        for queue in [QUEUE, DEAD] {
+        broker.holds(ORDER_QUEUE, 20).await;
+        for queue in [ORDER_QUEUE, DEAD_LETTER_QUEUE] {
             broker.channel.queue_delete(queue.into(), QueueDeleteOptions::default()).await.unwrap();
         }
         broker.channel.exchange_delete(EXCHANGE.into(), ExchangeDeleteOptions::default()).await.unwrap();
         shop.process("consume", 0).start();
         for (shopper, order) in &orders {
-            shopper.sees(&sale, order, "unpaid").await;
+            shopper.wait_for_status(&sale, order, "unpaid").await;
         }
-        shop.has_sold(&sale, 20, SOON).await;
+        shop.wait_for_sold(&sale, 20, TIMEOUT).await;
         shop.audit_is_clean().await;
     }
 
     #[tokio::test]
-    async fn operators_find_the_exchange_and_the_queues_under_their_names() {
+    async fn exchange_and_queues_have_their_documented_names() {
         let shop = Shop::start(Rung::Rabbit).await;
         let ask = async |what: &str| {
             let path = format!("/api/{what}").replace("VHOST", shop.vhost());
             manage(Method::GET, &path, "").await.expect(200).json()
         };
         assert_eq!(ask("exchanges/VHOST/seckill").await["type"], "topic");
-        for queue in [QUEUE, DEAD] {
+        for queue in [ORDER_QUEUE, DEAD_LETTER_QUEUE] {
             let found = ask(&format!("queues/VHOST/{queue}")).await;
             assert_eq!((&found["durable"], &found["type"]), (&true.into(), &"quorum".into()), "{found}");
         }

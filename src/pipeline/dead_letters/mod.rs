@@ -1,8 +1,8 @@
-//! Dead letters: what nobody could read. RabbitMQ keeps messages in `seckill.orders.dead`, Redis keeps entries of the
-//! outbox in `goods{bucket}:outbox:dead`. Operators look at them, send them on their way again, or throw them away.
+//! Dead letters: messages and outbox entries that could not be parsed. RabbitMQ stores messages in `seckill.orders.dead`,
+//! Redis stores entries in `goods{bucket}:outbox:dead`. Operators list, replay or discard them.
 //!
-//! Nothing is ever lost on the way: a message is published again and confirmed before it is taken out, and written into
-//! the audit log before it is thrown away. At worst it is there twice, which the consumer does not mind.
+//! No step loses a letter: a message is published and confirmed before it leaves the queue, and recorded in the audit log
+//! before it is discarded. A crash in between leaves a duplicate, which the consumer ignores.
 
 mod letter;
 mod queue;
@@ -13,70 +13,63 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use tokio::sync::Mutex;
 
-pub use letter::{Letter, Place};
+pub use letter::{DeadLetter, DeadLetterSource};
 
 use crate::clock::Clock;
 use crate::domain::Bucket;
+use crate::domain::wire::wire_enum;
 use crate::redis::connection::RedisConnection;
 use crate::store::{Store, StoreError};
 
-/// Letters of one look.
-pub const MOST: usize = 100;
+/// Letters per list and place.
+pub const MAX_LETTERS: usize = 100;
 
-/// Why nothing was done.
+/// Why dead letters could not be settled.
 #[derive(Debug, thiserror::Error)]
-pub enum LetterError {
+pub enum DeadLetterError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("dead letters cannot be reached: {0:#}")]
-    Away(anyhow::Error),
+    #[error("dead letters are unavailable: {0:#}")]
+    Unavailable(anyhow::Error),
 }
 
-impl From<anyhow::Error> for LetterError {
-    fn from(error: anyhow::Error) -> LetterError {
-        LetterError::Away(error)
+impl From<anyhow::Error> for DeadLetterError {
+    fn from(error: anyhow::Error) -> DeadLetterError {
+        DeadLetterError::Unavailable(error)
     }
 }
 
-impl From<redis::RedisError> for LetterError {
-    fn from(error: redis::RedisError) -> LetterError {
-        LetterError::Away(error.into())
+impl From<redis::RedisError> for DeadLetterError {
+    fn from(error: redis::RedisError) -> DeadLetterError {
+        DeadLetterError::Unavailable(error.into())
     }
 }
 
-/// What was found where; `None` where no such engine is configured.
+/// The dead letters of each place; `None` where it is not configured.
 #[derive(Debug, Default)]
-pub struct Found {
-    pub queue: Option<anyhow::Result<Vec<Letter>>>,
-    pub outboxes: Option<anyhow::Result<Vec<Letter>>>,
+pub struct DeadLetterList {
+    pub queue: Option<anyhow::Result<Vec<DeadLetter>>>,
+    pub outboxes: Option<anyhow::Result<Vec<DeadLetter>>>,
 }
 
-/// What is to become of letters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settlement {
-    /// Back to where orders come from. What still makes no sense comes back.
-    Replay,
-    Discard,
-}
-
-impl Settlement {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Settlement::Replay => "replay",
-            Settlement::Discard => "discard",
-        }
+wire_enum! {
+    /// How a dead letter is settled.
+    pub enum Settlement {
+        /// Back to the queue or outbox that it came from. A message that still cannot be read returns here.
+        Replay = "replay",
+        Discard = "discard",
     }
 }
 
-/// Dead letters wherever they lie; clones share one turn.
+/// Access to the dead letters of all places. Clones exclude each other.
 #[derive(Clone)]
 pub struct DeadLetters {
     amqp_url: Option<SecretString>,
     master: Option<RedisConnection>,
     store: Store,
     clock: Clock,
-    /// Whoever looks at the queue has its messages in hand; the next one waits, so as not to see an empty queue.
-    turn: Arc<Mutex<()>>,
+    /// A list takes the messages out of the queue for a moment; a concurrent one would find it empty.
+    exclusive: Arc<Mutex<()>>,
 }
 
 impl DeadLetters {
@@ -86,31 +79,36 @@ impl DeadLetters {
         store: Store,
         clock: Clock,
     ) -> DeadLetters {
-        DeadLetters { amqp_url, master, store, clock, turn: Arc::default() }
+        DeadLetters { amqp_url, master, store, clock, exclusive: Arc::default() }
     }
 
-    /// The first [`MOST`] letters of each place.
-    pub async fn list(&self) -> Result<Found, StoreError> {
-        let _turn = self.turn.lock().await;
+    /// The first [`MAX_LETTERS`] letters of each place.
+    pub async fn list(&self) -> Result<DeadLetterList, StoreError> {
+        let _guard = self.exclusive.lock().await;
         let buckets = self.buckets().await?;
         let queue = futures::future::OptionFuture::from(self.amqp_url.as_ref().map(queue::list));
         let outboxes = futures::future::OptionFuture::from(
             self.master.as_ref().map(|master| async { Ok(stream::list(master, &buckets).await?) }),
         );
         let (queue, outboxes) = tokio::join!(queue, outboxes);
-        Ok(Found { queue, outboxes })
+        Ok(DeadLetterList { queue, outboxes })
     }
 
-    /// Deals with the letters of that id, or with all that are there now. The answer is how many.
-    pub async fn settle(&self, only: Option<&str>, fate: Settlement, actor: &str) -> Result<usize, LetterError> {
-        let _turn = self.turn.lock().await;
+    /// Replays or discards the letter with that id, or all present ones. Returns how many.
+    pub async fn settle(
+        &self,
+        only: Option<&str>,
+        settlement: Settlement,
+        actor: &str,
+    ) -> Result<usize, DeadLetterError> {
+        let _guard = self.exclusive.lock().await;
         let mut settled = 0;
         if let Some(url) = &self.amqp_url {
-            settled += self.settle_queue(url, only, fate, actor).await?;
+            settled += self.settle_queue(url, only, settlement, actor).await?;
         }
-        // An id names one letter; there is no need to look on.
+        // An id names one letter; once it is settled, there is no other.
         if let Some(master) = self.master.as_ref().filter(|_| only.is_none() || settled == 0) {
-            settled += self.settle_outboxes(&mut master.clone(), only, fate, actor).await?;
+            settled += self.settle_outboxes(&mut master.clone(), only, settlement, actor).await?;
         }
         Ok(settled)
     }
@@ -119,29 +117,29 @@ impl DeadLetters {
         &self,
         url: &SecretString,
         only: Option<&str>,
-        fate: Settlement,
+        settlement: Settlement,
         actor: &str,
-    ) -> Result<usize, LetterError> {
-        let mut hand = queue::Hand::open(url).await?;
+    ) -> Result<usize, DeadLetterError> {
+        let mut reader = queue::DeadLetterReader::open(url).await?;
         let mut settled = 0;
-        // Bounded by what is there now: what comes back must not go round in circles.
-        for _ in 0..hand.waiting().await? {
-            let Some(message) = hand.take().await? else { break };
+        // Bounded by the present length: a replayed message that is dead-lettered again is not replayed in a loop.
+        for _ in 0..reader.waiting().await? {
+            let Some(message) = reader.take().await? else { break };
             let letter = queue::letter(&message);
             if only.is_some_and(|id| id != letter.id) {
                 continue;
             }
-            self.write_down(&letter, fate, actor).await?;
-            if fate == Settlement::Replay {
-                hand.publish_again(&message).await?;
+            self.record(&letter, settlement, actor).await?;
+            if settlement == Settlement::Replay {
+                reader.replay(&message).await?;
             }
-            hand.finish(&message).await?;
+            reader.finish(&message).await?;
             settled += 1;
             if only.is_some() {
                 break;
             }
         }
-        hand.give_back().await?;
+        reader.close().await?;
         Ok(settled)
     }
 
@@ -149,20 +147,20 @@ impl DeadLetters {
         &self,
         master: &mut RedisConnection,
         only: Option<&str>,
-        fate: Settlement,
+        settlement: Settlement,
         actor: &str,
-    ) -> Result<usize, LetterError> {
+    ) -> Result<usize, DeadLetterError> {
         let buckets = self.buckets().await?;
         let mut letters = stream::list(master, &buckets).await?;
         letters.retain(|letter| only.is_none_or(|id| id == letter.id));
         for letter in &letters {
-            self.write_down(letter, fate, actor).await?;
-            stream::settle(master, letter, fate).await?;
+            self.record(letter, settlement, actor).await?;
+            stream::settle(master, letter, settlement).await?;
         }
         Ok(letters.len())
     }
 
-    /// Wherever entries may have been set aside.
+    /// All buckets that may have dead letters.
     async fn buckets(&self) -> Result<Vec<Bucket>, StoreError> {
         let mut buckets: Vec<Bucket> = self.store.all_sales().await?.iter().flat_map(Bucket::of_sale).collect();
         let packets = self.store.open_packets().await?;
@@ -170,9 +168,9 @@ impl DeadLetters {
         Ok(buckets)
     }
 
-    /// First, because what was thrown away without a trace could not be asked about.
-    async fn write_down(&self, letter: &Letter, fate: Settlement, actor: &str) -> Result<(), StoreError> {
+    /// Records the letter in the audit log, before it is settled.
+    async fn record(&self, letter: &DeadLetter, settlement: Settlement, actor: &str) -> Result<(), StoreError> {
         let subject = format!("dead-letter {}", letter.id);
-        self.store.write_down(actor, fate.as_str(), &subject, letter, self.clock.now()).await
+        self.store.log_removal(actor, settlement.as_str(), &subject, letter, self.clock.now()).await
     }
 }

@@ -1,5 +1,5 @@
-//! Dead letters in RabbitMQ. Looking means taking them in hand and giving them back: there is no other way without the
-//! management plugin, which the shop does not need.
+//! Dead letters in RabbitMQ. Without the management plugin, which the shop does not require, AMQP can only list messages by
+//! taking them and returning them to the queue.
 
 use std::time::Duration;
 
@@ -10,61 +10,61 @@ use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions, BasicPu
 use lapin::types::{AMQPValue, FieldTable};
 use secrecy::SecretString;
 
-use super::MOST;
-use super::letter::{Letter, Place, id_of, shown};
-use crate::pipeline::rabbit::{DEAD, EXCHANGE, KINDS, ORDER, Rabbit, taken};
+use super::MAX_LETTERS;
+use super::letter::{DeadLetter, DeadLetterSource, displayed, id_of};
+use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, KINDS, ORDER, Rabbit, check_confirmation};
 
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Newer brokers drop a message that came back twenty times. One that was looked at so often is published anew, which
-/// sets its count back.
-const RENEW_AFTER: i64 = 10;
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Newer brokers drop a message after twenty returns. A message with this many is published again, which resets the count.
+const MAX_RETURNS: i64 = 10;
 
-/// Messages in hand. If this process dies the broker takes them back by itself.
-pub(super) struct Hand {
+/// A channel that takes messages out of the queue. They stay unacknowledged: if this process dies, the broker puts them
+/// back.
+pub(super) struct DeadLetterReader {
     rabbit: Rabbit,
 }
 
-/// Looks at the first messages.
-pub(super) async fn list(url: &SecretString) -> anyhow::Result<Vec<Letter>> {
-    let mut hand = Hand::open(url).await?;
+/// The first [`MAX_LETTERS`] messages.
+pub(super) async fn list(url: &SecretString) -> anyhow::Result<Vec<DeadLetter>> {
+    let mut reader = DeadLetterReader::open(url).await?;
     let mut letters = Vec::new();
-    for _ in 0..hand.waiting().await?.min(MOST) {
-        let Some(message) = hand.take().await? else { break };
+    for _ in 0..reader.waiting().await?.min(MAX_LETTERS) {
+        let Some(message) = reader.take().await? else { break };
         letters.push(letter(&message));
-        if times_returned(&message) >= RENEW_AFTER {
-            hand.publish("", DEAD, &message, message.properties.headers().clone()).await?;
-            hand.finish(&message).await?;
+        if return_count(&message) >= MAX_RETURNS {
+            reader.publish("", DEAD_LETTER_QUEUE, &message, message.properties.headers().clone()).await?;
+            reader.finish(&message).await?;
         }
     }
-    hand.give_back().await?;
+    reader.close().await?;
     Ok(letters)
 }
 
-impl Hand {
-    pub(super) async fn open(url: &SecretString) -> anyhow::Result<Hand> {
+impl DeadLetterReader {
+    pub(super) async fn open(url: &SecretString) -> anyhow::Result<DeadLetterReader> {
         let rabbit = Rabbit::connect(url, "seckill dead letters").await?;
         rabbit.channel.confirm_select(ConfirmSelectOptions::default()).await?;
-        Ok(Hand { rabbit })
+        Ok(DeadLetterReader { rabbit })
     }
 
     pub(super) async fn waiting(&self) -> anyhow::Result<usize> {
-        Ok(self.rabbit.waiting(DEAD).await? as usize)
+        Ok(self.rabbit.message_count(DEAD_LETTER_QUEUE).await? as usize)
     }
 
     pub(super) async fn take(&mut self) -> anyhow::Result<Option<Delivery>> {
-        let get = self.rabbit.channel.basic_get(DEAD.into(), BasicGetOptions::default());
-        let got = tokio::time::timeout(ANSWER_WITHIN, get).await.context("RabbitMQ does not answer")??;
+        let get = self.rabbit.channel.basic_get(DEAD_LETTER_QUEUE.into(), BasicGetOptions::default());
+        let got = tokio::time::timeout(ANSWER_TIMEOUT, get).await.context("RabbitMQ does not answer")??;
         Ok(got.map(|BasicGetMessage { delivery, .. }| delivery))
     }
 
-    /// Sends a message on its way again, as it came first.
-    pub(super) async fn publish_again(&self, message: &Delivery) -> anyhow::Result<()> {
+    /// Publishes a message as it was first published.
+    pub(super) async fn replay(&self, message: &Delivery) -> anyhow::Result<()> {
         let kind = message.properties.kind().as_ref().map(|kind| kind.as_str());
         let kind = KINDS.into_iter().find(|known| Some(known.name) == kind).unwrap_or(ORDER);
         self.publish(EXCHANGE, kind.key, message, None).await
     }
 
-    /// Publishes a copy and waits until the broker has it.
+    /// Publishes a copy and waits for the confirm.
     async fn publish(
         &self,
         exchange: &str,
@@ -72,45 +72,44 @@ impl Hand {
         message: &Delivery,
         headers: Option<FieldTable>,
     ) -> anyhow::Result<()> {
-        let mut headers = headers.unwrap_or_default();
-        let kept: Vec<_> = headers.inner().iter().filter(|(name, _)| name.as_str() != "x-delivery-count").collect();
-        let mut fresh = FieldTable::default();
-        for (name, value) in kept {
-            fresh.insert(name.clone(), value.clone());
+        let mut kept = FieldTable::default();
+        for (name, value) in headers.unwrap_or_default().inner() {
+            if name.as_str() != "x-delivery-count" {
+                kept.insert(name.clone(), value.clone());
+            }
         }
-        headers = fresh;
-        let properties = message.properties.clone().with_delivery_mode(2).with_headers(headers);
+        let properties = message.properties.clone().with_delivery_mode(2).with_headers(kept);
         let mandatory = BasicPublishOptions { mandatory: true, ..Default::default() };
         let publish =
             self.rabbit.channel.basic_publish(exchange.into(), key.into(), mandatory, &message.data, properties);
-        let confirmed = tokio::time::timeout(ANSWER_WITHIN, async { publish.await?.await }).await;
-        taken(&confirmed.context("RabbitMQ does not confirm")??)
+        let confirmed = tokio::time::timeout(ANSWER_TIMEOUT, async { publish.await?.await }).await;
+        check_confirmation(&confirmed.context("RabbitMQ does not confirm")??)
     }
 
-    /// Takes a message out of the queue.
+    /// Removes a message from the queue.
     pub(super) async fn finish(&self, message: &Delivery) -> anyhow::Result<()> {
         Ok(self.rabbit.channel.basic_ack(message.delivery_tag, BasicAckOptions::default()).await?)
     }
 
-    /// Everything that is still in hand goes back.
-    pub(super) async fn give_back(self) -> anyhow::Result<()> {
+    /// Returns all other messages to the queue.
+    pub(super) async fn close(self) -> anyhow::Result<()> {
         let all = BasicNackOptions { multiple: true, requeue: true };
-        let given = self.rabbit.channel.basic_nack(0, all).await;
+        let returned = self.rabbit.channel.basic_nack(0, all).await;
         self.rabbit.close().await;
-        Ok(given?)
+        Ok(returned?)
     }
 }
 
-pub(super) fn letter(message: &Delivery) -> Letter {
+pub(super) fn letter(message: &Delivery) -> DeadLetter {
     let properties = &message.properties;
     let text = |value: &Option<lapin::types::ShortString>| value.as_ref().map(|text| text.as_str().to_owned());
     let (message_type, message_id) = (text(properties.kind()), text(properties.message_id()));
     let named = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
     let death = properties.headers().as_ref().and_then(first_death);
-    Letter {
+    DeadLetter {
         id: id_of(&[&message.data, &named(&message_type), &named(&message_id)]),
-        place: Place::Queue,
-        content: shown(&message.data),
+        place: DeadLetterSource::Queue,
+        content: displayed(&message.data),
         size: message.data.len(),
         message_type,
         message_id,
@@ -119,8 +118,8 @@ pub(super) fn letter(message: &Delivery) -> Letter {
     }
 }
 
-/// How often the message came back into the queue of the dead.
-fn times_returned(message: &Delivery) -> i64 {
+/// How often the message was returned to the queue.
+fn return_count(message: &Delivery) -> i64 {
     let headers = message.properties.headers().as_ref();
     match headers.and_then(|headers| headers.inner().get("x-delivery-count")) {
         Some(AMQPValue::LongLongInt(n)) => *n,
@@ -132,7 +131,7 @@ fn times_returned(message: &Delivery) -> i64 {
     }
 }
 
-/// The broker's record of the last death.
+/// The broker's record of the latest dead-lettering.
 fn first_death(headers: &FieldTable) -> Option<&FieldTable> {
     match headers.inner().get("x-death")? {
         AMQPValue::FieldArray(deaths) => match deaths.as_slice().first()? {

@@ -1,23 +1,23 @@
-//! Dead entries of the outboxes, in a stream beside each.
+//! Dead letters of the outboxes, in a Redis Stream beside each.
 
 use jiff::Timestamp;
 use redis::{Pipeline, RedisError, Script, Value, from_redis_value};
 
-use super::letter::{Letter, Place, id_of, shown};
-use super::{MOST, Settlement};
+use super::letter::{DeadLetter, DeadLetterSource, displayed, id_of};
+use super::{MAX_LETTERS, Settlement};
 use crate::domain::Bucket;
 use crate::redis::connection::RedisConnection;
 use crate::redis::keys;
 
-/// Buckets of one call.
-const BUCKETS: usize = 200;
+/// Buckets per call.
+const MAX_BUCKETS: usize = 200;
 
-/// The first entries of each bucket.
-pub(super) async fn list(master: &RedisConnection, buckets: &[Bucket]) -> Result<Vec<Letter>, RedisError> {
+/// The first entries of each bucket, [`MAX_LETTERS`] in all.
+pub(super) async fn list(master: &RedisConnection, buckets: &[Bucket]) -> Result<Vec<DeadLetter>, RedisError> {
     let mut letters = Vec::new();
-    for chunk in buckets.chunks(BUCKETS) {
+    for chunk in buckets.chunks(MAX_BUCKETS) {
         let ask = |pipe: &mut Pipeline, bucket| {
-            pipe.cmd("XRANGE").arg(keys::dead(bucket)).arg("-").arg("+").arg("COUNT").arg(MOST);
+            pipe.cmd("XRANGE").arg(keys::dead(bucket)).arg("-").arg("+").arg("COUNT").arg(MAX_LETTERS);
         };
         for (&bucket, answer) in chunk.iter().zip(master.each(chunk, ask).await?) {
             let entries: Vec<(String, Vec<Value>)> =
@@ -25,11 +25,11 @@ pub(super) async fn list(master: &RedisConnection, buckets: &[Bucket]) -> Result
             letters.extend(entries.into_iter().map(|(entry, fields)| letter(bucket, entry, &fields)));
         }
     }
-    letters.truncate(MOST);
+    letters.truncate(MAX_LETTERS);
     Ok(letters)
 }
 
-fn letter(bucket: Bucket, entry: String, fields: &[Value]) -> Letter {
+fn letter(bucket: Bucket, entry: String, fields: &[Value]) -> DeadLetter {
     let mut content = Vec::new();
     for pair in fields.chunks(2) {
         for (n, value) in pair.iter().enumerate() {
@@ -40,24 +40,28 @@ fn letter(bucket: Bucket, entry: String, fields: &[Value]) -> Letter {
         }
     }
     let milliseconds = entry.split('-').next().and_then(|ms| ms.parse().ok());
-    Letter {
+    DeadLetter {
         id: id_of(&[bucket.to_string().as_bytes(), entry.as_bytes()]),
-        content: shown(&content),
+        content: displayed(&content),
         size: content.len(),
         message_type: None,
         message_id: None,
         reason: None,
         at: milliseconds.and_then(|ms| Timestamp::from_millisecond(ms).ok()),
-        place: Place::Outbox { sale: bucket.sale(), packet: bucket.packet(), bucket, entry },
+        place: DeadLetterSource::Outbox { sale: bucket.sale(), packet: bucket.packet(), bucket, entry },
     }
 }
 
-/// Moves an entry back into its outbox, or drops it.
-pub(super) async fn settle(master: &mut RedisConnection, letter: &Letter, fate: Settlement) -> Result<(), RedisError> {
-    let Place::Outbox { bucket, entry, .. } = &letter.place else { return Ok(()) };
+/// Moves an entry back into its outbox, or discards it.
+pub(super) async fn settle(
+    master: &mut RedisConnection,
+    letter: &DeadLetter,
+    settlement: Settlement,
+) -> Result<(), RedisError> {
+    let DeadLetterSource::Outbox { bucket, entry, .. } = &letter.place else { return Ok(()) };
     let script = Script::new(include_str!("settle.lua"));
     let mut call = script.key(keys::dead(*bucket));
-    call.key(keys::outbox(*bucket)).arg(entry).arg(if fate == Settlement::Replay { "replay" } else { "discard" });
+    call.key(keys::outbox(*bucket)).arg(entry).arg(if settlement == Settlement::Replay { "replay" } else { "discard" });
     let _: i64 = call.invoke_async(master).await?;
     Ok(())
 }

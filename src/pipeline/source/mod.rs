@@ -1,4 +1,4 @@
-//! Where the consumer gets orders from: RabbitMQ, or without it the outbox itself.
+//! Sources of orders for the consumer: RabbitMQ, or without it the outbox itself.
 
 mod rabbit;
 mod stream;
@@ -7,42 +7,41 @@ use async_trait::async_trait;
 use secrecy::SecretString;
 
 use super::outbox::Outboxes;
-use crate::domain::Bucket;
-use crate::domain::OutboxItem;
+use crate::domain::{Bucket, OutboxItem};
 use crate::redis::connection::RedisConnection;
 
-/// How to tell the source which delivery is meant.
+/// Identifies a delivery to its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tag {
     Message(u64),
     Entry(Bucket, String),
 }
 
-/// Something that was delivered. It is delivered again, here or elsewhere, unless it is finished.
+/// A message or an outbox entry. Until it is finished, it is delivered again to this or another consumer.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     pub tag: Tag,
-    /// `None` when nobody can read it.
-    pub won: Option<Vec<OutboxItem>>,
+    /// `None` when the content could not be parsed.
+    pub items: Option<Vec<OutboxItem>>,
 }
 
-/// A source of orders. After any error it has to be opened anew; what was not finished comes again.
+/// A source of orders. After any error it must be opened again; unfinished deliveries are then delivered again.
 #[async_trait]
 pub trait OrderSource: Send {
-    /// What has come, up to about `most` orders; empty after a short wait in vain.
-    async fn next(&mut self, most: usize) -> anyhow::Result<Vec<Delivery>>;
+    /// The next deliveries, about `max_orders` orders at most; empty when none arrive within a short time.
+    async fn next(&mut self, max_orders: usize) -> anyhow::Result<Vec<Delivery>>;
 
-    /// All of these are written to the database. They must be everything of one `next` that was not set aside.
+    /// Acknowledges deliveries that are in the database: all of one `next` except those that were set aside.
     async fn finish(&mut self, deliveries: &[Delivery]) -> anyhow::Result<()>;
 
-    /// Sets a delivery aside that makes no sense, where operators find it.
+    /// Turns an invalid delivery into a dead letter.
     async fn set_aside(&mut self, delivery: &Delivery) -> anyhow::Result<()>;
 
-    /// Lets go of everything that is not finished.
+    /// Returns all unfinished deliveries.
     async fn close(self: Box<Self>);
 }
 
-/// How to open a source.
+/// Where to open a source.
 #[derive(Clone)]
 pub enum Origin {
     Rabbit { url: SecretString },

@@ -1,4 +1,4 @@
-//! Orders from RabbitMQ: unacknowledged messages go back into the queue by themselves when the channel ends.
+//! Orders from RabbitMQ. When the channel ends, the broker returns unacknowledged messages to the queue.
 
 use std::time::Duration;
 
@@ -12,12 +12,13 @@ use secrecy::SecretString;
 
 use super::{Delivery, OrderSource, Tag};
 use crate::pipeline::rabbit;
-use crate::pipeline::rabbit::{QUEUE, Rabbit};
+use crate::pipeline::rabbit::{ORDER_QUEUE, Rabbit};
 
-/// Messages under way to this consumer: the batch that is being written and the one after it.
+/// Messages in flight to this consumer: the batch that is being written and the next one.
 const PREFETCH: u16 = 1000;
-const WAIT: Duration = Duration::from_millis(500);
-/// How long a batch waits for company. A single order is not held up noticeably, a rush fills the batch anyway.
+/// How long to wait for the first message of a batch.
+const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long to wait for each further message. Not noticeable for a single order; under load the batch fills up anyway.
 const LINGER: Duration = Duration::from_millis(3);
 
 pub(super) struct RabbitSource {
@@ -30,30 +31,31 @@ impl RabbitSource {
         let rabbit = Rabbit::connect(url, "seckill consumer").await?;
         rabbit.channel.basic_qos(PREFETCH, BasicQosOptions::default()).await?;
         let options = BasicConsumeOptions::default();
-        let consumer = rabbit.channel.basic_consume(QUEUE.into(), "".into(), options, FieldTable::default()).await?;
+        let consumer =
+            rabbit.channel.basic_consume(ORDER_QUEUE.into(), "".into(), options, FieldTable::default()).await?;
         Ok(RabbitSource { rabbit, consumer })
     }
 }
 
 fn delivery(message: &Message) -> Delivery {
     let kind = message.properties.kind().as_ref().map(|kind| kind.as_str());
-    let won = rabbit::read(kind, &message.data).map(|won| vec![won]);
-    Delivery { tag: Tag::Message(message.delivery_tag), won }
+    let items = rabbit::parse(kind, &message.data).map(|item| vec![item]);
+    Delivery { tag: Tag::Message(message.delivery_tag), items }
 }
 
 #[async_trait]
 impl OrderSource for RabbitSource {
-    async fn next(&mut self, most: usize) -> anyhow::Result<Vec<Delivery>> {
+    async fn next(&mut self, max_orders: usize) -> anyhow::Result<Vec<Delivery>> {
         let mut batch = Vec::new();
-        let mut wait = WAIT;
-        while batch.len() < most {
+        let mut wait = FIRST_MESSAGE_TIMEOUT;
+        while batch.len() < max_orders {
             match tokio::time::timeout(wait, self.consumer.next()).await {
                 Ok(message) => batch.push(delivery(&message.context("RabbitMQ has ended the subscription")??)),
                 Err(_) => break,
             }
             wait = LINGER;
         }
-        // A channel that has died silently delivers nothing for ever.
+        // A channel that was lost silently would deliver nothing forever.
         anyhow::ensure!(self.rabbit.is_connected(), "the connection to RabbitMQ is lost");
         Ok(batch)
     }
@@ -63,7 +65,7 @@ impl OrderSource for RabbitSource {
             Tag::Message(tag) => Some(tag),
             Tag::Entry(..) => None,
         });
-        // Everything before the last one is finished or set aside, so one word is enough.
+        // All earlier messages are finished or set aside, so one acknowledgement covers them.
         if let Some(last) = tags.max() {
             self.rabbit.channel.basic_ack(last, BasicAckOptions { multiple: true }).await?;
         }
@@ -72,7 +74,7 @@ impl OrderSource for RabbitSource {
 
     async fn set_aside(&mut self, delivery: &Delivery) -> anyhow::Result<()> {
         if let Tag::Message(tag) = delivery.tag {
-            // Rejected without going back into the queue, it becomes a dead letter.
+            // A message that is rejected without requeueing becomes a dead letter.
             self.rabbit.channel.basic_reject(tag, BasicRejectOptions { requeue: false }).await?;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Orders straight from the outbox: members of a consumer group share its entries, and take over those that another
-//! member read but never finished.
+//! Orders straight from the outbox. Members of a consumer group share its entries, and take over those that another member
+//! read but never finished.
 
 use std::time::Duration;
 
@@ -13,19 +13,21 @@ use crate::pipeline::outbox::{Entry, Group, Outboxes};
 use crate::redis::connection;
 use crate::redis::connection::RedisConnection;
 
-const WAIT: Duration = Duration::from_millis(200);
-/// Orders that an entry holds when the shop is busy enough for it to matter; it may be one, or 256.
+/// How long a read blocks; also how soon a new sale's outbox is noticed.
+const READ_TIMEOUT: Duration = Duration::from_millis(200);
+/// Typical orders per entry under load, when the size of a batch matters; an entry has 1 to 256.
 const ORDERS_PER_ENTRY: usize = 16;
-/// A member that has not finished an entry for so long is probably dead. Longer than any transaction takes.
+/// A member that has not finished an entry for this long is probably dead. Longer than any transaction takes.
 const STALE_AFTER: Duration = Duration::from_secs(10);
-const LOOK_FOR_STALE: Duration = Duration::from_secs(2);
+const STALE_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) struct StreamSource {
-    waiting: RedisConnection,
+    /// For blocking reads.
+    private: RedisConnection,
     master: RedisConnection,
     outboxes: Outboxes,
     member: String,
-    looked: Instant,
+    stale_checked_at: Instant,
 }
 
 impl StreamSource {
@@ -35,39 +37,39 @@ impl StreamSource {
         outboxes: Outboxes,
         member: String,
     ) -> anyhow::Result<StreamSource> {
-        let waiting = connection::private(url, WAIT).await?;
-        Ok(StreamSource { waiting, master, outboxes, member, looked: Instant::now() })
+        let private = connection::private(url, READ_TIMEOUT).await?;
+        Ok(StreamSource { private, master, outboxes, member, stale_checked_at: Instant::now() })
     }
 
-    /// Entries that somebody else began and did not finish.
-    async fn stale(&mut self, most: usize) -> anyhow::Result<Vec<Entry>> {
-        if self.looked.elapsed() < LOOK_FOR_STALE {
+    /// Entries that another member read and did not finish.
+    async fn stale(&mut self, max_entries: usize) -> anyhow::Result<Vec<Entry>> {
+        if self.stale_checked_at.elapsed() < STALE_CHECK_INTERVAL {
             return Ok(Vec::new());
         }
         let mut stale = Vec::new();
         for bucket in self.outboxes.buckets() {
-            let me = (Group::Consume, self.member.as_str());
-            stale.append(&mut outbox::take_over(&mut self.master, me, bucket, STALE_AFTER, most).await?);
+            let member = (Group::Consume, self.member.as_str());
+            stale.append(&mut outbox::take_over(&mut self.master, member, bucket, STALE_AFTER, max_entries).await?);
         }
-        self.looked = Instant::now();
+        self.stale_checked_at = Instant::now();
         Ok(stale)
     }
 }
 
 #[async_trait]
 impl OrderSource for StreamSource {
-    async fn next(&mut self, most: usize) -> anyhow::Result<Vec<Delivery>> {
-        let entries_at_most = (most / ORDERS_PER_ENTRY).max(1);
-        let mut entries = self.stale(entries_at_most).await?;
+    async fn next(&mut self, max_orders: usize) -> anyhow::Result<Vec<Delivery>> {
+        let max_entries = (max_orders / ORDERS_PER_ENTRY).max(1);
+        let mut entries = self.stale(max_entries).await?;
         let buckets = self.outboxes.buckets();
         if entries.is_empty() && buckets.is_empty() {
-            tokio::time::sleep(WAIT).await;
+            tokio::time::sleep(READ_TIMEOUT).await;
         } else if entries.is_empty() {
-            let me = (Group::Consume, self.member.as_str());
-            entries = outbox::read(&mut self.waiting, me, &buckets, entries_at_most, WAIT).await?;
+            let member = (Group::Consume, self.member.as_str());
+            entries = outbox::read(&mut self.private, member, &buckets, max_entries, READ_TIMEOUT).await?;
         }
         let deliveries =
-            entries.into_iter().map(|entry| Delivery { tag: Tag::Entry(entry.bucket, entry.id), won: entry.won });
+            entries.into_iter().map(|entry| Delivery { tag: Tag::Entry(entry.bucket, entry.id), items: entry.items });
         Ok(deliveries.collect())
     }
 
@@ -84,13 +86,13 @@ impl OrderSource for StreamSource {
     }
 
     async fn close(self: Box<Self>) {
-        // Unfinished entries are taken over by another member, or by this one's next life.
+        // Another member takes over unfinished entries once they are stale.
     }
 }
 
 fn entry(delivery: &Delivery) -> Option<Entry> {
     match &delivery.tag {
-        Tag::Entry(bucket, id) => Some(Entry { bucket: *bucket, id: id.clone(), won: None }),
+        Tag::Entry(bucket, id) => Some(Entry { bucket: *bucket, id: id.clone(), items: None }),
         Tag::Message(_) => None,
     }
 }

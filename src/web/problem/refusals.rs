@@ -1,13 +1,14 @@
-//! Which code each refusal has, wherever in the shop it comes from.
+//! The code of each refusal of the modules below `web`.
 
-use super::{Code, FieldProblem, Problem};
-use crate::accounts::AccountRefusal;
+use super::{Code, Problem};
+use crate::accounts::{AccountRefusal, DeletionRefusal};
 use crate::domain::{GalleryRefusal, Refusal};
+use crate::orders::OrderRefusal;
 use crate::packets::{ClaimRefusal, GiveRefusal};
 use crate::payments::PaymentError;
 use crate::pictures::PictureRefusal;
-use crate::pipeline::dead_letters::LetterError;
-use crate::store::{GoodsRefusal, PeopleRefusal, SaleRefusal, StoreError};
+use crate::pipeline::dead_letters::DeadLetterError;
+use crate::store::{AccountChangeRefusal, GoodsRefusal, SaleRefusal, StoreError};
 
 impl From<Refusal> for Code {
     fn from(refusal: Refusal) -> Self {
@@ -62,6 +63,35 @@ impl From<AccountRefusal> for Problem {
     }
 }
 
+impl From<DeletionRefusal> for Problem {
+    fn from(refusal: DeletionRefusal) -> Self {
+        match refusal {
+            DeletionRefusal::WrongName => Problem::invalid_field("username", "not_your_name"),
+            DeletionRefusal::Throttled => Problem::invalid_field("password", "wait"),
+            DeletionRefusal::OrdersOpen => Code::OrdersOpen.into(),
+            DeletionRefusal::OrdersUnknown => Code::Unavailable.into(),
+            DeletionRefusal::WalletNotEmpty => Code::WalletNotEmpty.into(),
+            DeletionRefusal::IsStaff => Code::StaffAccount.into(),
+            DeletionRefusal::Other(refusal) => refusal.into(),
+        }
+    }
+}
+
+impl From<OrderRefusal> for Problem {
+    fn from(refusal: OrderRefusal) -> Self {
+        match refusal {
+            OrderRefusal::NoSuchOrder => Code::NotFound.into(),
+            OrderRefusal::NotPayable => Code::NotPayable.into(),
+            OrderRefusal::NotCancellable => Code::NotCancellable.into(),
+            OrderRefusal::AddressFixed => Code::AddressFixed.into(),
+            OrderRefusal::AddressTooEarly => Problem::new(Code::AddressFixed)
+                .detail("The order is on its way to the database. It can take an address once it is unpaid."),
+            OrderRefusal::Unknown => Code::Unavailable.into(),
+            OrderRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<ClaimRefusal> for Problem {
     fn from(refusal: ClaimRefusal) -> Self {
         Problem::new(match refusal {
@@ -79,10 +109,7 @@ impl From<ClaimRefusal> for Problem {
 impl From<GiveRefusal> for Problem {
     fn from(refusal: GiveRefusal) -> Self {
         match refusal {
-            GiveRefusal::Invalid(wrong) => {
-                let field = |(field, code): (&'static str, _)| FieldProblem { field: field.to_owned(), code };
-                Problem::invalid(wrong.into_iter().map(field).collect())
-            }
+            GiveRefusal::Invalid(errors) => Problem::invalid(errors),
             GiveRefusal::NotEnough => Code::NotEnough.into(),
             GiveRefusal::RateLimited => Code::RateLimited.into(),
             GiveRefusal::Store(error) => error.into(),
@@ -90,23 +117,23 @@ impl From<GiveRefusal> for Problem {
     }
 }
 
-impl From<LetterError> for Problem {
-    fn from(error: LetterError) -> Self {
+impl From<DeadLetterError> for Problem {
+    fn from(error: DeadLetterError) -> Self {
         match error {
-            LetterError::Store(error) => error.into(),
-            LetterError::Away(error) => Problem::new(Code::Unavailable).cause(error),
+            DeadLetterError::Store(error) => error.into(),
+            DeadLetterError::Unavailable(error) => Problem::new(Code::Unavailable).cause(error),
         }
     }
 }
 
-impl From<PeopleRefusal> for Problem {
-    fn from(refusal: PeopleRefusal) -> Self {
+impl From<AccountChangeRefusal> for Problem {
+    fn from(refusal: AccountChangeRefusal) -> Self {
         match refusal {
-            PeopleRefusal::NoSuchUser => Code::NotFound.into(),
-            PeopleRefusal::LastOwner => Code::LastOwner.into(),
-            PeopleRefusal::Yourself => Code::Yourself.into(),
-            PeopleRefusal::NotAllowed => Code::NotAllowed.into(),
-            PeopleRefusal::Store(error) => error.into(),
+            AccountChangeRefusal::NoSuchUser => Code::NotFound.into(),
+            AccountChangeRefusal::LastOwner => Code::LastOwner.into(),
+            AccountChangeRefusal::Yourself => Code::Yourself.into(),
+            AccountChangeRefusal::NotAllowed => Code::NotAllowed.into(),
+            AccountChangeRefusal::Store(error) => error.into(),
         }
     }
 }
@@ -163,6 +190,7 @@ impl From<PaymentError> for Problem {
             PaymentError::Malformed => Code::BadJson.into(),
             PaymentError::NotPayable => Code::NotPayable.into(),
             PaymentError::NotEnough => Code::NotEnough.into(),
+            PaymentError::TopUp(refusal) => Problem::invalid_field("amount", refusal.code()),
             PaymentError::Store(error) => error.into(),
             error @ PaymentError::Provider(..) => Problem::new(Code::Unavailable).cause(error),
         }
