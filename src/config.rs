@@ -1,5 +1,5 @@
 //! Settings: one list, each with a flag, a variable `SECKILL_…` and a key in `seckill.toml`, in that order of precedence.
-//! A wrong value stops the start with a message that names the variable. The flags themselves belong to [`crate::cli`].
+//! A wrong value stops the program with a message that names the variable. The command line itself is read by `cli`.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,25 +10,15 @@ use anyhow::{Context, bail};
 use secrecy::SecretString;
 use url::Url;
 
-/// What the process was asked to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    Serve,
-    Relay,
-    Consume,
-    Control,
-}
+use crate::domain::wire::wire_enum;
 
-impl Role {
-    pub const ALL: [Role; 4] = [Role::Serve, Role::Relay, Role::Consume, Role::Control];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::Serve => "serve",
-            Role::Relay => "relay",
-            Role::Consume => "consume",
-            Role::Control => "control",
-        }
+wire_enum! {
+    /// A role of the process: a part of the shop that it runs.
+    pub enum Role {
+        Serve = "serve",
+        Relay = "relay",
+        Consume = "consume",
+        Control = "control",
     }
 }
 
@@ -51,15 +41,15 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
     ("demo", "Demo goods and sales: true or false [true on an empty default data directory]"),
-    ("trusted-proxies", "Addresses whose X-Forwarded-For is believed, comma separated [none]"),
-    ("admission", "Percent of a sale's units that may be asked for between two syncs [200]"),
-    ("user-rate", "Buying requests per second that one user may make [5]"),
-    ("connections", "Connections that shoppers may have open at a time [20000, or what the system allows]"),
+    ("trusted-proxies", "Addresses whose X-Forwarded-For is trusted, comma separated [none]"),
+    ("admission", "Requests admitted between two syncs, in percent of a sale's units [200]"),
+    ("user-rate", "Buying requests per second and user [5]"),
+    ("connections", "Open connections of shoppers, at most [20000, or what the system allows]"),
     ("log", "What to log, in the syntax of tracing's EnvFilter [info,sqlx=warn,lapin=warn]"),
     ("log-format", "text or json [text]"),
 ];
 
-/// Everything the program was told.
+/// All settings, parsed.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub web: WebConfig,
@@ -85,11 +75,11 @@ pub struct WebConfig {
     /// Scheme, host and port, without a trailing slash.
     pub public_url: String,
     pub trusted_proxies: Vec<IpAddr>,
-    /// Requests let through to the master per unit of stock, in percent.
+    /// Requests admitted to the master per unit of stock, in percent.
     pub admission_percent: i64,
     /// Buying requests per second and user.
     pub user_rate: u32,
-    /// Connections that may be open at a time.
+    /// Open connections of shoppers, at most.
     pub connections: usize,
 }
 
@@ -103,7 +93,7 @@ impl WebConfig {
 pub struct RedisConfig {
     /// One address, or those of several members of a cluster, comma separated.
     pub master: SecretString,
-    /// The gate reads here; the master stands in when there are none or none answers.
+    /// The gate reads from these, and from the master when none answers.
     pub replicas: Vec<SecretString>,
 }
 
@@ -114,7 +104,7 @@ pub fn variable(name: &str) -> String {
     format!("SECKILL_{}", name.replace('-', "_").to_uppercase())
 }
 
-/// Reads a `seckill.toml`. A key that is no setting is an error.
+/// Reads a `seckill.toml`. Unknown keys are errors.
 pub fn read_file(path: &Path) -> anyhow::Result<toml::Table> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let table: toml::Table = text.parse().with_context(|| format!("{} is not valid TOML", path.display()))?;
@@ -125,7 +115,7 @@ pub fn read_file(path: &Path) -> anyhow::Result<toml::Table> {
     Ok(table)
 }
 
-/// Where settings come from: flags and variables first, then the file.
+/// The sources of settings: flags and variables first, then the file.
 #[derive(Debug, Default)]
 pub struct Source {
     given: HashMap<&'static str, String>,
@@ -139,7 +129,7 @@ impl Source {
         Source { given, file }
     }
 
-    /// The text of a setting; an empty one counts as not given.
+    /// The text of a setting; an empty text counts as missing.
     fn text(&self, name: &str) -> Option<String> {
         let given = self.given.get(name).cloned();
         given.or_else(|| self.file_text(name)).filter(|text| !text.is_empty())
@@ -160,14 +150,14 @@ impl Source {
         }
     }
 
-    /// A secret or an address with a password in it: its value never appears in a message.
+    /// A secret, or an address that may contain a password. Messages never contain its value.
     fn secret(&self, name: &str) -> Option<SecretString> {
         self.text(name).map(|text| SecretString::from(text.trim().to_owned()))
     }
 }
 
 impl Config {
-    /// The defaults, as on a laptop with nothing but this program.
+    /// The defaults: rung 1 on this machine.
     pub fn defaults() -> Config {
         Config::read(&Source::default()).expect("the defaults are valid")
     }
@@ -221,7 +211,7 @@ fn read_redis(source: &Source) -> anyhow::Result<Option<RedisConfig>> {
         let members = text.split(',').map(|url| redis_url(url.trim())).collect::<Result<Vec<_>, _>>()?;
         anyhow::ensure!(
             members.len() == 1 || replicas.is_empty(),
-            "a cluster has replicas of its own; leave out SECKILL_REDIS_REPLICA_URLS"
+            "SECKILL_REDIS_URL names a cluster, which has its own replicas; remove SECKILL_REDIS_REPLICA_URLS"
         );
         Ok(Some(SecretString::from(text.to_owned())))
     })?;
@@ -235,7 +225,7 @@ fn read_redis(source: &Source) -> anyhow::Result<Option<RedisConfig>> {
 fn read_amqp(source: &Source) -> anyhow::Result<Option<SecretString>> {
     let url = source.parse("amqp-url", None, amqp_url)?;
     let useful = url.is_none() || source.text("redis-url").is_some();
-    anyhow::ensure!(useful, "SECKILL_AMQP_URL is set but SECKILL_REDIS_URL, where its orders come from, is not");
+    anyhow::ensure!(useful, "SECKILL_AMQP_URL is set but SECKILL_REDIS_URL, the source of its orders, is not");
     Ok(url)
 }
 
@@ -313,10 +303,10 @@ fn log_format(text: &str) -> anyhow::Result<bool> {
     }
 }
 
-fn whole<T: TryFrom<i64>>(text: &str, least: i64, most: i64) -> anyhow::Result<T> {
+fn whole<T: TryFrom<i64>>(text: &str, min: i64, max: i64) -> anyhow::Result<T> {
     let number: i64 = text.parse().context("expected a whole number")?;
-    anyhow::ensure!((least..=most).contains(&number), "expected {least} to {most}");
-    T::try_from(number).map_err(|_| anyhow::anyhow!("expected {least} to {most}"))
+    anyhow::ensure!((min..=max).contains(&number), "expected {min} to {max}");
+    T::try_from(number).map_err(|_| anyhow::anyhow!("expected {min} to {max}"))
 }
 
 #[cfg(test)]
@@ -328,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_names_its_variable() {
+    fn wrong_value_is_reported_with_its_variable() {
         let cases = [
             ("listen = 'nowhere'", "SECKILL_LISTEN"),
             ("public_url = 'shop.example'", "SECKILL_PUBLIC_URL"),

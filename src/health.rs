@@ -1,4 +1,4 @@
-//! Whether the services that this process needs answer.
+//! Health checks of the services that this process needs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use crate::pipeline::rabbit::Monitor;
 use crate::redis::connection::RedisConnection;
 use crate::store::Store;
 
-/// A service that does not answer for so long counts as away.
-const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// A service that takes longer counts as down.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One service and what is wrong with it.
+/// The health of one service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     pub name: &'static str,
-    /// `None` when it is well.
+    /// What is wrong; `None` when the service is healthy.
     pub problem: Option<String>,
 }
 
-/// The configured services.
+/// Checks the configured services.
 #[derive(Clone)]
 pub struct Health {
     store: Store,
@@ -31,7 +31,7 @@ impl Health {
         Health { store, redis, monitor }
     }
 
-    /// Asks every service, all at once.
+    /// Checks all services concurrently.
     pub async fn report(&self) -> Vec<Part> {
         let database = part("database", async { Ok(self.store.ping().await?) });
         let redis = futures::future::join_all(self.redis.iter().map(|(name, connection)| {
@@ -52,10 +52,10 @@ impl Health {
 }
 
 async fn part(name: &'static str, check: impl Future<Output = anyhow::Result<()>>) -> Part {
-    let problem = match tokio::time::timeout(ANSWER_WITHIN, check).await {
+    let problem = match tokio::time::timeout(ANSWER_TIMEOUT, check).await {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(format!("{error:#}")),
-        Err(_) => Some(format!("no answer within {} s", ANSWER_WITHIN.as_secs())),
+        Err(_) => Some(format!("no answer within {} s", ANSWER_TIMEOUT.as_secs())),
     };
     Part { name, problem }
 }

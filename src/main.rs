@@ -1,4 +1,4 @@
-//! The program: reads what it is asked, and does it.
+//! The program: runs the command of its command line.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -9,18 +9,17 @@ use tokio::runtime::Runtime;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The allocator asks for pages of two mebibytes. Linux clears each as a whole when its first byte is touched, while
-/// shoppers wait, and for one byte in use it keeps the whole.
-fn keep_pages_small() {
+/// Declines transparent huge pages. The allocator would get pages of two mebibytes, which Linux clears as a whole on first
+/// use, while shoppers wait, and which stay in memory as long as one byte of them is in use.
+fn disable_huge_pages() {
     #[cfg(target_os = "linux")]
-    // Refused, the pages stay large: more memory, and nothing else.
+    // If the system refuses, pages stay large and the process uses more memory; nothing else changes.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// The allocator looks only when it is asked for a large piece whether there is memory that nobody has used for a second,
-/// and gives it back to the system. A shop that is quiet asks for none, and would keep what its start or a rush took; and
-/// in a rush shoppers would wait for it.
-fn give_memory_back() {
+/// Makes the allocator return unused memory to the system once a second. By itself it does so only when asked for a large
+/// block. A quiet shop asks for none and would keep the memory of its last rush; a busy one would do it while shoppers wait.
+fn return_unused_memory() {
     loop {
         std::thread::sleep(Duration::from_secs(1));
         drop(black_box(Vec::<u8>::with_capacity(1 << 20)));
@@ -28,12 +27,12 @@ fn give_memory_back() {
 }
 
 fn main() -> ExitCode {
-    keep_pages_small();
-    std::thread::spawn(give_memory_back);
-    let done = Runtime::new().map_err(Into::into).and_then(|runtime| runtime.block_on(seckill::cli::run()));
-    done.unwrap_or_else(|error| {
+    disable_huge_pages();
+    std::thread::spawn(return_unused_memory);
+    let outcome = Runtime::new().map_err(Into::into).and_then(|runtime| runtime.block_on(seckill::cli::run()));
+    outcome.unwrap_or_else(|error| {
         eprintln!("seckill: {error:#}");
-        // 1 is a verdict: of the audit, the doctor, a rehearsal.
+        // 1 is the verdict of an audit, a doctor or a rehearsal that found something.
         ExitCode::from(2)
     })
 }

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus. Every counter is a handle that was looked up once; counting is one atomic addition.
+//! Metrics for Prometheus. Every metric is a handle that was registered once; counting is one atomic addition.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::domain::Refusal;
 
 type Label = [(&'static str, &'static str); 1];
 
-/// All numbers of this process.
+/// All metrics of this process.
 pub struct Metrics {
     registry: Registry,
     pub button_reads: Counter,
     /// Buying requests that reached the gate.
     pub asked: Counter,
-    /// Of those, let through to the backend of stock.
+    /// Of those, admitted to the stock backend.
     pub let_in: Counter,
     pub reserved: Counter,
-    /// Requests answered with an order that the user had before.
+    /// Requests answered with an earlier order of the user.
     pub repeated: Counter,
     refused: Vec<(Refusal, Counter)>,
-    /// From the gate to the decision, of requests that were let in.
-    pub purchase_seconds: Waits,
+    /// Time from the gate to the decision, of admitted requests.
+    pub purchase_seconds: WaitHistogram,
     batch_size: Histogram,
     batch_seconds: Histogram,
     pub published: Counter,
@@ -51,22 +51,22 @@ pub struct Metrics {
     pub packets_settled: Counter,
     pub claims_asked: Counter,
     pub claims_won: Counter,
-    /// Claims answered with the share that the user had before.
+    /// Claims answered with an earlier share of the user.
     pub claims_repeated: Counter,
     pub claims_refused: Counter,
     pub claims_persisted: Counter,
     pub claims_rejected: Counter,
     claim_batch_size: Histogram,
     claim_batch_seconds: Histogram,
-    /// Entries in all outboxes that this process looks after.
+    /// Entries in all outboxes.
     pub outbox_length: Gauge,
     pub queue_ready: Gauge,
     pub dead_letters: Gauge,
-    /// Age of what the gate judges by, in milliseconds.
+    /// Age of the gate's facts in milliseconds; -1 before the first read.
     pub facts_age_ms: Gauge<i64>,
-    /// Shoppers' connections that are open.
+    /// Open connections of shoppers.
     pub connections: Gauge,
-    /// Of those that found no slot at the limiter.
+    /// Connections closed because the limit was reached.
     pub turned_away: Counter,
 }
 
@@ -95,53 +95,65 @@ impl Default for Metrics {
             histogram
         };
         let waits = |registry: &mut Registry, name: &str, help: &str| {
-            let waits = Waits::default();
+            let waits = WaitHistogram::default();
             registry.register_with_unit(name, help, Unit::Seconds, waits.clone());
             waits
         };
         Metrics {
             button_reads: counter(registry, "button_reads", "Answers about a sale's button"),
             asked: counter(registry, "purchases_asked", "Buying requests of signed-in shoppers"),
-            let_in: counter(registry, "purchases_let_in", "Buying requests let through to the stock"),
+            let_in: counter(registry, "purchases_let_in", "Buying requests admitted to the stock"),
             reserved: counter(registry, "purchases_reserved", "Buying requests that got units"),
             repeated: counter(registry, "purchases_repeated", "Buying requests answered with an earlier order"),
             refused: refusals(registry),
-            purchase_seconds: waits(registry, "purchase", "Time from the gate to the decision, of those let in"),
+            purchase_seconds: waits(registry, "purchase", "Time from the gate to the decision, of admitted requests"),
             batch_size: sizes(registry, "reserve_batch_size", "Claims per call to the stock"),
             batch_seconds: seconds(registry, "reserve_batch", "Time of a call to the stock"),
             published: counter(registry, "orders_published", "Orders confirmed by RabbitMQ"),
             republished: counter(registry, "orders_republished", "Orders published again because they were overdue"),
             persisted: counter(registry, "orders_persisted", "Orders written to the database"),
-            rejected: counter(registry, "orders_rejected", "Reservations for which the database had no room"),
-            dead_lettered: counter(registry, "orders_dead_lettered", "Messages that could not be understood"),
+            rejected: counter(
+                registry,
+                "orders_rejected",
+                "Reservations rejected because the sale had no units left in the database",
+            ),
+            dead_lettered: counter(registry, "orders_dead_lettered", "Messages that could not be parsed"),
             persist_size: sizes(registry, "persist_batch_size", "Orders per transaction"),
-            persist_seconds: seconds(registry, "persist_batch", "Time of a transaction with orders"),
+            persist_seconds: seconds(registry, "persist_batch", "Time of a transaction that persists orders"),
             paid: counter(registry, "orders_paid", "Orders paid"),
-            refunded: counter(registry, "payments_refunded", "Payments given back"),
+            refunded: counter(registry, "payments_refunded", "Payments refunded"),
             cancelled: counter(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
-            released: counter(registry, "releases", "Holds given back"),
+            released: counter(registry, "releases", "Holds released"),
             rebuilt: counter(registry, "sales_loaded", "Sales loaded into Redis"),
             packets_given: counter(registry, "packets_given", "Red packets given"),
             packets_loaded: counter(registry, "packets_loaded", "Buckets of red packets loaded into Redis"),
             packets_settled: counter(
                 registry,
                 "packets_settled",
-                "Red packets that are over, with what was left returned",
+                "Red packets that have ended, with the rest returned",
             ),
             claims_asked: counter(registry, "claims_asked", "Claims on red packets"),
             claims_won: counter(registry, "claims_won", "Claims that got a share"),
             claims_repeated: counter(registry, "claims_repeated", "Claims answered with an earlier share"),
             claims_refused: counter(registry, "claims_refused", "Claims that got nothing"),
             claims_persisted: counter(registry, "claims_persisted", "Claims written to the database"),
-            claims_rejected: counter(registry, "claims_rejected", "Claims for which the database had no share"),
-            claim_batch_size: sizes(registry, "claim_batch_size", "Claims per call to the backend of shares"),
-            claim_batch_seconds: seconds(registry, "claim_batch", "Time of a call to the backend of shares"),
+            claims_rejected: counter(
+                registry,
+                "claims_rejected",
+                "Claims rejected because the share was taken in the database",
+            ),
+            claim_batch_size: sizes(registry, "claim_batch_size", "Claims per call to the share backend"),
+            claim_batch_seconds: seconds(registry, "claim_batch", "Time of a call to the share backend"),
             outbox_length: gauge(registry, "outbox_entries", "Entries in the outboxes"),
-            queue_ready: gauge(registry, "queue_ready", "Messages waiting in seckill.orders"),
-            dead_letters: gauge(registry, "queue_dead", "Messages waiting in seckill.orders.dead"),
-            facts_age_ms: gauge(registry, "facts_age_ms", "Age of what the gate judges by"),
-            connections: gauge(registry, "connections", "Connections of shoppers that are open"),
-            turned_away: counter(registry, "connections_turned_away", "Connections beyond the limit"),
+            queue_ready: gauge(registry, "queue_ready", "Messages ready in seckill.orders"),
+            dead_letters: gauge(registry, "queue_dead", "Messages ready in seckill.orders.dead"),
+            facts_age_ms: gauge(registry, "facts_age_ms", "Age of the facts that the gate checks requests against"),
+            connections: gauge(registry, "connections", "Open connections of shoppers"),
+            turned_away: counter(
+                registry,
+                "connections_turned_away",
+                "Connections closed because the limit was reached",
+            ),
             registry: root,
         }
     }
@@ -150,7 +162,7 @@ impl Default for Metrics {
 fn refusals(registry: &mut Registry) -> Vec<(Refusal, Counter)> {
     let family = Family::<Label, Counter>::default();
     registry.register("purchases_refused", "Buying requests refused, by reason", family.clone());
-    Refusal::ALL.map(|refusal| (refusal, family.get_or_create_owned(&[("reason", refusal.code())]))).to_vec()
+    Refusal::ALL.map(|refusal| (refusal, family.get_or_create_owned(&[("reason", refusal.as_str())]))).to_vec()
 }
 
 impl Metrics {
@@ -170,49 +182,50 @@ impl Metrics {
         self.claim_batch_seconds.observe(took.as_secs_f64());
     }
 
-    /// The text that Prometheus reads.
+    /// The metrics in the text format of Prometheus.
     pub fn encode(&self) -> String {
         let mut text = String::new();
         if encode(&mut text, &self.registry).is_err() {
-            let _ = writeln!(text, "# the numbers could not be written");
+            let _ = writeln!(text, "# the metrics could not be encoded");
         }
         text
     }
 }
 
-/// Buckets of [`Waits`]: up to 0.1 ms, then each twice as long; the last one takes the rest.
-const WAITS: usize = 17;
-const SHORTEST_MICROS: u64 = 100;
+/// Buckets of [`WaitHistogram`]: up to 0.1 ms, then each twice as long as the one before; the last has no upper bound.
+const WAIT_BUCKETS: usize = 17;
+const MIN_BUCKET_MICROS: u64 = 100;
 
-/// A histogram of durations without a lock: a request that counts never waits for another one.
+/// A histogram of durations without a lock, so that requests never wait for each other to count.
 #[derive(Debug, Clone, Default)]
-pub struct Waits(Arc<Counts>);
+pub struct WaitHistogram(Arc<WaitCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
-    buckets: [AtomicU64; WAITS],
+struct WaitCounts {
+    buckets: [AtomicU64; WAIT_BUCKETS],
     micros: AtomicU64,
 }
 
-impl Waits {
+impl WaitHistogram {
     pub fn observe(&self, took: Duration) {
         let micros = took.as_micros() as u64;
-        let doublings = (micros.saturating_sub(1) / SHORTEST_MICROS).checked_ilog2().map_or(0, |log| log as usize + 1);
-        self.0.buckets[doublings.min(WAITS - 1)].fetch_add(1, Relaxed);
+        let doublings =
+            (micros.saturating_sub(1) / MIN_BUCKET_MICROS).checked_ilog2().map_or(0, |log| log as usize + 1);
+        self.0.buckets[doublings.min(WAIT_BUCKETS - 1)].fetch_add(1, Relaxed);
         self.0.micros.fetch_add(micros, Relaxed);
     }
 
-    /// The upper end of each bucket in seconds, and how many fell into it.
+    /// The upper bound of each bucket in seconds, and its count.
     fn read(&self) -> Vec<(f64, u64)> {
         let end = |n: usize| match n {
-            n if n + 1 == WAITS => f64::INFINITY,
-            n => (SHORTEST_MICROS << n) as f64 / 1e6,
+            n if n + 1 == WAIT_BUCKETS => f64::INFINITY,
+            n => (MIN_BUCKET_MICROS << n) as f64 / 1e6,
         };
         self.0.buckets.iter().enumerate().map(|(n, count)| (end(n), count.load(Relaxed))).collect()
     }
 }
 
-impl EncodeMetric for Waits {
+impl EncodeMetric for WaitHistogram {
     fn encode(&self, mut encoder: MetricEncoder) -> std::fmt::Result {
         let buckets = self.read();
         let count = buckets.iter().map(|(_, count)| count).sum();
@@ -230,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_falls_into_the_first_bucket_that_is_long_enough() {
+    fn wait_is_counted_in_the_first_bucket_that_is_long_enough() {
         let metrics = Metrics::default();
         for micros in [0, 100, 101, 200, 201, 3_276_801, u64::MAX] {
             metrics.purchase_seconds.observe(Duration::from_micros(micros));

@@ -1,4 +1,4 @@
-//! Who keeps the stock on which rung.
+//! Selects the backends of stock and shares from the configured addresses.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::stock::redis::{RedisFacts, RedisStock};
 use crate::stock::{FactSource, Stock};
 use crate::store::Store;
 
-/// The name of every replica.
+/// The name of every replica in health reports.
 const REPLICA: &str = "redis replica";
 
-/// Who keeps the stock on this rung, and where the gate looks.
+/// The backends of this rung.
 pub(super) struct Backends {
     pub(super) stock: Arc<dyn Stock>,
     pub(super) facts: Arc<dyn FactSource>,
     pub(super) redis: Option<RedisStock>,
     pub(super) shares: Arc<dyn ShareBackend>,
     pub(super) redis_shares: Option<RedisShares>,
-    /// For those who look whether Redis is well.
+    /// For health checks, by name.
     pub(super) connections: Vec<(&'static str, RedisConnection)>,
 }
 
@@ -58,9 +58,9 @@ impl Backends {
         for url in &redis.replicas {
             connections.push((REPLICA, connection::shared(url)?));
         }
-        // A cluster has its own replicas.
+        // A cluster routes reads to its own replicas.
         let reading = connection::reading(&redis.master)?;
-        // The master, which stands in when no replica answers, is the last to be asked.
+        // The master comes last: it is read only when no replica answers.
         let servers =
             reading.into_iter().chain(connections.iter().rev().map(|(_, connection)| connection.clone())).collect();
         let shares = RedisShares::new(master.clone());

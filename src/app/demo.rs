@@ -1,4 +1,4 @@
-//! Goods and sales that show the shop: one that is on, one that opens soon, one tomorrow, and one to start by hand.
+//! Demo goods and sales: one sale that is open, one that opens soon, one tomorrow, and a draft to start by hand.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, Rush, Window};
 use crate::store::{GoodsDraft, SaleChange, SaleDraft, Store};
 
-/// Who the audit log says did it.
+/// The actor in the audit log.
 const ACTOR: &str = "demo";
 
 struct Demo {
@@ -19,7 +19,7 @@ struct Demo {
     list_price: i64,
     total: i64,
     per_user_limit: i64,
-    /// Until it opens; `None` for a draft.
+    /// Time until the sale opens; `None` for a draft.
     opens_in: Option<Duration>,
 }
 
@@ -80,8 +80,8 @@ const DEMOS: [Demo; 4] = [
     },
 ];
 
-/// Adds the demo to a shop that has no goods yet; `false` when it has some.
-pub async fn stock_up(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
+/// Adds the demo to a shop without goods; `false` when it has some.
+pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     if !store.all_goods().await?.is_empty() {
         return Ok(false);
     }

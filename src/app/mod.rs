@@ -1,4 +1,4 @@
-//! From the configuration to a running process. Only this module names concrete backends.
+//! Assembles a running process from the configuration. Only this module names concrete backends.
 
 mod backends;
 pub mod demo;
@@ -15,12 +15,12 @@ pub use self::startup::open_database;
 use crate::config::{Config, Role};
 use crate::lifecycle::Lifecycle;
 
-/// Runs the roles until the process is asked to stop or one of them fails.
+/// Runs the roles until a signal stops the process or one of them fails.
 pub async fn run(roles: &[Role], config: Config) -> anyhow::Result<ExitCode> {
     check_roles(roles, &config)?;
     let fresh = !config.data_dir.exists();
     let services = Services::build(&config).await?;
-    services.make_ready(fresh, roles).await?;
+    services.prepare(fresh, roles).await?;
     let mut lifecycle = Lifecycle::default();
     services.spawn_roles(roles, &mut lifecycle)?;
     let code = lifecycle.run().await;
@@ -28,7 +28,7 @@ pub async fn run(roles: &[Role], config: Config) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// All roles by default start only those that have work; one that is asked for by name and has none is a mistake.
+/// Without named roles, the process runs those that have work on its rung. A named role without work is an error.
 fn check_roles(roles: &[Role], config: &Config) -> anyhow::Result<()> {
     let all = roles.len() == Role::ALL.len();
     if !all && roles.contains(&Role::Relay) && config.amqp_url.is_none() {

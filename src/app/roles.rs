@@ -1,38 +1,38 @@
-//! Running roles: what each of them keeps doing until the process is stopped.
+//! Starts the tasks of each role.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use tracing::info;
 
 use super::Services;
-use super::startup::most_connections;
+use super::startup::max_connections;
 use crate::config::Role;
 use crate::control;
 use crate::lifecycle::Lifecycle;
 use crate::pictures::cleanup;
-use crate::redis::grant_log::keep_promises;
+use crate::redis::grant_log::replay_grants;
 use crate::web;
-use crate::web::server::limits::{ConnectionLimiter, Limits};
+use crate::web::server::limits::{ConnectionLimiter, ConnectionLimits};
 use crate::web::server::{Listen, serve_on};
 
-/// Connections to the operators' address.
-const OPERATORS: usize = 256;
+/// Open connections to the operators' address, at most.
+const MAX_OPS_CONNECTIONS: usize = 256;
 
 impl Services {
     /// Starts the roles that have work on this rung.
     pub(super) fn spawn_roles(&self, roles: &[Role], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
         let stop = lifecycle.stop_token();
         let (catalogue, directory) = (self.catalogue.clone(), self.directory.clone());
-        lifecycle.keep("catalogue", |stop| async move { catalogue.follow(stop).await });
-        lifecycle.keep("packets", |stop| async move { directory.follow(stop).await });
+        lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
+        lifecycle.spawn_loop("packets", |stop| async move { directory.follow(stop).await });
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
         for role in roles {
             match role {
                 Role::Serve => self.spawn_serve(lifecycle)?,
                 Role::Relay => {
-                    if let Some(relay) = self.relay() {
-                        lifecycle.spawn("sweep", relay.clone().sweep(stop.clone()));
+                    if let (Some(relay), Some(sweep)) = (self.relay(), self.sweep()) {
                         lifecycle.spawn("relay", relay.run(stop.clone()));
+                        lifecycle.spawn("sweep", sweep.run(stop.clone()));
                     }
                 }
                 Role::Consume => {
@@ -44,13 +44,14 @@ impl Services {
             }
         }
         if roles.contains(&Role::Serve) || roles.contains(&Role::Control) {
-            let pages = control::keep_pages(self.catalogue.clone(), self.pages.clone(), stop.clone());
+            let pages = control::render_on_change(self.catalogue.clone(), self.pages.clone(), stop.clone());
             lifecycle.spawn("pages", pages);
-            lifecycle.spawn("tidy", cleanup::keep_tidy(self.pictures(), self.pages.clone(), stop.clone()));
+            lifecycle.spawn("tidy", cleanup::run_cleanup(self.pictures(), self.pages.clone(), stop.clone()));
         }
-        // Last, because what it says is that shoppers are answered.
+        // Last, because it reports that shoppers are served.
         let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());
-        let limiter = ConnectionLimiter::new(Limits::of(OPERATORS), Gauge::default(), Counter::default());
+        let limiter =
+            ConnectionLimiter::new(ConnectionLimits::of(MAX_OPS_CONNECTIONS), Gauge::default(), Counter::default());
         lifecycle.spawn("ops", serve_on(ops, ops_router, limiter, stop));
         Ok(())
     }
@@ -58,7 +59,7 @@ impl Services {
     fn spawn_serve(&self, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
         let stop = lifecycle.stop_token();
         let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
-        let limits = Limits::of(self.config.web.connections.min(most_connections()));
+        let limits = ConnectionLimits::of(self.config.web.connections.min(max_connections()));
         let limiter =
             ConnectionLimiter::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
         let serve = serve_on(listener, self.router(), limiter, stop);
@@ -67,16 +68,16 @@ impl Services {
             serve.await?;
             batcher.finish().await;
             packets.finish().await;
-            cockpit.write_down().await;
+            cockpit.write_counters().await;
             Ok(())
         });
         let (cockpit, gate, accounts) = (self.cockpit.clone(), self.gate.clone(), self.accounts.clone());
-        lifecycle.keep("cockpit", |stop| cockpit.run(stop));
-        lifecycle.keep("gate", |stop| async move { gate.follow(stop).await });
-        lifecycle.keep("accounts", |stop| async move { accounts.follow(stop).await });
+        lifecycle.spawn_loop("cockpit", |stop| cockpit.run(stop));
+        lifecycle.spawn_loop("gate", |stop| async move { gate.follow(stop).await });
+        lifecycle.spawn_loop("accounts", |stop| async move { accounts.follow(stop).await });
         if let (Some(units), Some(shares)) = (self.redis.clone(), self.redis_shares.clone()) {
-            lifecycle.keep("promises", |stop| async move {
-                tokio::join!(keep_promises(units, stop.clone()), keep_promises(shares, stop));
+            lifecycle.spawn_loop("grant replay", |stop| async move {
+                tokio::join!(replay_grants(units, stop.clone()), replay_grants(shares, stop));
             });
         }
         info!(url = self.config.web.public_url, "the shop is open");

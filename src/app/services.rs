@@ -1,4 +1,4 @@
-//! The one file that names concrete parts: from the configuration to everything that roles and commands work with.
+//! Builds everything that roles and commands work with from the configuration.
 
 use std::sync::Arc;
 
@@ -41,6 +41,7 @@ use crate::pipeline::outbox::Outboxes;
 use crate::pipeline::rabbit::Monitor;
 use crate::pipeline::relay::Relay;
 use crate::pipeline::source::Origin;
+use crate::pipeline::sweep::Sweep;
 use crate::purchase::Purchases;
 use crate::stock::Stock;
 use crate::stock::probe::RedisProbe;
@@ -49,7 +50,7 @@ use crate::stock::units::Units;
 use crate::store::Store;
 use crate::web::{self, Shop};
 
-/// The parts of one process, whatever its roles.
+/// The parts of one process, for all roles.
 pub struct Services {
     pub config: Config,
     pub secret: SecretString,
@@ -73,12 +74,12 @@ pub struct Services {
     pub(super) redis: Option<RedisStock>,
     pub(super) redis_shares: Option<RedisShares>,
     probe: Option<RedisProbe>,
-    /// Distinguishes this process from all others.
+    /// Unique among all processes.
     pub(super) member: String,
 }
 
 impl Services {
-    /// Connects nothing but the database, and brings its schema up to date.
+    /// Opens the database and migrates its schema; other services connect on first use.
     pub async fn build(config: &Config) -> anyhow::Result<Services> {
         Services::build_with(config, Clock::system()).await
     }
@@ -113,7 +114,7 @@ impl Services {
             Arc::new(PacketSync::new(shares, store.clone(), monitor.clone(), clock.clone(), metrics.clone()))
         });
         let directory = Arc::new(PacketDirectory::new(store.clone()));
-        let packets = Packets::new(packets::Dependencies {
+        let packets = Packets::new(packets::PacketDependencies {
             store: store.clone(),
             backend: backends.shares.clone(),
             directory: directory.clone(),
@@ -123,7 +124,7 @@ impl Services {
             user_rate: config.web.user_rate,
             lifetime: config.packet_lifetime,
         });
-        let cockpit = Cockpit::new(cockpit::Dependencies {
+        let cockpit = Cockpit::new(cockpit::CockpitSources {
             store: store.clone(),
             catalogue: catalogue.clone(),
             gate: gate.clone(),
@@ -213,7 +214,7 @@ impl Services {
         Purchases::new(self.gate.clone(), self.batcher.clone(), self.metrics.clone())
     }
 
-    /// The shop's addresses, without a socket.
+    /// The shop's routes, without a socket.
     pub fn router(&self) -> Router {
         web::router(Arc::new(Shop {
             config: self.config.web.clone(),
@@ -261,6 +262,15 @@ impl Services {
         Some(Relay {
             redis_url: self.config.redis.as_ref()?.master.clone(),
             amqp_url: self.config.amqp_url.clone()?,
+            outboxes: self.outboxes(),
+            metrics: self.metrics.clone(),
+            member: self.member.clone(),
+        })
+    }
+
+    pub fn sweep(&self) -> Option<Sweep> {
+        Some(Sweep {
+            amqp_url: self.config.amqp_url.clone()?,
             master: self.redis.as_ref()?.connection(),
             monitor: self.monitor.clone()?,
             store: self.store.clone(),
@@ -273,7 +283,7 @@ impl Services {
 
     pub fn allotter(&self) -> Option<Arc<Allotter>> {
         let redis = self.redis.clone()?;
-        Some(Arc::new(Allotter::new(redis, self.store.clone(), self.catalogue.clone(), allot::REST)))
+        Some(Arc::new(Allotter::new(redis, self.store.clone(), self.catalogue.clone(), allot::COOLDOWN)))
     }
 
     pub fn control(&self) -> Control {
@@ -302,14 +312,14 @@ impl Services {
         }
     }
 
-    /// ReplayGrants gate and catalogue fresh, for those who use the parts without running roles.
+    /// Keeps the gate, the catalogue and other copies up to date, for callers that do not run roles.
     pub async fn follow(&self, stop: CancellationToken) {
         let (catalogue, gate) = (self.catalogue.follow(stop.clone()), self.gate.follow(stop.clone()));
         tokio::join!(catalogue, gate, self.directory.follow(stop.clone()), self.accounts.follow(stop));
     }
 }
 
-/// Where the sandbox provider delivers: what shoppers see, as long as it needs no TLS.
+/// Where the sandbox provider delivers webhooks: the public URL, or the listen address where that would need TLS.
 fn webhook_origin(config: &Config) -> String {
     if config.web.is_https() { format!("http://{}", config.web.listen) } else { config.web.public_url.clone() }
 }

@@ -1,5 +1,5 @@
-//! What has to be there before anything runs: the database with its schema, the services, the secret; then the administrator,
-//! and what is on sale.
+//! Preparation before the first request: the database with its schema, the services, the secret, the administrator's
+//! account, and the in-memory copies.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::control;
 use crate::pipeline::rabbit::Rabbit;
 use crate::store::{Store, StoreError};
 
-/// Between two looks at a service that is away at the start.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// Longer than it takes to add the demo.
-const DEMO_LEASE: Duration = Duration::from_secs(60);
-/// Tries again after a failure that is not the moment's.
-const MIGRATION_ATTEMPTS: u32 = 2;
+/// Delay between two attempts to reach a service.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Longer than adding the demo takes.
+const DEMO_LEASE_DURATION: Duration = Duration::from_secs(60);
+/// Further attempts after a migration failed although the database is available.
+const MAX_MIGRATION_RETRIES: u32 = 2;
 
-/// Opens the database and brings its schema up to date; waits while it is away.
+/// Opens the database and migrates its schema. Waits while the database is unavailable.
 pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
     let store = Store::open(&config.database_url).context("SECKILL_DATABASE_URL has a wrong value")?;
     loop {
@@ -32,39 +32,39 @@ pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
             Err(StoreError::Refused(error)) => bail!("the database (SECKILL_DATABASE_URL) refuses: {error}"),
             Err(error) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
         }
-        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
-    // SQLite has no lock around migrations: of several processes that start together one succeeds, the others then find
-    // everything done.
-    let mut attempts = 0;
+    // SQLite has no lock around migrations: of several processes that start together one succeeds, and the retry of the
+    // others finds the schema migrated.
+    let mut retries = 0;
     loop {
         match store.migrate().await {
             Ok(()) => return Ok(store),
             Err(error @ StoreError::Unavailable(_)) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
-            Err(error) if attempts == MIGRATION_ATTEMPTS => {
-                return Err(error).context("the schema cannot be brought up to date");
+            Err(error) if retries == MAX_MIGRATION_RETRIES => {
+                return Err(error).context("the schema cannot be migrated");
             }
-            Err(_) => attempts += 1,
+            Err(_) => retries += 1,
         }
-        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
-/// Waits for a service; stops when it answers that it will not have us, which waiting does not change.
-async fn wait_for<F: Future<Output = anyhow::Result<()>>>(what: &str, look: impl Fn() -> F) -> anyhow::Result<()> {
+/// Waits for a service. Fails when it refuses the connection for good, for example because of a wrong password.
+async fn wait_for<F: Future<Output = anyhow::Result<()>>>(service: &str, probe: impl Fn() -> F) -> anyhow::Result<()> {
     const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
     loop {
-        let Err(error) = look().await else { return Ok(()) };
+        let Err(error) = probe().await else { return Ok(()) };
         let text = format!("{error:#}");
         if FINAL.iter().any(|reason| text.contains(reason)) {
-            bail!("{what} refuses: {text}");
+            bail!("{service} refuses: {text}");
         }
-        warn!(error = text, "waiting for {what}");
-        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+        warn!(error = text, "waiting for {service}");
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
-/// The secret of this data directory; made at the first start, readable by its owner only.
+/// The secret in the data directory; generated at the first start, readable by its owner only.
 pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
@@ -76,7 +76,7 @@ pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> 
         let mut options = std::fs::OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(&draft).with_context(describe)?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(describe)?;
-        // Appears whole or not at all; the first of several processes wins.
+        // The link makes the complete file appear at once; the first of several processes wins.
         match std::fs::hard_link(&draft, &path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(error).with_context(describe);
@@ -90,20 +90,20 @@ pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> 
 }
 
 impl Services {
-    /// Waits for every service and does what comes before the first request. `fresh` when there was no data directory.
-    pub(super) async fn make_ready(&self, fresh: bool, roles: &[Role]) -> anyhow::Result<()> {
+    /// Waits for every service, then prepares the shop. `fresh` when there was no data directory.
+    pub(super) async fn prepare(&self, fresh: bool, roles: &[Role]) -> anyhow::Result<()> {
         self.wait_for_services().await?;
-        while let Err(error) = self.move_in(fresh, roles).await {
+        while let Err(error) = self.prepare_once(fresh, roles).await {
             if !matches!(error.downcast_ref(), Some(StoreError::Unavailable(_))) {
                 return Err(error);
             }
             warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)");
-            tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+            tokio::time::sleep(RETRY_DELAY).await;
         }
         Ok(())
     }
 
-    /// Waits until every configured service answers; stops where waiting would not help.
+    /// Waits until every configured service answers. Fails where waiting would not help.
     async fn wait_for_services(&self) -> anyhow::Result<()> {
         if let Some(redis) = &self.redis {
             wait_for("Redis (SECKILL_REDIS_URL)", || async { Ok(redis.ping().await?) }).await?;
@@ -118,32 +118,31 @@ impl Services {
         Ok(())
     }
 
-    /// In the database, which answered a moment ago and may be away again.
-    async fn move_in(&self, fresh: bool, roles: &[Role]) -> anyhow::Result<()> {
-        self.greet(fresh).await?;
-        self.look_around(roles).await
+    async fn prepare_once(&self, fresh: bool, roles: &[Role]) -> anyhow::Result<()> {
+        self.prepare_database(fresh).await?;
+        self.fill_caches(roles).await
     }
 
-    /// The administrator's account, and the demo where there is nothing else to see.
-    async fn greet(&self, fresh: bool) -> anyhow::Result<()> {
+    /// Creates the administrator's account, and the demo in an empty shop.
+    async fn prepare_database(&self, fresh: bool) -> anyhow::Result<()> {
         let password = self.accounts().ensure_admin(self.config.admin_password.clone()).await?;
         if let Some(password) = password {
             println!("The administrator is \"admin\" with the password \"{password}\". It is shown only once.");
         }
         let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
         if self.config.demo.unwrap_or(fresh && default_dir) {
-            // Of several processes that start together one stocks up.
+            // Of several processes that start together one adds the demo.
             let now = self.clock.now();
-            let mine = self.store.lease("demo", &self.member, now, DEMO_LEASE).await?.is_some();
-            if mine && demo::stock_up(&self.store, now).await? {
+            let mine = self.store.acquire_lease("demo", &self.member, now, DEMO_LEASE_DURATION).await?.is_some();
+            if mine && demo::create(&self.store, now).await? {
                 info!("added demo goods and sales");
             }
         }
         Ok(())
     }
 
-    /// Knows what is on sale, and has its pages, before the first request comes.
-    async fn look_around(&self, roles: &[Role]) -> anyhow::Result<()> {
+    /// Reads the in-memory copies and renders the pages before the first request.
+    async fn fill_caches(&self, roles: &[Role]) -> anyhow::Result<()> {
         self.catalogue.refresh().await?;
         self.directory.refresh().await?;
         if roles.contains(&Role::Serve) {
@@ -156,15 +155,15 @@ impl Services {
     }
 }
 
-/// How many connections of shoppers this process can hold, after asking the system for as many open files as it may
-/// have. Some stay reserved for databases, Redis, RabbitMQ, pages and pictures.
-pub(super) fn most_connections() -> usize {
-    const RESERVED: u64 = 256;
-    const WISH: u64 = 1 << 20;
-    match rlimit::increase_nofile_limit(WISH) {
-        Ok(files) => usize::try_from(files.saturating_sub(RESERVED)).unwrap_or(usize::MAX).max(64),
+/// The number of shoppers' connections that this process can hold, after raising its limit of open files as far as the
+/// system allows. Some files stay reserved for the database, Redis, RabbitMQ, pages and pictures.
+pub(super) fn max_connections() -> usize {
+    const RESERVED_FILES: u64 = 256;
+    const MAX_FILES: u64 = 1 << 20;
+    match rlimit::increase_nofile_limit(MAX_FILES) {
+        Ok(files) => usize::try_from(files.saturating_sub(RESERVED_FILES)).unwrap_or(usize::MAX).max(64),
         Err(error) => {
-            warn!(%error, "the limit of open files is not known; 64 connections at a time");
+            warn!(%error, "the limit of open files is unknown; holding at most 64 connections");
             64
         }
     }

@@ -1,4 +1,4 @@
-//! The command line: which command or roles to run, and the flags of every setting.
+//! Parses the command line: the command or roles to run, and a flag per setting.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command};
 use crate::config::{self, Config, Role, SETTINGS, Source, variable};
 use crate::rehearse::options::{self, Options};
 
-/// What the command line asks for.
+/// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {
     Run(Vec<Role>),
@@ -22,7 +22,7 @@ pub enum Task {
 const COMMANDS: [(&str, Task); 4] =
     [("migrate", Task::Migrate), ("render", Task::Render), ("doctor", Task::Doctor), ("audit", Task::Audit)];
 
-/// Reads command line, environment and file. Ends the process on `--help` and on flags that do not exist.
+/// Reads the command line, the environment and the file. Ends the process on `--help` and on unknown flags.
 pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
     let matches = command().get_matches();
     let words: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! The command line and its commands. Everything else is reachable without a process.
+//! The command line: parsing, dispatch and the commands `doctor` and `audit`.
 
 mod audit;
 mod command_line;
@@ -13,7 +13,7 @@ use crate::app::{self, Services};
 use crate::config::Config;
 use crate::{control, rehearse};
 
-/// Runs the command of the process's command line.
+/// Runs the command that the command line names.
 pub async fn run() -> anyhow::Result<ExitCode> {
     let (task, config) = command_line::parse()?;
     start_logging(&config);

@@ -1,4 +1,4 @@
-//! The program itself: how it starts, refuses to start, and tells how it is.
+//! The program: start, refusals to start, commands, health and metrics.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::support::{NewSale, Plan, Rung, Shop, eventually, run};
 
-const SOON: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 #[tokio::test]
-async fn a_wrong_value_stops_the_start_and_is_named() {
+async fn invalid_setting_ends_the_start_and_is_named() {
     let wrong = [
         ("SECKILL_LISTEN", "nowhere"),
         ("SECKILL_OPS_LISTEN", "127.0.0.1"),
@@ -29,7 +29,7 @@ async fn a_wrong_value_stops_the_start_and_is_named() {
         ("SECKILL_PAYMENT_WINDOW", "soon"),
         ("SECKILL_PAYMENT_WINDOW", "0s"),
         ("SECKILL_DEMO", "perhaps"),
-        ("SECKILL_TRUSTED_PROXIES", "everybody"),
+        ("SECKILL_TRUSTED_PROXIES", "every address"),
         ("SECKILL_USER_RATE", "0"),
         ("SECKILL_ADMISSION", "-5"),
         ("SECKILL_LOG_FORMAT", "xml"),
@@ -37,12 +37,12 @@ async fn a_wrong_value_stops_the_start_and_is_named() {
     for (name, value) in wrong {
         let mut shop = Plan::on(Rung::Sqlite).await.set(name, value).launch();
         if name.ends_with("LISTEN") {
-            // The plan gave it an address of its own.
+            // The plan has set an address already.
             shop.processes[0].kill();
             shop.processes[0].set(name, value);
             shop.processes[0].start();
         }
-        let status = shop.processes[0].ended(SOON).await;
+        let status = shop.processes[0].ended(TIMEOUT).await;
         let log = shop.processes[0].log();
         assert!(status.code() == Some(2) && log.contains(name), "{name}={value}: {status}\n{log}");
         assert!(!log.contains("panicked"), "{log}");
@@ -50,34 +50,34 @@ async fn a_wrong_value_stops_the_start_and_is_named() {
 }
 
 #[tokio::test]
-async fn beyond_this_machine_nothing_starts_without_a_secret() {
+async fn secret_is_required_beyond_loopback() {
     for (name, value) in [("SECKILL_LISTEN", "0.0.0.0:0"), ("SECKILL_LISTEN", "[::]:0")] {
         let mut shop = Plan::on(Rung::Sqlite).await.unset("SECKILL_SECRET").launch();
         shop.processes[0].kill();
         shop.processes[0].set(name, value);
         shop.processes[0].start();
-        let status = shop.processes[0].ended(SOON).await;
+        let status = shop.processes[0].ended(TIMEOUT).await;
         let log = shop.processes[0].log();
         assert!(!status.success() && log.contains("SECKILL_SECRET"), "{value}: {log}");
     }
 }
 
 #[tokio::test]
-async fn an_address_in_use_names_its_variable() {
+async fn address_in_use_names_its_variable() {
     let shop = Shop::start(Rung::Sqlite).await;
     for (name, taken) in [("SECKILL_LISTEN", shop.processes[0].listen), ("SECKILL_OPS_LISTEN", shop.processes[0].ops)] {
         let mut second = Plan::on(Rung::Sqlite).await.launch();
         second.processes[0].kill();
         second.processes[0].set(name, &taken.to_string());
         second.processes[0].start();
-        let status = second.processes[0].ended(SOON).await;
+        let status = second.processes[0].ended(TIMEOUT).await;
         let log = second.processes[0].log();
         assert!(!status.success() && log.contains(name) && log.contains(&taken.to_string()), "{name}: {log}");
     }
 }
 
 #[tokio::test]
-async fn roles_without_work_and_words_without_sense_are_refused() {
+async fn impossible_roles_and_unknown_arguments_are_refused() {
     let shop = Shop::start(Rung::Sqlite).await;
     for (words, named) in [
         (&["relay"][..], "SECKILL_AMQP_URL"),
@@ -97,7 +97,7 @@ async fn roles_without_work_and_words_without_sense_are_refused() {
 }
 
 #[tokio::test]
-async fn a_flag_beats_the_environment_and_both_beat_the_file() {
+async fn flags_override_the_environment_and_both_override_the_file() {
     let shop = Shop::start(Rung::Sqlite).await;
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
@@ -108,7 +108,7 @@ async fn a_flag_beats_the_environment_and_both_beat_the_file() {
         let done = run(&settings, std::path::Path::new("/"), &words).await;
         (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
     };
-    // The environment has a good secret, so that a bad one in the file is not even seen.
+    // The environment has a valid secret, so the invalid one in the file is not read.
     assert!(try_with("secret = 'short'", &[]).await.0);
     let (started, words) = try_with("", &["--secret", "short"]).await;
     assert!(!started && words.contains("SECKILL_SECRET"), "{words}");
@@ -119,7 +119,7 @@ async fn a_flag_beats_the_environment_and_both_beat_the_file() {
 }
 
 #[tokio::test]
-async fn a_fresh_start_shows_a_shop_with_something_to_buy() {
+async fn fresh_start_shows_the_demo_shop() {
     let names = ["SECKILL_DATA_DIR", "SECKILL_SECRET", "SECKILL_ADMIN_PASSWORD", "SECKILL_DEMO"];
     let plan = names.into_iter().fold(Plan::on(Rung::Sqlite).await, Plan::unset);
     let mut shop = plan.start().await;
@@ -127,7 +127,7 @@ async fn a_fresh_start_shows_a_shop_with_something_to_buy() {
     let listed = sales["sales"].as_array().unwrap();
     assert!(listed.len() >= 3 && listed.iter().any(|sale| sale["phase"] == "open"), "{sales}");
     for (locale, name) in [("zh", "手机"), ("en", "phone")] {
-        let page = eventually("the list is there", SOON, async || {
+        let page = eventually("the list is there", TIMEOUT, async || {
             let page = shop.client().get(&format!("/{locale}/")).await;
             if page.status == 200 { Ok(page.text()) } else { Err(page.text()) }
         })
@@ -144,17 +144,17 @@ async fn a_fresh_start_shows_a_shop_with_something_to_buy() {
     let secret = shop.dir().join("data/secret");
     assert_eq!(std::fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
 
-    // A second start finds everything as it was, and says the password no more.
+    // A second start finds the same data and does not print the password again.
     shop.processes[0].kill();
     shop.processes[0].start();
-    shop.ready().await;
+    shop.wait_until_ready().await;
     assert_eq!(shop.client().get("/api/sales").await.json()["sales"].as_array().unwrap().len(), listed.len());
     assert_eq!(shop.processes[0].log().matches("with the password").count(), 1);
     shop.client().post("/api/login", who).await.expect(200);
 }
 
 #[tokio::test]
-async fn a_data_directory_of_ones_own_has_no_demo() {
+async fn configured_data_directory_has_no_demo() {
     let shop = Plan::on(Rung::Sqlite).await.unset("SECKILL_DEMO").start().await;
     assert_eq!(shop.client().get("/api/sales").await.expect(200).json()["sales"], serde_json::json!([]));
     let shown = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").start().await;
@@ -163,12 +163,12 @@ async fn a_data_directory_of_ones_own_has_no_demo() {
 }
 
 #[tokio::test]
-async fn operators_see_how_it_is() {
+async fn health_and_metrics_are_served_on_the_ops_address() {
     let shop = Shop::start(Rung::Sqlite).await;
     let sale = shop.open(NewSale::of(2)).await;
-    let order = shop.shopper(1).wins(&sale).await;
+    let order = shop.shopper(1).buy_one(&sale).await;
     shop.shopper(1).cancel(&sale, &order).await.expect(200);
-    shop.shopper(2).wins(&sale).await;
+    shop.shopper(2).buy_one(&sale).await;
     let ops = shop.ops(0);
     ops.get("/livez").await.expect(200);
     let ready = ops.get("/readyz").await.expect(200).json();
@@ -185,23 +185,23 @@ async fn operators_see_how_it_is() {
     assert!(metrics.contains("seckill_purchases_refused_total{reason=\"sold_out\"} 0"), "{metrics}");
     assert!(metrics.contains("seckill_reserve_batch_size_count"), "{metrics}");
     assert!(metrics.ends_with("# EOF\n"));
-    // None of it is for shoppers.
+    // None of these paths exists on the shop's address.
     for path in ["/metrics", "/readyz", "/livez"] {
         shop.client().get(path).await.expect(404);
     }
 }
 
-/// Whoever sends shoppers to a server that says it is ready sends them to one that answers.
+/// A load balancer sends shoppers to a server as soon as `/readyz` is 200.
 #[tokio::test]
-async fn ready_means_that_shoppers_are_answered() {
+async fn ready_process_answers_shoppers() {
     let mut shop = Shop::start(Rung::Sqlite).await;
     for _ in 0..10 {
         shop.processes[0].kill();
         shop.processes[0].start();
         let (ops, client) = (shop.ops(0), shop.client());
-        let deadline = Instant::now() + SOON;
-        // Without a pause: the moment counts.
-        while !ops.ask(Method::GET, "/readyz").try_send().await.is_ok_and(|answer| answer.status == 200) {
+        let deadline = Instant::now() + TIMEOUT;
+        // Without a pause, so that the request follows readiness at once.
+        while !ops.request(Method::GET, "/readyz").try_send().await.is_ok_and(|answer| answer.status == 200) {
             assert!(Instant::now() < deadline, "it does not become ready");
         }
         client.get("/en/").await.expect(200);
@@ -209,7 +209,7 @@ async fn ready_means_that_shoppers_are_answered() {
 }
 
 #[tokio::test]
-async fn commands_do_what_they_say() {
+async fn maintenance_commands_succeed() {
     let shop = Shop::start(Rung::Sqlite).await;
     shop.open(NewSale::of(2)).await;
     shop.audit_is_clean().await;
@@ -224,10 +224,10 @@ async fn commands_do_what_they_say() {
 }
 
 #[tokio::test]
-async fn the_audit_finds_what_is_wrong() {
+async fn audit_finds_a_violation() {
     let shop = Shop::start(Rung::Sqlite).await;
     let sale = shop.open(NewSale::of(5)).await;
-    shop.shopper(1).wins(&sale).await;
+    shop.shopper(1).buy_one(&sale).await;
     let url = format!("sqlite://{}/seckill.sqlite", shop.setting("SECKILL_DATA_DIR"));
     sqlx::any::install_default_drivers();
     let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(&url).await.unwrap();
@@ -235,5 +235,5 @@ async fn the_audit_finds_what_is_wrong() {
     let audit = shop.run(&["audit"]).await;
     let text = String::from_utf8_lossy(&audit.stdout);
     assert_eq!(audit.status.code(), Some(1), "{text}");
-    assert!(text.contains("VIOLATED") && text.contains("sale 1 says 3 sold, its live orders say 1"), "{text}");
+    assert!(text.contains("FAIL") && text.contains("sale 1 says 3 sold, its live orders say 1"), "{text}");
 }

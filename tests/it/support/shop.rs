@@ -1,4 +1,4 @@
-//! A shop of a test: processes on a ground of their own.
+//! A shop for one test: its processes and their fixture.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,23 +13,23 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use super::client::{Client, Connections};
-use super::ground::Ground;
+use super::fixture::Fixture;
 use super::process::{self, Process, Settings};
-use super::shopper::{Mint, Shopper};
+use super::shopper::{SessionSigner, Shopper};
 use super::wait::eventually;
 use super::{NewSale, Proxy, Rung};
 
-/// Of every shop of the tests, so that they can sign what the shop believes.
+/// The secret of every test shop, so that tests can sign cookies and tokens.
 pub const SECRET: &str = "a-secret-of-the-tests-that-everybody-may-know-0123456789-0123456789-0123456789";
 pub const ADMIN_PASSWORD: &str = "password of the tests";
 
-/// How long everything may take to start, on a busy machine.
-const READY_WITHIN: Duration = Duration::from_secs(60);
-const SOON: Duration = Duration::from_secs(15);
+/// How long all processes may take to start, on a busy machine.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A shop that is not there yet.
+/// A shop before its start.
 pub struct Plan {
-    ground: Ground,
+    fixture: Fixture,
     roles: Vec<&'static str>,
     settings: Settings,
 }
@@ -37,21 +37,21 @@ pub struct Plan {
 impl Plan {
     /// One process with all roles.
     pub async fn on(rung: Rung) -> Plan {
-        let ground = Ground::new(rung).await;
-        let mut settings = ground.settings.clone();
+        let fixture = Fixture::new(rung).await;
+        let mut settings = fixture.settings.clone();
         let given = [
-            ("SECKILL_DATA_DIR", ground.dir().join("data").display().to_string()),
+            ("SECKILL_DATA_DIR", fixture.dir().join("data").display().to_string()),
             ("SECKILL_SECRET", SECRET.into()),
             ("SECKILL_ADMIN_PASSWORD", ADMIN_PASSWORD.into()),
             ("SECKILL_DEMO", "false".into()),
         ];
         settings.extend(given.map(|(name, value)| (name.to_owned(), value)));
-        Plan { ground, roles: vec![""], settings }
+        Plan { fixture, roles: vec![""], settings }
     }
 
-    /// Every role in processes of its own, two of each where that is allowed.
-    pub fn apart(mut self) -> Plan {
-        self.roles = self.ground.rung().roles_apart().to_vec();
+    /// One role per process, two processes of each role that allows it.
+    pub fn one_role_per_process(mut self) -> Plan {
+        self.roles = self.fixture.rung().split_roles().to_vec();
         self
     }
 
@@ -74,7 +74,8 @@ impl Plan {
         self
     }
 
-    /// Puts a proxy in front of the service whose address this setting is. The service is away until it is mended.
+    /// Puts a proxy in front of the service whose address this setting is. The service is unreachable until
+    /// [`Proxy::restore`].
     pub fn through_proxy(&mut self, name: &str) -> Proxy {
         let mut url = Url::parse(&self.settings[name]).unwrap();
         let proxy = Proxy::new(format!("{}:{}", url.host_str().unwrap(), url.port().unwrap()));
@@ -86,7 +87,7 @@ impl Plan {
     /// Starts the processes and waits until they are ready.
     pub async fn start(self) -> Shop {
         let mut shop = self.launch();
-        shop.ready().await;
+        shop.wait_until_ready().await;
         shop
     }
 
@@ -95,12 +96,12 @@ impl Plan {
         let mut processes: Vec<Process> = Vec::new();
         for (n, role) in self.roles.iter().enumerate() {
             let name = format!("{n}-{}", if role.is_empty() { "all" } else { role });
-            processes.push(Process::new(role, &name, &self.settings, self.ground.dir()));
+            processes.push(Process::new(role, &name, &self.settings, self.fixture.dir()));
         }
         let origins: Vec<String> =
             processes.iter().filter(|p| p.serves()).map(|p| format!("http://{}", p.listen)).collect();
         for process in &mut processes {
-            // The payment provider delivers there.
+            // The payment provider delivers its webhooks there.
             if let Some(origin) = origins.first().filter(|_| !self.settings.contains_key("SECKILL_PUBLIC_URL")) {
                 process.set("SECKILL_PUBLIC_URL", origin);
             }
@@ -110,24 +111,24 @@ impl Plan {
             processes,
             origins: origins.into(),
             connections: Connections::new(),
-            mint: Mint::new(SECRET),
+            session_signer: SessionSigner::new(SECRET),
             admin: OnceCell::new(),
             goods: OnceCell::new(),
-            ground: self.ground,
+            fixture: self.fixture,
         }
     }
 }
 
-/// A shop that runs. Its processes are killed when it goes.
+/// A running shop. Its processes are killed on drop.
 pub struct Shop {
     pub processes: Vec<Process>,
     origins: Arc<[String]>,
     connections: Connections,
-    mint: Mint,
+    session_signer: SessionSigner,
     admin: OnceCell<Client>,
     goods: OnceCell<String>,
-    // The last to go.
-    ground: Ground,
+    // Declared last, so that it is dropped after the processes.
+    fixture: Fixture,
 }
 
 impl Shop {
@@ -137,7 +138,7 @@ impl Shop {
 
     /// The name of the shop's virtual host in RabbitMQ.
     pub fn vhost(&self) -> &str {
-        self.ground.vhost()
+        self.fixture.vhost()
     }
 
     pub fn setting(&self, name: &str) -> &str {
@@ -146,7 +147,7 @@ impl Shop {
 
     /// The folder in which the processes run.
     pub fn dir(&self) -> &Path {
-        self.ground.dir()
+        self.fixture.dir()
     }
 
     pub fn origins(&self) -> &[String] {
@@ -160,23 +161,23 @@ impl Shop {
         Store::open(&url).unwrap()
     }
 
-    /// Waits until every process has what it needs, and every server answers.
-    pub async fn ready(&mut self) {
+    /// Waits until every process is ready and every server answers.
+    pub async fn wait_until_ready(&mut self) {
         let probe: Vec<SocketAddr> = self.processes.iter().map(|process| process.ops).collect();
         for (n, ops) in probe.into_iter().enumerate() {
             let client = Client::new(self.connections.clone(), [format!("http://{ops}")].into());
             let what = format!("process {n} {:?} is ready", self.processes[n].role);
-            eventually(&what, READY_WITHIN, async || {
+            eventually(&what, READY_TIMEOUT, async || {
                 self.processes[n].check();
-                let answer = client.ask(Method::GET, "/readyz").try_send().await?;
+                let answer = client.request(Method::GET, "/readyz").try_send().await?;
                 if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
             })
             .await;
         }
         for n in 0..self.origins.len() {
             let client = self.client().at(n);
-            let answers = async || client.ask(Method::GET, "/api/ping").try_send().await;
-            eventually(&format!("server {n} answers"), READY_WITHIN, answers).await.expect(204);
+            let answers = async || client.request(Method::GET, "/api/ping").try_send().await;
+            eventually(&format!("server {n} answers"), READY_TIMEOUT, answers).await.expect(204);
         }
     }
 
@@ -185,29 +186,29 @@ impl Shop {
         self.processes.iter_mut().filter(|process| process.role == role).nth(n).expect("such a process")
     }
 
-    /// Somebody who asks all servers in turn.
+    /// A client that uses all servers in turn.
     pub fn client(&self) -> Client {
         Client::new(self.connections.clone(), self.origins.clone())
     }
 
-    /// Whoever asks the operators' address of the n-th process.
+    /// A client of the operators' address of the n-th process.
     pub fn ops(&self, n: usize) -> Client {
         Client::new(self.connections.clone(), [format!("http://{}", self.processes[n].ops)].into())
     }
 
     /// The n-th shopper, signed in.
     pub fn shopper(&self, n: u64) -> Shopper {
-        Shopper::new(self.client().with_cookie(&self.mint.cookie(n)))
+        Shopper::new(self.client().with_cookie(&self.session_signer.cookie(n)))
     }
 
-    /// Somebody who has registered.
+    /// A client signed in to a new account.
     pub async fn register(&self, username: &str, password: &str) -> Client {
         let client = self.client();
         client.post("/api/register", json!({"username": username, "password": password})).await.expect(201);
         client
     }
 
-    /// The administrator, logged in.
+    /// The administrator, signed in.
     pub async fn admin(&self) -> &Client {
         let log_in = async || {
             let client = self.client();
@@ -237,11 +238,11 @@ impl Shop {
     /// Creates a sale, starts it, and waits until every server shows its page and sells.
     pub async fn open(&self, sale: NewSale) -> String {
         let sale = self.create(sale).await;
-        self.order_sale(&sale, "start").await;
-        self.shows(&sale, "open").await;
+        self.change_sale_state(&sale, "start").await;
+        self.wait_for_phase(&sale, "open").await;
         for n in 0..self.origins.len() {
             let client = self.client().at(n);
-            eventually(&format!("server {n} has the page"), SOON, async || {
+            eventually(&format!("server {n} has the page"), TIMEOUT, async || {
                 let page = client.get(&format!("/en/sales/{sale}")).await;
                 if page.status == 200 { Ok(()) } else { Err(page.status.to_string()) }
             })
@@ -251,16 +252,16 @@ impl Shop {
     }
 
     /// `start`, `pause`, `resume` or `stop`.
-    pub async fn order_sale(&self, sale: &str, action: &str) {
+    pub async fn change_sale_state(&self, sale: &str, action: &str) {
         self.admin().await.post(&format!("/api/admin/sales/{sale}/{action}"), json!({})).await.expect(200);
     }
 
-    /// Waits until the button shows this phase at every server; the answer is the last one's.
-    pub async fn shows(&self, sale: &str, phase: &str) -> Value {
+    /// Waits until the button has this phase at every server, and returns the last server's button.
+    pub async fn wait_for_phase(&self, sale: &str, phase: &str) -> Value {
         let mut last = Value::Null;
         for n in 0..self.origins.len() {
             let client = self.client().at(n);
-            last = eventually(&format!("server {n} shows {phase}"), SOON, async || {
+            last = eventually(&format!("server {n} shows {phase}"), TIMEOUT, async || {
                 let button = client.get(&format!("/api/sales/{sale}/button")).await;
                 let json = if button.status == 200 { button.json() } else { Value::Null };
                 if json["phase"] == phase { Ok(json) } else { Err(button.text()) }
@@ -270,15 +271,15 @@ impl Shop {
         last
     }
 
-    /// The sale with its numbers, as the administrator sees it.
+    /// The sale with its counts, from the administrator's list.
     pub async fn numbers(&self, sale: &str) -> Value {
         let all = self.admin().await.get("/api/admin/sales").await.expect(200).json();
         let found = all["sales"].as_array().unwrap().iter().find(|row| row["id"] == sale).cloned();
         found.unwrap_or_else(|| panic!("no sale {sale} in {all}"))
     }
 
-    /// Waits until the database has sold so many units of a sale.
-    pub async fn has_sold(&self, sale: &str, units: i64, within: Duration) {
+    /// Waits until the database has this number of units sold.
+    pub async fn wait_for_sold(&self, sale: &str, units: i64, within: Duration) {
         eventually(&format!("{units} units of sale {sale} are sold"), within, async || {
             let numbers = self.numbers(sale).await;
             if numbers["sold"] == units { Ok(()) } else { Err(numbers.to_string()) }
@@ -288,16 +289,16 @@ impl Shop {
 
     /// Runs a command of the program, such as `audit`.
     pub async fn run(&self, words: &[&str]) -> Output {
-        process::run(self.processes[0].settings(), self.ground.dir(), words).await
+        process::run(self.processes[0].settings(), self.fixture.dir(), words).await
     }
 
-    /// The audit finds that every promise was kept.
+    /// Fails unless the audit finds no violation.
     pub async fn audit_is_clean(&self) {
         let audit = self.run(&["audit"]).await;
         let text = String::from_utf8_lossy(&audit.stdout);
         let log = String::from_utf8_lossy(&audit.stderr);
         assert!(audit.status.success(), "the audit ends with {}:\n{text}{log}", audit.status);
-        assert!(text.contains("kept") && !text.contains("VIOLATED"), "{text}");
+        assert!(text.contains("ok  ") && !text.contains("FAIL"), "{text}");
     }
 }
 
