@@ -1,4 +1,4 @@
-//! The calendar of sales, a month at a time, in the time zone that the script or the address names.
+//! The calendar of sales, one month per page, in the time zone that the query names.
 
 use std::sync::Arc;
 
@@ -14,32 +14,32 @@ use crate::domain::calendar::{Month, day, hour};
 use crate::domain::{Goods, Sale};
 use crate::web::Shop;
 use crate::web::extract::Query;
-use crate::web::extract::session::{Look, Staff};
+use crate::web::extract::session::{Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
-use crate::web::pages::personal;
 use crate::web::problem::Problem;
+use crate::web::shared::response::personal;
 use crate::web::views::{CalendarDay, CalendarPage, CalendarSale};
 
-/// When a new sale opens that is planned from the calendar, unless changed: in the evening, when most have time.
-const EVENING: i8 = 20;
+/// The opening hour that the calendar proposes for a new sale: the evening, when most shoppers have time.
+const DEFAULT_OPENING_HOUR: i8 = 20;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct CalendarQuery {
     month: String,
     zone: String,
 }
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
-    Query(asked): Query<Asked>,
+    Query(query): Query<CalendarQuery>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
-    let (zone, zone_name) = zone(&asked.zone);
-    // A month that is none leads to this one.
-    let month = asked.month.parse().unwrap_or_else(|()| Month::at(now, &zone));
+    let (zone, zone_name) = zone(&query.zone);
+    // A month that cannot be read means the current one.
+    let month = query.month.parse().unwrap_or_else(|()| Month::at(now, &zone));
     let weeks = month.weeks();
     let [first, last] = [weeks.first().and_then(|w| w.first()), weeks.last().and_then(|w| w.last())];
     let (from, to) = match first.zip(last) {
@@ -48,19 +48,19 @@ pub async fn show(
     };
     let sales = shop.store.sales_between(from, to).await?;
     let goods = shop.store.all_goods().await?;
-    let with_name = |sale: Sale| (name(&sale, &goods, &visitor), sale);
+    let with_name = |sale: Sale| (goods_name(&sale, &goods, &visitor), sale);
     let sales: Vec<(String, Sale)> = sales.into_iter().map(with_name).collect();
     let cell = |date: Date| cell(date, month, &sales, &zone, now);
     let weeks = weeks.into_iter().map(|week| week.into_iter().map(cell).collect()).collect();
     personal(StatusCode::OK, &CalendarPage { chrome: visitor.chrome(), month, zone: zone_name, weeks })
 }
 
-fn name(sale: &Sale, goods: &[Goods], visitor: &Visitor) -> String {
+fn goods_name(sale: &Sale, goods: &[Goods], visitor: &Visitor) -> String {
     let goods = goods.iter().find(|goods| goods.id == sale.goods_id);
     goods.map(|goods| goods.name.get(visitor.locale).to_owned()).unwrap_or_default()
 }
 
-/// A zone of the tz database with its name; UTC for anything else.
+/// A zone of the tz database with its name; UTC for an unknown name.
 fn zone(name: &str) -> (TimeZone, String) {
     let known = TimeZone::get(name).ok().and_then(|zone| Some((zone.iana_name()?.to_owned(), zone)));
     known.map_or_else(|| (TimeZone::UTC, "UTC".to_owned()), |(name, zone)| (zone, name))
@@ -70,7 +70,7 @@ fn cell(date: Date, month: Month, sales: &[(String, Sale)], zone: &TimeZone, now
     let (begins, ends) = day(date, zone);
     let touches = |sale: &Sale| {
         let Some(opens) = sale.window.opens_at else { return false };
-        // One without an end would fill every day to come; it stands where it opens.
+        // A sale without an end would fill every later day; it is listed only on the day it opens.
         let until = sale.window.closes_at.unwrap_or(opens);
         opens < ends && (until > begins || opens >= begins)
     };
@@ -88,7 +88,7 @@ fn cell(date: Date, month: Month, sales: &[(String, Sale)], zone: &TimeZone, now
         date,
         in_month: month.contains(date),
         today: (begins..ends).contains(&now),
-        new_at: hour(date, EVENING, zone).filter(|_| ends > now),
+        new_at: hour(date, DEFAULT_OPENING_HOUR, zone).filter(|_| ends > now),
         sales: sales.iter().filter(|(_, sale)| touches(sale)).map(entry).collect(),
     }
 }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sale_stands_on_every_day_that_it_touches() {
+    fn calendar_lists_a_sale_on_every_day_that_it_touches() {
         let starts = |text: &str| Some(text.to_owned());
         assert_eq!(days("2026-11-05T20:00:00Z", "2026-11-05T21:00:00Z", "UTC"), [(5, starts("20:00"))]);
         assert_eq!(
@@ -145,10 +145,10 @@ mod tests {
     }
 
     #[test]
-    fn days_are_those_of_the_zone() {
+    fn days_begin_at_midnight_of_the_zone() {
         let starts = |text: &str| Some(text.to_owned());
         assert_eq!(days("2026-11-05T20:00:00Z", "2026-11-05T21:00:00Z", "Asia/Shanghai"), [(6, starts("04:00"))]);
-        // Clocks go back on the first of November: the second half past one.
+        // Clocks go back on the first of November; this is the second 01:30 of that night.
         let night = days("2026-11-01T06:30:00Z", "2026-11-01T07:00:00Z", "America/New_York");
         assert_eq!(night, [(1, starts("01:30"))]);
         assert_eq!(super::zone("nowhere").1, "UTC");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_days_to_come_can_be_planned() {
+    fn calendar_offers_a_new_sale_only_until_the_day_is_over() {
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
         let month: Month = "2026-11".parse().unwrap();
         let cell = |n| cell(date(2026, 11, n), month, &[], &TimeZone::UTC, now);

@@ -1,5 +1,5 @@
-//! The cockpit's page. Its numbers are those of this moment; the script keeps them going, and without one the page reloads
-//! itself.
+//! The cockpit's page of a sale. It renders one sample; its script updates the numbers from the event stream, and without
+//! a script the page reloads itself.
 
 use std::sync::Arc;
 
@@ -10,37 +10,37 @@ use serde::Deserialize;
 
 use crate::domain::{Locale, SaleId};
 use crate::web::Shop;
-use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{PathIds, Query};
-use crate::web::pages::personal;
 use crate::web::problem::{Code, Problem};
+use crate::web::shared::response::personal;
 use crate::web::views::{CockpitPage, admin_notice};
 
-/// What was done before the page was shown.
+/// The action that the page reports as done.
 #[derive(Deserialize)]
-pub struct Done {
+pub struct CockpitQuery {
     done: Option<String>,
 }
 
-/// Where the cockpit of a sale is.
-pub fn path(sale: SaleId, locale: Locale) -> String {
+pub fn cockpit_path(sale: SaleId, locale: Locale) -> String {
     format!("/admin/sales/{sale}?lang={locale}")
 }
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    staff: Staff<Look>,
+    staff: Staff<ViewConsole>,
     visitor: Visitor,
     PathIds(id): PathIds<SaleId>,
-    Query(Done { done }): Query<Done>,
+    Query(CockpitQuery { done }): Query<CockpitQuery>,
 ) -> Result<Response, Problem> {
     let notice = admin_notice(visitor.locale, done.as_deref().unwrap_or_default(), Some(id));
-    page(&shop, &visitor, id, staff.may::<RunSales>(), (StatusCode::OK, notice, None)).await
+    let may_run = staff.may::<ManageSales>();
+    page(&shop, &visitor, id, may_run, (StatusCode::OK, notice, None)).await
 }
 
-/// The page after an action that was refused.
-pub async fn warn(
+/// The page after a refused action.
+pub async fn show_with_warning(
     shop: &Shop,
     visitor: &Visitor,
     id: SaleId,
@@ -58,9 +58,9 @@ async fn page(
     (status, notice, warning): (StatusCode, Option<String>, Option<String>),
 ) -> Result<Response, Problem> {
     let entry = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchSale)?;
-    let sample = shop.cockpit.look(id, entry.sale.version).await;
+    let sample = shop.cockpit.sample_now(id, entry.sale.version).await;
     let mut chrome = visitor.chrome();
-    chrome.path = path(id, visitor.locale);
+    chrome.path = cockpit_path(id, visitor.locale);
     let goods_name = entry.goods.name.get(visitor.locale).to_owned();
     let (state, version) =
         sample.sale.value.map_or((entry.sale.state, entry.sale.version), |sale| (sale.state, sale.version));

@@ -1,4 +1,4 @@
-//! The page of dead letters.
+//! The console's page of dead letters.
 
 use std::sync::Arc;
 
@@ -10,32 +10,32 @@ use serde::Deserialize;
 use crate::i18n;
 use crate::pipeline::dead_letters::Settlement;
 use crate::web::Shop;
-use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, Query};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::Problem;
+use crate::web::shared::response::{personal, see_other};
 use crate::web::views::DeadLettersPage;
 
 const PATH: &str = "/admin/dead-letters";
 
-/// What was done before the page was shown.
+/// The action that the page reports as done, and the number of letters it settled.
 #[derive(Deserialize)]
-pub struct Done {
+pub struct DeadLettersQuery {
     done: Option<String>,
     count: Option<usize>,
 }
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
-    may: Result<Staff<RunSales>, Problem>,
+    _: Staff<ViewConsole>,
+    may: Result<Staff<ManageSales>, Problem>,
     visitor: Visitor,
-    Query(done): Query<Done>,
+    Query(query): Query<DeadLettersQuery>,
 ) -> Result<Response, Problem> {
     let t = &i18n::text(visitor.locale).cockpit;
-    let count = done.count.unwrap_or_default();
-    let notice = match done.done.as_deref() {
+    let count = query.count.unwrap_or_default();
+    let notice = match query.done.as_deref() {
         Some("replay") => Some(i18n::fill(t.replayed, count)),
         Some("discard") => Some(i18n::fill(t.discarded, count)),
         _ => None,
@@ -57,52 +57,53 @@ async fn page(
     personal(status, &DeadLettersPage::new(chrome, found, may_act, notice, warning))
 }
 
-/// What the forms carry.
+/// The form of a replay or a discard.
 #[derive(Deserialize)]
-pub struct Wish {
-    /// Absent for all.
+pub struct DeadLetterForm {
+    /// Absent to replay all letters.
     id: Option<String>,
     #[serde(default)]
     confirm: String,
-    /// The letter's number once more: demanded for what cannot be taken back.
+    /// The letter's id, typed again. A discard needs it because it cannot be undone.
     #[serde(default)]
     typed: String,
 }
 
 pub async fn replay(
     State(shop): State<Arc<Shop>>,
-    staff: Staff<RunSales>,
+    staff: Staff<ManageSales>,
     visitor: Visitor,
-    Form(wish): Form<Wish>,
+    Form(form): Form<DeadLetterForm>,
 ) -> Result<Response, Problem> {
-    settle(&shop, &staff, &visitor, wish.id.as_deref(), (wish.confirm == "yes").then_some(Settlement::Replay)).await
+    let confirmed = (form.confirm == "yes").then_some(Settlement::Replay);
+    settle(&shop, &staff, &visitor, form.id.as_deref(), confirmed).await
 }
 
 pub async fn discard(
     State(shop): State<Arc<Shop>>,
-    staff: Staff<RunSales>,
+    staff: Staff<ManageSales>,
     visitor: Visitor,
-    Form(wish): Form<Wish>,
+    Form(form): Form<DeadLetterForm>,
 ) -> Result<Response, Problem> {
-    let meant = wish.id.as_deref().is_some_and(|id| id == wish.typed.trim()) && wish.confirm == "yes";
-    settle(&shop, &staff, &visitor, wish.id.as_deref(), meant.then_some(Settlement::Discard)).await
+    let is_confirmed = form.id.as_deref().is_some_and(|id| id == form.typed.trim()) && form.confirm == "yes";
+    settle(&shop, &staff, &visitor, form.id.as_deref(), is_confirmed.then_some(Settlement::Discard)).await
 }
 
 async fn settle(
     shop: &Shop,
-    staff: &Staff<RunSales>,
+    staff: &Staff<ManageSales>,
     visitor: &Visitor,
     id: Option<&str>,
-    fate: Option<Settlement>,
+    confirmed: Option<Settlement>,
 ) -> Result<Response, Problem> {
     let refuse = async |status, warning: &str| page(shop, visitor, true, status, None, Some(warning.to_owned())).await;
-    let Some(fate) = fate else {
+    let Some(settlement) = confirmed else {
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, i18n::problem("not_confirmed").text(visitor.locale)).await;
     };
-    let settled = shop.dead_letters.settle(id, fate, staff.actor()).await?;
+    let settled = shop.dead_letters.settle(id, settlement, staff.actor()).await?;
     if settled == 0 && id.is_some() {
         return refuse(StatusCode::NOT_FOUND, i18n::text(visitor.locale).cockpit.letter_gone).await;
     }
-    let done = fate.as_str();
+    let done = settlement.as_str();
     Ok(see_other(&format!("{PATH}?lang={}&done={done}&count={settled}", visitor.locale)))
 }

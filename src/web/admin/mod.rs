@@ -1,4 +1,5 @@
-//! The console: pages for the shop's staff, who see and do what their duties allow ([`crate::web::extract::session::Staff`]).
+//! The console: pages for the shop's staff. Each handler names the permission that it needs
+//! ([`Permission`](crate::web::extract::session::Permission)).
 
 pub mod goods_upload;
 pub mod sale_input;
@@ -15,3 +16,18 @@ pub mod packets;
 pub mod sale_form;
 pub mod staff;
 pub mod users;
+
+use serde::Deserialize;
+
+/// The form of an action that only has to be confirmed.
+#[derive(Deserialize)]
+pub struct ConfirmForm {
+    #[serde(default)]
+    confirm: String,
+}
+
+impl ConfirmForm {
+    fn is_confirmed(&self) -> bool {
+        self.confirm == "yes"
+    }
+}

@@ -1,4 +1,5 @@
-//! Orders as a file for spreadsheets, of any size: read and written batch by batch, as fast as it is taken.
+//! Orders as a CSV file of any size. The body is a stream: each batch of rows is read when the client has taken the one
+//! before.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,17 +17,17 @@ use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::Query;
-use crate::web::extract::session::{Look, Staff};
+use crate::web::extract::session::{Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
-use crate::web::problem::{FieldProblem, Problem};
-use crate::web::shared::order_search::Typed;
+use crate::web::problem::Problem;
+use crate::web::shared::order_search::OrderSearchQuery;
 
-/// Rows that are in memory at once.
-const BATCH: i64 = 1000;
-/// Without it Excel takes UTF-8 for something else.
+/// Rows in memory at once.
+const BATCH_SIZE: i64 = 1000;
+/// Excel reads UTF-8 only after this mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-const HEAD: [&str; 22] = [
+const HEADER: [&str; 22] = [
     "order_id",
     "placed_at",
     "confirmed_at",
@@ -53,16 +54,15 @@ const HEAD: [&str; 22] = [
 
 pub async fn export(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
-    Query(typed): Query<Typed>,
+    Query(query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
-    let wanted = typed.read(&shop.store).await?;
-    let wanted = wanted.map_err(|errors| Problem::invalid(errors.into_iter().map(FieldProblem::from).collect()))?;
+    let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
     let export = Export {
         products: products(&shop.store, visitor.locale).await?,
         store: shop.store.clone(),
-        next: wanted.search,
+        next: parsed.search,
         started: false,
     };
     let day = shop.clock.now().to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
@@ -70,12 +70,12 @@ pub async fn export(
         (CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
         (CONTENT_DISPOSITION, format!("attachment; filename=\"orders-{day}.csv\"")),
     ];
-    // An error ends the body without its end, so that nobody takes half of the orders for all of them.
-    let body = Body::from_stream(stream::try_unfold(export, Export::step));
+    // An error breaks the body off without its final chunk, so that the client sees an incomplete file as failed.
+    let body = Body::from_stream(stream::try_unfold(export, Export::next_chunk));
     Ok((Cache::Private, headers, body).into_response())
 }
 
-/// What every sale sells.
+/// The name of the goods of each sale.
 async fn products(store: &Store, locale: Locale) -> Result<HashMap<SaleId, String>, StoreError> {
     let goods: HashMap<_, _> = store.all_goods().await?.into_iter().map(|goods| (goods.id, goods)).collect();
     let name = |id| goods.get(&id).map(|goods| goods.name.get(locale).to_owned()).unwrap_or_default();
@@ -85,30 +85,31 @@ async fn products(store: &Store, locale: Locale) -> Result<HashMap<SaleId, Strin
 struct Export {
     store: Store,
     products: HashMap<SaleId, String>,
-    /// What is still to be read; `None` after the last batch.
+    /// The search for the next batch; `None` after the last.
     next: Option<OrderSearch>,
     started: bool,
 }
 
 impl Export {
-    /// The next piece of the file; `None` at its end.
-    async fn step(mut self) -> Result<Option<(Bytes, Export)>, StoreError> {
+    /// The next chunk of the file; `None` at its end.
+    async fn next_chunk(mut self) -> Result<Option<(Bytes, Export)>, StoreError> {
         let mut bytes = Vec::new();
         if !self.started {
             self.started = true;
             bytes.extend_from_slice(BYTE_ORDER_MARK);
-            write(&mut bytes, HEAD.map(str::to_owned).into_iter());
+            write_record(&mut bytes, HEADER.map(str::to_owned).into_iter());
         } else if self.next.is_none() {
             return Ok(None);
         }
         if let Some(search) = self.next.take() {
-            let found = self.store.find_orders(&search, BATCH).await;
-            let found = found.inspect_err(|error| error!(%error, "an export of orders breaks off"))?;
-            if found.len() as i64 == BATCH {
+            let found = self.store.find_orders(&search, BATCH_SIZE).await;
+            let found =
+                found.inspect_err(|error| error!(%error, "an export of orders failed; the download breaks off"))?;
+            if found.len() as i64 == BATCH_SIZE {
                 self.next = found.last().map(|last| OrderSearch { before: Some(last.order.id), ..search });
             }
             for found in &found {
-                write(&mut bytes, self.cells(found).into_iter());
+                write_record(&mut bytes, self.cells(found).into_iter());
             }
         }
         Ok(Some((Bytes::from(bytes), self)))
@@ -143,16 +144,17 @@ impl Export {
     }
 }
 
-/// One record, by RFC 4180.
-fn write(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
+/// Writes one record (RFC 4180).
+fn write_record(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(bytes);
     // Writing to memory does not fail.
-    let _ = writer.write_record(cells.map(harmless));
+    let _ = writer.write_record(cells.map(escape_formula));
     let _ = writer.flush();
 }
 
-/// A cell that no spreadsheet takes for a formula. Those with wide letters are formulas too where such are typed.
-fn harmless(cell: String) -> String {
+/// Prefixes a cell that a spreadsheet would run as a formula. The full-width signs begin formulas under East Asian
+/// keyboards.
+fn escape_formula(cell: String) -> String {
     match cell.chars().next() {
         Some('=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠') => format!("'{cell}"),
         _ => cell,
@@ -164,19 +166,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cell_is_a_formula() {
+    fn formulas_are_escaped_and_other_cells_stay() {
         for evil in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"] {
-            assert_eq!(harmless(evil.to_owned()), format!("'{evil}"));
+            assert_eq!(escape_formula(evil.to_owned()), format!("'{evil}"));
         }
         for plain in ["", "mei", "1999.00", "王=小美", " =x"] {
-            assert_eq!(harmless(plain.to_owned()), plain);
+            assert_eq!(escape_formula(plain.to_owned()), plain);
         }
     }
 
     #[test]
-    fn records_survive_quotes_and_line_breaks() {
+    fn record_quotes_commas_and_line_breaks() {
         let mut bytes = Vec::new();
-        write(&mut bytes, ["a,\"b\"", "x\ny", "=1,2"].map(str::to_owned).into_iter());
+        write_record(&mut bytes, ["a,\"b\"", "x\ny", "=1,2"].map(str::to_owned).into_iter());
         assert_eq!(String::from_utf8(bytes).unwrap(), "\"a,\"\"b\"\"\",\"x\ny\",\"'=1,2\"\r\n");
     }
 }

@@ -1,4 +1,4 @@
-//! The sales_admin of red packets: what was given, funding a rain, watching and stopping one.
+//! The console's pages of red packets: the list, funding a packet from the shop, one packet, stopping it.
 
 use std::sync::Arc;
 
@@ -7,39 +7,37 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::users::Confirmation;
+use super::ConfirmForm;
 use crate::domain::packet::Giver;
 use crate::domain::{Locale, PacketId};
-use crate::store::Stopped;
+use crate::store::StopOutcome;
 use crate::web::Shop;
-use crate::web::api::packets::share_url;
-use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
-use crate::web::pages::packet_giving::{Sent, blank, send};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::{Code, Problem};
-use crate::web::views::{AdminPacketForm, AdminPacketPage, AdminPacketsPage, PacketForm};
-
-/// Packets of one page.
-const PAGE: usize = 50;
+use crate::web::shared::packet_form::{PacketForm, PacketFormOutcome};
+use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::paths::packet_share_url;
+use crate::web::shared::response::{personal, see_other};
+use crate::web::views::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 
 fn packet_path(locale: Locale, id: PacketId) -> String {
     format!("/admin/packets/{id}?lang={locale}")
 }
 
 #[derive(Deserialize)]
-pub struct Before {
+pub struct AdminPacketsQuery {
     before: Option<PacketId>,
 }
 
 pub async fn list(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
-    Query(query): Query<Before>,
+    Query(query): Query<AdminPacketsQuery>,
 ) -> Result<Response, Problem> {
-    let page = shop.packets.all(query.before, PAGE).await?;
+    let page = shop.packets.all(query.before, LARGE_PAGE_SIZE).await?;
     let page = AdminPacketsPage {
         chrome: visitor.chrome(),
         packets: page.items,
@@ -50,20 +48,20 @@ pub async fn list(
     personal(StatusCode::OK, &page)
 }
 
-/// The form of a rain, for those who may fund one.
-pub async fn new(_: Staff<RunSales>, visitor: Visitor) -> Result<Response, Problem> {
-    personal(StatusCode::OK, &AdminPacketForm { chrome: visitor.chrome(), form: blank() })
+/// The form of a packet from the shop.
+pub async fn new(_: Staff<ManageSales>, visitor: Visitor) -> Result<Response, Problem> {
+    personal(StatusCode::OK, &AdminPacketForm { chrome: visitor.chrome(), form: PacketForm::blank() })
 }
 
 pub async fn fund(
     State(shop): State<Arc<Shop>>,
-    staff: Staff<RunSales>,
+    staff: Staff<ManageSales>,
     visitor: Visitor,
     Form(form): Form<PacketForm>,
 ) -> Result<Response, Problem> {
-    match send(&shop, Giver::Shop, form, Some(staff.actor())).await? {
-        Sent::Given(id) => Ok(see_other(&format!("{}&done=fund", packet_path(visitor.locale, id)))),
-        Sent::Again(status, form) => {
+    match form.submit(&shop, Giver::Shop, Some(staff.actor())).await? {
+        PacketFormOutcome::Given(id) => Ok(see_other(&format!("{}&done=fund", packet_path(visitor.locale, id)))),
+        PacketFormOutcome::ShowAgain(status, form) => {
             let mut chrome = visitor.chrome();
             chrome.path = format!("/admin/packets/new?lang={}", visitor.locale);
             personal(status, &AdminPacketForm { chrome, form: *form })
@@ -72,18 +70,18 @@ pub async fn fund(
 }
 
 #[derive(Deserialize)]
-pub struct Done {
-    /// What was done just now.
+pub struct PacketNoticeQuery {
+    /// The action that the page reports as done.
     #[serde(default)]
     done: String,
 }
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
     PathIds(id): PathIds<PacketId>,
-    Query(Done { done }): Query<Done>,
+    Query(PacketNoticeQuery { done }): Query<PacketNoticeQuery>,
 ) -> Result<Response, Problem> {
     page(&shop, &visitor, StatusCode::OK, id, done, None).await
 }
@@ -96,30 +94,30 @@ async fn page(
     done: String,
     problem: Option<&'static str>,
 ) -> Result<Response, Problem> {
-    let view = shop.packets.look(id).await?.ok_or(Code::NoSuchPacket)?;
+    let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
     let mut chrome = visitor.chrome();
     chrome.path = packet_path(visitor.locale, id);
     let phase = view.packet.phase(shop.clock.now());
-    personal(status, &AdminPacketPage { chrome, view, phase, link: share_url(shop, id), done, problem })
+    personal(status, &AdminPacketPage { chrome, view, phase, link: packet_share_url(shop, id), done, problem })
 }
 
 pub async fn stop(
     State(shop): State<Arc<Shop>>,
-    staff: Staff<RunSales>,
+    staff: Staff<ManageSales>,
     visitor: Visitor,
     PathIds(id): PathIds<PacketId>,
-    Form(form): Form<Confirmation>,
+    Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
-    if form.confirm != "yes" {
+    if !form.is_confirmed() {
         let refused = StatusCode::UNPROCESSABLE_ENTITY;
         return page(&shop, &visitor, refused, id, String::new(), Some("not_confirmed")).await;
     }
     match shop.packets.stop(id, staff.actor()).await? {
-        Stopped::Done(_) => Ok(see_other(&format!("{}&done=stop", packet_path(visitor.locale, id)))),
-        Stopped::Over(_) => {
+        StopOutcome::Done(_) => Ok(see_other(&format!("{}&done=stop", packet_path(visitor.locale, id)))),
+        StopOutcome::Over(_) => {
             let code = Code::PacketExpired;
             page(&shop, &visitor, code.status(), id, String::new(), Some(code.as_str())).await
         }
-        Stopped::NoSuchPacket => Err(Code::NoSuchPacket.into()),
+        StopOutcome::NoSuchPacket => Err(Code::NoSuchPacket.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! The form that makes a sale, changes it before it begins, or makes one after the model of another.
+//! The form that creates a sale, edits one that has not begun, or creates a copy.
 
 use std::sync::Arc;
 
@@ -9,42 +9,43 @@ use jiff::{Timestamp, ToSpan};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::control::sales_admin::DeskChange;
+use crate::control::sales_admin::SaleCommand;
 use crate::domain::{Sale, SaleId, Window};
 use crate::i18n;
 use crate::store::SaleRefusal;
 use crate::web::Shop;
-use crate::web::admin::sale_input::Typed;
+use crate::web::admin::sale_input::SaleForm;
 use crate::web::admin::sales::done_path;
-use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::FieldError;
+use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::validation::time;
 use crate::web::views::{AdminSaleForm, AdminSaleLocked, admin_notice};
 
-/// What a new form begins with.
+/// The values that a new form is filled with.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Beginning {
+pub struct NewSaleQuery {
     goods: String,
     /// The sale to copy.
     from: String,
-    /// An opening time that the calendar suggests.
+    /// The opening time that the calendar proposes.
     opens_at: String,
 }
 
+/// The action that the page reports as done.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Done {
+pub struct SaleEditQuery {
     done: String,
 }
 
-/// What the form says besides its values.
+/// What the page shows besides the form's values.
 #[derive(Default)]
-struct Remarks {
+struct SaleFormState {
     status: StatusCode,
     errors: Vec<FieldError>,
     warning: Option<&'static str>,
@@ -54,34 +55,34 @@ struct Remarks {
 
 pub async fn blank(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
-    Query(asked): Query<Beginning>,
+    Query(query): Query<NewSaleQuery>,
 ) -> Result<Response, Problem> {
-    let model = match asked.from.parse::<SaleId>() {
+    let model = match query.from.parse::<SaleId>() {
         Ok(id) => shop.store.sale(id).await?,
         Err(_) => None,
     };
-    let mut remarks = Remarks::default();
-    let mut typed = match model {
-        None => Typed { per_user_limit: "1".to_owned(), goods_id: asked.goods, ..Typed::default() },
+    let mut state = SaleFormState::default();
+    let mut form = match model {
+        None => SaleForm { per_user_limit: "1".to_owned(), goods_id: query.goods, ..SaleForm::default() },
         Some(model) => {
             let window = moved_into_future(model.window, shop.clock.now());
             let t = &i18n::text(visitor.locale).sales;
             let note = if window.opens_at.is_some() { t.cloned } else { t.cloned_plain };
-            remarks.note = Some(i18n::fill(note, model.id));
-            Typed::of(&Sale { window, ..model })
+            state.note = Some(i18n::fill(note, model.id));
+            SaleForm::of(&Sale { window, ..model })
         }
     };
-    if time(&asked.opens_at).is_some_and(|at| at > shop.clock.now()) {
-        typed.opens_at = asked.opens_at;
+    if time(&query.opens_at).is_some_and(|at| at > shop.clock.now()) {
+        form.opens_at = query.opens_at;
     }
-    typed.key = Uuid::now_v7().to_string();
-    typed.version = String::new();
-    form(&shop, &visitor, None, typed, remarks).await
+    form.key = Uuid::now_v7().to_string();
+    form.version = String::new();
+    page(&shop, &visitor, None, form, state).await
 }
 
-/// The window moved by whole days, as few as bring its opening into the future; it stays as long as it was.
+/// The window moved by the fewest whole days that bring its opening into the future. Its length stays.
 fn moved_into_future(window: Window, now: Timestamp) -> Window {
     const DAY_MS: i64 = 86_400_000;
     let Some(opens) = window.opens_at else { return Window { opens_at: None, closes_at: None } };
@@ -93,13 +94,13 @@ fn moved_into_future(window: Window, now: Timestamp) -> Window {
 
 pub async fn create(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     visitor: Visitor,
-    Form(typed): Form<Typed>,
+    Form(form): Form<SaleForm>,
 ) -> Result<Response, Problem> {
-    let refusal = match typed.read(shop.clock.now()) {
-        Err(errors) => return form(&shop, &visitor, None, typed, Remarks::wrong(errors)).await,
-        Ok(draft) => match shop.sales_admin.enter_sale(draft, &typed.filing(), admin.actor()).await {
+    let refusal = match form.parse(shop.clock.now()) {
+        Err(errors) => return page(&shop, &visitor, None, form, SaleFormState::with_errors(errors)).await,
+        Ok(draft) => match shop.sales_admin.create_sale_with(draft, &form.save_options(), admin.actor()).await {
             Ok(sale) => {
                 let done = if sale.state == crate::domain::SaleState::Draft { "drafted" } else { "created" };
                 return Ok(see_other(&done_path(visitor.locale, "/admin", done, sale.id)));
@@ -107,96 +108,96 @@ pub async fn create(
             Err(refusal) => refusal,
         },
     };
-    let remarks = Remarks::refused(refusal, visitor.locale)?;
-    form(&shop, &visitor, None, typed, remarks).await
+    let state = SaleFormState::of_refusal(refusal, visitor.locale)?;
+    page(&shop, &visitor, None, form, state).await
 }
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
     PathIds(id): PathIds<SaleId>,
-    Query(Done { done }): Query<Done>,
+    Query(SaleEditQuery { done }): Query<SaleEditQuery>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NotFound)?;
     if !sale.state.is_planned() {
         return locked(&visitor, sale);
     }
     let note = admin_notice(visitor.locale, &done, Some(id));
-    form(&shop, &visitor, Some(&sale), Typed::of(&sale), Remarks { note, ..Remarks::default() }).await
+    page(&shop, &visitor, Some(&sale), SaleForm::of(&sale), SaleFormState { note, ..SaleFormState::default() }).await
 }
 
 pub async fn edit(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     visitor: Visitor,
     PathIds(id): PathIds<SaleId>,
-    Form(mut typed): Form<Typed>,
+    Form(mut form): Form<SaleForm>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NotFound)?;
     if !sale.state.is_planned() {
         return locked(&visitor, sale);
     }
-    let refusal = match typed.read(shop.clock.now()) {
-        Err(errors) => return form(&shop, &visitor, Some(&sale), typed, Remarks::wrong(errors)).await,
+    let refusal = match form.parse(shop.clock.now()) {
+        Err(errors) => return page(&shop, &visitor, Some(&sale), form, SaleFormState::with_errors(errors)).await,
         Ok(draft) => {
-            let edit = DeskChange::Edit(draft, typed.filing());
+            let edit = SaleCommand::Edit(draft, form.save_options());
             match shop.sales_admin.change(id, edit, admin.actor()).await {
                 Ok(_) => {
-                    let page = format!("/admin/sales/{id}/edit");
-                    return Ok(see_other(&done_path(visitor.locale, &page, "saved", id)));
+                    let path = format!("/admin/sales/{id}/edit");
+                    return Ok(see_other(&done_path(visitor.locale, &path, "saved", id)));
                 }
-                // It began between the look above and the change.
+                // The sale began after it was read above.
                 Err(SaleRefusal::HasBegun) => return locked(&visitor, sale),
                 Err(refusal) => refusal,
             }
         }
     };
     if matches!(refusal, SaleRefusal::ChangedMeanwhile) {
-        // The next try is meant, after a look.
-        typed.version = sale.version.to_string();
+        // The page shows the current version: saving again overwrites knowingly.
+        form.version = sale.version.to_string();
     }
-    let remarks = Remarks::refused(refusal, visitor.locale)?;
-    form(&shop, &visitor, Some(&sale), typed, remarks).await
+    let state = SaleFormState::of_refusal(refusal, visitor.locale)?;
+    page(&shop, &visitor, Some(&sale), form, state).await
 }
 
-impl Remarks {
-    fn wrong(errors: Vec<FieldError>) -> Remarks {
-        Remarks { status: StatusCode::UNPROCESSABLE_ENTITY, errors, ..Remarks::default() }
+impl SaleFormState {
+    fn with_errors(errors: Vec<FieldError>) -> SaleFormState {
+        SaleFormState { status: StatusCode::UNPROCESSABLE_ENTITY, errors, ..SaleFormState::default() }
     }
 
-    /// What a refusal means for the form; one that has nothing to do with it goes on.
-    fn refused(refusal: SaleRefusal, locale: crate::domain::Locale) -> Result<Remarks, Problem> {
-        let field = |field, code| Ok(Remarks::wrong(vec![FieldError { field, code }]));
+    /// The form's state after a refusal. A refusal that concerns no field stays a problem.
+    fn of_refusal(refusal: SaleRefusal, locale: crate::domain::Locale) -> Result<SaleFormState, Problem> {
+        let field = |field, code| Ok(SaleFormState::with_errors(vec![FieldError { field, code }]));
         match refusal {
             SaleRefusal::NoSuchGoods => field("goods_id", "no_such_goods"),
             SaleRefusal::GoodsArchived => field("goods_id", "goods_archived"),
-            SaleRefusal::Overlap(other) => Ok(Remarks {
+            SaleRefusal::Overlap(other) => Ok(SaleFormState {
                 status: StatusCode::CONFLICT,
                 overlap: Some(other),
-                ..Remarks::wrong(vec![FieldError { field: "opens_at", code: "overlap" }])
+                ..SaleFormState::with_errors(vec![FieldError { field: "opens_at", code: "overlap" }])
             }),
-            SaleRefusal::ChangedMeanwhile => Ok(Remarks {
+            SaleRefusal::ChangedMeanwhile => Ok(SaleFormState {
                 status: StatusCode::CONFLICT,
                 warning: Some(i18n::problem("changed_meanwhile").text(locale)),
-                ..Remarks::default()
+                ..SaleFormState::default()
             }),
             other => Err(other.into()),
         }
     }
 }
 
-/// The form, for a new sale or for one that is planned.
-async fn form(
+/// The page of the form, for a new sale or a planned one.
+async fn page(
     shop: &Shop,
     visitor: &Visitor,
     sale: Option<&Sale>,
-    typed: Typed,
-    remarks: Remarks,
+    form: SaleForm,
+    state: SaleFormState,
 ) -> Result<Response, Problem> {
     let mut chrome = visitor.chrome();
-    let page = sale.map_or_else(|| "new".to_owned(), |sale| format!("{}/edit", sale.id));
-    chrome.path = format!("/admin/sales/{page}?lang={}", visitor.locale);
+    let path = sale.map_or_else(|| "new".to_owned(), |sale| format!("{}/edit", sale.id));
+    chrome.path = format!("/admin/sales/{path}?lang={}", visitor.locale);
     let checklist = match sale {
         Some(sale) => shop.sales_admin.checklist(sale).await?,
         None => Vec::new(),
@@ -207,27 +208,27 @@ async fn form(
         chrome,
         sale: sale.map(|sale| (sale.id, sale.state)),
         goods,
-        goods_id: typed.goods_id,
-        price: typed.price,
-        list_price: typed.list_price,
-        currency: typed.currency,
-        total: typed.total,
-        per_user_limit: typed.per_user_limit,
-        opens_at: typed.opens_at,
-        closes_at: typed.closes_at,
-        rush: [typed.buckets, typed.lot, typed.spread_ms],
-        key: typed.key,
-        version: typed.version,
-        errors: remarks.errors,
-        warning: remarks.warning,
-        overlap: remarks.overlap,
-        note: remarks.note,
+        goods_id: form.goods_id,
+        price: form.price,
+        list_price: form.list_price,
+        currency: form.currency,
+        total: form.total,
+        per_user_limit: form.per_user_limit,
+        opens_at: form.opens_at,
+        closes_at: form.closes_at,
+        rush: [form.buckets, form.lot, form.spread_ms],
+        key: form.key,
+        version: form.version,
+        errors: state.errors,
+        warning: state.warning,
+        overlap: state.overlap,
+        note: state.note,
         checklist,
     };
-    personal(remarks.status, &page)
+    personal(state.status, &page)
 }
 
-/// A sale that has begun is not changed any more, but for its stock.
+/// A sale that has begun cannot be edited; only its stock can be topped up.
 fn locked(visitor: &Visitor, sale: Sale) -> Result<Response, Problem> {
     let mut chrome = visitor.chrome();
     chrome.path = format!("/admin/sales/{}/edit?lang={}", sale.id, visitor.locale);
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_opens_at_the_same_hour_of_a_day_to_come() {
+    fn copy_opens_at_the_same_hour_of_a_later_day() {
         let at = |text: &str| text.parse::<Timestamp>().ok();
         let moved = |opens: &str, closes: &str| {
             let window = moved_into_future(Window { opens_at: at(opens), closes_at: at(closes) }, now());

@@ -1,18 +1,18 @@
-//! What an administrator typed into the form of a sale, and how it is read.
+//! The form of a sale as entered, and how it is read.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::domain::{Currency, GoodsId, Money, Rush, Sale, Window};
-use crate::store::{Announce, MOST_UNITS, Overlap, SaleDraft, SaveOptions};
+use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::shared::FieldError;
 use crate::web::shared::validation::{check_sale, check_window, doubts, price, price_text, time};
 
-/// All values as typed.
+/// All values as entered.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
-pub struct Typed {
+pub struct SaleForm {
     pub goods_id: String,
     pub price: String,
     pub list_price: String,
@@ -24,20 +24,20 @@ pub struct Typed {
     pub buckets: String,
     pub lot: String,
     pub spread_ms: String,
-    /// Which button was pressed: `draft`, `schedule`, or none.
+    /// The button that was pressed: `draft`, `schedule`, or none.
     pub r#as: String,
-    /// A price that is not below the list price is meant.
+    /// `yes` confirms a price that is not below the list price.
     pub price_ok: String,
-    /// Of the rendered form: sent twice, it makes one sale.
+    /// Identifies the rendered form: submitted twice, it creates one sale.
     pub key: String,
-    /// Of the sale that was on the screen.
+    /// The version of the sale that the form shows.
     pub version: String,
 }
 
-impl Typed {
-    pub fn of(sale: &Sale) -> Typed {
+impl SaleForm {
+    pub fn of(sale: &Sale) -> SaleForm {
         let moment = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
-        Typed {
+        SaleForm {
             goods_id: sale.goods_id.to_string(),
             price: price_text(sale.price),
             list_price: sale.list_price.map(price_text).unwrap_or_default(),
@@ -50,7 +50,7 @@ impl Typed {
             lot: sale.rush.lot.to_string(),
             spread_ms: sale.rush.spread_ms.to_string(),
             version: sale.version.to_string(),
-            ..Typed::default()
+            ..SaleForm::default()
         }
     }
 
@@ -62,18 +62,18 @@ impl Typed {
         }
     }
 
-    pub fn filing(&self) -> SaveOptions {
+    pub fn save_options(&self) -> SaveOptions {
         SaveOptions {
             announce: self.announce(),
-            overlap: Overlap::Refused,
+            overlap: OverlapPolicy::Refuse,
             form_key: Uuid::try_parse(&self.key).ok().map(|key| key.to_string()),
             version: self.version.parse().ok(),
             shadow: false,
         }
     }
 
-    /// The sale, or everything that is wrong with it at once.
-    pub fn read(&self, now: Timestamp) -> Result<SaleDraft, Vec<FieldError>> {
+    /// The sale, or every field with an error.
+    pub fn parse(&self, now: Timestamp) -> Result<SaleDraft, Vec<FieldError>> {
         let mut errors = Vec::new();
         let mut wrong = |field, code| errors.push(FieldError { field, code });
         let currency = Currency::parse(&self.currency).unwrap_or(Currency::CNY);
@@ -82,8 +82,8 @@ impl Typed {
         if goods_id.is_err() {
             wrong("goods_id", "required");
         }
-        let asked = price(&self.price);
-        if asked.is_none() {
+        let sale_price = price(&self.price);
+        if sale_price.is_none() {
             wrong("price", if self.price.trim().is_empty() { "required" } else { "bad_price" });
         }
         let list_price = optional(&self.list_price, price);
@@ -105,26 +105,26 @@ impl Typed {
         check(buckets.is_some(), "buckets", "bad_buckets");
         check(lot.is_some(), "lot", "bad_lot");
         check(spread_ms.is_some(), "spread_ms", "bad_spread");
-        // What could not be read has its complaint already; harmless values in its place let the rest be checked.
+        // A field that cannot be read has its error already. A valid value in its place lets the other checks run.
         let draft = SaleDraft {
             goods_id: goods_id.unwrap_or(GoodsId(1)),
-            price: asked.unwrap_or(Money::new(0, currency)),
+            price: sale_price.unwrap_or(Money::new(0, currency)),
             list_price: list_price.flatten(),
-            total: total.unwrap_or(MOST_UNITS),
+            total: total.unwrap_or(MAX_SALE_UNITS),
             per_user_limit: limit.unwrap_or(1),
             window: Window { opens_at: opens_at.flatten(), closes_at: closes_at.flatten() },
             rush: Rush::default().with(buckets.flatten(), lot.flatten(), spread_ms.flatten()),
         };
         errors.extend(check_sale(&draft));
         errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));
-        if asked.is_some() && self.price_ok != "yes" {
+        if sale_price.is_some() && self.price_ok != "yes" {
             errors.extend(doubts(&draft));
         }
         if errors.is_empty() { Ok(draft) } else { Err(errors) }
     }
 }
 
-/// Nothing typed is `Some(None)`; what cannot be read is `None`.
+/// `Some(None)` for an empty text, `None` for one that cannot be read.
 fn optional<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if text.trim().is_empty() { Some(None) } else { read(text).map(Some) }
 }
@@ -133,14 +133,14 @@ fn optional<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>
 mod tests {
     use super::*;
 
-    fn typed() -> Typed {
-        Typed {
+    fn form() -> SaleForm {
+        SaleForm {
             goods_id: "1".into(),
             price: "1999.00".into(),
             total: "100".into(),
             per_user_limit: "2".into(),
             opens_at: "2026-11-21T20:00".into(),
-            ..Typed::default()
+            ..SaleForm::default()
         }
     }
 
@@ -148,58 +148,55 @@ mod tests {
         "2026-11-21T12:00:00Z".parse().unwrap()
     }
 
-    fn complaints(typed: &Typed) -> Vec<(&'static str, &'static str)> {
-        typed.read(now()).unwrap_err().iter().map(|e| (e.field, e.code)).collect()
+    fn errors(form: &SaleForm) -> Vec<(&'static str, &'static str)> {
+        form.parse(now()).unwrap_err().iter().map(|e| (e.field, e.code)).collect()
     }
 
     #[test]
-    fn a_sale_is_read_as_typed() {
-        let draft = typed().read(now()).unwrap();
+    fn sale_form_is_parsed_as_entered() {
+        let draft = form().parse(now()).unwrap();
         assert_eq!((draft.price.amount, draft.total, draft.list_price), (199_900, 100, None));
         assert_eq!(draft.window.opens_at, "2026-11-21T20:00:00Z".parse().ok());
         assert_eq!(draft.window.closes_at, None);
     }
 
     #[test]
-    fn everything_wrong_is_said_at_once_and_only_once() {
-        let wrong = Typed { total: "many".into(), closes_at: "later".into(), list_price: "cheap".into(), ..typed() };
-        assert_eq!(
-            complaints(&wrong),
-            [("list_price", "bad_price"), ("total", "bad_number"), ("closes_at", "bad_time")]
-        );
-        let early = Typed { closes_at: "2026-11-21T19:00".into(), ..typed() };
-        assert_eq!(complaints(&early), [("closes_at", "window_order")]);
-        assert_eq!(Typed::default().read(now()).unwrap_err().len(), 4);
+    fn every_wrong_field_is_named_once() {
+        let wrong = SaleForm { total: "many".into(), closes_at: "later".into(), list_price: "cheap".into(), ..form() };
+        assert_eq!(errors(&wrong), [("list_price", "bad_price"), ("total", "bad_number"), ("closes_at", "bad_time")]);
+        let early = SaleForm { closes_at: "2026-11-21T19:00".into(), ..form() };
+        assert_eq!(errors(&early), [("closes_at", "window_order")]);
+        assert_eq!(SaleForm::default().parse(now()).unwrap_err().len(), 4);
     }
 
     #[test]
-    fn a_rush_has_its_bounds_and_its_defaults() {
+    fn rush_settings_have_bounds_and_defaults() {
         let rush = |buckets: &str, lot: &str, spread: &str| {
             let (buckets, lot, spread_ms) = (buckets.into(), lot.into(), spread.into());
-            Typed { buckets, lot, spread_ms, ..typed() }
+            SaleForm { buckets, lot, spread_ms, ..form() }
         };
-        assert_eq!(rush("", "", "").read(now()).unwrap().rush, Rush::default());
-        let most = rush(" 64 ", "5", "60000").read(now()).unwrap().rush;
+        assert_eq!(rush("", "", "").parse(now()).unwrap().rush, Rush::default());
+        let most = rush(" 64 ", "5", "60000").parse(now()).unwrap().rush;
         assert_eq!(most, Rush { buckets: 64, lot: 5, spread_ms: 60_000 });
         let wrong = [("buckets", "bad_buckets"), ("lot", "bad_lot"), ("spread_ms", "bad_spread")];
-        for typed in [rush("0", "-1", "60001"), rush("65", "x", "-1"), rush("300", "1000000001", "1.5")] {
-            let mut found = complaints(&typed);
+        for form in [rush("0", "-1", "60001"), rush("65", "x", "-1"), rush("300", "1000000001", "1.5")] {
+            let mut found = errors(&form);
             found.sort_unstable();
-            assert_eq!(found, wrong, "{typed:?}");
+            assert_eq!(found, wrong, "{form:?}");
         }
     }
 
     #[test]
-    fn a_price_that_is_no_bargain_is_confirmed() {
-        let dear = Typed { list_price: "1999".into(), ..typed() };
-        assert_eq!(complaints(&dear), [("price", "not_lower")]);
-        assert!(Typed { price_ok: "yes".into(), ..dear }.read(now()).is_ok());
+    fn price_not_below_list_price_needs_confirmation() {
+        let dear = SaleForm { list_price: "1999".into(), ..form() };
+        assert_eq!(errors(&dear), [("price", "not_lower")]);
+        assert!(SaleForm { price_ok: "yes".into(), ..dear }.parse(now()).is_ok());
     }
 
     #[test]
-    fn what_has_passed_may_stay_in_a_draft() {
-        let past = Typed { opens_at: "2026-11-21T11:00".into(), ..typed() };
-        assert_eq!(complaints(&past), [("opens_at", "in_past")]);
-        assert!(Typed { r#as: "draft".into(), ..past }.read(now()).is_ok());
+    fn draft_may_have_a_window_in_the_past() {
+        let past = SaleForm { opens_at: "2026-11-21T11:00".into(), ..form() };
+        assert_eq!(errors(&past), [("opens_at", "in_past")]);
+        assert!(SaleForm { r#as: "draft".into(), ..past }.parse(now()).is_ok());
     }
 }

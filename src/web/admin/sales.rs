@@ -1,4 +1,4 @@
-//! The administrator's list of sales with what can be done to them.
+//! The console's list of sales, and the actions on a sale.
 
 use std::sync::Arc;
 
@@ -9,29 +9,29 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::cockpit;
-use crate::control::sales_admin::{DeskChange, SaleRow};
+use crate::control::sales_admin::{SaleCommand, SaleRow};
 use crate::domain::{Goods, GoodsId, Locale, Sale, SaleId};
 use crate::i18n;
-use crate::store::{MOST_UNITS, Overlap, PastPage, SaleRefusal};
+use crate::store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
 use crate::web::Shop;
-use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::Problem;
+use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 
 /// Ended sales on one page.
-const PAST_PAGE: i64 = 10;
+const PAST_PAGE_SIZE: i64 = 10;
 
-/// Which sales to show, and what was just done.
+/// The search, and the action that the page reports as done.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Listing {
+pub struct SaleListQuery {
     q: String,
-    /// One group only.
+    /// The only group to show; empty for all.
     state: String,
-    /// Where the page of ended sales begins: a closing time in milliseconds, `-`, an id.
+    /// The cursor of the page of ended sales: a closing time in milliseconds, `-`, an id.
     before: String,
     done: String,
     sale: String,
@@ -39,50 +39,50 @@ pub struct Listing {
 
 pub async fn sales(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
-    Query(listing): Query<Listing>,
+    Query(query): Query<SaleListQuery>,
 ) -> Result<Response, Problem> {
-    show(&shop, &visitor, StatusCode::OK, listing, None).await
+    page(&shop, &visitor, StatusCode::OK, query, None).await
 }
 
-/// Something that the administrator should know, with the sale that it is about.
-struct Warning {
+/// A warning on top of a page, and the other sale that it is about.
+struct SaleWarning {
     text: &'static str,
     other: Option<SaleId>,
 }
 
-async fn show(
+async fn page(
     shop: &Shop,
     visitor: &Visitor,
     status: StatusCode,
-    listing: Listing,
-    warning: Option<Warning>,
+    query: SaleListQuery,
+    warning: Option<SaleWarning>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
-    let before = place(&listing.before);
+    let before = parse_cursor(&query.before);
     let current = shop.sales_admin.current().await?;
-    let wanted = Wanted::of(&listing.q, &current.goods);
-    let past = PastPage { before, goods: wanted.goods.clone(), number: wanted.number, most: PAST_PAGE };
+    let filter = SaleFilter::parse(&query.q, &current.goods);
+    let past = PastPage { before, goods: filter.goods.clone(), number: filter.number, limit: PAST_PAGE_SIZE };
     let past = shop.sales_admin.past(&past, &current.goods).await?;
-    let found = current.sales.into_iter().filter(|row| wanted.has(&row.sale));
+    let found = current.sales.into_iter().filter(|row| filter.matches(&row.sale));
     let rows: Vec<AdminSale> = found.map(|row| admin_sale(row, visitor.locale, now)).collect();
     let ended = past.sales.into_iter().map(|row| admin_sale(row, visitor.locale, now)).collect();
-    let asked = SaleGroup::ALL.into_iter().find(|group| group.as_str() == listing.state);
-    let only = asked.or(before.map(|_| SaleGroup::Past));
+    let group = SaleGroup::ALL.into_iter().find(|group| group.as_str() == query.state);
+    let only = group.or(before.map(|_| SaleGroup::Past));
     let (text, other) = warning.map_or((None, None), |warning| (Some(warning.text), warning.other));
     let mut chrome = visitor.chrome();
     chrome.path = admin_path(visitor.locale);
     let page = AdminSalesPage {
         groups: AdminSalesPage::grouped(rows, ended, only),
         goods: current.goods,
-        q: listing.q,
-        only: asked,
+        q: query.q,
+        only: group,
         is_later_page: before.is_some(),
         next: past.next.map(|(closed, id)| format!("{closed}-{id}")),
         warning: text,
         other,
-        done: admin_notice(visitor.locale, &listing.done, listing.sale.parse().ok()),
+        done: admin_notice(visitor.locale, &query.done, query.sale.parse().ok()),
         chrome,
     };
     personal(status, &page)
@@ -102,34 +102,34 @@ fn admin_sale(row: SaleRow, locale: Locale, now: Timestamp) -> AdminSale {
     }
 }
 
-/// What a search means: a sale by its number, or sales of goods whose name has the words in it.
-struct Wanted {
+/// Matches a sale by its number, or sales of goods whose name contains the words.
+struct SaleFilter {
     number: Option<SaleId>,
-    /// `None` when nothing is searched for.
+    /// `None` without a search.
     goods: Option<Vec<GoodsId>>,
 }
 
-impl Wanted {
-    /// Most goods that one search goes through; a name that fits more says nothing.
-    const MOST: usize = 500;
+impl SaleFilter {
+    /// Goods that one search considers. Words that match more are too common to be useful.
+    const MAX_GOODS: usize = 500;
 
-    fn of(q: &str, goods: &[Goods]) -> Wanted {
+    fn parse(q: &str, goods: &[Goods]) -> SaleFilter {
         let words = q.trim().to_lowercase();
         if words.is_empty() {
-            return Wanted { number: None, goods: None };
+            return SaleFilter { number: None, goods: None };
         }
-        let fits = |goods: &&Goods| Locale::ALL.iter().any(|l| goods.name.get(*l).to_lowercase().contains(&words));
-        let found = goods.iter().filter(fits).map(|goods| goods.id).take(Self::MOST).collect();
-        Wanted { number: words.trim_start_matches('#').parse().ok(), goods: Some(found) }
+        let matches = |goods: &&Goods| Locale::ALL.iter().any(|l| goods.name.get(*l).to_lowercase().contains(&words));
+        let found = goods.iter().filter(matches).map(|goods| goods.id).take(Self::MAX_GOODS).collect();
+        SaleFilter { number: words.trim_start_matches('#').parse().ok(), goods: Some(found) }
     }
 
-    fn has(&self, sale: &Sale) -> bool {
+    fn matches(&self, sale: &Sale) -> bool {
         let Some(goods) = &self.goods else { return true };
         self.number == Some(sale.id) || goods.contains(&sale.goods_id)
     }
 }
 
-fn place(before: &str) -> Option<(i64, SaleId)> {
+fn parse_cursor(before: &str) -> Option<(i64, SaleId)> {
     let (closed, id) = before.split_once('-')?;
     Some((closed.parse().ok()?, id.parse().ok()?))
 }
@@ -138,17 +138,17 @@ pub fn admin_path(locale: Locale) -> String {
     format!("/admin?lang={locale}")
 }
 
-/// A page of the console that says what was done to a sale.
+/// The address of a page of the console that reports an action on a sale as done.
 pub fn done_path(locale: Locale, page: &str, done: &str, sale: SaleId) -> String {
     format!("{page}?lang={locale}&done={done}&sale={sale}")
 }
 
-/// What every form on the list carries, so that nothing happens by a slip of the finger.
+/// The form of every action on a sale. Each is confirmed, so that a slip of the finger changes nothing.
 #[derive(Deserialize)]
-pub struct Confirmation {
+pub struct SaleActionForm {
     #[serde(default)]
     confirm: String,
-    /// The sale's number, typed once more: demanded for what cannot be taken back.
+    /// The sale's number, typed again. Stopping needs it because it cannot be undone.
     #[serde(default)]
     typed: String,
     #[serde(default)]
@@ -158,59 +158,59 @@ pub struct Confirmation {
     back: String,
 }
 
-impl Confirmation {
-    fn is_given(&self) -> bool {
+impl SaleActionForm {
+    fn is_confirmed(&self) -> bool {
         self.confirm == "yes"
     }
 
-    /// The sale on whose own page the form stands; `None` for the list.
-    fn on(&self, id: SaleId) -> Option<SaleId> {
+    /// The sale on whose own page the form is; `None` for a form on the list.
+    fn page_of(&self, id: SaleId) -> Option<SaleId> {
         (self.back == "sale").then_some(id)
     }
 }
 
-type Order = (State<Arc<Shop>>, Staff<RunSales>, Visitor, PathIds<SaleId>);
+type SaleActionRequest = (State<Arc<Shop>>, Staff<ManageSales>, Visitor, PathIds<SaleId>);
 
-/// A handler for each change that only needs to be confirmed.
-macro_rules! changes {
-    ($($name:ident $done:literal $change:expr;)*) => {$(
-        pub async fn $name(order: Order, Form(form): Form<Confirmation>) -> Result<Response, Problem> {
-            let meant = form.is_given();
-            carry_out(order, &form, meant.then_some($change), $done).await
+/// A handler for each action that only has to be confirmed.
+macro_rules! actions {
+    ($($name:ident $done:literal $command:expr;)*) => {$(
+        pub async fn $name(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Result<Response, Problem> {
+            let command = form.is_confirmed().then_some($command);
+            apply(request, &form, command, $done).await
         }
     )*};
 }
 
-changes! {
-    start "started" DeskChange::Start;
-    pause "paused" DeskChange::Pause;
-    resume "resumed" DeskChange::Resume;
-    schedule "scheduled" DeskChange::Schedule(Overlap::Refused);
-    unschedule "unscheduled" DeskChange::Unschedule;
+actions! {
+    start "started" SaleCommand::Start;
+    pause "paused" SaleCommand::Pause;
+    resume "resumed" SaleCommand::Resume;
+    schedule "scheduled" SaleCommand::Schedule(OverlapPolicy::Refuse);
+    unschedule "unscheduled" SaleCommand::Unschedule;
 }
 
-pub async fn stop(order: Order, Form(form): Form<Confirmation>) -> Result<Response, Problem> {
-    let (.., PathIds(id)) = &order;
-    let meant = form.is_given() && form.typed.trim() == id.to_string();
-    carry_out(order, &form, meant.then_some(DeskChange::Stop), "stopped").await
+pub async fn stop(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Result<Response, Problem> {
+    let (.., PathIds(id)) = &request;
+    let is_confirmed = form.is_confirmed() && form.typed.trim() == id.to_string();
+    apply(request, &form, is_confirmed.then_some(SaleCommand::Stop), "stopped").await
 }
 
-pub async fn top_up(order: Order, Form(form): Form<Confirmation>) -> Result<Response, Problem> {
-    let units = form.units.trim().parse().ok().filter(|units| (1..=MOST_UNITS).contains(units));
+pub async fn top_up(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Result<Response, Problem> {
+    let units = form.units.trim().parse().ok().filter(|units| (1..=MAX_SALE_UNITS).contains(units));
     let Some(units) = units else {
-        let (State(shop), _, visitor, PathIds(id)) = order;
+        let (State(shop), _, visitor, PathIds(id)) = request;
         let text = i18n::field_error(visitor.locale, "bad_number");
-        let warning = Warning { text, other: None };
-        return warn(&shop, &visitor, form.on(id), StatusCode::UNPROCESSABLE_ENTITY, warning).await;
+        let warning = SaleWarning { text, other: None };
+        return warn(&shop, &visitor, form.page_of(id), StatusCode::UNPROCESSABLE_ENTITY, warning).await;
     };
-    carry_out(order, &form, form.is_given().then_some(DeskChange::TopUp(units)), "topped_up").await
+    apply(request, &form, form.is_confirmed().then_some(SaleCommand::TopUp(units)), "topped_up").await
 }
 
 pub async fn delete(
-    (State(shop), admin, visitor, PathIds(id)): Order,
-    Form(form): Form<Confirmation>,
+    (State(shop), admin, visitor, PathIds(id)): SaleActionRequest,
+    Form(form): Form<SaleActionForm>,
 ) -> Result<Response, Problem> {
-    if !form.is_given() {
+    if !form.is_confirmed() {
         return unconfirmed(&shop, &visitor, None).await;
     }
     match shop.sales_admin.delete_draft(id, admin.actor()).await {
@@ -219,30 +219,35 @@ pub async fn delete(
     }
 }
 
-/// Changes the sale and says so where the form stood; with a warning, when the change was not confirmed or not possible.
-async fn carry_out(
-    (State(shop), admin, visitor, PathIds(id)): Order,
-    form: &Confirmation,
-    confirmed: Option<DeskChange>,
+/// Applies a confirmed command and redirects to the page of the form. Otherwise that page is shown with a warning.
+async fn apply(
+    (State(shop), admin, visitor, PathIds(id)): SaleActionRequest,
+    form: &SaleActionForm,
+    confirmed: Option<SaleCommand>,
     done: &str,
 ) -> Result<Response, Problem> {
-    let on = form.on(id);
-    let Some(change) = confirmed else { return unconfirmed(&shop, &visitor, on).await };
-    match shop.sales_admin.change(id, change, admin.actor()).await {
+    let sale_page = form.page_of(id);
+    let Some(command) = confirmed else { return unconfirmed(&shop, &visitor, sale_page).await };
+    match shop.sales_admin.change(id, command, admin.actor()).await {
         Ok(_) => {
-            let page = on.map_or_else(|| "/admin".to_owned(), |id| format!("/admin/sales/{id}"));
-            Ok(see_other(&done_path(visitor.locale, &page, done, id)))
+            let path = sale_page.map_or_else(|| "/admin".to_owned(), |id| format!("/admin/sales/{id}"));
+            Ok(see_other(&done_path(visitor.locale, &path, done, id)))
         }
-        Err(refusal) => refuse(&shop, &visitor, on, refusal).await,
+        Err(refusal) => refuse(&shop, &visitor, sale_page, refusal).await,
     }
 }
 
-async fn unconfirmed(shop: &Shop, visitor: &Visitor, on: Option<SaleId>) -> Result<Response, Problem> {
+async fn unconfirmed(shop: &Shop, visitor: &Visitor, sale_page: Option<SaleId>) -> Result<Response, Problem> {
     let text = i18n::problem("not_confirmed").text(visitor.locale);
-    warn(shop, visitor, on, StatusCode::UNPROCESSABLE_ENTITY, Warning { text, other: None }).await
+    warn(shop, visitor, sale_page, StatusCode::UNPROCESSABLE_ENTITY, SaleWarning { text, other: None }).await
 }
 
-async fn refuse(shop: &Shop, visitor: &Visitor, on: Option<SaleId>, refusal: SaleRefusal) -> Result<Response, Problem> {
+async fn refuse(
+    shop: &Shop,
+    visitor: &Visitor,
+    sale_page: Option<SaleId>,
+    refusal: SaleRefusal,
+) -> Result<Response, Problem> {
     let (words, other) = match &refusal {
         SaleRefusal::Store(_) => return Err(refusal.into()),
         SaleRefusal::InPast => (Some("in_past"), None),
@@ -251,19 +256,19 @@ async fn refuse(shop: &Shop, visitor: &Visitor, on: Option<SaleId>, refusal: Sal
     };
     let problem = Problem::from(refusal);
     let text = i18n::problem(words.unwrap_or_else(|| problem.code().as_str())).text(visitor.locale);
-    warn(shop, visitor, on, problem.code().status(), Warning { text, other }).await
+    warn(shop, visitor, sale_page, problem.code().status(), SaleWarning { text, other }).await
 }
 
-/// Shows the page that the form was on, with a warning.
+/// Shows the page of the form again, with a warning.
 async fn warn(
     shop: &Shop,
     visitor: &Visitor,
-    on: Option<SaleId>,
+    sale_page: Option<SaleId>,
     status: StatusCode,
-    warning: Warning,
+    warning: SaleWarning,
 ) -> Result<Response, Problem> {
-    match on {
-        Some(id) => cockpit::warn(shop, visitor, id, status, warning.text.to_owned()).await,
-        None => show(shop, visitor, status, Listing::default(), Some(warning)).await,
+    match sale_page {
+        Some(id) => cockpit::show_with_warning(shop, visitor, id, status, warning.text.to_owned()).await,
+        None => page(shop, visitor, status, SaleListQuery::default(), Some(warning)).await,
     }
 }

@@ -7,50 +7,55 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::users::Confirmation;
+use super::ConfirmForm;
 use crate::accounts::AccountRefusal;
+use crate::accounts::staff_rules::staff_role;
 use crate::domain::{Locale, UserId};
-use crate::store::{PersonChange, Role};
+use crate::store::{AccountChange, Role};
 use crate::web::Shop;
-use crate::web::extract::session::{Own, Staff};
+use crate::web::extract::session::{ManageStaff, Staff};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::FieldError;
+use crate::web::shared::response::{personal, see_other};
 use crate::web::views::StaffPage;
 
+/// The action that the page reports as done.
 #[derive(Deserialize)]
-pub struct Done {
+pub struct StaffNoticeQuery {
     #[serde(default)]
     done: String,
 }
 
-type Asking = (State<Arc<Shop>>, Staff<Own>, Visitor);
+type OwnerRequest = (State<Arc<Shop>>, Staff<ManageStaff>, Visitor);
 
-pub async fn list((State(shop), _, visitor): Asking, Query(Done { done }): Query<Done>) -> Result<Response, Problem> {
-    page(&shop, &visitor, StatusCode::OK, Again { done, ..Again::default() }).await
+pub async fn list(
+    (State(shop), _, visitor): OwnerRequest,
+    Query(StaffNoticeQuery { done }): Query<StaffNoticeQuery>,
+) -> Result<Response, Problem> {
+    page(&shop, &visitor, StatusCode::OK, StaffPageState { done, ..StaffPageState::default() }).await
 }
 
-/// What the page is shown again with.
+/// What the page shows besides the list of staff.
 #[derive(Default)]
-struct Again {
-    /// The form with the mistakes: `appoint`, `create`, or none.
+struct StaffPageState {
+    /// The form with the errors: `appoint`, `create`, or none.
     form: &'static str,
     username: String,
     role: String,
     errors: Vec<FieldError>,
     problem: Option<&'static str>,
     done: String,
-    /// A new member's name and password, shown this once.
+    /// Name and password of a new account, shown only in this answer.
     created: Option<(String, String)>,
 }
 
-async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, again: Again) -> Result<Response, Problem> {
+async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPageState) -> Result<Response, Problem> {
     let staff = shop.store.staff().await?;
     let mut chrome = visitor.chrome();
     chrome.path = staff_path(visitor.locale);
-    let Again { form, username, role, errors, problem, done, created } = again;
+    let StaffPageState { form, username, role, errors, problem, done, created } = state;
     personal(status, &StaffPage { chrome, staff, form, username, role, errors, problem, done, created })
 }
 
@@ -58,12 +63,9 @@ fn staff_path(locale: Locale) -> String {
     format!("/admin/staff?lang={locale}")
 }
 
-fn done(visitor: &Visitor, what: &str) -> Response {
-    see_other(&format!("{}&done={what}", staff_path(visitor.locale)))
-}
-
+/// The form that gives a role to an existing account, or that creates an account.
 #[derive(Deserialize)]
-pub struct Appointment {
+pub struct StaffMemberForm {
     #[serde(default)]
     username: String,
     #[serde(default)]
@@ -72,61 +74,55 @@ pub struct Appointment {
     confirm: String,
 }
 
-/// A role of the staff by its name.
-pub fn staff_role(text: &str) -> Option<Role> {
-    text.parse().ok().filter(|role: &Role| role.is_staff())
-}
-
-impl Appointment {
-    fn role(&self) -> Option<Role> {
-        staff_role(&self.role)
-    }
-
-    fn again(self, form: &'static str, field: &'static str, code: &'static str) -> Again {
+impl StaffMemberForm {
+    fn with_error(self, form: &'static str, field: &'static str, code: &'static str) -> StaffPageState {
         let errors = vec![FieldError { field, code }];
-        Again { form, username: self.username, role: self.role, errors, ..Again::default() }
+        StaffPageState { form, username: self.username, role: self.role, errors, ..StaffPageState::default() }
     }
 }
 
 pub async fn appoint(
-    (State(shop), staff, visitor): Asking,
-    Form(form): Form<Appointment>,
+    (State(shop), staff, visitor): OwnerRequest,
+    Form(form): Form<StaffMemberForm>,
 ) -> Result<Response, Problem> {
     let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
     let user = shop.store.user_named(form.username.trim()).await?;
-    let (Some(user), Some(role)) = (&user, form.role()) else {
+    let (Some(user), Some(role)) = (&user, staff_role(&form.role)) else {
         let (field, code) = if user.is_none() { ("username", "no_such_user") } else { ("role", "bad_role") };
-        return page(&shop, &visitor, unprocessable, form.again("appoint", field, code)).await;
+        return page(&shop, &visitor, unprocessable, form.with_error("appoint", field, code)).await;
     };
     if form.confirm != "yes" {
-        return page(&shop, &visitor, unprocessable, form.again("appoint", "confirm", "confirm")).await;
+        return page(&shop, &visitor, unprocessable, form.with_error("appoint", "confirm", "confirm")).await;
     }
-    carry_out(&shop, &staff, &visitor, user.id, PersonChange::SetRole(role), "appoint").await
+    change(&shop, &staff, &visitor, user.id, AccountChange::SetRole(role), "appoint").await
 }
 
-/// The new password is in the answer itself: it is never shown again.
-pub async fn create((State(shop), staff, visitor): Asking, Form(form): Form<Appointment>) -> Result<Response, Problem> {
+/// Creates an account. The answer itself carries its one-time password, which is stored only as a hash.
+pub async fn create(
+    (State(shop), staff, visitor): OwnerRequest,
+    Form(form): Form<StaffMemberForm>,
+) -> Result<Response, Problem> {
     let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
-    let Some(role) = form.role() else {
-        return page(&shop, &visitor, unprocessable, form.again("create", "role", "bad_role")).await;
+    let Some(role) = staff_role(&form.role) else {
+        return page(&shop, &visitor, unprocessable, form.with_error("create", "role", "bad_role")).await;
     };
     match shop.accounts.add_staff(&staff.session, form.username.trim(), role).await? {
         Ok((user, password)) => {
-            let again = Again { created: Some((user.username, password)), ..Again::default() };
-            page(&shop, &visitor, StatusCode::OK, again).await
+            let state = StaffPageState { created: Some((user.username, password)), ..StaffPageState::default() };
+            page(&shop, &visitor, StatusCode::OK, state).await
         }
         Err(AccountRefusal::UsernameTaken) => {
-            page(&shop, &visitor, StatusCode::CONFLICT, form.again("create", "username", "username_taken")).await
+            page(&shop, &visitor, StatusCode::CONFLICT, form.with_error("create", "username", "username_taken")).await
         }
         Err(AccountRefusal::BadUsername) => {
-            page(&shop, &visitor, unprocessable, form.again("create", "username", "bad_username")).await
+            page(&shop, &visitor, unprocessable, form.with_error("create", "username", "bad_username")).await
         }
         Err(refusal) => Err(refusal.into()),
     }
 }
 
 #[derive(Deserialize)]
-pub struct NewRole {
+pub struct RoleForm {
     #[serde(default)]
     role: String,
     #[serde(default)]
@@ -134,58 +130,58 @@ pub struct NewRole {
 }
 
 pub async fn set_role(
-    (State(shop), staff, visitor): Asking,
+    (State(shop), staff, visitor): OwnerRequest,
     PathIds(id): PathIds<UserId>,
-    Form(form): Form<NewRole>,
+    Form(form): Form<RoleForm>,
 ) -> Result<Response, Problem> {
     let role = staff_role(&form.role).filter(|_| form.confirm == "yes");
     let Some(role) = role else { return unconfirmed(&shop, &visitor).await };
-    carry_out(&shop, &staff, &visitor, id, PersonChange::SetRole(role), "role").await
+    change(&shop, &staff, &visitor, id, AccountChange::SetRole(role), "role").await
 }
 
 pub async fn dismiss(
-    (State(shop), staff, visitor): Asking,
+    (State(shop), staff, visitor): OwnerRequest,
     PathIds(id): PathIds<UserId>,
-    Form(form): Form<Confirmation>,
+    Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
-    if form.confirm != "yes" {
+    if !form.is_confirmed() {
         return unconfirmed(&shop, &visitor).await;
     }
-    carry_out(&shop, &staff, &visitor, id, PersonChange::SetRole(Role::User), "dismiss").await
+    change(&shop, &staff, &visitor, id, AccountChange::SetRole(Role::User), "dismiss").await
 }
 
 pub async fn reset_second_factor(
-    (State(shop), staff, visitor): Asking,
+    (State(shop), staff, visitor): OwnerRequest,
     PathIds(id): PathIds<UserId>,
-    Form(form): Form<Confirmation>,
+    Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
-    if form.confirm != "yes" {
+    if !form.is_confirmed() {
         return unconfirmed(&shop, &visitor).await;
     }
-    carry_out(&shop, &staff, &visitor, id, PersonChange::ResetSecondFactor, "reset").await
+    change(&shop, &staff, &visitor, id, AccountChange::ResetSecondFactor, "reset").await
 }
 
 async fn unconfirmed(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
-    let again = Again { problem: Some("not_confirmed"), ..Again::default() };
-    page(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, again).await
+    let state = StaffPageState { problem: Some("not_confirmed"), ..StaffPageState::default() };
+    page(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, state).await
 }
 
-async fn carry_out(
+async fn change(
     shop: &Shop,
-    staff: &Staff<Own>,
+    staff: &Staff<ManageStaff>,
     visitor: &Visitor,
     id: UserId,
-    change: PersonChange,
-    what: &str,
+    change: AccountChange,
+    done: &str,
 ) -> Result<Response, Problem> {
-    let refusal = match shop.accounts.change_person(&staff.session, id, &change).await {
-        Ok(_) => return Ok(done(visitor, what)),
+    let refusal = match shop.accounts.change_account(&staff.session, id, &change).await {
+        Ok(_) => return Ok(see_other(&format!("{}&done={done}", staff_path(visitor.locale)))),
         Err(refusal) => Problem::from(refusal),
     };
     match refusal.code() {
         Code::LastOwner | Code::Yourself | Code::NotAllowed => {
-            let again = Again { problem: Some(refusal.code().as_str()), ..Again::default() };
-            page(shop, visitor, refusal.code().status(), again).await
+            let state = StaffPageState { problem: Some(refusal.code().as_str()), ..StaffPageState::default() };
+            page(shop, visitor, refusal.code().status(), state).await
         }
         _ => Err(refusal),
     }

@@ -1,4 +1,4 @@
-//! The console's pages about shoppers and everybody else with an account.
+//! The console's pages about accounts.
 
 use std::sync::Arc;
 
@@ -8,70 +8,58 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::log::subject_path;
-use crate::domain::wallet::{Account, money};
+use crate::accounts::staff_rules::check_block_reason;
 use crate::domain::{Locale, UserId};
-use crate::store::{PersonChange, User, UserSearch};
+use crate::store::AccountChange;
 use crate::web::Shop;
-use crate::web::extract::session::{Duty, HelpShoppers, Look, Staff};
+use crate::web::extract::session::{Staff, SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
-use crate::web::pages::orders::page_of_orders;
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::FieldError;
+use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::web::shared::response::{personal, see_other};
+use crate::web::shared::user_search::{UserSearchQuery, find_users};
+use crate::web::shared::wallet::balance_of;
 use crate::web::views::{UserPage, UsersPage};
-
-/// Accounts on one page.
-const PAGE: usize = 50;
-const REASON_CHARS: usize = 500;
-
-#[derive(Deserialize)]
-pub struct Search {
-    #[serde(default)]
-    pub q: String,
-    pub before: Option<UserId>,
-}
 
 pub async fn list(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
-    Query(search): Query<Search>,
+    Query(query): Query<UserSearchQuery>,
 ) -> Result<Response, Problem> {
-    let (users, older) = page_of_users(&shop, &search).await?;
-    let page = UsersPage { chrome: visitor.chrome(), users, q: search.q, paged: search.before.is_some(), older };
+    let found = find_users(&shop.store, &query).await?;
+    let page = UsersPage {
+        chrome: visitor.chrome(),
+        users: found.items,
+        q: query.q,
+        paged: query.before.is_some(),
+        older: found.next,
+    };
     personal(StatusCode::OK, &page)
 }
 
-/// One page of accounts, newest first, and where the next one begins.
-pub async fn page_of_users(shop: &Shop, search: &Search) -> Result<(Vec<User>, Option<UserId>), Problem> {
-    let most = PAGE as i64 + 1;
-    let mut users = shop.store.find_users(&UserSearch::typed(&search.q), search.before, most).await?;
-    let more = users.len() > PAGE;
-    users.truncate(PAGE);
-    let next = users.last().filter(|_| more).map(|user| user.id);
-    Ok((users, next))
-}
-
+/// The action that the page reports as done.
 #[derive(Deserialize)]
-pub struct Done {
+pub struct UserNoticeQuery {
     #[serde(default)]
     done: String,
 }
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
     PathIds(id): PathIds<UserId>,
-    Query(Done { done }): Query<Done>,
+    Query(UserNoticeQuery { done }): Query<UserNoticeQuery>,
 ) -> Result<Response, Problem> {
-    page(&shop, &visitor, StatusCode::OK, id, Again { done, ..Again::default() }).await
+    page(&shop, &visitor, StatusCode::OK, id, UserPageState { done, ..UserPageState::default() }).await
 }
 
-/// What the page is shown again with.
+/// What the page shows besides the account.
 #[derive(Default)]
-struct Again {
+struct UserPageState {
     reason: String,
     errors: Vec<FieldError>,
     problem: Option<&'static str>,
@@ -83,91 +71,83 @@ async fn page(
     visitor: &Visitor,
     status: StatusCode,
     id: UserId,
-    again: Again,
+    state: UserPageState,
 ) -> Result<Response, Problem> {
     let user = shop.store.user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions_of(id, shop.clock.now()).await?;
-    let (orders, _) = page_of_orders(shop, id, &[], None).await?;
-    let balance = money(shop.store.wallet_balance(Account::User(id)).await?);
+    let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?.items;
+    let balance = balance_of(&shop.store, id).await?;
     let mut chrome = visitor.chrome();
     chrome.path = user_path(visitor.locale, id);
     let log_path = subject_path(visitor.locale, &format!("user {id}"));
-    let Again { reason, errors, problem, done } = again;
+    let UserPageState { reason, errors, problem, done } = state;
     personal(status, &UserPage { chrome, user, sessions, orders, balance, reason, errors, problem, done, log_path })
 }
 
-pub fn user_path(locale: Locale, id: UserId) -> String {
+fn user_path(locale: Locale, id: UserId) -> String {
     format!("/admin/users/{id}?lang={locale}")
 }
 
-/// What every form carries, so that nothing happens by a slip of the finger.
+/// The form of every action on the page. Only blocking has a reason.
 #[derive(Deserialize)]
-pub struct Confirmation {
+pub struct UserActionForm {
     #[serde(default)]
-    pub confirm: String,
+    confirm: String,
     #[serde(default)]
     reason: String,
 }
 
-type Asking = (State<Arc<Shop>>, Staff<HelpShoppers>, Visitor, PathIds<UserId>);
+type UserAction = (State<Arc<Shop>>, Staff<SupportShoppers>, Visitor, PathIds<UserId>);
 
 pub async fn block(
-    (State(shop), staff, visitor, PathIds(id)): Asking,
-    Form(form): Form<Confirmation>,
+    (State(shop), staff, visitor, PathIds(id)): UserAction,
+    Form(form): Form<UserActionForm>,
 ) -> Result<Response, Problem> {
-    match checked_reason(&form.reason) {
-        Ok(reason) => carry_out(&shop, &staff, &visitor, id, form, PersonChange::Block { reason }).await,
+    match check_block_reason(&form.reason) {
+        Ok(reason) => change(&shop, &staff, &visitor, id, form, AccountChange::Block { reason }).await,
         Err(code) => {
             let errors = vec![FieldError { field: "reason", code }];
-            let again = Again { reason: form.reason, errors, ..Again::default() };
-            page(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, id, again).await
+            let state = UserPageState { reason: form.reason, errors, ..UserPageState::default() };
+            page(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, id, state).await
         }
     }
 }
 
 pub async fn unblock(
-    (State(shop), staff, visitor, PathIds(id)): Asking,
-    Form(form): Form<Confirmation>,
+    (State(shop), staff, visitor, PathIds(id)): UserAction,
+    Form(form): Form<UserActionForm>,
 ) -> Result<Response, Problem> {
-    carry_out(&shop, &staff, &visitor, id, form, PersonChange::Unblock).await
+    change(&shop, &staff, &visitor, id, form, AccountChange::Unblock).await
 }
 
 pub async fn end_sessions(
-    (State(shop), staff, visitor, PathIds(id)): Asking,
-    Form(form): Form<Confirmation>,
+    (State(shop), staff, visitor, PathIds(id)): UserAction,
+    Form(form): Form<UserActionForm>,
 ) -> Result<Response, Problem> {
-    carry_out(&shop, &staff, &visitor, id, form, PersonChange::EndSessions).await
+    change(&shop, &staff, &visitor, id, form, AccountChange::EndSessions).await
 }
 
-/// The reason as it is kept, or what is wrong with it.
-pub fn checked_reason(text: &str) -> Result<String, &'static str> {
-    match text.trim() {
-        "" => Err("required"),
-        text if text.chars().count() > REASON_CHARS => Err("too_long"),
-        text => Ok(text.to_owned()),
-    }
-}
-
-async fn carry_out<D: Duty>(
+async fn change(
     shop: &Shop,
-    staff: &Staff<D>,
+    staff: &Staff<SupportShoppers>,
     visitor: &Visitor,
     id: UserId,
-    form: Confirmation,
-    change: PersonChange,
+    form: UserActionForm,
+    change: AccountChange,
 ) -> Result<Response, Problem> {
     if form.confirm != "yes" {
-        let again = Again { reason: form.reason, problem: Some("not_confirmed"), ..Again::default() };
-        return page(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, id, again).await;
+        let state = UserPageState { reason: form.reason, problem: Some("not_confirmed"), ..UserPageState::default() };
+        return page(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, id, state).await;
     }
-    let refusal = match shop.accounts.change_person(&staff.session, id, &change).await {
+    let refusal = match shop.accounts.change_account(&staff.session, id, &change).await {
         Ok(_) => return Ok(see_other(&format!("{}&done={}", user_path(visitor.locale, id), change.action()))),
         Err(refusal) => Problem::from(refusal),
     };
     match refusal.code() {
         Code::LastOwner | Code::Yourself | Code::NotAllowed => {
-            let again = Again { reason: form.reason, problem: Some(refusal.code().as_str()), ..Again::default() };
-            page(shop, visitor, refusal.code().status(), id, again).await
+            let problem = Some(refusal.code().as_str());
+            let state = UserPageState { reason: form.reason, problem, ..UserPageState::default() };
+            page(shop, visitor, refusal.code().status(), id, state).await
         }
         _ => Err(refusal),
     }

@@ -1,4 +1,4 @@
-//! What an administrator may look into.
+//! The audit log.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use serde_json::value::RawValue;
 
 use crate::store::AuditRow;
 use crate::web::Shop;
-use crate::web::admin::log::{LogQuery, page_of_log};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::Query;
-use crate::web::extract::session::{Look, Staff};
+use crate::web::extract::session::{Staff, ViewConsole};
 use crate::web::problem::Problem;
+use crate::web::shared::audit_log_query::{AuditLogQuery, audit_log_page};
 
 #[derive(Serialize)]
-struct Log {
-    entries: Vec<LogEntry>,
+struct AuditLogPage {
+    entries: Vec<AuditEntry>,
     /// For `?before=`; `null` on the last page.
     next: Option<String>,
 }
 
 #[derive(Serialize)]
-struct LogEntry {
+struct AuditEntry {
     id: String,
     at: Timestamp,
     actor: String,
@@ -35,11 +35,11 @@ struct LogEntry {
     after: Option<Box<RawValue>>,
 }
 
-impl From<AuditRow> for LogEntry {
+impl From<AuditRow> for AuditEntry {
     fn from(row: AuditRow) -> Self {
-        // Empty where there was nothing: not a JSON text, hence `null`.
+        // A row without a value has an empty text, which is not JSON and becomes `null`.
         let json = |text: String| RawValue::from_string(text).ok();
-        LogEntry {
+        AuditEntry {
             id: row.id,
             at: row.at,
             actor: row.actor,
@@ -51,13 +51,13 @@ impl From<AuditRow> for LogEntry {
     }
 }
 
-/// Who did what, newest first.
+/// One page of the log, newest first.
 pub async fn list(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
-    Query(query): Query<LogQuery>,
+    _: Staff<ViewConsole>,
+    Query(query): Query<AuditLogQuery>,
 ) -> Result<Response, Problem> {
-    let (rows, next) = page_of_log(&shop, &query).await?;
-    let entries = rows.into_iter().map(LogEntry::from).collect();
-    Ok((Cache::Private, Json(Log { entries, next })).into_response())
+    let page = audit_log_page(&shop.store, &query).await?;
+    let entries = page.items.into_iter().map(AuditEntry::from).collect();
+    Ok((Cache::Private, Json(AuditLogPage { entries, next: page.next })).into_response())
 }

@@ -1,4 +1,4 @@
-//! Goods, by an administrator's programs.
+//! Goods and their pictures.
 
 use std::sync::Arc;
 
@@ -12,9 +12,10 @@ use crate::domain::{Bilingual, GalleryChange, Goods, GoodsId, Picture};
 use crate::pictures;
 use crate::store::GoodsDraft;
 use crate::web::Shop;
-use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
 use crate::web::extract::{Json, PathIds, body};
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::{Code, FieldProblem, Problem};
+use crate::web::shared::FieldError;
 use crate::web::shared::validation::{check_description, check_name};
 
 #[derive(Deserialize)]
@@ -31,84 +32,84 @@ pub struct GoodsEdit {
     description: Option<Bilingual>,
 }
 
-/// Goods as programs see them.
+/// Goods in JSON.
 #[derive(Serialize)]
-struct GoodsView {
+struct GoodsJson {
     #[serde(flatten)]
     goods: Goods,
     /// The file of the cover under `/uploads/`, or the name of a drawing; empty for none.
     image: String,
 }
 
-impl From<Goods> for GoodsView {
+impl From<Goods> for GoodsJson {
     fn from(goods: Goods) -> Self {
         let image = goods.cover().map(Picture::file).unwrap_or_default();
-        GoodsView { goods, image }
+        GoodsJson { goods, image }
     }
 }
 
 #[derive(Serialize)]
 struct OneGoods {
-    goods: GoodsView,
+    goods: GoodsJson,
 }
 
 #[derive(Serialize)]
 struct AllGoods {
-    goods: Vec<GoodsView>,
+    goods: Vec<GoodsJson>,
 }
 
-/// All goods, archived ones included.
-pub async fn list(State(shop): State<Arc<Shop>>, _: Staff<Look>) -> Result<Response, Problem> {
-    let goods = shop.store.all_goods().await?.into_iter().map(GoodsView::from).collect();
+/// All goods, with archived ones.
+pub async fn list(State(shop): State<Arc<Shop>>, _: Staff<ViewConsole>) -> Result<Response, Problem> {
+    let goods = shop.store.all_goods().await?.into_iter().map(GoodsJson::from).collect();
     Ok(axum::Json(AllGoods { goods }).into_response())
 }
 
 pub async fn create(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     Json(new): Json<NewGoods>,
 ) -> Result<Response, Problem> {
     let draft = draft(Some(new.name), Some(new.description))?;
-    put(&shop, &admin, None, draft, StatusCode::CREATED).await
+    save(&shop, &admin, None, draft, StatusCode::CREATED).await
 }
 
 pub async fn edit(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<GoodsId>,
     Json(edit): Json<GoodsEdit>,
 ) -> Result<Response, Problem> {
     let draft = draft(edit.name, edit.description)?;
-    put(&shop, &admin, Some(id), draft, StatusCode::OK).await
+    save(&shop, &admin, Some(id), draft, StatusCode::OK).await
 }
 
-/// The picture as it is, without any form around it, becomes the cover in place of the present one.
+/// Replaces the cover. The body is the picture's bytes.
 pub async fn set_image(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<GoodsId>,
     headers: HeaderMap,
     content: Body,
 ) -> Result<Response, Problem> {
-    let picture = take(&shop, id, &headers, content).await?;
+    let picture = store_picture(&shop, id, &headers, content).await?;
     change(&shop, &admin, id, GalleryChange::Cover(picture), StatusCode::OK).await
 }
 
-/// The picture as it is joins the gallery at its end.
+/// Appends a picture to the gallery. The body is the picture's bytes.
 pub async fn add_picture(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<GoodsId>,
     headers: HeaderMap,
     content: Body,
 ) -> Result<Response, Problem> {
-    let picture = take(&shop, id, &headers, content).await?;
+    let picture = store_picture(&shop, id, &headers, content).await?;
     change(&shop, &admin, id, GalleryChange::Add(picture), StatusCode::CREATED).await
 }
 
 pub async fn remove_picture(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds((id, name)): PathIds<(GoodsId, String)>,
 ) -> Result<Response, Problem> {
     change(&shop, &admin, id, GalleryChange::Remove(name), StatusCode::OK).await
@@ -122,7 +123,7 @@ pub struct PictureOrder {
 
 pub async fn order_pictures(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<GoodsId>,
     Json(order): Json<PictureOrder>,
 ) -> Result<Response, Problem> {
@@ -131,7 +132,7 @@ pub async fn order_pictures(
 
 pub async fn archive(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<GoodsId>,
 ) -> Result<Response, Problem> {
     Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, true, admin.actor()).await?))
@@ -139,22 +140,22 @@ pub async fn archive(
 
 pub async fn unarchive(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<GoodsId>,
 ) -> Result<Response, Problem> {
     Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, false, admin.actor()).await?))
 }
 
-/// Takes in what was sent, if there are such goods.
-async fn take(shop: &Shop, id: GoodsId, headers: &HeaderMap, content: Body) -> Result<Picture, Problem> {
-    let bytes = body(headers, content, pictures::MOST_BYTES).await?;
+/// Validates and stores the picture, if the goods exist.
+async fn store_picture(shop: &Shop, id: GoodsId, headers: &HeaderMap, content: Body) -> Result<Picture, Problem> {
+    let bytes = body(headers, content, pictures::MAX_PICTURE_BYTES).await?;
     shop.store.goods(id).await?.ok_or(Code::NotFound)?;
-    Ok(shop.pictures.take(bytes.into()).await?)
+    Ok(shop.pictures.add(bytes.into()).await?)
 }
 
 async fn change(
     shop: &Shop,
-    admin: &Staff<RunSales>,
+    admin: &Staff<ManageSales>,
     id: GoodsId,
     change: GalleryChange,
     status: StatusCode,
@@ -170,18 +171,16 @@ fn draft(name: Option<Bilingual>, description: Option<Bilingual>) -> Result<Good
     let mut errors = name.as_ref().map(check_name).unwrap_or_default();
     errors.extend(description.as_ref().map(check_description).unwrap_or_default());
     if !errors.is_empty() {
-        let in_json = |mut problem: crate::web::problem::FieldProblem| {
-            problem.field = problem.field.replace('_', ".");
-            problem
-        };
-        return Err(Problem::invalid(errors.into_iter().map(|error| in_json(error.into())).collect()));
+        // The form's `name_zh` is `name.zh` in JSON.
+        let field_in_json = |error: FieldError| FieldProblem { field: error.field.replace('_', "."), code: error.code };
+        return Err(Problem::invalid(errors.into_iter().map(field_in_json)));
     }
     Ok(GoodsDraft { name, description, pictures: None })
 }
 
-async fn put(
+async fn save(
     shop: &Shop,
-    admin: &Staff<RunSales>,
+    admin: &Staff<ManageSales>,
     id: Option<GoodsId>,
     draft: GoodsDraft,
     status: StatusCode,

@@ -1,4 +1,4 @@
-//! A sale, live: server-sent events for the cockpit.
+//! The counters of a sale as server-sent events, for the cockpit.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,59 +19,60 @@ use crate::cockpit::Viewer;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::SalePath;
-use crate::web::extract::session::{Look, Staff};
+use crate::web::extract::session::{Staff, ViewConsole};
 use crate::web::problem::{Code, Problem};
 
-/// How soon a browser comes back when the stream breaks.
-const RETRY: Duration = Duration::from_secs(2);
-const HEARTBEAT: Duration = Duration::from_secs(10);
-/// Whoever loses the right to look sees nothing new after so long.
-const CHECK_EVERY: Duration = Duration::from_secs(10);
-const CHECK_WITHIN: Duration = Duration::from_secs(2);
+/// After this time a browser reconnects to a broken stream.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// A viewer who loses the permission is disconnected within this time.
+const PERMISSION_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+const PERMISSION_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A stream in progress.
-struct Watching {
+/// An open stream.
+struct LiveStream {
     shop: Arc<Shop>,
-    /// The head of the request, to ask again who it is.
+    /// The head of the request, with which the permission is checked again.
     head: Parts,
     viewer: Viewer,
     closing: CancellationToken,
-    check: Interval,
-    /// What is sent before anything else.
+    permission_check: Interval,
+    /// Events to send before the samples.
     first: VecDeque<Event>,
     ended: bool,
 }
 
-/// `history` once, then a `sample` each second, then `end` with the reason.
+/// Sends `history` once, a `sample` each second, and at last `end` with the reason.
 pub async fn live(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     SalePath(sale): SalePath,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let viewer = shop.cockpit.watch(sale);
-    let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
-    let news: Vec<_> = viewer.history.iter().filter(|point| seen.is_none_or(|seen| point.at > seen)).collect();
-    let first = VecDeque::from([event("history", &news).retry(RETRY)]);
-    let mut check = interval_at(tokio::time::Instant::now() + CHECK_EVERY, CHECK_EVERY);
-    check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let last_seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
+    let history: Vec<_> = viewer.history.iter().filter(|point| last_seen.is_none_or(|seen| point.at > seen)).collect();
+    let first = VecDeque::from([event("history", &history).retry(RECONNECT_INTERVAL)]);
+    let mut permission_check =
+        interval_at(tokio::time::Instant::now() + PERMISSION_CHECK_INTERVAL, PERMISSION_CHECK_INTERVAL);
+    permission_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut head, ()) = Request::new(()).into_parts();
     head.headers = headers;
     let closing = shop.cockpit.closing();
-    let watching = Watching { shop, head, viewer, closing, check, first, ended: false };
-    let events = stream::unfold(watching, |mut watching| async {
-        let event = watching.next().await?;
-        Some((Ok::<_, Infallible>(event), watching))
+    let live = LiveStream { shop, head, viewer, closing, permission_check, first, ended: false };
+    let events = stream::unfold(live, |mut live| async {
+        let event = live.next().await?;
+        Some((Ok::<_, Infallible>(event), live))
     });
-    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response();
+    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)).into_response();
     response.headers_mut().insert(CACHE_CONTROL, Cache::Private.header());
-    // A proxy that collects events before it passes them on would make them old.
+    // A proxy that buffers the response would delay the events.
     response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     Ok(response)
 }
 
-impl Watching {
+impl LiveStream {
     async fn next(&mut self) -> Option<Event> {
         if let Some(event) = self.first.pop_front() {
             return Some(event);
@@ -83,7 +84,7 @@ impl Watching {
             tokio::select! {
                 biased;
                 () = self.closing.cancelled() => return Some(self.end("stopping")),
-                _ = self.check.tick() => {
+                _ = self.permission_check.tick() => {
                     if !self.may_look().await {
                         return Some(self.end("not_allowed"));
                     }
@@ -96,10 +97,12 @@ impl Watching {
         }
     }
 
-    /// `false` only when that is certain: a database that is away is a reason to go on watching.
+    /// `false` only when the permission is certainly gone. An unavailable database does not end the stream.
     async fn may_look(&mut self) -> bool {
-        let asked = timeout(CHECK_WITHIN, Staff::<Look>::from_request_parts(&mut self.head, &self.shop)).await;
-        match asked {
+        let checked =
+            timeout(PERMISSION_CHECK_TIMEOUT, Staff::<ViewConsole>::from_request_parts(&mut self.head, &self.shop))
+                .await;
+        match checked {
             Ok(Err(problem)) => !problem.code().status().is_client_error(),
             _ => true,
         }

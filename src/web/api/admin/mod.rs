@@ -1,4 +1,4 @@
-//! The staff's API: what the console does, for programs.
+//! The staff's API: the actions of the console, for programs.
 
 pub mod goods;
 pub mod sales;

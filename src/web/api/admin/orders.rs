@@ -1,4 +1,4 @@
-//! Orders for those who help shoppers.
+//! Orders of shoppers: search, detail, cancellation, refund.
 
 use std::sync::Arc;
 
@@ -10,59 +10,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::order::OrderStep;
 use crate::domain::{Money, Order, OrderId, PaymentId, UserId};
-use crate::store::{FoundOrder, Intervention, PaymentRecord, WebhookRecord};
+use crate::orders::support::StaffActionReason;
+use crate::store::{FoundOrder, PaymentRecord, StaffAction, WebhookRecord};
 use crate::web::Shop;
-use crate::web::admin::orders::{check, intervene, page_of};
 use crate::web::api::orders::{OrderJson, OrderList};
 use crate::web::cache_policy::Cache;
 use crate::web::extract;
-use crate::web::extract::session::{HelpShoppers, Look, Staff};
+use crate::web::extract::session::{Staff, SupportShoppers, ViewConsole};
 use crate::web::extract::{PathIds, Query};
-use crate::web::problem::{Code, FieldProblem, Problem};
-use crate::web::shared::order_search::Typed;
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::order_search::OrderSearchQuery;
 
 #[derive(Serialize)]
-struct Found {
+struct FoundOrderJson {
     user_id: UserId,
     username: Option<String>,
     #[serde(flatten)]
     order: OrderJson,
 }
 
-impl From<FoundOrder> for Found {
+impl From<FoundOrder> for FoundOrderJson {
     fn from(found: FoundOrder) -> Self {
-        Found { user_id: found.order.user_id, username: found.username, order: OrderJson::of(found.order, None) }
+        FoundOrderJson {
+            user_id: found.order.user_id,
+            username: found.username,
+            order: OrderJson::of(found.order, None),
+        }
     }
 }
 
-/// Orders that are looked for, newest first.
+/// Orders that match, newest first.
 pub async fn search(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
-    Query(typed): Query<Typed>,
+    _: Staff<ViewConsole>,
+    Query(query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
-    let wanted = typed.read(&shop.store).await?;
-    let wanted = wanted.map_err(|errors| Problem::invalid(errors.into_iter().map(FieldProblem::from).collect()))?;
-    let (found, next) = page_of(&shop, wanted.search, wanted.limit).await?;
-    let orders: Vec<Found> = found.into_iter().map(Found::from).collect();
-    Ok((Cache::Private, Json(OrderList { orders, next })).into_response())
+    let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
+    let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
+    let orders: Vec<FoundOrderJson> = found.items.into_iter().map(FoundOrderJson::from).collect();
+    Ok((Cache::Private, Json(OrderList { orders, next: found.next })).into_response())
 }
 
 #[derive(Serialize)]
-struct Detail {
-    order: DetailedOrder,
+struct OneOrder {
+    order: OrderDetail,
 }
 
 #[derive(Serialize)]
-struct DetailedOrder {
+struct OrderDetail {
     #[serde(flatten)]
-    found: Found,
+    found: FoundOrderJson,
     history: Vec<OrderStep>,
-    payments: Vec<PaymentJson>,
+    payments: Vec<AdminPaymentJson>,
 }
 
 #[derive(Serialize)]
-struct PaymentJson {
+struct AdminPaymentJson {
     id: PaymentId,
     provider: String,
     status: &'static str,
@@ -73,9 +76,9 @@ struct PaymentJson {
     webhooks: Vec<WebhookRecord>,
 }
 
-impl From<PaymentRecord> for PaymentJson {
+impl From<PaymentRecord> for AdminPaymentJson {
     fn from(record: PaymentRecord) -> Self {
-        PaymentJson {
+        AdminPaymentJson {
             id: record.payment.id,
             provider: record.payment.provider,
             status: record.payment.status.as_str(),
@@ -88,32 +91,32 @@ impl From<PaymentRecord> for PaymentJson {
     }
 }
 
-/// One order with everything about it.
+/// One order with its history, payments and webhooks.
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     PathIds(id): PathIds<OrderId>,
 ) -> Result<Response, Problem> {
     detail(&shop, id).await
 }
 
 async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
-    let order = existing(shop, id).await?;
+    let order = existing_order(shop, id).await?;
     let history = shop.store.steps(&order).await?;
-    let payments = shop.store.payments_of(id).await?.into_iter().map(PaymentJson::from).collect();
+    let payments = shop.store.payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
     let username = shop.store.user(order.user_id).await?.map(|user| user.username);
-    let order = DetailedOrder { found: FoundOrder { order, username }.into(), history, payments };
-    Ok((Cache::Private, Json(Detail { order })).into_response())
+    let order = OrderDetail { found: FoundOrder { order, username }.into(), history, payments };
+    Ok((Cache::Private, Json(OneOrder { order })).into_response())
 }
 
-async fn existing(shop: &Shop, id: OrderId) -> Result<Order, Problem> {
+async fn existing_order(shop: &Shop, id: OrderId) -> Result<Order, Problem> {
     shop.store.order_with_id(id).await?.ok_or(Code::NotFound.into())
 }
 
-/// Why, for the staff; and what its owner is told, if anything.
+/// The reason, which only staff read, and the message to the order's owner.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reasons {
+pub struct StaffActionRequest {
     reason: String,
     #[serde(default)]
     message: String,
@@ -121,36 +124,36 @@ pub struct Reasons {
 
 pub async fn cancel(
     State(shop): State<Arc<Shop>>,
-    staff: Staff<HelpShoppers>,
+    staff: Staff<SupportShoppers>,
     PathIds(id): PathIds<OrderId>,
-    extract::Json(reasons): extract::Json<Reasons>,
+    extract::Json(request): extract::Json<StaffActionRequest>,
 ) -> Result<Response, Problem> {
-    act(&shop, staff.actor(), id, Intervention::Cancel, reasons).await
+    act(&shop, staff.actor(), id, StaffAction::Cancel, request).await
 }
 
 pub async fn refund(
     State(shop): State<Arc<Shop>>,
-    staff: Staff<HelpShoppers>,
+    staff: Staff<SupportShoppers>,
     PathIds(id): PathIds<OrderId>,
-    extract::Json(reasons): extract::Json<Reasons>,
+    extract::Json(request): extract::Json<StaffActionRequest>,
 ) -> Result<Response, Problem> {
-    act(&shop, staff.actor(), id, Intervention::Refund, reasons).await
+    act(&shop, staff.actor(), id, StaffAction::Refund, request).await
 }
 
 async fn act(
     shop: &Shop,
     actor: &str,
     id: OrderId,
-    what: Intervention,
-    Reasons { reason, message }: Reasons,
+    action: StaffAction,
+    request: StaffActionRequest,
 ) -> Result<Response, Problem> {
-    let order = existing(shop, id).await?;
-    check(&reason, &message)?;
-    if intervene(shop, &order, what, actor, &reason, &message).await? {
+    let order = existing_order(shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
+    if shop.orders.apply_staff_action(&order, action, reason.by(actor)).await? {
         return detail(shop, id).await;
     }
-    Err(Problem::new(match what {
-        Intervention::Cancel => Code::NotCancellable,
-        Intervention::Refund => Code::NotRefundable,
+    Err(Problem::new(match action {
+        StaffAction::Cancel => Code::NotCancellable,
+        StaffAction::Refund => Code::NotRefundable,
     }))
 }

@@ -1,4 +1,4 @@
-//! Red packets, by the staff's programs.
+//! Red packets: the list, funding a packet from the shop, stopping one.
 
 use std::sync::Arc;
 
@@ -9,20 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::PacketId;
 use crate::domain::packet::Giver;
-use crate::store::Stopped;
+use crate::store::StopOutcome;
 use crate::web::Shop;
-use crate::web::api::packets::{NewPacket, PacketJson, PacketList, Purse, given};
+use crate::web::api::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-
-/// Packets of one page.
-const PAGE: usize = 50;
+use crate::web::shared::pagination::LARGE_PAGE_SIZE;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Before {
+pub struct AllPacketsQuery {
     before: Option<PacketId>,
 }
 
@@ -34,37 +32,37 @@ struct OnePacket {
 /// All packets, newest first.
 pub async fn list(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
-    Query(query): Query<Before>,
+    _: Staff<ViewConsole>,
+    Query(query): Query<AllPacketsQuery>,
 ) -> Result<Response, Problem> {
-    let page = shop.packets.all(query.before, PAGE).await?;
+    let page = shop.packets.all(query.before, LARGE_PAGE_SIZE).await?;
     let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
     Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
 }
 
-/// Gives a packet of the shop: a rain of up to a million shares.
+/// Gives a packet from the shop, of up to a million shares.
 pub async fn fund(
     State(shop): State<Arc<Shop>>,
-    staff: Staff<RunSales>,
+    staff: Staff<ManageSales>,
     Json(new): Json<NewPacket>,
 ) -> Result<Response, Problem> {
-    if new.from == Some(Purse::Wallet) {
+    if new.from == Some(PacketSource::Wallet) {
         return Err(Problem::invalid_field("from", "bad_text"));
     }
-    given(&shop, Giver::Shop, new.into(), Some(staff.actor())).await
+    give_packet(&shop, Giver::Shop, new.into(), Some(staff.actor())).await
 }
 
-/// Ends the time of a packet. What is left goes back to whoever gave it.
+/// Ends a packet. The unclaimed amount returns to its giver.
 pub async fn stop(
     State(shop): State<Arc<Shop>>,
-    staff: Staff<RunSales>,
+    staff: Staff<ManageSales>,
     PathIds(id): PathIds<PacketId>,
 ) -> Result<Response, Problem> {
     match shop.packets.stop(id, staff.actor()).await? {
-        Stopped::Done(_) => {}
-        Stopped::Over(_) => return Err(Code::PacketExpired.into()),
-        Stopped::NoSuchPacket => return Err(Code::NoSuchPacket.into()),
+        StopOutcome::Done(_) => {}
+        StopOutcome::Over(_) => return Err(Code::PacketExpired.into()),
+        StopOutcome::NoSuchPacket => return Err(Code::NoSuchPacket.into()),
     }
-    let view = shop.packets.look(id).await?.ok_or(Code::NoSuchPacket)?;
+    let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
     Ok(Answer(OnePacket { packet: PacketJson::of(view, &shop) }).into_response())
 }

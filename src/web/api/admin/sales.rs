@@ -1,4 +1,4 @@
-//! Sales, by an administrator's programs.
+//! Sales: planning, running, and the list with live counters.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::control::checklist::{Check, CheckState};
-use crate::control::sales_admin::{DeskChange, SaleRow};
+use crate::control::checklist::{CheckState, ChecklistItem};
+use crate::control::sales_admin::{SaleCommand, SaleRow};
 use crate::domain::{GoodsId, Money, Phase, Rush, Sale, SaleId, SaleState, Window};
-use crate::store::{Announce, MOST_UNITS, Overlap, SaleDraft, SaveOptions};
+use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{Look, RunSales, Staff};
+use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::FieldError;
+use crate::web::shared::checklist_text::finding_sentence;
 use crate::web::shared::validation::{check_sale, check_window, doubts};
-use crate::web::views::CheckList;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +36,7 @@ pub struct NewSale {
     buckets: Option<u8>,
     lot: Option<i64>,
     spread_ms: Option<i64>,
-    /// Keep it from shoppers, whatever its window. Otherwise it is scheduled if it has an opening time.
+    /// `true` hides the sale from shoppers whatever its window. Otherwise a sale with an opening time is scheduled.
     #[serde(default)]
     draft: bool,
     #[serde(default = "yes")]
@@ -47,7 +47,7 @@ fn yes() -> bool {
     true
 }
 
-/// What is absent stays as it is; `null` takes away.
+/// An absent field stays as it is; `null` removes a value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SaleEdit {
@@ -64,8 +64,8 @@ pub struct SaleEdit {
     buckets: Option<u8>,
     lot: Option<i64>,
     spread_ms: Option<i64>,
-    /// `true` takes it from shoppers, `false` announces it. When absent, it stays as it is
-    /// unless an opening time was given or taken away.
+    /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening time
+    /// was given or removed.
     draft: Option<bool>,
     #[serde(default = "yes")]
     allow_overlap: bool,
@@ -73,18 +73,18 @@ pub struct SaleEdit {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scheduling {
+pub struct ScheduleRequest {
     allow_overlap: Option<bool>,
 }
 
-/// Tells `null` from nothing.
+/// Distinguishes `null` from an absent field.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TopUp {
+pub struct StockTopUpRequest {
     units: i64,
 }
 
@@ -93,26 +93,26 @@ struct OneSale {
     sale: Sale,
 }
 
-/// A sale as it was planned, with what is odd about it.
+/// A sale that was accepted, with warnings about values that are probably not intended.
 #[derive(Serialize)]
 struct PlannedSale {
     sale: Sale,
-    warnings: Vec<Oddity>,
+    warnings: Vec<PlanWarning>,
 }
 
-/// Accepted, but hardly meant.
+/// A value that was accepted and is probably not intended.
 #[derive(Serialize)]
-struct Oddity {
+struct PlanWarning {
     field: &'static str,
     code: &'static str,
-    /// The other sale, when it is about one.
+    /// The other sale that the warning is about, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     sale_id: Option<SaleId>,
 }
 
 pub async fn create(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     Json(new): Json<NewSale>,
 ) -> Result<Response, Problem> {
     let draft = SaleDraft {
@@ -125,33 +125,33 @@ pub async fn create(
         rush: Rush::default().with(new.buckets, new.lot, new.spread_ms),
     };
     let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };
-    let filing = SaveOptions { announce, overlap: overlap(new.allow_overlap), ..SaveOptions::default() };
+    let options = SaveOptions { announce, overlap: overlap(new.allow_overlap), ..SaveOptions::default() };
     let draft = checked(draft)?;
-    let oddities = oddities(&draft, new.draft, shop.clock.now());
-    let sale = shop.sales_admin.enter_sale(draft, &filing, admin.actor()).await?;
-    Ok((StatusCode::CREATED, planned(&shop, sale, oddities).await?).into_response())
+    let warnings = plan_warnings(&draft, new.draft, shop.clock.now());
+    let sale = shop.sales_admin.create_sale_with(draft, &options, admin.actor()).await?;
+    Ok((StatusCode::CREATED, planned(&shop, sale, warnings).await?).into_response())
 }
 
-fn overlap(allowed: bool) -> Overlap {
-    if allowed { Overlap::Allowed } else { Overlap::Refused }
+fn overlap(allowed: bool) -> OverlapPolicy {
+    if allowed { OverlapPolicy::Allow } else { OverlapPolicy::Refuse }
 }
 
-fn oddities(draft: &SaleDraft, kept_back: bool, now: Timestamp) -> Vec<Oddity> {
-    let found = check_window(draft.window, kept_back, now).into_iter().chain(doubts(draft));
-    found.map(|FieldError { field, code }| Oddity { field, code, sale_id: None }).collect()
+fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -> Vec<PlanWarning> {
+    let found = check_window(draft.window, is_draft, now).into_iter().chain(doubts(draft));
+    found.map(|FieldError { field, code }| PlanWarning { field, code, sale_id: None }).collect()
 }
 
-async fn planned(shop: &Shop, sale: Sale, mut warnings: Vec<Oddity>) -> Result<impl IntoResponse, Problem> {
+async fn planned(shop: &Shop, sale: Sale, mut warnings: Vec<PlanWarning>) -> Result<impl IntoResponse, Problem> {
     if let Some(other) = shop.store.overlapping(&sale).await? {
-        warnings.push(Oddity { field: "opens_at", code: "overlap", sale_id: Some(other) });
+        warnings.push(PlanWarning { field: "opens_at", code: "overlap", sale_id: Some(other) });
     }
     Ok(axum::Json(PlannedSale { sale, warnings }))
 }
 
-/// Changes what was entered, before the sale has begun.
+/// Changes a sale that has not begun.
 pub async fn edit(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<SaleId>,
     Json(edit): Json<SaleEdit>,
 ) -> Result<Response, Problem> {
@@ -173,45 +173,45 @@ pub async fn edit(
         Some(true) => Announce::Draft,
         Some(false) => Announce::Schedule,
     };
-    let filing = SaveOptions { announce, overlap: overlap(edit.allow_overlap), ..SaveOptions::default() };
+    let options = SaveOptions { announce, overlap: overlap(edit.allow_overlap), ..SaveOptions::default() };
     let draft = checked(draft)?;
-    let mut oddities = oddities(&draft, edit.draft == Some(true), shop.clock.now());
-    let sale = shop.sales_admin.change(id, DeskChange::Edit(draft, filing), admin.actor()).await?;
+    let mut warnings = plan_warnings(&draft, edit.draft == Some(true), shop.clock.now());
+    let sale = shop.sales_admin.change(id, SaleCommand::Edit(draft, options), admin.actor()).await?;
     if sale.state == SaleState::Draft {
-        oddities.retain(|oddity| oddity.code != "in_past");
+        warnings.retain(|warning| warning.code != "in_past");
     }
-    Ok(planned(&shop, sale, oddities).await?.into_response())
+    Ok(planned(&shop, sale, warnings).await?.into_response())
 }
 
-/// Announces a draft.
+/// Schedules a draft.
 pub async fn schedule(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<SaleId>,
     request: Request,
 ) -> Result<Response, Problem> {
     let body = match request.headers().contains_key(CONTENT_TYPE) {
-        true => Json::<Scheduling>::from_request(request, &shop).await?.0,
-        false => Scheduling::default(),
+        true => Json::<ScheduleRequest>::from_request(request, &shop).await?.0,
+        false => ScheduleRequest::default(),
     };
     let overlap = overlap(body.allow_overlap.unwrap_or(true));
-    let sale = shop.sales_admin.change(id, DeskChange::Schedule(overlap), admin.actor()).await?;
+    let sale = shop.sales_admin.change(id, SaleCommand::Schedule(overlap), admin.actor()).await?;
     Ok(planned(&shop, sale, Vec::new()).await?.into_response())
 }
 
-/// Takes an announcement back.
+/// Makes a scheduled sale a draft again.
 pub async fn unschedule(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    change(&shop, &admin, id, DeskChange::Unschedule).await
+    change(&shop, &admin, id, SaleCommand::Unschedule).await
 }
 
 /// Deletes a draft.
 pub async fn delete(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
     shop.sales_admin.delete_draft(id, admin.actor()).await?;
@@ -219,107 +219,107 @@ pub async fn delete(
 }
 
 #[derive(Serialize)]
-struct Readiness {
+struct ChecklistResponse {
     sale_id: SaleId,
-    /// Nothing is wrong; there may be warnings.
+    /// No check failed; there may be warnings.
     ready: bool,
-    checks: Vec<SaidCheck>,
+    checks: Vec<ChecklistItemJson>,
 }
 
 #[derive(Serialize)]
-struct SaidCheck {
+struct ChecklistItemJson {
     #[serde(flatten)]
-    check: Check,
+    check: ChecklistItem,
     /// One sentence, in the language of the request.
     text: String,
 }
 
-/// What should be looked at before the sale begins.
+/// The checks before the sale begins.
 pub async fn checklist(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
+    _: Staff<ViewConsole>,
     visitor: Visitor,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
     let checks = shop.sales_admin.checklist(&sale).await?;
     let ready = checks.iter().all(|check| check.state != CheckState::NotOk);
-    let words = CheckList { locale: visitor.locale, checks: &checks };
-    let said = checks.iter().map(|check| SaidCheck { text: words.sentence(check), check: check.clone() }).collect();
-    Ok((Cache::Private, axum::Json(Readiness { sale_id: id, ready, checks: said })).into_response())
+    let with_text = |check: ChecklistItem| ChecklistItemJson { text: finding_sentence(visitor.locale, &check), check };
+    let checks = checks.into_iter().map(with_text).collect();
+    Ok((Cache::Private, axum::Json(ChecklistResponse { sale_id: id, ready, checks })).into_response())
 }
 
 fn checked(draft: SaleDraft) -> Result<SaleDraft, Problem> {
     let errors = check_sale(&draft);
     match errors.is_empty() {
         true => Ok(draft),
-        false => Err(Problem::invalid(errors.into_iter().map(Into::into).collect())),
+        false => Err(Problem::invalid(errors)),
     }
 }
 
 pub async fn start(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    change(&shop, &admin, id, DeskChange::Start).await
+    change(&shop, &admin, id, SaleCommand::Start).await
 }
 
 pub async fn pause(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    change(&shop, &admin, id, DeskChange::Pause).await
+    change(&shop, &admin, id, SaleCommand::Pause).await
 }
 
 pub async fn resume(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    change(&shop, &admin, id, DeskChange::Resume).await
+    change(&shop, &admin, id, SaleCommand::Resume).await
 }
 
 pub async fn stop(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    change(&shop, &admin, id, DeskChange::Stop).await
+    change(&shop, &admin, id, SaleCommand::Stop).await
 }
 
 pub async fn top_up(
     State(shop): State<Arc<Shop>>,
-    admin: Staff<RunSales>,
+    admin: Staff<ManageSales>,
     PathIds(id): PathIds<SaleId>,
-    Json(TopUp { units }): Json<TopUp>,
+    Json(StockTopUpRequest { units }): Json<StockTopUpRequest>,
 ) -> Result<Response, Problem> {
-    if !(1..=MOST_UNITS).contains(&units) {
+    if !(1..=MAX_SALE_UNITS).contains(&units) {
         return Err(Problem::invalid_field("units", "bad_number"));
     }
-    change(&shop, &admin, id, DeskChange::TopUp(units)).await
+    change(&shop, &admin, id, SaleCommand::TopUp(units)).await
 }
 
-async fn change(shop: &Shop, admin: &Staff<RunSales>, id: SaleId, change: DeskChange) -> Result<Response, Problem> {
+async fn change(shop: &Shop, admin: &Staff<ManageSales>, id: SaleId, change: SaleCommand) -> Result<Response, Problem> {
     let sale = shop.sales_admin.change(id, change, admin.actor()).await?;
     Ok(axum::Json(OneSale { sale }).into_response())
 }
 
 #[derive(Serialize)]
-struct Desk {
-    sales: Vec<DeskSale>,
-    queue: Queue,
+struct SaleList {
+    sales: Vec<SaleListItem>,
+    queue: QueueDepth,
 }
 
 #[derive(Serialize)]
-struct Queue {
+struct QueueDepth {
     ready: Option<i64>,
 }
 
-/// A sale with its numbers; `null` where no such engine is configured or it did not answer.
+/// A sale with its counters; `null` where the backend is not configured or did not answer.
 #[derive(Serialize)]
-struct DeskSale {
+struct SaleListItem {
     id: SaleId,
     state: SaleState,
     phase: Phase,
@@ -333,21 +333,21 @@ struct DeskSale {
 }
 
 #[derive(Deserialize)]
-pub struct Which {
+pub struct SalesQuery {
     /// Only sales that have not ended.
     #[serde(default)]
     current: bool,
 }
 
-/// All sales with their live numbers.
+/// All sales with their live counters.
 pub async fn list(
     State(shop): State<Arc<Shop>>,
-    _: Staff<Look>,
-    Query(which): Query<Which>,
+    _: Staff<ViewConsole>,
+    Query(query): Query<SalesQuery>,
 ) -> Result<Response, Problem> {
-    let overview = if which.current { shop.sales_admin.current().await? } else { shop.sales_admin.overview().await? };
+    let overview = if query.current { shop.sales_admin.current().await? } else { shop.sales_admin.overview().await? };
     let now = shop.clock.now();
-    let row = |row: SaleRow| DeskSale {
+    let row = |row: SaleRow| SaleListItem {
         id: row.sale.id,
         state: row.sale.state,
         phase: row.status.map_or_else(|| row.sale.phase(now), |status| status.phase),
@@ -360,5 +360,6 @@ pub async fn list(
         paid: row.paid,
     };
     let sales = overview.sales.into_iter().map(row).collect();
-    Ok((Cache::Private, axum::Json(Desk { sales, queue: Queue { ready: overview.queue_ready } })).into_response())
+    Ok((Cache::Private, axum::Json(SaleList { sales, queue: QueueDepth { ready: overview.queue_ready } }))
+        .into_response())
 }

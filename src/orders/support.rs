@@ -1,0 +1,73 @@
+//! What support staff do with the orders of shoppers: search, cancel, refund.
+
+use super::Orders;
+use crate::domain::address::tidy;
+use crate::domain::{OrderId, Page};
+use crate::store::{AuditReason, FoundOrder, OrderSearch, StoreError};
+
+/// Characters of the reason, which the audit log keeps.
+const MAX_REASON_CHARS: usize = 500;
+/// Characters of the message to the order's owner.
+const MAX_MESSAGE_CHARS: usize = 300;
+
+/// Why staff end an order, and what its owner reads about it. Both texts are within their bounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StaffActionReason {
+    note: String,
+    message: String,
+}
+
+impl StaffActionReason {
+    /// Tidies and checks both texts. Every order that staff end has a reason; the message may be empty. An error lists
+    /// each field that cannot be used with its code.
+    pub fn check(reason: &str, message: &str) -> Result<StaffActionReason, Vec<(&'static str, &'static str)>> {
+        let (note, message) = (tidy(reason), tidy(message));
+        let mut errors = Vec::new();
+        if note.is_empty() {
+            errors.push(("reason", "required"));
+        }
+        for (field, text, max) in [("reason", &note, MAX_REASON_CHARS), ("message", &message, MAX_MESSAGE_CHARS)] {
+            if text.chars().count() > max {
+                errors.push((field, "too_long"));
+            }
+        }
+        if errors.is_empty() { Ok(StaffActionReason { note, message }) } else { Err(errors) }
+    }
+
+    /// As the store records it, under the name of a member of the staff.
+    pub fn by<'a>(&'a self, actor: &'a str) -> AuditReason<'a> {
+        let message = Some(self.message.as_str()).filter(|text| !text.is_empty());
+        AuditReason { actor, note: &self.note, message }
+    }
+}
+
+impl Orders {
+    /// One page of the orders that match, newest first. A search that is `None` matches nothing.
+    pub async fn search(
+        &self,
+        search: Option<&OrderSearch>,
+        limit: usize,
+    ) -> Result<Page<FoundOrder, OrderId>, StoreError> {
+        let found = match search {
+            Some(search) => self.store.find_orders(search, limit as i64 + 1).await?,
+            None => Vec::new(),
+        };
+        Ok(Page::cut(found, limit, |found| found.order.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn staff_action_needs_a_reason_within_its_bounds() {
+        let checked = StaffActionReason::check(" too  late ", "").unwrap();
+        assert_eq!(checked.by("mei").note, "too late");
+        assert_eq!(checked.by("mei").message, None);
+        assert_eq!(StaffActionReason::check(" ", "x").unwrap_err(), [("reason", "required")]);
+        let (long, longer) = ("x".repeat(MAX_MESSAGE_CHARS + 1), "x".repeat(MAX_REASON_CHARS + 1));
+        let errors = StaffActionReason::check(&longer, &long).unwrap_err();
+        assert_eq!(errors, [("reason", "too_long"), ("message", "too_long")]);
+    }
+}

@@ -1,0 +1,68 @@
+//! The query of the audit log, as its page and the API read it.
+
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::domain::Page;
+use crate::store::{AuditFilter, AuditRow, Store};
+use crate::web::problem::Problem;
+use crate::web::shared::FieldError;
+use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::validation::time;
+
+/// The filter as typed, and the cursor of the page.
+#[derive(Debug, Default, Deserialize)]
+pub struct AuditLogQuery {
+    #[serde(default)]
+    pub actor: String,
+    #[serde(default)]
+    pub action: String,
+    #[serde(default)]
+    pub subject: String,
+    #[serde(default)]
+    pub from: String,
+    #[serde(default)]
+    pub to: String,
+    /// The id of the last entry on the page before.
+    pub before: Option<String>,
+}
+
+impl AuditLogQuery {
+    /// The filter without the fields that cannot be read, and an error for each of those.
+    pub fn filter(&self) -> (AuditFilter, Vec<FieldError>) {
+        let mut errors = Vec::new();
+        let mut moment = |field, text: &str| {
+            let at = time(text).or_else(|| time(&format!("{}T00:00", text.trim())));
+            if at.is_none() && !text.trim().is_empty() {
+                errors.push(FieldError { field, code: "bad_time" });
+            }
+            at
+        };
+        let (from, to) = (moment("from", &self.from), moment("to", &self.to));
+        let filter = AuditFilter {
+            actor: self.actor.trim().to_owned(),
+            action: self.action.trim().to_owned(),
+            subject: self.subject.trim().to_owned(),
+            from,
+            to,
+        };
+        (filter, errors)
+    }
+
+    pub fn is_blank(&self) -> bool {
+        [&self.actor, &self.action, &self.subject, &self.from, &self.to].into_iter().all(|text| text.trim().is_empty())
+    }
+}
+
+/// One page of the log, newest first.
+pub async fn audit_log_page(store: &Store, query: &AuditLogQuery) -> Result<Page<AuditRow, String>, Problem> {
+    let (filter, errors) = query.filter();
+    if !errors.is_empty() {
+        return Err(Problem::invalid(errors));
+    }
+    if query.before.as_deref().is_some_and(|id| Uuid::try_parse(id).is_err()) {
+        return Err(Problem::invalid_field("before", "bad_cursor"));
+    }
+    let rows = store.audit_log(&filter, query.before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    Ok(Page::cut(rows, LARGE_PAGE_SIZE, |row| row.id.clone()))
+}
