@@ -1,4 +1,4 @@
-//! A person's own account, and the second step of logging in.
+//! The account pages of a signed-in user.
 
 use askama::Template;
 use uuid::Uuid;
@@ -11,49 +11,30 @@ use crate::pages::filters;
 use crate::store::{SessionRow, User};
 use crate::web::shared::FieldError;
 
-/// Asks for the code after a right password.
-#[derive(Debug, Template)]
-#[template(path = "second_step.html")]
-pub struct CodePage {
-    pub chrome: Chrome,
-    /// Stands for the password.
-    pub half: String,
-    /// Where to go afterwards, a path of ours; empty for the list.
-    pub next: String,
-    /// A problem code.
-    pub error: Option<&'static str>,
-}
-
-impl CodePage {
-    fn complaint(&self) -> Option<&'static str> {
-        self.error.map(|code| problem(code).text(self.chrome.locale))
-    }
-}
-
-/// The account with its forms; one of them may come back with mistakes.
+/// The account with its forms. After a failed submission one of the forms shows its errors.
 #[derive(Debug, Template)]
 #[template(path = "own_account.html")]
 pub struct AccountPage {
     pub chrome: Chrome,
     pub user: User,
-    /// What the wallet holds.
+    /// The balance of the wallet.
     pub balance: Money,
     pub recovery_left: i64,
     pub sessions: Vec<SessionRow>,
-    /// The session that looks at this page.
+    /// The session of this request.
     pub current: Uuid,
-    /// The form that the mistakes are in: `password`, `factor`, `delete`, or none.
+    /// The form with the errors: `password`, `factor`, `delete`, or none.
     pub form: &'static str,
     pub errors: Vec<FieldError>,
-    /// A problem code, of the form.
+    /// The problem code that the form shows.
     pub problem: Option<&'static str>,
     pub typed_name: String,
-    /// What was done just now; anything unknown is not shown.
+    /// The action that the page reports as done. Unknown values show nothing.
     pub done: String,
 }
 
 impl AccountPage {
-    fn complaint(&self, form: &str, field: &str) -> Option<&'static str> {
+    fn error_text(&self, form: &str, field: &str) -> Option<&'static str> {
         let error = self.errors.iter().find(|e| self.form == form && e.field == field)?;
         Some(field_error(self.chrome.locale, error.code))
     }
@@ -63,7 +44,7 @@ impl AccountPage {
         Some(problem(code).text(self.chrome.locale))
     }
 
-    fn praise(&self) -> Option<&'static str> {
+    fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().member;
         match self.done.as_str() {
             "password" => Some(t.done_password),
@@ -78,7 +59,7 @@ impl AccountPage {
     }
 }
 
-/// Setting up an authenticator.
+/// The setup of an authenticator app.
 #[derive(Debug, Template)]
 #[template(path = "second_factor.html")]
 pub struct SecondFactorPage {
@@ -90,24 +71,24 @@ pub struct SecondFactorPage {
 }
 
 impl SecondFactorPage {
-    fn complaint(&self, field: &str) -> Option<&'static str> {
+    fn error_text(&self, field: &str) -> Option<&'static str> {
         let error = self.errors.iter().find(|e| e.field == field)?;
         Some(field_error(self.chrome.locale, error.code))
     }
 
-    /// The address as a picture, inside the page itself: it is nobody else's business.
+    /// The QR code as a `data:` URL: the secret must not be requested under an address of its own.
     fn picture(&self) -> Option<String> {
         qr_code(&self.url)
     }
 
-    /// In groups of four, as people read.
+    /// The secret in groups of four letters, for typing.
     fn groups(&self) -> String {
         let letters: Vec<char> = self.secret.chars().collect();
         letters.chunks(4).map(String::from_iter).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The recovery codes, this once.
+/// The new recovery codes. Only this response shows them.
 #[derive(Debug, Template)]
 #[template(path = "recovery_codes.html")]
 pub struct RecoveryPage {
@@ -115,7 +96,7 @@ pub struct RecoveryPage {
     pub codes: Vec<String>,
 }
 
-/// After an account was deleted.
+/// The page after the deletion of an account.
 #[derive(Debug, Template)]
 #[template(path = "deleted.html")]
 pub struct DeletedPage {

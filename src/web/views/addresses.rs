@@ -1,4 +1,4 @@
-//! A shopper's addresses, and which of them an order goes to.
+//! A shopper's addresses, and the choice of an address for an order.
 
 use askama::Template;
 
@@ -10,7 +10,7 @@ use crate::pages::filters;
 use crate::store::SavedAddress;
 use crate::web::shared::FieldError;
 
-/// The fields of an address, as typed.
+/// The fields of an address as entered.
 #[derive(Debug)]
 pub struct AddressForm {
     pub locale: Locale,
@@ -20,7 +20,7 @@ pub struct AddressForm {
 
 impl AddressForm {
     pub fn blank(locale: Locale) -> AddressForm {
-        // A guess that the first choice of the list leaves open to correction.
+        // The likeliest country of a reader of Chinese. In English no country is preselected.
         let country = if locale == Locale::Zh { "CN".to_owned() } else { String::new() };
         AddressForm { locale, typed: Address { country, ..Address::default() }, errors: Vec::new() }
     }
@@ -29,18 +29,18 @@ impl AddressForm {
         &text(self.locale).orders
     }
 
-    /// In China an address goes from large to small, and the name comes last.
+    /// Chinese addresses begin with the region and end with the name.
     fn is_large_to_small(&self) -> bool {
         self.locale == Locale::Zh
     }
 
-    fn complaint(&self, field: &str) -> Option<&'static str> {
+    fn error_text(&self, field: &str) -> Option<&'static str> {
         let error = self.errors.iter().find(|e| e.field == field)?;
         Some(field_error(self.locale, error.code))
     }
 
-    /// The fields that something is wrong with, with their names.
-    fn mistakes(&self) -> Vec<(&'static str, &'static str)> {
+    /// The fields with errors, and their labels.
+    fn wrong_fields(&self) -> Vec<(&'static str, &'static str)> {
         let t = self.t();
         let label = |field| t.entries().find(|(key, _)| *key == field).map_or(field, |(_, words)| words);
         self.errors.iter().map(|error| (error.field, label(error.field))).collect()
@@ -52,7 +52,7 @@ impl AddressForm {
     }
 }
 
-/// An address as it is shown.
+/// An address to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressView {
     pub recipient: String,
@@ -72,7 +72,7 @@ impl AddressView {
     }
 }
 
-/// An address of the account.
+/// An address in the list of the account.
 #[derive(Debug)]
 pub struct AddressCard {
     pub id: AddressId,
@@ -92,12 +92,12 @@ impl AddressCard {
 pub struct AddressesPage {
     pub chrome: Chrome,
     pub addresses: Vec<AddressCard>,
-    /// What was just done: `saved`, `deleted`, `default`.
+    /// The action that the page reports as done: `saved`, `deleted`, `default`.
     pub done: Option<String>,
 }
 
 impl AddressesPage {
-    fn praise(&self) -> Option<&'static str> {
+    fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().orders;
         match self.done.as_deref()? {
             "saved" => Some(t.done_saved),
@@ -108,7 +108,7 @@ impl AddressesPage {
     }
 }
 
-/// Making or changing an address.
+/// The form of a new or existing address.
 #[derive(Debug, Template)]
 #[template(path = "address.html")]
 pub struct AddressPage {
@@ -117,11 +117,11 @@ pub struct AddressPage {
     pub id: Option<AddressId>,
     pub form: AddressForm,
     pub as_default: bool,
-    /// There are as many as one may keep.
+    /// The account has the maximum number of addresses.
     pub full: bool,
 }
 
-/// Where an order goes.
+/// The choice of the address for an order.
 #[derive(Debug, Template)]
 #[template(path = "order_address.html")]
 pub struct OrderAddressPage {
@@ -131,13 +131,13 @@ pub struct OrderAddressPage {
     pub goods_name: String,
     pub amount: Money,
     pub saved: Vec<AddressCard>,
-    /// The id of a saved one, or `new`.
+    /// The id of a saved address, or `new`.
     pub choice: String,
     pub form: AddressForm,
     pub keep: bool,
-    /// Somebody wanted to pay before there was an address.
+    /// The shopper started a payment before the order had an address.
     pub needed: bool,
-    /// The payment that follows is made from the wallet.
+    /// The payment that follows is from the wallet.
     pub from_wallet: bool,
 }
 

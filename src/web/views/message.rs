@@ -1,4 +1,4 @@
-//! Refusals and errors of requests that came from a page.
+//! The page about a problem, for requests of a browser.
 
 use askama::Template;
 
@@ -6,17 +6,17 @@ use super::Chrome;
 use crate::i18n::problem;
 use crate::pages::filters;
 
-/// Says what happened in plain words, and offers a way on.
+/// Explains the problem and links to where the visitor can go on.
 #[derive(Debug, Template)]
 #[template(path = "message.html")]
 pub struct MessagePage {
     pub chrome: Chrome,
     pub status: u16,
-    /// A stable problem code; words for an internal error are shown for one that is unknown.
+    /// The problem code. An unknown code shows the text of an internal error.
     pub code: String,
-    /// Where "go back" leads, a path of ours; empty for nowhere.
+    /// The path of the "go back" link, on this origin; empty for none.
     pub back: String,
-    /// A purchase that may be tried again: where its form posts to, and for how many units.
+    /// A refused purchase: the path of its form, and the quantity.
     pub again: Option<(String, i64)>,
 }
 
@@ -29,12 +29,12 @@ impl MessagePage {
         problem(&self.code).text(self.chrome.locale)
     }
 
-    /// Whether the status is worth a word: losing a sale is not an error.
+    /// Whether the page shows the status. Losing a sale is not shown as an error.
     fn is_failure(&self) -> bool {
         self.status == 404 || self.status >= 500
     }
 
-    /// Refusals that another try may overcome.
+    /// Whether another try may succeed.
     fn is_worth_retrying(&self) -> bool {
         matches!(
             self.code.as_str(),
@@ -42,12 +42,12 @@ impl MessagePage {
         )
     }
 
-    /// The purchase to try again.
+    /// The purchase that the page offers to try again.
     fn purchase(&self) -> Option<&(String, i64)> {
         self.again.as_ref().filter(|_| self.is_worth_retrying())
     }
 
-    /// Whether looking at the same address again may help: nothing was posted, and the fault is not the visitor's.
+    /// Whether reloading may help: nothing was posted, and the visitor did not cause the problem.
     fn is_reloadable(&self) -> bool {
         self.back.is_empty() && (self.status >= 500 || self.status == 429)
     }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_work_at_the_next_try_can_be_tried_again() {
+    fn page_offers_another_try_only_if_it_may_succeed() {
         let busy = page(429, "busy", "/en/sales/7");
         assert!(busy.contains(r#"action="/en/sales/7/buy""#) && busy.contains(r#"name="quantity" value="2""#));
         assert!(!page(409, "sold_out", "/en/sales/7").contains("Try again"));
@@ -79,17 +79,17 @@ mod tests {
     }
 
     #[test]
-    fn losing_is_not_called_an_error() {
+    fn sold_out_is_not_called_an_error() {
         let sold_out = page(409, "sold_out", "/en/sales/7");
         assert!(sold_out.contains("Sold out") && !sold_out.contains("Error"));
         assert!(page(503, "overloaded", "/en/sales/7").contains("Error 503"));
     }
 
     #[test]
-    fn there_is_always_a_way_on() {
+    fn page_always_links_onward() {
         assert!(page(401, "not_signed_in", "/en/sales/7").contains("/en/login?next=%2Fen%2Fsales%2F7"));
         let unknown = page(500, "<script>", "");
-        assert!(unknown.contains("Something went wrong") && unknown.contains("See the sales"));
+        assert!(unknown.contains("Something went wrong") && unknown.contains("Browse sales"));
         assert!(!unknown.contains("Go back") && !unknown.contains("<script>"));
     }
 }

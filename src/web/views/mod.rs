@@ -1,29 +1,39 @@
-//! The pages that are made for one visitor: fill the struct, call `render()` of [`askama::Template`].
+//! The pages that are rendered per request: each template has a struct with the same fields. Handlers fill the struct and
+//! call `render()` of [`askama::Template`].
 
 mod account;
 mod addresses;
 mod admin;
+mod cashier;
 mod message;
 mod orders;
 mod packets;
+mod sign_in;
 mod wallet;
 
-pub use account::{AccountPage, CodePage, DeletedPage, RecoveryPage, SecondFactorPage};
+pub use account::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use addresses::{AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, OrderAddressPage};
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, GalleryRow, SaleGroup, StaffPage,
-    UploadComplaint, UserPage, UsersPage, admin_notice,
+    UploadError, UserPage, UsersPage, admin_notice,
 };
-pub use admin::{AdminOrderPage, AdminOrdersPage, Asking, OrderFilter, OrderRow, PaymentLine};
+pub use admin::{AdminOrderPage, AdminOrdersPage, OrderFilter, OrderRow, PaymentLine, StaffActionFormState};
 pub use admin::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 pub use askama::Template;
+pub use cashier::CashierPage;
 pub use message::MessagePage;
-pub use orders::{CashierPage, OrderCard, OrderPage, OrderView, OrdersPage, SignInPage};
+pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage};
 pub use packets::{
-    Mine, OwnPackets, PacketFields, PacketForm, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage,
-    PacketsPage, Preview,
+    OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,
 };
+pub use sign_in::{CodePage, SignInPage};
 pub use wallet::WalletPage;
 
 use crate::pages::Chrome;
+
+/// The chrome of a page for a signed-in shopper.
+#[cfg(test)]
+fn test_chrome(locale: crate::domain::Locale, path: &str) -> Chrome {
+    Chrome { locale, path: path.into(), username: Some("mei".into()), role: crate::store::Role::User }
+}

@@ -1,33 +1,12 @@
-//! Signing in, a shopper's orders, and the test cashier.
+//! A shopper's orders.
 
 use askama::Template;
 use jiff::Timestamp;
 
 use super::{AddressCard, AddressView, Chrome};
 use crate::domain::order::OrderEvent;
-use crate::domain::{Money, Order, OrderId, OrderStatus, PaymentId, Picture, SaleId};
-use crate::i18n::problem;
+use crate::domain::{Money, Order, OrderId, OrderStatus, Picture, SaleId};
 use crate::pages::filters;
-
-/// Logging in, or making an account.
-#[derive(Debug, Template)]
-#[template(path = "sign_in.html")]
-pub struct SignInPage {
-    pub chrome: Chrome,
-    pub register: bool,
-    /// As typed before, so that it is not lost.
-    pub username: String,
-    /// Where to go afterwards, a path of ours; empty for the list.
-    pub next: String,
-    /// A problem code.
-    pub error: Option<&'static str>,
-}
-
-impl SignInPage {
-    fn complaint(&self) -> Option<&'static str> {
-        self.error.map(|code| problem(code).text(self.chrome.locale))
-    }
-}
 
 /// One order in the list.
 #[derive(Debug)]
@@ -45,9 +24,9 @@ pub struct OrdersPage {
     pub orders: Vec<OrderCard>,
     /// A cursor for `?before=`; `None` on the last page.
     pub older: Option<String>,
-    /// The statuses that are shown, as in the address; empty for all.
+    /// The statuses that are shown, as in the query; empty for all.
     pub filter: String,
-    /// Whether there are newer ones than on this page.
+    /// Whether this is not the first page.
     pub is_later: bool,
 }
 
@@ -72,7 +51,7 @@ impl OrdersPage {
     }
 }
 
-/// An order as its owner sees it, also while it is still on its way to the database.
+/// An order for its owner, also before it has reached the database.
 #[derive(Debug)]
 pub struct OrderView {
     pub id: OrderId,
@@ -83,14 +62,14 @@ pub struct OrderView {
     pub amount: Money,
     pub status: OrderStatus,
     pub reason: Option<String>,
-    /// What the shop said when it ended the order.
+    /// The shop's message when it ended the order.
     pub message: Option<String>,
     pub address: Option<AddressView>,
     pub pay_by: Option<Timestamp>,
     pub history: Vec<OrderEvent>,
 }
 
-/// One order.
+/// The page of one order.
 #[derive(Debug, Template)]
 #[template(path = "order.html")]
 pub struct OrderPage {
@@ -98,7 +77,7 @@ pub struct OrderPage {
     pub order: OrderView,
     /// The shopper's default address, for an order that has none yet.
     pub proposed: Option<AddressCard>,
-    /// What the shopper's wallet holds, if the order can be paid from it.
+    /// The balance of the shopper's wallet, if the order can be paid from it.
     pub wallet: Option<Money>,
 }
 
@@ -124,28 +103,13 @@ impl OrderPage {
     }
 }
 
-/// The sandbox payment provider's page.
-#[derive(Debug, Template)]
-#[template(path = "cashier.html")]
-pub struct CashierPage {
-    pub chrome: Chrome,
-    pub payment_id: PaymentId,
-    pub amount: Money,
-    pub order_path: String,
-    /// Whether it was paid or declined; `None` while that is open.
-    pub settled: Option<bool>,
-}
-
 #[cfg(test)]
-pub(in crate::web) mod tests {
+mod tests {
     use super::*;
     use crate::domain::{Currency, Locale, UserId};
+    use crate::web::views::test_chrome;
 
-    pub fn chrome(locale: Locale, path: &str) -> Chrome {
-        Chrome { locale, path: path.into(), username: Some("mei".into()), role: crate::store::Role::User }
-    }
-
-    pub fn order(status: OrderStatus) -> Order {
+    fn order(status: OrderStatus) -> Order {
         let at = Timestamp::from_second(1_795_000_000).unwrap();
         Order {
             id: "0198c0de-0000-7000-8000-000000000001".parse().unwrap(),
@@ -163,7 +127,7 @@ pub(in crate::web) mod tests {
         }
     }
 
-    pub fn view(status: OrderStatus, goods_name: &str) -> OrderView {
+    fn view(status: OrderStatus, goods_name: &str) -> OrderView {
         let order = order(status);
         let event = |status| OrderEvent { at: order.created_at, status };
         OrderView {
@@ -183,10 +147,10 @@ pub(in crate::web) mod tests {
     }
 
     #[test]
-    fn an_order_offers_what_its_status_allows() {
+    fn order_page_offers_the_actions_of_its_status() {
         for status in OrderStatus::ALL {
             let page = OrderPage {
-                chrome: chrome(Locale::En, "/en/orders/7/x"),
+                chrome: test_chrome(Locale::En, "/en/orders/7/x"),
                 order: view(status, "Phone"),
                 proposed: None,
                 wallet: (status == OrderStatus::Unpaid).then(|| Money::new(399_799, Currency::CNY)),
@@ -195,34 +159,24 @@ pub(in crate::web) mod tests {
             let unpaid = status == OrderStatus::Unpaid;
             assert_eq!(html.contains("/pay\""), unpaid, "{status}");
             assert_eq!(html.contains("/cancel\""), unpaid, "{status}");
-            assert!(!html.contains("value=\"wallet\""), "one cent is missing");
+            assert!(!html.contains("value=\"wallet\""), "the balance is one cent short");
             assert_eq!(html.contains("/en/wallet\">Top up"), unpaid, "{status}");
             assert_eq!(html.contains("http-equiv=\"refresh\""), status == OrderStatus::Reserved, "{status}");
         }
     }
 
     #[test]
-    fn what_was_typed_is_kept_and_harmless() {
-        let evil = "\"><script>alert(1)</script>";
-        let page = SignInPage {
-            chrome: chrome(Locale::Zh, "/zh/login"),
-            register: false,
-            username: evil.into(),
-            next: evil.into(),
-            error: Some("bad_credentials"),
-        };
-        let html = page.render().unwrap();
-        assert_eq!(html.matches("<script").count(), 1);
-        assert!(html.contains("alert(1)") && html.contains("用户名或密码不正确"));
-        let (chrome, order) = (chrome(Locale::Zh, evil), view(OrderStatus::Paid, evil));
-        let order = OrderPage { chrome, order, proposed: None, wallet: None };
-        assert_eq!(order.render().unwrap().matches("<script").count(), 1);
+    fn order_page_escapes_names() {
+        let hostile = "\"><script>alert(1)</script>";
+        let (chrome, order) = (test_chrome(Locale::Zh, hostile), view(OrderStatus::Paid, hostile));
+        let page = OrderPage { chrome, order, proposed: None, wallet: None };
+        assert_eq!(page.render().unwrap().matches("<script").count(), 1);
     }
 
     #[test]
-    fn the_list_of_orders_leads_somewhere_even_when_empty() {
+    fn list_of_orders_links_orders_and_the_next_page() {
         let empty = OrdersPage {
-            chrome: chrome(Locale::En, "/en/orders"),
+            chrome: test_chrome(Locale::En, "/en/orders"),
             orders: vec![],
             older: None,
             filter: String::new(),
@@ -231,7 +185,7 @@ pub(in crate::web) mod tests {
         assert!(empty.render().unwrap().contains("No orders yet"));
         let card = OrderCard { order: order(OrderStatus::Paid), goods_name: "Phone".into(), picture: None };
         let full = OrdersPage {
-            chrome: chrome(Locale::En, "/en/orders"),
+            chrome: test_chrome(Locale::En, "/en/orders"),
             orders: vec![card],
             older: Some("a&b".into()),
             filter: "paid\"><script>".into(),
@@ -240,21 +194,5 @@ pub(in crate::web) mod tests {
         let html = full.render().unwrap();
         assert!(html.contains("?before=a%26b&#38;status=paid%22") && html.matches("<script").count() == 1, "{html}");
         assert!(html.contains("/en/orders/7/0198c0de"));
-    }
-
-    #[test]
-    fn the_cashier_says_that_it_is_a_test() {
-        for (settled, forms) in [(None, true), (Some(true), false), (Some(false), false)] {
-            let page = CashierPage {
-                chrome: chrome(Locale::En, "/sandbox"),
-                payment_id: "0198c0de-0000-7000-8000-000000000003".parse().unwrap(),
-                amount: Money::new(399_800, Currency::CNY),
-                order_path: "/en/orders/7/x".into(),
-                settled,
-            };
-            let html = page.render().unwrap();
-            assert!(html.contains("This is a test"));
-            assert_eq!(html.contains("/decline\""), forms);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Red packets: the page that is shared, who got what, one's own packets, and giving one.
+//! Red packets: the shared page, the result with all claims, a user's packets, and the form that gives one.
 
 use askama::Template;
 use base64::Engine;
@@ -6,20 +6,20 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use qrcode::QrCode;
 use qrcode::render::svg;
-use serde::Deserialize;
 
 use super::Chrome;
-use crate::domain::packet::{Giver, Packet, Phase, ShareClaim, Split};
+use crate::domain::packet::{Giver, Packet, PacketPhase, ShareClaim, Split};
 use crate::domain::wallet::money;
 use crate::domain::{Money, UserId};
 use crate::i18n::{Text, field_error, fill};
-use crate::packets::View;
+use crate::packets::PacketView;
 use crate::pages::filters;
 use crate::store::PacketClaim;
 use crate::web::shared::FieldError;
+use crate::web::shared::packet_form::{PacketForm, SplitPreview};
 
-/// Whose packet it is, in words.
-fn from(t: &Text, view: &View) -> String {
+/// The line that names the giver.
+fn giver_line(t: &Text, view: &PacketView) -> String {
     match (view.packet.giver, &view.giver) {
         (Giver::Shop, _) => t.packets.from_shop.to_owned(),
         (_, Some(name)) => fill(t.packets.from, name),
@@ -35,18 +35,18 @@ fn claimed_of(t: &Text, packet: &Packet) -> String {
     fill(&fill(t.packets.claimed_of, packet.claimed), packet.count)
 }
 
-/// The closed packet, the same for everybody: nothing in it is about who looks.
+/// The closed packet. The page is the same for all visitors.
 #[derive(Debug, Template)]
 #[template(path = "packet.html")]
 pub struct PacketPage {
     pub chrome: Chrome,
-    pub view: View,
-    pub phase: Phase,
+    pub view: PacketView,
+    pub phase: PacketPhase,
 }
 
 impl PacketPage {
     fn from(&self) -> String {
-        from(self.chrome.text(), &self.view)
+        giver_line(self.chrome.text(), &self.view)
     }
 
     fn greeting(&self) -> &str {
@@ -54,7 +54,7 @@ impl PacketPage {
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Empty | Phase::Expired)
+        matches!(self.phase, PacketPhase::Empty | PacketPhase::Expired)
     }
 
     fn state(&self) -> (&'static str, &'static str) {
@@ -62,25 +62,25 @@ impl PacketPage {
     }
 }
 
-/// What a packet is to whoever looks.
+/// What the visitor has of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mine {
-    Got(Money),
-    /// They gave it and keep out of it.
-    Own,
+pub enum VisitorShare {
+    Claimed(Money),
+    /// The visitor gave the packet and does not take part.
+    OwnPacket,
     Nothing,
 }
 
-/// The opened packet: what whoever looks has got, and what others have.
+/// The opened packet: the visitor's share, and the claims of all.
 #[derive(Debug, Template)]
 #[template(path = "packet_result.html")]
 pub struct PacketResultPage {
     pub chrome: Chrome,
-    pub view: View,
-    pub phase: Phase,
-    pub mine: Mine,
+    pub view: PacketView,
+    pub phase: PacketPhase,
+    pub share: VisitorShare,
     pub me: Option<UserId>,
-    /// It was opened a moment ago.
+    /// The visitor opened it with this request.
     pub just_now: bool,
     pub claims: Vec<PacketClaim>,
     /// For `?before=`; `None` on the last page.
@@ -90,7 +90,7 @@ pub struct PacketResultPage {
 
 impl PacketResultPage {
     fn from(&self) -> String {
-        from(self.chrome.text(), &self.view)
+        giver_line(self.chrome.text(), &self.view)
     }
 
     fn greeting(&self) -> &str {
@@ -99,14 +99,14 @@ impl PacketResultPage {
 
     fn state(&self) -> (&'static str, &'static str) {
         let t = self.chrome.text();
-        match self.mine {
-            Mine::Own => (t.packets.state_own, t.packets.state_own_text),
+        match self.share {
+            VisitorShare::OwnPacket => (t.packets.state_own, t.packets.state_own_text),
             _ => t.packet_state(&self.phase),
         }
     }
 
     fn may_open(&self) -> bool {
-        self.mine == Mine::Nothing && self.phase == Phase::Open
+        self.share == VisitorShare::Nothing && self.phase == PacketPhase::Open
     }
 
     fn claimed_of(&self) -> String {
@@ -117,7 +117,7 @@ impl PacketResultPage {
         money(self.view.packet.total)
     }
 
-    /// What went back to the giver, once it is known.
+    /// The amount that returned to the giver, once the packet is settled.
     fn returned(&self) -> Option<Money> {
         let packet = &self.view.packet;
         (packet.settled_at.is_some() && packet.left() > 0).then(|| money(packet.left()))
@@ -132,10 +132,10 @@ impl PacketResultPage {
     }
 
     fn name<'a>(&self, claim: &'a PacketClaim) -> &'a str {
-        claim.username.as_deref().unwrap_or(self.chrome.text().packets.somebody)
+        claim.username.as_deref().unwrap_or(self.chrome.text().packets.deleted_user)
     }
 
-    /// The letter in somebody's circle.
+    /// The letter in the circle of a claim.
     fn initial(&self, claim: &PacketClaim) -> String {
         claim
             .username
@@ -144,7 +144,7 @@ impl PacketResultPage {
             .map_or("·".into(), |c| c.to_uppercase().collect())
     }
 
-    /// Which of the eight colours of circles is somebody's: always the same one.
+    /// The number of the circle's colour, of eight. A user has always the same.
     fn hue(&self, claim: &PacketClaim) -> u8 {
         claim.claim.user_id.0.as_bytes().iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) % 8
     }
@@ -154,14 +154,14 @@ impl PacketResultPage {
     }
 }
 
-/// One of the two lists of somebody's packets.
+/// One of the two lists of a user's packets.
 #[derive(Debug)]
 pub enum OwnPackets {
-    Given(Vec<View>),
-    Received(Vec<(ShareClaim, View)>),
+    Given(Vec<PacketView>),
+    Received(Vec<(ShareClaim, PacketView)>),
 }
 
-/// What somebody gave, or received; newest first.
+/// The packets that a user gave, or received, newest first.
 #[derive(Debug, Template)]
 #[template(path = "packets.html")]
 pub struct PacketsPage {
@@ -174,19 +174,19 @@ pub struct PacketsPage {
 }
 
 impl PacketsPage {
-    fn from(&self, view: &View) -> String {
-        from(self.chrome.text(), view)
+    fn from(&self, view: &PacketView) -> String {
+        giver_line(self.chrome.text(), view)
     }
 
-    fn greeting<'a>(&'a self, view: &'a View) -> &'a str {
+    fn greeting<'a>(&'a self, view: &'a PacketView) -> &'a str {
         greeting(self.chrome.text(), &view.packet)
     }
 
-    fn claimed_of(&self, view: &View) -> String {
+    fn claimed_of(&self, view: &PacketView) -> String {
         claimed_of(self.chrome.text(), &view.packet)
     }
 
-    fn total(&self, view: &View) -> Money {
+    fn total(&self, view: &PacketView) -> Money {
         money(view.packet.total)
     }
 
@@ -194,7 +194,7 @@ impl PacketsPage {
         money(claim.amount)
     }
 
-    fn phase(&self, view: &View) -> Phase {
+    fn phase(&self, view: &PacketView) -> PacketPhase {
         view.packet.phase(self.now)
     }
 
@@ -209,69 +209,14 @@ impl PacketsPage {
         }
     }
 
-    /// This list without its page.
+    /// The path of the first page of this list.
     fn list(&self) -> String {
         let which = if self.is_given() { "" } else { "?list=received" };
         format!("/{}/packets{which}", self.chrome.locale)
     }
 }
 
-/// A way to split that might come of a wish.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Preview {
-    /// The first ones.
-    pub shares: Vec<Money>,
-    pub more: i64,
-    pub least: Money,
-    pub greatest: Money,
-}
-
-/// More shares than this are not listed.
-const PREVIEWED: usize = 60;
-
-impl Preview {
-    /// `None` of nothing.
-    pub fn of(shares: &[i64]) -> Option<Preview> {
-        Some(Preview {
-            least: money(*shares.iter().min()?),
-            greatest: money(*shares.iter().max()?),
-            shares: shares.iter().take(PREVIEWED).map(|share| money(*share)).collect(),
-            more: shares.len().saturating_sub(PREVIEWED) as i64,
-        })
-    }
-}
-
-/// The form of a new packet, everything as typed.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct PacketForm {
-    pub total: String,
-    pub count: String,
-    pub min: String,
-    pub max: String,
-    pub split: String,
-    pub greeting: String,
-    /// `yes` if the giver may claim too.
-    pub own: String,
-    pub opens_at: String,
-    /// Of this rendered form: sent twice, it gives once.
-    pub key: String,
-    /// `preview` to see how it may be split.
-    pub then: String,
-    #[serde(skip)]
-    pub errors: Vec<FieldError>,
-    #[serde(skip)]
-    pub preview: Option<Preview>,
-}
-
-impl PacketForm {
-    pub fn blank(key: String) -> PacketForm {
-        let split = Split::default().as_str().to_owned();
-        PacketForm { key, split, count: "10".into(), own: "yes".into(), ..PacketForm::default() }
-    }
-}
-
-/// Giving a packet from the wallet, or a rain from the shop.
+/// The form that gives a packet from the wallet.
 #[derive(Debug, Template)]
 #[template(path = "packet_give.html")]
 pub struct PacketGivePage {
@@ -294,7 +239,7 @@ impl PacketGivePage {
     }
 }
 
-/// The fields of the form.
+/// The fields of the form, from the wallet or from the shop.
 #[derive(Debug, Template)]
 #[template(path = "packet_fields.html")]
 pub struct PacketFields<'a> {
@@ -304,7 +249,7 @@ pub struct PacketFields<'a> {
 }
 
 impl PacketFields<'_> {
-    fn complaint(&self, field: &str) -> Option<&'static str> {
+    fn error_text(&self, field: &str) -> Option<&'static str> {
         let error = self.form.errors.iter().find(|error| error.field == field)?;
         Some(match error.code {
             "not_enough" => self.chrome.text().packets.not_enough,
@@ -328,25 +273,25 @@ impl PacketFields<'_> {
     fn has_bounds(&self) -> bool {
         !self.form.min.is_empty()
             || !self.form.max.is_empty()
-            || self.complaint("min").or(self.complaint("max")).is_some()
+            || self.error_text("min").or(self.error_text("max")).is_some()
     }
 
-    fn range(&self, preview: &Preview) -> String {
+    fn range(&self, preview: &SplitPreview) -> String {
         fill(&fill(self.chrome.text().packets.preview_range, preview.least), preview.greatest)
     }
 
-    fn is_greatest(&self, share: &Money, preview: &Preview) -> bool {
+    fn is_greatest(&self, share: &Money, preview: &SplitPreview) -> bool {
         *share == preview.greatest && preview.least != preview.greatest
     }
 }
 
-/// After giving: what to send to friends.
+/// The link of a new packet, for its giver to share.
 #[derive(Debug, Template)]
 #[template(path = "packet_given.html")]
 pub struct PacketGivenPage {
     pub chrome: Chrome,
     pub packet: Packet,
-    /// Where people claim.
+    /// The URL at which shares are claimed.
     pub link: String,
 }
 
@@ -364,7 +309,7 @@ impl PacketGivenPage {
     }
 }
 
-/// A text as a picture inside the page itself.
+/// A QR code of the text as a `data:` URL.
 pub(super) fn qr_code(text: &str) -> Option<String> {
     let code = QrCode::new(text).ok()?;
     let colors = (svg::Color("#000"), svg::Color("#fff"));

@@ -1,4 +1,4 @@
-//! The wallet of whoever looks.
+//! The wallet of a signed-in user.
 
 use askama::Template;
 
@@ -7,10 +7,10 @@ use crate::domain::Money;
 use crate::domain::wallet::money;
 use crate::i18n::field_error;
 use crate::pages::filters;
-use crate::store::{About, WalletEntry};
+use crate::store::{EntrySubject, WalletEntry};
 use crate::web::shared::FieldError;
 
-/// Balance, a form to fill it, and what came and went, newest first.
+/// The balance, the top-up form, and the entries, newest first.
 #[derive(Debug, Template)]
 #[template(path = "wallet.html")]
 pub struct WalletPage {
@@ -19,31 +19,31 @@ pub struct WalletPage {
     pub entries: Vec<WalletEntry>,
     /// A cursor for `?before=`; `None` on the last page.
     pub older: Option<String>,
-    /// Whether there are newer ones than on this page.
+    /// Whether this is not the first page.
     pub is_later: bool,
-    /// The amount of the form, as typed.
+    /// The amount of the form, as entered.
     pub typed: String,
     pub errors: Vec<FieldError>,
 }
 
 impl WalletPage {
-    fn complaint(&self) -> Option<&'static str> {
+    fn error_text(&self) -> Option<&'static str> {
         self.errors.first().map(|error| field_error(self.chrome.locale, error.code))
     }
 
-    /// With its sign: what came in has one too.
+    /// The amount with its sign, also if positive.
     fn signed(&self, entry: &WalletEntry) -> String {
         let sign = if entry.amount > 0 { "+" } else { "" };
         format!("{sign}{}", money(entry.amount))
     }
 
-    /// Where more can be read about it, and how the link says so.
+    /// The path of what the entry is about, and the text of the link.
     fn link(&self, entry: &WalletEntry) -> Option<(String, &'static str)> {
         let (l, t) = (self.chrome.locale, &self.chrome.text().wallet);
         match entry.about? {
-            About::Order { sale_id, id } => Some((format!("/{l}/orders/{sale_id}/{id}"), t.see_order)),
-            About::Packet { id } => Some((format!("/{l}/packets/{id}"), t.see_packet)),
-            About::Payment { .. } => None,
+            EntrySubject::Order { sale_id, id } => Some((format!("/{l}/orders/{sale_id}/{id}"), t.see_order)),
+            EntrySubject::Packet { id } => Some((format!("/{l}/packets/{id}"), t.see_packet)),
+            EntrySubject::Payment { .. } => None,
         }
     }
 }

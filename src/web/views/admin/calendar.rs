@@ -1,4 +1,4 @@
-//! A month of sales.
+//! The calendar of sales.
 
 use askama::Template;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ pub struct CalendarSale {
     pub id: SaleId,
     pub name: String,
     pub state: SaleState,
-    /// When it opens that day; `None` on the days after.
+    /// The opening time; `None` on the days after the first.
     pub starts: Option<String>,
 }
 
@@ -26,17 +26,18 @@ pub struct CalendarDay {
     /// Days of the months before and after fill the weeks.
     pub in_month: bool,
     pub today: bool,
-    /// When a sale that is planned for this day would open; `None` once the day is over.
+    /// The opening time that a new sale on this day would get; `None` once the day is over.
     pub new_at: Option<Timestamp>,
     pub sales: Vec<CalendarSale>,
 }
 
+/// One month of sales.
 #[derive(Debug, Template)]
 #[template(path = "admin/calendar.html")]
 pub struct CalendarPage {
     pub chrome: Chrome,
     pub month: Month,
-    /// In which days begin and times are given.
+    /// The time zone of days and times.
     pub zone: String,
     pub weeks: Vec<Vec<CalendarDay>>,
 }
@@ -52,7 +53,7 @@ impl CalendarPage {
         [t.monday, t.tuesday, t.wednesday, t.thursday, t.friday, t.saturday, t.sunday]
     }
 
-    /// A day with its month, for whoever does not see the grid.
+    /// The day with its month, for screen readers and narrow screens.
     fn day(&self, day: &CalendarDay) -> String {
         let format = if self.chrome.locale == Locale::Zh { "%-m月%-d日" } else { "%-d %B" };
         day.date.strftime(format).to_string()
@@ -70,8 +71,8 @@ impl CalendarPage {
         format!("/admin/calendar?month={month}&zone={}&lang={}", self.zone.replace('+', "%2B"), self.chrome.locale)
     }
 
-    /// A sale that has begun is looked at, one that has not can be changed.
-    fn leads_to(&self, sale: &CalendarSale) -> String {
+    /// The cockpit of a sale that has begun; the form of one that has not.
+    fn sale_path(&self, sale: &CalendarSale) -> String {
         let page = if sale.state.is_planned() { "/edit" } else { "" };
         format!("/admin/sales/{}{page}?lang={}", sale.id, self.chrome.locale)
     }

@@ -1,4 +1,4 @@
-//! The cockpit of a sale, and dead letters.
+//! The cockpit of a sale.
 
 use std::sync::Arc;
 
@@ -13,12 +13,11 @@ use crate::domain::sale::SaleMove;
 use crate::domain::{Phase, SaleId, SaleState};
 use crate::i18n::fill;
 use crate::pages::filters;
-use crate::pipeline::dead_letters::{Found, Letter, Place};
 
-/// How long Redis and the database may differ before that is called drift.
-const SETTLED_AFTER_MS: i64 = 5_000;
+/// A difference between Redis and the database is called drift once it has lasted this long, in milliseconds.
+const DRIFT_AFTER_MS: i64 = 5_000;
 
-/// A sale while it runs.
+/// The counters of a sale while it runs.
 #[derive(Debug, Template)]
 #[template(path = "admin/cockpit.html")]
 pub struct CockpitPage {
@@ -29,24 +28,24 @@ pub struct CockpitPage {
     pub version: i64,
     pub sample: Arc<Sample>,
     pub may_run: bool,
-    /// What was done.
+    /// The action that the page reports as done.
     pub notice: Option<String>,
     pub warning: Option<String>,
 }
 
-/// One number with its bar.
-struct Row {
+/// One counter with its bar.
+struct CounterRow {
     key: String,
     label: &'static str,
     value: Option<i64>,
-    /// Of the group's first, 0 to 100.
+    /// Of the first counter of the group, 0 to 100.
     percent: f64,
     /// Part of the row above.
     inner: bool,
 }
 
-/// Where numbers come from.
-struct Source {
+/// A source of counters, and whether it answers.
+struct SampleSource {
     key: &'static str,
     label: &'static str,
     configured: bool,
@@ -62,8 +61,8 @@ fn percent(part: Option<i64>, whole: Option<i64>) -> f64 {
     }
 }
 
-fn source<T>(key: &'static str, label: &'static str, part: Option<&Part<T>>) -> Source {
-    Source {
+fn source<T>(key: &'static str, label: &'static str, part: Option<&Part<T>>) -> SampleSource {
+    SampleSource {
         key,
         label,
         configured: part.is_some(),
@@ -86,7 +85,7 @@ impl CockpitPage {
         self.chrome.text().phase(&self.phase())
     }
 
-    /// The state in a sentence.
+    /// One sentence about the state.
     fn meaning(&self) -> &'static str {
         let t = self.text();
         match (self.state, self.phase()) {
@@ -109,14 +108,14 @@ impl CockpitPage {
         self.state == SaleState::Ended
     }
 
-    /// Sold, on their way, and left, which make up the total.
-    fn stock(&self) -> [Row; 5] {
+    /// Units sold, reserved but not persisted, and left, which add up to the total.
+    fn stock(&self) -> [CounterRow; 5] {
         let (t, sample) = (self.text(), &self.sample);
         let (total, booked) = (sample.total(), sample.booked());
         let sold = sample.sale.value.map(|sale| sale.sold);
-        let way = booked.zip(sold).map(|(booked, sold)| (booked - sold).max(0));
+        let in_transit = booked.zip(sold).map(|(booked, sold)| (booked - sold).max(0));
         let left = total.zip(booked).map(|(total, booked)| (total - booked).max(0));
-        let row = |key: &str, label, value| Row {
+        let row = |key: &str, label, value| CounterRow {
             key: key.to_owned(),
             label,
             value,
@@ -125,30 +124,30 @@ impl CockpitPage {
         };
         [
             row("sold", t.sold, sold),
-            row("on_the_way", t.on_the_way, way),
+            row("on_the_way", t.on_the_way, in_transit),
             row("left", t.left, left),
             row("booked", t.booked, booked),
             row("total", t.total, total),
         ]
     }
 
-    /// How far the bars of what is sold, and of what is sold or on its way, reach.
+    /// The ends of the bars of sold units and of sold or reserved units, in percent.
     fn stock_percents(&self) -> (f64, f64) {
-        let [sold, way, ..] = self.stock();
-        (sold.percent, sold.percent + way.percent)
+        let [sold, in_transit, ..] = self.stock();
+        (sold.percent, sold.percent + in_transit.percent)
     }
 
     /// Title, name and rows of each funnel.
-    fn funnels(&self) -> [(&'static str, &'static str, Vec<Row>); 2] {
+    fn funnels(&self) -> [(&'static str, &'static str, Vec<CounterRow>); 2] {
         let t = self.text();
         [(t.requests, "requests", self.requests()), (t.orders, "orders", self.orders())]
     }
 
-    fn requests(&self) -> Vec<Row> {
+    fn requests(&self) -> Vec<CounterRow> {
         let t = self.text();
         let requests = self.sample.requests.value.as_ref();
         let asked = requests.map(|r| r.asked as i64);
-        let row = |key: String, label, value: Option<i64>, inner| Row {
+        let row = |key: String, label, value: Option<i64>, inner| CounterRow {
             percent: percent(value, asked),
             key,
             label,
@@ -160,9 +159,9 @@ impl CockpitPage {
             row("refused".into(), t.refused, requests.map(|r| r.refused_in_all() as i64), false),
         ];
         for reason in crate::domain::Refusal::ALL {
-            let key = format!("reason_{}", reason.code());
-            let label = t.entries().find(|(name, _)| *name == key).map_or(reason.code(), |(_, label)| label);
-            let count = requests.map(|r| r.refused.get(reason.code()).copied().unwrap_or(0) as i64);
+            let key = format!("reason_{}", reason.as_str());
+            let label = t.entries().find(|(name, _)| *name == key).map_or(reason.as_str(), |(_, label)| label);
+            let count = requests.map(|r| r.refused.get(reason.as_str()).copied().unwrap_or(0) as i64);
             rows.push(row(key, label, count, true));
         }
         rows.push(row("let_in".into(), t.let_in, requests.map(|r| r.let_in as i64), false));
@@ -171,11 +170,11 @@ impl CockpitPage {
         rows
     }
 
-    fn orders(&self) -> Vec<Row> {
+    fn orders(&self) -> Vec<CounterRow> {
         let t = self.text();
         let orders = self.sample.orders.value;
         let all = orders.map(|o| o.persisted);
-        let row = |key: &str, label, value: Option<i64>| Row {
+        let row = |key: &str, label, value: Option<i64>| CounterRow {
             percent: percent(value, all),
             key: key.to_owned(),
             label,
@@ -193,7 +192,7 @@ impl CockpitPage {
         ]
     }
 
-    fn sources(&self) -> [Source; 6] {
+    fn sources(&self) -> [SampleSource; 6] {
         let (t, s) = (self.text(), &self.sample);
         [
             source("gate", t.source_gate, Some(&s.gate)),
@@ -205,7 +204,7 @@ impl CockpitPage {
         ]
     }
 
-    /// How the two books agree, in words, and whether somebody should mind.
+    /// How far Redis and the database agree: a sentence, and a class of the style sheet.
     fn drift(&self) -> (String, &'static str) {
         let t = self.text();
         if self.sample.stock.is_none() {
@@ -216,7 +215,7 @@ impl CockpitPage {
         match drift.drift {
             Drift::InStep => (t.drift_in_step.to_owned(), "good"),
             Drift::OnTheWay { units } => (fill(t.drift_on_the_way, units), "calm"),
-            Drift::Apart { units } if lasted < SETTLED_AFTER_MS => (fill(t.drift_settling, units), "calm"),
+            Drift::Apart { units } if lasted < DRIFT_AFTER_MS => (fill(t.drift_settling, units), "calm"),
             Drift::Apart { units } => (fill(t.drift_apart, units), "bad"),
         }
     }
@@ -237,7 +236,7 @@ impl CockpitPage {
         self.sample.gate.value?.access
     }
 
-    /// Titles of the plots, by the names that the script knows them by.
+    /// The titles of the plots by their names in the script.
     fn plots(&self) -> [(&'static str, &'static str); 5] {
         let t = self.text();
         [
@@ -247,58 +246,5 @@ impl CockpitPage {
             ("queues", t.plot_queues),
             ("persisted", t.plot_persisted),
         ]
-    }
-}
-
-/// What nobody could read, and what can be done about it.
-#[derive(Debug, Template)]
-#[template(path = "admin/dead_letters.html")]
-pub struct DeadLettersPage {
-    pub chrome: Chrome,
-    pub letters: Vec<Letter>,
-    pub may_act: bool,
-    pub notice: Option<String>,
-    pub warning: Option<String>,
-    /// What cannot be seen, in words.
-    pub notes: Vec<&'static str>,
-}
-
-impl DeadLettersPage {
-    pub fn new(
-        chrome: Chrome,
-        found: Found,
-        may_act: bool,
-        notice: Option<String>,
-        warning: Option<String>,
-    ) -> DeadLettersPage {
-        let t = &chrome.text().cockpit;
-        let notes = match (&found.queue, &found.outboxes) {
-            (None, None) => vec![t.letters_none_here],
-            (queue, outboxes) => {
-                let queue = match queue {
-                    None => Some(t.letters_no_queue),
-                    Some(Err(_)) => Some(t.letters_queue_away),
-                    Some(Ok(_)) => None,
-                };
-                queue.into_iter().chain(matches!(outboxes, Some(Err(_))).then_some(t.letters_outbox_away)).collect()
-            }
-        };
-        let lists = [found.queue, found.outboxes];
-        let letters = lists.into_iter().flatten().filter_map(Result::ok).flatten().collect();
-        DeadLettersPage { chrome, letters, may_act, notice, warning, notes }
-    }
-
-    /// Whether an empty list means that there are none.
-    fn is_clean(&self) -> bool {
-        let t = &self.chrome.text().cockpit;
-        self.letters.is_empty() && !self.notes.iter().any(|n| [t.letters_queue_away, t.letters_outbox_away].contains(n))
-    }
-
-    fn place(&self, letter: &Letter) -> String {
-        let t = &self.chrome.text().cockpit;
-        match &letter.place {
-            Place::Queue => t.letter_queue.to_owned(),
-            Place::Outbox { bucket, .. } => fill(t.letter_outbox, bucket),
-        }
     }
 }

@@ -1,14 +1,14 @@
-//! The console's pages about goods.
+//! The console's pages of goods.
 
 use askama::Template;
 
-use super::{FieldError, complaint, label};
+use super::{FieldError, error_text, label};
 use crate::domain::{Goods, GoodsId, Locale, Picture};
 use crate::i18n::{field_error, fill};
 use crate::pages::filters;
 use crate::web::views::Chrome;
 
-/// Goods that match a search.
+/// The goods that match a search.
 #[derive(Debug, Template)]
 #[template(path = "admin/goods.html")]
 pub struct AdminGoodsList {
@@ -18,9 +18,9 @@ pub struct AdminGoodsList {
     /// Whether archived goods are among them.
     pub with_archived: bool,
     pub archived: usize,
-    /// More match than are shown.
+    /// More goods match than are listed.
     pub more: bool,
-    /// What was just done, and to what.
+    /// The action that the page reports as done, and the name of the goods.
     pub done: Option<(String, String)>,
     pub warning: Option<String>,
 }
@@ -39,8 +39,8 @@ impl AdminGoodsList {
         Some(fill(words, name))
     }
 
-    /// What can be done about being archived: its name, what it means, and the end of its address.
-    fn archiving(&self, goods: &Goods) -> (&'static str, &'static str, &'static str) {
+    /// Archiving or its reverse: label, explanation, and last segment of the path.
+    fn archive_action(&self, goods: &Goods) -> (&'static str, &'static str, &'static str) {
         let t = &self.chrome.text().goods;
         match goods.is_archived() {
             true => (t.unarchive, t.unarchive_text, "unarchive"),
@@ -53,46 +53,46 @@ impl AdminGoodsList {
     }
 }
 
-/// What is wrong with an uploaded file.
+/// An uploaded file that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UploadComplaint {
-    /// As the sender calls it.
+pub struct UploadError {
+    /// The sender's name of the file.
     pub file: String,
     pub code: &'static str,
 }
 
-/// A picture in the form, with its place as typed.
+/// A picture of the form, with its place in the gallery.
 #[derive(Debug)]
 pub struct GalleryRow {
     pub picture: Picture,
     pub place: usize,
 }
 
-/// Making or changing goods.
+/// The form of new or existing goods.
 #[derive(Debug, Template)]
 #[template(path = "admin/goods_form.html")]
 pub struct AdminGoodsForm {
     pub chrome: Chrome,
     /// `None` for new goods.
     pub id: Option<GoodsId>,
-    /// As typed, with the pictures that were accepted so far: they survive a mistake elsewhere.
+    /// The values as entered, with the pictures accepted so far: an error elsewhere does not lose them.
     pub goods: Goods,
     /// Whether to show what shoppers will see.
     pub preview: bool,
     pub errors: Vec<FieldError>,
-    pub uploads: Vec<UploadComplaint>,
+    pub uploads: Vec<UploadError>,
 }
 
 impl AdminGoodsForm {
-    fn complaint(&self, field: &str) -> Option<&'static str> {
-        complaint(&self.chrome, &self.errors, field)
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
     }
 
     fn label<'a>(&self, field: &'a str) -> &'a str {
         if field == "pictures" { self.chrome.text().goods.pictures } else { label(&self.chrome, field) }
     }
 
-    fn says(&self, code: &&'static str) -> &'static str {
+    fn upload_error_text(&self, code: &&'static str) -> &'static str {
         field_error(self.chrome.locale, code)
     }
 
@@ -105,7 +105,7 @@ impl AdminGoodsForm {
         pictures.zip(1..).map(|(picture, place)| GalleryRow { picture, place })
     }
 
-    /// The page in each language.
+    /// The chrome of the preview in each language.
     fn each_language(&self) -> impl Iterator<Item = Chrome> {
         Locale::ALL.into_iter().map(|locale| Chrome { locale, ..self.chrome.clone() })
     }

@@ -1,4 +1,4 @@
-//! The console's pages about orders.
+//! The console's pages of orders.
 
 use askama::Template;
 use jiff::Timestamp;
@@ -10,9 +10,10 @@ use crate::domain::{Order, OrderStatus, SaleId};
 use crate::i18n::{field_error, problem};
 use crate::pages::filters;
 use crate::store::{PaymentRecord, PaymentStatus, WebhookRecord};
+use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::views::AddressView;
 
-/// The search form as it was sent.
+/// The search form as entered.
 #[derive(Debug, Default)]
 pub struct OrderFilter {
     pub order: String,
@@ -25,11 +26,24 @@ pub struct OrderFilter {
 }
 
 impl OrderFilter {
+    pub fn of(query: &OrderSearchQuery, errors: Vec<FieldError>) -> OrderFilter {
+        let user = if query.user.trim().is_empty() { &query.username } else { &query.user };
+        OrderFilter {
+            order: query.order.clone(),
+            user: user.clone(),
+            sale: query.sale.clone(),
+            status: query.status.clone(),
+            from: query.from.clone(),
+            to: query.to.clone(),
+            errors,
+        }
+    }
+
     fn is_empty(&self) -> bool {
         [&self.order, &self.user, &self.sale, &self.status, &self.from, &self.to].iter().all(|text| text.is_empty())
     }
 
-    /// For links that keep the search.
+    /// The query of links that keep the search.
     fn query(&self) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let fields = [
@@ -52,7 +66,7 @@ pub struct OrderRow {
     pub username: Option<String>,
 }
 
-/// Searching orders.
+/// The orders that match a search.
 #[derive(Debug, Template)]
 #[template(path = "admin/orders.html")]
 pub struct AdminOrdersPage {
@@ -66,7 +80,7 @@ pub struct AdminOrdersPage {
 }
 
 impl AdminOrdersPage {
-    fn complaint(&self, field: &str) -> Option<&'static str> {
+    fn error_text(&self, field: &str) -> Option<&'static str> {
         let error = self.filter.errors.iter().find(|e| e.field == field)?;
         Some(field_error(self.chrome.locale, error.code))
     }
@@ -79,23 +93,23 @@ impl AdminOrdersPage {
         self.filter.status == status.as_str()
     }
 
-    /// Never `reserved`, which is not in the database.
+    /// All statuses but `reserved`, which the database does not have.
     fn statuses(&self) -> impl Iterator<Item = OrderStatus> + use<> {
         OrderStatus::ALL.into_iter().filter(|status| *status != OrderStatus::Reserved)
     }
 }
 
-/// What somebody was asked before they cancel or refund, as typed.
+/// The form of a cancellation or refund, as entered.
 #[derive(Debug, Default)]
-pub struct Asking {
+pub struct StaffActionFormState {
     pub reason: String,
     pub message: String,
     pub errors: Vec<FieldError>,
-    /// The order had moved on.
+    /// The order was no longer in a state that allows the action.
     pub changed: bool,
 }
 
-/// One attempt to pay.
+/// One payment of an order.
 #[derive(Debug)]
 pub struct PaymentLine {
     pub id: String,
@@ -123,7 +137,7 @@ impl From<PaymentRecord> for PaymentLine {
     }
 }
 
-/// One order with everything about it.
+/// One order with its history and payments.
 #[derive(Debug, Template)]
 #[template(path = "admin/order.html")]
 pub struct AdminOrderPage {
@@ -134,14 +148,14 @@ pub struct AdminOrderPage {
     pub steps: Vec<OrderStep>,
     pub payments: Vec<PaymentLine>,
     pub address: Option<AddressView>,
-    /// What was just done: `cancel`, `refund`.
+    /// The action that the page reports as done: `cancel`, `refund`.
     pub done: Option<String>,
     pub may_act: bool,
-    pub asking: Asking,
+    pub form: StaffActionFormState,
 }
 
 impl AdminOrderPage {
-    fn praise(&self) -> Option<&'static str> {
+    fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().support;
         match self.done.as_deref()? {
             "cancel" => Some(t.done_cancel),
@@ -150,7 +164,7 @@ impl AdminOrderPage {
         }
     }
 
-    /// The move that the present status allows: its address, its name, and what it does.
+    /// The action that the status allows: last segment of the path, label, explanation.
     fn action(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let t = &self.chrome.text().support;
         match self.order.status {
@@ -160,8 +174,8 @@ impl AdminOrderPage {
         }
     }
 
-    fn complaint(&self, field: &str) -> Option<&'static str> {
-        let error = self.asking.errors.iter().find(|e| e.field == field)?;
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        let error = self.form.errors.iter().find(|e| e.field == field)?;
         match error.code {
             "not_confirmed" => Some(problem(error.code).text(self.chrome.locale)),
             code => Some(field_error(self.chrome.locale, code)),
@@ -180,8 +194,8 @@ impl AdminOrderPage {
         })
     }
 
-    /// Who took a step. What nobody of the staff did follows from the step itself.
-    fn who<'a>(&self, step: &'a OrderStep) -> &'a str {
+    /// The actor of a step. A step without a member of the staff implies its actor.
+    fn actor<'a>(&self, step: &'a OrderStep) -> &'a str {
         let t = &self.chrome.text().support;
         match (&step.actor, step.event.status, self.order.reason.as_deref()) {
             (Some(actor), ..) => actor,

@@ -1,62 +1,63 @@
-//! The console's sales_admin of red packets.
+//! The console's pages of red packets.
 
 use askama::Template;
 use jiff::Timestamp;
 
 use crate::domain::Money;
-use crate::domain::packet::{Giver, Phase};
+use crate::domain::packet::{Giver, PacketPhase};
 use crate::domain::wallet::money;
 use crate::i18n::{field_error, problem};
-use crate::packets::View;
+use crate::packets::PacketView;
 use crate::pages::filters;
 use crate::web::shared::FieldError;
-use crate::web::views::{Chrome, PacketFields, PacketForm};
+use crate::web::shared::packet_form::PacketForm;
+use crate::web::views::{Chrome, PacketFields};
 
-/// Everything that was given, newest first.
+/// All packets, newest first.
 #[derive(Debug, Template)]
 #[template(path = "admin/packets.html")]
 pub struct AdminPacketsPage {
     pub chrome: Chrome,
-    pub packets: Vec<View>,
+    pub packets: Vec<PacketView>,
     pub now: Timestamp,
     /// For `&before=`; `None` on the last page.
     pub older: Option<String>,
     pub is_later: bool,
 }
 
-/// The words for who gave a packet.
-fn giver<'a>(chrome: &Chrome, view: &'a View) -> &'a str {
+/// The name of the giver.
+fn giver<'a>(chrome: &Chrome, view: &'a PacketView) -> &'a str {
     let t = &chrome.text().packets;
     match (view.packet.giver, &view.giver) {
         (Giver::Shop, _) => t.shop,
         (_, Some(name)) => name,
-        (_, None) => t.somebody,
+        (_, None) => t.deleted_user,
     }
 }
 
-fn greeting<'a>(chrome: &Chrome, view: &'a View) -> &'a str {
+fn greeting<'a>(chrome: &Chrome, view: &'a PacketView) -> &'a str {
     if view.packet.greeting.is_empty() { chrome.text().packets.default_greeting } else { &view.packet.greeting }
 }
 
 impl AdminPacketsPage {
-    fn giver<'a>(&self, view: &'a View) -> &'a str {
+    fn giver<'a>(&self, view: &'a PacketView) -> &'a str {
         giver(&self.chrome, view)
     }
 
-    fn greeting<'a>(&self, view: &'a View) -> &'a str {
+    fn greeting<'a>(&self, view: &'a PacketView) -> &'a str {
         greeting(&self.chrome, view)
     }
 
-    fn phase(&self, view: &View) -> Phase {
+    fn phase(&self, view: &PacketView) -> PacketPhase {
         view.packet.phase(self.now)
     }
 
-    fn total(&self, view: &View) -> Money {
+    fn total(&self, view: &PacketView) -> Money {
         money(view.packet.total)
     }
 }
 
-/// Funding a rain.
+/// The form of a packet from the shop.
 #[derive(Debug, Template)]
 #[template(path = "admin/packet_form.html")]
 pub struct AdminPacketForm {
@@ -74,16 +75,16 @@ impl AdminPacketForm {
     }
 }
 
-/// One packet, live.
+/// One packet with its claims so far.
 #[derive(Debug, Template)]
 #[template(path = "admin/packet.html")]
 pub struct AdminPacketPage {
     pub chrome: Chrome,
-    pub view: View,
-    pub phase: Phase,
-    /// Where people claim.
+    pub view: PacketView,
+    pub phase: PacketPhase,
+    /// The URL at which shares are claimed.
     pub link: String,
-    /// What was done just now: `fund`, `stop`.
+    /// The action that the page reports as done: `fund`, `stop`.
     pub done: String,
     /// A problem code.
     pub problem: Option<&'static str>,
@@ -98,7 +99,7 @@ impl AdminPacketPage {
         greeting(&self.chrome, &self.view)
     }
 
-    fn praise(&self) -> Option<&'static str> {
+    fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().packets;
         match self.done.as_str() {
             "fund" => Some(t.done_fund),
@@ -107,12 +108,12 @@ impl AdminPacketPage {
         }
     }
 
-    fn complaint(&self) -> Option<&'static str> {
+    fn error_text(&self) -> Option<&'static str> {
         self.problem.map(|code| problem(code).text(self.chrome.locale))
     }
 
     fn may_stop(&self) -> bool {
-        self.chrome.runs_sales() && matches!(self.phase, Phase::Upcoming | Phase::Open)
+        self.chrome.runs_sales() && matches!(self.phase, PacketPhase::Upcoming | PacketPhase::Open)
     }
 
     fn total(&self) -> Money {

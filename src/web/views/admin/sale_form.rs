@@ -1,21 +1,22 @@
-//! Making and changing a sale, with the checklist before its start.
+//! The form of a sale, and the checklist before its start.
 
 use askama::Template;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{Chrome, FieldError, complaint, label};
-use crate::control::checklist::{Check, CheckState};
+use super::{Chrome, FieldError, error_text, label};
+use crate::control::checklist::{CheckState, ChecklistItem};
 use crate::domain::{Goods, Locale, Rush, SaleId, SaleState};
 use crate::i18n::{fill, text};
 use crate::pages::filters;
+use crate::web::shared::checklist_text::{checklist_words, finding_sentence};
 
-/// Making a sale. All values are as typed.
+/// The form of a new sale or one that has not begun. All values are as entered.
 #[derive(Debug, Template)]
 #[template(path = "admin/sale_form.html")]
 pub struct AdminSaleForm {
     pub chrome: Chrome,
-    /// The sale that is changed; `None` for a new one.
+    /// `None` for a new sale.
     pub sale: Option<(SaleId, SaleState)>,
     pub goods: Vec<Goods>,
     pub goods_id: String,
@@ -24,28 +25,28 @@ pub struct AdminSaleForm {
     pub currency: String,
     pub total: String,
     pub per_user_limit: String,
-    /// RFC 3339 in UTC from the script, or without it `2026-11-21T20:00`, which also means UTC.
+    /// RFC 3339 in UTC from the script; without the script `2026-11-21T20:00`, which also means UTC.
     pub opens_at: String,
     pub closes_at: String,
-    /// Buckets, lot, and spread in milliseconds; empty is the default.
+    /// Buckets, lot, and spread in milliseconds; empty for the default.
     pub rush: [String; 3],
-    /// Of this form, so that it makes one sale however often it is sent.
+    /// Identifies the rendered form: submitted twice, it creates one sale.
     pub key: String,
-    /// Of the sale as it is shown.
+    /// The version of the sale that is shown.
     pub version: String,
     pub errors: Vec<FieldError>,
-    /// Something that went wrong with the whole form.
+    /// An error of the form as a whole.
     pub warning: Option<&'static str>,
     /// Another sale of the same goods at the same time.
     pub overlap: Option<SaleId>,
-    /// Something that is good to know.
+    /// Information above the form.
     pub note: Option<String>,
-    pub checklist: Vec<Check>,
+    pub checklist: Vec<ChecklistItem>,
 }
 
 impl AdminSaleForm {
-    fn complaint(&self, field: &str) -> Option<&'static str> {
-        complaint(&self.chrome, &self.errors, field)
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
     }
 
     fn label<'a>(&self, field: &'a str) -> &'a str {
@@ -56,23 +57,23 @@ impl AdminSaleForm {
         self.goods_id == goods.id.to_string()
     }
 
-    /// The price is doubtful and can be confirmed.
-    fn asks_about_price(&self) -> bool {
+    /// Whether the price is not below the list price and has to be confirmed.
+    fn needs_price_confirmation(&self) -> bool {
         self.errors.iter().any(|error| error.code == "not_lower")
     }
 
-    fn rush_lines(&self) -> [(&'static str, &str, &'static str); 3] {
+    fn rush_fields(&self) -> [(&'static str, &str, &'static str); 3] {
         let t = &self.chrome.text().sales;
         let [buckets, lot, spread] = self.rush.each_ref().map(String::as_str);
         [("buckets", buckets, t.buckets_help), ("lot", lot, t.lot_help), ("spread_ms", spread, t.spread_help)]
     }
 
-    /// Something there is not as it usually is.
+    /// Whether a rush setting differs from its default or has an error.
     fn shows_rush(&self) -> bool {
-        let usual = Rush::default();
-        let usual = [i64::from(usual.buckets), usual.lot, usual.spread_ms].map(|number| number.to_string());
-        let odd = self.rush.iter().zip(&usual).any(|(typed, usual)| !typed.is_empty() && typed != usual);
-        odd || self.rush_lines().iter().any(|(field, ..)| self.complaint(field).is_some())
+        let default = Rush::default();
+        let defaults = [i64::from(default.buckets), default.lot, default.spread_ms].map(|number| number.to_string());
+        let is_changed = self.rush.iter().zip(&defaults).any(|(value, default)| !value.is_empty() && value != default);
+        is_changed || self.rush_fields().iter().any(|(field, ..)| self.error_text(field).is_some())
     }
 
     fn is_draft(&self) -> bool {
@@ -89,7 +90,7 @@ impl AdminSaleForm {
 #[template(path = "admin/checklist.html")]
 pub struct CheckList<'a> {
     pub locale: Locale,
-    pub checks: &'a [Check],
+    pub checks: &'a [ChecklistItem],
 }
 
 impl CheckList<'_> {
@@ -97,15 +98,15 @@ impl CheckList<'_> {
         self.checks.iter().filter(|check| check.state == state).count()
     }
 
-    fn worst(&self) -> CheckState {
+    fn worst_state(&self) -> CheckState {
         let has = |state| self.count(state) > 0;
         [CheckState::NotOk, CheckState::Warning].into_iter().find(|s| has(*s)).unwrap_or(CheckState::Ok)
     }
 
-    /// The verdict on the whole.
+    /// One sentence about the whole list.
     fn summary(&self) -> String {
         let t = &text(self.locale).checklist;
-        match self.worst() {
+        match self.worst_state() {
             CheckState::NotOk => fill(t.not_ready, self.count(CheckState::NotOk)),
             CheckState::Warning => fill(t.almost, self.count(CheckState::Warning)),
             CheckState::Ok => t.ready.to_owned(),
@@ -116,7 +117,7 @@ impl CheckList<'_> {
         text(self.locale).checklist.title
     }
 
-    fn state(&self, check: &Check) -> &'static str {
+    fn state(&self, check: &ChecklistItem) -> &'static str {
         let t = &text(self.locale).checklist;
         match check.state {
             CheckState::Ok => t.state_ok,
@@ -125,21 +126,16 @@ impl CheckList<'_> {
         }
     }
 
-    fn name(&self, check: &Check) -> &'static str {
-        self.words(check.check)
+    fn name(&self, check: &ChecklistItem) -> &'static str {
+        checklist_words(self.locale, check.check)
     }
 
-    /// One sentence on what was found and what to do.
-    pub fn sentence(&self, check: &Check) -> String {
-        fill(self.words(check.finding.as_str()), check.value.as_deref().unwrap_or_default())
-    }
-
-    fn words(&self, key: &'static str) -> &'static str {
-        text(self.locale).checklist.entries().find(|(name, _)| *name == key).map_or(key, |(_, words)| words)
+    fn sentence(&self, check: &ChecklistItem) -> String {
+        finding_sentence(self.locale, check)
     }
 }
 
-/// A sale that has begun cannot be changed any more.
+/// The page instead of the form of a sale that has begun.
 #[derive(Debug, Template)]
 #[template(path = "admin/sale_locked.html")]
 pub struct AdminSaleLocked {
@@ -148,12 +144,12 @@ pub struct AdminSaleLocked {
 }
 
 impl AdminSaleLocked {
-    fn why(&self) -> &'static str {
+    fn reason(&self) -> &'static str {
         crate::i18n::problem("has_begun").text(self.chrome.locale)
     }
 }
 
-/// What a `datetime-local` field can show, in UTC, of a time as it was posted.
+/// The value of a `datetime-local` field, in UTC, for a time as it was posted.
 pub(super) fn for_time_field(posted: &str) -> String {
     match posted.parse::<Timestamp>() {
         Ok(at) => at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%S").to_string(),
@@ -167,25 +163,14 @@ mod tests {
     use crate::control::checklist::Finding;
 
     #[test]
-    fn every_finding_has_words_in_both_languages() {
-        for locale in Locale::ALL {
-            let list = CheckList { locale, checks: &[] };
-            for finding in Finding::ALL {
-                assert_ne!(list.words(finding.as_str()), finding.as_str());
-                assert_ne!(list.words(finding.check()), finding.check());
-            }
-        }
-    }
-
-    #[test]
-    fn the_worst_thing_decides() {
-        let said = |findings: &[Finding]| {
-            let checks: Vec<Check> = findings.iter().map(|f| Check::from(*f)).collect();
+    fn summary_names_the_worst_state() {
+        let html_of = |findings: &[Finding]| {
+            let checks: Vec<ChecklistItem> = findings.iter().map(|f| ChecklistItem::from(*f)).collect();
             CheckList { locale: Locale::En, checks: &checks }.render().unwrap()
         };
-        assert!(said(&[Finding::PageCurrent]).contains("Everything is ready."));
-        assert!(said(&[Finding::PageCurrent, Finding::WindowEndless]).contains("1 to look at."));
-        let html = said(&[Finding::PageOld, Finding::WindowEndless, Finding::ControlMissing]);
-        assert!(html.contains("2 not ready.") && html.contains("data-state=\"not_ok\""));
+        assert!(html_of(&[Finding::PageCurrent]).contains("Everything is ready."));
+        assert!(html_of(&[Finding::PageCurrent, Finding::WindowEndless]).contains("Needs attention: 1."));
+        let html = html_of(&[Finding::PageOld, Finding::WindowEndless, Finding::ControlMissing]);
+        assert!(html.contains("Not ready: 2.") && html.contains("data-state=\"not_ok\""));
     }
 }

@@ -1,19 +1,20 @@
-//! The list of sales with what can be done to them.
+//! The console's list of sales.
 
 use askama::Template;
 
 use super::Chrome;
 use crate::domain::sale::SaleMove;
+use crate::domain::wire::wire_enum;
 use crate::domain::{Goods, Locale, Phase, Picture, Sale, SaleId, SaleState};
 use crate::i18n::{fill, text};
 use crate::pages::filters;
 
-/// A sale with its numbers, as far as they are known: `None` where no such engine is configured or it did not answer.
+/// A sale with its counters; `None` where the backend is not configured or did not answer.
 #[derive(Debug)]
 pub struct AdminSale {
     pub sale: Sale,
     pub goods_name: String,
-    /// The goods' picture.
+    /// The cover of the goods.
     pub picture: Option<Picture>,
     pub phase: Phase,
     pub booked: Option<i64>,
@@ -23,27 +24,17 @@ pub struct AdminSale {
     pub paid: i64,
 }
 
-/// How the list is divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SaleGroup {
-    Live,
-    Next,
-    Drafts,
-    Past,
+wire_enum! {
+    /// How the list of sales is divided.
+    pub enum SaleGroup {
+        Live = "live",
+        Next = "next",
+        Drafts = "drafts",
+        Past = "past",
+    }
 }
 
 impl SaleGroup {
-    pub const ALL: [SaleGroup; 4] = [SaleGroup::Live, SaleGroup::Next, SaleGroup::Drafts, SaleGroup::Past];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SaleGroup::Live => "live",
-            SaleGroup::Next => "next",
-            SaleGroup::Drafts => "drafts",
-            SaleGroup::Past => "past",
-        }
-    }
-
     fn of(state: SaleState) -> SaleGroup {
         match state {
             SaleState::Live | SaleState::Paused => SaleGroup::Live,
@@ -77,14 +68,14 @@ impl AdminSale {
         self.sale.state.is_planned()
     }
 
-    /// Units that somebody has, in percent of all.
+    /// Reserved or sold units, in percent of the total.
     fn percent(&self) -> i64 {
         let taken = self.booked.unwrap_or(self.sale.sold);
         if self.sale.total > 0 { (taken.saturating_mul(100) / self.sale.total).clamp(0, 100) } else { 0 }
     }
 
-    /// The numbers with the names that the script knows them by: those that mean something in the present state.
-    fn numbers(&self, chrome: &Chrome) -> Vec<(&'static str, &'static str, Option<i64>)> {
+    /// The counters that apply in the present state: name in the script, label, value.
+    fn counters(&self, chrome: &Chrome) -> Vec<(&'static str, &'static str, Option<i64>)> {
         let t = &chrome.text().admin;
         let total = ("total", t.col_total, Some(self.sale.total));
         let sold = ("sold", t.col_sold, Some(self.sale.sold));
@@ -104,28 +95,28 @@ impl AdminSale {
     }
 }
 
-/// All sales with their live numbers and what can be done with them.
+/// The sales that match a search, with live counters and actions.
 #[derive(Debug, Template)]
 #[template(path = "admin/sales.html")]
 pub struct AdminSalesPage {
     pub chrome: Chrome,
     pub groups: Vec<(SaleGroup, Vec<AdminSale>)>,
     pub goods: Vec<Goods>,
-    /// What was searched for, as typed.
+    /// The search as entered.
     pub q: String,
     pub only: Option<SaleGroup>,
-    /// Not the first page of ended sales.
+    /// Whether this is not the first page of ended sales.
     pub is_later_page: bool,
-    /// Where the next page of ended sales begins.
+    /// The cursor of the next page of ended sales.
     pub next: Option<String>,
-    /// Something the administrator should know, shown on top, and the sale that it is about.
+    /// A warning on top of the page, and the other sale that it is about.
     pub warning: Option<&'static str>,
     pub other: Option<SaleId>,
     pub done: Option<String>,
 }
 
 impl AdminSalesPage {
-    /// Groups with something in them, in the order in which they matter.
+    /// The groups that are not empty, the running sales first.
     pub fn grouped(
         current: Vec<AdminSale>,
         ended: Vec<AdminSale>,
@@ -164,7 +155,8 @@ impl AdminSalesPage {
     }
 }
 
-/// What was just done to a sale, from the two values that a redirection carries; nothing for values that are not ours.
+/// The text that reports an action on a sale as done. `done` and `sale` come from the query of a redirect; unknown values
+/// give no text.
 pub fn admin_notice(locale: Locale, done: &str, sale: Option<SaleId>) -> Option<String> {
     let t = &text(locale).sales;
     let words = match done {

@@ -48,7 +48,7 @@ pub fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
 }
 
 #[test]
-fn each_state_offers_its_own_actions() {
+fn sale_offers_the_actions_of_its_state() {
     for (state, start, pause, resume, stop) in [
         (SaleState::Draft, true, false, false, false),
         (SaleState::Scheduled, true, false, false, true),
@@ -84,7 +84,7 @@ fn each_state_offers_its_own_actions() {
 }
 
 #[test]
-fn forms_keep_what_was_typed_and_say_what_is_wrong() {
+fn forms_keep_values_and_show_errors() {
     let errors = vec![FieldError { field: "total", code: "bad_number" }];
     let html = sale_form(Locale::En, errors).render().unwrap();
     for part in ["value=\"1999.00\"", "value=\"-5\"", "value=\"2026-11-21T12:00:00\"", "value=\"2026-11-21T10:00\""] {
@@ -104,15 +104,15 @@ fn forms_keep_what_was_typed_and_say_what_is_wrong() {
         },
         preview: true,
         errors: vec![FieldError { field: "name_en", code: "required" }],
-        uploads: vec![UploadComplaint { file: text, code: "picture_broken" }],
+        uploads: vec![UploadError { file: text, code: "picture_broken" }],
     };
     let html = goods.render().unwrap();
-    assert_eq!(html.matches("<script").count(), 4, "only our own scripts");
+    assert_eq!(html.matches("<script").count(), 4, "only the scripts of the page");
     assert!(html.contains("图片损坏") && html.contains("必填") && html.contains("action=\"/admin/goods/3?lang=zh\""));
 }
 
 #[test]
-fn the_log_shows_hostile_values_as_text() {
+fn audit_log_escapes_values() {
     let row = |text: &str| crate::store::AuditRow {
         id: text.into(),
         at: at("2026-11-21T12:00:00Z"),
@@ -136,6 +136,6 @@ fn the_log_shows_hostile_values_as_text() {
         errors: Vec::new(),
     };
     let html = page(Locale::En, vec![row("<script>"), row("\"'&")]).render().unwrap();
-    assert_eq!(html.matches("<script").count(), 2, "only our own scripts");
+    assert_eq!(html.matches("<script").count(), 2, "only the scripts of the page");
     assert!(page(Locale::Zh, Vec::new()).render().unwrap().contains("还没有操作记录"));
 }

@@ -1,0 +1,161 @@
+//! The console's pages about accounts and staff.
+
+use askama::Template;
+
+use super::{FieldError, error_text};
+use crate::domain::{Money, Order, UserId};
+use crate::i18n::problem;
+use crate::pages::filters;
+use crate::store::{Role, SessionRow, User};
+use crate::web::views::Chrome;
+
+/// The state of an account: a class of the style sheet, and a word.
+fn state_of<'a>(chrome: &'a Chrome, user: &User) -> (&'static str, &'a str) {
+    let t = &chrome.text().people;
+    match user {
+        user if user.deleted_at.is_some() => ("cancelled", t.state_deleted),
+        user if user.is_blocked() => ("rejected", t.state_blocked),
+        user if user.must_change_password => ("unpaid", t.state_new),
+        _ => ("paid", t.state_active),
+    }
+}
+
+fn problem_text(chrome: &Chrome, code: Option<&'static str>) -> Option<&'static str> {
+    code.map(|code| problem(code).text(chrome.locale))
+}
+
+/// The accounts that match a search.
+#[derive(Debug, Template)]
+#[template(path = "admin/users.html")]
+pub struct UsersPage {
+    pub chrome: Chrome,
+    pub users: Vec<User>,
+    /// The search as entered.
+    pub q: String,
+    /// Whether this is not the first page.
+    pub paged: bool,
+    pub older: Option<UserId>,
+}
+
+impl UsersPage {
+    fn state(&self, user: &User) -> (&'static str, &str) {
+        state_of(&self.chrome, user)
+    }
+}
+
+/// One account with its actions.
+#[derive(Debug, Template)]
+#[template(path = "admin/user.html")]
+pub struct UserPage {
+    pub chrome: Chrome,
+    pub user: User,
+    pub sessions: Vec<SessionRow>,
+    pub orders: Vec<Order>,
+    /// The balance of the wallet.
+    pub balance: Money,
+    /// The reason for a block, as entered.
+    pub reason: String,
+    pub errors: Vec<FieldError>,
+    /// A problem code.
+    pub problem: Option<&'static str>,
+    /// The action that the page reports as done. Unknown values show nothing.
+    pub done: String,
+    pub log_path: String,
+}
+
+impl UserPage {
+    fn state(&self) -> (&'static str, &str) {
+        state_of(&self.chrome, &self.user)
+    }
+
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        problem_text(&self.chrome, self.problem)
+    }
+
+    fn notice(&self) -> Option<&'static str> {
+        let t = &self.chrome.text().people;
+        match self.done.as_str() {
+            "block" => Some(t.done_block),
+            "unblock" => Some(t.done_unblock),
+            "end-sessions" => Some(t.done_end_sessions),
+            _ => None,
+        }
+    }
+
+    fn path(&self, action: &str) -> String {
+        format!("/admin/users/{}/{action}", self.user.id)
+    }
+
+    /// Whether the viewer may change the account: support may change those of shoppers, owners those of staff. A deleted
+    /// account cannot be changed.
+    fn may_change(&self) -> bool {
+        let role = if self.user.role.is_staff() { self.chrome.owns() } else { self.chrome.helps_shoppers() };
+        role && self.user.deleted_at.is_none()
+    }
+}
+
+/// The staff, with the forms that appoint, add and dismiss.
+#[derive(Debug, Template)]
+#[template(path = "admin/staff.html")]
+pub struct StaffPage {
+    pub chrome: Chrome,
+    pub staff: Vec<User>,
+    /// The form with the errors: `appoint`, `create`, or none.
+    pub form: &'static str,
+    pub username: String,
+    pub role: String,
+    pub errors: Vec<FieldError>,
+    pub problem: Option<&'static str>,
+    pub done: String,
+    /// Name and password of a new account. Only this response shows them.
+    pub created: Option<(String, String)>,
+}
+
+impl StaffPage {
+    const ROLES: [Role; 4] = [Role::Admin, Role::Operator, Role::Support, Role::Viewer];
+
+    fn state(&self, user: &User) -> (&'static str, &str) {
+        state_of(&self.chrome, user)
+    }
+
+    fn error_text(&self, form: &str, field: &str) -> Option<&'static str> {
+        (self.form == form).then(|| error_text(&self.chrome, &self.errors, field))?
+    }
+
+    fn typed(&self, form: &str) -> &str {
+        if self.form == form { &self.username } else { "" }
+    }
+
+    fn chosen(&self, form: &str, role: &Role) -> bool {
+        self.form == form && self.role == role.as_str()
+    }
+
+    fn about(&self, role: &Role) -> &'static str {
+        let t = &self.chrome.text().people;
+        match role {
+            Role::Admin => t.about_admin,
+            Role::Operator => t.about_operator,
+            Role::Support => t.about_support,
+            Role::Viewer | Role::User => t.about_viewer,
+        }
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        problem_text(&self.chrome, self.problem)
+    }
+
+    fn notice(&self) -> Option<&'static str> {
+        let t = &self.chrome.text().people;
+        match self.done.as_str() {
+            "role" => Some(t.done_role),
+            "dismiss" => Some(t.done_dismiss),
+            "reset" => Some(t.done_reset),
+            "appoint" => Some(t.done_appoint),
+            _ => None,
+        }
+    }
+}

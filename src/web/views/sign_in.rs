@@ -1,0 +1,68 @@
+//! Logging in and registering.
+
+use askama::Template;
+
+use super::Chrome;
+use crate::i18n::problem;
+use crate::pages::filters;
+
+/// The login form, or the registration form.
+#[derive(Debug, Template)]
+#[template(path = "sign_in.html")]
+pub struct SignInPage {
+    pub chrome: Chrome,
+    pub register: bool,
+    /// As entered before.
+    pub username: String,
+    /// The path to go to afterwards, on this origin; empty for the list of sales.
+    pub next: String,
+    /// A problem code.
+    pub error: Option<&'static str>,
+}
+
+impl SignInPage {
+    fn error_text(&self) -> Option<&'static str> {
+        self.error.map(|code| problem(code).text(self.chrome.locale))
+    }
+}
+
+/// The second step of the login, after the password was accepted.
+#[derive(Debug, Template)]
+#[template(path = "second_step.html")]
+pub struct CodePage {
+    pub chrome: Chrome,
+    /// The signed proof that the password was accepted.
+    pub half: String,
+    /// The path to go to afterwards, on this origin; empty for the list of sales.
+    pub next: String,
+    /// A problem code.
+    pub error: Option<&'static str>,
+}
+
+impl CodePage {
+    fn error_text(&self) -> Option<&'static str> {
+        self.error.map(|code| problem(code).text(self.chrome.locale))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Locale;
+    use crate::web::views::test_chrome;
+
+    #[test]
+    fn login_form_keeps_its_values_and_escapes_them() {
+        let hostile = "\"><script>alert(1)</script>";
+        let page = SignInPage {
+            chrome: test_chrome(Locale::Zh, "/zh/login"),
+            register: false,
+            username: hostile.into(),
+            next: hostile.into(),
+            error: Some("bad_credentials"),
+        };
+        let html = page.render().unwrap();
+        assert_eq!(html.matches("<script").count(), 1);
+        assert!(html.contains("alert(1)") && html.contains("用户名或密码不正确"));
+    }
+}
