@@ -1,6 +1,8 @@
-//! One connection from its first byte to its end. While requests come, hyper speaks HTTP on it, with two buffers and the
-//! state of a request; a connection that has been quiet for a moment is parked: nothing is left of it but its socket and
-//! this small task, so that ten thousand people who look at their screens cost little.
+//! One connection from its first byte to its end.
+//!
+//! While requests arrive, hyper serves HTTP/1.1 on the connection. It holds two buffers and the state of a request. A
+//! connection that has been idle for a moment is parked: hyper's state is dropped and only the socket and this task of
+//! half a kilobyte remain, so that ten thousand idle connections cost little memory. The next byte unparks it.
 
 use std::convert::Infallible;
 use std::future::Ready;
@@ -26,29 +28,29 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use crate::web::problem::{Code, Problem};
-use crate::web::server::limits::{ConnectionSlot, Limits};
+use crate::web::server::limits::{ConnectionLimits, ConnectionSlot};
 
-/// The most that hyper gathers of one connection, in bytes: a request's head, or answers on their way out. Heads of
-/// honest clients have a few hundred bytes.
-const BUFFER: usize = 32 * 1024;
-/// So many times as long as a new connection one that was busy may be quiet before it is parked: in a crowd its turn comes
-/// rarely.
-const BUSY: u32 = 8;
+/// Limit of hyper's buffer per connection, in bytes: the head of a request, or responses to be written. Heads of browsers
+/// have a few hundred bytes.
+const MAX_BUFFER_BYTES: usize = 32 * 1024;
+/// The idle time before parking grows with each active period up to this multiple of [`ConnectionLimits::park_after`]. Under
+/// load the requests of one busy connection are far apart, and parking between them would cost more than it saves.
+const MAX_IDLE_FACTOR: u32 = 8;
 
-/// Answers until either side has had enough.
-#[expect(clippy::manual_async_fn, reason = "an async function would keep everything it is given twice")]
-pub(super) fn converse(
+/// Serves a connection until the client closes it, a limit ends it, or the server stops.
+#[expect(clippy::manual_async_fn, reason = "an async function would store each argument twice in its future")]
+pub(super) fn serve_connection(
     mut slot: ConnectionSlot,
-    from: SocketAddr,
+    peer: SocketAddr,
     router: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
     stop: CancellationToken,
 ) -> impl Future<Output = ()> + Send {
     async move {
-        let mut patience = limits.quiet;
-        while speaks(&slot, limits.head_within, &stop).await {
+        let mut idle_time = limits.park_after;
+        while wait_for_request(&slot, limits.head_timeout, &stop).await {
             // Boxed, so that a parked task is small.
-            match Box::pin(answer(slot, from, router.clone(), limits, &mut patience, &stop)).await {
+            match Box::pin(serve_http(slot, peer, router.clone(), limits, &mut idle_time, &stop)).await {
                 Some(parked) => slot = parked,
                 None => return,
             }
@@ -56,86 +58,87 @@ pub(super) fn converse(
     }
 }
 
-/// Whether the client says something in time, and before the stop.
-async fn speaks(slot: &ConnectionSlot, within: Duration, stop: &CancellationToken) -> bool {
+/// Waits for the first byte of a request. `false` after the timeout, at the stop, and when the client is gone.
+async fn wait_for_request(slot: &ConnectionSlot, timeout: Duration, stop: &CancellationToken) -> bool {
     tokio::select! {
         biased;
         () = stop.cancelled() => false,
         readable = slot.readable() => readable.is_ok(),
-        () = sleep(within) => false,
+        () = sleep(timeout) => false,
     }
 }
 
-/// Speaks HTTP until the connection ends, or is quiet: then the answer is its slot. Every request adds to the patience.
-async fn answer(
+/// Serves HTTP until the connection ends (`None`) or has been idle for `idle_time` (its slot, to be parked). Each active
+/// period doubles `idle_time`.
+async fn serve_http(
     slot: ConnectionSlot,
-    from: SocketAddr,
+    peer: SocketAddr,
     router: Router,
-    limits: Limits,
-    patience: &mut Duration,
+    limits: ConnectionLimits,
+    idle_time: &mut Duration,
     stop: &CancellationToken,
 ) -> Option<ConnectionSlot> {
     let activity = slot.activity.clone();
-    let guest = Guest { router, from, seated: slot.seated };
+    let service = ConnectionService { router, peer, is_admitted: slot.is_admitted };
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(limits.head_within).max_buf_size(BUFFER);
-    // Whoever has asked is answered, gone or not: looking for that would take a read, and a new buffer to read into, for
-    // every answer that is waited for.
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(MAX_BUFFER_BYTES);
+    // A request is answered even if the client is gone. Detecting that would take a read, and a buffer to read into, during
+    // every request.
     http.half_close(true);
-    let mut connection = http.serve_connection(TokioIo::new(slot), guest);
-    let mut over = pin!(sleep(*patience));
-    let mut ending = false;
+    let mut connection = http.serve_connection(TokioIo::new(slot), service);
+    let mut idle_check = pin!(sleep(*idle_time));
+    let mut is_closing = false;
     loop {
         tokio::select! {
             biased;
-            // What went wrong is the client's affair.
+            // An error here is caused by the client; no one reads a log line about it.
             _ = &mut connection => return None,
-            () = &mut over => {}
+            () = &mut idle_check => {}
         }
-        // Looked at now and then only: a lock for each request would be shared by all of them.
-        let moved = activity.touched.swap(false, Ordering::Relaxed);
-        let quiet = !moved && !activity.asking.load(Ordering::Relaxed);
-        if !ending && (quiet || stop.is_cancelled()) {
-            // An idle connection ends at once. One that is not ends after its answer, which is right as well.
-            ending = true;
-            activity.parking.store(quiet, Ordering::Relaxed);
+        // Checked at intervals: resetting the timer at each request would contend for the runtime's timer lock.
+        let was_active = activity.bytes_moved.swap(false, Ordering::Relaxed);
+        let is_idle = !was_active && !activity.request_pending.load(Ordering::Relaxed);
+        if !is_closing && (is_idle || stop.is_cancelled()) {
+            // hyper ends an idle connection at once, any other one after its response.
+            is_closing = true;
+            activity.is_parking.store(is_idle, Ordering::Relaxed);
             Pin::new(&mut connection).graceful_shutdown();
             let ended = futures::poll!(&mut connection);
-            activity.parking.store(false, Ordering::Relaxed);
+            activity.is_parking.store(false, Ordering::Relaxed);
             if let Poll::Ready(ended) = ended {
                 let parts = connection.into_parts();
-                let clean = quiet && ended.is_ok() && parts.read_buf.is_empty();
-                // Whatever moved a byte in that instant was not idle.
-                return (clean && !activity.touched.load(Ordering::Relaxed)).then(|| parts.io.into_inner());
+                let is_clean = is_idle && ended.is_ok() && parts.read_buf.is_empty();
+                // A byte that moved during the shutdown would be lost: such a connection ends.
+                return (is_clean && !activity.bytes_moved.load(Ordering::Relaxed)).then(|| parts.io.into_inner());
             }
         }
-        if moved {
-            *patience = (*patience * 2).min(limits.quiet * BUSY);
+        if was_active {
+            *idle_time = (*idle_time * 2).min(limits.park_after * MAX_IDLE_FACTOR);
         }
-        over.as_mut().reset(Instant::now() + *patience);
+        idle_check.as_mut().reset(Instant::now() + *idle_time);
     }
 }
 
-/// The handlers, for a connection that has a slot; otherwise a refusal.
-struct Guest {
+/// The router for an admitted connection; 503 `overloaded` and the connection's end for any other.
+struct ConnectionService {
     router: Router,
-    from: SocketAddr,
-    seated: bool,
+    peer: SocketAddr,
+    is_admitted: bool,
 }
 
-impl hyper::service::Service<Request<Incoming>> for Guest {
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Either<RouteFuture<Infallible>, Ready<Result<Response<Body>, Infallible>>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        if self.seated {
-            request.extensions_mut().insert(ConnectInfo(self.from));
+        if self.is_admitted {
+            request.extensions_mut().insert(ConnectInfo(self.peer));
             // A router is always ready.
             return Either::Left(self.router.clone().call(request));
         }
-        let mut answer = Problem::new(Code::Overloaded).into_response();
-        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        Either::Right(std::future::ready(Ok(answer)))
+        let mut refusal = Problem::new(Code::Overloaded).into_response();
+        refusal.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        Either::Right(std::future::ready(Ok(refusal)))
     }
 }

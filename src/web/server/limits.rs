@@ -1,8 +1,10 @@
-//! Who may come in: so many connections at a time, each with its slot. Everything a client can make the program hold is
-//! bounded by the number of seats, because a connection has one request under way and buffers of a bounded size.
+//! Limits the number of connections and the time that a client may keep one without using it.
 //!
-//! Beyond the seats a few stand at the limiter: their first request is answered 503 `overloaded`, unread by any handler, and
-//! the connection ends. Whoever comes when the limiter is crowded too is hung up on.
+//! Each connection holds a [`ConnectionSlot`]. It has one request in progress and buffers of bounded size, so the number of
+//! slots bounds the memory that clients can occupy.
+//!
+//! A few connections beyond the limit are accepted to be refused: their first request is answered 503 `overloaded` without
+//! reaching a handler, and the connection ends. Connections beyond those are closed unanswered.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -17,108 +19,120 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-/// Those who are told that there is no slot, per slot; at least one.
-const AT_THE_DOOR_PERCENT: usize = 5;
+/// Connections that are accepted only to be answered 503, in percent of the limit; at least one.
+const REFUSED_SLOTS_PERCENT: usize = 5;
 
-/// What clients may take.
+/// Limits of one listener.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Connections at a time.
-    pub connections: usize,
-    /// How long the head of a request may take to arrive, and how long a connection may idle between two requests. A
-    /// proxy in front must close its idle connections sooner, or now and then a request meets a closing one.
-    pub head_within: Duration,
-    /// How long an answer may find no reader at all.
-    pub write_within: Duration,
-    /// After as long without a request a new connection gives its buffers back; one that was busy after several times as
-    /// long.
-    pub quiet: Duration,
+pub struct ConnectionLimits {
+    /// Connections that are served at the same time.
+    pub max_connections: usize,
+    /// Time for the head of a request to arrive, and for a connection to idle between requests. A proxy in front must
+    /// close its idle connections sooner, or it sends a request now and then on a connection that is being closed.
+    pub head_timeout: Duration,
+    /// Time during which the client may read nothing of a response.
+    pub write_timeout: Duration,
+    /// Idle time after which a new connection is parked and its buffers are freed. Connections with more requests get
+    /// several times as long.
+    pub park_after: Duration,
 }
 
-impl Limits {
-    pub fn of(connections: usize) -> Limits {
-        let within = Duration::from_secs(10);
-        Limits { connections, head_within: within, write_within: within, quiet: Duration::from_millis(100) }
+impl ConnectionLimits {
+    pub fn of(max_connections: usize) -> ConnectionLimits {
+        ConnectionLimits {
+            max_connections,
+            head_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(10),
+            park_after: Duration::from_millis(100),
+        }
     }
 }
 
-/// The limiter of one listener; clones are the same limiter.
+/// The limiter of one listener. Clones share it.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimiter {
-    pub(super) limits: Limits,
-    /// Connections that are open now.
+    pub(super) limits: ConnectionLimits,
+    /// Open connections, including those that are being refused.
     open: Gauge,
-    /// Connections that found no slot, ever.
+    /// Connections that found no free slot since the start.
     turned_away: Counter,
 }
 
 impl ConnectionLimiter {
-    pub fn new(limits: Limits, open: Gauge, turned_away: Counter) -> ConnectionLimiter {
+    pub fn new(limits: ConnectionLimits, open: Gauge, turned_away: Counter) -> ConnectionLimiter {
         ConnectionLimiter { limits, open, turned_away }
     }
 
-    /// A slot, or a place at the limiter, or nothing: then the connection is closed.
-    pub(super) fn enter(&self, stream: TcpStream) -> Option<ConnectionSlot> {
-        let before = usize::try_from(self.open.inc()).unwrap_or(0);
-        let (seats, patience) = (self.limits.connections, self.limits.write_within);
-        let (seated, activity, open) = (before < seats, Arc::default(), self.open.clone());
-        let slot = ConnectionSlot { stream, seated, activity, patience, stuck: None, open };
-        if !seated {
+    /// A slot for the connection, admitted or to be refused. `None` closes the connection.
+    pub(super) fn admit(&self, stream: TcpStream) -> Option<ConnectionSlot> {
+        let open_before = usize::try_from(self.open.inc()).unwrap_or(0);
+        let max = self.limits.max_connections;
+        let slot = ConnectionSlot {
+            stream,
+            is_admitted: open_before < max,
+            activity: Arc::default(),
+            write_timeout: self.limits.write_timeout,
+            write_deadline: None,
+            open: self.open.clone(),
+        };
+        if !slot.is_admitted {
             self.turned_away.inc();
         }
-        let crowded = before >= seats + (seats * AT_THE_DOOR_PERCENT / 100).max(1);
-        // An answer is one write: nothing is gained by waiting for more.
-        (!crowded && slot.stream.set_nodelay(true).is_ok()).then_some(slot)
+        let may_answer = open_before < max + (max * REFUSED_SLOTS_PERCENT / 100).max(1);
+        // A response is one write: Nagle's algorithm would only delay it.
+        (may_answer && slot.stream.set_nodelay(true).is_ok()).then_some(slot)
     }
 }
 
-/// A connection. Gives up on a client that reads nothing, and its slot when it goes.
+/// A connection and its place among those that count against the limit. Dropping it closes the connection and frees the
+/// place. A write that makes no progress within the timeout fails.
 #[derive(Debug)]
 pub struct ConnectionSlot {
     stream: TcpStream,
-    /// Otherwise it stands at the limiter.
-    pub(super) seated: bool,
+    /// `false` for a connection beyond the limit, which is answered 503.
+    pub(super) is_admitted: bool,
     pub(super) activity: Arc<Activity>,
-    patience: Duration,
-    /// Since the client's side is full.
-    stuck: Option<Pin<Box<Sleep>>>,
+    write_timeout: Duration,
+    /// Runs while the client's receive window is full.
+    write_deadline: Option<Pin<Box<Sleep>>>,
     open: Gauge,
 }
 
-/// What happens on a connection, for whoever has not got its stream at hand.
+/// What happens on a connection, readable while hyper owns its stream.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    /// Bytes have come since one last went out: a request is on its way, or waits for its answer.
-    pub(super) asking: AtomicBool,
-    /// Bytes went either way since somebody looked.
-    pub(super) touched: AtomicBool,
-    /// The end of a conversation is not to end the connection.
-    pub(super) parking: AtomicBool,
+    /// Bytes arrived since the last write: a request is arriving or waits for its response.
+    pub(super) request_pending: AtomicBool,
+    /// Bytes moved in either direction since this was last reset.
+    pub(super) bytes_moved: AtomicBool,
+    /// hyper's shutdown must leave the socket open, because the connection is being parked.
+    pub(super) is_parking: AtomicBool,
 }
 
 impl ConnectionSlot {
-    /// Until the client says something, or is gone.
+    /// Completes when the client has sent a byte or is gone.
     pub(super) fn readable(&self) -> impl Future<Output = Result<()>> {
-        // Of the stream's own futures each is ten times as large.
+        // The futures of the stream itself are ten times as large.
         std::future::poll_fn(|context| self.stream.poll_read_ready(context))
     }
 
-    fn sent(&mut self, progress: Poll<Result<usize>>, context: &mut Context<'_>) -> Poll<Result<usize>> {
-        self.activity.touched.store(true, Ordering::Relaxed);
+    fn record_write(&mut self, progress: Poll<Result<usize>>, context: &mut Context<'_>) -> Poll<Result<usize>> {
+        self.activity.bytes_moved.store(true, Ordering::Relaxed);
         if progress.is_ready() {
-            self.activity.asking.store(false, Ordering::Relaxed);
+            self.activity.request_pending.store(false, Ordering::Relaxed);
         }
-        self.written(progress, context)
+        self.with_deadline(progress, context)
     }
 
-    fn written<T>(&mut self, progress: Poll<Result<T>>, context: &mut Context<'_>) -> Poll<Result<T>> {
+    /// Fails a write that has made no progress for the write timeout.
+    fn with_deadline<T>(&mut self, progress: Poll<Result<T>>, context: &mut Context<'_>) -> Poll<Result<T>> {
         if progress.is_ready() {
-            self.stuck = None;
+            self.write_deadline = None;
             return progress;
         }
-        let patience = self.patience;
-        let over = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
-        over.as_mut().poll(context).map(|()| Err(Error::new(ErrorKind::TimedOut, "the client does not read")))
+        let timeout = self.write_timeout;
+        let deadline = self.write_deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        deadline.as_mut().poll(context).map(|()| Err(Error::new(ErrorKind::TimedOut, "the client does not read")))
     }
 }
 
@@ -133,8 +147,8 @@ impl AsyncRead for ConnectionSlot {
         let before = into.filled().len();
         let progress = Pin::new(&mut self.stream).poll_read(context, into);
         if into.filled().len() > before {
-            self.activity.asking.store(true, Ordering::Relaxed);
-            self.activity.touched.store(true, Ordering::Relaxed);
+            self.activity.request_pending.store(true, Ordering::Relaxed);
+            self.activity.bytes_moved.store(true, Ordering::Relaxed);
         }
         progress
     }
@@ -143,7 +157,7 @@ impl AsyncRead for ConnectionSlot {
 impl AsyncWrite for ConnectionSlot {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let progress = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.sent(progress, context)
+        self.record_write(progress, context)
     }
 
     fn poll_write_vectored(
@@ -152,7 +166,7 @@ impl AsyncWrite for ConnectionSlot {
         bytes: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
         let progress = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
-        self.sent(progress, context)
+        self.record_write(progress, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -161,15 +175,15 @@ impl AsyncWrite for ConnectionSlot {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         let progress = Pin::new(&mut self.stream).poll_flush(context);
-        self.written(progress, context)
+        self.with_deadline(progress, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        if self.activity.parking.load(Ordering::Relaxed) {
+        if self.activity.is_parking.load(Ordering::Relaxed) {
             return Poll::Ready(Ok(()));
         }
         let progress = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.written(progress, context)
+        self.with_deadline(progress, context)
     }
 }
 
@@ -185,23 +199,23 @@ mod tests {
     use super::*;
     use crate::web::server::{Listen, serve_on};
 
-    /// More than system and program keep of an answer that nobody reads.
+    /// More bytes of a response than socket and server buffer together.
     const LARGE: usize = 64 << 20;
-    const ASK: &[u8] = b"GET /small HTTP/1.1\r\nhost: x\r\n\r\n";
+    const REQUEST: &[u8] = b"GET /small HTTP/1.1\r\nhost: x\r\n\r\n";
 
-    struct House {
+    struct TestServer {
         address: SocketAddr,
         limiter: ConnectionLimiter,
         _stop: DropGuard,
     }
 
-    /// A server that waits no longer than a moment.
-    fn open_house(connections: usize) -> House {
-        let within = Duration::from_millis(200);
-        open_house_within(Limits { head_within: within, write_within: within, ..Limits::of(connections) })
+    /// A server with short timeouts.
+    fn start_server(max_connections: usize) -> TestServer {
+        let (head_timeout, write_timeout) = (Duration::from_millis(200), Duration::from_millis(200));
+        start_server_with(ConnectionLimits { head_timeout, write_timeout, ..ConnectionLimits::of(max_connections) })
     }
 
-    fn open_house_within(limits: Limits) -> House {
+    fn start_server_with(limits: ConnectionLimits) -> TestServer {
         let limiter = ConnectionLimiter::new(limits, Gauge::default(), Counter::default());
         let listener = Listen { address: SocketAddr::from(([127, 0, 0, 1], 0)), setting: "" }.bind().unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
@@ -213,25 +227,25 @@ mod tests {
         };
         let router = router.route("/slow", get(slow));
         tokio::spawn(serve_on(listener, router, limiter.clone(), stop.clone()));
-        House { address, limiter, _stop: stop.drop_guard() }
+        TestServer { address, limiter, _stop: stop.drop_guard() }
     }
 
-    impl House {
+    impl TestServer {
         async fn connect(&self) -> TcpStream {
             TcpStream::connect(self.address).await.unwrap()
         }
 
-        /// A connection that has asked once, and the answer.
-        async fn ask(&self) -> (TcpStream, String) {
+        /// A new connection after one request, and the response.
+        async fn request(&self) -> (TcpStream, String) {
             let mut stream = self.connect().await;
-            // Whoever is hung up on may not be able to ask.
-            let _ = stream.write_all(ASK).await;
-            let mut answer = vec![0; 4096];
-            let length = stream.read(&mut answer).await.unwrap_or(0);
-            (stream, String::from_utf8_lossy(&answer[..length]).into_owned())
+            // The server may have closed the connection already.
+            let _ = stream.write_all(REQUEST).await;
+            let mut response = vec![0; 4096];
+            let length = stream.read(&mut response).await.unwrap_or(0);
+            (stream, String::from_utf8_lossy(&response[..length]).into_owned())
         }
 
-        async fn open(&self, connections: i64) {
+        async fn until_open(&self, connections: i64) {
             while self.limiter.open.get() != connections {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -239,56 +253,55 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_finds_no_seat_is_told_and_the_crowd_behind_is_not() {
-        let house = open_house(2);
-        let (first, answer) = house.ask().await;
-        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-        let second = house.connect().await;
-        house.open(2).await;
-        let (mut third, answer) = house.ask().await;
-        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains(r#""code":"overloaded""#), "{answer}");
-        assert!(answer.contains("retry-after: ") && answer.contains("connection: close"), "{answer}");
+    async fn connection_beyond_the_limit_is_answered_503_and_later_ones_are_closed() {
+        let server = start_server(2);
+        let (first, response) = server.request().await;
+        assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+        let second = server.connect().await;
+        server.until_open(2).await;
+        let (mut third, response) = server.request().await;
+        assert!(response.starts_with("HTTP/1.1 503 ") && response.contains(r#""code":"overloaded""#), "{response}");
+        assert!(response.contains("retry-after: ") && response.contains("connection: close"), "{response}");
         assert_eq!(third.read(&mut [0; 1]).await.unwrap_or(0), 0, "the connection ends");
-        house.open(2).await;
-        let at_the_door = house.connect().await;
-        house.open(3).await;
-        assert_eq!(house.ask().await.1, "", "hung up on");
-        assert_eq!(house.limiter.turned_away.get(), 3);
-        drop((first, second, at_the_door));
-        house.open(0).await;
-        assert!(house.ask().await.1.starts_with("HTTP/1.1 200 "));
+        server.until_open(2).await;
+        let refused = server.connect().await;
+        server.until_open(3).await;
+        assert_eq!(server.request().await.1, "", "closed unanswered");
+        assert_eq!(server.limiter.turned_away.get(), 3);
+        drop((first, second, refused));
+        server.until_open(0).await;
+        assert!(server.request().await.1.starts_with("HTTP/1.1 200 "));
     }
 
     #[tokio::test]
-    async fn nobody_holds_a_seat_by_being_slow() {
-        let house = open_house(100);
-        let mut idle = house.ask().await.0;
-        let mut silent = house.connect().await;
-        let mut drop_by_drop = house.connect().await;
-        let mut deaf = house.connect().await;
-        deaf.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-        let dripping = async {
-            // A byte now and then does not begin the time anew.
-            while drop_by_drop.write_all(b"G").await.is_ok() {
+    async fn slow_clients_lose_their_slots() {
+        let server = start_server(100);
+        let mut idle = server.request().await.0;
+        let mut silent = server.connect().await;
+        let mut slow_writer = server.connect().await;
+        let mut non_reader = server.connect().await;
+        non_reader.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let writing = async {
+            // A byte now and then does not restart the timeout.
+            while slow_writer.write_all(b"G").await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let (_, idle, silent) = tokio::join!(dripping, idle.read_u8(), silent.read_u8());
+        let (_, idle, silent) = tokio::join!(writing, idle.read_u8(), silent.read_u8());
         assert!(idle.is_err() && silent.is_err(), "closed");
-        house.open(0).await;
-        assert!(house.ask().await.1.starts_with("HTTP/1.1 200 "));
+        server.until_open(0).await;
+        assert!(server.request().await.1.starts_with("HTTP/1.1 200 "));
     }
 
-    /// After a while of silence a connection costs no buffers; it is as good as before.
     #[tokio::test]
-    async fn a_connection_that_was_parked_goes_on() {
-        let mut limits = Limits::of(1);
-        limits.quiet = Duration::from_millis(20);
-        let house = open_house_within(limits);
-        let (mut stream, _) = house.ask().await;
+    async fn parked_connection_serves_further_requests() {
+        let mut limits = ConnectionLimits::of(1);
+        limits.park_after = Duration::from_millis(20);
+        let server = start_server_with(limits);
+        let (mut stream, _) = server.request().await;
         for n in 0..5 {
             tokio::time::sleep(Duration::from_millis(40 * n)).await;
-            let (head, rest) = ASK.split_at(10);
+            let (head, rest) = REQUEST.split_at(10);
             stream.write_all(head).await.unwrap();
             tokio::time::sleep(Duration::from_millis(40 * n)).await;
             stream.write_all(rest).await.unwrap();
@@ -297,16 +310,15 @@ mod tests {
             let answer = String::from_utf8_lossy(&answer[..length]);
             assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("small"), "{n}: {answer}");
         }
-        assert_eq!(house.limiter.open.get(), 1, "it was one connection all the time");
+        assert_eq!(server.limiter.open.get(), 1, "all requests used one connection");
     }
 
-    /// Waiting for an answer is not being quiet: the connection is kept.
     #[tokio::test]
-    async fn a_connection_that_waits_for_its_answer_goes_on() {
-        let mut limits = Limits::of(1);
-        limits.quiet = Duration::from_millis(10);
-        let house = open_house_within(limits);
-        let mut stream = house.connect().await;
+    async fn connection_that_waits_for_a_response_is_not_parked() {
+        let mut limits = ConnectionLimits::of(1);
+        limits.park_after = Duration::from_millis(10);
+        let server = start_server_with(limits);
+        let mut stream = server.connect().await;
         for _ in 0..2 {
             stream.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
             let mut answer = vec![0; 4096];
@@ -317,9 +329,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_reader_who_reads_is_served() {
-        let house = open_house(1);
-        let mut reader = house.connect().await;
+    async fn slow_reader_gets_the_whole_response() {
+        let server = start_server(1);
+        let mut reader = server.connect().await;
         reader.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
         let (mut read, mut piece) = (0, vec![0; 4 << 20]);
         loop {

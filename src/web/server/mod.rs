@@ -1,4 +1,4 @@
-//! The socket: takes connections, lets them in by the [`limiter`](crate::web::server::limits), and ends them at a stop.
+//! Accepts connections within the [`limits`], serves each in a task of its own ([`connection`]), and ends them at a stop.
 
 mod connection;
 pub mod limits;
@@ -12,20 +12,20 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use connection::converse;
+use connection::serve_connection;
 use limits::ConnectionLimiter;
 
-/// Connections that may wait to be taken; the system allows fewer (`net.core.somaxconn`, 4096 by default). Whoever finds no
-/// room there asks again only a second later, then after three, then after seven.
-const BACKLOG: i32 = 65_535;
+/// Connections that may wait to be accepted. The system caps it (`net.core.somaxconn`, 4096 by default). A client that
+/// finds the queue full retries only after one, three and seven seconds.
+const ACCEPT_BACKLOG: i32 = 65_535;
 
-/// Before the next try when no connection could be taken.
-const BREATHER: Duration = Duration::from_millis(50);
+/// Pause after a failed `accept`.
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long requests that are under way at a stop may take. The contract promises ten seconds in all.
-const FINISH_WITHIN: Duration = Duration::from_secs(8);
+/// Time for requests in progress at a stop. A process has ten seconds to stop in all.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// An address to listen on, and the setting that it comes from, to be named when it cannot be used.
+/// An address to listen on, and the setting that it comes from, which the error names when the address cannot be used.
 #[derive(Debug, Clone, Copy)]
 pub struct Listen {
     pub address: SocketAddr,
@@ -33,20 +33,20 @@ pub struct Listen {
 }
 
 impl Listen {
-    /// Claims the address. The system takes connections from now on; they wait until `serve` answers them.
+    /// Binds the address. From now on the system accepts connections; they wait for [`serve_on`].
     pub fn bind(self) -> anyhow::Result<TcpListener> {
         let listener = TcpListener::bind(self.address);
         let listener = listener.with_context(|| {
             format!("cannot listen on {}; choose another address in {}", self.address, self.setting)
         })?;
-        // The standard library lets 128 wait; asking again changes that.
-        rustix::net::listen(&listener, BACKLOG)?;
+        // The standard library sets a backlog of 128; a second `listen` replaces it.
+        rustix::net::listen(&listener, ACCEPT_BACKLOG)?;
         listener.set_nonblocking(true)?;
         Ok(listener)
     }
 }
 
-/// Binds and answers until the token is cancelled, then finishes what is under way.
+/// Binds and serves until the token is cancelled, then waits for the requests in progress.
 pub async fn serve(
     listen: Listen,
     router: Router,
@@ -56,7 +56,7 @@ pub async fn serve(
     serve_on(listen.bind()?, router, limiter, stop).await
 }
 
-/// As [`serve`], on a listener that exists already.
+/// Like [`serve`], on an existing listener.
 pub async fn serve_on(
     listener: TcpListener,
     router: Router,
@@ -68,20 +68,20 @@ pub async fn serve_on(
     let mut connections = JoinSet::new();
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         match accepted {
-            Ok((stream, from)) => {
-                if let Some(slot) = limiter.enter(stream) {
-                    connections.spawn(converse(slot, from, router.clone(), limiter.limits, stop.clone()));
+            Ok((stream, peer)) => {
+                if let Some(slot) = limiter.admit(stream) {
+                    connections.spawn(serve_connection(slot, peer, router.clone(), limiter.limits, stop.clone()));
                 }
             }
-            // There are no more open files to be had, or the client is gone already.
-            Err(_) => tokio::time::sleep(BREATHER).await,
+            // The process has no file descriptor left, or the client is gone already.
+            Err(_) => tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await,
         }
         while connections.try_join_next().is_some() {}
     }
-    // Nobody else is let in; those inside finish. Whoever does not is cut off with the set.
+    // No new connections; open ones finish their request. Dropping the set aborts the rest.
     drop(listener);
     let finish = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(FINISH_WITHIN, finish).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, finish).await;
     Ok(())
 }
 
@@ -93,50 +93,50 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::web::server::limits::Limits;
+    use crate::web::server::limits::ConnectionLimits;
 
     fn limiter() -> ConnectionLimiter {
-        ConnectionLimiter::new(Limits::of(10), Gauge::default(), Counter::default())
+        ConnectionLimiter::new(ConnectionLimits::of(10), Gauge::default(), Counter::default())
     }
 
-    fn anywhere() -> Listen {
+    fn any_port() -> Listen {
         Listen { address: SocketAddr::from(([127, 0, 0, 1], 0)), setting: "SECKILL_LISTEN" }
     }
 
     #[tokio::test]
-    async fn an_address_in_use_names_its_setting() {
-        let taken = anywhere().bind().unwrap();
-        let listen = Listen { address: taken.local_addr().unwrap(), ..anywhere() };
+    async fn address_in_use_names_its_setting() {
+        let taken = any_port().bind().unwrap();
+        let listen = Listen { address: taken.local_addr().unwrap(), ..any_port() };
         let error = serve(listen, Router::new(), limiter(), CancellationToken::new()).await.unwrap_err();
         assert!(format!("{error:#}").contains("SECKILL_LISTEN"));
     }
 
     #[tokio::test]
-    async fn a_connection_at_rest_is_a_small_task() {
-        let listener = anywhere().bind().unwrap();
+    async fn parked_connection_is_a_small_task() {
+        let listener = any_port().bind().unwrap();
         let (address, limiter) = (listener.local_addr().unwrap(), limiter());
-        let slot = limiter.enter(TcpStream::connect(address).await.unwrap()).unwrap();
-        let task = converse(slot, address, Router::new(), limiter.limits, CancellationToken::new());
+        let slot = limiter.admit(TcpStream::connect(address).await.unwrap()).unwrap();
+        let task = serve_connection(slot, address, Router::new(), limiter.limits, CancellationToken::new());
         assert!(size_of_val(&task) <= 512, "{} bytes", size_of_val(&task));
     }
 
     #[tokio::test]
-    async fn a_crowd_may_wait_to_be_taken() {
-        const CROWD: usize = 1_000;
-        let listener = anywhere().bind().unwrap();
+    async fn thousand_connections_wait_to_be_accepted() {
+        const CLIENTS: usize = 1_000;
+        let listener = any_port().bind().unwrap();
         let address = listener.local_addr().unwrap();
-        let come = futures::future::try_join_all((0..CROWD).map(|_| TcpStream::connect(address)));
-        let come = tokio::time::timeout(Duration::from_secs(20), come).await;
-        assert_eq!(come.expect("room for all").unwrap().len(), CROWD);
+        let connect = futures::future::try_join_all((0..CLIENTS).map(|_| TcpStream::connect(address)));
+        let connected = tokio::time::timeout(Duration::from_secs(20), connect).await;
+        assert_eq!(connected.expect("the backlog holds all").unwrap().len(), CLIENTS);
     }
 
     #[tokio::test]
-    async fn a_stop_lets_a_request_finish() {
+    async fn stop_waits_for_a_request_in_progress() {
         use axum::routing::get;
-        let (stop, listener) = (CancellationToken::new(), anywhere().bind().unwrap());
+        let (stop, listener) = (CancellationToken::new(), any_port().bind().unwrap());
         let address = listener.local_addr().unwrap();
-        let asked = CancellationToken::new();
-        let (seen, stopping) = (asked.clone(), stop.clone());
+        let received = CancellationToken::new();
+        let (seen, stopping) = (received.clone(), stop.clone());
         let slow = async move || {
             seen.cancel();
             stopping.cancelled().await;
@@ -146,7 +146,7 @@ mod tests {
         let server = tokio::spawn(serve_on(listener, Router::new().route("/", get(slow)), limiter(), stop.clone()));
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-        asked.cancelled().await;
+        received.cancelled().await;
         stop.cancel();
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.unwrap();
