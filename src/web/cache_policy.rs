@@ -1,4 +1,5 @@
-//! How long an answer may be kept, and by whom. Whatever nobody decided about is not kept at all (`guard` sees to that).
+//! How long a response may be cached, and where. [`frame`](crate::web::middleware::frame) forbids caching of every `GET`
+//! response that does not choose.
 
 use std::convert::Infallible;
 
@@ -6,18 +7,18 @@ use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponseParts, ResponseParts};
 
-/// What an answer is, as far as caches are concerned.
+/// The kind of a response for caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cache {
-    /// Live, and the same for everybody: a CDN asks us once a second, however many people ask it.
+    /// Live data that is the same for all clients. A CDN requests it once a second, whatever its own load.
     Live,
-    /// A rendered page: the same for everybody, changes rarely, and an old one is better than none.
+    /// A pre-rendered page: the same for all visitors, changes rarely, and a stale copy is better than an error.
     Page,
-    /// An address that changes with its content.
+    /// A path that changes with its content.
     Forever,
-    /// Where `/` leads, which depends on a header only.
+    /// The redirect of `/`, which depends only on a header.
     Redirect,
-    /// Somebody's own.
+    /// Data of one user.
     Private,
 }
 

@@ -1,6 +1,5 @@
-//! The frame around every handler: an id for each request, refusal of requests from other sites, the security headers,
-//! panics that become 500, and errors in the form that suits whoever asked: problem details under `/api/`, a page
-//! elsewhere.
+//! The middleware around every handler: request ids, refusal of cross-site requests, security headers, panics as 500, the
+//! log line of a failed request, and problems as problem details under `/api/` or as a page elsewhere.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -25,21 +24,21 @@ use crate::accounts;
 use crate::config::WebConfig;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::{Visitor, login_path};
-use crate::web::problem::{Code, Problem, Refused};
+use crate::web::problem::{Code, Problem, ProblemContext};
 use crate::web::views::{MessagePage, Template};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Nothing from elsewhere, nothing inline, no frames. Templates keep to it.
+/// Only own resources, nothing inline, no frames. Templates keep to it.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; img-src 'self' data:; style-src 'self'; script-src 'self'; object-src 'none'; \
      base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 );
-/// An answer for programs that ends up in a browser's window does nothing there.
+/// An API response that a browser opens in a window can load and run nothing.
 const API_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 
-/// What pages carry besides their policy. With a stricter referrer policy browsers would not tell the origin of a
-/// posted form, and our own forms would look like another site's.
+/// Headers of pages besides their policy. With a stricter referrer policy browsers omit the origin of a posted form, and the
+/// shop's own forms would be refused as cross-site.
 const PAGE_HEADERS: [(HeaderName, HeaderValue); 3] = [
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (
@@ -51,46 +50,46 @@ const PAGE_HEADERS: [(HeaderName, HeaderValue); 3] = [
 
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Who asks, judged by the path.
+/// The kind of client, derived from the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// Everybody at once: the button, the token, the purchase, the red packet. Gets what is needed and no more.
-    Crowd,
+    /// Clients on the hot path: button, token, purchase, red packet. The response has only the headers it needs.
+    HotPath,
     Program,
-    Person,
+    Browser,
 }
 
 impl Audience {
     fn of(path: &str) -> Audience {
         match path {
             path if path.starts_with("/api/sales/") || path.starts_with("/api/packets/") || path == "/api/ping" => {
-                Audience::Crowd
+                Audience::HotPath
             }
             path if path.starts_with("/api/") => Audience::Program,
-            _ => Audience::Person,
+            _ => Audience::Browser,
         }
     }
 }
 
-/// What is remembered of a request until its answer is there.
-struct Asked {
+/// What the middleware keeps of a request until its response is complete.
+struct RequestContext {
     id: HeaderValue,
     audience: Audience,
     method: Method,
     uri: Uri,
-    /// Only of a person's request: to show an error in their language.
+    /// Only of a browser's request: the page about a problem is in its language.
     headers: Option<HeaderMap>,
 }
 
-impl Asked {
-    fn of(request: &Request) -> Asked {
+impl RequestContext {
+    fn of(request: &Request) -> RequestContext {
         let audience = Audience::of(request.uri().path());
-        Asked {
+        RequestContext {
             id: request_id(request.headers()),
             audience,
             method: request.method().clone(),
             uri: request.uri().clone(),
-            headers: (audience == Audience::Person).then(|| request.headers().clone()),
+            headers: (audience == Audience::Browser).then(|| request.headers().clone()),
         }
     }
 
@@ -98,16 +97,16 @@ impl Asked {
         self.id.to_str().unwrap_or_default()
     }
 
-    /// Log lines in between carry the request's id. The crowd's have none: it would cost more than the rest.
+    /// The span that gives log lines the request's id. The hot path has none: a span would cost more than the handler.
     fn span(&self) -> Span {
         match self.audience {
-            Audience::Crowd => Span::none(),
+            Audience::HotPath => Span::none(),
             _ => info_span!("request", id = self.id(), method = %self.method, path = self.uri.path()),
         }
     }
 
-    /// The page on which a form was: forms post to an address below their page's. Empty when nothing was posted.
-    fn page(&self) -> &str {
+    /// The path of the page with the form: forms post to a path below that of their page. Empty for safe methods.
+    fn form_page(&self) -> &str {
         match self.uri.path() {
             _ if self.method.is_safe() => "",
             path if path.starts_with("/admin") => "/admin",
@@ -116,59 +115,65 @@ impl Asked {
     }
 }
 
-/// The outermost layer.
+/// The outermost layer of the router.
 pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Response {
-    let asked = Asked::of(&request);
-    let handled = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(asked.span()).await;
-    let mut response = handled.unwrap_or_else(|panic| panicked(&panic).into_response());
-    if let Some(refused) = response.extensions_mut().remove::<Refused>() {
-        log(&asked, &refused);
-        if let Some(headers) = &asked.headers {
-            let visitor = Visitor::of(&asked.uri, headers, &shop);
-            response = as_page(response, &asked, visitor, refused);
+    let context = RequestContext::of(&request);
+    let handled = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(context.span()).await;
+    let mut response = handled.unwrap_or_else(|panic| panic_problem(&panic).into_response());
+    if let Some(problem) = response.extensions_mut().remove::<ProblemContext>() {
+        log(&context, &problem);
+        if let Some(headers) = &context.headers {
+            let visitor = Visitor::of(&context.uri, headers, &shop);
+            response = problem_page(response, &context, visitor, problem);
         }
     }
-    if let Some(hint) = accounts::hint(response.headers()) {
+    if let Some(hint) = accounts::hint_cookie(response.headers()) {
         response.headers_mut().append(SET_COOKIE, hint);
     }
-    dress(response.headers_mut(), &asked, shop.config.is_https());
+    add_headers(response.headers_mut(), &context, shop.config.is_https());
     response
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Problem {
-    let words = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Problem::internal(format!("panicked: {}", words.unwrap_or("for reasons unknown")))
+fn panic_problem(panic: &(dyn Any + Send)) -> Problem {
+    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Problem::internal(format!("panicked: {}", message.unwrap_or("without a message")))
 }
 
-/// The one place where a failure of a request is logged. Refusals are not failures.
-fn log(asked: &Asked, refused: &Refused) {
-    let Some(cause) = &refused.cause else { return };
-    let (request_id, method, path) = (asked.id(), asked.method.as_str(), asked.uri.path());
-    if refused.code == Code::Internal {
+/// Logs a failed request; no other place does. A refusal has no cause and is not logged.
+fn log(request: &RequestContext, problem: &ProblemContext) {
+    let Some(cause) = &problem.cause else { return };
+    let (request_id, method, path) = (request.id(), request.method.as_str(), request.uri.path());
+    if problem.code == Code::Internal {
         error!(request_id, method, path, error = %cause, "request failed");
     } else {
-        warn!(request_id, method, path, error = %cause, code = refused.code.as_str(), "request could not be served");
+        warn!(request_id, method, path, error = %cause, code = problem.code.as_str(), "request could not be served");
     }
 }
 
-/// The problem as a page, or the way to the login. ReplayGrants the problem's status and headers.
-fn as_page(mut response: Response, asked: &Asked, visitor: Visitor, refused: Refused) -> Response {
-    let back = refused.back.unwrap_or_else(|| asked.page().to_owned());
-    if refused.code == Code::NotSignedIn {
-        let next = if asked.method.is_safe() { &visitor.path } else { &back };
+/// The problem as a page with the status and headers of the response; a redirect to the login for a visitor who is not
+/// signed in.
+fn problem_page(
+    mut response: Response,
+    request: &RequestContext,
+    visitor: Visitor,
+    problem: ProblemContext,
+) -> Response {
+    let back = problem.back.unwrap_or_else(|| request.form_page().to_owned());
+    if problem.code == Code::NotSignedIn {
+        let next = if request.method.is_safe() { &visitor.path } else { &back };
         return (Cache::Private, Redirect::to(&login_path(visitor.locale, next))).into_response();
     }
     let mut chrome = visitor.chrome();
     if !back.is_empty() {
-        // What was posted has no page of its own that the language switch could lead to.
+        // The path of a posted form answers no GET: the language switch leads back to the form's page.
         chrome.path.clone_from(&back);
     }
     let page = MessagePage {
         chrome,
         status: response.status().as_u16(),
-        code: refused.code.as_str().to_owned(),
+        code: problem.code.as_str().to_owned(),
         back,
-        again: refused.again.map(|quantity| (asked.uri.path().to_owned(), quantity)),
+        again: problem.again.map(|quantity| (request.uri.path().to_owned(), quantity)),
     };
     match page.render() {
         Ok(html) => {
@@ -176,23 +181,25 @@ fn as_page(mut response: Response, asked: &Asked, visitor: Visitor, refused: Ref
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
             response.headers_mut().remove(CONTENT_LENGTH);
         }
-        Err(cause) => error!(request_id = asked.id(), error = %cause, "the page about a problem has one itself"),
+        Err(cause) => {
+            error!(request_id = request.id(), error = %cause, "the page about a problem could not be rendered")
+        }
     }
     response
 }
 
-fn dress(headers: &mut HeaderMap, asked: &Asked, https: bool) {
-    headers.insert(X_REQUEST_ID, asked.id.clone());
+fn add_headers(headers: &mut HeaderMap, request: &RequestContext, https: bool) {
+    headers.insert(X_REQUEST_ID, request.id.clone());
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if asked.method.is_safe() && !headers.contains_key(CACHE_CONTROL) {
+    if request.method.is_safe() && !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, Cache::Private.header());
     }
-    match asked.audience {
-        Audience::Crowd => {}
+    match request.audience {
+        Audience::HotPath => {}
         Audience::Program => {
             headers.insert(CONTENT_SECURITY_POLICY, API_POLICY);
         }
-        Audience::Person => {
+        Audience::Browser => {
             headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
             headers.extend(PAGE_HEADERS.into_iter().map(|(name, value)| (Some(name), value)));
             if https {
@@ -202,14 +209,14 @@ fn dress(headers: &mut HeaderMap, asked: &Asked, https: bool) {
     }
 }
 
-/// The id that a proxy gave the request, if it looks like one, else a new one.
+/// The id from a proxy's `X-Request-Id`, if it has the form of one, else a new id.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     let sane = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     let given = headers.get(X_REQUEST_ID).filter(|id| (8..=64).contains(&id.len()) && id.as_bytes().iter().all(sane));
     given.cloned().unwrap_or_else(new_id)
 }
 
-/// Random per process, then counted: unique, and cheaper than randomness for each.
+/// A random prefix per process and a counter: unique, and cheaper than a random id per request.
 fn new_id() -> HeaderValue {
     static PROCESS: LazyLock<u32> = LazyLock::new(rand::random);
     static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -217,8 +224,8 @@ fn new_id() -> HeaderValue {
     HeaderValue::from_maybe_shared(axum::body::Bytes::from(id)).unwrap_or(HeaderValue::from_static("unnamed"))
 }
 
-/// Refuses requests that change something and come from another site. Behind a proxy that rewrites `Host`, the public
-/// origin is what tells our own pages apart.
+/// Refuses unsafe requests from other sites. Behind a proxy that rewrites `Host`, the configured public origin identifies
+/// the shop's own pages.
 pub fn same_origin(config: &WebConfig) -> CsrfLayer<fn(ProtectionError) -> Response> {
     let layer = CsrfLayer::new().add_trusted_origin(&config.public_url);
     let layer = layer.expect("the configuration takes only origins");
@@ -229,15 +236,15 @@ pub fn same_origin(config: &WebConfig) -> CsrfLayer<fn(ProtectionError) -> Respo
 mod tests {
     use super::*;
 
-    fn asked(method: Method, uri: &'static str) -> Asked {
+    fn context(method: Method, uri: &'static str) -> RequestContext {
         let mut request = Request::new(Body::empty());
         *request.method_mut() = method;
         *request.uri_mut() = Uri::from_static(uri);
-        Asked::of(&request)
+        RequestContext::of(&request)
     }
 
     #[test]
-    fn an_id_is_taken_over_only_when_it_looks_like_one() {
+    fn request_id_is_accepted_only_in_its_form() {
         let id = |given: &str| {
             let headers = HeaderMap::from_iter([(X_REQUEST_ID, HeaderValue::from_bytes(given.as_bytes()).unwrap())]);
             request_id(&headers).to_str().unwrap().to_owned()
@@ -250,24 +257,23 @@ mod tests {
     }
 
     #[test]
-    fn going_back_leads_to_the_page_with_the_form() {
-        assert_eq!(asked(Method::POST, "/zh/sales/7/buy").page(), "/zh/sales/7");
-        assert_eq!(asked(Method::POST, "/en/orders/7/x/pay?y=z").page(), "/en/orders/7/x");
-        assert_eq!(asked(Method::POST, "/admin/sales/7/stop").page(), "/admin");
-        assert_eq!(asked(Method::GET, "/en/orders/7/x").page(), "");
+    fn back_link_leads_to_the_page_with_the_form() {
+        assert_eq!(context(Method::POST, "/zh/sales/7/buy").form_page(), "/zh/sales/7");
+        assert_eq!(context(Method::POST, "/en/orders/7/x/pay?y=z").form_page(), "/en/orders/7/x");
+        assert_eq!(context(Method::POST, "/admin/sales/7/stop").form_page(), "/admin");
+        assert_eq!(context(Method::GET, "/en/orders/7/x").form_page(), "");
     }
 
     #[test]
-    fn the_crowd_gets_few_headers_and_people_get_all() {
-        let dressed = |uri| {
-            let asked = asked(Method::GET, uri);
+    fn hot_path_gets_few_headers_and_pages_get_all() {
+        let headers_of = |uri| {
             let mut headers = HeaderMap::new();
-            dress(&mut headers, &asked, true);
+            add_headers(&mut headers, &context(Method::GET, uri), true);
             headers
         };
-        assert_eq!(dressed("/api/sales/7/button").len(), 3);
-        assert!(dressed("/api/me").contains_key(CONTENT_SECURITY_POLICY));
-        let page = dressed("/zh/");
+        assert_eq!(headers_of("/api/sales/7/button").len(), 3);
+        assert!(headers_of("/api/me").contains_key(CONTENT_SECURITY_POLICY));
+        let page = headers_of("/zh/");
         for name in ["referrer-policy", "permissions-policy", "cross-origin-opener-policy", "content-security-policy"] {
             assert!(page.contains_key(name), "{name}");
         }

@@ -1,9 +1,12 @@
 //! Everything HTTP.
 //!
-//! [`server`] accepts connections within the limits of [`server::limits`]. [`router`] lists every address, grouped by who
-//! calls. [`middleware`] wraps every handler: request id, same-origin check, security headers, panics, and the shape of an
-//! error for a program or a person. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function, and
-//! renders ([`views`]). [`problem`] is the one table from errors to statuses; [`cache_policy`] the one place for cache headers.
+//! [`server`] accepts connections within the limits of [`server::limits`]. [`router`] lists every route, grouped by caller.
+//! [`middleware`] wraps every handler: request id, same-origin check, security headers, panics, and the form of an error for
+//! a program or a browser. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function, and renders
+//! ([`views`]). [`problem`] is the one table from errors to statuses, [`cache_policy`] the one place for cache headers.
+//!
+//! Imports go one way: `router`, then `api`, `pages` and `admin`, which do not import each other, then `views`, then
+//! [`shared`], then `extract`, `problem` and `cache_policy`.
 
 pub mod router;
 
@@ -55,7 +58,7 @@ use crate::store::Store;
 pub use router::router;
 pub use server::serve;
 
-/// Everything that handlers may use. Built in `app`.
+/// What handlers use. [`app`](crate::app) builds it.
 pub struct Shop {
     pub config: WebConfig,
     pub clock: Clock,

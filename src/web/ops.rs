@@ -1,4 +1,4 @@
-//! For operators and their machines, on an address of its own: is it alive, is it ready, how is it going.
+//! Health and metrics for operators, on a listener of its own: `/livez`, `/readyz`, `/metrics`.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub fn router(health: Health, metrics: Arc<Metrics>) -> Router {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct ReadinessReport {
     ready: bool,
     parts: Vec<PartReport>,
 }
@@ -40,14 +40,14 @@ struct PartReport {
     problem: Option<String>,
 }
 
-/// 503 names what is missing.
+/// 200 when every part is ok; otherwise 503 with the problem of each part that is not.
 async fn ready(State(ops): State<Arc<Ops>>) -> Response {
     let parts = ops.health.report().await.into_iter();
     let parts = parts.map(|part| PartReport { name: part.name, ok: part.problem.is_none(), problem: part.problem });
     let parts: Vec<PartReport> = parts.collect();
     let ready = parts.iter().all(|part| part.ok);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, [(CACHE_CONTROL, "no-store")], Json(Report { ready, parts })).into_response()
+    (status, [(CACHE_CONTROL, "no-store")], Json(ReadinessReport { ready, parts })).into_response()
 }
 
 async fn metrics_text(State(ops): State<Arc<Ops>>) -> Response {

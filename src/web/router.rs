@@ -1,4 +1,4 @@
-//! Every address of the shop, grouped by who calls.
+//! Every route of the shop, grouped by caller.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, patch, post, put};
 use tower::ServiceBuilder;
 
+use super::Shop;
 use super::problem::{Code, Problem};
-use super::{Shop, middleware};
 use crate::domain::Locale;
 
-/// The whole shop as a service. Needs no socket.
+/// The whole shop as a service. It needs no socket.
 pub fn router(shop: Arc<Shop>) -> Router {
-    let around = ServiceBuilder::new()
-        .layer(from_fn_with_state(shop.clone(), middleware::frame))
-        .layer(middleware::same_origin(&shop.config));
+    let middleware = ServiceBuilder::new()
+        .layer(from_fn_with_state(shop.clone(), super::middleware::frame))
+        .layer(super::middleware::same_origin(&shop.config));
     let mut router = Router::new()
         .merge(hot_path())
         .merge(public_api())
@@ -30,13 +30,14 @@ pub fn router(shop: Arc<Shop>) -> Router {
         .merge(console())
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
-        .layer(around)
+        .layer(middleware)
         .with_state(shop)
 }
 
 type Routes = Router<Arc<Shop>>;
 
-/// What everybody asks for at once when a sale opens. AddressSaved thin; `ping` is the same way with nothing at its end.
+/// The routes that all shoppers request at once when a sale opens. Their handlers do as little as possible. `ping` has the
+/// same middleware and an empty handler: benchmarks use it as the baseline.
 fn hot_path() -> Routes {
     use super::api::{orders, packets, sales};
 
@@ -60,7 +61,7 @@ fn public_api() -> Routes {
         .route("/api/openapi.json", get(sales::openapi))
 }
 
-/// Whoever is signed in, about what is theirs.
+/// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
     use super::api::{accounts, addresses, orders, own_account, packets, payments, wallet};
 
@@ -136,13 +137,13 @@ fn admin_api() -> Routes {
         .route("/api/admin/audit-log", get(audit_log::list))
 }
 
-/// Files, and pages outside the two languages.
+/// Files, and pages without a language in their path.
 fn shared_pages() -> Routes {
     use super::pages;
     use super::pages::{cashier, packets};
 
     Router::new()
-        .route("/", get(pages::front_door))
+        .route("/", get(pages::redirect_to_language))
         .route("/static/{*name}", get(pages::asset))
         .route("/uploads/{name}", get(pages::upload))
         .route("/packets/{packet}", get(packets::to_page))
@@ -151,7 +152,7 @@ fn shared_pages() -> Routes {
         .route("/sandbox/cashier/{payment}/decline", post(cashier::decline))
 }
 
-/// The first three are the same bytes for everybody.
+/// Pages in one language. The first three are pre-rendered and the same for all visitors.
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
     use super::pages::{account, addresses, order_address, orders, packet_giving, packets, sign_in, wallet};

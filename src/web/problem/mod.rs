@@ -1,6 +1,6 @@
-//! The one table from errors to statuses. Every error answer of the shop is a [`Problem`]: RFC 9457 problem details with
-//! a stable `code`. The client reads the table's words and never those of an inner error; the inner error goes to the
-//! log, once, where the request ends (`web::guard`).
+//! The one table from errors to statuses. Every error response of the shop is a [`Problem`]: RFC 9457 problem details with
+//! a stable `code`. The client sees the text of the table and never that of an inner error. The inner error is logged once,
+//! by [`frame`](crate::web::middleware::frame).
 
 mod refusals;
 
@@ -17,7 +17,7 @@ use crate::domain::Refusal;
 
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
-/// The recommended phrase of a status, which is the title of a problem whose type is `about:blank`.
+/// The reason phrase of a status, which RFC 9457 makes the title of a problem of type `about:blank`.
 #[rustfmt::skip]
 macro_rules! phrase {
     (400) => { "Bad Request" };
@@ -35,17 +35,17 @@ macro_rules! phrase {
     (503) => { "Service Unavailable" };
 }
 
-/// Writes the table: the code as variant, its status, its name, one sentence, and seconds for `Retry-After`.
+/// Generates [`Code`] from the table: variant, status, code, detail, and seconds for `Retry-After`.
 macro_rules! problems {
     ($($variant:ident $status:tt $code:literal $detail:literal $(retry $after:literal)?;)*) => {
-        /// What went wrong, as far as a client is concerned.
+        /// What went wrong, as the client is told.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant,)* }
 
         impl Code {
             pub const ALL: &[Code] = &[$(Code::$variant,)*];
 
-            /// The stable code, for programs.
+            /// The stable code for programs.
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $code,)* }
             }
@@ -67,7 +67,7 @@ macro_rules! problems {
                 match self { $(Code::$variant => None$(.or(Some(HeaderValue::from_static($after))))?,)* }
             }
 
-            /// The whole answer, written when the program was built: refusing is what happens most.
+            /// The whole response body, built at compile time: most purchases end in a refusal.
             fn body(self) -> &'static str {
                 match self {
                     $(Code::$variant => concat!(
@@ -82,7 +82,7 @@ macro_rules! problems {
 
 problems! {
     NotSignedIn 401 "not_signed_in" "Log in first.";
-    BadToken 403 "bad_token" "The purchase token is missing, expired, or was given to somebody else. Ask for a new one.";
+    BadToken 403 "bad_token" "The purchase token is missing, expired, or belongs to another user. Request a new one.";
     NoSuchSale 404 "no_such_sale" "There is no such sale.";
     NotOpen 409 "not_open" "The sale is not open.";
     SoldOut 409 "sold_out" "All units are taken. Unpaid orders go back on sale.";
@@ -90,16 +90,16 @@ problems! {
     NoSuchPacket 404 "no_such_packet" "There is no such red packet.";
     PacketNotOpen 409 "packet_not_open" "The red packet is not open yet.";
     PacketEmpty 409 "packet_empty" "All shares of the red packet are claimed.";
-    PacketExpired 409 "packet_expired" "The time of the red packet is over. What was left went back to its giver.";
-    OwnPacket 409 "own_packet" "Whoever gave this red packet keeps out of it.";
+    PacketExpired 409 "packet_expired" "The red packet has expired. What was left went back to its giver.";
+    OwnPacket 409 "own_packet" "The giver of this red packet does not take part in it.";
     BadQuantity 422 "bad_quantity" "The quantity must be a whole number above zero.";
     OverLimit 422 "over_limit" "That is more than one user may buy in this sale.";
     RateLimited 429 "rate_limited" "Too many requests from you. Wait a little." retry "1";
-    Busy 429 "busy" "Too many people are being let in. Units may be left: try again." retry "1";
-    Overloaded 503 "overloaded" "The shop cannot keep up at this moment." retry "2";
+    Busy 429 "busy" "Too many shoppers are buying at once. Units may be left: try again." retry "1";
+    Overloaded 503 "overloaded" "The shop is overloaded at the moment." retry "2";
 
-    BadCredentials 401 "bad_credentials" "The user name or the password is not right.";
-    CodeNeeded 401 "totp_required" "The password is right. Send a code of the authenticator as well.";
+    BadCredentials 401 "bad_credentials" "The user name or the password is wrong.";
+    CodeNeeded 401 "totp_required" "The password is correct. Send a code from the authenticator as well.";
     BadCode 401 "bad_code" "The code is wrong, too old, or was used before.";
     Blocked 403 "blocked" "The shop has blocked this account.";
     MustChangePassword 403 "must_change_password" "Choose a password of your own first.";
@@ -109,21 +109,21 @@ problems! {
     NotFound 404 "not_found" "There is nothing here.";
     MethodNotAllowed 405 "method_not_allowed" "This address does not take that method.";
     RequestTimeout 408 "request_timeout" "The body of the request did not arrive in time.";
-    UsernameTaken 409 "username_taken" "Somebody has this user name.";
+    UsernameTaken 409 "username_taken" "This user name is taken.";
     OrdersOpen 409 "orders_open" "An order is not finished: pay or cancel it, or wait for the refund.";
     StaffAccount 409 "staff_account" "The account belongs to the staff. An owner has to dismiss it first.";
-    LastOwner 409 "last_owner" "Nobody else could appoint staff then.";
-    Yourself 409 "yourself" "Nobody does this to themselves.";
+    LastOwner 409 "last_owner" "The shop needs at least one owner who can appoint staff.";
+    Yourself 409 "yourself" "You cannot do this to your own account.";
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
     NotRefundable 409 "not_refundable" "Only an order that is paid can be refunded.";
     AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid.";
-    TooManyAddresses 409 "too_many_addresses" "That is as many addresses as one account may keep.";
+    TooManyAddresses 409 "too_many_addresses" "The account has the maximum number of addresses.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
-    NotEnough 409 "not_enough" "The wallet does not hold so much.";
-    WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet. Spend it, or say that you give it up.";
+    NotEnough 409 "not_enough" "The balance of the wallet is too low.";
+    WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet. Spend it, or confirm that you give it up.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
     Overlap 409 "overlap" "The same goods are on sale at that time in another sale.";
-    ChangedMeanwhile 409 "changed_meanwhile" "Somebody has changed this meanwhile. Look again.";
+    ChangedMeanwhile 409 "changed_meanwhile" "This was changed in the meantime. Load it again.";
     GoodsArchived 409 "goods_archived" "The goods are archived. Bring them back before selling them.";
     GoodsOnSale 409 "goods_on_sale" "A sale of the goods is running or scheduled. Stop it before archiving them.";
     TooLarge 413 "too_large" "The body of the request is too large.";
@@ -133,28 +133,35 @@ problems! {
     Invalid 422 "invalid" "Some of the values cannot be used.";
     BadJson 400 "bad_json" "The body of the request is not valid JSON.";
     BadRequest 400 "bad_request" "The request could not be understood.";
-    Unavailable 503 "unavailable" "Something that the shop needs is not available. Nothing is lost: ask again." retry "2";
-    Internal 500 "internal" "The fault is on our side.";
+    Unavailable 503 "unavailable" "A service that the shop needs is unavailable. Nothing is lost: try again." retry "2";
+    Internal 500 "internal" "The shop failed to handle the request.";
 }
 
 type Cause = Arc<dyn Error + Send + Sync>;
 
-/// A value of the request that cannot be used.
+/// A field of the request with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FieldProblem {
     pub field: String,
     pub code: &'static str,
 }
 
-/// An error answer. Small, because nearly every purchase ends in one.
+impl From<(&'static str, &'static str)> for FieldProblem {
+    fn from((field, code): (&'static str, &'static str)) -> Self {
+        FieldProblem { field: field.to_owned(), code }
+    }
+}
+
+/// An error response. It is small, because nearly every purchase ends in one.
 #[derive(Debug)]
 pub struct Problem {
     code: Code,
-    more: Option<Box<More>>,
+    extra: Option<Box<ProblemExtra>>,
 }
 
+/// What only some problems have.
 #[derive(Debug, Default)]
-struct More {
+struct ProblemExtra {
     detail: Option<String>,
     fields: Vec<FieldProblem>,
     retry_after: Option<u64>,
@@ -163,69 +170,70 @@ struct More {
     cause: Option<Cause>,
 }
 
-/// Travels with the response, for the layers around the handlers: which problem it is, where "go back" leads, how many
-/// units a purchase that may be tried again was for, and what there is to log.
+/// Passed to the middleware as an extension of the response: what to log, and what the page about the problem needs.
 #[derive(Debug, Clone)]
-pub struct Refused {
+pub struct ProblemContext {
     pub code: Code,
+    /// The path of the "go back" link.
     pub back: Option<String>,
+    /// The quantity of a purchase that can be tried again.
     pub again: Option<i64>,
     pub cause: Option<Cause>,
 }
 
 impl Problem {
     pub fn new(code: Code) -> Problem {
-        Problem { code, more: None }
+        Problem { code, extra: None }
     }
 
     pub fn code(&self) -> Code {
         self.code
     }
 
-    fn more(&mut self) -> &mut More {
-        self.more.get_or_insert_default()
+    fn extra(&mut self) -> &mut ProblemExtra {
+        self.extra.get_or_insert_default()
     }
 
-    /// Words about this one request instead of the table's. Never those of an inner error.
+    /// A detail about this request instead of the table's. Never the text of an inner error.
     pub fn detail(mut self, detail: impl Into<String>) -> Problem {
-        self.more().detail = Some(detail.into());
+        self.extra().detail = Some(detail.into());
         self
     }
 
-    /// Seconds after which another try may help, instead of the table's.
+    /// Seconds for `Retry-After` instead of the table's.
     pub fn retry_after(mut self, seconds: u64) -> Problem {
-        self.more().retry_after = Some(seconds);
+        self.extra().retry_after = Some(seconds);
         self
     }
 
-    /// Where "go back" leads, if the problem is shown as a page.
+    /// The path of the "go back" link, if the problem is shown as a page.
     pub fn back(mut self, path: impl Into<String>) -> Problem {
-        self.more().back = Some(path.into());
+        self.extra().back = Some(path.into());
         self
     }
 
-    /// How many units were asked for, so that a page can offer to ask for them again.
+    /// The quantity of a refused purchase, so that the page can offer to try it again.
     pub fn again(mut self, quantity: i64) -> Problem {
-        self.more().again = Some(quantity);
+        self.extra().again = Some(quantity);
         self
     }
 
-    /// What to log; the client does not see it.
+    /// The error to log. The client does not see it.
     pub fn cause(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Problem {
-        self.more().cause = Some(Arc::from(cause.into()));
+        self.extra().cause = Some(Arc::from(cause.into()));
         self
     }
 
-    /// Values that cannot be used.
-    pub fn invalid(fields: Vec<FieldProblem>) -> Problem {
+    /// Fields with invalid values.
+    pub fn invalid(fields: impl IntoIterator<Item = impl Into<FieldProblem>>) -> Problem {
         let mut problem = Problem::new(Code::Invalid);
-        problem.more().fields = fields;
+        problem.extra().fields = fields.into_iter().map(Into::into).collect();
         problem
     }
 
-    /// One value that cannot be used.
+    /// One field with an invalid value.
     pub fn invalid_field(field: impl Into<String>, code: &'static str) -> Problem {
-        Problem::invalid(vec![FieldProblem { field: field.into(), code }])
+        Problem::invalid([FieldProblem { field: field.into(), code }])
     }
 
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Problem {
@@ -234,7 +242,7 @@ impl Problem {
 }
 
 #[derive(Serialize)]
-struct Wire<'a> {
+struct ProblemJson<'a> {
     r#type: &'static str,
     title: &'static str,
     status: u16,
@@ -244,13 +252,13 @@ struct Wire<'a> {
     fields: &'a [FieldProblem],
 }
 
-impl More {
-    /// The answer for a problem that says more than the table.
+impl ProblemExtra {
+    /// The response body of a problem with details of its own.
     fn body(&self, code: Code) -> Bytes {
         if self.detail.is_none() && self.fields.is_empty() {
             return Bytes::from_static(code.body().as_bytes());
         }
-        let wire = Wire {
+        let problem = ProblemJson {
             r#type: "about:blank",
             title: code.title(),
             status: code.status().as_u16(),
@@ -258,18 +266,18 @@ impl More {
             detail: self.detail.as_deref().unwrap_or_else(|| code.detail()),
             fields: &self.fields,
         };
-        serde_json::to_vec(&wire).map_or_else(|_| Bytes::from_static(code.body().as_bytes()), Bytes::from)
+        serde_json::to_vec(&problem).map_or_else(|_| Bytes::from_static(code.body().as_bytes()), Bytes::from)
     }
 }
 
-/// The answer to a program whose purchase was refused at the gate. There is nothing to log and no page to show, so
-/// nothing travels with it.
-pub fn lost(refusal: Refusal) -> Response {
+/// The API's response to a refused purchase. Nothing is logged and no page is shown, so it carries no [`ProblemContext`]:
+/// this is the most frequent response of a sale.
+pub fn refused_purchase(refusal: Refusal) -> Response {
     let code = Code::from(refusal);
-    answer(code, Bytes::from_static(code.body().as_bytes()), code.retry_after())
+    response(code, Bytes::from_static(code.body().as_bytes()), code.retry_after())
 }
 
-fn answer(code: Code, body: Bytes, retry_after: Option<HeaderValue>) -> Response {
+fn response(code: Code, body: Bytes, retry_after: Option<HeaderValue>) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = code.status();
     let headers = response.headers_mut();
@@ -282,15 +290,15 @@ fn answer(code: Code, body: Bytes, retry_after: Option<HeaderValue>) -> Response
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let more = self.more.map(|more| *more);
-        let body = match &more {
-            Some(more) => more.body(self.code),
+        let extra = self.extra.map(|extra| *extra);
+        let body = match &extra {
+            Some(extra) => extra.body(self.code),
             None => Bytes::from_static(self.code.body().as_bytes()),
         };
-        let own_retry = more.as_ref().and_then(|more| more.retry_after).map(HeaderValue::from);
-        let (back, again, cause) = more.map_or((None, None, None), |more| (more.back, more.again, more.cause));
-        let mut response = answer(self.code, body, own_retry.or_else(|| self.code.retry_after()));
-        response.extensions_mut().insert(Refused { code: self.code, back, again, cause });
+        let own_retry = extra.as_ref().and_then(|extra| extra.retry_after).map(HeaderValue::from);
+        let (back, again, cause) = extra.map_or((None, None, None), |extra| (extra.back, extra.again, extra.cause));
+        let mut response = response(self.code, body, own_retry.or_else(|| self.code.retry_after()));
+        response.extensions_mut().insert(ProblemContext { code: self.code, back, again, cause });
         response
     }
 }
@@ -309,13 +317,13 @@ mod tests {
     use crate::accounts::AccountRefusal;
 
     fn body(problem: Problem) -> (Response, serde_json::Value) {
-        let more = problem.more.as_ref().map(|more| more.body(problem.code));
-        let bytes = more.unwrap_or_else(|| Bytes::from_static(problem.code.body().as_bytes()));
+        let own_body = problem.extra.as_ref().map(|extra| extra.body(problem.code));
+        let bytes = own_body.unwrap_or_else(|| Bytes::from_static(problem.code.body().as_bytes()));
         (problem.into_response(), serde_json::from_slice(&bytes).unwrap())
     }
 
     #[test]
-    fn the_table_has_unique_codes_and_true_statuses() {
+    fn codes_are_unique_and_bodies_carry_the_status() {
         let codes: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(codes.len(), Code::ALL.len());
         for &code in Code::ALL {
@@ -324,25 +332,25 @@ mod tests {
             assert_eq!(json["status"], response.status().as_u16());
             assert_eq!(json["type"], "about:blank");
             assert_eq!(response.headers()[CONTENT_TYPE], PROBLEM_JSON);
-            let may_help = matches!(response.status().as_u16(), 429 | 503);
-            assert_eq!(response.headers().contains_key(RETRY_AFTER), may_help, "{}", code.as_str());
+            let is_temporary = matches!(response.status().as_u16(), 429 | 503);
+            assert_eq!(response.headers().contains_key(RETRY_AFTER), is_temporary, "{}", code.as_str());
         }
     }
 
     #[test]
-    fn fields_are_named_and_inner_errors_are_not_shown() {
+    fn problem_names_fields_and_hides_inner_errors() {
         let (response, json) = body(Problem::invalid_field("total", "bad_number"));
         assert_eq!(response.status(), 422);
         assert_eq!(json["fields"][0], serde_json::json!({"field": "total", "code": "bad_number"}));
 
         let (response, json) = body(Problem::internal("password of the database: 1234"));
         assert!(!json.to_string().contains("1234"));
-        let refused = response.extensions().get::<Refused>().unwrap();
-        assert!(refused.cause.as_ref().unwrap().to_string().contains("1234"), "the log gets it");
+        let context = response.extensions().get::<ProblemContext>().unwrap();
+        assert!(context.cause.as_ref().unwrap().to_string().contains("1234"), "it is kept for the log");
     }
 
     #[test]
-    fn a_measured_wait_replaces_the_tables() {
+    fn retry_after_of_a_throttle_replaces_the_one_of_the_table() {
         let problem: Problem = AccountRefusal::Throttled(std::time::Duration::from_millis(6500)).into();
         assert_eq!(problem.into_response().headers()[RETRY_AFTER], "7");
     }
