@@ -1,4 +1,4 @@
-//! Registering, signing in and out.
+//! Registration, login and logout.
 
 use std::sync::Arc;
 
@@ -18,67 +18,67 @@ use crate::web::problem::Problem;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Credentials {
+pub struct RegistrationBody {
     username: String,
     password: Secret,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CredentialsAndCode {
+pub struct LogInBody {
     username: String,
     password: Secret,
-    /// Of the authenticator, or a recovery code.
+    /// A code of the authenticator, or a recovery code. Needed where a second factor is set up.
     code: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Who<'a> {
-    user: User<'a>,
+struct MeJson<'a> {
+    user: MeUser<'a>,
 }
 
 #[derive(Serialize)]
-struct User<'a> {
+struct MeUser<'a> {
     id: UserId,
     username: &'a str,
     role: &'static str,
 }
 
-fn who(session: &Session) -> axum::Json<Who<'_>> {
+fn me_json(session: &Session) -> axum::Json<MeJson<'_>> {
     let Session { user_id, username, role, .. } = session;
-    axum::Json(Who { user: User { id: *user_id, username, role: role.as_str() } })
+    axum::Json(MeJson { user: MeUser { id: *user_id, username, role: role.as_str() } })
 }
 
-fn signed_in(shop: &Shop, status: StatusCode, session: &Session) -> Response {
-    (status, Cache::Private, [(SET_COOKIE, shop.accounts.cookie(session))], who(session)).into_response()
+fn session_response(shop: &Shop, status: StatusCode, session: &Session) -> Response {
+    (status, Cache::Private, [(SET_COOKIE, shop.accounts.cookie(session))], me_json(session)).into_response()
 }
 
 pub async fn register(
     State(shop): State<Arc<Shop>>,
     device: Device,
-    Json(credentials): Json<Credentials>,
+    Json(body): Json<RegistrationBody>,
 ) -> Result<Response, Problem> {
-    let session = shop.accounts.register(&device, &credentials.username, credentials.password.0).await?;
-    Ok(signed_in(&shop, StatusCode::CREATED, &session))
+    let session = shop.accounts.register(&device, &body.username, body.password.0).await?;
+    Ok(session_response(&shop, StatusCode::CREATED, &session))
 }
 
 pub async fn log_in(
     State(shop): State<Arc<Shop>>,
     device: Device,
-    Json(credentials): Json<CredentialsAndCode>,
+    Json(body): Json<LogInBody>,
 ) -> Result<Response, Problem> {
-    let CredentialsAndCode { username, password, code } = credentials;
+    let LogInBody { username, password, code } = body;
     let session = shop.accounts.log_in(&device, &username, password.0, code.as_deref()).await?;
-    Ok(signed_in(&shop, StatusCode::OK, &session))
+    Ok(session_response(&shop, StatusCode::OK, &session))
 }
 
 pub async fn log_out(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Result<Response, Problem> {
     if let Some(session) = shop.accounts.session(&headers) {
         shop.accounts.log_out(&session).await?;
     }
-    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.farewell())]).into_response())
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.removal_cookie())]).into_response())
 }
 
 pub async fn me(SignedIn(session): SignedIn) -> Response {
-    (Cache::Private, who(&session)).into_response()
+    (Cache::Private, me_json(&session)).into_response()
 }

@@ -1,4 +1,4 @@
-//! The addresses of a shopper's account.
+//! The addresses saved in a shopper's account.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Address, AddressId};
-use crate::store::{AddressSaved, SavedAddress};
+use crate::store::{SaveAddressOutcome, SavedAddress};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract;
@@ -17,36 +17,36 @@ use crate::web::extract::PathIds;
 use crate::web::extract::session::SignedIn;
 use crate::web::problem::{Code, FieldProblem, Problem};
 
-/// An address as a program sends it.
+/// A new or changed address.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct AddressBody {
     address: Address,
     #[serde(default)]
     is_default: bool,
 }
 
 #[derive(Serialize)]
-struct One {
+struct OneAddress {
     address: SavedAddress,
 }
 
 #[derive(Serialize)]
-struct Many {
+struct AddressList {
     addresses: Vec<SavedAddress>,
 }
 
-/// The address as it is kept, or what is wrong with it by field.
-pub fn checked(address: Address, within: &str) -> Result<Address, Problem> {
-    address.checked().map_err(|mistakes| {
-        let problem = |(field, code)| FieldProblem { field: format!("{within}{field}"), code };
-        Problem::invalid(mistakes.into_iter().map(problem).collect())
+/// The address in the form in which it is stored. An error names its fields below `prefix`.
+pub fn check_address(address: Address, prefix: &str) -> Result<Address, Problem> {
+    address.checked().map_err(|errors| {
+        let problem = |(field, code)| FieldProblem { field: format!("{prefix}{field}"), code };
+        Problem::invalid(errors.into_iter().map(problem))
     })
 }
 
 pub async fn list(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn) -> Result<Response, Problem> {
     let addresses = shop.store.addresses_of(session.user_id).await?;
-    Ok((Cache::Private, Json(Many { addresses })).into_response())
+    Ok((Cache::Private, Json(AddressList { addresses })).into_response())
 }
 
 pub async fn show(
@@ -55,38 +55,38 @@ pub async fn show(
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
     let address = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
-    Ok((Cache::Private, Json(One { address })).into_response())
+    Ok((Cache::Private, Json(OneAddress { address })).into_response())
 }
 
 pub async fn create(
     shop: State<Arc<Shop>>,
     signed_in: SignedIn,
-    extract::Json(wanted): extract::Json<Wanted>,
+    extract::Json(body): extract::Json<AddressBody>,
 ) -> Result<Response, Problem> {
-    keep(shop, signed_in, None, wanted, StatusCode::CREATED).await
+    save(shop, signed_in, None, body, StatusCode::CREATED).await
 }
 
 pub async fn change(
     shop: State<Arc<Shop>>,
     signed_in: SignedIn,
     PathIds(id): PathIds<AddressId>,
-    extract::Json(wanted): extract::Json<Wanted>,
+    extract::Json(body): extract::Json<AddressBody>,
 ) -> Result<Response, Problem> {
-    keep(shop, signed_in, Some(id), wanted, StatusCode::OK).await
+    save(shop, signed_in, Some(id), body, StatusCode::OK).await
 }
 
-async fn keep(
+async fn save(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
     id: Option<AddressId>,
-    wanted: Wanted,
-    done: StatusCode,
+    body: AddressBody,
+    success: StatusCode,
 ) -> Result<Response, Problem> {
-    let address = checked(wanted.address, "address.")?;
-    match shop.store.keep_address(session.user_id, id, &address, wanted.is_default, shop.clock.now()).await? {
-        AddressSaved::Done(address) => Ok((done, Json(One { address: *address })).into_response()),
-        AddressSaved::TooMany => Err(Code::TooManyAddresses.into()),
-        AddressSaved::NoSuchAddress => Err(Code::NotFound.into()),
+    let address = check_address(body.address, "address.")?;
+    match shop.store.save_address(session.user_id, id, &address, body.is_default, shop.clock.now()).await? {
+        SaveAddressOutcome::Done(address) => Ok((success, Json(OneAddress { address: *address })).into_response()),
+        SaveAddressOutcome::TooMany => Err(Code::TooManyAddresses.into()),
+        SaveAddressOutcome::NoSuchAddress => Err(Code::NotFound.into()),
     }
 }
 
@@ -95,7 +95,7 @@ pub async fn delete(
     SignedIn(session): SignedIn,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<StatusCode, Problem> {
-    match shop.store.forget_address(session.user_id, id).await? {
+    match shop.store.delete_address(session.user_id, id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Code::NotFound.into()),
     }

@@ -1,6 +1,4 @@
-//! A person's own account.
-
-use std::sync::Arc;
+//! The account of the signed-in user: password, sessions, second factor, export, deletion.
 
 use axum::Json as Answer;
 use axum::extract::State;
@@ -12,46 +10,43 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::accounts::Device;
+use super::UserCall;
+use crate::accounts::{DeletionRequest, Device};
 use crate::store::SessionRow;
-use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::{Json, PathIds, Secret};
-use crate::web::pages::account;
-use crate::web::pages::account::NotDeleted;
 use crate::web::problem::{Code, Problem};
+use crate::web::shared::account::{delete_account, export_account};
 
-type Asking = (State<Arc<Shop>>, SignedIn);
-
-pub async fn show((State(shop), SignedIn(session)): Asking) -> Result<Response, Problem> {
+pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let account = json!({
         "id": user.id, "username": user.username, "role": user.role.as_str(), "created_at": user.created_at,
         "second_factor": user.second_factor.is_some(), "must_change_password": user.must_change_password,
-        "recovery_codes_left": shop.store.recovery_left(user.id).await?,
+        "recovery_codes_left": shop.store.recovery_codes_left(user.id).await?,
     });
     Ok((Cache::Private, Answer(json!({"account": account}))).into_response())
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NewPassword {
+pub struct PasswordChangeBody {
     password: Secret,
     new_password: Secret,
 }
 
-/// All other sessions end; the answer carries the cookie of a new one.
+/// Ends all other sessions. The response carries the cookie of a new session.
 pub async fn change_password(
-    (State(shop), SignedIn(session)): Asking,
+    (State(shop), SignedIn(session)): UserCall,
     device: Device,
-    Json(form): Json<NewPassword>,
+    Json(body): Json<PasswordChangeBody>,
 ) -> Result<Response, Problem> {
-    let next = shop.accounts.change_password(&session, &device, form.password.0, form.new_password.0).await?;
+    let next = shop.accounts.change_password(&session, &device, body.password.0, body.new_password.0).await?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.cookie(&next))]).into_response())
 }
 
-/// A session as its owner and support see it.
+/// A session as its owner and the support staff see it.
 #[derive(Serialize)]
 pub struct SessionJson {
     id: Uuid,
@@ -69,14 +64,14 @@ impl SessionJson {
     }
 }
 
-pub async fn sessions((State(shop), SignedIn(session)): Asking) -> Result<Response, Problem> {
+pub async fn sessions((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let rows = shop.accounts.sessions_of(&session).await?;
     let sessions: Vec<SessionJson> = rows.into_iter().map(|row| SessionJson::of(row, Some(session.id))).collect();
     Ok((Cache::Private, Answer(json!({"sessions": sessions}))).into_response())
 }
 
 pub async fn end_session(
-    (State(shop), SignedIn(session)): Asking,
+    (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<Uuid>,
 ) -> Result<StatusCode, Problem> {
     match shop.accounts.end_own(&session, id).await? {
@@ -85,58 +80,58 @@ pub async fn end_session(
     }
 }
 
-pub async fn end_all_sessions((State(shop), SignedIn(session)): Asking) -> Result<Response, Problem> {
+pub async fn end_all_sessions((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     shop.accounts.log_out_everywhere(&session).await?;
-    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.farewell())]).into_response())
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.removal_cookie())]).into_response())
 }
 
-pub async fn enrol((State(shop), SignedIn(session)): Asking) -> Result<Response, Problem> {
+pub async fn enrol((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let enrolment = shop.accounts.enrol(&session)?;
-    let answer = json!({"secret": enrolment.secret, "url": enrolment.url, "enrolment": enrolment.sealed});
+    let answer = json!({"secret": enrolment.secret, "url": enrolment.url, "enrolment": enrolment.signed});
     Ok((Cache::Private, Answer(answer)).into_response())
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FirstCode {
+pub struct SecondFactorBody {
     enrolment: String,
     password: Secret,
     code: String,
 }
 
 pub async fn set_second_factor(
-    (State(shop), SignedIn(session)): Asking,
+    (State(shop), SignedIn(session)): UserCall,
     device: Device,
-    Json(form): Json<FirstCode>,
+    Json(body): Json<SecondFactorBody>,
 ) -> Result<Response, Problem> {
-    let FirstCode { enrolment, password, code } = form;
+    let SecondFactorBody { enrolment, password, code } = body;
     let codes = shop.accounts.set_second_factor(&session, &device, &enrolment, password.0, &code).await?;
     Ok((Cache::Private, Answer(json!({"recovery_codes": codes}))).into_response())
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Removal {
+pub struct SecondFactorRemovalBody {
     password: Secret,
     code: String,
 }
 
 pub async fn remove_second_factor(
-    (State(shop), SignedIn(session)): Asking,
+    (State(shop), SignedIn(session)): UserCall,
     device: Device,
-    Json(form): Json<Removal>,
+    Json(body): Json<SecondFactorRemovalBody>,
 ) -> Result<StatusCode, Problem> {
-    shop.accounts.remove_second_factor(&session, &device, form.password.0, &form.code).await?;
+    shop.accounts.remove_second_factor(&session, &device, body.password.0, &body.code).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub async fn export(shop: State<Arc<Shop>>, session: SignedIn) -> Result<Response, Problem> {
-    account::export(shop, session).await
+pub async fn export((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+    export_account(&shop, &session).await
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Farewell {
+pub struct AccountDeletionBody {
     username: String,
     password: Secret,
     #[serde(default)]
@@ -144,13 +139,12 @@ pub struct Farewell {
 }
 
 pub async fn delete(
-    (State(shop), SignedIn(session)): Asking,
+    (State(shop), SignedIn(session)): UserCall,
     device: Device,
-    Json(form): Json<Farewell>,
+    Json(body): Json<AccountDeletionBody>,
 ) -> Result<Response, Problem> {
-    match account::try_delete(&shop, &session, &device, &form.username, form.password, form.give_up_wallet).await {
-        Ok(()) => Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.farewell())]).into_response()),
-        Err(NotDeleted::Field(error)) => Err(Problem::invalid(vec![error.into()])),
-        Err(NotDeleted::Problem(problem)) => Err(problem),
-    }
+    let AccountDeletionBody { username, password, give_up_wallet } = body;
+    let request = DeletionRequest { username, password: password.0, give_up_wallet };
+    delete_account(&shop, &session, &device, request).await?;
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.removal_cookie())]).into_response())
 }

@@ -1,4 +1,4 @@
-//! Red packets, by programs: giving, claiming, looking.
+//! Red packets: giving, claiming, reading.
 
 use std::sync::Arc;
 
@@ -9,45 +9,44 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::written;
+use super::{UserCall, json_response};
 use crate::accounts::Session;
-use crate::domain::packet::{Giver, Phase, Share, Split};
+use crate::domain::packet::{Giver, PacketPhase, Share, ShareClaim, Split};
 use crate::domain::wallet::{CURRENCY, money};
 use crate::domain::{Money, PacketId};
-use crate::packets::{Claimed, View, Wish};
+use crate::packets::{ClaimedShare, GiveRequest, PacketView};
 use crate::store::PacketClaim;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{Duty, RunSales, SignedIn};
+use crate::web::extract::session::{ManageSales, Permission, SignedIn};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
+use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::paths::packet_share_url;
 
-/// Items of one page.
-const PAGE: usize = 50;
-
-/// Minor units, plain or with the currency of wallets.
+/// An amount in minor units, alone or with the currency of wallets.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged)]
-pub enum Amount {
+pub enum PacketAmount {
     Units(i64),
     Money(Money),
 }
 
-impl Amount {
-    /// Another currency is an amount that cannot be.
+impl PacketAmount {
+    /// Zero, which is never valid, in another currency.
     fn units(self) -> i64 {
         match self {
-            Amount::Units(units) => units,
-            Amount::Money(money) if money.currency == CURRENCY => money.amount,
-            Amount::Money(_) => 0,
+            PacketAmount::Units(units) => units,
+            PacketAmount::Money(money) if money.currency == CURRENCY => money.amount,
+            PacketAmount::Money(_) => 0,
         }
     }
 }
 
-/// Who pays.
+/// Where the money comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Purse {
+pub enum PacketSource {
     Wallet,
     Shop,
 }
@@ -55,10 +54,10 @@ pub enum Purse {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewPacket {
-    total: Amount,
+    total: PacketAmount,
     count: i64,
-    min: Option<Amount>,
-    max: Option<Amount>,
+    min: Option<PacketAmount>,
+    max: Option<PacketAmount>,
     #[serde(default)]
     split: Split,
     #[serde(default)]
@@ -67,20 +66,20 @@ pub struct NewPacket {
     own: bool,
     opens_at: Option<Timestamp>,
     key: Option<String>,
-    pub(super) from: Option<Purse>,
+    pub(super) from: Option<PacketSource>,
 }
 
 fn yes() -> bool {
     true
 }
 
-impl From<NewPacket> for Wish {
-    fn from(new: NewPacket) -> Wish {
-        Wish {
+impl From<NewPacket> for GiveRequest {
+    fn from(new: NewPacket) -> GiveRequest {
+        GiveRequest {
             total: new.total.units(),
             count: new.count,
-            min: new.min.map(Amount::units),
-            max: new.max.map(Amount::units),
+            min: new.min.map(PacketAmount::units),
+            max: new.max.map(PacketAmount::units),
             split: new.split,
             greeting: new.greeting,
             own: new.own,
@@ -105,12 +104,12 @@ pub struct PacketJson {
     max: Money,
     claimed: i64,
     claimed_amount: Money,
-    phase: Phase,
+    phase: PacketPhase,
     opens_at: Timestamp,
     expires_at: Timestamp,
     created_at: Timestamp,
     settled_at: Option<Timestamp>,
-    /// What went back to the giver, once it is settled.
+    /// What went back to the giver, once the packet is settled.
     returned: Option<Money>,
     luckiest: Option<Luckiest>,
     share_url: String,
@@ -123,8 +122,8 @@ struct Luckiest {
 }
 
 impl PacketJson {
-    pub fn of(view: View, shop: &Shop) -> PacketJson {
-        let View { packet, giver, luckiest } = view;
+    pub fn of(view: PacketView, shop: &Shop) -> PacketJson {
+        let PacketView { packet, giver, luckiest } = view;
         PacketJson {
             id: packet.id,
             giver,
@@ -136,7 +135,7 @@ impl PacketJson {
             claimed_amount: money(packet.claimed_amount),
             returned: packet.settled_at.map(|_| money(packet.left())),
             luckiest: packet.best.map(|(_, amount)| Luckiest { username: luckiest, amount: money(amount) }),
-            share_url: share_url(shop, packet.id),
+            share_url: packet_share_url(shop, packet.id),
             greeting: packet.greeting,
             split: packet.split,
             count: packet.count,
@@ -149,76 +148,73 @@ impl PacketJson {
     }
 }
 
-/// Where people claim. Without a language in it: it redirects to the visitor's.
-pub fn share_url(shop: &Shop, id: PacketId) -> String {
-    format!("{}/packets/{id}", shop.config.public_url)
-}
-
 #[derive(Serialize)]
-struct OnePacket {
+struct GivenPacketResponse {
     packet: PacketJson,
     share_url: String,
 }
 
-/// Gives a packet: from the wallet, or, by staff who run sales, from the shop. 201; the same wish again gives nothing.
-pub async fn give(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    Json(new): Json<NewPacket>,
-) -> Result<Response, Problem> {
+/// Gives a packet from the wallet, or from the shop by staff who run sales. A repeated request with the same key gives
+/// nothing more.
+pub async fn give((State(shop), SignedIn(session)): UserCall, Json(new): Json<NewPacket>) -> Result<Response, Problem> {
     let runs_sales = runs_sales(&shop, &session).await?;
     let (giver, actor) = match (new.from, runs_sales) {
-        (Some(Purse::Shop), false) => return Err(Code::NotAllowed.into()),
-        (Some(Purse::Shop) | None, true) => (Giver::Shop, Some(session.username.as_str())),
-        (Some(Purse::Wallet), _) | (None, false) => (Giver::User(session.user_id), None),
+        (Some(PacketSource::Shop), false) => return Err(Code::NotAllowed.into()),
+        (Some(PacketSource::Shop) | None, true) => (Giver::Shop, Some(session.username.as_str())),
+        (Some(PacketSource::Wallet), _) | (None, false) => (Giver::User(session.user_id), None),
     };
-    given(&shop, giver, new.into(), actor).await
+    give_packet(&shop, giver, new.into(), actor).await
 }
 
-/// Whether somebody of the staff may spend the shop's money.
+/// Whether the user is staff who may spend the shop's money.
 async fn runs_sales(shop: &Shop, session: &Session) -> Result<bool, Problem> {
     let staff = shop.accounts.staff(session).await?;
-    Ok(staff.is_some_and(|user| !user.must_change_password && RunSales::ROLES.contains(&user.role)))
+    Ok(staff.is_some_and(|user| !user.must_change_password && ManageSales::ROLES.contains(&user.role)))
 }
 
-pub(super) async fn given(shop: &Shop, giver: Giver, wish: Wish, actor: Option<&str>) -> Result<Response, Problem> {
-    let packet = shop.packets.give(giver, &wish, actor).await?;
-    let share_url = share_url(shop, packet.id);
-    let view = shop.packets.look(packet.id).await?.ok_or(Code::NoSuchPacket)?;
-    Ok((StatusCode::CREATED, Answer(OnePacket { packet: PacketJson::of(view, shop), share_url })).into_response())
+pub(super) async fn give_packet(
+    shop: &Shop,
+    giver: Giver,
+    request: GiveRequest,
+    actor: Option<&str>,
+) -> Result<Response, Problem> {
+    let packet = shop.packets.give(giver, &request, actor).await?;
+    let share_url = packet_share_url(shop, packet.id);
+    let view = shop.packets.view(packet.id).await?.ok_or(Code::NoSuchPacket)?;
+    Ok((StatusCode::CREATED, Answer(GivenPacketResponse { packet: PacketJson::of(view, shop), share_url }))
+        .into_response())
 }
 
-/// Claims a share. The same user again: the same share.
+/// Claims a share. A repeated claim gets the same share.
 pub async fn claim(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<PacketId>,
 ) -> Result<Response, Problem> {
     let claimed = shop.packets.claim(session.user_id, id).await?;
     let (Share { index, amount }, more) = match claimed {
-        Claimed::New(share) => (share, ""),
-        Claimed::Again(share) => (share, r#","repeated":true"#),
+        ClaimedShare::New(share) => (share, ""),
+        ClaimedShare::Repeated(share) => (share, r#","repeated":true"#),
     };
-    // Written by hand, because everybody claims at once. Nothing in it needs escaping.
+    // Formatted without a serializer: claims come all at once. No value in it needs escaping.
     let currency = CURRENCY.as_str();
     let text = format!(
         r#"{{"claim":{{"packet_id":"{id}","share":{index},"amount":{{"amount":{amount},"currency":"{currency}"}}}}{more}}}"#
     );
-    Ok(written(StatusCode::OK, text))
+    Ok(json_response(StatusCode::OK, text))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ClaimsPage {
+pub struct ClaimListQuery {
     before: Option<i64>,
 }
 
 #[derive(Serialize)]
-struct Look {
+struct PacketDetail {
     packet: PacketJson,
-    /// What whoever asks has got of it.
+    /// The share of the user who asks.
     mine: Option<Money>,
-    /// The latest first.
+    /// Latest first.
     claims: Vec<ClaimJson>,
     /// For `?before=`; `null` on the last page.
     next: Option<i64>,
@@ -234,19 +230,19 @@ struct ClaimJson {
     luckiest: bool,
 }
 
-/// A packet, who has claimed what, and once it is over the luckiest.
+/// A packet, its claims, and the luckiest of them once it is settled.
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     PathIds(id): PathIds<PacketId>,
-    Query(page): Query<ClaimsPage>,
+    Query(query): Query<ClaimListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let view = shop.packets.look(id).await?.ok_or(Code::NoSuchPacket)?;
+    let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
     let mine = match shop.accounts.session(&headers) {
         Some(session) => shop.packets.share_of(session.user_id, &view.packet).await?,
         None => None,
     };
-    let claims = shop.packets.claims(id, page.before, PAGE).await?;
+    let claims = shop.packets.claims(id, query.before, LARGE_PAGE_SIZE).await?;
     let best = view.packet.best;
     let line = |PacketClaim { claim, username }: PacketClaim| ClaimJson {
         share: claim.share,
@@ -255,18 +251,18 @@ pub async fn show(
         claimed_at: claim.claimed_at,
         luckiest: best.is_some_and(|(user, _)| user == claim.user_id),
     };
-    let look = Look {
+    let detail = PacketDetail {
         packet: PacketJson::of(view, &shop),
         mine: mine.map(|share| money(share.amount)),
         claims: claims.items.into_iter().map(line).collect(),
         next: claims.next,
     };
-    Ok((Cache::Private, Answer(look)).into_response())
+    Ok((Cache::Private, Answer(detail)).into_response())
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Listing {
+pub struct PacketListQuery {
     given: Option<String>,
     received: Option<String>,
     before: Option<PacketId>,
@@ -280,34 +276,33 @@ pub(super) struct PacketList<T> {
 }
 
 #[derive(Serialize)]
-struct Received {
+struct ReceivedPacketJson {
     #[serde(flatten)]
     packet: PacketJson,
     mine: Money,
     claimed_at: Timestamp,
 }
 
-/// `?given` or `?received`: one's own packets, newest first.
+/// The packets that the user gave (`?given`) or received (`?received`), newest first.
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    Query(listing): Query<Listing>,
+    (State(shop), SignedIn(session)): UserCall,
+    Query(query): Query<PacketListQuery>,
 ) -> Result<Response, Problem> {
     let user = session.user_id;
-    if listing.received.is_some() && listing.given.is_none() {
-        let page = shop.packets.received(user, listing.before, PAGE).await?;
-        let item = |(claim, view): (crate::domain::packet::ShareClaim, View)| Received {
+    if query.received.is_some() && query.given.is_none() {
+        let page = shop.packets.received(user, query.before, LARGE_PAGE_SIZE).await?;
+        let item = |(claim, view): (ShareClaim, PacketView)| ReceivedPacketJson {
             mine: money(claim.amount),
             claimed_at: claim.claimed_at,
             packet: PacketJson::of(view, &shop),
         };
-        let packets: Vec<Received> = page.items.into_iter().map(item).collect();
+        let packets: Vec<ReceivedPacketJson> = page.items.into_iter().map(item).collect();
         return Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response());
     }
-    if listing.received.is_some() {
+    if query.received.is_some() {
         return Err(Problem::invalid_field("received", "repeated"));
     }
-    let page = shop.packets.given(Giver::User(user), listing.before, PAGE).await?;
+    let page = shop.packets.given(Giver::User(user), query.before, LARGE_PAGE_SIZE).await?;
     let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
     Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
 }

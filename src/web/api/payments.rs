@@ -1,4 +1,4 @@
-//! Paying, and what payment providers report.
+//! Payments of orders, and the webhooks of payment providers.
 
 use std::sync::Arc;
 
@@ -14,53 +14,53 @@ use crate::store::PaymentStatus;
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::locale;
-use crate::web::extract::{MOST_BYTES, PathIds, body, from_json};
-use crate::web::pages::orders::{order_path, payable};
+use crate::web::extract::{MAX_BODY_BYTES, PathIds, body, from_json};
 use crate::web::problem::Problem;
+use crate::web::shared::paths::order_path;
 
-/// A payment, and where it is made.
+/// A payment that was begun, and the address at which it is made.
 #[derive(Serialize)]
-pub struct Started {
-    payment: StartedPayment,
+pub struct CheckoutJson {
+    payment: PaymentRef,
     checkout_url: String,
 }
 
-impl Started {
-    pub fn new(id: PaymentId, checkout_url: String) -> Started {
-        Started { payment: StartedPayment { id }, checkout_url }
+impl CheckoutJson {
+    pub fn new(id: PaymentId, checkout_url: String) -> CheckoutJson {
+        CheckoutJson { payment: PaymentRef { id }, checkout_url }
     }
 }
 
-/// A payment that is over already.
+/// A payment from the wallet, which is complete.
 #[derive(Serialize)]
-struct Paid {
-    payment: StartedPayment,
+struct WalletPaymentJson {
+    payment: PaymentRef,
     status: &'static str,
 }
 
 #[derive(Serialize)]
-struct StartedPayment {
+struct PaymentRef {
     id: PaymentId,
 }
 
-/// Where the money comes from: the body may be left out, or say `{"from":"wallet"}`.
+/// The source of the money. The body may be missing, which means the provider, or be `{"from":"wallet"}`.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct PaymentBody {
     #[serde(default)]
-    from: From,
+    from: PaymentSource,
 }
 
 #[derive(Deserialize, Default, PartialEq)]
 #[serde(rename_all = "snake_case")]
-enum From {
+enum PaymentSource {
     #[default]
     Provider,
     Wallet,
 }
 
-/// Begins a payment, or pays at once from the wallet; that again is 200 with the first payment. From the checkout the payer returns to the order's page, in the language of `?lang=` or of the
-/// browser.
+/// Begins a payment at the provider, or pays from the wallet at once. Paying from the wallet again is 200 with the first
+/// payment. The checkout returns the payer to the order's page, in the language of `?lang=` or of the browser.
 pub async fn start(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -69,23 +69,23 @@ pub async fn start(
     headers: HeaderMap,
     content: Body,
 ) -> Result<Response, Problem> {
-    let bytes = body(&headers, content, MOST_BYTES).await?;
-    let wanted: Wanted = if bytes.is_empty() { Wanted::default() } else { from_json(&bytes)? };
-    let order = payable(shop.orders.find(session.user_id, sale, order).await?)?;
-    if wanted.from == From::Wallet {
-        let (id, again) = shop.payments.pay_from_wallet(&order).await?;
-        let status = if again { StatusCode::OK } else { StatusCode::CREATED };
-        let paid = Paid { payment: StartedPayment { id }, status: PaymentStatus::Captured.as_str() };
+    let bytes = body(&headers, content, MAX_BODY_BYTES).await?;
+    let content: PaymentBody = if bytes.is_empty() { PaymentBody::default() } else { from_json(&bytes)? };
+    let order = shop.orders.find_persisted(session.user_id, sale, order).await?;
+    if content.from == PaymentSource::Wallet {
+        let (id, repeated) = shop.payments.pay_from_wallet(&order).await?;
+        let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+        let paid = WalletPaymentJson { payment: PaymentRef { id }, status: PaymentStatus::Captured.as_str() };
         return Ok((status, Json(paid)).into_response());
     }
     let return_path = order_path(locale(&uri, &headers), sale, order.id);
     let (id, checkout_url) = shop.payments.start(&order, return_path).await?;
-    Ok((StatusCode::CREATED, Json(Started::new(id, checkout_url))).into_response())
+    Ok((StatusCode::CREATED, Json(CheckoutJson::new(id, checkout_url))).into_response())
 }
 
-/// A report from the provider: signed, so nothing is read before the signature over the raw bytes is checked.
+/// A webhook of the provider. Its signature covers the raw bytes, so nothing is parsed before it is verified.
 pub async fn webhook(State(shop): State<Arc<Shop>>, headers: HeaderMap, content: Body) -> Result<StatusCode, Problem> {
-    let bytes = body(&headers, content, MOST_BYTES).await?;
+    let bytes = body(&headers, content, MAX_BODY_BYTES).await?;
     shop.payments.receive(&headers, &bytes).await?;
     Ok(StatusCode::NO_CONTENT)
 }

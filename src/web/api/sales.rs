@@ -1,4 +1,4 @@
-//! What everybody may know about sales, and the token that lets one shopper buy.
+//! The public state of sales, and purchase tokens.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::written;
+use super::json_response;
 use crate::domain::{Bilingual, GoodsId, Money, Phase, SaleId, Window};
 use crate::pages::picture;
 use crate::web::Shop;
@@ -19,48 +19,48 @@ use crate::web::extract::SalePath;
 use crate::web::extract::session::SignedIn;
 use crate::web::problem::{Code, Problem};
 
-/// The live state of the button, as `gate` wrote it down when it last looked.
+/// The live state of the button: JSON text that `gate` prepared at its last refresh.
 pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
     let text = shop.gate.button(sale).ok_or(Code::NoSuchSale)?;
     shop.metrics.button_reads.inc();
-    let mut response = written(StatusCode::OK, text);
+    let mut response = json_response(StatusCode::OK, text);
     response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());
     Ok(response)
 }
 
-/// A purchase token: 409 before the sale is open.
+/// A purchase token for this user. 409 before the sale is open.
 pub async fn token(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
     let (token, expires_at) = shop.gate.issue_token(sale, session.user_id)?;
-    // Tokens are of characters that need no escaping.
-    Ok(written(StatusCode::OK, format!(r#"{{"token":"{token}","expires_at":"{expires_at}"}}"#)))
+    // Tokens consist of characters that need no escaping.
+    Ok(json_response(StatusCode::OK, format!(r#"{{"token":"{token}","expires_at":"{expires_at}"}}"#)))
 }
 
-/// The way of every request with nothing at its end, for benchmarks to compare with.
+/// The path of every request without any work, as the baseline of benchmarks.
 pub async fn ping() -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// As `ping`, for somebody who is signed in.
+/// As [`ping`], with the check of the session.
 pub async fn ping_signed_in(SignedIn(_): SignedIn) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
 #[derive(Serialize)]
-struct Listing<'a> {
-    sales: Vec<Listed<'a>>,
+struct ListedSales<'a> {
+    sales: Vec<ListedSale<'a>>,
     now: Timestamp,
     poll_after_ms: i64,
 }
 
-/// For a list the soonest of its sales counts, but nobody buys from a list.
-const POLL_LIST_MS: std::ops::RangeInclusive<i64> = 2_000..=5_000;
+/// Bounds of the list's poll interval, which is that of its soonest sale. Lists are not bought from, so they may lag.
+const LIST_POLL_MS: std::ops::RangeInclusive<i64> = 2_000..=5_000;
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ListedSale<'a> {
     id: SaleId,
     goods: ListedGoods<'a>,
     price: Money,
@@ -77,22 +77,22 @@ struct Listed<'a> {
 struct ListedGoods<'a> {
     id: GoodsId,
     name: &'a Bilingual,
-    /// Its address.
+    /// The URL of the cover.
     image: String,
 }
 
-/// All sales that shoppers may see. Where the gate has no live state of a sale, the catalogue's copy stands in.
+/// All sales that shoppers may see. Without live state at the gate, the state is that of the catalogue.
 pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
     let now = shop.clock.now();
     let entries = shop.catalogue.listed();
-    let mut poll_after_ms = *POLL_LIST_MS.end();
+    let mut poll_after_ms = *LIST_POLL_MS.end();
     let sales = entries.iter().map(|entry| {
         let (sale, goods) = (&entry.sale, &entry.goods);
         let status = shop.gate.status(sale.id);
         if let Some(status) = &status {
             poll_after_ms = poll_after_ms.min(status.poll_after_ms(now));
         }
-        Listed {
+        ListedSale {
             id: sale.id,
             goods: ListedGoods { id: goods.id, name: &goods.name, image: picture::address(goods.cover()) },
             price: sale.price,
@@ -105,11 +105,11 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
         }
     });
     let sales = sales.collect();
-    let poll_after_ms = poll_after_ms.max(*POLL_LIST_MS.start());
-    (Cache::Live, Json(Listing { sales, now, poll_after_ms })).into_response()
+    let poll_after_ms = poll_after_ms.max(*LIST_POLL_MS.start());
+    (Cache::Live, Json(ListedSales { sales, now, poll_after_ms })).into_response()
 }
 
-/// The description of this API for programs.
+/// The OpenAPI description of this API.
 pub async fn openapi() -> Response {
-    (Cache::Page, written(StatusCode::OK, include_str!("../openapi.json"))).into_response()
+    (Cache::Page, json_response(StatusCode::OK, include_str!("../openapi.json"))).into_response()
 }

@@ -1,4 +1,4 @@
-//! The wallet, for programs.
+//! The wallet: balance, entries, top-ups.
 
 use std::sync::Arc;
 
@@ -9,47 +9,49 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::payments::Started;
+use super::payments::CheckoutJson;
 use crate::domain::Money;
-use crate::domain::wallet::{Account, Kind, money};
-use crate::store::{About, WalletEntry};
+use crate::domain::wallet::{TransferKind, money};
+use crate::store::{EntrySubject, WalletEntry};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract;
 use crate::web::extract::Query;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::locale;
-use crate::web::pages::wallet::{page_of_entries, top_up_amount, wallet_path};
 use crate::web::problem::Problem;
+use crate::web::shared::paths::wallet_path;
+use crate::web::shared::wallet::{balance_of, wallet_entries};
 
 #[derive(Serialize)]
-struct Wallet {
+struct WalletJson {
     balance: Money,
-    entries: Vec<Entry>,
+    entries: Vec<WalletEntryJson>,
     /// For `?before=`; `null` on the last page.
     next: Option<String>,
 }
 
-/// One line: what came, or went where it is below zero, and what it belongs to.
+/// One movement of money, and what it belongs to.
 #[derive(Serialize)]
-struct Entry {
+struct WalletEntryJson {
     id: String,
-    kind: Kind,
+    kind: TransferKind,
+    /// Below zero when money left the wallet.
     amount: Money,
     at: Timestamp,
     #[serde(flatten)]
-    about: Option<About>,
+    about: Option<EntrySubject>,
 }
 
-impl From<WalletEntry> for Entry {
+impl From<WalletEntry> for WalletEntryJson {
     fn from(entry: WalletEntry) -> Self {
         let WalletEntry { id, kind, amount, at, about } = entry;
-        Entry { id, kind, amount: money(amount), at, about }
+        WalletEntryJson { id, kind, amount: money(amount), at, about }
     }
 }
 
 #[derive(Deserialize)]
-pub struct Which {
+pub struct WalletQuery {
     before: Option<String>,
 }
 
@@ -57,15 +59,15 @@ pub struct Which {
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
-    Query(which): Query<Which>,
+    Query(query): Query<WalletQuery>,
 ) -> Result<Response, Problem> {
     let bad = |()| Problem::invalid_field("before", "bad_cursor");
-    let before = which.before.map(|text| text.parse().map_err(bad)).transpose()?;
-    let (entries, next) = page_of_entries(&shop, session.user_id, before.as_ref()).await?;
-    let wallet = Wallet {
-        balance: money(shop.store.wallet_balance(Account::User(session.user_id)).await?),
-        entries: entries.into_iter().map(Entry::from).collect(),
-        next: next.map(|mark| mark.to_string()),
+    let before = query.before.map(|text| text.parse().map_err(bad)).transpose()?;
+    let page = wallet_entries(&shop.store, session.user_id, before.as_ref()).await?;
+    let wallet = WalletJson {
+        balance: balance_of(&shop.store, session.user_id).await?,
+        entries: page.items.into_iter().map(WalletEntryJson::from).collect(),
+        next: page.next.map(|mark| mark.to_string()),
     };
     Ok((Cache::Private, Json(wallet)).into_response())
 }
@@ -73,20 +75,19 @@ pub async fn show(
 /// `{"amount":{"amount":5000,"currency":"CNY"}}`
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TopUp {
+pub struct TopUpBody {
     amount: Money,
 }
 
-/// Begins to fill the wallet. From the checkout the payer returns to it.
+/// Begins a payment into the wallet. The checkout returns the payer to the page of the wallet.
 pub async fn top_up(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
     uri: Uri,
     headers: HeaderMap,
-    extract::Json(wanted): extract::Json<TopUp>,
+    extract::Json(body): extract::Json<TopUpBody>,
 ) -> Result<Response, Problem> {
-    let amount = top_up_amount(Some(wanted.amount)).map_err(|code| Problem::invalid_field("amount", code))?;
-    let back = wallet_path(locale(&uri, &headers));
-    let (id, checkout_url) = shop.payments.top_up(session.user_id, amount, back).await?;
-    Ok((StatusCode::CREATED, Json(Started::new(id, checkout_url))).into_response())
+    let return_path = wallet_path(locale(&uri, &headers));
+    let (id, checkout_url) = shop.payments.top_up(session.user_id, body.amount, return_path).await?;
+    Ok((StatusCode::CREATED, Json(CheckoutJson::new(id, checkout_url))).into_response())
 }

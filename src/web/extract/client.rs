@@ -1,4 +1,4 @@
-//! The address that a request comes from. `X-Forwarded-For` is believed as far as configured proxies wrote it.
+//! The IP address of the client. `X-Forwarded-For` is trusted as far as configured proxies wrote it.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,18 +12,18 @@ use axum::http::request::Parts;
 use crate::accounts::Device;
 use crate::web::Shop;
 
-/// The address of whoever asks.
+/// The IP address of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Client(pub IpAddr);
+pub struct ClientAddress(pub IpAddr);
 
-impl FromRequestParts<Arc<Shop>> for Client {
+impl FromRequestParts<Arc<Shop>> for ClientAddress {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-        // Without a socket there is only a test.
+        // Only tests call without a socket.
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        Ok(Client(client(peer, &parts.headers, &shop.config.trusted_proxies)))
+        Ok(ClientAddress(client(peer, &parts.headers, &shop.config.trusted_proxies)))
     }
 }
 
@@ -31,33 +31,33 @@ impl FromRequestParts<Arc<Shop>> for Device {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
-        let Client(address) = Client::from_request_parts(parts, shop).await?;
+        let ClientAddress(address) = ClientAddress::from_request_parts(parts, shop).await?;
         let agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
         Ok(Device::new(address, agent.unwrap_or_default()))
     }
 }
 
-/// The rightmost address that no trusted proxy has: each proxy appends whom it heard from, and anything further left
-/// may be invented. An entry that is not an address ends the search, for nobody trusted wrote it.
+/// The rightmost address that is not a trusted proxy. Each proxy appends the address of its peer, so everything further left
+/// may be forged. An entry that is not an address ends the search: no trusted proxy wrote it.
 fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|proxy| proxy.to_canonical() == address);
-    let mut heard_from = peer.to_canonical();
+    let mut nearest = peer.to_canonical();
     let lines: Vec<&str> = headers.get_all("x-forwarded-for").iter().map(|v| v.to_str().unwrap_or_default()).collect();
     for entry in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
-        if !is_trusted(heard_from) {
+        if !is_trusted(nearest) {
             break;
         }
         let Ok(address) = entry.trim().parse::<IpAddr>() else { break };
-        heard_from = address.to_canonical();
+        nearest = address.to_canonical();
     }
-    heard_from
+    nearest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn seen(peer: &str, forwarded: &[&str], trusted: &[&str]) -> String {
+    fn client_of(peer: &str, forwarded: &[&str], trusted: &[&str]) -> String {
         let address = |text: &&str| text.parse::<IpAddr>().unwrap();
         let mut headers = HeaderMap::new();
         for line in forwarded {
@@ -68,22 +68,22 @@ mod tests {
     }
 
     #[test]
-    fn only_trusted_proxies_are_believed() {
+    fn forwarded_address_counts_from_trusted_proxies_only() {
         let (me, proxy) = ("203.0.113.9", "10.0.0.1");
-        assert_eq!(seen(me, &[], &[]), me);
-        assert_eq!(seen(me, &["1.1.1.1"], &[]), me);
-        assert_eq!(seen(me, &["1.1.1.1"], &[proxy]), me);
-        assert_eq!(seen(proxy, &[], &[proxy]), proxy);
-        assert_eq!(seen(proxy, &["203.0.113.9"], &[proxy]), me);
-        assert_eq!(seen("::ffff:10.0.0.1", &["203.0.113.9"], &[proxy]), me);
+        assert_eq!(client_of(me, &[], &[]), me);
+        assert_eq!(client_of(me, &["1.1.1.1"], &[]), me);
+        assert_eq!(client_of(me, &["1.1.1.1"], &[proxy]), me);
+        assert_eq!(client_of(proxy, &[], &[proxy]), proxy);
+        assert_eq!(client_of(proxy, &["203.0.113.9"], &[proxy]), me);
+        assert_eq!(client_of("::ffff:10.0.0.1", &["203.0.113.9"], &[proxy]), me);
     }
 
     #[test]
-    fn what_a_client_invents_is_left_of_what_proxies_add() {
+    fn forged_addresses_left_of_the_proxies_are_ignored() {
         let (cdn, proxy) = ("198.51.100.1", "10.0.0.1");
-        assert_eq!(seen(proxy, &["1.1.1.1, 203.0.113.9"], &[proxy]), "203.0.113.9");
-        assert_eq!(seen(proxy, &["1.1.1.1, 203.0.113.9, 198.51.100.1"], &[proxy, cdn]), "203.0.113.9");
-        assert_eq!(seen(proxy, &["1.1.1.1", "203.0.113.9"], &[proxy]), "203.0.113.9");
-        assert_eq!(seen(proxy, &["10.0.0.1, nonsense"], &[proxy]), proxy);
+        assert_eq!(client_of(proxy, &["1.1.1.1, 203.0.113.9"], &[proxy]), "203.0.113.9");
+        assert_eq!(client_of(proxy, &["1.1.1.1, 203.0.113.9, 198.51.100.1"], &[proxy, cdn]), "203.0.113.9");
+        assert_eq!(client_of(proxy, &["1.1.1.1", "203.0.113.9"], &[proxy]), "203.0.113.9");
+        assert_eq!(client_of(proxy, &["10.0.0.1, nonsense"], &[proxy]), proxy);
     }
 }

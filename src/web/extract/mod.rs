@@ -1,4 +1,4 @@
-//! Reading requests: strictly, within bounds of size and time, and with mistakes named by field.
+//! Extractors: they read requests strictly, within bounds of size and time, and name errors by field.
 
 pub mod client;
 pub mod session;
@@ -23,24 +23,25 @@ use crate::domain::SaleId;
 use crate::web::problem::{Code, Problem};
 
 /// The largest body of an API request or form, in bytes.
-pub const MOST_BYTES: usize = 16 * 1024;
-/// The largest form with pictures in it, in bytes; nginx is told the same.
-pub const MOST_BYTES_WITH_PICTURES: usize = 32 * 1024 * 1024;
-/// How long a body may take to arrive: whoever sends one byte a second does not hold a handler.
-const BODY_WITHIN: Duration = Duration::from_secs(10);
-pub const PICTURE_WITHIN: Duration = Duration::from_secs(60);
+pub const MAX_BODY_BYTES: usize = 16 * 1024;
+/// The largest form with pictures, in bytes. The configuration of nginx has the same bound.
+pub const MAX_UPLOAD_BYTES: usize = 32 * 1024 * 1024;
+/// How long a body may take to arrive, so that a client that sends one byte a second does not occupy a handler.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for forms with pictures.
+pub const UPLOAD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A body of at most so many bytes.
-pub async fn body(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Problem> {
+/// Reads a body of at most `max_bytes`.
+pub async fn body(headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<Bytes, Problem> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > most) {
+    if announced.is_some_and(|length| length > max_bytes) {
         return Err(Code::TooLarge.into());
     }
-    let within = if most > MOST_BYTES { PICTURE_WITHIN } else { BODY_WITHIN };
-    match timeout(within, axum::body::to_bytes(body, most)).await {
+    let limit = if max_bytes > MAX_BODY_BYTES { UPLOAD_TIMEOUT } else { BODY_TIMEOUT };
+    match timeout(limit, axum::body::to_bytes(body, max_bytes)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_too_long(&error) => Err(Code::TooLarge.into()),
-        // The client went away, or sent chunks that are none.
+        // The connection broke, or the chunked encoding is invalid.
         Ok(Err(_)) => Err(Code::BadRequest.into()),
         Err(_) => Err(Code::RequestTimeout.into()),
     }
@@ -57,13 +58,13 @@ fn is_too_long(error: &axum::Error) -> bool {
     false
 }
 
-/// The body of a request that says it is JSON.
+/// Reads the body of a request whose content type is JSON.
 pub async fn json_body(request: Request) -> Result<Bytes, Problem> {
     let (parts, content) = request.into_parts();
     if !is_json(&parts.headers) {
         return Err(Problem::new(Code::UnsupportedMediaType).detail("Send application/json."));
     }
-    body(&parts.headers, content, MOST_BYTES).await
+    body(&parts.headers, content, MAX_BODY_BYTES).await
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -72,17 +73,17 @@ fn is_json(headers: &HeaderMap) -> bool {
     named.is_some_and(|value| value == "application/json" || essence(value) == "application/json")
 }
 
-/// A value from a JSON text, or what is wrong with it by field.
+/// Parses JSON. An error names the field that is wrong.
 pub fn from_json<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, Problem> {
     serde_json::from_slice(text).map_err(|error| {
-        // Only now, because keeping track of the path costs time.
+        // Parsed again with the path only on an error, because tracking the path costs time.
         let mut reader = serde_json::Deserializer::from_slice(text);
         let path = serde_path_to_error::deserialize::<_, T>(&mut reader).err().map(|e| e.path().to_string());
         json_problem(path.as_deref(), &error)
     })
 }
 
-/// A JSON body. Types say with `deny_unknown_fields` that they are complete.
+/// A JSON body. Types refuse unknown fields with `deny_unknown_fields`.
 pub struct Json<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<Shop>> for Json<T> {
@@ -93,7 +94,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shop>> for Json<T> {
     }
 }
 
-/// The words are about the client's own text, so the client may read them.
+/// The detail is the parser's message: it is about the client's own text, so the client may read it.
 fn json_problem(path: Option<&str>, error: &serde_json::Error) -> Problem {
     let words = error.to_string();
     if !error.is_data() {
@@ -107,7 +108,7 @@ fn json_problem(path: Option<&str>, error: &serde_json::Error) -> Problem {
     };
     let mut parts: Vec<&str> = path.into_iter().flat_map(|path| path.split('.')).collect();
     parts.retain(|part| !part.is_empty() && *part != "?");
-    // For an unknown field the path may or may not end in its name.
+    // The path of an unknown field ends in its name in some cases only.
     if let Some(named) = named.filter(|named| parts.last() != Some(named)) {
         parts.push(named);
     }
@@ -117,7 +118,7 @@ fn json_problem(path: Option<&str>, error: &serde_json::Error) -> Problem {
     }
 }
 
-/// A text that no log ever shows.
+/// Text that is never logged.
 #[derive(Deserialize)]
 #[serde(from = "String")]
 pub struct Secret(pub SecretString);
@@ -135,8 +136,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shop>> for Form<T> {
     type Rejection = Problem;
 
     async fn from_request(mut request: Request, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        DefaultBodyLimit::max(MOST_BYTES).apply(&mut request);
-        match timeout(BODY_WITHIN, axum::Form::<T>::from_request(request, shop)).await {
+        DefaultBodyLimit::max(MAX_BODY_BYTES).apply(&mut request);
+        match timeout(BODY_TIMEOUT, axum::Form::<T>::from_request(request, shop)).await {
             Ok(Ok(axum::Form(value))) => Ok(Form(value)),
             Ok(Err(rejection)) => Err(form_problem(&rejection)),
             Err(_) => Err(Code::RequestTimeout.into()),
@@ -152,7 +153,7 @@ fn form_problem(rejection: &FormRejection) -> Problem {
     })
 }
 
-/// The values of a query.
+/// A query string.
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<Arc<Shop>> for Query<T> {
@@ -165,7 +166,7 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Shop>> for Query<T> {
     }
 }
 
-/// PathIds in the path. One that cannot be an id leads to nothing: 404.
+/// Ids in the path. A segment that is not an id is 404.
 pub struct PathIds<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Shop>> for PathIds<T> {
@@ -177,7 +178,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Shop>> for PathIds<T> {
     }
 }
 
-/// The sale in the path of what shoppers ask for.
+/// The sale in the path of an endpoint for shoppers. A segment that is not an id is `no_such_sale`.
 pub struct SalePath(pub SaleId);
 
 impl FromRequestParts<Arc<Shop>> for SalePath {
@@ -198,27 +199,27 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only its shape matters")]
-    struct Sample {
+    #[expect(dead_code, reason = "only the shape is tested")]
+    struct TestBody {
         name: Name,
         count: u32,
     }
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only its shape matters")]
+    #[expect(dead_code, reason = "only the shape is tested")]
     struct Name {
         zh: String,
     }
 
-    async fn complaint(text: &str) -> serde_json::Value {
-        let response = from_json::<Sample>(text.as_bytes()).unwrap_err().into_response();
+    async fn problem_of(text: &str) -> serde_json::Value {
+        let response = from_json::<TestBody>(text.as_bytes()).unwrap_err().into_response();
         let bytes = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
         serde_json::from_slice(&bytes).unwrap()
     }
 
     #[tokio::test]
-    async fn mistakes_are_named_by_field() {
+    async fn json_errors_name_the_field() {
         let cases = [
             (r#"{"name":{"zh":"x"},"count":"5"}"#, "count", "bad_type"),
             (r#"{"name":{"zh":7},"count":5}"#, "name.zh", "bad_type"),
@@ -229,17 +230,17 @@ mod tests {
             (r#"{"count":5,"count":5,"name":{"zh":"x"}}"#, "count", "repeated"),
         ];
         for (text, field, code) in cases {
-            let json = complaint(text).await;
+            let json = problem_of(text).await;
             assert_eq!(json["status"], 422, "{text}");
             assert_eq!(json["fields"], serde_json::json!([{"field": field, "code": code}]), "{text}");
         }
         for text in ["", "{", "{\"count\":}", "nonsense", r#"{"name":{"zh":"x"},"count":5} more"#] {
-            assert_eq!(complaint(text).await["code"], "bad_json", "{text}");
+            assert_eq!(problem_of(text).await["code"], "bad_json", "{text}");
         }
     }
 
     #[tokio::test]
-    async fn bodies_have_bounds() {
+    async fn body_above_the_limit_is_refused() {
         let read = async |announced: Option<&'static str>, size: usize| {
             let headers = announced.map(|length| (CONTENT_LENGTH, HeaderValue::from_static(length)));
             let read = body(&headers.into_iter().collect(), Body::from(vec![0; size]), 10).await;

@@ -1,4 +1,4 @@
-//! What a handler demands of whoever calls it.
+//! Extractors of the session, and of the permission of staff.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::store::Role;
 use crate::web::Shop;
 use crate::web::problem::{Code, Problem};
 
-/// Somebody who is signed in. Programs are told 401 otherwise; `guard` shows people where to log in.
+/// A signed-in user. Without a session the API responds 401, and [`crate::web::middleware`] redirects pages to the login.
 #[derive(Debug, Clone)]
 pub struct SignedIn(pub Session);
 
@@ -23,66 +23,66 @@ impl FromRequestParts<Arc<Shop>> for SignedIn {
     }
 }
 
-/// What a member of the staff may do.
-pub trait Duty: Send + Sync + 'static {
+/// A permission, which some roles of the staff have.
+pub trait Permission: Send + Sync + 'static {
     const ROLES: &'static [Role];
 }
 
-macro_rules! duties {
-    ($($(#[$about:meta])* $duty:ident: $($role:ident),+;)+) => {$(
+macro_rules! permissions {
+    ($($(#[$about:meta])* $permission:ident: $($role:ident),+;)+) => {$(
         $(#[$about])*
         #[derive(Debug, Clone, Copy)]
-        pub struct $duty;
+        pub struct $permission;
 
-        impl Duty for $duty {
+        impl Permission for $permission {
             const ROLES: &'static [Role] = &[$(Role::$role),+];
         }
     )+};
 }
 
-duties! {
-    /// Look at everything in the console.
-    Look: Admin, Operator, Support, Viewer;
-    /// Start, stop and change sales, goods, and what happens to messages.
-    RunSales: Admin, Operator;
+permissions! {
+    /// Read everything in the console.
+    ViewConsole: Admin, Operator, Support, Viewer;
+    /// Start, stop and change sales and goods; replay and discard dead letters.
+    ManageSales: Admin, Operator;
     /// Change orders and accounts of shoppers.
-    HelpShoppers: Admin, Support;
-    /// Appoint staff.
-    Own: Admin;
+    SupportShoppers: Admin, Support;
+    /// Appoint and dismiss staff.
+    ManageStaff: Admin;
 }
 
-/// A member of the staff with a duty, confirmed by the database. For shoppers and strangers the address does not exist;
-/// staff without the duty are told so.
+/// A member of the staff with a permission, confirmed by the database. Shoppers and visitors get 404; staff without the
+/// permission get 403.
 #[derive(Debug, Clone)]
-pub struct Staff<D: Duty> {
+pub struct Staff<P: Permission> {
     pub session: Session,
     role: Role,
-    duty: PhantomData<D>,
+    permission: PhantomData<P>,
 }
 
-impl<D: Duty> Staff<D> {
-    /// The name under which the audit log knows them.
+impl<P: Permission> Staff<P> {
+    /// The name in the audit log.
     pub fn actor(&self) -> &str {
         &self.session.username
     }
 
-    /// Whether they have another duty too.
-    pub fn may<O: Duty>(&self) -> bool {
+    /// Whether the role has another permission as well.
+    pub fn may<O: Permission>(&self) -> bool {
         O::ROLES.contains(&self.role)
     }
 }
 
-impl<D: Duty> FromRequestParts<Arc<Shop>> for Staff<D> {
+impl<P: Permission> FromRequestParts<Arc<Shop>> for Staff<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        let nowhere = || Problem::new(Code::NotFound);
-        let session = shop.accounts.session(&parts.headers).ok_or_else(nowhere)?;
-        let user = shop.accounts.staff(&session).await?.ok_or_else(nowhere)?;
+        let not_found = || Problem::new(Code::NotFound);
+        let session = shop.accounts.session(&parts.headers).ok_or_else(not_found)?;
+        let user = shop.accounts.staff(&session).await?.ok_or_else(not_found)?;
         shop.accounts.seen(&session);
-        match D::ROLES.contains(&user.role) {
+        match P::ROLES.contains(&user.role) {
             _ if user.must_change_password => Err(Problem::new(Code::MustChangePassword)),
-            true => Ok(Staff { session, role: user.role, duty: PhantomData }),
+            true => Ok(Staff { session, role: user.role, permission: PhantomData }),
             false => Err(Problem::new(Code::NotAllowed)),
         }
     }

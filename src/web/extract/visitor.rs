@@ -1,4 +1,4 @@
-//! Who looks at a page, in which language, and where they may be sent.
+//! The visitor of a page: session, language, and paths that a redirect may lead to.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::pages::Chrome;
 use crate::store::Role;
 use crate::web::Shop;
 
-/// The longest address that `next` may carry.
-const LONGEST_NEXT: usize = 500;
+/// The longest path that `next` may contain, in bytes.
+const MAX_NEXT_BYTES: usize = 500;
 
-/// Somebody who looks at a page, signed in or not.
+/// The visitor of a page, with or without a session.
 #[derive(Debug, Clone)]
 pub struct Visitor {
     pub locale: Locale,
-    /// Of the page, with its query.
+    /// The path of the page, with its query.
     pub path: String,
     pub session: Option<Session>,
 }
@@ -35,7 +35,7 @@ impl Visitor {
         }
     }
 
-    /// What surrounds the page.
+    /// Language, navigation and user name around the page.
     pub fn chrome(&self) -> Chrome {
         Chrome {
             locale: self.locale,
@@ -58,32 +58,32 @@ impl FromRequestParts<Arc<Shop>> for Visitor {
     }
 }
 
-/// The language that the path begins with, or the query names, or the browser prefers.
+/// The language of the first path segment, else of `?lang=`, else the one that the browser prefers.
 pub fn locale(uri: &Uri, headers: &HeaderMap) -> Locale {
     let first = uri.path().split('/').nth(1).unwrap_or_default();
-    let asked = || query_value(uri.query()?, "lang")?.parse().ok();
-    first.parse().ok().or_else(asked).unwrap_or_else(|| {
+    let requested = || query_value(uri.query()?, "lang")?.parse().ok();
+    first.parse().ok().or_else(requested).unwrap_or_else(|| {
         let accepted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
         Locale::negotiate(accepted.unwrap_or_default())
     })
 }
 
-/// The first value of a key of a query.
+/// The first value of a key in a query string.
 pub fn query_value(query: &str, key: &str) -> Option<String> {
     let mut pairs = url::form_urlencoded::parse(query.as_bytes());
     pairs.find(|(name, _)| name == key).map(|(_, value)| value.into_owned())
 }
 
-/// The address, if it is a path of this shop: what a browser resolves to another host is not, whatever it looks like.
+/// The text, if it is a path of this shop: browsers resolve it to no other host.
 pub fn own_path(next: &str) -> Option<&str> {
     let mut bytes = next.bytes();
     let rooted = bytes.next() == Some(b'/') && !matches!(bytes.next(), Some(b'/' | b'\\'));
-    // Browsers drop tabs and line breaks before they look.
+    // Browsers drop tabs and line breaks before they resolve a URL.
     let plain = next.bytes().all(|byte| byte.is_ascii_graphic());
-    (rooted && plain && next.len() <= LONGEST_NEXT).then_some(next)
+    (rooted && plain && next.len() <= MAX_NEXT_BYTES).then_some(next)
 }
 
-/// Where signing in leads, with the way back.
+/// The login page, which returns to `next`.
 pub fn login_path(locale: Locale, next: &str) -> String {
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
     format!("/{locale}/login?next={next}")
@@ -96,11 +96,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_sent_elsewhere() {
-        for good in ["/", "/zh/sales/7", "/admin?lang=zh", "/a//b", "/en/orders?before=%2F%2Fevil"] {
-            assert_eq!(own_path(good), Some(good));
+    fn own_path_accepts_paths_of_this_shop_only() {
+        for own in ["/", "/zh/sales/7", "/admin?lang=zh", "/a//b", "/en/orders?before=%2F%2Fevil"] {
+            assert_eq!(own_path(own), Some(own));
         }
-        let evil = [
+        let foreign = [
             "",
             "//evil.example",
             "/\\evil.example",
@@ -114,14 +114,14 @@ mod tests {
             "/zh/ x",
             "/中",
         ];
-        for evil in evil {
-            assert_eq!(own_path(evil), None, "{evil:?}");
+        for foreign in foreign {
+            assert_eq!(own_path(foreign), None, "{foreign:?}");
         }
-        assert_eq!(own_path(&format!("/{}", "x".repeat(LONGEST_NEXT))), None);
+        assert_eq!(own_path(&format!("/{}", "x".repeat(MAX_NEXT_BYTES))), None);
     }
 
     #[test]
-    fn the_path_decides_the_language_before_query_and_browser() {
+    fn path_decides_the_language_before_query_and_browser() {
         let headers = HeaderMap::from_iter([(ACCEPT_LANGUAGE, HeaderValue::from_static("zh-CN"))]);
         let locale = |uri: &'static str| locale(&Uri::from_static(uri), &headers);
         assert_eq!(locale("/en/orders?lang=zh"), Locale::En);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_back_survives_the_query() {
+    fn login_path_escapes_the_query_of_next() {
         let path = login_path(Locale::En, "/en/orders?before=a&b");
         assert_eq!(path, "/en/login?next=%2Fen%2Forders%3Fbefore%3Da%26b");
         let query = path.split_once('?').unwrap().1;

@@ -1,56 +1,52 @@
-//! A person's own account, without scripts.
+//! The account page: password, sessions, second factor, export, deletion.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_DISPOSITION, SET_COOKIE};
+use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::accounts::{AccountRefusal, Device, Enrolment, Session};
-use crate::domain::Locale;
-use crate::domain::wallet::{Account, money};
-use crate::store::Deletion;
+use super::UserVisit;
+use crate::accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Device, Enrolment, Session};
+use crate::store::Role;
 use crate::web::Shop;
-use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query, Secret};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::FieldError;
+use crate::web::shared::account::{delete_account, export_account};
+use crate::web::shared::paths::account_path;
+use crate::web::shared::response::{personal, see_other};
+use crate::web::shared::wallet::balance_of;
 use crate::web::views::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
 
 #[derive(Deserialize)]
-pub struct Done {
-    /// What was done just now.
+pub struct AccountNoticeQuery {
+    /// The action that has succeeded, which the page reports.
     #[serde(default)]
     done: String,
 }
 
-type Asking = (State<Arc<Shop>>, SignedIn, Visitor);
-
-pub fn account_path(locale: Locale) -> String {
-    format!("/{locale}/account")
-}
-
-fn done(visitor: &Visitor, what: &str) -> Response {
-    see_other(&format!("{}?done={what}", account_path(visitor.locale)))
+fn report_done(visitor: &Visitor, action: &str) -> Response {
+    see_other(&format!("{}?done={action}", account_path(visitor.locale)))
 }
 
 pub async fn show(
-    (State(shop), SignedIn(session), visitor): Asking,
-    Query(Done { done }): Query<Done>,
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    Query(AccountNoticeQuery { done }): Query<AccountNoticeQuery>,
 ) -> Result<Response, Problem> {
-    page(&shop, &session, &visitor, Mistakes { done, ..Mistakes::default() }).await
+    page(&shop, &session, &visitor, AccountFormState { done, ..AccountFormState::default() }).await
 }
 
-/// What a form is shown again with.
+/// What the page shows besides the account: a form to correct, or a notice.
 #[derive(Default)]
-struct Mistakes {
+struct AccountFormState {
     status: Option<StatusCode>,
+    /// The form that the errors belong to.
     form: &'static str,
     errors: Vec<FieldError>,
     /// A problem that belongs to no field.
@@ -59,20 +55,20 @@ struct Mistakes {
     done: String,
 }
 
-impl Mistakes {
-    fn of(form: &'static str, error: FieldError) -> Mistakes {
-        Mistakes { form, errors: vec![error], ..Mistakes::default() }
+impl AccountFormState {
+    fn of(form: &'static str, error: FieldError) -> AccountFormState {
+        AccountFormState { form, errors: vec![error], ..AccountFormState::default() }
     }
 }
 
-async fn page(shop: &Shop, session: &Session, visitor: &Visitor, mistakes: Mistakes) -> Result<Response, Problem> {
+async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountFormState) -> Result<Response, Problem> {
     let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
-    let balance = money(shop.store.wallet_balance(Account::User(user.id)).await?);
-    let recovery_left = shop.store.recovery_left(user.id).await?;
+    let balance = balance_of(&shop.store, user.id).await?;
+    let recovery_left = shop.store.recovery_codes_left(user.id).await?;
     let sessions = shop.accounts.sessions_of(session).await?;
     let mut chrome = visitor.chrome();
     chrome.path = account_path(visitor.locale);
-    let refused = !mistakes.errors.is_empty();
+    let refused = !state.errors.is_empty();
     let status = if refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = AccountPage {
         chrome,
@@ -81,13 +77,13 @@ async fn page(shop: &Shop, session: &Session, visitor: &Visitor, mistakes: Mista
         recovery_left,
         sessions,
         current: session.id,
-        form: mistakes.form,
-        errors: mistakes.errors,
-        problem: mistakes.problem,
-        typed_name: mistakes.typed_name,
-        done: mistakes.done,
+        form: state.form,
+        errors: state.errors,
+        problem: state.problem,
+        typed_name: state.typed_name,
+        done: state.done,
     };
-    personal(mistakes.status.unwrap_or(status), &page)
+    personal(state.status.unwrap_or(status), &page)
 }
 
 /// The field that a refusal is about.
@@ -102,46 +98,47 @@ fn field_of(refusal: AccountRefusal) -> Result<FieldError, Problem> {
 }
 
 #[derive(Deserialize)]
-pub struct NewPassword {
+pub struct PasswordForm {
     password: Secret,
     new_password: Secret,
 }
 
 pub async fn change_password(
-    (State(shop), SignedIn(session), visitor): Asking,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     device: Device,
-    Form(form): Form<NewPassword>,
+    Form(form): Form<PasswordForm>,
 ) -> Result<Response, Problem> {
     match shop.accounts.change_password(&session, &device, form.password.0, form.new_password.0).await {
         Ok(next) => {
             let cookie = [(SET_COOKIE, shop.accounts.cookie(&next))];
-            Ok((cookie, done(&visitor, "password")).into_response())
+            Ok((cookie, report_done(&visitor, "password")).into_response())
         }
-        Err(refusal) => page(&shop, &session, &visitor, Mistakes::of("password", field_of(refusal)?)).await,
+        Err(refusal) => page(&shop, &session, &visitor, AccountFormState::of("password", field_of(refusal)?)).await,
     }
 }
 
 pub async fn end_session(
-    (State(shop), SignedIn(session), visitor): Asking,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<Uuid>,
 ) -> Result<Response, Problem> {
     let back = account_path(visitor.locale);
     if !shop.accounts.end_own(&session, id).await.map_err(|error| Problem::from(error).back(&back))? {
         return Err(Problem::new(Code::NotFound).back(back));
     }
-    Ok(if id == session.id { farewell(&shop, &visitor) } else { done(&visitor, "session") })
+    Ok(if id == session.id { to_login(&shop, &visitor) } else { report_done(&visitor, "session") })
 }
 
-pub async fn end_all_sessions((State(shop), SignedIn(session), visitor): Asking) -> Result<Response, Problem> {
+pub async fn end_all_sessions((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
     shop.accounts.log_out_everywhere(&session).await?;
-    Ok(farewell(&shop, &visitor))
+    Ok(to_login(&shop, &visitor))
 }
 
-fn farewell(shop: &Shop, visitor: &Visitor) -> Response {
-    ([(SET_COOKIE, shop.accounts.farewell())], see_other(&format!("/{}/login", visitor.locale))).into_response()
+/// Removes the session cookie.
+fn to_login(shop: &Shop, visitor: &Visitor) -> Response {
+    ([(SET_COOKIE, shop.accounts.removal_cookie())], see_other(&format!("/{}/login", visitor.locale))).into_response()
 }
 
-pub async fn enrol((State(shop), SignedIn(session), visitor): Asking) -> Result<Response, Problem> {
+pub async fn enrol((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
     enrolment(&visitor, shop.accounts.enrol(&session)?, Vec::new())
 }
 
@@ -149,12 +146,12 @@ fn enrolment(visitor: &Visitor, enrolment: Enrolment, errors: Vec<FieldError>) -
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let mut chrome = visitor.chrome();
     chrome.path = format!("{}/second-factor", account_path(visitor.locale));
-    let Enrolment { secret, url, sealed } = enrolment;
+    let Enrolment { secret, url, signed: sealed } = enrolment;
     personal(status, &SecondFactorPage { chrome, secret, url, sealed, errors })
 }
 
 #[derive(Deserialize)]
-pub struct FirstCode {
+pub struct SecondFactorForm {
     #[serde(default)]
     enrolment: String,
     password: Secret,
@@ -162,13 +159,13 @@ pub struct FirstCode {
     code: String,
 }
 
-/// The recovery codes are in the answer itself: they are never shown again.
+/// Sets up the second factor. The response shows the recovery codes, for the only time.
 pub async fn set_second_factor(
-    (State(shop), SignedIn(session), visitor): Asking,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     device: Device,
-    Form(form): Form<FirstCode>,
+    Form(form): Form<SecondFactorForm>,
 ) -> Result<Response, Problem> {
-    let FirstCode { enrolment: sealed, password, code } = form;
+    let SecondFactorForm { enrolment: sealed, password, code } = form;
     match shop.accounts.set_second_factor(&session, &device, &sealed, password.0, &code).await {
         Ok(codes) => {
             let mut chrome = visitor.chrome();
@@ -183,105 +180,77 @@ pub async fn set_second_factor(
 }
 
 #[derive(Deserialize)]
-pub struct Removal {
+pub struct SecondFactorRemovalForm {
     password: Secret,
     #[serde(default)]
     code: String,
 }
 
 pub async fn remove_second_factor(
-    (State(shop), SignedIn(session), visitor): Asking,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     device: Device,
-    Form(form): Form<Removal>,
+    Form(form): Form<SecondFactorRemovalForm>,
 ) -> Result<Response, Problem> {
     match shop.accounts.remove_second_factor(&session, &device, form.password.0, &form.code).await {
-        Ok(()) => Ok(done(&visitor, "factor-off")),
-        Err(refusal) => page(&shop, &session, &visitor, Mistakes::of("factor", field_of(refusal)?)).await,
+        Ok(()) => Ok(report_done(&visitor, "factor-off")),
+        Err(refusal) => page(&shop, &session, &visitor, AccountFormState::of("factor", field_of(refusal)?)).await,
     }
 }
 
 pub async fn export(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn) -> Result<Response, Problem> {
-    let data = shop.store.export_of(session.user_id, shop.clock.now()).await?.ok_or(Code::NotSignedIn)?;
-    let name = [(CONTENT_DISPOSITION, "attachment; filename=\"seckill-my-data.json\"")];
-    Ok((Cache::Private, name, axum::Json(data)).into_response())
+    export_account(&shop, &session).await
 }
 
 #[derive(Deserialize)]
-pub struct Farewell {
+pub struct AccountDeletionForm {
     #[serde(default)]
     username: String,
     password: Secret,
-    /// `yes` to leave what the wallet holds to the shop.
+    /// `yes` to leave the balance of the wallet to the shop.
     #[serde(default)]
     give_up_wallet: String,
 }
 
 pub async fn delete(
-    (State(shop), SignedIn(session), visitor): Asking,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     device: Device,
-    Form(form): Form<Farewell>,
+    Form(form): Form<AccountDeletionForm>,
 ) -> Result<Response, Problem> {
-    let mut again = Mistakes { form: "delete", typed_name: form.username.clone(), ..Mistakes::default() };
-    let give_up = form.give_up_wallet == "yes";
-    match try_delete(&shop, &session, &device, &form.username, form.password, give_up).await {
-        Ok(()) => {
-            let mut chrome = visitor.chrome();
-            chrome.username = None;
-            chrome.role = crate::store::Role::User;
-            chrome.path = format!("/{}/login", visitor.locale);
-            let cookie = [(SET_COOKIE, shop.accounts.farewell())];
-            Ok((cookie, personal(StatusCode::OK, &DeletedPage { chrome })?).into_response())
+    let request = DeletionRequest {
+        username: form.username.clone(),
+        password: form.password.0,
+        give_up_wallet: form.give_up_wallet == "yes",
+    };
+    match delete_account(&shop, &session, &device, request).await {
+        Ok(()) => deleted(&shop, &visitor),
+        Err(refusal) => {
+            let state = AccountFormState { typed_name: form.username, ..refused_deletion(refusal)? };
+            page(&shop, &session, &visitor, state).await
         }
-        Err(NotDeleted::Field(error)) => {
-            again.errors = vec![error];
-            page(&shop, &session, &visitor, again).await
-        }
-        Err(NotDeleted::Problem(problem))
-            if matches!(problem.code(), Code::OrdersOpen | Code::StaffAccount | Code::WalletNotEmpty) =>
-        {
-            again.status = Some(problem.code().status());
-            again.problem = Some(problem.code().as_str());
-            page(&shop, &session, &visitor, again).await
-        }
-        Err(NotDeleted::Problem(problem)) => Err(problem),
     }
 }
 
-/// Why an account is still there.
-pub enum NotDeleted {
-    Field(FieldError),
-    Problem(Problem),
+fn deleted(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
+    let mut chrome = visitor.chrome();
+    chrome.username = None;
+    chrome.role = Role::User;
+    chrome.path = format!("/{}/login", visitor.locale);
+    let cookie = [(SET_COOKIE, shop.accounts.removal_cookie())];
+    Ok((cookie, personal(StatusCode::OK, &DeletedPage { chrome })?).into_response())
 }
 
-impl<E: Into<Problem>> From<E> for NotDeleted {
-    fn from(error: E) -> Self {
-        NotDeleted::Problem(error.into())
-    }
-}
-
-/// Deletes the account, unless its name was not typed, the password is wrong, an order is still open, or money is left
-/// that is not given up.
-pub async fn try_delete(
-    shop: &Shop,
-    session: &Session,
-    device: &Device,
-    username: &str,
-    password: Secret,
-    give_up: bool,
-) -> Result<(), NotDeleted> {
-    if username.trim().to_lowercase() != session.username.to_lowercase() {
-        return Err(NotDeleted::Field(FieldError { field: "username", code: "not_your_name" }));
-    }
-    match shop.orders.is_under_way(session.user_id, &shop.catalogue.active()).await? {
-        Some(false) => {}
-        Some(true) => return Err(Code::OrdersOpen.into()),
-        None => return Err(Code::Unavailable.into()),
-    }
-    match shop.accounts.delete(session, device, password.0, give_up).await {
-        Ok(Deletion::Done(_) | Deletion::Gone) => Ok(()),
-        Ok(Deletion::OrdersOpen) => Err(Code::OrdersOpen.into()),
-        Ok(Deletion::WalletNotEmpty) => Err(Code::WalletNotEmpty.into()),
-        Ok(Deletion::IsStaff) => Err(Code::StaffAccount.into()),
-        Err(refusal) => Err(field_of(refusal).map_or_else(NotDeleted::Problem, NotDeleted::Field)),
+/// The form with the reason of the refusal. Unexpected errors are not shown in the form.
+fn refused_deletion(refusal: DeletionRefusal) -> Result<AccountFormState, Problem> {
+    let error = |field, code| Ok(AccountFormState::of("delete", FieldError { field, code }));
+    match refusal {
+        DeletionRefusal::WrongName => error("username", "not_your_name"),
+        DeletionRefusal::Throttled => error("password", "wait"),
+        DeletionRefusal::Other(AccountRefusal::WrongPassword) => error("password", "wrong_password"),
+        DeletionRefusal::OrdersOpen | DeletionRefusal::IsStaff | DeletionRefusal::WalletNotEmpty => {
+            let code = Problem::from(refusal).code();
+            let (status, problem) = (Some(code.status()), Some(code.as_str()));
+            Ok(AccountFormState { form: "delete", status, problem, ..AccountFormState::default() })
+        }
+        refusal => Err(refusal.into()),
     }
 }

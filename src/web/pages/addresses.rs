@@ -1,28 +1,26 @@
-//! The addresses of a shopper's account, without scripts.
-
-use std::sync::Arc;
+//! The pages of the addresses saved in an account.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::domain::address::Mistake;
+use super::UserVisit;
+use crate::domain::address::AddressError;
 use crate::domain::{Address, AddressId, Locale};
-use crate::store::AddressSaved;
-use crate::web::Shop;
+use crate::store::SaveAddressOutcome;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::FieldError;
+use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{AddressCard, AddressForm, AddressPage, AddressesPage};
 
-/// The fields of an address as a form sends them, and what the forms around them add.
+/// The fields of an address as entered, and those that the forms around them add.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Typed {
+pub struct AddressInput {
     recipient: String,
     phone: String,
     country: String,
@@ -33,18 +31,18 @@ pub struct Typed {
     postal_code: String,
     /// `yes` to make it the default.
     as_default: String,
-    /// Of the page of an order: a saved address, or `new`.
+    /// On the page of an order: the id of a saved address, or `new`.
     pub choice: String,
-    /// `yes` to keep the new address in the account.
+    /// `yes` to save the new address in the account.
     pub keep: String,
-    /// `pay` to go on to the payment.
+    /// `pay` to continue with the payment.
     pub then: String,
-    /// `wallet` to pay from it.
+    /// `wallet` to pay from the wallet.
     pub from: String,
 }
 
-impl Typed {
-    /// As it was typed, for showing it again.
+impl AddressInput {
+    /// The address as entered, unchecked.
     pub fn address(&self) -> Address {
         Address {
             recipient: self.recipient.clone(),
@@ -59,9 +57,9 @@ impl Typed {
     }
 }
 
-/// A form with what was typed and what is wrong with it.
-pub fn form_of(locale: Locale, typed: Address, mistakes: Vec<Mistake>) -> AddressForm {
-    let errors = mistakes.into_iter().map(|(field, code)| FieldError { field, code }).collect();
+/// The form with an address, and its errors by field.
+pub fn address_form(locale: Locale, typed: Address, errors: Vec<AddressError>) -> AddressForm {
+    let errors = errors.into_iter().map(|(field, code)| FieldError { field, code }).collect();
     AddressForm { locale, typed, errors }
 }
 
@@ -70,15 +68,13 @@ fn list_path(locale: Locale, done: &str) -> String {
 }
 
 #[derive(Deserialize)]
-pub struct Done {
+pub struct AddressNoticeQuery {
     done: Option<String>,
 }
 
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    visitor: Visitor,
-    Query(Done { done }): Query<Done>,
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    Query(AddressNoticeQuery { done }): Query<AddressNoticeQuery>,
 ) -> Result<Response, Problem> {
     let addresses = shop.store.addresses_of(session.user_id).await?;
     let addresses = addresses.iter().map(|saved| AddressCard::of(saved, visitor.locale)).collect();
@@ -92,13 +88,11 @@ pub async fn blank(_: SignedIn, visitor: Visitor) -> Result<Response, Problem> {
 }
 
 pub async fn edit(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    visitor: Visitor,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
     let saved = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
-    let form = form_of(visitor.locale, saved.address, Vec::new());
+    let form = address_form(visitor.locale, saved.address, Vec::new());
     show(&visitor, StatusCode::OK, Some(id), form, saved.is_default, false)
 }
 
@@ -116,51 +110,40 @@ fn show(
     personal(status, &AddressPage { chrome, id, form, as_default, full })
 }
 
-pub async fn create(
-    shop: State<Arc<Shop>>,
-    signed_in: SignedIn,
-    visitor: Visitor,
-    Form(typed): Form<Typed>,
-) -> Result<Response, Problem> {
-    keep(shop, signed_in, &visitor, None, typed).await
+pub async fn create(visit: UserVisit, Form(input): Form<AddressInput>) -> Result<Response, Problem> {
+    save(visit, None, input).await
 }
 
 pub async fn change(
-    shop: State<Arc<Shop>>,
-    signed_in: SignedIn,
-    visitor: Visitor,
+    visit: UserVisit,
     PathIds(id): PathIds<AddressId>,
-    Form(typed): Form<Typed>,
+    Form(input): Form<AddressInput>,
 ) -> Result<Response, Problem> {
-    keep(shop, signed_in, &visitor, Some(id), typed).await
+    save(visit, Some(id), input).await
 }
 
-async fn keep(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    visitor: &Visitor,
+async fn save(
+    (State(shop), SignedIn(session), visitor): UserVisit,
     id: Option<AddressId>,
-    typed: Typed,
+    input: AddressInput,
 ) -> Result<Response, Problem> {
-    let as_default = typed.as_default == "yes";
-    let again = |status, mistakes, full| {
-        show(visitor, status, id, form_of(visitor.locale, typed.address(), mistakes), as_default, full)
+    let as_default = input.as_default == "yes";
+    let show_again = |status, errors, full| {
+        show(&visitor, status, id, address_form(visitor.locale, input.address(), errors), as_default, full)
     };
-    let address = match typed.address().checked() {
+    let address = match input.address().checked() {
         Ok(address) => address,
-        Err(mistakes) => return again(StatusCode::UNPROCESSABLE_ENTITY, mistakes, false),
+        Err(errors) => return show_again(StatusCode::UNPROCESSABLE_ENTITY, errors, false),
     };
-    match shop.store.keep_address(session.user_id, id, &address, as_default, shop.clock.now()).await? {
-        AddressSaved::Done(_) => Ok(see_other(&list_path(visitor.locale, "saved"))),
-        AddressSaved::TooMany => again(Code::TooManyAddresses.status(), Vec::new(), true),
-        AddressSaved::NoSuchAddress => Err(Code::NotFound.into()),
+    match shop.store.save_address(session.user_id, id, &address, as_default, shop.clock.now()).await? {
+        SaveAddressOutcome::Done(_) => Ok(see_other(&list_path(visitor.locale, "saved"))),
+        SaveAddressOutcome::TooMany => show_again(Code::TooManyAddresses.status(), Vec::new(), true),
+        SaveAddressOutcome::NoSuchAddress => Err(Code::NotFound.into()),
     }
 }
 
 pub async fn make_default(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    visitor: Visitor,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
     match shop.store.set_default_address(session.user_id, id).await? {
@@ -170,12 +153,10 @@ pub async fn make_default(
 }
 
 pub async fn delete(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    visitor: Visitor,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
-    match shop.store.forget_address(session.user_id, id).await? {
+    match shop.store.delete_address(session.user_id, id).await? {
         true => Ok(see_other(&list_path(visitor.locale, "deleted"))),
         false => Err(Code::NotFound.into()),
     }

@@ -1,5 +1,5 @@
-//! The page of the sandbox payment provider: a stranger's, that happens to live in the same program. It knows a payment
-//! by its number and nothing about the shopper.
+//! The page of the sandbox payment provider. It stands for the page of an external provider: it knows a payment by its id
+//! and nothing about the shopper.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::store::SandboxPayment;
 use crate::web::Shop;
 use crate::web::extract::PathIds;
 use crate::web::extract::visitor::{Visitor, own_path, query_value};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::{Code, Problem};
+use crate::web::shared::response::{personal, see_other};
 use crate::web::views::CashierPage;
 
 pub async fn show(
@@ -22,8 +22,8 @@ pub async fn show(
     PathIds(id): PathIds<PaymentId>,
 ) -> Result<Response, Problem> {
     let payment = payment(&shop, id).await?;
-    let asked = visitor.path.split_once('?').and_then(|(_, query)| query_value(query, "lang"));
-    if asked.is_none()
+    let requested = visitor.path.split_once('?').and_then(|(_, query)| query_value(query, "lang"));
+    if requested.is_none()
         && let Some(locale) = payment.return_path.split('/').nth(1).and_then(|first| first.parse().ok())
     {
         visitor.locale = locale;
@@ -50,7 +50,7 @@ pub async fn decline(State(shop): State<Arc<Shop>>, PathIds(id): PathIds<Payment
     settle(&shop, id, false).await
 }
 
-/// Settling twice changes nothing the second time; either way the payer goes back to the order.
+/// Settles the payment and returns the payer to the order. Settling again changes nothing.
 async fn settle(shop: &Shop, id: PaymentId, pay: bool) -> Result<Response, Problem> {
     let payment = payment(shop, id).await?;
     shop.payments.sandbox().settle(id, pay).await?;

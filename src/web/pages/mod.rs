@@ -1,31 +1,49 @@
-//! Pages that are the same for everybody, files, and the front limiter.
+//! Pages for shoppers and visitors. They need no scripts. Pages that are the same for every visitor, and static files, are
+//! served from here as well.
+
+// Buying.
+pub mod orders;
+
+pub mod order_address;
+
+pub mod addresses;
+
+// Money.
+pub mod wallet;
+
+pub mod checkout;
+
+pub mod cashier;
+
+pub mod packets;
+
+pub mod packet_giving;
+
+// Accounts.
+pub mod sign_in;
 
 pub mod account;
-pub mod addresses;
-pub mod cashier;
-pub mod order_address;
-pub mod orders;
-pub mod packet_giving;
-pub mod packets;
-pub mod sign_in;
-pub mod wallet;
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_TYPE, LOCATION, VARY};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 
 use super::Shop;
+use super::extract::session::SignedIn;
+use super::extract::visitor::Visitor;
 use crate::pages::assets;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::locale;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::negotiation::Content;
-use crate::web::views::Template;
 
-/// A rendered page of the list or of a sale, or a sale's reminder, from memory.
+/// What most pages of a signed-in user extract.
+type UserVisit = (State<Arc<Shop>>, SignedIn, Visitor);
+
+/// A pre-rendered page of the list or of a sale, or a sale's calendar reminder, from memory.
 pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     let page = shop.pages.get(uri.path()).ok_or(Code::NotFound)?;
     let content = Content {
@@ -38,18 +56,18 @@ pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap)
     Ok(content.answer(&headers, Cache::Page))
 }
 
-/// `/` leads to the list in the language that the browser prefers.
-pub async fn front_door(uri: Uri, headers: HeaderMap) -> Response {
+/// Redirects `/` to the list in the language that the browser prefers.
+pub async fn redirect_to_language(uri: Uri, headers: HeaderMap) -> Response {
     let list = format!("/{}/", locale(&uri, &headers));
     (StatusCode::FOUND, Cache::Redirect, [(LOCATION, list), (VARY, "accept-language".to_owned())]).into_response()
 }
 
-/// `/zh` is `/zh/`.
+/// Redirects `/zh` to `/zh/`.
 pub async fn to_list(uri: Uri) -> Response {
     (Cache::Redirect, Redirect::permanent(&format!("{}/", uri.path()))).into_response()
 }
 
-/// What lies under `static/`, at an address that changes with its content.
+/// A file of `static/`, at a URL that changes with its content.
 pub async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     let asset = assets::find(uri.path()).ok_or(Code::NotFound)?;
     let content = Content {
@@ -62,18 +80,8 @@ pub async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     Ok(content.answer(&headers, Cache::Forever))
 }
 
-/// A copy of a picture that staff uploaded; its name comes from its content's hash.
+/// An uploaded picture in one of its sizes. The name contains the hash of its content.
 pub async fn upload(State(shop): State<Arc<Shop>>, Path(name): Path<String>) -> Result<Response, Problem> {
     let (content_type, bytes) = shop.pictures.file(&name).await.map_err(Problem::internal)?.ok_or(Code::NotFound)?;
     Ok((Cache::Forever, [(CONTENT_TYPE, content_type)], bytes).into_response())
-}
-
-/// A page that was made for one visitor.
-pub fn personal(status: StatusCode, page: &impl Template) -> Result<Response, Problem> {
-    Ok((status, Cache::Private, Html(page.render()?)).into_response())
-}
-
-/// Post, redirect, get: where a form's success leads.
-pub fn see_other(path: &str) -> Response {
-    (Cache::Private, Redirect::to(path)).into_response()
 }

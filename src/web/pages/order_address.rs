@@ -1,67 +1,66 @@
-//! Where an order goes: chosen or entered between hold and payment, without scripts.
-
-use std::sync::Arc;
+//! Choosing or entering the address of an order, between purchase and payment.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::UserVisit;
+use super::addresses::{AddressInput, address_form};
+use super::checkout::pay_from;
 use crate::accounts::Session;
-use crate::domain::address::Mistake;
+use crate::domain::address::AddressError;
 use crate::domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};
-use crate::orders::Addressed;
+use crate::orders::OrderRefusal;
 use crate::store::{StoreError, WALLET};
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds};
-use crate::web::pages::addresses::{Typed, form_of};
-use crate::web::pages::orders::{looks, order_path, pay_by, payable};
-use crate::web::pages::{personal, see_other};
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::Problem;
+use crate::web::shared::goods::goods_name_and_cover;
+use crate::web::shared::paths::order_path;
+use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{AddressCard, AddressForm, OrderAddressPage};
 
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    visitor: Visitor,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
-    let here = order_path(visitor.locale, sale, id);
-    let found = shop.orders.find(session.user_id, sale, id).await?;
-    // The order's own page says why there is nothing to choose yet, or any more.
-    match payable(found) {
+    match shop.orders.find_persisted(session.user_id, sale, id).await {
         Ok(order) if order.status == OrderStatus::Unpaid => {
-            let form = blank(&visitor, &order);
-            page(&shop, &session, &visitor, order, Asked { form, ..Asked::default_of(&visitor) }).await
+            let form = blank_form(&visitor, &order);
+            let state = OrderAddressState { form, ..OrderAddressState::blank(&visitor) };
+            page(&shop, &session, &visitor, order, state).await
         }
-        Ok(_) => Ok(see_other(&here)),
-        Err(problem) if problem.code() == Code::NotPayable => Ok(see_other(&here)),
-        Err(problem) => Err(problem),
+        // The order's own page says why there is no address to choose yet, or any more.
+        Ok(_) | Err(OrderRefusal::NotPayable) => Ok(see_other(&order_path(visitor.locale, sale, id))),
+        Err(refusal) => Err(refusal.into()),
     }
 }
 
-/// The order's present address is what one begins with.
-fn blank(visitor: &Visitor, order: &Order) -> AddressForm {
+/// The form with the order's present address, if it has one.
+fn blank_form(visitor: &Visitor, order: &Order) -> AddressForm {
     match &order.address {
-        Some(address) => form_of(visitor.locale, (**address).clone(), Vec::new()),
+        Some(address) => address_form(visitor.locale, (**address).clone(), Vec::new()),
         None => AddressForm::blank(visitor.locale),
     }
 }
 
 /// What the page shows besides the order.
-pub struct Asked {
+pub struct OrderAddressState {
     status: StatusCode,
     choice: String,
     form: AddressForm,
     keep: bool,
+    /// Whether the shopper came here by a payment that needs an address first.
     needed: bool,
+    /// The source of that payment.
     from: String,
 }
 
-impl Asked {
-    fn default_of(visitor: &Visitor) -> Asked {
-        Asked {
+impl OrderAddressState {
+    fn blank(visitor: &Visitor) -> OrderAddressState {
+        OrderAddressState {
             status: StatusCode::OK,
             choice: String::new(),
             form: AddressForm::blank(visitor.locale),
@@ -71,24 +70,24 @@ impl Asked {
         }
     }
 
-    /// Somebody wants to pay (`from` the wallet, it may be), but the order does not know where it goes.
-    pub fn before_payment(visitor: &Visitor, from: String) -> Asked {
-        Asked { status: StatusCode::UNPROCESSABLE_ENTITY, needed: true, from, ..Asked::default_of(visitor) }
+    /// For a payment from `from` of an order without an address.
+    pub fn before_payment(visitor: &Visitor, from: String) -> OrderAddressState {
+        let blank = OrderAddressState::blank(visitor);
+        OrderAddressState { status: StatusCode::UNPROCESSABLE_ENTITY, needed: true, from, ..blank }
     }
 }
 
-/// The page on which an address is chosen or entered.
 pub async fn page(
     shop: &Shop,
     session: &Session,
     visitor: &Visitor,
     order: Order,
-    asked: Asked,
+    state: OrderAddressState,
 ) -> Result<Response, Problem> {
     let saved = shop.store.addresses_of(session.user_id).await?;
-    let same = |address: &Address| order.address.as_deref().is_none_or(|present| present == address);
-    let present = saved.iter().find(|saved| same(&saved.address)).map(|saved| saved.id.to_string());
-    let choice = Some(asked.choice).filter(|choice| !choice.is_empty()).or(present).unwrap_or_else(|| "new".to_owned());
+    let is_present = |address: &Address| order.address.as_deref().is_none_or(|present| present == address);
+    let present = saved.iter().find(|saved| is_present(&saved.address)).map(|saved| saved.id.to_string());
+    let choice = Some(state.choice).filter(|choice| !choice.is_empty()).or(present).unwrap_or_else(|| "new".to_owned());
     let entry = shop.catalogue.entry(order.sale_id).await?;
     let mut chrome = visitor.chrome();
     chrome.path = format!("{}/address", order_path(visitor.locale, order.sale_id, order.id));
@@ -96,76 +95,67 @@ pub async fn page(
         chrome,
         sale_id: order.sale_id,
         id: order.id,
-        goods_name: looks(entry.as_deref(), visitor.locale).0,
+        goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
         amount: order.amount,
         saved: saved.iter().map(|saved| AddressCard::of(saved, visitor.locale)).collect(),
         choice,
-        form: asked.form,
-        keep: asked.keep,
-        needed: asked.needed,
-        from_wallet: asked.from == WALLET,
+        form: state.form,
+        keep: state.keep,
+        needed: state.needed,
+        from_wallet: state.from == WALLET,
     };
-    personal(asked.status, &page)
+    personal(state.status, &page)
 }
 
 pub async fn choose(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    visitor: Visitor,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
-    Form(typed): Form<Typed>,
+    Form(input): Form<AddressInput>,
 ) -> Result<Response, Problem> {
-    let order = payable(shop.orders.find(session.user_id, sale, id).await?)?;
-    let keep = typed.keep == "yes";
-    let address = match wanted(&shop, session.user_id, &typed).await? {
+    let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
+    let keep = input.keep == "yes";
+    let address = match chosen_address(&shop, session.user_id, &input).await? {
         Ok(address) => address,
         Err(mistakes) => {
-            let asked = Asked {
+            let state = OrderAddressState {
                 status: StatusCode::UNPROCESSABLE_ENTITY,
                 choice: "new".to_owned(),
-                form: form_of(visitor.locale, typed.address(), mistakes),
+                form: address_form(visitor.locale, input.address(), mistakes),
                 keep,
                 needed: false,
-                from: typed.from,
+                from: input.from,
             };
-            return page(&shop, &session, &visitor, order, asked).await;
+            return page(&shop, &session, &visitor, order, state).await;
         }
     };
-    let order = addressed(shop.orders.deliver_to(session.user_id, sale, id, &address).await?)?;
-    if keep && is_new(&typed) {
-        // One that is there already, or one too many, is not worth a word: the order has its address.
+    let order = shop.orders.deliver_to(session.user_id, sale, id, &address).await?;
+    if keep && is_new(&input) {
+        // One that is saved already, or one too many, is not reported: the order has its address.
         let known = shop.store.addresses_of(session.user_id).await?.iter().any(|saved| saved.address == address);
         if !known {
-            shop.store.keep_address(session.user_id, None, &address, false, shop.clock.now()).await?;
+            shop.store.save_address(session.user_id, None, &address, false, shop.clock.now()).await?;
         }
     }
-    if typed.then == "pay" {
-        return pay_by(&shop, &visitor, &order, &typed.from).await;
+    if input.then == "pay" {
+        return pay_from(&shop, &visitor, &order, &input.from).await;
     }
     Ok(see_other(&order_path(visitor.locale, sale, id)))
 }
 
-fn is_new(typed: &Typed) -> bool {
-    typed.choice.parse::<AddressId>().is_err()
+fn is_new(input: &AddressInput) -> bool {
+    input.choice.parse::<AddressId>().is_err()
 }
 
-/// The saved address that was chosen, or the one that was typed.
-async fn wanted(shop: &Shop, user: UserId, typed: &Typed) -> Result<Result<Address, Vec<Mistake>>, StoreError> {
-    if let Ok(id) = typed.choice.parse() {
-        // Deleted in another tab meanwhile: the choice is shown again without it.
+/// The saved address that was chosen, or the one that was entered.
+async fn chosen_address(
+    shop: &Shop,
+    user: UserId,
+    input: &AddressInput,
+) -> Result<Result<Address, Vec<AddressError>>, StoreError> {
+    if let Ok(id) = input.choice.parse() {
+        // If it was deleted in another tab, the choice is shown again without it.
         let saved = shop.store.address(user, id).await?;
         return Ok(saved.map(|saved| saved.address).ok_or_else(Vec::new));
     }
-    Ok(typed.address().checked())
-}
-
-/// The order with its address, or why there is none.
-pub fn addressed(outcome: Addressed) -> Result<Order, Problem> {
-    match outcome {
-        Addressed::Done(order) => Ok(order),
-        Addressed::NotYet => Err(Problem::new(Code::AddressFixed)
-            .detail("The order is on its way to the database. It can take an address once it is unpaid.")),
-        Addressed::TooLate => Err(Code::AddressFixed.into()),
-        Addressed::NoSuchOrder => Err(Code::NotFound.into()),
-    }
+    Ok(input.address().checked())
 }

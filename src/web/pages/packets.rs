@@ -1,5 +1,5 @@
-//! Red packets for people, without scripts: the page that is shared, claiming, and one's own lists. Giving is
-//! `packet_giving`.
+//! The pages of red packets: the shared page, claiming, the result, and a user's own lists. Giving is in
+//! [`super::packet_giving`].
 
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
+use super::UserVisit;
+use crate::domain::PacketId;
 use crate::domain::packet::Giver;
 use crate::domain::wallet::money;
-use crate::domain::{Locale, PacketId};
-use crate::packets::{ClaimRefusal, View};
+use crate::packets::{ClaimRefusal, PacketView};
 use crate::pages::Chrome;
 use crate::pages::compression;
 use crate::store::Role;
@@ -22,36 +23,31 @@ use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::{Visitor, locale};
 use crate::web::extract::{PathIds, Query};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::negotiation::Content;
-use crate::web::views::{Mine, OwnPackets, PacketPage, PacketResultPage, PacketsPage, Template};
+use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::web::shared::paths::packet_path;
+use crate::web::shared::response::{personal, see_other};
+use crate::web::views::{OwnPackets, PacketPage, PacketResultPage, PacketsPage, Template, VisitorShare};
 
-/// Lines on one page.
-const PAGE: usize = 20;
-
-pub fn packet_path(locale: Locale, id: PacketId) -> String {
-    format!("/{locale}/packets/{id}")
+async fn existing_packet(shop: &Shop, id: PacketId) -> Result<PacketView, Problem> {
+    shop.packets.view(id).await?.ok_or(Code::NoSuchPacket.into())
 }
 
-async fn existing(shop: &Shop, id: PacketId) -> Result<View, Problem> {
-    shop.packets.look(id).await?.ok_or(Code::NoSuchPacket.into())
-}
-
-/// The address that is shared leads to the page in the language that the browser prefers.
+/// Redirects the shared URL to the page in the language that the browser prefers.
 pub async fn to_page(uri: Uri, headers: HeaderMap, PathIds(id): PathIds<PacketId>) -> Response {
     let page = packet_path(locale(&uri, &headers), id);
     (StatusCode::FOUND, Cache::Redirect, [(LOCATION, page), (VARY, "accept-language".to_owned())]).into_response()
 }
 
-/// The closed packet: the same bytes for everybody, so that a link in a crowded group is answered by caches.
+/// The closed packet. The bytes are the same for every visitor, so that caches answer a link shared with a crowd.
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     uri: Uri,
     headers: HeaderMap,
     PathIds(id): PathIds<PacketId>,
 ) -> Result<Response, Problem> {
-    let view = existing(&shop, id).await?;
+    let view = existing_packet(&shop, id).await?;
     let locale = locale(&uri, &headers);
     let chrome = Chrome { locale, path: packet_path(locale, id), username: None, role: Role::User };
     let phase = view.packet.phase(shop.clock.now());
@@ -66,11 +62,9 @@ pub async fn show(
     Ok(content.answer(&headers, Cache::Page))
 }
 
-/// The form of the closed packet. What came of it is what the next page shows.
+/// The form on the closed packet. The next page shows its result.
 pub async fn claim(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    visitor: Visitor,
+    (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<PacketId>,
 ) -> Result<Response, Problem> {
     let page = packet_path(visitor.locale, id);
@@ -84,68 +78,66 @@ pub async fn claim(
 }
 
 #[derive(Deserialize)]
-pub struct Part {
-    /// Claims from before this share.
+pub struct PacketResultQuery {
+    /// Lists claims from before this share.
     before: Option<i64>,
-    /// Somebody opened it a moment ago.
+    /// Set right after the visitor claimed a share.
     #[serde(default)]
     opened: String,
 }
 
-/// Who got what, and what whoever looks has got.
+/// The claims of a packet, and the visitor's own share.
 pub async fn result(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
     PathIds(id): PathIds<PacketId>,
-    Query(part): Query<Part>,
+    Query(query): Query<PacketResultQuery>,
 ) -> Result<Response, Problem> {
-    let view = existing(&shop, id).await?;
+    let view = existing_packet(&shop, id).await?;
     let me = visitor.session.as_ref().map(|session| session.user_id);
     let share = match me {
         Some(user) => shop.packets.share_of(user, &view.packet).await?,
         None => None,
     };
-    let mine = match share {
-        Some(share) => Mine::Got(money(share.amount)),
-        None if !view.packet.own && me.is_some() && view.packet.giver.user() == me => Mine::Own,
-        None => Mine::Nothing,
+    let share = match share {
+        Some(share) => VisitorShare::Claimed(money(share.amount)),
+        None if !view.packet.own && me.is_some() && view.packet.giver.user() == me => VisitorShare::OwnPacket,
+        None => VisitorShare::Nothing,
     };
-    let claims = shop.packets.claims(id, part.before, PAGE).await?;
+    let claims = shop.packets.claims(id, query.before, DEFAULT_PAGE_SIZE).await?;
     let page = PacketResultPage {
         chrome: visitor.chrome(),
         phase: view.packet.phase(shop.clock.now()),
         view,
-        mine,
+        share,
         me,
-        just_now: !part.opened.is_empty(),
+        just_now: !query.opened.is_empty(),
         claims: claims.items,
         older: claims.next,
-        is_later: part.before.is_some(),
+        is_later: query.before.is_some(),
     };
     personal(StatusCode::OK, &page)
 }
 
 #[derive(Deserialize)]
-pub struct Which {
-    /// `received`; what one gave otherwise.
+pub struct PacketsPageQuery {
+    /// `received`, or anything else for the packets that the user gave.
     #[serde(default)]
     list: String,
     before: Option<PacketId>,
 }
 
-/// One's own packets: given, or received.
+/// The packets that the user gave or received.
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
-    visitor: Visitor,
-    Query(which): Query<Which>,
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    Query(query): Query<PacketsPageQuery>,
 ) -> Result<Response, Problem> {
     let user = session.user_id;
-    let (packets, next) = if which.list == "received" {
-        let page = shop.packets.received(user, which.before, PAGE).await?;
+    let (packets, next) = if query.list == "received" {
+        let page = shop.packets.received(user, query.before, DEFAULT_PAGE_SIZE).await?;
         (OwnPackets::Received(page.items), page.next)
     } else {
-        let page = shop.packets.given(Giver::User(user), which.before, PAGE).await?;
+        let page = shop.packets.given(Giver::User(user), query.before, DEFAULT_PAGE_SIZE).await?;
         (OwnPackets::Given(page.items), page.next)
     };
     let page = PacketsPage {
@@ -153,7 +145,7 @@ pub async fn list(
         packets,
         now: shop.clock.now(),
         older: next.map(|id| id.to_string()),
-        is_later: which.before.is_some(),
+        is_later: query.before.is_some(),
     };
     personal(StatusCode::OK, &page)
 }

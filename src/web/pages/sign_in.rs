@@ -1,4 +1,4 @@
-//! Logging in and registering, without scripts.
+//! The pages of login and registration.
 
 use std::sync::Arc;
 
@@ -12,33 +12,33 @@ use crate::accounts::{AccountRefusal, Device, Session};
 use crate::web::Shop;
 use crate::web::extract::visitor::{Visitor, login_path, own_path};
 use crate::web::extract::{Form, Query, Secret};
-use crate::web::pages::{personal, see_other};
 use crate::web::problem::Problem;
+use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{CodePage, SignInPage};
 
 #[derive(Deserialize)]
-pub struct Next {
+pub struct SignInQuery {
     #[serde(default)]
     next: String,
 }
 
 #[derive(Deserialize)]
-pub struct Credentials {
+pub struct SignInForm {
     username: String,
     password: Secret,
     #[serde(default)]
     next: String,
 }
 
-pub async fn login(visitor: Visitor, Query(next): Query<Next>) -> Result<Response, Problem> {
-    blank(&visitor, false, &next.next)
+pub async fn login(visitor: Visitor, Query(query): Query<SignInQuery>) -> Result<Response, Problem> {
+    blank(&visitor, false, &query.next)
 }
 
-pub async fn registration(visitor: Visitor, Query(next): Query<Next>) -> Result<Response, Problem> {
-    blank(&visitor, true, &next.next)
+pub async fn registration(visitor: Visitor, Query(query): Query<SignInQuery>) -> Result<Response, Problem> {
+    blank(&visitor, true, &query.next)
 }
 
-/// Whoever is signed in already goes where they wanted to.
+/// The empty form. A visitor with a session is redirected to the destination at once.
 fn blank(visitor: &Visitor, register: bool, next: &str) -> Result<Response, Problem> {
     if visitor.session.is_some() {
         return Ok(see_other(&destination(visitor, next)));
@@ -56,7 +56,7 @@ fn form(
 ) -> Result<Response, Problem> {
     let next = own_path(next).unwrap_or_default();
     let mut chrome = visitor.chrome();
-    // Without what else the address carried: the page leads to itself in the other language.
+    // Without the rest of the query: the language switch links to this path.
     chrome.path = login_path(visitor.locale, next);
     if register {
         chrome.path = chrome.path.replacen("login", "register", 1);
@@ -68,27 +68,27 @@ pub async fn log_in(
     State(shop): State<Arc<Shop>>,
     device: Device,
     visitor: Visitor,
-    Form(form): Form<Credentials>,
+    Form(form): Form<SignInForm>,
 ) -> Result<Response, Problem> {
-    let tried = shop.accounts.log_in(&device, &form.username, form.password.0, None).await;
-    if let Err(AccountRefusal::CodeNeeded(half)) = tried {
-        return second_step(&visitor, StatusCode::OK, half, &form.next, None);
+    let result = shop.accounts.log_in(&device, &form.username, form.password.0, None).await;
+    if let Err(AccountRefusal::CodeNeeded(half)) = result {
+        return code_page(&visitor, StatusCode::OK, half, &form.next, None);
     }
-    outcome(&shop, &visitor, false, (form.username, form.next), tried)
+    respond(&shop, &visitor, false, (form.username, form.next), result)
 }
 
 pub async fn register(
     State(shop): State<Arc<Shop>>,
     device: Device,
     visitor: Visitor,
-    Form(form): Form<Credentials>,
+    Form(form): Form<SignInForm>,
 ) -> Result<Response, Problem> {
-    let tried = shop.accounts.register(&device, &form.username, form.password.0).await;
-    outcome(&shop, &visitor, true, (form.username, form.next), tried)
+    let result = shop.accounts.register(&device, &form.username, form.password.0).await;
+    respond(&shop, &visitor, true, (form.username, form.next), result)
 }
 
 #[derive(Deserialize)]
-pub struct SecondStep {
+pub struct CodeForm {
     #[serde(default)]
     half: String,
     #[serde(default)]
@@ -97,24 +97,24 @@ pub struct SecondStep {
     next: String,
 }
 
-/// The code that an account with a second factor wants, after the password.
+/// The second step: the code of an account with a second factor.
 pub async fn log_in_with_code(
     State(shop): State<Arc<Shop>>,
     device: Device,
     visitor: Visitor,
-    Form(form): Form<SecondStep>,
+    Form(form): Form<CodeForm>,
 ) -> Result<Response, Problem> {
-    let tried = shop.accounts.log_in_with_code(&device, &form.half, &form.code).await;
-    match tried {
+    let result = shop.accounts.log_in_with_code(&device, &form.half, &form.code).await;
+    match result {
         Err(refusal @ (AccountRefusal::BadCode | AccountRefusal::Throttled(_))) => {
             let problem = Problem::from(refusal);
-            second_step(&visitor, problem.code().status(), form.half, &form.next, Some(problem.code().as_str()))
+            code_page(&visitor, problem.code().status(), form.half, &form.next, Some(problem.code().as_str()))
         }
-        tried => outcome(&shop, &visitor, false, (String::new(), form.next), tried),
+        result => respond(&shop, &visitor, false, (String::new(), form.next), result),
     }
 }
 
-fn second_step(
+fn code_page(
     visitor: &Visitor,
     status: StatusCode,
     half: String,
@@ -127,15 +127,15 @@ fn second_step(
     personal(status, &CodePage { chrome, half, next: next.to_owned(), error })
 }
 
-/// The cookie and the way on, or the form again with what was typed.
-fn outcome(
+/// The cookie and the redirect to the destination, or the form with the refusal.
+fn respond(
     shop: &Shop,
     visitor: &Visitor,
     register: bool,
     (username, next): (String, String),
-    tried: Result<Session, AccountRefusal>,
+    result: Result<Session, AccountRefusal>,
 ) -> Result<Response, Problem> {
-    let refusal = match tried {
+    let refusal = match result {
         Ok(session) => {
             let cookie = [(SET_COOKIE, shop.accounts.cookie(&session))];
             return Ok((cookie, see_other(&destination(visitor, &next))).into_response());
@@ -154,5 +154,5 @@ pub async fn log_out(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<
     if let Some(session) = &visitor.session {
         shop.accounts.log_out(session).await?;
     }
-    Ok(([(SET_COOKIE, shop.accounts.farewell())], see_other(&format!("/{}/", visitor.locale))).into_response())
+    Ok(([(SET_COOKIE, shop.accounts.removal_cookie())], see_other(&format!("/{}/", visitor.locale))).into_response())
 }

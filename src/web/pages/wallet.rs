@@ -1,46 +1,40 @@
-//! The wallet, without scripts.
-
-use std::sync::Arc;
+//! The page of the wallet.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::domain::wallet::{Account, CURRENCY, TOP_UP, money};
-use crate::domain::{Locale, Money, UserId};
-use crate::store::{Mark, StoreError, WalletEntry};
+use super::UserVisit;
+use super::checkout::redirect_to_checkout;
+use crate::domain::UserId;
+use crate::domain::wallet::CURRENCY;
+use crate::payments::PaymentError;
+use crate::store::EntryCursor;
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, Query};
-use crate::web::pages::personal;
 use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
+use crate::web::shared::paths::wallet_path;
+use crate::web::shared::response::personal;
 use crate::web::shared::validation::price;
+use crate::web::shared::wallet::{balance_of, wallet_entries};
 use crate::web::views::WalletPage;
 
-/// Lines on one page.
-pub const PAGE: usize = 20;
-
 #[derive(Deserialize)]
-pub struct Which {
+pub struct WalletPageQuery {
     #[serde(default)]
     before: String,
 }
 
-type Asking = (State<Arc<Shop>>, SignedIn, Visitor);
-
-pub fn wallet_path(locale: Locale) -> String {
-    format!("/{locale}/wallet")
-}
-
 pub async fn show(
-    (State(shop), SignedIn(session), visitor): Asking,
-    Query(which): Query<Which>,
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    Query(query): Query<WalletPageQuery>,
 ) -> Result<Response, Problem> {
-    // What no link of ours asks for is nothing in particular.
-    let before = which.before.parse().ok();
+    // A cursor that no link contains means the first page.
+    let before = query.before.parse().ok();
     page(&shop, session.user_id, &visitor, before, Vec::new(), String::new()).await
 }
 
@@ -48,11 +42,11 @@ async fn page(
     shop: &Shop,
     user: UserId,
     visitor: &Visitor,
-    before: Option<Mark>,
+    before: Option<EntryCursor>,
     errors: Vec<FieldError>,
     typed: String,
 ) -> Result<Response, Problem> {
-    let (entries, older) = page_of_entries(shop, user, before.as_ref()).await?;
+    let entries = wallet_entries(&shop.store, user, before.as_ref()).await?;
     let mut chrome = visitor.chrome();
     if !errors.is_empty() {
         chrome.path = wallet_path(visitor.locale);
@@ -60,9 +54,9 @@ async fn page(
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let page = WalletPage {
         chrome,
-        balance: money(shop.store.wallet_balance(Account::User(user)).await?),
-        entries,
-        older: older.map(|mark| mark.to_string()),
+        balance: balance_of(&shop.store, user).await?,
+        entries: entries.items,
+        older: entries.next.map(|mark| mark.to_string()),
         is_later: before.is_some(),
         typed,
         errors,
@@ -70,49 +64,24 @@ async fn page(
     personal(status, &page)
 }
 
-/// One page of somebody's wallet, newest first, and where the next one begins.
-pub async fn page_of_entries(
-    shop: &Shop,
-    user: UserId,
-    before: Option<&Mark>,
-) -> Result<(Vec<WalletEntry>, Option<Mark>), StoreError> {
-    let mut entries = shop.store.wallet_entries(Account::User(user), before, PAGE as i64 + 1).await?;
-    let more = entries.len() > PAGE;
-    entries.truncate(PAGE);
-    let next = entries.last().filter(|_| more).map(WalletEntry::mark);
-    Ok((entries, next))
-}
-
-/// The amount, if a wallet may be filled by it, or what is wrong.
-pub fn top_up_amount(amount: Option<Money>) -> Result<Money, &'static str> {
-    match amount {
-        Some(amount) if amount.currency != CURRENCY => Err("bad_currency"),
-        Some(amount) if TOP_UP.contains(&amount.amount) => Ok(amount),
-        Some(_) => Err("top_up_bounds"),
-        None => Err("bad_price"),
-    }
-}
-
 #[derive(Deserialize)]
-pub struct TopUp {
+pub struct TopUpForm {
     #[serde(default)]
     amount: String,
 }
 
-/// Leads to the payment provider.
+/// Begins a payment into the wallet and redirects to the provider.
 pub async fn top_up(
-    (State(shop), SignedIn(session), visitor): Asking,
-    Form(form): Form<TopUp>,
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    Form(form): Form<TopUpForm>,
 ) -> Result<Response, Problem> {
-    match top_up_amount(price(&form.amount, CURRENCY)) {
-        Ok(amount) => {
-            let back = wallet_path(visitor.locale);
-            let (_, checkout_url) = shop.payments.top_up(session.user_id, amount, back).await?;
-            Ok(crate::web::pages::orders::to_checkout(&shop, &checkout_url))
-        }
-        Err(code) => {
-            let errors = vec![FieldError { field: "amount", code }];
-            page(&shop, session.user_id, &visitor, None, errors, form.amount).await
-        }
-    }
+    let code = match price(&form.amount, CURRENCY) {
+        None => "bad_price",
+        Some(amount) => match shop.payments.top_up(session.user_id, amount, wallet_path(visitor.locale)).await {
+            Ok((_, checkout_url)) => return Ok(redirect_to_checkout(&shop, &checkout_url)),
+            Err(PaymentError::TopUp(refusal)) => refusal.code(),
+            Err(error) => return Err(error.into()),
+        },
+    };
+    page(&shop, session.user_id, &visitor, None, vec![FieldError { field: "amount", code }], form.amount).await
 }

@@ -1,10 +1,25 @@
-//! What pages, console and API share.
+//! Helpers that pages, console and API have in common. Handlers and [`super::views`] import from here; nothing here imports
+//! from them.
 
-pub mod negotiation;
+pub mod account;
+pub mod goods;
+pub mod packet_form;
+pub mod user_search;
+pub mod wallet;
+
+pub mod audit_log_query;
+pub mod checklist_text;
 pub mod order_search;
+
 pub mod validation;
 
-/// A mistake in one field of a form.
+pub mod pagination;
+pub mod paths;
+
+pub mod negotiation;
+pub mod response;
+
+/// A form's error in one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldError {
     pub field: &'static str,

@@ -1,4 +1,4 @@
-//! Which of the prepared forms of a content a browser gets: compressed, plain, or "you have it already".
+//! Content negotiation: prepared content is sent compressed or plain, or not at all if the browser has it.
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::web::cache_policy::Cache;
 
-/// A content in the forms that it was prepared in.
+/// Content with its prepared encodings.
 pub struct Content<'a> {
     pub content_type: &'static str,
     pub etag: &'a str,
@@ -17,7 +17,7 @@ pub struct Content<'a> {
 }
 
 impl Content<'_> {
-    /// The answer to a request with these headers.
+    /// The response to a request with these headers.
     pub fn answer(&self, request: &HeaderMap, cache: Cache) -> Response {
         let mut headers = HeaderMap::with_capacity(8);
         if let Ok(etag) = HeaderValue::from_str(self.etag) {
@@ -30,14 +30,14 @@ impl Content<'_> {
             return (StatusCode::NOT_MODIFIED, cache, headers).into_response();
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
-        let (body, encoding) = self.form(request);
+        let (body, encoding) = self.encoded(request);
         if let Some(encoding) = encoding {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
         }
         (cache, headers, Body::from(body.clone())).into_response()
     }
 
-    fn form(&self, request: &HeaderMap) -> (&Bytes, Option<&'static str>) {
+    fn encoded(&self, request: &HeaderMap) -> (&Bytes, Option<&'static str>) {
         match (self.br, self.gzip) {
             (Some(br), _) if accepts(request, "br") => (br, Some("br")),
             (_, Some(gzip)) if accepts(request, "gzip") => (gzip, Some("gzip")),
@@ -62,7 +62,7 @@ fn accepts(request: &HeaderMap, coding: &str) -> bool {
     by_star
 }
 
-/// Whether `If-None-Match` names this tag. Strong and weak tags are compared alike, as for any conditional GET.
+/// Whether `If-None-Match` names this tag. The comparison is weak, as for every conditional GET.
 fn has_already(request: &HeaderMap, etag: &str) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let lines = request.get_all(IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_form_that_is_accepted() {
+    fn smallest_accepted_encoding_is_sent() {
         assert_eq!(encoding("gzip, deflate, br, zstd").as_deref(), Some("br"));
         assert_eq!(encoding("gzip, br;q=0").as_deref(), Some("gzip"));
         assert_eq!(encoding("BR;q=0.1").as_deref(), Some("br"));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_has_is_not_sent_again() {
+    fn content_that_the_browser_has_is_not_sent_again() {
         for tag in ["W/\"abc\"", "\"abc\"", "\"x\", W/\"abc\"", "*"] {
             let response = answer(&[("if-none-match", tag)]);
             assert_eq!(response.status(), StatusCode::NOT_MODIFIED, "{tag}");

@@ -1,84 +1,80 @@
-//! What is looked for among the orders, as it was typed. Shared by page, API and CSV.
+//! The search for orders, as page, API and CSV export take it in their query.
 
 use serde::Deserialize;
 
-use crate::domain::UserId;
+use crate::domain::{OrderStatus, UserId};
 use crate::store::{OrderSearch, Store, StoreError};
-use crate::web::pages::orders::statuses;
 use crate::web::shared::FieldError;
+use crate::web::shared::pagination::{LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
 use crate::web::shared::validation::time;
-use crate::web::views::OrderFilter;
 
-/// Orders on one page, and at most as many as a program may ask for.
-const PAGE: usize = 50;
-const MOST: usize = 200;
-
-/// The query of a search. Everything may be missing.
+/// The query of a search, as entered. Every field may be missing.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Typed {
-    order: String,
+pub struct OrderSearchQuery {
+    pub order: String,
     /// A name or an id.
-    user: String,
-    username: String,
-    sale: String,
-    status: String,
-    from: String,
-    to: String,
+    pub user: String,
+    pub username: String,
+    pub sale: String,
+    pub status: String,
+    pub from: String,
+    pub to: String,
     pub before: String,
     limit: String,
-    /// Of the page's language.
+    /// The language of the page.
     lang: String,
 }
 
-/// A search that makes sense.
+/// A search whose fields could all be read.
 #[derive(Debug)]
-pub struct Wanted {
-    /// `None` when there is nobody of the name, hence no order.
+pub struct ParsedOrderSearch {
+    /// `None` when no account has the name: no order matches.
     pub search: Option<OrderSearch>,
     pub limit: usize,
 }
 
-impl Typed {
-    /// What is wanted, or everything that is wrong with it at once.
-    pub async fn read(&self, store: &Store) -> Result<Result<Wanted, Vec<FieldError>>, StoreError> {
+impl OrderSearchQuery {
+    /// Reads the fields and looks user names up. The inner error lists every wrong field at once.
+    pub async fn read(&self, store: &Store) -> Result<Result<ParsedOrderSearch, Vec<FieldError>>, StoreError> {
         let (mut search, names, limit) = match self.parse() {
             Ok(parsed) => parsed,
             Err(errors) => return Ok(Err(errors)),
         };
-        let mut known = true;
+        let mut may_match = true;
         for name in names {
             let user = store.user_named(&name).await?.map(|user| user.id);
-            // Two different people at once are nobody.
-            known &= user.is_some() && search.user.is_none_or(|other| Some(other) == user);
+            // No order belongs to two users.
+            may_match &= user.is_some() && search.user.is_none_or(|other| Some(other) == user);
             search.user = user;
         }
-        Ok(Ok(Wanted { search: known.then_some(search), limit }))
+        Ok(Ok(ParsedOrderSearch { search: may_match.then_some(search), limit }))
     }
 
+    /// The search without its user names, the names, and the limit.
     fn parse(&self) -> Result<(OrderSearch, Vec<String>, usize), Vec<FieldError>> {
         let mut errors = Vec::new();
         let mut wrong = |field, code| errors.push(FieldError { field, code });
         let mut search = OrderSearch::default();
         let mut names = Vec::new();
-        match given(&self.order, |text| text.parse().ok()) {
+        match parse_optional(&self.order, |text| text.parse().ok()) {
             Some(order) => search.order = order,
             None => wrong("order", "bad_id"),
         }
-        match given(&self.sale, |text| text.parse().ok()) {
+        match parse_optional(&self.sale, |text| text.parse().ok()) {
             Some(sale) => search.sale = sale,
             None => wrong("sale", "bad_id"),
         }
-        match given(&self.before, |text| text.parse().ok()) {
+        match parse_optional(&self.before, |text| text.parse().ok()) {
             Some(before) => search.before = before,
             None => wrong("before", "bad_cursor"),
         }
-        match statuses(&self.status) {
+        match parse_statuses(&self.status) {
             Some(statuses) => search.statuses = statuses,
             None => wrong("status", "bad_status"),
         }
         for (field, text, at) in [("from", &self.from, &mut search.from), ("to", &self.to, &mut search.to)] {
-            match given(text, time) {
+            match parse_optional(text, time) {
                 Some(time) => *at = time,
                 None => wrong(field, "bad_time"),
             }
@@ -86,7 +82,7 @@ impl Typed {
         if search.from.zip(search.to).is_some_and(|(from, to)| from >= to) {
             wrong("to", "time_order");
         }
-        let limit = given(&self.limit, |text| text.parse().ok().filter(|n| (1..=MOST).contains(n)));
+        let limit = parse_optional(&self.limit, |text| text.parse().ok().filter(|n| (1..=MAX_PAGE_SIZE).contains(n)));
         if limit.is_none() {
             wrong("limit", "bad_number");
         }
@@ -100,42 +96,33 @@ impl Typed {
         if !self.username.trim().is_empty() {
             names.push(self.username.trim().to_owned());
         }
-        if errors.is_empty() { Ok((search, names, limit.flatten().unwrap_or(PAGE))) } else { Err(errors) }
-    }
-
-    /// The form as it was sent.
-    pub fn filter(&self, errors: Vec<FieldError>) -> OrderFilter {
-        let user = if self.user.trim().is_empty() { &self.username } else { &self.user };
-        OrderFilter {
-            order: self.order.clone(),
-            user: user.clone(),
-            sale: self.sale.clone(),
-            status: self.status.clone(),
-            from: self.from.clone(),
-            to: self.to.clone(),
-            errors,
-        }
+        if errors.is_empty() { Ok((search, names, limit.flatten().unwrap_or(LARGE_PAGE_SIZE))) } else { Err(errors) }
     }
 }
 
-/// Nothing typed is `Some(None)`; what cannot be read is `None`.
-fn given<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+/// Statuses separated by commas; an empty text means all. `None` when one of them does not exist.
+pub fn parse_statuses(text: &str) -> Option<Vec<OrderStatus>> {
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.map(|name| name.parse().ok()).collect()
+}
+
+/// `Some(None)` for an empty text, `None` for one that cannot be read.
+fn parse_optional<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     match text.trim() {
         "" => Some(None),
-        text => read(text).map(Some),
+        text => parse(text).map(Some),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::OrderStatus;
 
     #[test]
-    fn everything_may_be_missing_and_every_mistake_is_named() {
-        let (search, names, limit) = Typed::default().parse().unwrap();
-        assert_eq!((search, names.len(), limit), (OrderSearch::default(), 0, PAGE));
-        let wrong = Typed {
+    fn order_search_needs_no_field_and_names_every_wrong_one() {
+        let (search, names, limit) = OrderSearchQuery::default().parse().unwrap();
+        assert_eq!((search, names.len(), limit), (OrderSearch::default(), 0, LARGE_PAGE_SIZE));
+        let wrong = OrderSearchQuery {
             order: "1".into(),
             sale: "x".into(),
             status: "lost".into(),
@@ -143,13 +130,18 @@ mod tests {
             to: "later".into(),
             before: "x".into(),
             limit: "1000".into(),
-            ..Typed::default()
+            ..OrderSearchQuery::default()
         };
         let fields: Vec<_> = wrong.parse().unwrap_err().iter().map(|error| error.field).collect();
         assert_eq!(fields, ["order", "sale", "before", "status", "from", "to", "limit"]);
-        let backwards = Typed { from: "2026-11-21T12:00".into(), to: "2026-11-21T11:00".into(), ..Typed::default() };
-        assert_eq!(backwards.parse().unwrap_err()[0].code, "time_order");
-        let right = Typed { user: " Mei ".into(), status: "paid,refunded".into(), ..Typed::default() };
+        let reversed = OrderSearchQuery {
+            from: "2026-11-21T12:00".into(),
+            to: "2026-11-21T11:00".into(),
+            ..OrderSearchQuery::default()
+        };
+        assert_eq!(reversed.parse().unwrap_err()[0].code, "time_order");
+        let right =
+            OrderSearchQuery { user: " Mei ".into(), status: "paid,refunded".into(), ..OrderSearchQuery::default() };
         let (search, names, _) = right.parse().unwrap();
         assert_eq!((search.statuses, names), (vec![OrderStatus::Paid, OrderStatus::Refunded], vec!["Mei".to_owned()]));
     }

@@ -1,18 +1,18 @@
-//! What an administrator may enter, and how it is read as typed. Shared by forms and API.
+//! Bounds of what staff enter about goods and sales, and parsers of amounts and times as entered.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use crate::domain::{Bilingual, Currency, Money, Rush, Window};
-use crate::store::{MOST_UNITS, SaleDraft};
+use crate::store::{MAX_SALE_UNITS, SaleDraft};
 use crate::web::problem::FieldProblem;
 use crate::web::shared::FieldError;
 
-/// The highest price, in minor units, so that sums stay far from overflowing.
-const HIGHEST_PRICE: i64 = 1_000_000_000_000;
-const NAME_CHARS: usize = 200;
-const DESCRIPTION_CHARS: usize = 10_000;
+/// In minor units. Sums of prices stay far from overflowing.
+const MAX_PRICE: i64 = 1_000_000_000_000;
+const MAX_NAME_CHARS: usize = 200;
+const MAX_DESCRIPTION_CHARS: usize = 10_000;
 
 impl From<FieldError> for FieldProblem {
     fn from(error: FieldError) -> Self {
@@ -26,21 +26,21 @@ fn error(field: &'static str, code: &'static str) -> FieldError {
 
 pub fn check_name(name: &Bilingual) -> Vec<FieldError> {
     let fields = [("name_zh", &name.zh), ("name_en", &name.en)];
-    let complaint = |(field, text): (&'static str, &String)| match text.trim() {
+    let error_of = |(field, text): (&'static str, &String)| match text.trim() {
         "" => Some(error(field, "required")),
-        text if text.chars().count() > NAME_CHARS => Some(error(field, "too_long")),
+        text if text.chars().count() > MAX_NAME_CHARS => Some(error(field, "too_long")),
         _ => None,
     };
-    fields.into_iter().filter_map(complaint).collect()
+    fields.into_iter().filter_map(error_of).collect()
 }
 
 pub fn check_description(description: &Bilingual) -> Vec<FieldError> {
     let fields = [("description_zh", &description.zh), ("description_en", &description.en)];
-    let too_long = fields.into_iter().filter(|(_, text)| text.chars().count() > DESCRIPTION_CHARS);
+    let too_long = fields.into_iter().filter(|(_, text)| text.chars().count() > MAX_DESCRIPTION_CHARS);
     too_long.map(|(field, _)| error(field, "too_long")).collect()
 }
 
-/// What is wrong with a sale, by field.
+/// The errors of a sale, by field.
 pub fn check_sale(draft: &SaleDraft) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut check = |right: bool, field, code| {
@@ -48,26 +48,26 @@ pub fn check_sale(draft: &SaleDraft) -> Vec<FieldError> {
             errors.push(error(field, code));
         }
     };
-    let sane = |price: Money| (0..=HIGHEST_PRICE).contains(&price.amount);
-    check(sane(draft.price), "price", "bad_price");
-    let comparable = |list: Money| sane(list) && list.currency == draft.price.currency;
+    let in_range = |price: Money| (0..=MAX_PRICE).contains(&price.amount);
+    check(in_range(draft.price), "price", "bad_price");
+    let comparable = |list: Money| in_range(list) && list.currency == draft.price.currency;
     check(draft.list_price.is_none_or(comparable), "list_price", "bad_price");
-    check((1..=MOST_UNITS).contains(&draft.total), "total", "bad_number");
+    check((1..=MAX_SALE_UNITS).contains(&draft.total), "total", "bad_number");
     check(draft.per_user_limit >= 1, "per_user_limit", "bad_number");
     let total_known = draft.total >= 1 && draft.per_user_limit >= 1;
     check(!total_known || draft.per_user_limit <= draft.total, "per_user_limit", "bad_limit");
-    check((1..=Rush::MOST_BUCKETS).contains(&draft.rush.buckets), "buckets", "bad_buckets");
-    check((0..=MOST_UNITS).contains(&draft.rush.lot), "lot", "bad_lot");
-    check((0..=Rush::MOST_SPREAD_MS).contains(&draft.rush.spread_ms), "spread_ms", "bad_spread");
+    check((1..=Rush::MAX_BUCKETS).contains(&draft.rush.buckets), "buckets", "bad_buckets");
+    check((0..=MAX_SALE_UNITS).contains(&draft.rush.lot), "lot", "bad_lot");
+    check((0..=Rush::MAX_SPREAD_MS).contains(&draft.rush.spread_ms), "spread_ms", "bad_spread");
     let order = draft.window.opens_at.zip(draft.window.closes_at);
     check(order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order");
     errors
 }
 
-/// A sale that lasts less is a slip of the pen, in milliseconds.
-const SHORTEST_MS: i64 = 60_000;
+/// The shortest sale, in milliseconds. A shorter one is a typing error.
+const MIN_DURATION_MS: i64 = 60_000;
 
-/// What is wrong with a window at this moment, by field. Drafts may have one that has passed: they are finished later.
+/// The errors of a window at the time `now`, by field. The window of a draft may have passed: drafts are finished later.
 pub fn check_window(window: Window, draft: bool, now: Timestamp) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let passed = |at: Option<Timestamp>| !draft && at.is_some_and(|at| at <= now);
@@ -77,19 +77,19 @@ pub fn check_window(window: Window, draft: bool, now: Timestamp) -> Vec<FieldErr
     let lasts = window.opens_at.zip(window.closes_at).map(|(o, c)| c.as_millisecond() - o.as_millisecond());
     if passed(window.closes_at) {
         errors.push(error("closes_at", "in_past"));
-    } else if lasts.is_some_and(|ms| (1..SHORTEST_MS).contains(&ms)) {
+    } else if lasts.is_some_and(|ms| (1..MIN_DURATION_MS).contains(&ms)) {
         errors.push(error("closes_at", "too_short"));
     }
     errors
 }
 
-/// What is possible but hardly meant, by field.
+/// Values that are possible but probably wrong, by field.
 pub fn doubts(draft: &SaleDraft) -> Vec<FieldError> {
     let not_lower = draft.list_price.is_some_and(|list| draft.price.amount >= list.amount);
     if not_lower { vec![error("price", "not_lower")] } else { Vec::new() }
 }
 
-/// The money as the form shows it, to be read again by [`price`].
+/// An amount as a form shows it. [`price`] reads it back.
 pub fn price_text(money: Money) -> String {
     let digits = money.currency.digits();
     let unit = 10_i64.pow(digits);
@@ -97,7 +97,7 @@ pub fn price_text(money: Money) -> String {
     if digits == 0 { whole.to_string() } else { format!("{whole}.{:0w$}", money.amount % unit, w = digits as usize) }
 }
 
-/// A price as people type it: `1999`, `1999.5`, `1999.00`.
+/// Parses an amount as entered: `1999`, `1999.5`, `1999.00`.
 pub fn price(text: &str, currency: Currency) -> Option<Money> {
     let digits = currency.digits() as usize;
     let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
@@ -108,7 +108,7 @@ pub fn price(text: &str, currency: Currency) -> Option<Money> {
     format!("{whole}{fraction:0<digits$}").parse().ok().map(|amount| Money::new(amount, currency))
 }
 
-/// A time as a script or a `datetime-local` field gives it; without an offset it means UTC.
+/// Parses a time as a script or a `datetime-local` field sends it. Without an offset it is UTC.
 pub fn time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_read_as_typed() {
+    fn price_is_parsed_as_entered() {
         let amount = |text| price(text, Currency::CNY).map(|money| money.amount);
         assert_eq!(amount("1999.00"), Some(199_900));
         assert_eq!(amount(" 1999 "), Some(199_900));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_shown_as_they_are_read() {
+    fn price_text_is_parsed_to_the_same_price() {
         for (amount, code) in [(199_900, "CNY"), (5, "CNY"), (0, "USD"), (1500, "JPY")] {
             let money = Money::new(amount, Currency::parse(code).unwrap());
             assert_eq!(price(&price_text(money), money.currency), Some(money));
@@ -153,25 +153,25 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_judged_by_the_clock() {
+    fn window_is_checked_against_the_clock() {
         let window = |opens, closes| Window { opens_at: time(opens), closes_at: time(closes) };
-        let judge = |opens, closes, draft| {
+        let first_error = |opens, closes, draft| {
             check_window(window(opens, closes), draft, time("2026-11-21T12:00").unwrap())
                 .first()
                 .map(|e| (e.field, e.code))
         };
-        assert_eq!(judge("2026-11-21T12:01", "2026-11-21T12:02", false), None);
-        assert_eq!(judge("2026-11-21T12:01", "2026-11-21T12:01:59", false), Some(("closes_at", "too_short")));
-        assert_eq!(judge("2026-11-21T12:00", "", false), Some(("opens_at", "in_past")));
-        assert_eq!(judge("", "2026-11-21T12:00", false), Some(("closes_at", "in_past")));
-        assert_eq!(judge("2026-11-20T12:00", "2026-11-20T13:00", true), None, "a draft is finished later");
-        assert_eq!(judge("", "", false), None);
+        assert_eq!(first_error("2026-11-21T12:01", "2026-11-21T12:02", false), None);
+        assert_eq!(first_error("2026-11-21T12:01", "2026-11-21T12:01:59", false), Some(("closes_at", "too_short")));
+        assert_eq!(first_error("2026-11-21T12:00", "", false), Some(("opens_at", "in_past")));
+        assert_eq!(first_error("", "2026-11-21T12:00", false), Some(("closes_at", "in_past")));
+        assert_eq!(first_error("2026-11-20T12:00", "2026-11-20T13:00", true), None, "a draft is finished later");
+        assert_eq!(first_error("", "", false), None);
         assert_eq!(doubts(&SaleDraft { list_price: Some(Money::new(199_900, Currency::CNY)), ..draft() }).len(), 1);
         assert_eq!(doubts(&SaleDraft { list_price: Some(Money::new(199_901, Currency::CNY)), ..draft() }), []);
     }
 
     #[test]
-    fn times_without_an_offset_mean_utc() {
+    fn time_without_an_offset_is_utc() {
         let utc = "2026-11-21T12:00:00Z".parse().ok();
         for text in ["2026-11-21T12:00:00Z", "2026-11-21T20:00:00+08:00", "2026-11-21T12:00", " 2026-11-21T12:00:00 "] {
             assert_eq!(time(text), utc, "{text}");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_found_by_field() {
+    fn sale_errors_name_their_fields() {
         assert_eq!(check_sale(&draft()), []);
         let mut wrong = draft();
         wrong.per_user_limit = 101;

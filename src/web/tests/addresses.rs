@@ -1,6 +1,6 @@
 use super::*;
 
-/// An address as the form sends it.
+/// The fields of an address in a form.
 pub const FORM: &str =
     "recipient=Mei&phone=13800138000&country=CN&region=Zhejiang&city=Hangzhou&line1=Wensan+Road+1&postal_code=310000";
 
@@ -9,10 +9,10 @@ fn address(recipient: &str) -> Value {
 }
 
 #[tokio::test]
-async fn addresses_by_api() {
+async fn addresses_are_managed_by_api() {
     let shop = TestShop::open().await;
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
-    assert_eq!(shop.anybody().get("/api/addresses").await.problem(), problem(401, "not_signed_in"));
+    assert_eq!(shop.visitor().get("/api/addresses").await.problem(), problem(401, "not_signed_in"));
     assert_eq!(mei.get("/api/addresses").await.json(), json!({"addresses": []}));
     let wrong = mei.post("/api/addresses", json!({"address": {"recipient": "", "phone": "x", "country": "CN", "region": "x", "city": "x", "line1": "x"}})).await;
     let expected =
@@ -32,12 +32,12 @@ async fn addresses_by_api() {
     let path = format!("/api/addresses/{}", second["address"]["id"].as_str().unwrap());
     for stranger in [&lei, &shop.shopper("wuu").await] {
         assert_eq!(stranger.get(&path).await.problem(), problem(404, "not_found"));
-        assert_eq!(stranger.ask("DELETE", &path, &[], "").await.problem(), problem(404, "not_found"));
+        assert_eq!(stranger.send("DELETE", &path, &[], "").await.problem(), problem(404, "not_found"));
         let body = json!({"address": address("x")}).to_string();
-        let put = stranger.ask("PUT", &path, &[("content-type", "application/json")], body).await;
+        let put = stranger.send("PUT", &path, &[("content-type", "application/json")], body).await;
         assert_eq!(put.problem(), problem(404, "not_found"));
     }
-    assert_eq!(mei.ask("DELETE", &path, &[], "").await.status, 204);
+    assert_eq!(mei.send("DELETE", &path, &[], "").await.status, 204);
     let left = mei.get("/api/addresses").await.json();
     assert_eq!((left["addresses"].as_array().unwrap().len(), &left["addresses"][0]["is_default"]), (1, &json!(true)));
     for n in 0..19 {
@@ -48,7 +48,7 @@ async fn addresses_by_api() {
 }
 
 #[tokio::test]
-async fn addresses_by_form() {
+async fn addresses_are_managed_by_forms() {
     let shop = TestShop::open().await;
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
     let all = "/en/account/addresses";
@@ -56,14 +56,14 @@ async fn addresses_by_form() {
     let evil = "%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
     let wrong = mei.send_form(all, &format!("recipient={evil}&phone=call+me&country=CN&city=x&line1=x&region=x")).await;
     assert!(wrong.is_page(422) && wrong.text().contains("phone-wrong") && wrong.text().contains("alert(1)"));
-    assert_eq!(wrong.text().matches("<script").count(), 1, "only our own");
+    assert_eq!(wrong.text().matches("<script").count(), 1, "only the page's own script");
     let long = format!("{FORM}&line2={}", "x".repeat(10_000));
     assert!(mei.send_form(all, &long).await.is_page(422));
     assert!(mei.send_form(all, FORM).await.leads_to("/en/account/addresses?done=saved"));
     let rtl = FORM.replace("Mei", "%E2%80%AE%D9%85%D8%B1%D9%8A%D9%85+%F0%9F%91%A9");
     mei.send_form(all, &rtl).await;
     let page = mei.get("/en/account/addresses?done=saved").await;
-    assert!(page.text().contains("The address was saved") && page.text().contains("مريم 👩"));
+    assert!(page.text().contains("Address saved") && page.text().contains("مريم 👩"));
     assert!(!page.text().contains('\u{202e}'));
 
     let list = mei.get("/api/addresses").await.json();
@@ -81,15 +81,15 @@ async fn addresses_by_form() {
 }
 
 #[tokio::test]
-async fn an_order_keeps_its_copy_until_it_is_paid() {
+async fn address_of_an_order_is_a_copy_and_fixed_once_paid() {
     let shop = TestShop::open().await;
     let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
     let sale = shop.open_sale(&admin, 5).await;
     let receipt = mei.buy(&sale, 1).await.json();
     let url = receipt["status_url"].as_str().unwrap();
     let order = receipt["order"]["id"].as_str().unwrap();
-    let put = async |who: &Guest<'_>, body: Value| {
-        who.ask("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body.to_string()).await
+    let put = async |who: &TestClient<'_>, body: Value| {
+        who.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body.to_string()).await
     };
     assert_eq!(put(&lei, json!({"address": address("x")})).await.problem(), problem(404, "not_found"));
     assert_eq!(put(&mei, json!({})).await.problem(), problem(422, "invalid"));
@@ -97,9 +97,13 @@ async fn an_order_keeps_its_copy_until_it_is_paid() {
     assert_eq!((set.status.as_u16(), &set.json()["order"]["address"]["recipient"]), (200, &json!("小美")));
     let saved = mei.post("/api/addresses", json!({"address": address("公司")})).await.json();
     let saved = saved["address"]["id"].as_str().unwrap();
-    assert_eq!(put(&lei, json!({"address_id": saved})).await.problem(), problem(422, "invalid"), "not hers");
+    assert_eq!(
+        put(&lei, json!({"address_id": saved})).await.problem(),
+        problem(422, "invalid"),
+        "the address of another user"
+    );
     put(&mei, json!({"address_id": saved})).await;
-    mei.ask("DELETE", &format!("/api/addresses/{saved}"), &[], "").await;
+    mei.send("DELETE", &format!("/api/addresses/{saved}"), &[], "").await;
     assert_eq!(mei.get(url).await.json()["order"]["address"]["recipient"], "公司", "a copy");
     assert!(mei.get(&format!("/en/orders/{sale}/{order}")).await.text().contains("公司"));
     assert!(mei.get(&format!("/en/orders/{sale}/{order}/address")).await.is_page(200));
@@ -117,7 +121,7 @@ async fn an_order_keeps_its_copy_until_it_is_paid() {
 }
 
 #[tokio::test]
-async fn whoever_has_a_default_address_pays_with_one_press() {
+async fn default_address_is_proposed_and_used_for_the_payment() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 5).await;
@@ -132,7 +136,7 @@ async fn whoever_has_a_default_address_pays_with_one_press() {
 }
 
 #[tokio::test]
-async fn the_list_of_orders_is_filtered_by_status() {
+async fn list_of_orders_is_filtered_by_status() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     assert!(mei.get("/en/orders").await.text().contains("No orders yet"));
@@ -148,7 +152,7 @@ async fn the_list_of_orders_is_filtered_by_status() {
         (2, 1, 1, 0)
     );
     assert_eq!(mei.get("/api/orders?status=lost").await.problem(), problem(422, "invalid"));
-    assert!(mei.get("/en/orders?status=paid").await.text().contains("No orders like that"));
+    assert!(mei.get("/en/orders?status=paid").await.text().contains("No matching orders"));
     assert_eq!(mei.get("/en/orders?status=unpaid").await.text().matches("data-status=\"unpaid\"").count(), 1);
 }
 
@@ -160,7 +164,7 @@ async fn addresses_are_exported_and_deleted_with_the_account() {
     mei.post("/api/addresses", json!({"address": address("王小美")})).await;
     let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
     let body = json!({"address": address("公司")}).to_string();
-    mei.ask("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body).await;
+    mei.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body).await;
     mei.post(&format!("{url}/cancel"), json!({})).await;
     let (store, now) = (&shop.parts.store, shop.parts.clock.now());
     let id = store.user_named("mei").await.unwrap().unwrap().id;

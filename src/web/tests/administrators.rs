@@ -1,23 +1,25 @@
+//! The console and its API with an administrator.
+
 use super::*;
 
 #[tokio::test]
-async fn for_anybody_else_there_is_no_desk() {
+async fn console_answers_404_to_shoppers_and_strangers() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     for path in ["/admin", "/admin/log", "/admin/goods/new", "/admin/sales/new"] {
-        assert!(mei.get(path).await.is_page(404) && shop.anybody().get(path).await.is_page(404), "{path}");
+        assert!(mei.get(path).await.is_page(404) && shop.visitor().get(path).await.is_page(404), "{path}");
         assert!(admin.get(path).await.is_page(200), "{path}");
     }
     for path in ["/api/admin/sales", "/api/admin/audit-log", "/api/admin/orders?username=mei"] {
         assert_eq!(mei.get(path).await.problem(), problem(404, "not_found"), "{path}");
-        assert_eq!(shop.anybody().get(path).await.problem(), problem(404, "not_found"), "{path}");
+        assert_eq!(shop.visitor().get(path).await.problem(), problem(404, "not_found"), "{path}");
         assert_eq!(admin.get(path).await.status, 200, "{path}");
     }
     assert!(mei.send_form("/admin/sales/1/stop", "confirm=yes").await.is_page(404));
 }
 
 #[tokio::test]
-async fn sales_by_api() {
+async fn sales_are_run_by_api() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let goods = json!({"name": {"zh": "", "en": "Phone"}, "description": {"zh": "", "en": ""}});
@@ -31,15 +33,15 @@ async fn sales_by_api() {
 
     let id = shop.open_sale(&admin, 5).await;
     let at = |action: &str| format!("/api/admin/sales/{id}/{action}");
-    let edit = admin.ask("PATCH", &at("")[..at("").len() - 1], &[("content-type", "application/json")], "{}").await;
+    let edit = admin.send("PATCH", &at("")[..at("").len() - 1], &[("content-type", "application/json")], "{}").await;
     assert_eq!(edit.problem(), problem(409, "wrong_state"));
     assert_eq!(admin.post(&at("resume"), json!({})).await.problem(), problem(409, "wrong_state"));
     assert_eq!(admin.post(&at("pause"), json!({})).await.json()["sale"]["state"], "paused");
     assert_eq!(admin.post(&at("top-up"), json!({"units": 0})).await.problem(), problem(422, "invalid"));
     assert_eq!(admin.post(&at("top-up"), json!({"units": 3})).await.json()["sale"]["total"], 8);
     assert_eq!(admin.post("/api/admin/sales/999/stop", json!({})).await.problem(), problem(404, "no_such_sale"));
-    let sales_admin = admin.get("/api/admin/sales").await.json();
-    assert_eq!((&sales_admin["sales"][0]["state"], &sales_admin["queue"]["ready"]), (&json!("paused"), &json!(null)));
+    let list = admin.get("/api/admin/sales").await.json();
+    assert_eq!((&list["sales"][0]["state"], &list["queue"]["ready"]), (&json!("paused"), &json!(null)));
     let log = admin.get("/api/admin/audit-log").await.json();
     assert_eq!((&log["entries"][0]["action"], &log["entries"][0]["after"]["total"]), (&json!("top-up"), &json!(8)));
     assert_eq!(log["next"], json!(null));
@@ -47,7 +49,7 @@ async fn sales_by_api() {
 }
 
 #[tokio::test]
-async fn a_sale_is_edited_before_it_begins() {
+async fn sale_is_edited_by_api_before_it_begins() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     shop.open_sale(&admin, 2).await;
@@ -58,7 +60,7 @@ async fn a_sale_is_edited_before_it_begins() {
     let id = admin.post("/api/admin/sales", sale).await.json()["sale"]["id"].as_str().unwrap().to_owned();
     let edit = async |body: Value| {
         let path = format!("/api/admin/sales/{id}");
-        admin.ask("PATCH", &path, &[("content-type", "application/json")], body.to_string()).await
+        admin.send("PATCH", &path, &[("content-type", "application/json")], body.to_string()).await
     };
     let edited = edit(json!({"list_price": null, "total": 7})).await.json();
     assert_eq!((&edited["sale"]["list_price"], &edited["sale"]["total"]), (&json!(null), &json!(7)));
@@ -68,7 +70,7 @@ async fn a_sale_is_edited_before_it_begins() {
 }
 
 #[tokio::test]
-async fn nothing_happens_to_a_sale_by_a_slip_of_the_finger() {
+async fn actions_on_a_sale_need_confirmation() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let id = shop.open_sale(&admin, 5).await;
@@ -82,11 +84,11 @@ async fn nothing_happens_to_a_sale_by_a_slip_of_the_finger() {
     assert!(form("pause", "confirm=yes").await.leads_to(&done("paused")));
     assert!(form("top-up", "confirm=yes&units=2").await.leads_to(&done("topped_up")));
     assert!(form("stop", &format!("confirm=yes&typed={id}")).await.leads_to(&done("stopped")));
-    assert!(admin.get("/admin/log?lang=en").await.text().contains("Top up"));
+    assert!(admin.get("/admin/log?lang=en").await.text().contains("Add stock"));
 }
 
 #[tokio::test]
-async fn a_sale_by_form() {
+async fn sale_is_created_by_form() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     shop.open_sale(&admin, 2).await;

@@ -1,3 +1,5 @@
+//! The cockpit's event stream and page, and dead letters.
+
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -7,24 +9,24 @@ use super::*;
 use crate::domain::SaleId;
 use crate::store::Role;
 
-/// The events of a stream that has just been opened.
-struct Stream {
+/// An open stream of server-sent events.
+struct EventStream {
     headers: HeaderMap,
     body: axum::body::BodyDataStream,
     text: String,
 }
 
-impl Stream {
-    async fn open(guest: &Guest<'_>, path: &str) -> Stream {
+impl EventStream {
+    async fn open(guest: &TestClient<'_>, path: &str) -> EventStream {
         let request = Request::builder().uri(path).header("cookie", guest.cookie.clone().unwrap());
         let request = request.body(Body::empty()).unwrap();
         let response = guest.shop.router.clone().oneshot(request).await.unwrap();
         assert_eq!(response.status(), 200);
         let (parts, body) = response.into_parts();
-        Stream { headers: parts.headers, body: body.into_data_stream(), text: String::new() }
+        EventStream { headers: parts.headers, body: body.into_data_stream(), text: String::new() }
     }
 
-    /// The next event of that name: its lines.
+    /// The lines of the next event with this name.
     async fn event(&mut self, name: &str) -> Vec<String> {
         loop {
             while let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -45,17 +47,17 @@ fn data(event: &[String]) -> Value {
 }
 
 #[tokio::test]
-async fn the_cockpit_is_for_staff() {
+async fn cockpit_and_dead_letters_are_for_staff() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let id = shop.open_sale(&admin, 5).await;
     for path in [format!("/admin/sales/{id}"), "/admin/dead-letters".to_owned()] {
-        assert!(mei.get(&path).await.is_page(404) && shop.anybody().get(&path).await.is_page(404), "{path}");
+        assert!(mei.get(&path).await.is_page(404) && shop.visitor().get(&path).await.is_page(404), "{path}");
         assert!(admin.get(&path).await.is_page(200), "{path}");
     }
     for path in [format!("/api/admin/sales/{id}/live"), "/api/admin/dead-letters".to_owned()] {
         assert_eq!(mei.get(&path).await.problem(), problem(404, "not_found"), "{path}");
-        assert_eq!(shop.anybody().get(&path).await.problem(), problem(404, "not_found"), "{path}");
+        assert_eq!(shop.visitor().get(&path).await.problem(), problem(404, "not_found"), "{path}");
     }
     assert_eq!(admin.get("/api/admin/sales/999/live").await.problem(), problem(404, "no_such_sale"));
     assert!(admin.get("/admin/sales/999").await.is_page(404));
@@ -74,7 +76,7 @@ async fn appoint(shop: &TestShop, username: &str, role: Role) {
 }
 
 #[tokio::test]
-async fn who_may_only_look_finds_no_buttons() {
+async fn viewer_finds_no_actions() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let id = shop.open_sale(&admin, 5).await;
@@ -83,16 +85,16 @@ async fn who_may_only_look_finds_no_buttons() {
     shop.shopper("vera").await;
     appoint(&shop, "vera", Role::Viewer).await;
     let login = json!({"username": "vera", "password": "correct horse"});
-    let vera = Guest { cookie: Some(shop.anybody().post("/api/login", login).await.cookie()), ..shop.anybody() };
+    let vera = TestClient { cookie: Some(shop.visitor().post("/api/login", login).await.cookie()), ..shop.visitor() };
     let shown = vera.get(&page).await;
-    assert!(shown.is_page(200) && shown.text().contains("Your role may look, not act."));
+    assert!(shown.is_page(200) && shown.text().contains("Your role is read-only."));
     assert!(!shown.text().contains(&format!("/admin/sales/{id}/stop")));
     let path = "/api/admin/dead-letters/replay";
     assert_eq!(vera.post(path, json!({"all": true})).await.problem(), problem(403, "not_allowed"));
 }
 
 #[tokio::test]
-async fn a_sale_is_told_live_as_it_is_sold() {
+async fn event_stream_reports_a_sale_as_it_sells() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let id = shop.open_sale(&admin, 2).await;
@@ -104,7 +106,7 @@ async fn a_sale_is_told_live_as_it_is_sold() {
     shop.parts.gate.refresh_winners().await;
     assert_eq!(lin.buy(&id, 1).await.problem(), problem(409, "sold_out"));
 
-    let mut stream = Stream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
+    let mut stream = EventStream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
     let header = |name: &str| stream.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
     assert_eq!(header("content-type"), "text/event-stream");
     assert_eq!((header("cache-control"), header("x-accel-buffering")), ("no-store".into(), "no".into()));
@@ -125,7 +127,7 @@ async fn a_sale_is_told_live_as_it_is_sold() {
     let at = sample["point"]["at"].to_string();
     assert!(event.contains(&format!("id: {at}")), "{event:?}");
 
-    // The page says the same without a script.
+    // The page shows the same without a script.
     let page = admin.get(&format!("/admin/sales/{id}?lang=en")).await;
     for part in [
         "data-key=\"requests.asked\">4<",
@@ -138,12 +140,12 @@ async fn a_sale_is_told_live_as_it_is_sold() {
 }
 
 #[tokio::test]
-async fn sales_at_which_nobody_looks_wait_for_their_turn_and_who_looks_does_not() {
+async fn unwatched_sales_wait_for_a_permit_and_watched_ones_do_not() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let id = SaleId(shop.open_sale(&admin, 2).await.parse().unwrap());
     let (cockpit, stop) = (shop.parts.cockpit.clone(), CancellationToken::new());
-    let turns = cockpit.take_turns().await;
+    let permits = cockpit.take_unwatched_permits().await;
     let running = tokio::spawn(cockpit.clone().run(stop.clone()));
     while cockpit.samplers() == 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -152,15 +154,15 @@ async fn sales_at_which_nobody_looks_wait_for_their_turn_and_who_looks_does_not(
 
     let mut viewer = cockpit.watch(id);
     let first = viewer.next().await.unwrap().at;
-    assert!(first < viewer.next().await.unwrap().at, "a sample every second, although nobody has a turn");
+    assert!(first < viewer.next().await.unwrap().at, "a sample every second, although no permit is free");
 
-    // A sample that is under way may still come.
+    // A sample in progress may still complete.
     drop(viewer);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let last = cockpit.sampled_at(id);
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert_eq!(cockpit.sampled_at(id), last, "sampled out of turn");
-    drop(turns);
+    assert_eq!(cockpit.sampled_at(id), last, "sampled without a permit");
+    drop(permits);
     while cockpit.sampled_at(id) == last {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -169,18 +171,18 @@ async fn sales_at_which_nobody_looks_wait_for_their_turn_and_who_looks_does_not(
 }
 
 #[tokio::test]
-async fn a_stop_ends_open_streams() {
+async fn stop_ends_open_streams() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let id = shop.open_sale(&admin, 2).await;
-    let mut stream = Stream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
+    let mut stream = EventStream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
     stream.event("sample").await;
     shop.parts.cockpit.close();
     assert_eq!(data(&stream.event("end").await), json!({"reason": "stopping"}));
-    assert!(stream.body.next().await.is_none(), "nothing comes after the end");
+    assert!(stream.body.next().await.is_none(), "no event follows the end");
 }
 
-/// Waits for what other tasks do in no time.
+/// Waits for another task.
 async fn until(what: &str, is_so: impl Fn() -> bool) {
     let wait = async {
         while !is_so() {
@@ -191,7 +193,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn viewers_share_a_sampler_that_ends_with_the_last_of_them() {
+async fn viewers_share_a_sampler_that_ends_with_the_last_viewer() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     shop.open_sale(&admin, 2).await;
@@ -201,15 +203,15 @@ async fn viewers_share_a_sampler_that_ends_with_the_last_of_them() {
     assert!(std::sync::Arc::ptr_eq(&first, &same));
     assert_eq!(cockpit.samplers(), 1);
     drop(one);
-    assert!(two.next().await.is_some(), "the other goes on watching");
+    assert!(two.next().await.is_some(), "the other viewer still gets samples");
     drop(two);
     until("the sampler ends", || cockpit.samplers() == 0).await;
     let again = cockpit.watch(SaleId(1));
-    assert!(again.history.iter().any(|point| point.at == first.point.at), "who comes back finds the plots filled");
+    assert!(again.history.iter().any(|point| point.at == first.point.at), "a later viewer gets the history");
 }
 
 #[tokio::test]
-async fn what_is_done_in_the_cockpit_leads_back_to_it() {
+async fn actions_in_the_cockpit_lead_back_to_it() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let id = shop.open_sale(&admin, 5).await;
@@ -218,7 +220,7 @@ async fn what_is_done_in_the_cockpit_leads_back_to_it() {
     };
     let here = format!("/admin/sales/{id}?lang=en");
     assert!(send("pause", "confirm=yes").await.leads_to(&format!("{here}&done=paused&sale={id}")));
-    assert!(admin.get(&format!("{here}&done=paused&sale={id}")).await.text().contains("is paused."));
+    assert!(admin.get(&format!("{here}&done=paused&sale={id}")).await.text().contains("paused."));
     for (action, form, status) in
         [("stop", "confirm=yes&typed=999", 422), ("top-up", "confirm=yes&units=x", 422), ("pause", "confirm=yes", 409)]
     {
@@ -228,7 +230,7 @@ async fn what_is_done_in_the_cockpit_leads_back_to_it() {
 }
 
 #[tokio::test]
-async fn where_orders_need_no_messages_there_are_no_dead_letters() {
+async fn without_redis_and_rabbitmq_there_are_no_dead_letters() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let found = admin.get("/api/admin/dead-letters").await.json();

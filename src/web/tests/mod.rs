@@ -1,15 +1,15 @@
-//! The shop as its visitors meet it: requests against the router on the lowest rung, without a socket.
+//! Requests against the router, without a socket, with SQLite and neither Redis nor RabbitMQ.
 
 mod accounts;
 mod addresses;
 mod administrators;
 mod cockpit;
-mod duties;
-mod everybody;
 mod goods;
 mod packet_pages;
 mod packets;
+mod permissions;
 mod planning;
+mod public;
 mod shoppers;
 mod support;
 mod wallet;
@@ -24,22 +24,22 @@ use tower::ServiceExt;
 use crate::app::Services;
 use crate::config::{Config, sqlite_in};
 
-/// A shop of one's own.
+/// A shop with a database of its own.
 struct TestShop {
     parts: Services,
     router: Router,
     _dir: TempDir,
 }
 
-/// Somebody with a browser or a program, signed in or not.
-struct Guest<'a> {
+/// A browser or a program, with or without a session.
+struct TestClient<'a> {
     shop: &'a TestShop,
     cookie: Option<String>,
     password: Option<String>,
 }
 
 #[derive(Debug)]
-struct Answer {
+struct TestResponse {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
@@ -58,30 +58,30 @@ impl TestShop {
         TestShop { router: parts.router(), parts, _dir: dir }
     }
 
-    fn anybody(&self) -> Guest<'_> {
-        Guest { shop: self, cookie: None, password: None }
+    fn visitor(&self) -> TestClient<'_> {
+        TestClient { shop: self, cookie: None, password: None }
     }
 
-    async fn shopper(&self, username: &str) -> Guest<'_> {
+    async fn shopper(&self, username: &str) -> TestClient<'_> {
         let credentials = json!({"username": username, "password": "correct horse"});
-        let answer = self.anybody().post("/api/register", credentials).await;
+        let answer = self.visitor().post("/api/register", credentials).await;
         assert_eq!(answer.status, 201);
-        Guest { cookie: Some(answer.cookie()), ..self.anybody() }
+        TestClient { cookie: Some(answer.cookie()), ..self.visitor() }
     }
 
-    async fn admin(&self) -> Guest<'_> {
+    async fn admin(&self) -> TestClient<'_> {
         let password = self.parts.accounts().ensure_admin(None).await.unwrap().unwrap();
-        Guest { password: Some(password.clone()), ..self.log_in("admin", &password).await }
+        TestClient { password: Some(password.clone()), ..self.log_in("admin", &password).await }
     }
 
-    async fn log_in(&self, username: &str, password: &str) -> Guest<'_> {
-        let answer = self.anybody().post("/api/login", json!({"username": username, "password": password})).await;
+    async fn log_in(&self, username: &str, password: &str) -> TestClient<'_> {
+        let answer = self.visitor().post("/api/login", json!({"username": username, "password": password})).await;
         assert_eq!(answer.status, 200);
-        Guest { cookie: Some(answer.cookie()), ..self.anybody() }
+        TestClient { cookie: Some(answer.cookie()), ..self.visitor() }
     }
 
-    /// A sale that is open, of so many units, one or two for each.
-    async fn open_sale(&self, admin: &Guest<'_>, total: i64) -> String {
+    /// An open sale of `total` units, at most two per user.
+    async fn open_sale(&self, admin: &TestClient<'_>, total: i64) -> String {
         let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
         let goods = admin.post("/api/admin/goods", goods).await.json();
         let sale = json!({
@@ -96,8 +96,8 @@ impl TestShop {
     }
 }
 
-impl Guest<'_> {
-    async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
+impl TestClient<'_> {
+    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> TestResponse {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -108,35 +108,35 @@ impl Guest<'_> {
         let response = self.shop.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-        Answer { status: parts.status, headers: parts.headers, body }
+        TestResponse { status: parts.status, headers: parts.headers, body }
     }
 
-    /// What the guest's browser sends.
+    /// The headers with the cookie of the session.
     fn headers(&self) -> HeaderMap {
         let pairs = self.cookie.iter().map(|cookie| (axum::http::header::COOKIE, cookie.parse().unwrap()));
         HeaderMap::from_iter(pairs)
     }
 
-    async fn get(&self, path: &str) -> Answer {
-        self.ask("GET", path, &[], Body::empty()).await
+    async fn get(&self, path: &str) -> TestResponse {
+        self.send("GET", path, &[], Body::empty()).await
     }
 
-    async fn post(&self, path: &str, json: Value) -> Answer {
-        self.ask("POST", path, &[("content-type", "application/json")], json.to_string()).await
+    async fn post(&self, path: &str, json: Value) -> TestResponse {
+        self.send("POST", path, &[("content-type", "application/json")], json.to_string()).await
     }
 
-    async fn send_form(&self, path: &str, form: &str) -> Answer {
-        self.ask("POST", path, &[("content-type", "application/x-www-form-urlencoded")], form.to_owned()).await
+    async fn send_form(&self, path: &str, form: &str) -> TestResponse {
+        self.send("POST", path, &[("content-type", "application/x-www-form-urlencoded")], form.to_owned()).await
     }
 
     /// Fetches a token and buys.
-    async fn buy(&self, sale: &str, quantity: i64) -> Answer {
+    async fn buy(&self, sale: &str, quantity: i64) -> TestResponse {
         let token = self.post(&format!("/api/sales/{sale}/token"), json!({})).await.json();
         self.post(&format!("/api/sales/{sale}/orders"), json!({"quantity": quantity, "token": token["token"]})).await
     }
 }
 
-impl Answer {
+impl TestResponse {
     fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
@@ -149,13 +149,13 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// Status and code of a problem.
+    /// Status and code of a problem response.
     fn problem(&self) -> (u16, String) {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         (self.status.as_u16(), self.json()["code"].as_str().unwrap().to_owned())
     }
 
-    /// The code of a problem, empty for any other answer.
+    /// The code of a problem response, empty for any other response.
     fn code(&self) -> String {
         let json = serde_json::from_slice::<Value>(&self.body).unwrap_or_default();
         json["code"].as_str().unwrap_or_default().to_owned()

@@ -1,8 +1,8 @@
 use super::wallet::fill;
 use super::*;
 
-/// Gives a packet by the form; the answer is its number.
-async fn give(who: &Guest<'_>, form: &str) -> String {
+/// Gives a packet by the form. Returns its id.
+async fn give(who: &TestClient<'_>, form: &str) -> String {
     let given = who.send_form("/en/packets", form).await;
     assert_eq!(given.status, 303, "{given:?}");
     let to = given.header("location").to_owned();
@@ -11,15 +11,15 @@ async fn give(who: &Guest<'_>, form: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_packet_is_given_shared_and_opened_by_forms() {
+async fn packet_is_given_shared_and_claimed_by_forms() {
     let shop = TestShop::open().await;
     let (mei, li, wu) = (shop.shopper("mei").await, shop.shopper("wang").await, shop.shopper("zhao").await);
-    assert!(mei.get("/en/packets").await.text().contains("You have not given any yet"));
+    assert!(mei.get("/en/packets").await.text().contains("sent any yet"));
     let page = mei.get("/en/packets/new").await;
     assert!(page.is_page(200) && page.text().contains("name=\"key\" value=\""));
     let form = "total=1&count=2&split=equal&greeting=Luck+%3Cb%3E&own=yes&key=0123456789";
     let refused = mei.send_form("/en/packets", form).await;
-    assert!(refused.is_page(409) && refused.text().contains("Your wallet does not hold so much"));
+    assert!(refused.is_page(409) && refused.text().contains("Your wallet balance is too low"));
     fill(&shop, &mei, 10_000).await;
     let shown = mei.send_form("/en/packets", &format!("{form}&then=preview")).await;
     assert!(shown.is_page(200) && shown.text().matches("<li>¥0.50</li>").count() == 2, "{}", shown.text());
@@ -27,7 +27,7 @@ async fn a_packet_is_given_shared_and_opened_by_forms() {
     assert!(wrong.is_page(422) && wrong.text().contains("count-wrong"));
 
     let id = give(&mei, form).await;
-    // A form that is sent twice gives once.
+    // A form that is submitted twice gives once.
     assert_eq!(give(&mei, form).await, id);
     let given = mei.get(&format!("/en/packets/{id}/given")).await;
     assert!(given.text().contains(&format!("/packets/{id}\"")) && given.text().contains("data:image/svg+xml"));
@@ -35,34 +35,34 @@ async fn a_packet_is_given_shared_and_opened_by_forms() {
 
     let shared = li.get(&format!("/en/packets/{id}")).await;
     assert!(shared.is_page(200) && shared.header("cache-control").starts_with("public"));
-    assert!(shared.text().contains("A red packet from mei") && shared.text().contains("Luck &#60;b&#62;"));
-    assert_eq!(shared.body, shop.anybody().get(&format!("/en/packets/{id}")).await.body, "nothing in it is personal");
+    assert!(shared.text().contains("Red packet from mei") && shared.text().contains("Luck &#60;b&#62;"));
+    assert_eq!(shared.body, shop.visitor().get(&format!("/en/packets/{id}")).await.body, "nothing in it is personal");
     let etag = [("if-none-match", shared.header("etag"))];
-    assert_eq!(li.ask("GET", &format!("/en/packets/{id}"), &etag, "").await.status, 304);
-    let front = shop.anybody().ask("GET", &format!("/packets/{id}"), &[("accept-language", "zh")], "").await;
+    assert_eq!(li.send("GET", &format!("/en/packets/{id}"), &etag, "").await.status, 304);
+    let front = shop.visitor().send("GET", &format!("/packets/{id}"), &[("accept-language", "zh")], "").await;
     assert_eq!((front.status.as_u16(), front.header("location")), (302, format!("/zh/packets/{id}").as_str()));
 
-    let stranger = shop.anybody().send_form(&format!("/en/packets/{id}/claim"), "").await;
+    let stranger = shop.visitor().send_form(&format!("/en/packets/{id}/claim"), "").await;
     assert!(stranger.leads_to(&format!("/en/login?next=%2Fen%2Fpackets%2F{id}")), "{stranger:?}");
     for who in [&li, &wu, &li] {
         let opened = who.send_form(&format!("/en/packets/{id}/claim"), "").await;
         assert!(opened.leads_to(&format!("/en/packets/{id}/result?opened=1")), "{opened:?}");
     }
     let result = li.get(&format!("/en/packets/{id}/result")).await;
-    for part in ["¥0.50", "2 of 2 shares claimed", "<bdi>zhao</bdi>", ">you<"] {
+    for part in ["¥0.50", "2 of 2 claimed", "<bdi>zhao</bdi>", ">You<"] {
         assert!(result.text().contains(part), "{part}: {}", result.text());
     }
     let late = mei.send_form(&format!("/en/packets/{id}/claim"), "").await;
     assert!(late.leads_to(&format!("/en/packets/{id}/result")));
-    assert!(mei.get(&format!("/en/packets/{id}/result")).await.text().contains("All shares are gone"));
-    assert!(shop.anybody().get(&format!("/en/packets/{id}")).await.text().contains("data-phase=\"empty\""));
+    assert!(mei.get(&format!("/en/packets/{id}/result")).await.text().contains("All gone"));
+    assert!(shop.visitor().get(&format!("/en/packets/{id}")).await.text().contains("data-phase=\"empty\""));
     assert!(mei.get("/zh/packets").await.text().contains("已领取 2 / 2 个"));
     assert!(li.get("/en/packets?list=received").await.text().contains("+¥0.50"));
     assert_eq!(li.get("/en/packets/1/result").await.status, 404);
 }
 
 #[tokio::test]
-async fn a_packet_that_opens_later_says_when_and_its_giver_may_keep_out() {
+async fn upcoming_packet_shows_its_opening_and_excludes_its_giver() {
     let shop = TestShop::open().await;
     let (mei, li) = (shop.shopper("mei").await, shop.shopper("wang").await);
     fill(&shop, &mei, 10_000).await;
@@ -76,7 +76,7 @@ async fn a_packet_that_opens_later_says_when_and_its_giver_may_keep_out() {
 }
 
 #[tokio::test]
-async fn staff_make_it_rain_watch_and_stop() {
+async fn staff_fund_watch_and_stop_a_packet() {
     let shop = TestShop::open().await;
     let (admin, li) = (shop.admin().await, shop.shopper("wang").await);
     assert!(admin.get("/admin/packets?lang=en").await.text().contains("No red packets yet"));
@@ -88,11 +88,11 @@ async fn staff_make_it_rain_watch_and_stop() {
     assert!(funded.status == 303 && to.ends_with("done=fund"), "{funded:?}");
     let page = admin.get(&to).await;
     assert!(
-        page.text().contains("The rain is funded") && page.text().contains("0 / 5,000")
+        page.text().contains("The red-packet rain has started") && page.text().contains("0 / 5,000")
             || page.text().contains("5,000")
     );
     let stop = to.split('?').next().unwrap().to_owned() + "/stop?lang=en";
-    assert!(admin.send_form(&stop, "").await.is_page(422), "it has to be confirmed");
+    assert!(admin.send_form(&stop, "").await.is_page(422), "stopping needs a confirmation");
     assert_eq!(admin.send_form(&stop, "confirm=yes").await.status, 303);
     let again = admin.send_form(&stop, "confirm=yes").await;
     assert!(again.is_page(409), "{again:?}");

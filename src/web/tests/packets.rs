@@ -1,15 +1,16 @@
-//! Red packets on the lowest rung: giving, claiming, the luckiest, what goes back; and everything that must not move.
+//! Red packets with SQLite only: giving, claiming, the luckiest, the return of the rest, and requests that are refused.
 
+use super::support::assert_audit_finds_nothing;
 use super::*;
 use crate::domain::packet::Giver;
-use crate::domain::wallet::Account;
+use crate::domain::wallet::LedgerAccount;
 use crate::domain::{PacketId, UserId};
-use crate::packets::{ClaimRefusal, Wish};
+use crate::packets::{ClaimRefusal, GiveRequest};
 
 impl TestShop {
-    /// A packet of the shop; its id.
-    async fn rain(&self, admin: &Guest<'_>, wish: Value) -> String {
-        let answer = admin.post("/api/admin/packets", wish).await;
+    /// Gives a packet of the shop. Returns its id.
+    async fn fund(&self, admin: &TestClient<'_>, request: Value) -> String {
+        let answer = admin.post("/api/admin/packets", request).await;
         assert_eq!(answer.status, 201, "{}", answer.text());
         answer.json()["packet"]["id"].as_str().unwrap().to_owned()
     }
@@ -19,55 +20,49 @@ impl TestShop {
     }
 
     async fn balance(&self, name: &str) -> i64 {
-        self.parts.store.wallet_balance(Account::User(self.user_id(name).await)).await.unwrap()
+        self.parts.store.wallet_balance(LedgerAccount::User(self.user_id(name).await)).await.unwrap()
     }
 
-    /// What data control does about packets.
-    async fn tend(&self) {
-        self.parts.control().packets.tend().await.unwrap();
+    /// One step of data control for packets.
+    async fn step_packets(&self) {
+        self.parts.control().packets.step().await.unwrap();
     }
 
-    async fn books_are_right(&self) {
-        for check in self.parts.audit().look().await.unwrap() {
-            assert!(check.violations.is_empty(), "{}: {:?}", check.promise, check.violations);
-        }
-    }
-
-    /// Fills a wallet by way of a packet of the shop with one share.
-    async fn enrich(&self, admin: &Guest<'_>, guest: &Guest<'_>, amount: i64) {
-        let id = self.rain(admin, json!({"total": amount, "count": 1})).await;
-        assert_eq!(guest.claim(&id).await.status, 200);
-        self.tend().await;
+    /// Fills a wallet with a one-share packet of the shop.
+    async fn fill_wallet(&self, admin: &TestClient<'_>, client: &TestClient<'_>, amount: i64) {
+        let id = self.fund(admin, json!({"total": amount, "count": 1})).await;
+        assert_eq!(client.claim(&id).await.status, 200);
+        self.step_packets().await;
     }
 }
 
-impl Guest<'_> {
-    async fn claim(&self, packet: &str) -> Answer {
+impl TestClient<'_> {
+    async fn claim(&self, packet: &str) -> TestResponse {
         self.post(&format!("/api/packets/{packet}/claims"), json!({})).await
     }
 }
 
-fn amount(answer: &Answer) -> i64 {
+fn amount(answer: &TestResponse) -> i64 {
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()["claim"]["amount"]["amount"].as_i64().unwrap()
 }
 
 #[tokio::test]
-async fn a_packet_is_given_claimed_and_the_luckiest_is_named() {
+async fn packet_is_given_claimed_and_settled_with_the_luckiest() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let (mei, lei, bo) = (shop.shopper("mei").await, shop.shopper("lei").await, shop.shopper("bob").await);
-    shop.enrich(&admin, &mei, 1_000).await;
-    let wish = json!({
+    shop.fill_wallet(&admin, &mei, 1_000).await;
+    let request = json!({
         "total": {"amount": 900, "currency": "CNY"}, "count": 2, "min": 100, "max": 800,
-        "greeting": " 恭喜发财 <b> ", "key": "one-wish",
+        "greeting": " 恭喜发财 <b> ", "key": "one-request",
     });
-    let given = mei.post("/api/packets", wish.clone()).await;
+    let given = mei.post("/api/packets", request.clone()).await;
     assert_eq!(given.status, 201, "{}", given.text());
     let id = given.json()["packet"]["id"].as_str().unwrap().to_owned();
     assert!(given.json()["share_url"].as_str().unwrap().ends_with(&format!("/packets/{id}")));
     assert_eq!(given.json()["packet"]["greeting"], "恭喜发财 <b>");
-    assert_eq!(mei.post("/api/packets", wish).await.json()["packet"]["id"], json!(id), "the same wish gives once");
+    assert_eq!(mei.post("/api/packets", request).await.json()["packet"]["id"], json!(id), "the same key gives once");
     assert_eq!(shop.balance("mei").await, 100);
 
     let own = amount(&mei.claim(&id).await);
@@ -76,23 +71,23 @@ async fn a_packet_is_given_claimed_and_the_luckiest_is_named() {
     let other = amount(&lei.claim(&id).await);
     assert!((100..=800).contains(&own) && own + other == 900);
     assert_eq!(bo.claim(&id).await.problem(), problem(409, "packet_empty"));
-    assert_eq!(shop.anybody().claim(&id).await.problem(), problem(401, "not_signed_in"));
+    assert_eq!(shop.visitor().claim(&id).await.problem(), problem(401, "not_signed_in"));
 
-    let look = shop.anybody().get(&format!("/api/packets/{id}")).await.json();
-    assert_eq!((&look["packet"]["phase"], &look["packet"]["luckiest"]), (&json!("empty"), &json!(null)));
-    shop.tend().await;
-    shop.tend().await;
-    let look = mei.get(&format!("/api/packets/{id}")).await.json();
+    let shown = shop.visitor().get(&format!("/api/packets/{id}")).await.json();
+    assert_eq!((&shown["packet"]["phase"], &shown["packet"]["luckiest"]), (&json!("empty"), &json!(null)));
+    shop.step_packets().await;
+    shop.step_packets().await;
+    let shown = mei.get(&format!("/api/packets/{id}")).await.json();
     let luckiest = if other > own { "lei" } else { "mei" };
     assert_eq!(
-        look["packet"]["luckiest"],
+        shown["packet"]["luckiest"],
         json!({"username": luckiest, "amount": {"amount": own.max(other), "currency": "CNY"}})
     );
-    let claims = look["claims"].as_array().unwrap();
+    let claims = shown["claims"].as_array().unwrap();
     let names: Vec<&str> = claims.iter().map(|claim| claim["username"].as_str().unwrap()).collect();
-    assert_eq!((names, &look["mine"]["amount"]), (vec!["lei", "mei"], &json!(own)));
+    assert_eq!((names, &shown["mine"]["amount"]), (vec!["lei", "mei"], &json!(own)));
     assert_eq!(claims.iter().filter(|claim| claim["luckiest"] == true).count(), 1);
-    // Settled packets answer from the books.
+    // Claims on a settled packet are answered from the database.
     assert_eq!(amount(&lei.claim(&id).await), other);
     assert_eq!(bo.claim(&id).await.problem(), problem(409, "packet_empty"));
 
@@ -101,16 +96,16 @@ async fn a_packet_is_given_claimed_and_the_luckiest_is_named() {
     let received = lei.get("/api/packets?received").await.json();
     assert_eq!((&received["packets"][0]["id"], &received["packets"][0]["mine"]["amount"]), (&json!(id), &json!(other)));
     assert_eq!((shop.balance("mei").await, shop.balance("lei").await), (100 + own, other));
-    shop.books_are_right().await;
+    assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
-async fn what_is_left_goes_back_once() {
+async fn unclaimed_rest_returns_to_the_giver_once() {
     let shop = TestShop::open().await;
     let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
-    shop.enrich(&admin, &mei, 500).await;
-    let wish = json!({"total": 500, "count": 5, "split": "equal", "own": false});
-    let id = mei.post("/api/packets", wish).await.json()["packet"]["id"].as_str().unwrap().to_owned();
+    shop.fill_wallet(&admin, &mei, 500).await;
+    let request = json!({"total": 500, "count": 5, "split": "equal", "own": false});
+    let id = mei.post("/api/packets", request).await.json()["packet"]["id"].as_str().unwrap().to_owned();
     assert_eq!(mei.claim(&id).await.problem(), problem(409, "own_packet"));
     assert_eq!(amount(&lei.claim(&id).await), 100);
     assert_eq!(
@@ -126,34 +121,34 @@ async fn what_is_left_goes_back_once() {
     let bo = shop.shopper("bob").await;
     assert_eq!(bo.claim(&id).await.problem(), problem(409, "packet_expired"));
     for _ in 0..3 {
-        shop.tend().await;
+        shop.step_packets().await;
     }
     assert_eq!(bo.claim(&id).await.problem(), problem(409, "packet_expired"));
-    assert_eq!(amount(&lei.claim(&id).await), 100, "whoever has a share keeps it");
-    let look = shop.anybody().get(&format!("/api/packets/{id}")).await.json();
-    assert_eq!(look["packet"]["returned"]["amount"], 400);
-    assert_eq!(look["packet"]["luckiest"]["username"], "lei");
+    assert_eq!(amount(&lei.claim(&id).await), 100, "a claimed share stays");
+    let shown = shop.visitor().get(&format!("/api/packets/{id}")).await.json();
+    assert_eq!(shown["packet"]["returned"]["amount"], 400);
+    assert_eq!(shown["packet"]["luckiest"]["username"], "lei");
     assert_eq!((shop.balance("mei").await, shop.balance("lei").await), (400, 100));
     let log = admin.get("/api/admin/audit-log").await.json();
     assert_eq!(
         (&log["entries"][0]["action"], &log["entries"][0]["subject"]),
         (&json!("stop"), &json!(format!("packet {id}")))
     );
-    shop.books_are_right().await;
+    assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
-async fn nothing_moves_when_the_wish_cannot_be() {
+async fn refused_packet_moves_no_money() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    shop.enrich(&admin, &mei, 1_000).await;
-    let wrong = async |wish: Value| {
-        let answer = mei.post("/api/packets", wish).await;
+    shop.fill_wallet(&admin, &mei, 1_000).await;
+    let wrong = async |request: Value| {
+        let answer = mei.post("/api/packets", request).await;
         let fields = answer.json()["fields"][0].clone();
         (answer.status.as_u16(), fields["field"].as_str().unwrap_or_default().to_owned(), answer.code())
     };
     let invalid = |field: &str| (422, field.to_owned(), "invalid".to_owned());
-    for (wish, field) in [
+    for (request, field) in [
         (json!({"total": 0, "count": 1}), "total"),
         (json!({"total": -5, "count": 1}), "total"),
         (json!({"total": 1.5, "count": 1}), "total"),
@@ -175,7 +170,7 @@ async fn nothing_moves_when_the_wish_cannot_be() {
         (json!({"total": 5, "count": 2, "to": "lei"}), "to"),
         (json!({"count": 2}), "total"),
     ] {
-        assert_eq!(wrong(wish.clone()).await, invalid(field), "{wish}");
+        assert_eq!(wrong(request.clone()).await, invalid(field), "{request}");
     }
     let poor = mei.post("/api/packets", json!({"total": 1_001, "count": 2})).await;
     assert_eq!(poor.problem(), problem(409, "not_enough"));
@@ -185,44 +180,44 @@ async fn nothing_moves_when_the_wish_cannot_be() {
         mei.post("/api/admin/packets", json!({"total": 5, "count": 2})).await.problem(),
         problem(404, "not_found")
     );
-    let nobody = shop.anybody().post("/api/packets", json!({"total": 5, "count": 2})).await;
-    assert_eq!(nobody.problem(), problem(401, "not_signed_in"));
+    let unsigned = shop.visitor().post("/api/packets", json!({"total": 5, "count": 2})).await;
+    assert_eq!(unsigned.problem(), problem(401, "not_signed_in"));
     assert_eq!(mei.claim("7").await.problem(), problem(404, "no_such_packet"));
     assert_eq!(mei.claim("0").await.problem(), problem(404, "not_found"));
-    assert_eq!(shop.anybody().get("/api/packets/7").await.problem(), problem(404, "no_such_packet"));
+    assert_eq!(shop.visitor().get("/api/packets/7").await.problem(), problem(404, "no_such_packet"));
     assert_eq!(shop.balance("mei").await, 1_000);
     assert_eq!(mei.get("/api/packets?given").await.json()["packets"], json!([]));
-    shop.books_are_right().await;
+    assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
-async fn nobody_claims_too_early_and_the_shop_pays_for_what_its_staff_gives() {
+async fn packet_of_the_staff_is_paid_by_the_shop_and_not_claimable_early() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let soon = (shop.parts.clock.now() + std::time::Duration::from_secs(3600)).to_string();
-    let wish = json!({"total": 100_000, "count": 2_000, "opens_at": soon});
-    let given = admin.post("/api/packets", wish).await.json();
+    let request = json!({"total": 100_000, "count": 2_000, "opens_at": soon});
+    let given = admin.post("/api/packets", request).await.json();
     let id = given["packet"]["id"].as_str().unwrap();
     assert_eq!((&given["packet"]["from"], &given["packet"]["phase"]), (&json!("shop"), &json!("upcoming")));
     assert_eq!(mei.claim(id).await.problem(), problem(409, "packet_not_open"));
-    // Whatever the board believes, the backend decides.
+    // The backend decides, not the directory.
     let outcome = shop.parts.packets.claim(shop.user_id("mei").await, id.parse().unwrap()).await;
     assert_eq!(outcome, Err(ClaimRefusal::NotOpen));
     let all = admin.get("/api/admin/packets").await.json();
     assert_eq!((&all["packets"][0]["id"], &all["packets"][0]["giver"]), (&json!(id), &json!(null)));
-    assert_eq!(shop.parts.store.wallet_balance(Account::Shop).await.unwrap(), -100_000);
+    assert_eq!(shop.parts.store.wallet_balance(LedgerAccount::Shop).await.unwrap(), -100_000);
     admin.post(&format!("/api/admin/packets/{id}/stop"), json!({})).await;
-    shop.tend().await;
-    assert_eq!(shop.parts.store.wallet_balance(Account::Shop).await.unwrap(), 0);
-    shop.books_are_right().await;
+    shop.step_packets().await;
+    assert_eq!(shop.parts.store.wallet_balance(LedgerAccount::Shop).await.unwrap(), 0);
+    assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
-async fn many_claim_at_once_and_pages_show_them_all() {
+async fn concurrent_claims_get_distinct_shares_and_pages_list_all() {
     const SHARES: i64 = 120;
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    let id = shop.rain(&admin, json!({"total": 100_000, "count": SHARES, "split": "double_average"})).await;
+    let id = shop.fund(&admin, json!({"total": 100_000, "count": SHARES, "split": "double_average"})).await;
     let packet: PacketId = id.parse().unwrap();
     let users: Vec<UserId> = (0..SHARES as u128 + 30).map(|n| UserId(uuid::Uuid::from_u128(n + 1))).collect();
     let tries = users.iter().chain(&users).map(|user| shop.parts.packets.claim(*user, packet));
@@ -234,19 +229,19 @@ async fn many_claim_at_once_and_pages_show_them_all() {
     assert_eq!(distinct.iter().map(|share| share.amount).sum::<i64>(), 100_000);
     let (mut seen, mut before) = (0, String::new());
     loop {
-        let page = shop.anybody().get(&format!("/api/packets/{id}{before}")).await.json();
+        let page = shop.visitor().get(&format!("/api/packets/{id}{before}")).await.json();
         seen += page["claims"].as_array().unwrap().len();
         let Some(next) = page["next"].as_i64() else { break };
         before = format!("?before={next}");
     }
     assert_eq!(seen as i64, SHARES);
-    shop.books_are_right().await;
+    assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
-async fn a_preview_is_a_split_that_gives_nothing() {
+async fn preview_splits_without_giving() {
     let shop = TestShop::open().await;
-    let wish = Wish {
+    let request = GiveRequest {
         total: 1_000,
         count: 9,
         min: None,
@@ -257,7 +252,7 @@ async fn a_preview_is_a_split_that_gives_nothing() {
         opens_at: None,
         key: None,
     };
-    let shares = shop.parts.packets.preview(Giver::Shop, &wish).unwrap();
+    let shares = shop.parts.packets.preview(Giver::Shop, &request).unwrap();
     assert_eq!((shares.len(), shares.iter().sum::<i64>()), (9, 1_000));
     assert_eq!(shop.parts.store.open_packets().await.unwrap(), []);
 }

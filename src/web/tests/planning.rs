@@ -1,4 +1,4 @@
-//! Sales as they are planned: drafts, the form, overlap, the calendar, the checklist.
+//! Planning sales: drafts, the form, overlap, the calendar, the checklist.
 
 use super::*;
 
@@ -17,18 +17,18 @@ fn with(mut sale: Value, field: &str, value: Value) -> Value {
     sale
 }
 
-async fn goods(admin: &Guest<'_>) {
+async fn create_goods(admin: &TestClient<'_>) {
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     assert_eq!(admin.post("/api/admin/goods", goods).await.status, 201);
 }
 
-async fn made(admin: &Guest<'_>, sale: Value) -> String {
+async fn create_sale(admin: &TestClient<'_>, sale: Value) -> String {
     let answer = admin.post("/api/admin/sales", sale).await;
     assert_eq!(answer.status, 201, "{}", answer.text());
     answer.json()["sale"]["id"].as_str().unwrap().to_owned()
 }
 
-/// A form with everything right; what follows replaces nothing.
+/// A valid form. `more` adds fields.
 fn form(more: &str) -> String {
     format!("goods_id=1&price=5.00&list_price=9.00&total=10&per_user_limit=1&{more}")
 }
@@ -40,11 +40,11 @@ impl TestShop {
 }
 
 #[tokio::test]
-async fn a_draft_is_nobodys_business_until_it_is_scheduled() {
+async fn draft_is_hidden_from_shoppers_until_it_is_scheduled() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    goods(&admin).await;
-    let id = made(&admin, with(sale(json!(LATER), json!(MUCH_LATER)), "draft", json!(true))).await;
+    create_goods(&admin).await;
+    let id = create_sale(&admin, with(sale(json!(LATER), json!(MUCH_LATER)), "draft", json!(true))).await;
     let seen = async || {
         shop.publish();
         let page = mei.get(&format!("/en/sales/{id}")).await.status.as_u16();
@@ -53,18 +53,18 @@ async fn a_draft_is_nobodys_business_until_it_is_scheduled() {
     };
     assert_eq!(seen().await, (404, 404, 0));
     let patched = admin
-        .ask("PATCH", &format!("/api/admin/sales/{id}"), &[("content-type", "application/json")], r#"{"total":11}"#)
+        .send("PATCH", &format!("/api/admin/sales/{id}"), &[("content-type", "application/json")], r#"{"total":11}"#)
         .await;
     assert_eq!(patched.json()["sale"]["state"], "draft", "an edit does not announce it");
     let at = |action: &str| format!("/api/admin/sales/{id}/{action}");
     assert_eq!(admin.post(&at("schedule"), json!({})).await.json()["sale"]["state"], "scheduled");
     assert_eq!(seen().await, (200, 200, 1));
     assert_eq!(admin.post(&at("schedule"), json!({})).await.problem(), problem(409, "wrong_state"));
-    let deleted = admin.ask("DELETE", &format!("/api/admin/sales/{id}"), &[], Body::empty()).await;
+    let deleted = admin.send("DELETE", &format!("/api/admin/sales/{id}"), &[], Body::empty()).await;
     assert_eq!(deleted.problem(), problem(409, "wrong_state"), "only drafts are deleted");
     assert_eq!(admin.post(&at("unschedule"), json!({})).await.json()["sale"]["state"], "draft");
     assert_eq!(seen().await, (404, 404, 0));
-    let deleted = admin.ask("DELETE", &format!("/api/admin/sales/{id}"), &[], Body::empty()).await;
+    let deleted = admin.send("DELETE", &format!("/api/admin/sales/{id}"), &[], Body::empty()).await;
     assert_eq!(deleted.status, 204);
     assert_eq!(admin.get("/api/admin/sales").await.json()["sales"], json!([]));
     let log = admin.get("/api/admin/audit-log").await.json();
@@ -73,17 +73,17 @@ async fn a_draft_is_nobodys_business_until_it_is_scheduled() {
 }
 
 #[tokio::test]
-async fn the_form_keeps_drafts_and_schedules() {
+async fn form_saves_drafts_and_list_schedules_them() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    goods(&admin).await;
+    create_goods(&admin).await;
     let window = "opens_at=2099-05-05T12:00&closes_at=2099-05-05T13:00";
     let draft = admin.send_form("/admin/sales?lang=en", &form(&format!("as=draft&{window}"))).await;
     assert!(draft.leads_to("/admin?lang=en&done=drafted&sale=1"), "{draft:?}");
     let list = admin.get("/admin?lang=en&done=drafted&sale=1").await;
-    assert!(list.text().contains("Sale 1 is saved as a draft") && list.text().contains("data-group=\"drafts\""));
+    assert!(list.text().contains("Sale 1 saved as a draft") && list.text().contains("data-group=\"drafts\""));
     let odd = admin.get("/admin?lang=en&done=%3Cb%3E&sale=%3Cb%3E").await;
-    assert!(!odd.text().contains("class=\"praise\""), "nothing from the address is said");
+    assert!(!odd.text().contains("class=\"success\""), "unknown values of the query show nothing");
 
     let unsure = admin.send_form("/admin/sales/1/schedule?lang=en", "").await;
     assert!(unsure.is_page(422));
@@ -99,11 +99,11 @@ async fn the_form_keeps_drafts_and_schedules() {
 }
 
 #[tokio::test]
-async fn a_planned_sale_is_edited_and_a_begun_one_is_not() {
+async fn sale_is_edited_by_form_until_it_begins() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    goods(&admin).await;
-    let id = made(&admin, sale(json!(LATER), json!(MUCH_LATER))).await;
+    create_goods(&admin).await;
+    let id = create_sale(&admin, sale(json!(LATER), json!(MUCH_LATER))).await;
     let path = format!("/admin/sales/{id}/edit?lang=en");
     let page = admin.get(&path).await;
     for part in ["value=\"5.00\"", "value=\"2099-05-05T12:00:00\"", "name=\"version\" value=\"1\"", "id=\"checklist\""]
@@ -112,32 +112,35 @@ async fn a_planned_sale_is_edited_and_a_begun_one_is_not() {
     }
     let times = "opens_at=2099-05-05T12:00&closes_at=2099-05-05T13:00";
     let wrong = admin.send_form(&path, &form(&format!("{times}&as=schedule&version=1&total=many"))).await;
-    assert_eq!(wrong.status, 400, "a field given twice is no form of ours");
+    assert_eq!(wrong.status, 400, "a field given twice is not a valid form");
     let wrong =
         admin.send_form(&path, &format!("goods_id=1&price=7.77&total=9&per_user_limit=10&{times}&version=1")).await;
     assert!(wrong.is_page(422) && wrong.text().contains("value=\"7.77\""));
     let saved = admin.send_form(&path, &form(&format!("{times}&as=schedule&version=1"))).await;
     assert!(saved.leads_to(&format!("/admin/sales/{id}/edit?lang=en&done=saved&sale={id}")), "{saved:?}");
     let again = admin.send_form(&path, &form(&format!("{times}&as=schedule&version=1"))).await;
-    assert_eq!(again.status, 303, "sent twice, it is saved all the same");
+    assert_eq!(again.status, 303, "the same form again succeeds");
     let late = admin.send_form(&path, &form(&format!("{times}&as=draft&version=1"))).await;
-    assert!(late.is_page(409) && late.text().contains("Somebody else changed"), "nobody's edit is overwritten unseen");
-    assert!(late.text().contains("name=\"version\" value=\"3\""), "the next try is meant");
+    assert!(
+        late.is_page(409) && late.text().contains("Someone else just changed"),
+        "an edit of another user is not overwritten unseen"
+    );
+    assert!(late.text().contains("name=\"version\" value=\"3\""), "saving again overwrites knowingly");
 
     assert_eq!(admin.post(&format!("/api/admin/sales/{id}/start"), json!({})).await.status, 200);
     for begun in [admin.get(&path).await, admin.send_form(&path, &form("as=draft&version=4")).await] {
-        assert!(begun.is_page(409) && begun.text().contains("can only be topped up"), "{begun:?}");
+        assert!(begun.is_page(409) && begun.text().contains("only add stock, pause or stop"), "{begun:?}");
     }
     let untouched = &admin.get("/api/admin/sales").await.json()["sales"][0];
     assert_eq!((&untouched["state"], &untouched["total"]), (&json!("live"), &json!(10)));
 }
 
 #[tokio::test]
-async fn a_copy_has_everything_but_the_window() {
+async fn copy_has_all_values_and_a_later_window() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    goods(&admin).await;
-    let id = made(&admin, sale(json!(LATER), json!(MUCH_LATER))).await;
+    create_goods(&admin).await;
+    let id = create_sale(&admin, sale(json!(LATER), json!(MUCH_LATER))).await;
     let copy = admin.get(&format!("/admin/sales/new?from={id}&lang=en")).await;
     for part in [
         "value=\"5.00\"",
@@ -155,10 +158,10 @@ async fn a_copy_has_everything_but_the_window() {
 }
 
 #[tokio::test]
-async fn a_form_sent_twice_makes_one_sale() {
+async fn form_submitted_twice_creates_one_sale() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    goods(&admin).await;
+    create_goods(&admin).await;
     let body = form("as=draft&key=0198c3c0-0000-7000-8000-000000000001");
     let (one, two) =
         tokio::join!(admin.send_form("/admin/sales?lang=en", &body), admin.send_form("/admin/sales?lang=en", &body));
@@ -169,25 +172,25 @@ async fn a_form_sent_twice_makes_one_sale() {
 }
 
 #[tokio::test]
-async fn the_same_goods_are_not_on_sale_twice_at_a_time() {
+async fn goods_are_not_in_two_sales_at_the_same_time() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    goods(&admin).await;
+    create_goods(&admin).await;
     let body = form("as=schedule&opens_at=2099-05-05T12:00&closes_at=2099-05-05T13:00");
     let (one, two) =
         tokio::join!(admin.send_form("/admin/sales?lang=en", &body), admin.send_form("/admin/sales?lang=en", &body));
     let mut statuses = [one.status.as_u16(), two.status.as_u16()];
     statuses.sort_unstable();
-    assert_eq!(statuses, [303, 409], "one of two that come at once");
+    assert_eq!(statuses, [303, 409], "one of two concurrent forms");
     let refused = if one.status == 409 { one } else { two };
     assert!(refused.text().contains("href=\"/admin/sales/1?lang=en\"") && refused.text().contains("value=\"5.00\""));
 
-    // Programs are told, and refused only if they ask for it.
+    // The API warns, and refuses only on request.
     let second = admin.post("/api/admin/sales", sale(json!("2099-05-05T12:30:00Z"), json!(null))).await.json();
     assert_eq!(second["warnings"], json!([{"field": "opens_at", "code": "overlap", "sale_id": "1"}]));
     let strict = with(sale(json!(LATER), json!(null)), "allow_overlap", json!(false));
     assert_eq!(admin.post("/api/admin/sales", strict).await.problem(), problem(409, "overlap"));
-    // Neither drafts, nor sales by hand, nor what begins when the other ends.
+    // Drafts, sales without a window, and a sale that begins when the other ends do not overlap.
     for free in [
         sale(json!("2099-05-05T11:00:00Z"), json!(LATER)),
         sale(json!(null), json!(null)),
@@ -197,14 +200,14 @@ async fn the_same_goods_are_not_on_sale_twice_at_a_time() {
         assert_eq!((answer.status.as_u16(), &answer.json()["warnings"]), (201, &json!([])), "{free}");
     }
     let draft = admin.send_form("/admin/sales/5/schedule?lang=en", "confirm=yes").await;
-    assert!(draft.is_page(409) && draft.text().contains("See sale 1"), "{}", draft.status);
+    assert!(draft.is_page(409) && draft.text().contains("View sale 1"), "{}", draft.status);
 }
 
 #[tokio::test]
-async fn odd_values_are_said_and_hardly_meant_prices_confirmed() {
+async fn implausible_values_need_confirmation_or_give_warnings() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    goods(&admin).await;
+    create_goods(&admin).await;
     let dear = "goods_id=1&price=9.00&list_price=9.00&total=10&per_user_limit=1&as=draft";
     let asked = admin.send_form("/admin/sales?lang=en", dear).await;
     assert!(asked.is_page(422) && asked.text().contains("name=\"price_ok\""));
@@ -213,7 +216,7 @@ async fn odd_values_are_said_and_hardly_meant_prices_confirmed() {
     let past = admin.send_form("/admin/sales?lang=en", &form("as=schedule&opens_at=2001-01-01T00:00")).await;
     assert!(past.is_page(422) && past.text().contains("This time has passed"));
     let short = "as=schedule&opens_at=2099-01-01T00:00&closes_at=2099-01-01T00:00:59";
-    assert!(admin.send_form("/admin/sales?lang=en", &form(short)).await.text().contains("at least a minute"));
+    assert!(admin.send_form("/admin/sales?lang=en", &form(short)).await.text().contains("at least one minute"));
 
     let odd = with(
         sale(json!("2001-01-01T00:00:00Z"), json!("2001-01-01T00:00:30Z")),
@@ -226,25 +229,29 @@ async fn odd_values_are_said_and_hardly_meant_prices_confirmed() {
 }
 
 #[tokio::test]
-async fn the_list_is_grouped_searched_and_paged() {
+async fn list_of_sales_is_grouped_searched_and_paged() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    goods(&admin).await;
+    create_goods(&admin).await;
     for n in 0..12 {
-        let id = made(&admin, sale(json!(format!("2099-05-{:02}T12:00:00Z", n + 1)), json!(null))).await;
+        let id = create_sale(&admin, sale(json!(format!("2099-05-{:02}T12:00:00Z", n + 1)), json!(null))).await;
         for action in ["start", "stop"] {
             assert_eq!(admin.post(&format!("/api/admin/sales/{id}/{action}"), json!({})).await.status, 200);
         }
     }
-    let live = made(&admin, sale(json!(null), json!(null))).await;
+    let live = create_sale(&admin, sale(json!(null), json!(null))).await;
     assert_eq!(admin.post(&format!("/api/admin/sales/{live}/start"), json!({})).await.status, 200);
-    let ids = |answer: &Answer| -> Vec<i64> {
+    let ids = |answer: &TestResponse| -> Vec<i64> {
         let mut parts = answer.text().split("article data-sale=\"");
         parts.next();
         parts.map(|part| part.split('"').next().unwrap().parse().unwrap()).collect()
     };
     let first = admin.get("/admin?lang=en").await;
-    assert_eq!(ids(&first), [13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3], "live first, then the last that ended");
+    assert_eq!(
+        ids(&first),
+        [13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3],
+        "the live sale first, then ended ones, the latest first"
+    );
     let next =
         first.text().split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
     let next = next.replace("&#38;", "&");
@@ -253,26 +260,29 @@ async fn the_list_is_grouped_searched_and_paged() {
     assert_eq!(ids(&admin.get("/admin?q=%237").await), [7]);
     assert_eq!(ids(&admin.get("/admin?q=phone&state=live").await), [13]);
     let nothing = admin.get("/admin?lang=en&q=%3Cscript%3Enothing").await;
-    assert!(ids(&nothing).is_empty() && nothing.text().contains("No sale matches"));
+    assert!(ids(&nothing).is_empty() && nothing.text().contains("No matching sales"));
     assert_eq!(ids(&admin.get("/admin?before=0-1").await), [0_i64; 0]);
     assert_eq!(ids(&admin.get("/admin?before=nonsense").await).len(), 11);
     assert_eq!(admin.get("/api/admin/sales?current=true").await.json()["sales"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn a_month_of_sales() {
+async fn calendar_shows_a_month_of_sales() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    goods(&admin).await;
-    made(&admin, sale(json!("2099-05-31T22:00:00Z"), json!("2099-06-01T01:00:00Z"))).await;
+    create_goods(&admin).await;
+    create_sale(&admin, sale(json!("2099-05-31T22:00:00Z"), json!("2099-06-01T01:00:00Z"))).await;
     let page = async |query: &str| admin.get(&format!("/admin/calendar?lang=en&{query}")).await;
     let may = page("month=2099-05").await;
-    assert!(may.is_page(200) && may.text().contains("May 2099") && may.text().contains("Times are in UTC"));
+    assert!(may.is_page(200) && may.text().contains("May 2099") && may.text().contains("Time zone: UTC"));
     assert!(may.text().contains("22:00") && may.text().contains("/admin/sales/1/edit?lang=en"));
-    assert!(page("month=2099-06").await.text().contains("goes on"), "it reaches into the next month");
+    assert!(page("month=2099-06").await.text().contains("goes on"), "the sale continues in the next month");
     let shanghai = page("month=2099-06&zone=Asia/Shanghai").await;
     assert!(shanghai.text().contains("Asia/Shanghai") && shanghai.text().contains("06:00"));
-    assert!(may.text().contains("/admin/sales/new?opens_at=2099-05-06T20:00:00Z"), "a day leads to a new sale");
+    assert!(
+        may.text().contains("/admin/sales/new?opens_at=2099-05-06T20:00:00Z"),
+        "a day links to the form of a new sale"
+    );
     for odd in ["month=nonsense", "month=0000-13&zone=%3Cb%3E", ""] {
         let page = page(odd).await;
         assert!(page.is_page(200) && !page.text().contains("<b>"), "{odd}");
@@ -282,11 +292,11 @@ async fn a_month_of_sales() {
 }
 
 #[tokio::test]
-async fn the_checklist_tells_what_is_missing() {
+async fn checklist_names_what_is_missing() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    goods(&admin).await;
-    let id = made(&admin, sale(json!(LATER), json!(MUCH_LATER))).await;
+    create_goods(&admin).await;
+    let id = create_sale(&admin, sale(json!(LATER), json!(MUCH_LATER))).await;
     let list = async || {
         let answer = admin.get(&format!("/api/admin/sales/{id}/checklist?lang=en")).await.json();
         let checks = answer["checks"].as_array().unwrap().clone();
@@ -310,17 +320,18 @@ async fn the_checklist_tells_what_is_missing() {
     for (check, found) in expect {
         assert_eq!(code(check).as_deref(), Some(found), "{check}");
     }
-    assert_eq!((code("replica"), code("consumer")), (None, None), "not on this rung");
+    assert_eq!((code("replica"), code("consumer")), (None, None), "checks of absent backends are left out");
 
     shop.publish();
-    let control = shop.parts.store.lease("control", "me", shop.parts.clock.now(), std::time::Duration::from_secs(60));
+    let control =
+        shop.parts.store.acquire_lease("control", "me", shop.parts.clock.now(), std::time::Duration::from_secs(60));
     assert!(control.await.unwrap().is_some());
     let (ready, code) = list().await;
     assert!(ready, "warnings do not count");
     assert_eq!((code("page").unwrap(), code("control").unwrap()), ("page_current".into(), "control_works".into()));
     let page = shop.parts.config.data_dir.join(format!("pages/en/sales/{id}/index.html"));
     std::fs::write(page, "something else").unwrap();
-    assert_eq!(list().await.1("page").unwrap(), "page_old", "the file is not what was rendered");
+    assert_eq!(list().await.1("page").unwrap(), "page_old", "the file differs from the rendered page");
     assert_eq!(admin.get("/api/admin/sales/99/checklist").await.problem(), problem(404, "no_such_sale"));
     let mei = shop.shopper("mei").await;
     assert_eq!(mei.get(&format!("/api/admin/sales/{id}/checklist")).await.problem(), problem(404, "not_found"));

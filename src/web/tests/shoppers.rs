@@ -1,11 +1,11 @@
 use super::*;
 
 #[tokio::test]
-async fn accounts_by_api() {
+async fn account_is_registered_and_signed_in_by_api() {
     let shop = TestShop::open().await;
-    let anybody = shop.anybody();
+    let visitor = shop.visitor();
     let register = async |username, password| {
-        anybody.post("/api/register", json!({"username": username, "password": password})).await
+        visitor.post("/api/register", json!({"username": username, "password": password})).await
     };
     assert_eq!(register("mei mei", "correct horse").await.problem(), problem(422, "bad_username"));
     assert_eq!(register("mei", "short").await.problem(), problem(422, "weak_password"));
@@ -15,57 +15,57 @@ async fn accounts_by_api() {
     let me = mei.get("/api/me").await;
     assert_eq!((me.json()["user"]["username"].as_str(), me.header("cache-control")), (Some("mei"), "no-store"));
     assert_eq!(mei.post("/api/ping", json!({})).await.status, 204);
-    assert_eq!(anybody.post("/api/ping", json!({})).await.problem(), problem(401, "not_signed_in"));
-    let wrong = anybody.post("/api/login", json!({"username": "mei", "password": "wrong horse"})).await;
+    assert_eq!(visitor.post("/api/ping", json!({})).await.problem(), problem(401, "not_signed_in"));
+    let wrong = visitor.post("/api/login", json!({"username": "mei", "password": "wrong horse"})).await;
     assert_eq!(wrong.problem(), problem(401, "bad_credentials"));
     let out = mei.post("/api/logout", json!({})).await;
     assert!(out.status == 204 && out.header("set-cookie").contains("Max-Age=0"));
 }
 
 #[tokio::test]
-async fn pages_can_tell_that_somebody_is_signed_in_but_not_who() {
+async fn hint_cookie_shows_that_a_session_exists_and_nothing_else() {
     let shop = TestShop::open().await;
-    let anybody = shop.anybody();
-    let hint = |answer: &Answer| {
+    let visitor = shop.visitor();
+    let hint = |answer: &TestResponse| {
         let cookies = answer.headers.get_all("set-cookie").iter().map(|c| c.to_str().unwrap().to_owned());
         cookies.filter(|cookie| cookie.starts_with("seckill_hint=")).collect::<Vec<_>>()
     };
     let mei = json!({"username": "mei", "password": "correct horse"});
     let form = "username=mei&password=correct+horse&next=";
-    for come in [anybody.post("/api/register", mei).await, anybody.send_form("/zh/login", form).await] {
-        assert_eq!(hint(&come), ["seckill_hint=1; Path=/; SameSite=Lax; Max-Age=1209600"]);
+    for signed_in in [visitor.post("/api/register", mei).await, visitor.send_form("/zh/login", form).await] {
+        assert_eq!(hint(&signed_in), ["seckill_hint=1; Path=/; SameSite=Lax; Max-Age=1209600"]);
     }
-    for gone in [anybody.post("/api/logout", json!({})).await, anybody.send_form("/zh/logout", "").await] {
-        assert!(matches!(hint(&gone).as_slice(), [cookie] if cookie.ends_with("Max-Age=0")));
+    for signed_out in [visitor.post("/api/logout", json!({})).await, visitor.send_form("/zh/logout", "").await] {
+        assert!(matches!(hint(&signed_out).as_slice(), [cookie] if cookie.ends_with("Max-Age=0")));
     }
-    assert!(hint(&anybody.get("/zh/").await).is_empty());
+    assert!(hint(&visitor.get("/zh/").await).is_empty());
 }
 
 #[tokio::test]
-async fn signing_in_leads_back_but_never_elsewhere() {
+async fn login_returns_to_paths_of_this_shop_only() {
     let shop = TestShop::open().await;
-    let anybody = shop.anybody();
+    let visitor = shop.visitor();
     shop.shopper("mei").await;
-    assert!(anybody.get("/en/orders?x=1").await.leads_to("/en/login?next=%2Fen%2Forders%3Fx%3D1"));
-    let wrong = anybody.send_form("/en/login", "username=mei&password=wrong&next=/en/orders").await;
+    assert!(visitor.get("/en/orders?x=1").await.leads_to("/en/login?next=%2Fen%2Forders%3Fx%3D1"));
+    let wrong = visitor.send_form("/en/login", "username=mei&password=wrong&next=/en/orders").await;
     assert!(
         wrong.is_page(401) && wrong.text().contains("value=\"/en/orders\"") && wrong.text().contains("value=\"mei\"")
     );
-    let right = anybody.send_form("/en/login", "username=mei&password=correct+horse&next=/en/orders").await;
+    let right = visitor.send_form("/en/login", "username=mei&password=correct+horse&next=/en/orders").await;
     assert!(right.leads_to("/en/orders") && !right.cookie().is_empty());
-    let evil = anybody.send_form("/en/login", "username=mei&password=correct+horse&next=//evil.example").await;
+    let evil = visitor.send_form("/en/login", "username=mei&password=correct+horse&next=//evil.example").await;
     assert!(evil.leads_to("/en/"));
-    assert!(!anybody.get("/en/login?next=//evil.example").await.text().contains("evil"));
-    let new = anybody.send_form("/zh/register", "username=lei&password=correct+horse&next=").await;
+    assert!(!visitor.get("/en/login?next=//evil.example").await.text().contains("evil"));
+    let new = visitor.send_form("/zh/register", "username=lei&password=correct+horse&next=").await;
     assert!(new.leads_to("/zh/"));
 }
 
 #[tokio::test]
-async fn a_purchase_from_button_to_payment() {
+async fn shopper_buys_and_pays_by_api() {
     let shop = TestShop::open().await;
     let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
     let sale = shop.open_sale(&admin, 2).await;
-    let button = shop.anybody().get(&format!("/api/sales/{sale}/button")).await;
+    let button = shop.visitor().get(&format!("/api/sales/{sale}/button")).await;
     assert_eq!((button.json()["phase"].as_str(), button.header("cache-control")), (Some("open"), "public, max-age=1"));
 
     let orders = format!("/api/sales/{sale}/orders");
@@ -101,17 +101,17 @@ async fn a_purchase_from_button_to_payment() {
     assert_eq!(payment.status, 201);
     let checkout = payment.json()["checkout_url"].as_str().unwrap().to_owned();
     let cashier = &checkout[checkout.find("/sandbox").unwrap()..];
-    let page = shop.anybody().get(cashier).await;
-    assert!(page.is_page(200) && page.text().contains("zh-CN") && page.text().contains("3,998.00"));
+    let page = shop.visitor().get(cashier).await;
+    assert!(page.is_page(200) && page.text().contains("zh-CN") && page.text().contains("¥3,998<"));
     let order_page = format!("/zh/orders/{sale}/{}", receipt["order"]["id"].as_str().unwrap());
-    let paid = shop.anybody().send_form(&format!("{}/pay", cashier.split('?').next().unwrap()), "").await;
+    let paid = shop.visitor().send_form(&format!("{}/pay", cashier.split('?').next().unwrap()), "").await;
     assert!(paid.leads_to(&order_page));
     assert!(mei.get(&order_page).await.is_page(200));
     assert!(lei.get(&order_page).await.is_page(404));
 }
 
 #[tokio::test]
-async fn an_order_is_cancelled_once() {
+async fn order_is_cancelled_once() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 2).await;
@@ -125,13 +125,13 @@ async fn an_order_is_cancelled_once() {
 }
 
 #[tokio::test]
-async fn a_purchase_without_scripts() {
+async fn shopper_buys_and_pays_by_forms() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 2).await;
     let buy = format!("/en/sales/{sale}/buy");
     let login = format!("/en/login?next=%2Fen%2Fsales%2F{sale}");
-    assert!(shop.anybody().send_form(&buy, "quantity=1").await.leads_to(&login));
+    assert!(shop.visitor().send_form(&buy, "quantity=1").await.leads_to(&login));
     let wrong = mei.send_form(&buy, "quantity=3").await;
     assert!(wrong.is_page(422) && wrong.text().contains(&format!("href=\"/en/sales/{sale}\"")));
     assert!(mei.send_form(&buy, "quantity=many").await.is_page(422));
@@ -143,8 +143,8 @@ async fn a_purchase_without_scripts() {
     assert!(page.is_page(200) && page.text().contains("Phone") && page.header("cache-control") == "no-store");
     assert!(mei.get("/en/orders").await.text().contains(&order));
     let pay = mei.send_form(&format!("{order}/pay"), "").await;
-    assert!(pay.is_page(422) && pay.text().contains("name=\"recipient\""), "first the address: {pay:?}");
-    assert!(mei.get(&order).await.text().contains("/pay\""), "nothing is lost");
+    assert!(pay.is_page(422) && pay.text().contains("name=\"recipient\""), "the address is missing: {pay:?}");
+    assert!(mei.get(&order).await.text().contains("/pay\""), "the order is still unpaid");
     let address = format!("{order}/address");
     let chosen = mei.send_form(&address, &format!("{}&then=pay", addresses::FORM)).await;
     assert!(chosen.status == 303 && chosen.header("location").starts_with("/sandbox/cashier/"), "{chosen:?}");

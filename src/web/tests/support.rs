@@ -1,3 +1,5 @@
+//! Orders for support: search, cancellation, refund, export.
+
 use std::collections::HashSet;
 
 use futures::future::join_all;
@@ -6,33 +8,33 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::{Order, OrderId, OrderStatus, PaymentId, Reservation, SaleId, UserId};
-use crate::store::{AuditReason, Captured, Intervention, Store};
+use crate::store::{AuditReason, CaptureOutcome, StaffAction, Store};
 
-/// The money of a payment that was begun arrives.
+/// Captures a started payment.
 pub async fn pay(shop: &TestShop, checkout: &Value) {
     let payment: PaymentId = checkout["payment"]["id"].as_str().unwrap().parse().unwrap();
     shop.parts.payments.sandbox().settle(payment, true).await.unwrap();
     let now = shop.parts.clock.now();
-    let captured = shop.parts.store.captured(&format!("msg_{payment}"), payment, now).await.unwrap();
-    assert!(matches!(captured, Captured::Paid(_) | Captured::Known), "{captured:?}");
+    let captured = shop.parts.store.apply_capture(&format!("msg_{payment}"), payment, now).await.unwrap();
+    assert!(matches!(captured, CaptureOutcome::Paid(_) | CaptureOutcome::AlreadyApplied), "{captured:?}");
 }
 
-/// An order of somebody, paid; its id and its address.
-async fn paid_order(shop: &TestShop, who: &Guest<'_>, sale: &str) -> (String, String) {
+/// Buys and pays; returns the order's id and status URL.
+async fn paid_order(shop: &TestShop, who: &TestClient<'_>, sale: &str) -> (String, String) {
     let receipt = who.buy(sale, 1).await.json();
     let url = receipt["status_url"].as_str().unwrap().to_owned();
     pay(shop, &who.post(&format!("{url}/payments"), json!({})).await.json()).await;
     (receipt["order"]["id"].as_str().unwrap().to_owned(), url)
 }
 
-pub async fn promises_are_kept(shop: &TestShop) {
-    for check in shop.parts.audit().look().await.unwrap() {
+pub async fn assert_audit_finds_nothing(shop: &TestShop) {
+    for check in shop.parts.audit().check_once().await.unwrap() {
         assert!(check.violations.is_empty(), "{}: {:?}", check.promise, check.violations);
     }
 }
 
 #[tokio::test]
-async fn a_paid_order_is_refunded_once_with_money_and_units() {
+async fn refund_returns_money_and_units_once() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 2).await;
@@ -46,17 +48,17 @@ async fn a_paid_order_is_refunded_once_with_money_and_units() {
     let refunded = admin.post(&at("refund"), body.clone()).await.json();
     assert_eq!(refunded["order"]["status"], "refund_pending");
     assert_eq!(admin.post(&at("refund"), body).await.problem(), problem(409, "not_refundable"));
-    promises_are_kept(&shop).await;
+    assert_audit_finds_nothing(&shop).await;
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 0);
 
     let seen = mei.get(&url).await.json()["order"].clone();
     assert_eq!((&seen["status"], &seen["reason"]), (&json!("refunded"), &json!("by_shop")));
     assert_eq!(seen["message"], "Sorry, it broke. <b>");
-    assert!(!seen.to_string().contains("transit"), "the reason is the staff's");
+    assert!(!seen.to_string().contains("transit"), "the reason is only for staff");
     let page = mei.get(&url.replace("/api/sales/", "/zh/orders/").replace("/orders/0", "/0")).await;
     assert!(
-        page.text().contains("商店取消了订单，款项已原路退回") && page.text().contains("Sorry, it broke. &#60;b&#62;")
+        page.text().contains("商家取消了订单，款项已原路退回") && page.text().contains("Sorry, it broke. &#60;b&#62;")
     );
 
     let detail = admin.get(&format!("/api/admin/orders/{order}")).await.json()["order"].clone();
@@ -75,30 +77,30 @@ async fn a_paid_order_is_refunded_once_with_money_and_units() {
     // The unit is for sale again, also to the same shopper.
     shop.parts.gate.refresh().await;
     assert_eq!(mei.buy(&sale, 1).await.status, 202);
-    promises_are_kept(&shop).await;
+    assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
-async fn a_refund_long_after_the_sale_leaves_nothing_behind() {
+async fn refund_after_the_sale_was_retired_leaves_no_release() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 2).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
-    shop.parts.store.retire(sale.parse().unwrap(), shop.parts.clock.now()).await.unwrap();
+    shop.parts.store.retire_sale(sale.parse().unwrap(), shop.parts.clock.now()).await.unwrap();
     let id: OrderId = order.parse().unwrap();
-    let because = AuditReason { actor: "admin", note: "late", message: None };
+    let reason = AuditReason { actor: "admin", note: "late", message: None };
     let place = (sale.parse().unwrap(), id);
     let released =
-        shop.parts.store.intervene(place, Intervention::Refund, because, shop.parts.clock.now()).await.unwrap();
+        shop.parts.store.apply_staff_action(place, StaffAction::Refund, reason, shop.parts.clock.now()).await.unwrap();
     assert_eq!(released.map(|release| release.order_id), Some(id));
-    assert_eq!(shop.parts.store.releases(10).await.unwrap(), [], "nobody holds anything of a retired sale");
+    assert_eq!(shop.parts.store.pending_releases(10).await.unwrap(), [], "a retired sale has no holds");
     shop.parts.payments.refund_due().await.unwrap();
-    promises_are_kept(&shop).await;
+    assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
-async fn support_by_form() {
+async fn support_cancels_by_form() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 5).await;
@@ -107,7 +109,7 @@ async fn support_by_form() {
     let path = format!("/admin/orders/{order}");
     for page in ["/admin/orders", &path, "/api/admin/orders.csv"] {
         assert_eq!(mei.get(page).await.status, 404, "{page}");
-        assert_eq!(shop.anybody().get(page).await.status, 404, "{page}");
+        assert_eq!(shop.visitor().get(page).await.status, 404, "{page}");
     }
     assert!(mei.send_form(&format!("{path}/cancel"), "reason=x&confirm=yes").await.is_page(404));
     assert!(admin.get("/admin/orders/0198c0de-0000-7000-8000-000000000001").await.is_page(404));
@@ -123,17 +125,17 @@ async fn support_by_form() {
     let done = admin.send_form(&format!("{path}/cancel?lang=en"), "reason=too+late&confirm=yes").await;
     assert!(done.leads_to(&format!("{path}?lang=en&done=cancel")));
     let page = admin.get(done.header("location")).await;
-    assert!(page.text().contains("The order was cancelled") && page.text().contains("too late"));
+    assert!(page.text().contains("Order cancelled") && page.text().contains("too late"));
     let seen = mei.get(&format!("/en/orders/{sale}/{order}")).await;
     assert!(
-        seen.text().contains("The shop cancelled your order. Nothing was charged.")
+        seen.text().contains("The shop cancelled your order. You weren’t charged.")
             && !seen.text().contains("too late")
     );
-    promises_are_kept(&shop).await;
+    assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
-async fn orders_are_found_by_everything_that_one_may_know() {
+async fn orders_are_found_by_each_field() {
     let shop = TestShop::open().await;
     let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
     let (one, two) = (shop.open_sale(&admin, 5).await, shop.open_sale(&admin, 5).await);
@@ -179,14 +181,14 @@ async fn orders_are_found_by_everything_that_one_may_know() {
     }
     let page = admin.get("/admin/orders?lang=en&order=1&user=%3Cscript%3E&from=soon").await;
     assert!(page.is_page(422) && page.text().contains("order-wrong") && page.text().contains("from-wrong"));
-    assert_eq!(page.text().matches("<script").count(), 2, "only our own");
+    assert_eq!(page.text().matches("<script").count(), 2, "only the scripts of the page");
     let page = admin.get(&format!("/admin/orders?lang=zh&sale={one}&user=mei&status=paid&order=&from=&to=")).await;
     assert!(page.is_page(200) && page.text().contains(&first) && !page.text().contains(&last));
     let link = format!("/api/admin/orders.csv?lang=zh&#38;user=mei&#38;sale={one}&#38;status=paid");
     assert!(page.text().contains(&link), "{}", page.text());
 }
 
-/// Unpaid orders of people who have no accounts.
+/// Unpaid orders of users without accounts.
 async fn orders(store: &Store, sale: SaleId, count: usize) -> Vec<Order> {
     let now = Timestamp::from_second(1_795_000_000).unwrap();
     let mut ids = Vec::new();
@@ -200,7 +202,7 @@ async fn orders(store: &Store, sale: SaleId, count: usize) -> Vec<Order> {
                 reserved_at: now,
             })
             .collect();
-        store.land(&batch, now, Timestamp::from_second(4_000_000_000).unwrap()).await.unwrap();
+        store.persist_orders(&batch, now, Timestamp::from_second(4_000_000_000).unwrap()).await.unwrap();
         ids.extend(batch.iter().map(|r| r.order_id));
     }
     let mut orders = Vec::new();
@@ -211,13 +213,13 @@ async fn orders(store: &Store, sale: SaleId, count: usize) -> Vec<Order> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_races_of_everybody_who_may_end_an_order() {
+async fn order_ends_once_in_two_hundred_races() {
     const RACES: usize = 200;
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let sale: SaleId = shop.open_sale(&admin, RACES as i64).await.parse().unwrap();
     let (store, owners, now) = (&shop.parts.store, shop.parts.orders(), shop.parts.clock.now());
-    let because = AuditReason { actor: "admin", note: "race", message: None };
+    let reason = AuditReason { actor: "admin", note: "race", message: None };
     let race = async |(n, order): (usize, Order)| {
         let (payment, _) = shop.parts.payments.start(&order, "/".into()).await.unwrap();
         store
@@ -229,27 +231,27 @@ async fn two_hundred_races_of_everybody_who_may_end_an_order() {
             )
             .await
             .unwrap();
-        let pay = async || store.captured(&format!("msg_{n}"), payment, now).await.unwrap();
-        let end = async |what| owners.intervene(&order, what, because).await.unwrap();
+        let pay = async || store.apply_capture(&format!("msg_{n}"), payment, now).await.unwrap();
+        let end = async |what| owners.apply_staff_action(&order, what, reason).await.unwrap();
         let own = async || owners.cancel(order.user_id, sale, order.id).await.unwrap();
-        // Who is first changes from race to race.
+        // The order of the competitors changes from race to race.
         let ends = match n % 4 {
             0 => {
                 let (_, a, b, _, c) = tokio::join!(
                     pay(),
-                    end(Intervention::Cancel),
-                    end(Intervention::Refund),
+                    end(StaffAction::Cancel),
+                    end(StaffAction::Refund),
                     own(),
-                    end(Intervention::Refund)
+                    end(StaffAction::Refund)
                 );
                 [a, b, c]
             }
             1 => {
                 let (a, _, b, c, _) = tokio::join!(
-                    end(Intervention::Refund),
+                    end(StaffAction::Refund),
                     pay(),
-                    end(Intervention::Refund),
-                    end(Intervention::Cancel),
+                    end(StaffAction::Refund),
+                    end(StaffAction::Cancel),
                     pay()
                 );
                 [a, b, c]
@@ -257,19 +259,19 @@ async fn two_hundred_races_of_everybody_who_may_end_an_order() {
             2 => {
                 let (_, a, _, b, c) = tokio::join!(
                     own(),
-                    end(Intervention::Cancel),
+                    end(StaffAction::Cancel),
                     pay(),
-                    end(Intervention::Cancel),
-                    end(Intervention::Refund)
+                    end(StaffAction::Cancel),
+                    end(StaffAction::Refund)
                 );
                 [a, b, c]
             }
             _ => {
                 let (a, b, _, c, _) = tokio::join!(
-                    end(Intervention::Cancel),
-                    end(Intervention::Cancel),
+                    end(StaffAction::Cancel),
+                    end(StaffAction::Cancel),
                     pay(),
-                    end(Intervention::Refund),
+                    end(StaffAction::Refund),
                     own()
                 );
                 [a, b, c]
@@ -279,7 +281,7 @@ async fn two_hundred_races_of_everybody_who_may_end_an_order() {
     };
     join_all(orders(store, sale, RACES).await.into_iter().enumerate().map(race)).await;
     while shop.parts.payments.refund_due().await.unwrap() > 0 {}
-    promises_are_kept(&shop).await;
+    assert_audit_finds_nothing(&shop).await;
     let found = store.find_orders(&crate::store::OrderSearch::default(), 1000).await.unwrap();
     let mut seen = HashSet::new();
     for found in &found {
@@ -292,31 +294,31 @@ async fn two_hundred_races_of_everybody_who_may_end_an_order() {
             "{path:?}"
         );
     }
-    assert!(seen.len() >= 2, "there was no race: {seen:?}");
+    assert!(seen.len() >= 2, "the races all ended the same way: {seen:?}");
     let live = found.iter().filter(|found| found.order.status.is_live()).count() as i64;
     assert_eq!(store.sale(sale).await.unwrap().unwrap().sold, live, "units return exactly once");
 }
 
 #[tokio::test]
-async fn an_export_has_every_order_and_no_formula() {
+async fn export_has_every_order_once_and_escapes_formulas() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("-mei").await);
     let sale = shop.open_sale(&admin, 200_000).await;
     let url = mei.buy(&sale, 2).await.json()["status_url"].as_str().unwrap().to_owned();
     let address = json!({"address": {"recipient": "=HYPERLINK(\"http://evil\")", "phone": "+8613800138000", "country": "CN",
         "region": "@x", "city": "a,\"b\"", "line1": "路"}});
-    mei.ask("PUT", &format!("{url}/address"), &[("content-type", "application/json")], address.to_string()).await;
+    mei.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], address.to_string()).await;
     orders(&shop.parts.store, sale.parse().unwrap(), 100_000).await;
 
     let all = admin.get("/api/admin/orders.csv?lang=zh").await;
     assert_eq!((all.status.as_u16(), all.header("content-type")), (200, "text/csv; charset=utf-8"));
     assert!(all.header("content-disposition").starts_with("attachment; filename=\"orders-20"));
-    assert!(all.header("content-length").is_empty(), "it is not gathered first");
+    assert!(all.header("content-length").is_empty(), "the response is streamed");
     let text = all.text().strip_prefix('\u{feff}').unwrap();
     assert_eq!(text.lines().count(), 100_002);
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let ids: HashSet<String> = reader.records().map(|record| record.unwrap()[0].to_owned()).collect();
-    assert_eq!(ids.len(), 100_001, "each once");
+    assert_eq!(ids.len(), 100_001, "each order once");
 
     let one = admin.get("/api/admin/orders.csv?username=-mei&lang=zh").await;
     let mut reader = csv::Reader::from_reader(one.text().strip_prefix('\u{feff}').unwrap().as_bytes());
@@ -332,6 +334,6 @@ async fn an_export_has_every_order_and_no_formula() {
     assert_eq!((cell("phone"), cell("region"), cell("city")), ("'+8613800138000", "'@x", "a,\"b\""));
     assert!(cell("placed_at").parse::<Timestamp>().is_ok());
     let none = admin.get("/api/admin/orders.csv?user=nobody").await;
-    assert_eq!(none.text().lines().count(), 1, "the head alone");
+    assert_eq!(none.text().lines().count(), 1, "only the header");
     assert_eq!(admin.get("/api/admin/orders.csv?order=1").await.problem(), problem(422, "invalid"));
 }

@@ -1,26 +1,26 @@
-use super::support::promises_are_kept;
+use super::support::assert_audit_finds_nothing;
 use super::*;
 use crate::domain::PaymentId;
 use crate::store::Captured;
 
-/// Money in the wallet, as if it had been paid at the provider.
-pub async fn fill(shop: &TestShop, who: &Guest<'_>, amount: i64) {
+/// Fills a wallet by a top-up that the provider captured.
+pub async fn fill(shop: &TestShop, who: &TestClient<'_>, amount: i64) {
     let wanted = json!({"amount": {"amount": amount, "currency": "CNY"}});
     let begun = who.post("/api/wallet/top-ups?lang=en", wanted).await;
     assert_eq!(begun.status, 201, "{begun:?}");
     let payment: PaymentId = begun.json()["payment"]["id"].as_str().unwrap().parse().unwrap();
     assert!(begun.json()["checkout_url"].as_str().unwrap().ends_with(&format!("/sandbox/cashier/{payment}")));
     shop.parts.payments.sandbox().settle(payment, true).await.unwrap();
-    let captured = shop.parts.store.captured(&format!("msg_{payment}"), payment, shop.parts.clock.now()).await;
-    assert!(matches!(captured.unwrap(), Captured::ToppedUp(_)));
+    let captured = shop.parts.store.apply_capture(&format!("msg_{payment}"), payment, shop.parts.clock.now()).await;
+    assert!(matches!(captured.unwrap(), CaptureOutcome::ToppedUp(_)));
 }
 
-async fn balance(who: &Guest<'_>) -> i64 {
+async fn balance(who: &TestClient<'_>) -> i64 {
     who.get("/api/wallet").await.json()["balance"]["amount"].as_i64().unwrap()
 }
 
 #[tokio::test]
-async fn an_order_is_paid_from_the_wallet_once_and_refunded_into_it_once() {
+async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 2).await;
@@ -29,7 +29,7 @@ async fn an_order_is_paid_from_the_wallet_once_and_refunded_into_it_once() {
     let pay = async || mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await;
     assert_eq!(pay().await.problem(), problem(409, "not_enough"));
     let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
-    assert!(page.text().contains("which is not enough") && !page.text().contains("value=\"wallet\""));
+    assert!(page.text().contains("cover this order") && !page.text().contains("value=\"wallet\""));
     fill(&shop, &mei, 200_000).await;
     assert!(mei.get(&format!("/en/orders/{sale}/{order}")).await.text().contains("value=\"wallet\""));
     let wang = shop.shopper("wang").await;
@@ -46,32 +46,32 @@ async fn an_order_is_paid_from_the_wallet_once_and_refunded_into_it_once() {
     assert_eq!(balance(&mei).await, 100);
     let case = admin.get(&format!("/admin/orders/{order}?lang=en")).await;
     assert!(case.text().contains("<dd>Wallet</dd>"), "the console says where the money came from");
-    promises_are_kept(&shop).await;
+    assert_audit_finds_nothing(&shop).await;
 
-    let because = json!({"reason": "broken"});
-    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), because).await.status, 200);
+    let reason = json!({"reason": "broken"});
+    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), reason).await.status, 200);
     let due = shop.parts.store.refunds_due(10).await.unwrap();
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
-    // As if another process had been at it too.
-    shop.parts.store.refunded(&due[0], shop.parts.clock.now()).await.unwrap();
+    // Another process applies the same refund.
+    shop.parts.store.apply_refund(&due[0], shop.parts.clock.now()).await.unwrap();
     assert_eq!(mei.get(url).await.json()["order"]["status"], "refunded");
     assert_eq!(balance(&mei).await, 200_000);
-    promises_are_kept(&shop).await;
+    assert_audit_finds_nothing(&shop).await;
 }
 
 #[tokio::test]
-async fn the_wallet_shows_what_came_and_went_page_by_page() {
+async fn wallet_lists_its_entries_page_by_page() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    assert_eq!(shop.anybody().get("/api/wallet").await.problem(), problem(401, "not_signed_in"));
-    assert!(mei.get("/zh/wallet").await.text().contains("还没有收支"));
+    assert_eq!(shop.visitor().get("/api/wallet").await.problem(), problem(401, "not_signed_in"));
+    assert!(mei.get("/zh/wallet").await.text().contains("暂无收支记录"));
     for _ in 0..24 {
         fill(&shop, &mei, 10_000).await;
     }
     let sale = shop.open_sale(&admin, 2).await;
     let receipt = mei.buy(&sale, 1).await.json();
     let order = receipt["order"]["id"].as_str().unwrap();
-    // By the form; it asks for the address first, and remembers from where.
+    // The form shows the address first and keeps the source of the payment.
     let asked = mei.send_form(&format!("/en/orders/{sale}/{order}/pay"), "from=wallet").await;
     assert!(asked.is_page(422) && asked.text().contains("name=\"from\" value=\"wallet\""));
     let address = "choice=new&then=pay&from=wallet&recipient=Mei&phone=13800138000&country=CN&region=Shanghai\
@@ -94,18 +94,18 @@ async fn the_wallet_shows_what_came_and_went_page_by_page() {
 
     let page = mei.get("/en/wallet").await;
     assert!(page.is_page(200), "{page:?}");
-    for part in ["-¥1,999.00", "+¥100.00", "Paid an order", &format!("/en/orders/{sale}/{order}"), "?before="] {
+    for part in ["-¥1,999<", "+¥100<", "Order payment", &format!("/en/orders/{sale}/{order}"), "?before="] {
         assert!(page.text().contains(part), "{part}");
     }
-    assert!(mei.get(&format!("/en/wallet?before={next}")).await.text().contains("Back to the newest"));
+    assert!(mei.get(&format!("/en/wallet?before={next}")).await.text().contains("Back to newest"));
     let user = admin.get("/admin/users?lang=en&q=mei").await;
     let path = user.text().split("href=\"").find(|part| part.starts_with("/admin/users/0")).unwrap();
     let shown = admin.get(path.split('"').next().unwrap()).await;
-    assert!(shown.text().contains("¥401.00"), "the console shows the balance");
+    assert!(shown.text().contains("¥401<"), "the console shows the balance");
 }
 
 #[tokio::test]
-async fn a_top_up_has_bounds() {
+async fn top_up_has_bounds() {
     let shop = TestShop::open().await;
     let mei = shop.shopper("mei").await;
     for (amount, currency, code) in [
@@ -132,19 +132,19 @@ async fn a_top_up_has_bounds() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_says_what_becomes_of_the_money_and_takes_the_lines_along() {
+async fn wallet_is_exported_and_has_to_be_given_up_before_deletion() {
     let shop = TestShop::open().await;
     let mei = shop.shopper("mei").await;
     fill(&shop, &mei, 12_300).await;
     let export = mei.get("/api/account/export").await.json();
     assert_eq!(export["wallet"]["balance"]["amount"], 12_300);
     assert_eq!(export["wallet"]["entries"][0]["kind"], "topup");
-    assert!(mei.get("/en/account").await.text().contains("I give up the ¥123.00"));
-    let mut leave = json!({"username": "mei", "password": "correct horse"});
-    assert_eq!(mei.post("/api/account/delete", leave.clone()).await.problem(), problem(409, "wallet_not_empty"));
+    assert!(mei.get("/en/account").await.text().contains("I give up my wallet balance of ¥123."));
+    let mut deletion = json!({"username": "mei", "password": "correct horse"});
+    assert_eq!(mei.post("/api/account/delete", deletion.clone()).await.problem(), problem(409, "wallet_not_empty"));
     let form = mei.send_form("/en/account/delete", "username=mei&password=correct+horse").await;
-    assert!(form.is_page(409) && form.text().contains("say that you give it up"));
-    leave["give_up_wallet"] = json!(true);
-    assert_eq!(mei.post("/api/account/delete", leave).await.status, 204);
-    promises_are_kept(&shop).await;
+    assert!(form.is_page(409) && form.text().contains("confirm that you give it up"));
+    deletion["give_up_wallet"] = json!(true);
+    assert_eq!(mei.post("/api/account/delete", deletion).await.status, 204);
+    assert_audit_finds_nothing(&shop).await;
 }

@@ -1,140 +1,140 @@
 use super::*;
 
 #[tokio::test]
-async fn shared_pages_are_the_same_for_everybody_and_may_be_kept() {
+async fn shared_pages_are_cacheable_and_carry_nothing_personal() {
     let shop = TestShop::open().await;
-    let anybody = shop.anybody();
-    let limiter = anybody.ask("GET", "/", &[("accept-language", "zh-CN")], "").await;
+    let visitor = shop.visitor();
+    let redirect = visitor.send("GET", "/", &[("accept-language", "zh-CN")], "").await;
     assert_eq!(
-        (limiter.status.as_u16(), limiter.header("location"), limiter.header("vary")),
+        (redirect.status.as_u16(), redirect.header("location"), redirect.header("vary")),
         (302, "/zh/", "accept-language")
     );
-    assert_eq!(anybody.get("/zh").await.header("location"), "/zh/");
+    assert_eq!(visitor.get("/zh").await.header("location"), "/zh/");
 
-    let page = anybody.ask("GET", "/zh/", &[("accept-encoding", "gzip, br"), ("cookie", "seckill=x")], "").await;
+    let page = visitor.send("GET", "/zh/", &[("accept-encoding", "gzip, br"), ("cookie", "seckill=x")], "").await;
     assert_eq!((page.status.as_u16(), page.header("content-encoding")), (200, "br"));
     assert_eq!((page.header("set-cookie"), page.header("vary")), ("", "accept-encoding"));
     assert!(page.header("cache-control").starts_with("public, max-age=5"));
-    let again = anybody.ask("GET", "/zh/", &[("if-none-match", page.header("etag"))], "").await;
+    let again = visitor.send("GET", "/zh/", &[("if-none-match", page.header("etag"))], "").await;
     assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
-    let head = anybody.ask("HEAD", "/en/", &[], "").await;
+    let head = visitor.send("HEAD", "/en/", &[], "").await;
     assert_eq!((head.status.as_u16(), head.body.len()), (200, 0));
-    assert_eq!(head.header("content-length"), anybody.get("/en/").await.body.len().to_string());
+    assert_eq!(head.header("content-length"), visitor.get("/en/").await.body.len().to_string());
 
-    let script = anybody.get(crate::pages::assets::url("shop.js")).await;
+    let script = visitor.get(crate::pages::assets::url("shop.js")).await;
     assert!(script.status == 200 && script.header("cache-control").ends_with("immutable"));
-    let sales = anybody.get("/api/sales").await;
+    let sales = visitor.get("/api/sales").await;
     assert_eq!((sales.json()["sales"].clone(), sales.header("cache-control")), (json!([]), "public, max-age=1"));
-    assert_eq!(anybody.get("/api/ping").await.status, 204);
+    assert_eq!(visitor.get("/api/ping").await.status, 204);
 }
 
 #[tokio::test]
-async fn a_sale_with_a_start_can_be_put_into_a_calendar() {
+async fn sale_with_a_start_has_a_calendar_file_until_it_ends() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let sale = shop.open_sale(&admin, 2).await;
     shop.parts.catalogue.refresh().await.unwrap();
     crate::control::publish(&shop.parts.catalogue, &shop.parts.pages).unwrap();
     let path = format!("/zh/sales/{sale}/reminder.ics");
-    let file = shop.anybody().ask("GET", &path, &[("accept-encoding", "br")], "").await;
+    let file = shop.visitor().send("GET", &path, &[("accept-encoding", "br")], "").await;
     assert_eq!((file.header("content-type"), file.header("content-encoding")), ("text/calendar; charset=utf-8", "br"));
     assert!(file.header("cache-control").starts_with("public") && file.header("set-cookie").is_empty());
-    let file = shop.anybody().get(&path).await;
+    let file = shop.visitor().get(&path).await;
     assert!(file.text().contains("\r\nDTSTART:20") && file.text().contains("手机"));
     admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
     shop.parts.catalogue.refresh().await.unwrap();
     crate::control::publish(&shop.parts.catalogue, &shop.parts.pages).unwrap();
-    assert!(shop.anybody().get(&path).await.is_page(404), "what is over needs no reminder");
+    assert!(shop.visitor().get(&path).await.is_page(404), "an ended sale has no reminder");
 }
 
 #[tokio::test]
-async fn the_list_says_when_to_ask_again() {
+async fn poll_interval_of_the_list_depends_on_open_sales() {
     let shop = TestShop::open().await;
-    let poll = async || shop.anybody().get("/api/sales").await.json()["poll_after_ms"].as_i64();
+    let poll = async || shop.visitor().get("/api/sales").await.json()["poll_after_ms"].as_i64();
     assert_eq!(poll().await, Some(5_000));
     shop.open_sale(&shop.admin().await, 2).await;
-    assert_eq!(poll().await, Some(2_000), "what is open changes fast, but not so fast that a list must follow");
+    assert_eq!(poll().await, Some(2_000), "the lower bound of the list");
 }
 
 #[tokio::test]
-async fn what_does_not_exist_is_told_to_people_and_programs_each_in_their_way() {
+async fn unknown_paths_are_pages_for_browsers_and_problems_for_the_api() {
     let shop = TestShop::open().await;
-    let anybody = shop.anybody();
+    let visitor = shop.visitor();
     for path in
         ["/nowhere", "/zh/sales/7", "/static/../Cargo.toml", "/uploads/..%2Fsecret", "/uploads/u-0.png", "/admin"]
     {
-        let page = anybody.get(path).await;
+        let page = visitor.get(path).await;
         assert!(page.is_page(404) && page.text().contains("not_found") || page.text().contains("404"), "{path}");
         assert!(page.header("content-security-policy").starts_with("default-src 'self'"), "{path}");
         assert_eq!(page.header("cache-control"), "no-store", "{path}");
     }
-    assert_eq!(anybody.get("/api/nowhere").await.problem(), problem(404, "not_found"));
-    assert_eq!(anybody.get("/api/sales/7/button").await.problem(), problem(404, "no_such_sale"));
-    assert_eq!(anybody.get("/api/sales/seven/button").await.problem(), problem(404, "no_such_sale"));
-    let wrong = anybody.ask("DELETE", "/api/sales", &[], "").await;
+    assert_eq!(visitor.get("/api/nowhere").await.problem(), problem(404, "not_found"));
+    assert_eq!(visitor.get("/api/sales/7/button").await.problem(), problem(404, "no_such_sale"));
+    assert_eq!(visitor.get("/api/sales/seven/button").await.problem(), problem(404, "no_such_sale"));
+    let wrong = visitor.send("DELETE", "/api/sales", &[], "").await;
     assert_eq!((wrong.problem(), wrong.header("allow")), (problem(405, "method_not_allowed"), "GET,HEAD"));
-    let wrong = anybody.get("/zh/sales/7/buy").await;
+    let wrong = visitor.get("/zh/sales/7/buy").await;
     assert!(wrong.is_page(405) && wrong.header("allow") == "POST");
 }
 
 #[tokio::test]
-async fn every_answer_has_an_id_and_its_headers() {
+async fn every_response_has_a_request_id_and_security_headers() {
     let shop = TestShop::open().await;
-    let anybody = shop.anybody();
-    let given = anybody.ask("GET", "/api/me", &[("x-request-id", "from-proxy-1")], "").await;
+    let visitor = shop.visitor();
+    let given = visitor.send("GET", "/api/me", &[("x-request-id", "from-proxy-1")], "").await;
     assert_eq!(given.header("x-request-id"), "from-proxy-1");
     assert_eq!(given.problem(), problem(401, "not_signed_in"));
-    let (one, two) = (anybody.get("/en/").await, anybody.get("/en/").await);
+    let (one, two) = (visitor.get("/en/").await, visitor.get("/en/").await);
     assert!(!one.header("x-request-id").is_empty() && one.header("x-request-id") != two.header("x-request-id"));
     assert_eq!(one.header("x-content-type-options"), "nosniff");
 }
 
 #[tokio::test]
-async fn requests_from_other_sites_change_nothing() {
+async fn cross_site_requests_are_refused() {
     let shop = TestShop::open().await;
-    let anybody = shop.anybody();
+    let visitor = shop.visitor();
     let json = ("content-type", "application/json");
     let form = ("content-type", "application/x-www-form-urlencoded");
     let evil = ("origin", "https://evil.example");
-    let there = anybody.ask("POST", "/api/login", &[json, ("sec-fetch-site", "cross-site")], "{}").await;
+    let there = visitor.send("POST", "/api/login", &[json, ("sec-fetch-site", "cross-site")], "{}").await;
     assert_eq!(there.problem(), problem(403, "cross_site"));
-    let there = anybody.ask("POST", "/zh/login", &[form, evil, ("host", "shop")], "username=a&password=b").await;
+    let there = visitor.send("POST", "/zh/login", &[form, evil, ("host", "shop")], "username=a&password=b").await;
     assert!(there.is_page(403));
     let own = ("origin", shop.parts.config.web.public_url.as_str());
     for headers in [[json, own].as_slice(), &[json], &[json, evil, ("sec-fetch-site", "same-origin")]] {
-        let here = anybody.ask("POST", "/api/login", headers, "{}").await;
+        let here = visitor.send("POST", "/api/login", headers, "{}").await;
         assert_eq!(here.problem(), problem(422, "invalid"));
     }
 }
 
 #[tokio::test]
-async fn bodies_are_read_strictly_and_within_bounds() {
+async fn bodies_are_parsed_strictly_and_within_limits() {
     let shop = TestShop::open().await;
-    let anybody = shop.anybody();
-    assert_eq!(anybody.ask("POST", "/api/login", &[], "{}").await.problem(), problem(415, "unsupported_media_type"));
-    let broken = anybody.ask("POST", "/api/login", &[("content-type", "application/json")], "{").await;
+    let visitor = shop.visitor();
+    assert_eq!(visitor.send("POST", "/api/login", &[], "{}").await.problem(), problem(415, "unsupported_media_type"));
+    let broken = visitor.send("POST", "/api/login", &[("content-type", "application/json")], "{").await;
     assert_eq!(broken.problem(), problem(400, "bad_json"));
-    let extra = anybody.post("/api/login", json!({"username": "a", "password": "b", "role": "admin"})).await;
+    let extra = visitor.post("/api/login", json!({"username": "a", "password": "b", "role": "admin"})).await;
     assert_eq!(extra.json()["fields"], json!([{"field": "role", "code": "unknown"}]));
     let long = json!({"username": "x".repeat(20_000), "password": "b"});
-    assert_eq!(anybody.post("/api/login", long).await.problem(), problem(413, "too_large"));
+    assert_eq!(visitor.post("/api/login", long).await.problem(), problem(413, "too_large"));
     let long = format!("username={}&password=b", "x".repeat(20_000));
-    assert!(anybody.send_form("/zh/login", &long).await.is_page(413));
-    let webhook = anybody.ask("POST", "/api/webhooks/payments/sandbox", &[], "{}").await;
+    assert!(visitor.send_form("/zh/login", &long).await.is_page(413));
+    let webhook = visitor.send("POST", "/api/webhooks/payments/sandbox", &[], "{}").await;
     assert_eq!(webhook.problem(), problem(401, "bad_signature"));
 }
 
 #[tokio::test]
-async fn what_the_description_of_the_api_says_exists() {
+async fn every_path_of_the_openapi_description_exists() {
     let shop = TestShop::open().await;
-    let description = shop.anybody().get("/api/openapi.json").await.json();
+    let description = shop.visitor().get("/api/openapi.json").await.json();
     for (path, methods) in description["paths"].as_object().unwrap() {
         let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
         let path = path.replace("{user}", "0198c0de-0000-7000-8000-000000000001");
         let path = path.replace("{session}", "0198c0de-0000-7000-8000-000000000001");
         let path = path.replace("{address}", "0198c0de-0000-7000-8000-000000000001");
         let path = path.replace("{sale}", "7").replace("{goods}", "7").replace("{packet}", "7");
-        let none = shop.anybody().ask("TRACE", &path, &[], "").await;
+        let none = shop.visitor().send("TRACE", &path, &[], "").await;
         assert_eq!(none.problem(), problem(405, "method_not_allowed"), "{path}");
         for method in methods.as_object().unwrap().keys() {
             assert!(none.header("allow").contains(&method.to_uppercase()), "{method} {path}");

@@ -1,11 +1,12 @@
-//! Who may do what in the console, as one table. Every address of the console has its row.
+//! The permission that each path of the console needs, as one table. Every path has a row.
 
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::store::{PersonChange, Role};
+use crate::store::{AccountChange, Role};
 
-/// Method, path, and who passes: l(ook), r(un sales), h(elp shoppers), o(wn).
+/// Method, path, and the permission it needs: `l` for `ViewConsole`, `r` for `ManageSales`, `h` for `SupportShoppers`,
+/// `o` for `ManageStaff`.
 const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin", 'l'),
     ("GET", "/admin/log", 'l'),
@@ -99,7 +100,7 @@ const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/api/admin/audit-log", 'l'),
 ];
 
-/// Every method and path of the console that the router names.
+/// Every method and path of the console in the router's source.
 fn routes() -> BTreeSet<(String, String)> {
     let source = include_str!("../router.rs");
     let mut found = BTreeSet::new();
@@ -120,51 +121,51 @@ fn routes() -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn every_address_of_the_console_has_a_row() {
+fn every_path_of_the_console_has_a_row() {
     let rows: BTreeSet<_> = TABLE.iter().map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned())).collect();
     let routes = routes();
-    assert!(routes.len() > 30, "the router was not understood");
+    assert!(routes.len() > 30, "the source of the router could not be parsed");
     assert_eq!(routes.symmetric_difference(&rows).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
 }
 
-fn passes(role: Role, duty: char) -> bool {
+fn may_pass(role: Role, permission: char) -> bool {
     match role {
         Role::Admin => true,
-        Role::Operator => "lr".contains(duty),
-        Role::Support => "lh".contains(duty),
-        Role::Viewer => duty == 'l',
+        Role::Operator => "lr".contains(permission),
+        Role::Support => "lh".contains(permission),
+        Role::Viewer => permission == 'l',
         Role::User => false,
     }
 }
 
 #[tokio::test]
-async fn each_role_does_its_duty_and_nothing_else() {
+async fn each_role_has_its_permissions_and_no_others() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    let boss = shop.parts.accounts().session(&admin.headers()).unwrap();
+    let owner = shop.parts.accounts().session(&admin.headers()).unwrap();
     for role in Role::ALL {
         let name = format!("some-{}", role.as_str());
-        let mut guest = shop.shopper(&name).await;
+        let mut client = shop.shopper(&name).await;
         let id = shop.parts.store.user_named(&name).await.unwrap().unwrap().id;
         if role != Role::User {
-            let change = PersonChange::SetRole(role);
-            shop.parts.accounts().change_person(&boss, id, &change).await.unwrap();
-            assert_eq!(guest.get("/api/me").await.status, 401, "a new role ends the old sessions");
-            guest = shop.log_in(&name, "correct horse").await;
+            let change = AccountChange::SetRole(role);
+            shop.parts.accounts().change_account(&owner, id, &change).await.unwrap();
+            assert_eq!(client.get("/api/me").await.status, 401, "a new role ends the old sessions");
+            client = shop.log_in(&name, "correct horse").await;
         }
-        for (method, path, duty) in TABLE {
-            // Nothing that exists, so that whoever passes changes nothing.
+        for (method, path, permission) in TABLE {
+            // Ids that do not exist: a request that passes changes nothing.
             let path = path.replace("{user}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{sale}", "999").replace("{goods}", "999").replace("{packet}", "999");
             let json = [("content-type", "application/json")];
             let form = [("content-type", "application/x-www-form-urlencoded")];
             let answer = match path.starts_with("/api/") {
-                true => guest.ask(method, &path, &json, "{}").await,
-                false => guest.ask(method, &path, &form, "").await,
+                true => client.send(method, &path, &json, "{}").await,
+                false => client.send(method, &path, &form, "").await,
             };
             let code = answer.code();
-            let (status, expected) = match (role, passes(role, *duty)) {
+            let (status, expected) = match (role, may_pass(role, *permission)) {
                 (Role::User, _) => (404, "not_found"),
                 (_, false) => (403, "not_allowed"),
                 (_, true) => {
@@ -181,7 +182,7 @@ async fn each_role_does_its_duty_and_nothing_else() {
                 assert_eq!(code, expected, "{role:?} {method} {path}");
             }
         }
-        let sales_admin = guest.get("/admin?lang=en").await;
-        assert_eq!(sales_admin.text().contains("/admin/staff"), role == Role::Admin, "{role:?}");
+        let console = client.get("/admin?lang=en").await;
+        assert_eq!(console.text().contains("/admin/staff"), role == Role::Admin, "{role:?}");
     }
 }

@@ -1,0 +1,9 @@
+//! Goods as lists of orders and sales name them.
+
+use crate::catalogue::CatalogueEntry;
+use crate::domain::{Locale, Picture};
+
+/// Name and cover picture; both empty for a sale that the catalogue does not have.
+pub fn goods_name_and_cover(entry: Option<&CatalogueEntry>, locale: Locale) -> (String, Option<Picture>) {
+    entry.map(|e| (e.goods.name.get(locale).to_owned(), e.goods.cover().cloned())).unwrap_or_default()
+}

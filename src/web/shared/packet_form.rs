@@ -1,0 +1,217 @@
+//! The form that gives a red packet, from a wallet or from the shop.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::domain::packet::{Giver, Split};
+use crate::domain::wallet::{CURRENCY, money};
+use crate::domain::{Money, PacketId};
+use crate::packets::{GiveRefusal, GiveRequest};
+use crate::web::Shop;
+use crate::web::problem::Problem;
+use crate::web::shared::FieldError;
+use crate::web::shared::validation::{price, time};
+
+/// The fields as entered.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct PacketForm {
+    pub total: String,
+    pub count: String,
+    pub min: String,
+    pub max: String,
+    pub split: String,
+    pub greeting: String,
+    /// `yes` if the giver may claim too.
+    pub own: String,
+    pub opens_at: String,
+    /// Identifies the rendered form: submitted twice, it gives once.
+    pub key: String,
+    /// `preview` shows a possible split and gives nothing.
+    pub then: String,
+    #[serde(skip)]
+    pub errors: Vec<FieldError>,
+    #[serde(skip)]
+    pub preview: Option<SplitPreview>,
+}
+
+/// A possible split of the amount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SplitPreview {
+    /// The first [`MAX_PREVIEWED_SHARES`].
+    pub shares: Vec<Money>,
+    /// How many shares are not listed.
+    pub more: i64,
+    pub least: Money,
+    pub greatest: Money,
+}
+
+/// Shares listed in a preview. More would only make the page longer.
+const MAX_PREVIEWED_SHARES: usize = 60;
+
+impl SplitPreview {
+    /// `None` without shares.
+    pub fn of(shares: &[i64]) -> Option<SplitPreview> {
+        Some(SplitPreview {
+            least: money(*shares.iter().min()?),
+            greatest: money(*shares.iter().max()?),
+            shares: shares.iter().take(MAX_PREVIEWED_SHARES).map(|share| money(*share)).collect(),
+            more: shares.len().saturating_sub(MAX_PREVIEWED_SHARES) as i64,
+        })
+    }
+}
+
+/// The result of a submitted form.
+pub enum PacketFormOutcome {
+    Given(PacketId),
+    /// The form to show again, with its errors or a preview.
+    ShowAgain(StatusCode, Box<PacketForm>),
+}
+
+impl PacketForm {
+    /// An empty form with the defaults and a key of its own.
+    pub fn blank() -> PacketForm {
+        let split = Split::default().as_str().to_owned();
+        let key = Uuid::new_v4().simple().to_string();
+        PacketForm { key, split, count: "10".into(), own: "yes".into(), ..PacketForm::default() }
+    }
+
+    /// Gives the packet or previews its split. `actor` is the member of the staff who gives for the shop.
+    pub async fn submit(
+        self,
+        shop: &Arc<Shop>,
+        giver: Giver,
+        actor: Option<&str>,
+    ) -> Result<PacketFormOutcome, Problem> {
+        let request = match self.parse() {
+            Ok(request) => request,
+            Err(errors) => return Ok(self.show_again(StatusCode::UNPROCESSABLE_ENTITY, errors)),
+        };
+        let refusal = if self.then == "preview" {
+            match preview(shop.clone(), giver, request).await? {
+                Ok(shares) => {
+                    let form = PacketForm { preview: SplitPreview::of(&shares), ..self };
+                    return Ok(form.show_again(StatusCode::OK, Vec::new()));
+                }
+                Err(refusal) => refusal,
+            }
+        } else {
+            match shop.packets.give(giver, &request, actor).await {
+                Ok(packet) => return Ok(PacketFormOutcome::Given(packet.id)),
+                Err(refusal) => refusal,
+            }
+        };
+        match refusal {
+            GiveRefusal::Invalid(fields) => {
+                let errors = fields.into_iter().map(|(field, code)| FieldError { field, code }).collect();
+                Ok(self.show_again(StatusCode::UNPROCESSABLE_ENTITY, errors))
+            }
+            GiveRefusal::NotEnough => {
+                Ok(self.show_again(StatusCode::CONFLICT, vec![FieldError { field: "total", code: "not_enough" }]))
+            }
+            refusal => Err(refusal.into()),
+        }
+    }
+
+    fn show_again(self, status: StatusCode, errors: Vec<FieldError>) -> PacketFormOutcome {
+        PacketFormOutcome::ShowAgain(status, Box::new(PacketForm { errors, ..self }))
+    }
+
+    /// The request that the form makes, or every field that cannot be read.
+    fn parse(&self) -> Result<GiveRequest, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let mut wrong = |field, code| errors.push(FieldError { field, code });
+        let units = |text: &str| price(text, CURRENCY).map(|money| money.amount);
+        let total = units(&self.total);
+        if total.is_none() {
+            wrong("total", if self.total.trim().is_empty() { "required" } else { "bad_amount" });
+        }
+        let count = self.count.trim().parse().ok();
+        if count.is_none() {
+            wrong("count", if self.count.trim().is_empty() { "required" } else { "bad_number" });
+        }
+        let mut bound = |field, text: &str| {
+            let units = units(text);
+            if units.is_none() && !text.trim().is_empty() {
+                wrong(field, "bad_amount");
+            }
+            units
+        };
+        let (min, max) = (bound("min", &self.min), bound("max", &self.max));
+        let split = self.split.parse().ok();
+        if split.is_none() {
+            wrong("split", "bad_text");
+        }
+        let opens_at = time(&self.opens_at);
+        if opens_at.is_none() && !self.opens_at.trim().is_empty() {
+            wrong("opens_at", "bad_time");
+        }
+        match (total, count, split) {
+            (Some(total), Some(count), Some(split)) if errors.is_empty() => Ok(GiveRequest {
+                total,
+                count,
+                min,
+                max,
+                split,
+                greeting: self.greeting.clone(),
+                own: self.own == "yes",
+                opens_at,
+                key: Some(self.key.clone()).filter(|key| !key.is_empty()),
+            }),
+            _ => Err(errors),
+        }
+    }
+}
+
+/// Splits on a blocking thread: a million shares keep a thread busy for a while.
+async fn preview(
+    shop: Arc<Shop>,
+    giver: Giver,
+    request: GiveRequest,
+) -> Result<Result<Vec<i64>, GiveRefusal>, Problem> {
+    tokio::task::spawn_blocking(move || shop.packets.preview(giver, &request)).await.map_err(Problem::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(total: &str, count: &str) -> PacketForm {
+        PacketForm { total: total.into(), count: count.into(), ..PacketForm::blank() }
+    }
+
+    #[test]
+    fn packet_form_is_parsed_as_entered() {
+        let form = PacketForm { min: "0.5".into(), opens_at: "2026-11-21T20:00".into(), ..form("88.88", "8") };
+        let request = form.parse().unwrap();
+        assert_eq!(
+            (request.total, request.count, request.min, request.max, request.own),
+            (8888, 8, Some(50), None, true)
+        );
+        assert_eq!(request.opens_at.unwrap().to_string(), "2026-11-21T20:00:00Z");
+    }
+
+    #[test]
+    fn packet_form_names_every_field_that_cannot_be_read() {
+        let form = PacketForm {
+            min: "x".into(),
+            max: "1.234".into(),
+            split: "odd".into(),
+            opens_at: "soon".into(),
+            ..form("", "many")
+        };
+        let errors: Vec<_> = form.parse().unwrap_err().iter().map(|error| (error.field, error.code)).collect();
+        let expected = [
+            ("total", "required"),
+            ("count", "bad_number"),
+            ("min", "bad_amount"),
+            ("max", "bad_amount"),
+            ("split", "bad_text"),
+            ("opens_at", "bad_time"),
+        ];
+        assert_eq!(errors, expected);
+    }
+}

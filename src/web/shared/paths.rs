@@ -1,0 +1,25 @@
+//! Paths of pages that several handlers link to.
+
+use crate::domain::{Locale, OrderId, PacketId, SaleId};
+use crate::web::Shop;
+
+pub fn account_path(locale: Locale) -> String {
+    format!("/{locale}/account")
+}
+
+pub fn order_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
+    format!("/{locale}/orders/{sale}/{order}")
+}
+
+pub fn wallet_path(locale: Locale) -> String {
+    format!("/{locale}/wallet")
+}
+
+pub fn packet_path(locale: Locale, id: PacketId) -> String {
+    format!("/{locale}/packets/{id}")
+}
+
+/// The absolute URL at which a packet is claimed. It names no language: it redirects to the visitor's.
+pub fn packet_share_url(shop: &Shop, id: PacketId) -> String {
+    format!("{}/packets/{id}", shop.config.public_url)
+}

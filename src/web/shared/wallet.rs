@@ -1,0 +1,20 @@
+//! Reading a wallet.
+
+use crate::domain::wallet::{LedgerAccount, money};
+use crate::domain::{Money, Page, UserId};
+use crate::store::{EntryCursor, Store, StoreError, WalletEntry};
+use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
+
+pub async fn balance_of(store: &Store, user: UserId) -> Result<Money, StoreError> {
+    Ok(money(store.wallet_balance(LedgerAccount::User(user)).await?))
+}
+
+/// One page of a user's wallet entries, newest first.
+pub async fn wallet_entries(
+    store: &Store,
+    user: UserId,
+    before: Option<&EntryCursor>,
+) -> Result<Page<WalletEntry, EntryCursor>, StoreError> {
+    let entries = store.wallet_entries(LedgerAccount::User(user), before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
+    Ok(Page::cut(entries, DEFAULT_PAGE_SIZE, WalletEntry::cursor))
+}
