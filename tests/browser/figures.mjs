@@ -1,16 +1,16 @@
-// What the page of a sale costs somebody with a slow phone on a slow line, measured through the DevTools protocol in
+// Loading figures of pages on a slow phone with a slow connection, measured through the DevTools protocol in
 // Debian's Chromium: cold cache, 4x slower CPU, 1.6 Mbit/s down, 750 kbit/s up, 150 ms round trip (as in Lighthouse's
 // mobile profile).
 //
 //   node tests/browser/figures.mjs http://127.0.0.1:8080 [/en/sales/1 …] [--runs 5]
 //
-// Against a running shop; build it with `--release`, as shoppers get it. Without paths: the list and the first sale.
+// Needs a running shop, built with `--release`. Without paths: the list and the first sale.
 
 import { startBrowser } from './lib/browser.mjs';
 
 const LINE = { offline: false, latency: 150, downloadThroughput: (1.6e6 / 8), uploadThroughput: (750e3 / 8) };
 const CPU_SLOWDOWN = 4;
-/** Longer than the page takes for anything that it does by itself. */
+/** Longer than anything that the page does by itself after loading. */
 const SETTLES_IN_MS = 4000;
 
 const args = process.argv.slice(2);
@@ -28,7 +28,7 @@ async function firstSale() {
   return `/en/sales/${sales.at(-1).id}`;
 }
 
-/** Runs in the page from its very beginning. */
+/** Runs in the page before its own scripts. */
 function observe() {
   globalThis.figures = { lcp: 0, what: '', cls: 0, shifts: [] };
   new PerformanceObserver((list) => {
@@ -46,7 +46,7 @@ function observe() {
   }).observe({ type: 'layout-shift', buffered: true });
 }
 
-/** One cold visit. Polls after the page has settled are not part of it. */
+/** One visit with a cold cache. Later polls are not counted. */
 async function visit(browser, path) {
   const context = await browser.newContext({ viewport: { width: 412, height: 823 }, deviceScaleFactor: 1.75, isMobile: true, hasTouch: true });
   const page = await context.newPage();

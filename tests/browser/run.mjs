@@ -1,32 +1,33 @@
-// Journeys through a running shop in a real browser, in both languages, on a phone and on a desktop.
+// Runs journeys through a running shop in a real browser, in both languages, at the width of a phone and of a desktop.
 //
-//   node tests/browser/run.mjs '{"origins": ["http://127.0.0.1:8080"], "journeys": ["shopper"],
+//   node tests/browser/run.mjs '{"origins": ["http://127.0.0.1:8080"], "journeys": ["purchase"],
 //                                "admin": {"username": "admin", "password": "…"}, "consumer": 4711}'
 //
-// A shop needs its demo goods; one journey goes through several shops at once. `consumer` is the process that writes
-// orders; only `waiting` needs it. `places` limits the run, such as [["zh", 390]]; `"examine": false` leaves out
-// accessibility, words and pictures. Pictures of every page lie in tests/browser/artifacts afterwards.
+// Each shop needs the demo products. With several origins a journey runs in several shops at once. `consumer` is the id of
+// the process that stores orders; only `slow_shop` needs it. `places` limits languages and widths, such as [["zh", 390]].
+// `"examine": false` skips the checks of accessibility and language, and the screenshots. Screenshots of every page are in
+// tests/browser/artifacts afterwards.
 
 import { fileURLToPath } from 'node:url';
 
 import { startBrowser } from './lib/browser.mjs';
-import { ARTIFACTS } from './lib/look.mjs';
+import { ARTIFACTS } from './lib/inspect.mjs';
 import { Shop } from './lib/shop.mjs';
 import { Visitor } from './lib/visitor.mjs';
 
 const PLACES = [['zh', 390], ['zh', 1280], ['en', 390], ['en', 1280]];
-const JOURNEY_WITHIN_MS = 120_000;
-/** What a journey exports as `lanes` when nobody else may be in its shop. */
+const JOURNEY_TIMEOUT_MS = 120_000;
+/** The value of a journey's export `parallel` if it needs a shop for itself. */
 const PER_SHOP = 'one per shop';
 
-/** One journey in one language on one screen. */
-class Stage {
+/** One run of a journey, in one language at one width. */
+class Run {
   constructor(browser, shop, settings, locale, width) {
     Object.assign(this, { browser, shop, settings, locale, width, visitors: [] });
   }
 
   async visit(options) {
-    const visitor = await Visitor.arrive(this.browser, this.shop, this, options);
+    const visitor = await Visitor.open(this.browser, this.shop, this, options);
     this.visitors.push(visitor);
     return visitor;
   }
@@ -35,47 +36,47 @@ class Stage {
     return this.visitors.flatMap((visitor) => visitor.faults);
   }
 
-  /** What the visitors saw last, for whoever has to find out. */
-  async photograph(journey) {
+  /** Screenshots of all open pages, for the analysis of a failure. */
+  async screenshot(journey) {
     const pages = this.visitors.flatMap((visitor) => visitor.context.pages());
     for (const [n, page] of pages.entries()) {
       const path = `${ARTIFACTS}FAILED-${journey}-${this.locale}-${this.width}-${n}.png`;
-      console.log(`  ${page.url()} looked like ${path}`);
+      console.log(`  screenshot of ${page.url()}: ${path}`);
       await page.screenshot({ path, timeout: 5000 }).catch(() => {});
     }
   }
 }
 
-async function perform(journey, play, stage) {
+async function runOnce(journey, play, run) {
   const began = Date.now();
-  const name = `${journey} ${stage.locale} ${stage.width}`;
+  const name = `${journey} ${run.locale} ${run.width}`;
   let late;
   const deadline = new Promise((_, reject) => {
-    late = setTimeout(() => reject(new Error(`not done within ${JOURNEY_WITHIN_MS} ms`)), JOURNEY_WITHIN_MS);
+    late = setTimeout(() => reject(new Error(`not finished within ${JOURNEY_TIMEOUT_MS} ms`)), JOURNEY_TIMEOUT_MS);
   });
-  const error = await Promise.race([play(stage), deadline]).then(() => null, (why) => why);
+  const error = await Promise.race([play(run), deadline]).then(() => null, (why) => why);
   clearTimeout(late);
-  const failed = error !== null || stage.faults.length > 0;
+  const failed = error !== null || run.faults.length > 0;
   console.log(`${failed ? 'FAILED' : 'passed'} ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
-  for (const fault of new Set(stage.faults)) console.log(`  fault: ${fault}`);
+  for (const fault of new Set(run.faults)) console.log(`  fault: ${fault}`);
   if (error) {
     console.log(`  ${error.stack}`);
-    await stage.photograph(journey);
+    await run.screenshot(journey);
   }
-  await Promise.all(stage.visitors.map((visitor) => visitor.leave().catch(() => {})));
+  await Promise.all(run.visitors.map((visitor) => visitor.close().catch(() => {})));
   return !failed;
 }
 
-/** All places in a few lanes side by side: more at once would only starve each other, and the shop. */
-async function performEverywhere(journey, browser, shops, settings) {
-  const { default: play, lanes: wanted = 2 } = await import(`./journeys/${journey}.mjs`);
+/** Runs a journey in all places, a few at a time: more would slow down each other and the shop. */
+async function runEverywhere(journey, browser, shops, settings) {
+  const { default: play, parallel = 2 } = await import(`./journeys/${journey}.mjs`);
   const places = settings.places ?? PLACES;
-  const lanes = wanted === PER_SHOP ? shops.length : wanted;
+  const lanes = parallel === PER_SHOP ? shops.length : parallel;
   const passed = await Promise.all(Array.from({ length: lanes }, async (_, lane) => {
     let all = true;
     for (let n = lane; n < places.length; n += lanes) {
-      const stage = new Stage(browser, shops[lane % shops.length], settings, ...places[n]);
-      all = await perform(journey, play, stage) && all;
+      const one = new Run(browser, shops[lane % shops.length], settings, ...places[n]);
+      all = await runOnce(journey, play, one) && all;
     }
     return all;
   }));
@@ -87,7 +88,7 @@ export async function run(settings) {
   const browser = await startBrowser();
   try {
     let passed = true;
-    for (const journey of settings.journeys) passed = await performEverywhere(journey, browser, shops, settings) && passed;
+    for (const journey of settings.journeys) passed = await runEverywhere(journey, browser, shops, settings) && passed;
     return passed;
   } finally {
     await browser.close();

@@ -1,56 +1,55 @@
-// What a shopper does about the account: sessions, the password, addresses, the data, a second factor, and leaving for
-// good.
+// A shopper manages the account: sessions, password, addresses, data export, two-step verification, deletion.
 
 import { readFile } from 'node:fs/promises';
 
-import { comesBackFilled, placeOf, shows, typeAddress } from '../lib/address.mjs';
+import { formKeepsInput, exampleAddress, showsAddress, typeAddress } from '../lib/address.mjs';
 import { digitsFor } from '../lib/authenticator.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
 import { newName, PASSWORD } from '../lib/shop.mjs';
 
 const NEW_PASSWORD = 'a better battery staple';
 
-export default async function account(stage) {
+export default async function account(run) {
   const name = newName();
-  const elsewhere = await stage.shop.register(name);
-  const visitor = await stage.visit();
-  // Mistakes that are made on purpose.
+  const elsewhere = await run.shop.register(name);
+  const visitor = await run.visit();
+  // Intentional mistakes.
   visitor.expect(422, /\/account(\/|$)/);
   visitor.expect(401, /\/login(\/code)?$/);
 
   await logIn(visitor, name, PASSWORD, '/orders');
   await visitor.page.getByRole('banner').getByRole('link', { name }).click();
   await visitor.page.waitForURL(visitor.path('/account'));
-  await visitor.look('account');
+  await visitor.inspect('account');
   await visitor.switchLanguage();
 
-  await endTheOther(visitor, elsewhere);
+  await logOutOtherDevice(visitor, elsewhere);
   await changePassword(visitor);
-  await keepAddresses(visitor);
-  await download(visitor, name);
-  await signOutEverywhere(visitor, name);
+  await manageAddresses(visitor);
+  await exportData(visitor, name);
+  await logOutEverywhere(visitor, name);
   await useSecondFactor(visitor, name);
-  await leaveForGood(visitor, name);
+  await deleteAccount(visitor, name);
 }
 
 async function logIn(visitor, name, password, next = '/account') {
   await visitor.go(`/login?next=${encodeURIComponent(visitor.path(next))}`);
   await visitor.fillCredentials(name, password);
-  await visitor.button(visitor.words.logIn).click();
+  await visitor.button(visitor.labels.logIn).click();
   await visitor.page.waitForURL(visitor.path(next));
 }
 
-/** Somebody who was signed in on another device is not any more. */
-async function endTheOther({ page }, elsewhere) {
+/** Logs out another device. */
+async function logOutOtherDevice({ page }, elsewhere) {
   const devices = page.locator('.devices li');
   same(await devices.count(), 2);
   same(await devices.locator('.badge').count(), 1, 'one of them is this device');
   await elsewhere.ask('GET', '/api/me');
   await devices.filter({ hasNot: page.locator('.badge') }).getByRole('button').click();
-  await page.locator('.praise').waitFor();
+  await page.locator('.success').waitFor();
   same(await devices.count(), 1);
   const refused = await elsewhere.ask('GET', '/api/orders').then(() => null, ({ message }) => message);
-  ok(refused?.includes('answered 401'), `the other device may still look: ${refused}`);
+  ok(refused?.includes('answered 401'), `the other device is still logged in: ${refused}`);
 }
 
 async function changePassword(visitor) {
@@ -62,38 +61,38 @@ async function changePassword(visitor) {
   };
   await save('not the password');
   await page.locator('#password-wrong').waitFor();
-  await visitor.look('account-wrong-password');
+  await visitor.inspect('account-wrong-password');
   await save(PASSWORD);
   await page.waitForURL(visitor.path('/account?done=password'));
-  await page.locator('.praise').waitFor();
-  await visitor.look('account-praise');
+  await page.locator('.success').waitFor();
+  await visitor.inspect('account-saved');
 }
 
-async function keepAddresses(visitor) {
-  const { page, words } = visitor;
+async function manageAddresses(visitor) {
+  const { page, labels } = visitor;
   const cards = page.locator('.addresses > li');
-  const home = placeOf(visitor);
-  const away = placeOf(visitor, { line2: '8' });
+  const home = exampleAddress(visitor);
+  const away = exampleAddress(visitor, { line2: '8' });
   await page.locator('#addresses a').click();
   await page.waitForURL(visitor.path('/account/addresses'));
-  await visitor.look('addresses-empty');
+  await visitor.inspect('addresses-empty');
 
-  await visitor.button(words.addAddress).click();
+  await visitor.button(labels.addAddress).click();
   const misspelt = { ...home, phone: 'x' };
   await typeAddress(visitor, misspelt);
-  await visitor.button(words.save).click();
-  await comesBackFilled(visitor, misspelt, 'phone');
-  await visitor.look('address-wrong');
+  await visitor.button(labels.save).click();
+  await formKeepsInput(visitor, misspelt, 'phone');
+  await visitor.inspect('address-wrong');
   await typeAddress(visitor, home);
-  await visitor.button(words.save).click();
-  await page.locator('.praise').waitFor();
-  await shows(visitor, home);
+  await visitor.button(labels.save).click();
+  await page.locator('.success').waitFor();
+  await showsAddress(visitor, home);
 
-  await visitor.button(words.addAddress).click();
+  await visitor.button(labels.addAddress).click();
   await typeAddress(visitor, { ...away, line2: '7' });
-  await visitor.button(words.save).click();
+  await visitor.button(labels.save).click();
   await eventually('two addresses', async () => (await cards.count()) === 2);
-  await visitor.look('addresses');
+  await visitor.inspect('addresses');
   await visitor.switchLanguage();
 
   const second = () => cards.filter({ hasText: away.line1 }).filter({ hasNotText: home.line2 });
@@ -101,9 +100,9 @@ async function keepAddresses(visitor) {
   await page.waitForURL(visitor.path('/account/addresses/*'));
   same(await page.locator('#recipient').inputValue(), away.recipient);
   await page.locator('#line2').fill(away.line2);
-  await visitor.button(words.save).click();
+  await visitor.button(labels.save).click();
   await page.waitForURL(visitor.path('/account/addresses?done=saved'));
-  await second().getByRole('button', { name: words.makeDefault }).click();
+  await second().getByRole('button', { name: labels.makeDefault }).click();
   await page.waitForURL(visitor.path('/account/addresses?done=default'));
   same(await second().locator('.badge').count(), 1);
   same(await cards.locator('.badge').count(), 1, 'one default');
@@ -113,11 +112,11 @@ async function keepAddresses(visitor) {
   await page.getByRole('dialog').locator('.danger').click();
   await page.waitForURL(visitor.path('/account/addresses?done=deleted'));
   same(await cards.count(), 1);
-  await shows(visitor, away);
+  await showsAddress(visitor, away);
 }
 
-/** The file has what the shop knows, and no secrets. */
-async function download(visitor, name) {
+/** The export contains the user's data and no secrets. */
+async function exportData(visitor, name) {
   const { page } = visitor;
   await visitor.go('/account');
   const begun = page.waitForEvent('download');
@@ -126,47 +125,47 @@ async function download(visitor, name) {
   ok(file.suggestedFilename().endsWith('.json'), file.suggestedFilename());
   const text = await readFile(await file.path(), 'utf8');
   JSON.parse(text);
-  for (const known of [name, placeOf(visitor).line1]) ok(text.includes(known), `${known} is not in the file`);
+  for (const known of [name, exampleAddress(visitor).line1]) ok(text.includes(known), `${known} is not in the file`);
   ok(!/argon2|password_hash/i.test(text), 'the file has the password');
 }
 
-async function signOutEverywhere(visitor, name) {
-  const { page, words } = visitor;
+async function logOutEverywhere(visitor, name) {
+  const { page, labels } = visitor;
   const elsewhere = await visitor.shop.account('/api/login', name, NEW_PASSWORD);
   await page.locator('#sessions summary').click();
   await page.getByRole('dialog').waitFor();
-  await visitor.look('account-sign-out');
-  await page.getByRole('dialog').getByRole('button', { name: words.everywhere }).click();
+  await visitor.inspect('account-sign-out');
+  await page.getByRole('dialog').getByRole('button', { name: labels.everywhere }).click();
   await page.waitForURL(visitor.path('/login'));
   const refused = await elsewhere.ask('GET', '/api/orders').then(() => null, ({ message }) => message);
-  ok(refused?.includes('answered 401'), `another device may still look: ${refused}`);
+  ok(refused?.includes('answered 401'), `another device is still logged in: ${refused}`);
   await logIn(visitor, name, NEW_PASSWORD);
 }
 
-/** A phone joins, is asked for when logging in, is lost, and a recovery code helps; in the end it is not wanted any more. */
+/** Sets up two-step verification, logs in with a recovery code, and turns it off. */
 async function useSecondFactor(visitor, name) {
-  const { page, words } = visitor;
+  const { page, labels } = visitor;
   await page.locator('#second-factor a').click();
   await page.waitForURL(visitor.path('/account/second-factor'));
   const drawn = await page.locator('.qr img').evaluate(async (image) => { await image.decode(); return image.naturalWidth; });
-  ok(drawn > 0, 'the picture for the authenticator is not drawn');
-  await visitor.look('second-factor');
+  ok(drawn > 0, 'the QR code is not drawn');
+  await visitor.inspect('second-factor');
   await page.locator('#code').fill(digitsFor(await page.locator('main code').textContent()));
   await page.locator('#password').fill(NEW_PASSWORD);
   await page.locator('main form button').click();
   await page.locator('.recovery').waitFor();
-  await visitor.look('recovery-codes');
+  await visitor.inspect('recovery-codes');
   const codes = await page.locator('.recovery code').allTextContents();
 
-  await visitor.button(words.logOut).click();
-  await page.getByRole('banner').getByRole('link', { name: words.logIn }).waitFor();
+  await visitor.button(labels.logOut).click();
+  await page.getByRole('banner').getByRole('link', { name: labels.logIn }).waitFor();
   await visitor.go(`/login?next=${encodeURIComponent(visitor.path('/account'))}`);
   await visitor.fillCredentials(name, NEW_PASSWORD);
-  await visitor.button(words.logIn).click();
+  await visitor.button(labels.logIn).click();
   await page.locator('#code').fill('no code');
   await page.locator('main form button').click();
   await page.getByRole('alert').waitFor();
-  await visitor.look('second-step-wrong');
+  await visitor.inspect('second-step-wrong');
   await page.locator('#code').fill(codes[0]);
   await page.locator('main form button').click();
   await page.waitForURL(visitor.path('/account'));
@@ -174,13 +173,13 @@ async function useSecondFactor(visitor, name) {
   await page.locator('#second-factor summary').click();
   await page.locator('#factor-password').fill(NEW_PASSWORD);
   await page.locator('#factor-code').fill(codes[1]);
-  await visitor.look('account-second-factor');
+  await visitor.inspect('account-second-factor');
   await page.locator('#second-factor .danger').click();
   await page.waitForURL(visitor.path('/account?done=factor-off'));
 }
 
-async function leaveForGood(visitor, name) {
-  const { page, words } = visitor;
+async function deleteAccount(visitor, name) {
+  const { page, labels } = visitor;
   const send = async (typed) => {
     await page.locator('#delete-name').fill(typed);
     await page.locator('#delete-password').fill(NEW_PASSWORD);
@@ -190,13 +189,13 @@ async function leaveForGood(visitor, name) {
   await send('somebody-else');
   await page.locator('#delete-name-wrong').waitFor();
   same(await page.locator('#delete-name').inputValue(), 'somebody-else');
-  await visitor.look('account-delete-wrong');
+  await visitor.inspect('account-delete-wrong');
   await send(name);
   await page.locator('.message').waitFor();
-  await page.getByRole('banner').getByRole('link', { name: words.logIn }).waitFor();
-  await visitor.look('account-deleted');
+  await page.getByRole('banner').getByRole('link', { name: labels.logIn }).waitFor();
+  await visitor.inspect('account-deleted');
   await visitor.go('/login');
   await visitor.fillCredentials(name, NEW_PASSWORD);
-  await visitor.button(words.logIn).click();
+  await visitor.button(labels.logIn).click();
   await page.getByRole('alert').waitFor();
 }

@@ -1,29 +1,29 @@
-// Red packets: one gives, three claim, the luckiest is shown, and what nobody claims comes back. Then the shop makes it
-// rain, watches, and stops it.
+// Red packets: one user gives, three claim, the luckiest is shown, and unclaimed money comes back. Then staff create a rain
+// of red packets, watch it, and stop it.
 
 import { eventually, ok, same } from '../lib/check.mjs';
-import { decide, praised } from '../lib/desk.mjs';
+import { confirmAction, isConfirmed } from '../lib/console.mjs';
 
 const STOP = { zh: '停止', en: 'Stop' };
 const GREETING = { zh: '新年快乐', en: 'Happy new year' };
 
-export default async function packets(stage) {
-  const { shop } = stage;
-  const giver = await (await stage.visit()).signInAsSomebody();
+export default async function packets(run) {
+  const { shop } = run;
+  const giver = await (await run.visit()).logInAsNewUser();
   await fill(giver.account, 30_000);
   const id = await give(giver);
-  const shares = [await opensByScript(await stage.visit(), shop, id)];
-  shares.push(await opensByForm(await stage.visit({ scripts: false }), shop, id));
-  shares.push(await opensAgain(await stage.visit(), shop, id));
-  same(shares.reduce((sum, share) => sum + share, 0), 10_000, 'the shares are the whole');
-  await comesTooLate(await stage.visit(), shop, id);
+  const shares = [await opensByScript(await run.visit(), shop, id)];
+  shares.push(await opensByForm(await run.visit({ scripts: false }), shop, id));
+  shares.push(await opensAgain(await run.visit(), shop, id));
+  same(shares.reduce((sum, share) => sum + share, 0), 10_000, 'the shares add up to the total');
+  await comesTooLate(await run.visit(), shop, id);
   await luckiestIsShown(giver, id, shares);
   await listsAreRight(giver);
   await restComesBack(giver, shop);
-  await rain(stage, await (await stage.visit()).carry(shop.admin));
+  await rain(run, await (await run.visit()).logInAs(shop.admin));
 }
 
-/** Money in somebody's wallet, as a program brings it there. */
+/** Tops up a wallet by the API. */
 async function fill(account, amount) {
   const { payment } = await account.ask('POST', '/api/wallet/top-ups', { amount: { amount, currency: 'CNY' } });
   await fetch(`${account.origin}/sandbox/cashier/${payment.id}/pay`, { method: 'POST', redirect: 'manual' });
@@ -36,23 +36,23 @@ async function give(visitor) {
   const { page, locale } = visitor;
   await visitor.go('/packets');
   await page.locator('.empty').waitFor();
-  await visitor.look('packets-empty');
+  await visitor.inspect('packets-empty');
   await visitor.go('/packets/new');
-  await visitor.look('packet-new');
+  await visitor.inspect('packet-new');
   await visitor.switchLanguage();
   visitor.expect(409, /\/packets$/);
   await page.locator('#total').fill('1000');
   await page.locator('#count').fill('3');
   await page.locator('.samples li').first().waitFor();
-  same(await page.locator('.samples li').count(), 3, 'the example follows what is typed');
+  same(await page.locator('.samples li').count(), 3, 'the example follows the input');
   await page.locator('.give .big').click();
   await page.locator('#total-wrong').waitFor();
-  await visitor.look('packet-not-enough');
+  await visitor.inspect('packet-not-enough');
   await page.locator('#total').fill('100');
   await page.locator('#greeting').fill(GREETING[locale]);
   await page.locator('.give .big').click();
   await page.waitForURL(visitor.path('/packets/*/given'));
-  await visitor.look('packet-given');
+  await visitor.inspect('packet-given');
   const link = await page.locator('#link').inputValue();
   ok(link.startsWith(visitor.shop.origin), link);
   same(await balance(visitor.account), 20_000);
@@ -64,39 +64,39 @@ async function got(page) {
   return Math.round(Number(text.replace(/[¥,]/g, '')) * 100);
 }
 
-/** A stranger follows the link, logs in, and comes back to the packet. */
+/** A visitor without a session follows the link, logs in, and returns to the packet. */
 async function opensByScript(visitor, shop, id) {
   const { page } = visitor;
   visitor.expect(401, /\/claims$/);
   await page.goto(`/packets/${id}`);
   await page.waitForURL(`/*/packets/${id}`);
   await visitor.go(`/packets/${id}`);
-  await visitor.look('packet');
+  await visitor.inspect('packet');
   await visitor.switchLanguage();
   await page.locator('.coin').click();
   await page.waitForURL(visitor.path('/login?*'));
   const { username } = await shop.register();
   await visitor.fillCredentials(username);
-  await visitor.button(visitor.words.logIn).click();
+  await visitor.button(visitor.labels.logIn).click();
   await page.waitForURL(visitor.path(`/packets/${id}`));
   await page.locator('.coin').click();
   await page.waitForURL(visitor.path(`/packets/${id}/result?opened=1`));
-  await visitor.look('packet-got');
+  await visitor.inspect('packet-got');
   return got(page);
 }
 
 async function opensByForm(visitor, shop, id) {
-  await visitor.carry(await shop.register());
+  await visitor.logInAs(await shop.register());
   await visitor.go(`/packets/${id}`);
   await visitor.page.locator('.coin').click();
   await visitor.page.waitForURL(visitor.path(`/packets/${id}/result?opened=1`));
   return got(visitor.page);
 }
 
-/** Whoever opens twice has one share. */
+/** A second claim returns the same share. */
 async function opensAgain(visitor, shop, id) {
   const { page } = visitor;
-  await visitor.carry(await shop.register());
+  await visitor.logInAs(await shop.register());
   const { claim } = await visitor.account.ask('POST', `/api/packets/${id}/claims`);
   await visitor.go(`/packets/${id}/result`);
   const share = await got(page);
@@ -107,12 +107,12 @@ async function opensAgain(visitor, shop, id) {
 async function comesTooLate(visitor, shop, id) {
   const { page } = visitor;
   visitor.expect(409, /\/claims$/);
-  await visitor.carry(await shop.register());
+  await visitor.logInAs(await shop.register());
   await eventually('the page knows that it is empty', async () => {
     await visitor.go(`/packets/${id}`);
     return page.locator('main[data-phase="empty"]').isVisible();
   });
-  await visitor.look('packet-empty');
+  await visitor.inspect('packet-empty');
   await page.locator('.more a').click();
   await page.waitForURL(visitor.path(`/packets/${id}/result`));
   same(await page.locator('.luck').count(), 0);
@@ -120,39 +120,39 @@ async function comesTooLate(visitor, shop, id) {
 
 async function luckiestIsShown(visitor, id, shares) {
   const { page } = visitor;
-  await eventually('somebody wears the crown', async () => {
+  await eventually('the luckiest is marked', async () => {
     await visitor.go(`/packets/${id}/result`);
     return page.locator('.lucky .best').isVisible();
   });
   same(await page.locator('.lucky li').count(), 3);
   const best = await page.locator('.lucky .best .what-got > strong').textContent();
   same(Math.round(Number(best.replace('¥', '')) * 100), Math.max(...shares));
-  await visitor.look('packet-luckiest');
+  await visitor.inspect('packet-luckiest');
 }
 
 async function listsAreRight(visitor) {
   const { page } = visitor;
   await visitor.go('/packets');
   same(await page.locator('.packets li').count(), 1);
-  await visitor.look('packets');
+  await visitor.inspect('packets');
   await visitor.switchLanguage();
   await visitor.go('/packets?list=received');
   await page.locator('.empty').waitFor();
 }
 
-/** Nobody claims this one; the shop stops it. */
+/** Staff stop a packet without claims. */
 async function restComesBack(visitor, shop) {
   const { packet } = await visitor.account.ask('POST', '/api/packets', { total: 5000, count: 5, greeting: '' });
   same(await balance(visitor.account), 15_000);
   await shop.admin.ask('POST', `/api/admin/packets/${packet.id}/stop`);
   await eventually('the rest is back', async () => (await balance(visitor.account)) === 20_000);
   await visitor.go('/wallet');
-  await visitor.look('wallet-packets');
+  await visitor.inspect('wallet-packets');
   await visitor.go(`/packets/${packet.id}/result`);
-  await visitor.look('packet-expired');
+  await visitor.inspect('packet-expired');
 }
 
-async function rain(stage, visitor) {
+async function rain(run, visitor) {
   const { page, locale } = visitor;
   visitor.expect(422, /\/admin\/packets$/);
   await visitor.goAdmin('/packets');
@@ -161,19 +161,19 @@ async function rain(stage, visitor) {
   await page.locator('#count').fill('x');
   await page.locator('.give .big').click();
   await page.locator('#count-wrong').waitFor();
-  await visitor.look('admin-packet-wrong');
+  await visitor.inspect('admin-packet-wrong');
   await page.locator('#count').fill('1000');
   await page.locator('#greeting').fill(GREETING[locale]);
   await page.locator('.give .big').click();
   await page.waitForURL(/\/admin\/packets\/\d+\?.*done=fund/);
-  await praised(visitor);
+  await isConfirmed(visitor);
   const id = new URL(page.url()).pathname.split('/').at(-1);
-  const people = await Promise.all(Array.from({ length: 3 }, () => stage.shop.register()));
-  await Promise.all(people.map((who) => eventually('a share', () => who.ask('POST', `/api/packets/${id}/claims`))));
-  await eventually('the desk sees them', async () => (await visitor.slot('claimed').textContent()) === '3');
+  const shoppers = await Promise.all(Array.from({ length: 3 }, () => run.shop.register()));
+  await Promise.all(shoppers.map((shopper) => eventually('a share', () => shopper.ask('POST', `/api/packets/${id}/claims`))));
+  await eventually('the console shows the claims', async () => (await visitor.slot('claimed').textContent()) === '3');
   await page.locator('.curve polyline[points*=" "]').waitFor();
-  await visitor.look('admin-packet');
-  await decide(visitor, page.locator('main article').first(), STOP[locale], 'admin-packet-stop');
+  await visitor.inspect('admin-packet');
+  await confirmAction(visitor, page.locator('main article').first(), STOP[locale], 'admin-packet-stop');
   await visitor.goAdmin('/packets');
-  await visitor.look('admin-packets');
+  await visitor.inspect('admin-packets');
 }

@@ -1,47 +1,47 @@
-// A day at the desks that help people: orders, the log, shoppers, and a new colleague.
+// Support staff: orders, the audit log, blocking a user, adding a colleague.
 
 import { readFile } from 'node:fs/promises';
 
 import { ok, same } from '../lib/check.mjs';
-import { decide, praised } from '../lib/desk.mjs';
+import { confirmAction, isConfirmed } from '../lib/console.mjs';
 import { newName, PASSWORD } from '../lib/shop.mjs';
 
 const REASON = { zh: '顾客来电要求', en: 'They rang and asked' };
 
-export default async function support(stage) {
-  const { shop } = stage;
+export default async function support(run) {
+  const { shop } = run;
   const sale = await shop.openSale({ total: 5 });
   const [payer, waverer] = await Promise.all([shop.register(), shop.register()]);
   const [paid, unpaid] = await Promise.all([payer.buy(sale), waverer.buy(sale)]);
   await payer.pay(paid);
-  const visitor = await (await stage.visit()).carry(shop.admin);
+  const visitor = await (await run.visit()).logInAs(shop.admin);
 
-  await end(visitor, { order: paid, of: payer, verb: visitor.words.refundOrder, leads: /refund/ });
-  await end(visitor, { order: unpaid, of: waverer, verb: visitor.words.dropOrder, leads: /cancelled/ });
+  await endOrder(visitor, { order: paid, of: payer, verb: visitor.labels.refundOrder, leads: /refund/ });
+  await endOrder(visitor, { order: unpaid, of: waverer, verb: visitor.labels.dropOrder, leads: /cancelled/ });
   await download(visitor, sale, [paid, unpaid]);
   await readTheLog(visitor, sale, [paid, unpaid]);
   await blockAndUnblock(visitor, waverer);
-  await appoint(stage, visitor);
+  await addColleague(run, visitor);
 }
 
-/** Finds the order by its shopper, and ends it with a reason. */
-async function end(visitor, { order, of, verb, leads }) {
+/** Finds the order by its user, and cancels or refunds it with a reason. */
+async function endOrder(visitor, { order, of, verb, leads }) {
   const { page, locale } = visitor;
   await visitor.goAdmin('/orders');
   await page.locator('#user').fill(of.username);
   await page.locator('form.search button').click();
   await page.waitForURL(/[?&]user=/);
-  same(await page.locator('table.found tbody tr').count(), 1, 'one order of that shopper');
+  same(await page.locator('table.found tbody tr').count(), 1, 'one order of that user');
   await page.locator(`table.found a[href*="${order.id}"]`).click();
   await page.waitForURL(`/admin/orders/${order.id}?*`);
-  const refund = verb === visitor.words.refundOrder;
+  const refund = verb === visitor.labels.refundOrder;
   if (refund) await visitor.switchLanguage();
-  await decide(visitor, page.locator('.case'), verb, refund ? 'admin-order-refund' : undefined, async (dialog) => {
+  await confirmAction(visitor, page.locator('.case'), verb, refund ? 'admin-order-refund' : undefined, async (dialog) => {
     await dialog.locator('#reason').fill(REASON[locale]);
   });
   await page.locator('.timeline .why', { hasText: REASON[locale] }).waitFor();
   ok(leads.test(await page.locator('.lead .status').getAttribute('data-status')));
-  await visitor.look(refund ? 'admin-order-refunded' : 'admin-order-cancelled');
+  await visitor.inspect(refund ? 'admin-order-refunded' : 'admin-order-cancelled');
 }
 
 async function download(visitor, sale, orders) {
@@ -73,61 +73,61 @@ async function readTheLog(visitor, sale, orders) {
   await page.locator('.empty').waitFor();
 }
 
-/** Who is blocked is signed out at once, and comes back once unblocked. */
-async function blockAndUnblock(visitor, somebody) {
-  const { page, words, locale } = visitor;
+/** Blocking logs the user out at once; an unblocked user can log in again. */
+async function blockAndUnblock(visitor, user) {
+  const { page, labels, locale } = visitor;
   await visitor.goAdmin('/users');
   await visitor.switchLanguage();
-  await page.locator('input[name="q"]').fill(somebody.username);
+  await page.locator('input[name="q"]').fill(user.username);
   await Promise.all([page.waitForEvent('load'), page.locator('form.filter button').click()]);
   await page.locator('tbody th a').click();
   await page.waitForURL('/admin/users/*');
   await page.locator('#reason').fill(REASON[locale]);
   await page.locator('input[name="confirm"]').last().check();
-  await visitor.button(words.block).click();
-  await praised(visitor);
-  await visitor.look('admin-user-blocked');
-  const knocked = () => somebody.orders().then(() => 'came in', (error) => error.message);
-  ok(/401/.test(await knocked()), 'signed out at once');
-  await decide(visitor, page.locator('main'), words.unblock);
-  const back = await visitor.shop.account('/api/login', somebody.username, PASSWORD);
+  await visitor.button(labels.block).click();
+  await isConfirmed(visitor);
+  await visitor.inspect('admin-user-blocked');
+  const access = () => user.orders().then(() => 'granted', (error) => error.message);
+  ok(/401/.test(await access()), 'logged out at once');
+  await confirmAction(visitor, page.locator('main'), labels.unblock);
+  const back = await visitor.shop.account('/api/login', user.username, PASSWORD);
   same((await back.orders()).length, 1);
 }
 
-/** A new colleague gets a password for once, chooses their own, and sees what helping shoppers needs, and no more. */
-async function appoint(stage, visitor) {
-  const { page, words } = visitor;
+/** A new colleague logs in with a one-time password, sets another, and sees the sections of the support role only. */
+async function addColleague(run, visitor) {
+  const { page, labels } = visitor;
   const name = newName();
   await visitor.goAdmin('/staff');
   await visitor.switchLanguage();
   await page.locator('#create-username').fill(name);
   await page.locator('#create-role').selectOption('support');
-  await visitor.button(words.createAccount).click();
+  await visitor.button(labels.createAccount).click();
   const once = await page.locator('.created code').textContent();
-  await visitor.look('admin-staff-created');
+  await visitor.inspect('admin-staff-created');
 
-  const colleague = await stage.visit();
+  const colleague = await run.visit();
   colleague.expect(403, /^\/admin/);
   await colleague.go('/login');
   await colleague.fillCredentials(name, once);
-  await colleague.button(words.logIn).click();
+  await colleague.button(labels.logIn).click();
   await colleague.page.waitForURL((url) => !url.pathname.endsWith('/login'));
   await colleague.goAdmin('/orders');
-  same(await colleague.page.locator('.tabs').count(), 0, 'no desk before the password is their own');
-  await colleague.look('must-change-password');
+  same(await colleague.page.locator('.tabs').count(), 0, 'no console before the password is changed');
+  await colleague.inspect('must-change-password');
   await colleague.go('/account');
-  await colleague.look('account-must-change');
+  await colleague.inspect('account-must-change');
   await colleague.page.locator('#password').fill(once);
   await colleague.page.locator('#new_password').fill(PASSWORD);
-  await colleague.button(words.newPassword).click();
-  await praised(colleague);
+  await colleague.button(labels.newPassword).click();
+  await isConfirmed(colleague);
 
   await colleague.goAdmin('/orders');
   await colleague.page.locator('table.found').waitFor();
-  same(await colleague.page.locator('.tabs a[href*="/admin/staff"]').count(), 0, 'the staff is the owner\'s business');
+  same(await colleague.page.locator('.tabs a[href*="/admin/staff"]').count(), 0, 'only owners see the staff');
   await colleague.goAdmin();
-  same(await colleague.page.locator('.desk details, a[href*="/admin/sales/new"]').count(), 0, 'who helps shoppers does not run sales');
-  await colleague.look('admin-sales-support');
+  same(await colleague.page.locator('.sale-list details, a[href*="/admin/sales/new"]').count(), 0, 'the support role does not run sales');
+  await colleague.inspect('admin-sales-support');
   await colleague.goAdmin('/staff');
   await colleague.page.locator('.message').waitFor();
 }

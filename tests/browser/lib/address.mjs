@@ -1,4 +1,4 @@
-// Entering a delivery address, on whichever page asks for one.
+// Delivery addresses, on every page that has the form.
 
 import { ok, same } from './check.mjs';
 
@@ -7,8 +7,8 @@ const PLACES = {
   en: { recipient: 'Ada Lovelace', phone: '+1 212 555 0123', country: 'US', region: 'NY', city: 'New York', line1: '12 Mercer Street', line2: 'Floor 3', postal_code: '10013' },
 };
 
-/** An address where people of this language live. */
-export function placeOf(visitor, changes = {}) {
+/** An address in a country of the visitor's language. */
+export function exampleAddress(visitor, changes = {}) {
   return { ...PLACES[visitor.locale], ...changes };
 }
 
@@ -19,15 +19,15 @@ export async function typeAddress({ page }, place) {
   }
 }
 
-/** The form came back: the field that is wrong says so, and what was typed is still there. */
-export async function comesBackFilled({ page }, place, wrong) {
+/** The form is shown again, with an error at the wrong field and the input kept. */
+export async function formKeepsInput({ page }, place, wrong) {
   await page.locator(`#${wrong}-wrong`).waitFor();
   same(await page.locator(`#${wrong}`).getAttribute('aria-invalid'), 'true');
   for (const [key, value] of Object.entries(place)) same(await page.locator(`#${key}`).inputValue(), value, key);
 }
 
-/** Every line that somebody needs to deliver it stands on the page. */
-export async function shows({ page }, place) {
+/** The page shows every line of the address. */
+export async function showsAddress({ page }, place) {
   const text = await page.locator('address.place').first().textContent();
   for (const key of ['recipient', 'phone', 'city', 'line1', 'line2']) ok(text.includes(place[key]), `${key} is not in ${text}`);
 }

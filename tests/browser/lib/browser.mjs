@@ -1,4 +1,4 @@
-// Debian's Chromium with a fresh profile, and nobody to call home to.
+// Debian's Chromium with a fresh profile and no background connections.
 
 import { existsSync } from 'node:fs';
 

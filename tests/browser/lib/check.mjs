@@ -1,21 +1,21 @@
-// Waiting by looking, and failures that say what was seen.
+// Assertions, and waiting for a condition.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export { deepEqual as same, ok } from 'node:assert/strict';
 
-/** Looks until `look` returns something true; says what it saw last when it never did. */
-export async function eventually(what, look, withinMs = 15_000) {
-  const deadline = Date.now() + withinMs;
+/** Calls `check` until it returns a truthy value, and returns that. Fails with the last value or error after the timeout. */
+export async function eventually(what, check, timeoutMs = 15_000) {
+  const deadline = Date.now() + timeoutMs;
   for (;;) {
     let seen;
     try {
-      seen = await look();
+      seen = await check();
       if (seen) return seen;
     } catch (error) {
       seen = error.message;
     }
-    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}; last seen: ${String(seen)}`);
+    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}; last value: ${String(seen)}`);
     await sleep(60);
   }
 }

@@ -1,8 +1,8 @@
-// A picture made on the spot.
+// Generates a picture.
 
 import { deflateSync, crc32 } from 'node:zlib';
 
-/** A PNG whose colours run from one corner to the other. */
+/** A PNG with a color gradient. */
 export function png(width, height, hue = 0) {
   const rows = Buffer.alloc(height * (1 + 3 * width));
   for (let y = 0; y < height; y += 1) {

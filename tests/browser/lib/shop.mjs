@@ -1,4 +1,4 @@
-// The shop without a browser: what an administrator's and a shopper's programs do, to prepare what pages then show.
+// The shop's API: prepares the data that pages then show.
 
 import { randomBytes } from 'node:crypto';
 
@@ -6,14 +6,14 @@ import { eventually } from './check.mjs';
 
 export const PASSWORD = 'correct horse battery';
 
-/** Goods that every demo shop has. */
+/** The demo products. */
 export const GOODS = { phone: '1', headphones: '2', espresso: '3', sneakers: '4' };
 
 export function newName() {
   return `visitor-${randomBytes(5).toString('hex')}`;
 }
 
-/** Somebody with a session. */
+/** A user with a session. */
 export class Account {
   constructor(origin, username, cookie) {
     Object.assign(this, { origin, username, cookie });
@@ -34,14 +34,14 @@ export class Account {
     return this.ask('GET', '/api/orders').then(({ orders }) => orders);
   }
 
-  /** Buys as a program does. */
+  /** Buys by the API. */
   async buy(sale, quantity = 1) {
     const { token } = await this.ask('POST', `/api/sales/${sale}/token`);
     const { order } = await this.ask('POST', `/api/sales/${sale}/orders`, { quantity, token });
     return order;
   }
 
-  /** Pays for an order as soon as it is written, at the sandbox's cashier. */
+  /** Pays for an order at the sandbox's checkout as soon as it is stored. */
   async pay({ id, sale_id: sale }) {
     const started = await eventually('the order can be paid', () => this.ask('POST', `/api/sales/${sale}/orders/${id}/payments`));
     await fetch(`${this.origin}/sandbox/cashier/${started.payment.id}/pay`, { method: 'POST', redirect: 'manual' });
@@ -71,7 +71,7 @@ export class Shop {
     return this.account('/api/register', username, PASSWORD);
   }
 
-  /** A new sale's id. Without `opensIn` it waits for `start`. */
+  /** Creates a sale and returns its id. Without `opensIn` it has to be started. */
   async newSale({ goods = GOODS.phone, price = 199_900, total = 10, limit = 1, opensIn, closesIn } = {}) {
     const at = (ms) => (ms == null ? null : new Date(Date.now() + ms).toISOString());
     const { sale } = await this.admin.ask('POST', '/api/admin/sales', {
@@ -97,8 +97,8 @@ export class Shop {
     return this.admin.ask('POST', `/api/admin/sales/${sale}/${action}`, body);
   }
 
-  /** Until everybody sees the sale in this phase, on a page of its own. */
-  async shows(sale, phase) {
+  /** Waits until the sale has a page and this phase. */
+  async showsAddress(sale, phase) {
     await eventually(`sale ${sale} is ${phase}`, async () => {
       const page = await fetch(`${this.origin}/en/sales/${sale}`);
       return page.ok && (await this.button(sale)).phase === phase;

@@ -1,26 +1,26 @@
-// Somebody at a browser. Whatever goes wrong on their pages is written down, and fails the journey in the end.
+// A visitor with a browser. Faults on their pages are collected and fail the journey at its end.
 
 import { PASSWORD } from './shop.mjs';
-import { WORDS } from './words.mjs';
-import { look } from './look.mjs';
+import { LABELS } from './labels.mjs';
+import { inspect } from './inspect.mjs';
 
 const SCREENS = {
   390: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
   1280: { viewport: { width: 1280, height: 900 } },
 };
 
-/** Where they live: the time zones differ from the server's and from each other. */
+/** The time zones differ from the server's and from each other. */
 const PLACES = {
   zh: { locale: 'zh-CN', timezoneId: 'Asia/Shanghai' },
   en: { locale: 'en-US', timezoneId: 'America/New_York' },
 };
 
 export class Visitor {
-  static async arrive(browser, shop, { locale, width, settings }, { scripts = true } = {}) {
+  static async open(browser, shop, { locale, width, settings }, { scripts = true } = {}) {
     const visitor = new Visitor();
-    Object.assign(visitor, { shop, locale, width, scripts, words: WORDS[locale], examines: settings.examine ?? true, faults: [], expected: [] });
-    // Leaving a page ends what it was asking for.
-    visitor.failures = ['net::ERR_ABORTED'];
+    Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [] });
+    // Leaving a page aborts its requests.
+    visitor.expectedFailures = ['net::ERR_ABORTED'];
     visitor.context = await browser.newContext({
       ...SCREENS[width],
       ...PLACES[locale],
@@ -39,7 +39,7 @@ export class Visitor {
     return this.context.newPage();
   }
 
-  /** Signs in without pages. */
+  /** Logs in without pages. */
   async carry(account) {
     const cookies = account.cookie.split('; ').map((cookie) => cookie.split('='));
     await this.context.addCookies(cookies.map(([name, value]) => ({ name, value, url: this.shop.origin })));
@@ -47,40 +47,40 @@ export class Visitor {
     return this;
   }
 
-  async signInAsSomebody() {
-    return this.carry(await this.shop.register());
+  async logInAsNewUser() {
+    return this.logInAs(await this.shop.register());
   }
 
-  /** An answer that belongs to the journey, not a fault. */
+  /** Declares an error answer that is part of the journey. */
   expect(status, path) {
     this.expected.push({ status, path });
   }
 
-  /** A failure of the network that belongs to the journey. */
-  foresee(failure) {
-    this.failures.push(failure);
+  /** Declares a network failure that is part of the journey. */
+  expectFailure(failure) {
+    this.expectedFailures.push(failure);
   }
 
   watch() {
     const fault = (page, text) => this.faults.push(`${page ? new URL(page.url()).pathname : '?'}: ${text}`);
     this.context.on('console', (message) => {
       const kind = message.type();
-      // Answers are judged below, where their status is known.
+      // Answers are checked below, where their status is known.
       if (!['error', 'warning'].includes(kind) || message.text().startsWith('Failed to load resource')) return;
       fault(message.page(), `console ${kind}: ${message.text()}`);
     });
     this.context.on('weberror', (error) => fault(error.page(), `uncaught: ${error.error().stack ?? error.error()}`));
     this.context.on('requestfailed', (request) => {
       const why = request.failure()?.errorText ?? '';
-      // Where scripts are turned off, the browser itself refuses to preload them.
+      // With scripts turned off, the browser itself refuses to preload them.
       if (!this.scripts && why === 'csp' && request.url().endsWith('.js')) return;
-      if (!this.failures.includes(why)) fault(null, `${request.method()} ${request.url()} failed: ${why}`);
+      if (!this.expectedFailures.includes(why)) fault(null, `${request.method()} ${request.url()} failed: ${why}`);
     });
     this.context.on('response', (response) => {
       const [status, url] = [response.status(), new URL(response.url())];
-      const foreseen = this.expected.some((e) => e.status === status && e.path.test(url.pathname));
-      if (status >= 400 && !foreseen) fault(null, `${response.request().method()} ${url.pathname} answered ${status}`);
-      if (url.origin !== this.shop.origin) fault(null, `asked a stranger: ${url}`);
+      const expected = this.expected.some((e) => e.status === status && e.path.test(url.pathname));
+      if (status >= 400 && !expected) fault(null, `${response.request().method()} ${url.pathname} answered ${status}`);
+      if (url.origin !== this.shop.origin) fault(null, `request to another origin: ${url}`);
     });
   }
 
@@ -109,31 +109,31 @@ export class Visitor {
   }
 
   async fillCredentials(username, password = PASSWORD) {
-    await this.page.getByLabel(this.words.username).fill(username);
-    await this.page.getByLabel(this.words.password).fill(password);
+    await this.page.getByLabel(this.labels.username).fill(username);
+    await this.page.getByLabel(this.labels.password).fill(password);
   }
 
-  /** Follows the language switch there and back; the page stays the same one. */
+  /** Switches the language and back. The page stays the same. */
   async switchLanguage() {
     const here = new URL(this.page.url());
     const other = this.locale === 'zh' ? 'en' : 'zh';
-    await this.page.getByRole('link', { name: this.words.other, exact: true }).click();
+    await this.page.getByRole('link', { name: this.labels.other, exact: true }).click();
     const there = here.pathname.startsWith('/admin') || here.pathname.startsWith('/sandbox')
       ? (url) => url.pathname === here.pathname && url.searchParams.get('lang') === other
       : (url) => url.pathname === here.pathname.replace(`/${this.locale}/`, `/${other}/`);
     await this.page.waitForURL(there);
     await this.page.locator(`html[lang^="${other}"]`).waitFor();
-    await this.page.getByRole('link', { name: WORDS[other].other, exact: true }).click();
+    await this.page.getByRole('link', { name: LABELS[other].other, exact: true }).click();
     await this.page.waitForURL((url) => url.pathname === here.pathname);
     await this.page.locator(`html[lang^="${this.locale}"]`).waitFor();
   }
 
-  /** Examines the page: its width, accessibility, words, in light and dark, with a picture of each. */
-  async look(name, page = this.page) {
-    if (this.examines) this.faults.push(...await look(page, `${name}-${this.locale}-${this.width}`, this));
+  /** Inspects the page in the light and the dark theme. */
+  async inspect(name, page = this.page) {
+    if (this.examines) this.faults.push(...await inspect(page, `${name}-${this.locale}-${this.width}`, this));
   }
 
-  async leave() {
+  async close() {
     await this.context.close();
   }
 }

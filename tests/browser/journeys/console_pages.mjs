@@ -1,21 +1,21 @@
-// Every page of the console as somebody finds it who opens it, each examined.
+// Every page of the console is inspected.
 
 import { eventually, same } from '../lib/check.mjs';
 import { GOODS } from '../lib/shop.mjs';
 
-export default async function desks(stage) {
-  const { shop } = stage;
-  const { open, paused, planned, order, shopper } = await furnish(shop);
-  const visitor = await (await stage.visit()).carry(shop.admin);
+export default async function consolePages(run) {
+  const { shop } = run;
+  const { open, paused, planned, order, shopper } = await createData(shop);
+  const visitor = await (await run.visit()).logInAs(shop.admin);
   const { page } = visitor;
   const see = async (path, name, ready) => {
     same((await visitor.goAdmin(path)).status(), 200, path);
     if (ready) await page.locator(ready).first().waitFor();
-    same(await page.locator('.tabs [aria-current="page"]').count(), 1, `${path} is at one desk`);
-    await visitor.look(`admin-${name}`);
+    same(await page.locator('.tabs [aria-current="page"]').count(), 1, `${path} belongs to one section`);
+    await visitor.inspect(`admin-${name}`);
   };
 
-  await see('', 'sales', '.pulse[data-state="live"]');
+  await see('', 'sales', '.freshness[data-state="live"]');
   await visitor.switchLanguage();
   for (const [sale, name] of [[open, 'cockpit'], [paused, 'cockpit-paused']]) await cockpit(visitor, see, sale, name);
   await see('/sales/new', 'sale-new');
@@ -23,7 +23,7 @@ export default async function desks(stage) {
   await see('/calendar', 'calendar', '.calendar li');
   await see('/goods', 'goods', '.goods-list li');
   await see('/goods/new', 'goods-new');
-  await see(`/goods/${GOODS.phone}`, 'goods-edit', '.wall img');
+  await see(`/goods/${GOODS.phone}`, 'goods-edit', '.picture-list img');
   await see('/orders', 'orders', 'table.found');
   await see(`/orders/${order.id}`, 'order', '.timeline');
   await see('/users', 'users', 'tbody th');
@@ -33,8 +33,8 @@ export default async function desks(stage) {
   await see('/dead-letters', 'dead-letters', '.empty');
 }
 
-/** Sales in several states, with orders. */
-async function furnish(shop) {
+/** Creates sales in several states, with orders. */
+async function createData(shop) {
   const [open, paused, planned] = await Promise.all([
     shop.openSale({ goods: GOODS.sneakers, total: 40, limit: 2 }),
     shop.openSale({ goods: GOODS.espresso, total: 5 }),

@@ -1,22 +1,22 @@
-// Every page that a shopper can see without buying, each examined. `desks` does the same for the console.
+// Every page that a shopper can see without buying is inspected. `console_pages` does the same for the console.
 
-import { placeOf } from '../lib/address.mjs';
+import { exampleAddress } from '../lib/address.mjs';
 import { ok, same } from '../lib/check.mjs';
 import { GOODS } from '../lib/shop.mjs';
 
-export default async function tour(stage) {
-  const visitor = await stage.visit();
-  await phases(stage, visitor);
-  await doors(visitor);
-  await visitor.signInAsSomebody();
+export default async function shopPages(run) {
+  const visitor = await run.visit();
+  await phases(run, visitor);
+  await logInAndRegister(visitor);
+  await visitor.logInAsNewUser();
   await visitor.go('/orders');
-  await visitor.look('orders-empty');
+  await visitor.inspect('orders-empty');
   await visitor.switchLanguage();
-  await ownPages(visitor);
-  await nowhere(visitor);
+  await accountPages(visitor);
+  await unknownPages(visitor);
 }
 
-/** The page of a sale in each phase, and the list that has them all. */
+/** The page of a sale in each phase, and the list with all of them. */
 async function phases({ shop }, visitor) {
   const sales = {
     upcoming: await shop.newSale({ goods: GOODS.headphones, opensIn: 30 * 3_600_000 }),
@@ -33,39 +33,39 @@ async function phases({ shop }, visitor) {
     await shop.shows(sale, phase);
     await visitor.go(`/sales/${sale}`);
     await visitor.page.locator(`.clock[data-phase="${phase}"]`).waitFor();
-    await visitor.look(`sale-${phase}`);
+    await visitor.inspect(`sale-${phase}`);
   }
   await visitor.switchLanguage();
   await visitor.go('/');
   await visitor.page.locator('.badge:not(:empty)').first().waitFor();
   await visitor.page.locator(`.past .card[data-sale="${sales.ended}"]`).waitFor();
-  await visitor.look('list');
+  await visitor.inspect('list');
   await visitor.switchLanguage();
 }
 
-/** Signing in and registering, with and without mistakes: what was typed stays, but for the password. */
-async function doors(visitor) {
-  const { page, words } = visitor;
+/** Login and registration, with and without mistakes. The form keeps the username, not the password. */
+async function logInAndRegister(visitor) {
+  const { page, labels } = visitor;
   visitor.expect(401, /\/login$/);
   visitor.expect(409, /\/register$/);
   await visitor.go('/login');
-  await visitor.look('login');
+  await visitor.inspect('login');
   await visitor.fillCredentials('admin', 'not the password');
-  await visitor.button(words.logIn).click();
+  await visitor.button(labels.logIn).click();
   await page.getByRole('alert').waitFor();
-  same(await page.getByLabel(words.username).inputValue(), 'admin');
-  await visitor.look('login-wrong');
+  same(await page.getByLabel(labels.username).inputValue(), 'admin');
+  await visitor.inspect('login-wrong');
   await visitor.go('/register');
-  await visitor.look('register');
+  await visitor.inspect('register');
   await visitor.fillCredentials('admin');
-  await visitor.button(words.register).click();
+  await visitor.button(labels.register).click();
   await page.getByRole('alert').waitFor();
-  same(await page.getByLabel(words.username).inputValue(), 'admin');
-  await visitor.look('register-taken');
+  same(await page.getByLabel(labels.username).inputValue(), 'admin');
+  await visitor.inspect('register-taken');
 }
 
-/** What belongs to an account. */
-async function ownPages(visitor) {
+/** The pages of an account. */
+async function accountPages(visitor) {
   const { page } = visitor;
   const pages = [
     ['/account', 'account'],
@@ -76,19 +76,19 @@ async function ownPages(visitor) {
   for (const [path, name] of pages) {
     same((await visitor.go(path)).status(), 200, path);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await visitor.look(name);
+    await visitor.inspect(name);
   }
-  await visitor.account.ask('POST', '/api/addresses', { address: placeOf(visitor) });
+  await visitor.account.ask('POST', '/api/addresses', { address: exampleAddress(visitor) });
   await visitor.go('/account/addresses');
   await page.locator('address.place').waitFor();
-  await visitor.look('addresses');
+  await visitor.inspect('addresses');
 }
 
-async function nowhere(visitor) {
+async function unknownPages(visitor) {
   visitor.expect(404, /\/nowhere$/);
   visitor.expect(404, /^\/admin$/);
   await visitor.go('/nowhere');
-  await visitor.look('not-found');
+  await visitor.inspect('not-found');
   await visitor.goAdmin();
-  ok(await visitor.page.locator('.message').isVisible(), 'shoppers have no sales desk');
+  ok(await visitor.page.locator('.message').isVisible(), 'shoppers have no access to the console');
 }

@@ -1,36 +1,36 @@
-// From the list to a paid order: the sale opens before the shopper's eyes.
+// From the list to a paid order: the sale starts while its page is open.
 
-import { comesBackFilled, placeOf, shows, typeAddress } from '../lib/address.mjs';
+import { formKeepsInput, exampleAddress, showsAddress, typeAddress } from '../lib/address.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
 import { newName } from '../lib/shop.mjs';
 
-/** Time enough to find the sale and to register. */
+/** Enough time to find the sale and to register. */
 const OPENS_IN_MS = 20_000;
-/** The page asks again within 0.6 s of the start, and the answer may be a second old. */
-const AWAKE_WITHIN_MS = 4000;
+/** The page polls within 0.6 s of the start, and the answer may be a second old. */
+const MAX_DELAY_MS = 4000;
 
-/** Most of it is waiting. */
-export const lanes = 4;
+/** Most of the journey is waiting, so all places run at once. */
+export const parallel = 4;
 
-export default async function shopper(stage) {
-  const visitor = await stage.visit();
-  await remind(visitor, await stage.shop.newSale({ opensIn: 7_200_000 }));
+export default async function purchase(run) {
+  const visitor = await run.visit();
+  await remind(visitor, await run.shop.newSale({ opensIn: 7_200_000 }));
   const opens = Date.now() + OPENS_IN_MS;
-  const sale = await stage.shop.newSale({ opensIn: OPENS_IN_MS, closesIn: 3_600_000, total: 5 });
+  const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, closesIn: 3_600_000, total: 5 });
 
   await find(visitor, sale);
   await register(visitor, sale);
-  await seeItOpen(visitor, opens);
+  await waitForStart(visitor, opens);
   await visitor.switchLanguage();
   const order = await buy(visitor, sale);
   const place = await giveAddress(visitor);
   await pay(visitor, place);
   await findAgain(visitor, order);
-  await visitor.button(visitor.words.logOut).click();
-  await visitor.page.getByRole('banner').getByRole('link', { name: visitor.words.logIn }).waitFor();
+  await visitor.button(visitor.labels.logOut).click();
+  await visitor.page.getByRole('banner').getByRole('link', { name: visitor.labels.logIn }).waitFor();
 }
 
-/** Who comes too early takes the date along, or has the tab remember it, and may think better of it. */
+/** Downloads the calendar file, sets the reminder and removes it. */
 async function remind(visitor, sale) {
   const { page } = visitor;
   await visitor.shop.shows(sale, 'upcoming');
@@ -47,7 +47,7 @@ async function remind(visitor, sale) {
   await bell.click();
   await pressed(true);
   await visitor.slot('note').filter({ hasText: /\S/ }).waitFor();
-  await visitor.look('sale-reminder');
+  await visitor.inspect('sale-reminder');
   await page.reload();
   await pressed(true);
   await bell.click();
@@ -64,27 +64,27 @@ async function find(visitor, sale) {
   await eventually('its card counts down', async () => /\d\d:\d\d:\d\d/.test(await card.locator('[data-slot="live"]').textContent()));
   await card.getByRole('link').click();
   await page.waitForURL(visitor.path(`/sales/${sale}`));
-  await eventually('the button says when', async () => (await visitor.slot('button').textContent()) === visitor.words.notOpen);
+  await eventually('the button is not open yet', async () => (await visitor.slot('button').textContent()) === visitor.labels.notOpen);
   same(await visitor.slot('button').getAttribute('aria-disabled'), 'true');
 }
 
 async function register(visitor, sale) {
-  const { page, words } = visitor;
+  const { page, labels } = visitor;
   const name = newName();
-  await visitor.slot('hint').getByRole('link', { name: words.goLogIn }).click();
-  await visitor.link(words.toRegister).click();
+  await visitor.slot('hint').getByRole('link', { name: labels.goLogIn }).click();
+  await visitor.link(labels.toRegister).click();
   await visitor.fillCredentials(name);
-  await visitor.button(words.register).click();
+  await visitor.button(labels.register).click();
   await page.waitForURL(visitor.path(`/sales/${sale}`));
-  await visitor.button(words.logOut).waitFor();
+  await visitor.button(labels.logOut).waitFor();
   same(await page.getByRole('banner').locator('bdi').textContent(), name);
 }
 
-/** The countdown runs to zero and the button wakes up, on a page that is never loaded again. */
-async function seeItOpen(visitor, opens) {
-  const { page, words } = visitor;
-  ok(Date.now() < opens - 1500, 'the sale opened before the shopper was back; is this machine very busy?');
-  await page.evaluate(() => { globalThis.sameLife = true; });
+/** The countdown runs to zero and the button turns on, without a reload. */
+async function waitForStart(visitor, opens) {
+  const { page, labels } = visitor;
+  ok(Date.now() < opens - 1500, 'the sale opened before the shopper was back; is this machine overloaded?');
+  await page.evaluate(() => { globalThis.notReloaded = true; });
   const left = async () => {
     const [, minutes, seconds] = (await visitor.slot('countdown').locator('b').allTextContents()).map(Number);
     return 60 * minutes + seconds;
@@ -92,43 +92,43 @@ async function seeItOpen(visitor, opens) {
   const first = await eventually('a countdown', left);
   ok(Math.abs(first - (opens - Date.now()) / 1000) < 3, `the countdown says ${first} s`);
   await eventually('it counts', async () => (await left()) < first);
-  await visitor.slot('button').and(page.locator('[aria-disabled="false"]')).waitFor({ timeout: OPENS_IN_MS + AWAKE_WITHIN_MS });
+  await visitor.slot('button').and(page.locator('[aria-disabled="false"]')).waitFor({ timeout: OPENS_IN_MS + MAX_DELAY_MS });
   const late = Date.now() - opens;
-  ok(late > -50 && late < AWAKE_WITHIN_MS, `the button woke up ${late} ms after the start`);
-  same(await visitor.slot('button').textContent(), words.buy);
-  ok(await page.evaluate(() => globalThis.sameLife), 'the page was loaded again');
+  ok(late > -50 && late < MAX_DELAY_MS, `the button turned on ${late} ms after the start`);
+  same(await visitor.slot('button').textContent(), labels.buy);
+  ok(await page.evaluate(() => globalThis.notReloaded), 'the page was loaded again');
 }
 
 async function buy(visitor, sale) {
-  const { page, words } = visitor;
-  await visitor.button(words.buy).click();
+  const { page, labels } = visitor;
+  await visitor.button(labels.buy).click();
   await page.waitForURL(visitor.path(`/orders/${sale}/*`));
   const order = page.url().split('/').at(-1);
   await page.locator('main[data-status="unpaid"]').waitFor();
   await eventually('a countdown to pay by', async () => /^\d\d:\d\d:\d\d$/.test(await visitor.slot('due').textContent()));
-  await visitor.look('order-unpaid');
+  await visitor.inspect('order-unpaid');
   await visitor.switchLanguage();
   return order;
 }
 
-/** Whoever wants to pay is asked where it goes; a mistake there costs nothing that was typed. */
+/** A payment asks for the delivery address. A mistake in the form keeps the input. */
 async function giveAddress(visitor) {
-  const { page, words } = visitor;
+  const { page, labels } = visitor;
   visitor.expect(422, /\/(pay|address)$/);
-  await visitor.button(words.pay).click();
+  await visitor.button(labels.pay).click();
   await page.locator('#recipient').waitFor();
-  await visitor.look('order-address');
-  // The answer to a form has no address of its own to come back to; the page that has the form does.
+  await visitor.inspect('order-address');
+  // The page was the answer to a form; the language switch leads to the address of the form itself.
   for (const locale of [visitor.locale === 'zh' ? 'en' : 'zh', visitor.locale]) {
     await page.locator(`a.language[hreflang^="${locale}"]`).click();
     await page.waitForURL(`/${locale}/orders/*/*/address`);
   }
   await page.locator('#recipient').waitFor();
-  const place = placeOf(visitor);
+  const place = exampleAddress(visitor);
   const misspelt = { ...place, phone: 'x' };
   await typeAddress(visitor, misspelt);
   await page.locator('button[name=then][value=pay]').click();
-  await comesBackFilled(visitor, misspelt, 'phone');
+  await formKeepsInput(visitor, misspelt, 'phone');
   await page.locator('#phone').fill(place.phone);
   await page.locator('button[name=then][value=pay]').click();
   await page.waitForURL('/sandbox/cashier/*');
@@ -136,24 +136,24 @@ async function giveAddress(visitor) {
 }
 
 async function pay(visitor, place) {
-  const { page, words } = visitor;
+  const { page, labels } = visitor;
   await page.locator(`html[lang^="${visitor.locale}"]`).waitFor();
-  await visitor.look('cashier');
-  await visitor.button(words.payAtCashier).click();
+  await visitor.inspect('cashier');
+  await visitor.button(labels.payAtCashier).click();
   await page.waitForURL(visitor.path('/orders/*/*'));
   await page.locator('main[data-status="paid"]').waitFor();
-  await shows(visitor, place);
+  await showsAddress(visitor, place);
   const steps = await page.locator('.timeline li').evaluateAll((all) => all.map((step) => step.dataset.status));
   same(steps, ['reserved', 'unpaid', 'paid']);
-  await visitor.look('order-paid');
+  await visitor.inspect('order-paid');
   await visitor.switchLanguage();
 }
 
 async function findAgain(visitor, order) {
-  const { page, words } = visitor;
-  await page.getByRole('navigation').getByRole('link', { name: words.orders, exact: true }).click();
+  const { page, labels } = visitor;
+  await page.getByRole('navigation').getByRole('link', { name: labels.orders, exact: true }).click();
   await page.locator(`a[href$="${order}"] .status[data-status="paid"]`).waitFor();
-  await visitor.look('orders');
+  await visitor.inspect('orders');
   await visitor.switchLanguage();
   await page.locator(`a[href$="${order}"]`).click();
   await page.locator('main[data-status="paid"]').waitFor();

@@ -1,4 +1,4 @@
-// Examining a page as it stands.
+// Checks of a page as it is: overflow, accessibility, language. Takes screenshots.
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,43 +14,43 @@ function axeSource() {
   return axe;
 }
 
-/** Pages that were examined already; what differs between two visits are numbers. */
+/** Pages that were inspected already. A second visit differs in numbers only. */
 const seen = new Set();
 
-/** Pages in another language that were examined already: they are built the same. */
+/** Pages that were inspected already in any language. Their structure is the same. */
 const built = new Set();
 
-/** The rest of the rules look at what is the same in both themes and languages. */
-const RULES_ABOUT_COLOUR = ['color-contrast', 'link-in-text-block'];
-const TALLEST_PICTURE = 4000;
+/** The rules whose results depend on the theme or language. */
+const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
+const MAX_SCREENSHOT_HEIGHT = 4000;
 
-/** What is wrong with the page, as sentences. axe is a script itself, and needs a page that may run some. */
-export async function look(page, name, { locale, scripts }) {
+/** Returns the faults of the page as sentences. axe is a script itself, so it is skipped on pages without scripts. */
+export async function inspect(page, name, { locale, scripts }) {
   if (seen.has(name)) return [];
   seen.add(name);
   const structure = name.replace(`-${locale}-`, '-');
   const known = built.has(structure);
   built.add(structure);
-  const faults = (await page.evaluate(strangeWords, locale)).map((words) => `not in this language: ${words}`);
+  const faults = (await page.evaluate(foreignWords, locale)).map((words) => `not in this language: ${words}`);
   for (const theme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme: theme });
     faults.push(...(await page.evaluate(overflowing)).map((what) => `${theme}: wider than the screen: ${what}`));
-    const rules = theme === 'light' && !known ? undefined : RULES_ABOUT_COLOUR;
+    const rules = theme === 'light' && !known ? undefined : COLOR_RULES;
     if (scripts) faults.push(...(await inaccessible(page, rules)).map((what) => `${theme}: ${what}`));
-    await photograph(page, `${name}-${theme}`);
+    await screenshot(page, `${name}-${theme}`);
   }
   await page.emulateMedia({ colorScheme: 'light' });
   return faults.map((fault) => `${name}: ${fault}`);
 }
 
-/** The whole page; a dialog covers the screen, and the screen only. */
-async function photograph(page, name) {
+/** The whole page; with an open dialog only the viewport, which it covers. */
+async function screenshot(page, name) {
   const { width, height, dialog } = await page.evaluate(() => ({
     width: document.documentElement.clientWidth,
     height: document.documentElement.scrollHeight,
     dialog: document.querySelector('dialog[open]') !== null,
   }));
-  const whole = { fullPage: true, clip: { x: 0, y: 0, width, height: Math.min(height, TALLEST_PICTURE) } };
+  const whole = { fullPage: true, clip: { x: 0, y: 0, width, height: Math.min(height, MAX_SCREENSHOT_HEIGHT) } };
   await page.screenshot({ path: `${ARTIFACTS}${name}.png`, animations: 'disabled', ...(!dialog && whole) });
 }
 
@@ -64,7 +64,7 @@ async function inaccessible(page, rules) {
   }));
 }
 
-/** Runs in the page. Elements that scroll by themselves may be wider inside. */
+/** Runs in the page. Elements that are wider than the viewport and do not scroll by themselves. */
 function overflowing() {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= width) return [];
@@ -72,22 +72,22 @@ function overflowing() {
   return wide.slice(-3).map((e) => `${e.tagName.toLowerCase()}.${e.className} ends at ${Math.round(e.getBoundingClientRect().right)} of ${width}`);
 }
 
-/** Runs in the page: visible words and labels in another language than the page's, unless marked with `lang`. */
-function strangeWords(locale) {
+/** Runs in the page. Visible texts and labels in another language than the page's, unless marked with `lang`. */
+function foreignWords(locale) {
   const known = /UTC|MB|CSV|sandbox|sale 7、goods 3、user|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|JSON|Chrome · Linux|\bnode\b|Google Authenticator|1Password|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|Redis|seckill audit|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
-  const strange = locale === 'en' ? /[\u3400-\u9fff]/ : /[A-Za-z]{2,}/;
+  const foreign = locale === 'en' ? /[\u3400-\u9fff]/ : /[A-Za-z]{2,}/;
   const found = new Set();
-  const judge = (text) => strange.test((text ?? '').replace(known, '')) && found.add(text.trim().slice(0, 60));
+  const check = (text) => foreign.test((text ?? '').replace(known, '')) && found.add(text.trim().slice(0, 60));
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
     const own = element.closest('[lang]').lang.slice(0, 2) === locale;
-    if (own && !element.closest('script, noscript, code, bdi, textarea') && element.checkVisibility()) judge(walker.currentNode.data);
+    if (own && !element.closest('script, noscript, code, bdi, textarea') && element.checkVisibility()) check(walker.currentNode.data);
   }
   for (const element of document.body.querySelectorAll('[aria-label], [alt], [title], [placeholder]')) {
     if (element.closest('[lang]').lang.slice(0, 2) !== locale) continue;
-    for (const name of ['aria-label', 'alt', 'title', 'placeholder']) judge(element.getAttribute(name));
+    for (const name of ['aria-label', 'alt', 'title', 'placeholder']) check(element.getAttribute(name));
   }
-  judge(document.title);
+  check(document.title);
   return [...found];
 }

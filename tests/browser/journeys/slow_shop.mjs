@@ -1,11 +1,11 @@
-// What a shopper sees while the shop is slow: an answer that never comes, and an order that is not written yet.
+// A slow shop: a purchase without an answer, and an order that is not stored yet.
 
 import { eventually, same } from '../lib/check.mjs';
 
-export default async function waiting(stage) {
-  const { shop, settings } = stage;
+export default async function slowShop(run) {
+  const { shop, settings } = run;
   const sale = await shop.openSale({ total: 3 });
-  const visitor = await (await stage.visit()).signInAsSomebody();
+  const visitor = await (await run.visit()).logInAsNewUser();
   const { page } = visitor;
   await visitor.go(`/sales/${sale}`);
   await visitor.slot('button').and(page.locator('[aria-disabled="false"]')).waitFor();
@@ -17,7 +17,7 @@ export default async function waiting(stage) {
     const tab = await visitor.tab();
     await tab.goto(visitor.path(`/orders/${sale}/${order}`));
     await tab.locator('main[data-status="reserved"]').waitFor();
-    await visitor.look('order-reserved', tab);
+    await visitor.inspect('order-reserved', tab);
     release();
     await tab.locator('main[data-status="unpaid"]').waitFor();
     await page.waitForURL(visitor.path(`/orders/${sale}/${order}`));
@@ -28,9 +28,9 @@ export default async function waiting(stage) {
   }
 }
 
-/** The order is taken, but the shopper never hears of it: the page asks again until it does. */
+/** The purchase succeeds, but its answer is lost: the page repeats it until it gets an answer. */
 async function loseTheFirstAnswer(visitor) {
-  const { page, words } = visitor;
+  const { page, labels } = visitor;
   let asked = 0;
   let looked;
   const enough = new Promise((resolve) => { looked = resolve; });
@@ -41,10 +41,10 @@ async function loseTheFirstAnswer(visitor) {
     await enough;
     return route.abort('connectionreset');
   });
-  visitor.foresee('net::ERR_CONNECTION_RESET');
-  await visitor.button(words.buy).click();
+  visitor.expectFailure('net::ERR_CONNECTION_RESET');
+  await visitor.button(labels.buy).click();
   await page.locator('[data-slot="button"][aria-busy="true"]').waitFor();
-  await visitor.look('sale-holding');
+  await visitor.inspect('sale-holding');
   looked();
   await eventually('it asks again', () => asked > 1);
   same(await visitor.slot('button').getAttribute('aria-disabled'), 'true');
@@ -55,23 +55,23 @@ async function heldOrder(visitor, sale) {
   const answer = await page.waitForResponse((response) => /\/orders\/[\w-]+$/.test(response.url()));
   const { order } = await answer.json();
   same([order.status, order.sale_id], ['reserved', sale]);
-  await visitor.look('sale-held');
+  await visitor.inspect('sale-held');
   return order.id;
 }
 
-/** The process that writes orders, stopped for as long as anybody wants it stopped. */
+/** The process that stores orders, paused while at least one run needs it paused. */
 const consumer = {
-  wanted: 0,
+  holders: 0,
   pause(pid) {
-    if (!pid) throw new Error('this journey needs the process that writes orders: "consumer"');
-    if (this.wanted === 0) process.kill(pid, 'SIGSTOP');
-    this.wanted += 1;
+    if (!pid) throw new Error('this journey needs the id of the process that stores orders: "consumer"');
+    if (this.holders === 0) process.kill(pid, 'SIGSTOP');
+    this.holders += 1;
     let held = true;
     return () => {
       if (!held) return;
       held = false;
-      this.wanted -= 1;
-      if (this.wanted === 0) process.kill(pid, 'SIGCONT');
+      this.holders -= 1;
+      if (this.holders === 0) process.kill(pid, 'SIGCONT');
     };
   },
 };
