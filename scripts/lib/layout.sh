@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What a stack is on disk: folders, ports, the password, the lock.
+# The files of a stack: folders, ports, the password, the lock.
 
-# The name of each port, in the order in which they follow each other. `shop` and `ops` are the program's own.
+# The names of the ports, in the order of their numbers. `shop` and `ops` are the program's.
 PORT_NAMES=(
     nginx shop ops redis replica postgres
     rabbitmq rabbitmq_management rabbitmq_prometheus rabbitmq_dist rabbitmq_epmd
@@ -33,8 +33,8 @@ password() {
     cat "$STACK/password"
 }
 
-# Ports lie below the range from which the kernel takes ports for outgoing connections, in a block of 20 that the
-# folder's name chooses: the same folder gets the same ports again, and folders seldom meet.
+# Ports are below the kernel's range for outgoing connections, in a block of 20 that is derived from the folder's name:
+# the same folder gets the same ports again, and different folders seldom collide.
 choose_ports() {
     local first=20000 blocks=600 hash i base
     hash=$(cksum <<<"$STACK")
@@ -69,7 +69,7 @@ read_ports() {
         # shellcheck disable=SC2034 # the services read it
         PORT["$name"]=$port
     done <"$STACK/ports"
-    # A stack from before there were as many names.
+    # Stacks that an older version created lack the newer names.
     local i
     for i in "${!PORT_NAMES[@]}"; do
         : "${PORT["${PORT_NAMES[i]}"]:=$((PORT[nginx] + i))}"
@@ -80,5 +80,5 @@ read_ports() {
 lock() {
     mkdir -p "$STACK" || die "cannot create $STACK"
     exec {LOCK}>"$STACK/lock"
-    flock -w 180 "$LOCK" || die "another scripts/stack has been at work on $STACK for three minutes"
+    flock -w 180 "$LOCK" || die "another scripts/stack has held the lock of $STACK for three minutes"
 }

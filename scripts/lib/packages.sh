@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Messages, and Debian packages that are installed only when what they bring is missing.
+# Messages, and installation of missing Debian packages.
 
 say() { printf '%s\n' "$*"; }
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
@@ -8,7 +8,7 @@ die() {
     exit 1
 }
 
-# present THING: a command of that name, or a path (a pattern is fine), exists.
+# present THING: whether a command of that name, or a path (patterns are allowed), exists.
 present() {
     if [[ $1 == /* ]]; then
         compgen -G "$1" >/dev/null
@@ -17,7 +17,7 @@ present() {
     fi
 }
 
-# install_missing THING=PACKAGE…: installs the packages whose thing is not present.
+# install_missing THING=PACKAGE…: installs the package of every THING that is not present.
 install_missing() {
     local pair missing=()
     for pair in "$@"; do
@@ -25,22 +25,22 @@ install_missing() {
     done
     ((${#missing[@]})) || return 0
     say "installing ${missing[*]}"
-    type -P apt-get >/dev/null || die "please install these yourself, this is not Debian: ${missing[*]}"
+    type -P apt-get >/dev/null || die "this is not Debian; please install: ${missing[*]}"
     as_root apt-get -qq update || complain "apt-get update failed; trying with the package lists at hand"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
         install -y --no-install-recommends "${missing[@]}" </dev/null >/dev/null ||
         die "could not install: ${missing[*]}"
 }
 
-# as_root COMMAND…: directly as root, else through sudo, which asks for a password only on a terminal.
+# as_root COMMAND…: runs it directly as root, else through sudo, which asks for a password only on a terminal.
 as_root() {
     if ((EUID == 0)); then
         "$@"
     elif ! type -P sudo >/dev/null; then
-        die "neither root nor sudo here; as root: $*"
+        die "neither root nor sudo; run as root: $*"
     elif [[ -t 0 ]]; then
         sudo "$@"
     else
-        sudo -n "$@" || die "sudo wants a password and there is no terminal; as root: $*"
+        sudo -n "$@" || die "sudo needs a password and there is no terminal; run as root: $*"
     fi
 }

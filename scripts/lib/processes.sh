@@ -1,32 +1,32 @@
 # shellcheck shell=bash
-# Starting, finding and ending processes.
+# Starting, finding and stopping processes.
 #
-# A running process is recorded in run/NAME as its pid and the time it was born. The pid alone would not do: after a
-# crash or a reboot another process may have it.
+# A running process is recorded in run/NAME as its pid and start time. The pid alone is not enough, because after a crash
+# or a reboot another process may have it.
 
 log_of() { echo "$STACK/log/$1.log"; }
 
 # home_of SERVICE: its working folder, with links resolved.
 home_of() { realpath -m "$STACK/$1"; }
 
-# birth PID: when it started, in ticks since boot. Fails if it is gone or a zombie.
-birth() {
+# start_time PID: in ticks since boot. Fails if the process is gone or a zombie.
+start_time() {
     local stat fields
     stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
     read -ra fields <<<"${stat##*) }"
     [[ ${fields[0]} != [ZX] ]] && echo "${fields[19]}"
 }
 
-# pid_of NAME: the pid, if it is alive and still the one that was started here.
+# pid_of NAME: the pid, if the process that was started here still runs.
 pid_of() {
-    local pid born
+    local pid started
     [[ -s $STACK/run/$1 ]] || return 1
-    read -r pid born <"$STACK/run/$1"
-    [[ $(birth "$pid") == "$born" ]] && echo "$pid"
+    read -r pid started <"$STACK/run/$1"
+    [[ $(start_time "$pid") == "$started" ]] && echo "$pid"
 }
 
-# launch NAME FOLDER COMMAND…: starts a daemon that outlives this script and holds nothing of its caller: a session of
-# its own, no terminal, no pipe, no lock. A test that reads this script's output to the end would hang otherwise.
+# launch NAME FOLDER COMMAND…: starts a daemon that outlives this script. It gets its own session and inherits no
+# terminal, pipe or lock, because a test that reads this script's output to the end would otherwise hang.
 launch() {
     local name=$1 folder=$2 self
     shift 2
@@ -36,7 +36,7 @@ launch() {
         raise_file_limit
         exec </dev/null >>"$(log_of "$name")" 2>&1
         self=$BASHPID
-        printf '%s %s\n' "$self" "$(birth "$self")" >"$STACK/run/$name"
+        printf '%s %s\n' "$self" "$(start_time "$self")" >"$STACK/run/$name"
         close_inherited_files
         exec setsid "$@"
     ) &
@@ -51,7 +51,7 @@ close_inherited_files() {
     done
 }
 
-# Enough for nginx under load; who is not root gets what is allowed. Unlimited is worse: Erlang walks through them all.
+# Enough for nginx under load; without root, as many as allowed. Not unlimited, because Erlang iterates over all of them.
 raise_file_limit() {
     local hard
     ulimit -n 65536 2>/dev/null && return
@@ -59,7 +59,7 @@ raise_file_limit() {
     ulimit -Sn "$hard"
 }
 
-# await_ready SERVICE SECONDS: until it answers. Fails at the deadline, or at once if its process has ended.
+# await_ready SERVICE SECONDS: waits until it answers. Fails at the deadline, or at once if its process has ended.
 await_ready() {
     local deadline=$((SECONDS + $2))
     until "$1_ready"; do
@@ -69,7 +69,7 @@ await_ready() {
     done
 }
 
-# end NAME SIGNAL: asks for an orderly end, and after 20 s no longer asks.
+# end NAME SIGNAL: sends the signal, and kills the process if it still runs after 20 s.
 end() {
     local pid
     pid=$(pid_of "$1") || return 0
@@ -78,12 +78,12 @@ end() {
     rm -f "$STACK/run/$1"
 }
 
-# await_end SECONDS PID…
+# await_end SECONDS PID…: waits until all of them have ended.
 await_end() {
     local deadline=$((SECONDS + $1)) pid
     shift
     for pid in "$@"; do
-        while birth "$pid" >/dev/null; do
+        while start_time "$pid" >/dev/null; do
             ((SECONDS < deadline)) || return 1
             sleep 0.05
         done
@@ -97,7 +97,7 @@ kill_tree() {
     await_end 10 "${pids[@]}"
 }
 
-# tree_of PID: it and all its descendants, stopped first so that no new ones appear meanwhile.
+# tree_of PID: the process and all its descendants. Each is stopped first, so that it cannot start new ones.
 tree_of() {
     local child
     kill -STOP "$1" 2>/dev/null || true
@@ -107,7 +107,7 @@ tree_of() {
     done
 }
 
-# sweep SERVICE: kills what is left of it without its parent, such as nginx workers that still hold the port.
+# sweep SERVICE: kills processes that outlived their parent, such as nginx workers that still hold the port.
 sweep() {
     local left
     mapfile -t left < <(leftovers "$1")
@@ -116,8 +116,8 @@ sweep() {
     await_end 10 "${left[@]}"
 }
 
-# leftovers SERVICE: processes whose working folder is the service's and whose program is a server. A person's shell
-# or client in that folder is neither.
+# leftovers SERVICE: server processes whose working folder is the service's. Shells and clients in that folder do not
+# count.
 leftovers() {
     local home pid folder
     home=$(home_of "$1")
@@ -134,12 +134,12 @@ is_server() {
     [[ $name =~ ^(redis-server|beam.smp|erl_child_setup|epmd|postgres|nginx|memcached)$ ]]
 }
 
-# connects PORT: somebody accepts connections there.
+# connects PORT: whether the port accepts connections.
 connects() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# http_status PORT PATH [USER:PASSWORD]: the status of a GET request, or nothing.
+# http_status PORT PATH [USER:PASSWORD]: prints the status of a GET request; nothing without a response.
 http_status() {
     (
         exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A Redis Cluster of three masters, for `scripts/stack up --cluster`. Each has a third of the slots.
+# A Redis Cluster of three masters with a third of the slots each, for `scripts/stack up --cluster`.
 
 shard_start() {
     launch "$1" "$(home_of "$1")" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 --port "${PORT[$1]}" \
@@ -17,7 +17,7 @@ shard0_stop() { end shard0 TERM; }
 shard1_stop() { end shard1 TERM; }
 shard2_stop() { end shard2 TERM; }
 
-# join_shards: makes one cluster of them, unless they are one already, and waits until each knows it.
+# join_shards: creates the cluster unless it exists, and waits until every member reports it as ok.
 join_shards() {
     local shard deadline=$((SECONDS + 30)) members=()
     for shard in "${SHARDS[@]}"; do
@@ -25,11 +25,11 @@ join_shards() {
     done
     if [[ $(ask_redis shard0 cluster info) != *cluster_slots_assigned:16384* ]]; then
         redis-cli --cluster create "${members[@]}" --cluster-yes >"$STACK/log/cluster.log" 2>&1 ||
-            { complain "no cluster can be made; see $STACK/log/cluster.log" && return 1; }
+            { complain "the cluster cannot be created; see $STACK/log/cluster.log" && return 1; }
     fi
     for shard in "${SHARDS[@]}"; do
         until [[ $(ask_redis "$shard" cluster info) == *cluster_state:ok*cluster_known_nodes:3* ]]; do
-            ((SECONDS < deadline)) || { complain "the cluster does not come together" && return 1; }
+            ((SECONDS < deadline)) || { complain "the cluster does not become ok" && return 1; }
             sleep 0.1
         done
     done

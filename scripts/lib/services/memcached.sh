@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# memcached, which the shop does not use: only the benchmark of strategies does. Not part of `up`.
+# memcached, used only by the benchmark of strategies, not by the shop. Not part of `up`.
 
 memcached_start() {
     install_missing memcached=memcached
     local user=()
-    ((EUID != 0)) || user=(-u root) # it refuses to be root unless told so
+    ((EUID != 0)) || user=(-u root) # it refuses to run as root without this
     launch memcached "$(home_of memcached)" memcached "${user[@]}" -l 127.0.0.1 -p "${PORT[memcached]}" -U 0 -c 2048 -m 256
 }
 
@@ -13,7 +13,7 @@ memcached_ready() {
     answered=$(memcached_pid) && [[ $answered == "$(pid_of memcached)" ]]
 }
 
-# The pid of whoever answers on the port.
+# The pid of the memcached that answers on the port.
 memcached_pid() {
     (
         exec 3<>"/dev/tcp/127.0.0.1/${PORT[memcached]}" || exit 1

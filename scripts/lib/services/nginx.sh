@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# nginx as the CDN in front of the program. The site is docker/nginx.conf.template; here is only what surrounds it.
+# nginx as the CDN in front of the program. The site is docker/nginx.conf.template; this file adds the main configuration.
 
 nginx_start() {
     local home
@@ -21,7 +21,7 @@ nginx_site() {
     printf '%s\n' "$site"
 }
 
-# Workers run as whoever runs the stack, because they read the pages that the program writes as that user.
+# Workers run as the user of the stack, because they read the pages that the program writes as that user.
 nginx_main() {
     ((EUID != 0)) || echo 'user root;'
     cat <<'END'
@@ -46,7 +46,7 @@ http {
 END
 }
 
-# The pid file appears once the port is nginx's own; that somebody answers there does not say who.
+# nginx writes the pid file once it has bound the port. An open port alone could belong to another process.
 nginx_ready() {
     local home
     home=$(home_of nginx)

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# PostgreSQL. It refuses to run as root, so root runs it as the user postgres.
+# PostgreSQL. It refuses to run as root, so under root it runs as the user postgres.
 
-# postgres_bin: the folder of the newest version, or of the one that made the data.
+# postgres_bin: the folder of the newest version, or of the version that created the data.
 postgres_bin() {
     local version='*'
     [[ ! -s $(home_of postgres)/data/PG_VERSION ]] || version=$(<"$(home_of postgres)/data/PG_VERSION")
@@ -13,7 +13,7 @@ postgres_start() {
     prepare_postgres_home
     home=$(home_of postgres)
     bin=$(postgres_bin)
-    [[ -n $bin ]] || die "the data in $home was made by a PostgreSQL version that is not installed"
+    [[ -n $bin ]] || die "the data in $home was created by a PostgreSQL version that is not installed"
     [[ -d $home/data ]] || create_postgres_data "$bin" "$home" || return 1
     remove_stale_lock "$home/data"
     launch postgres "$home" "${AS_POSTGRES[@]}" "$bin/postgres" -D "$home/data" \
@@ -21,10 +21,10 @@ postgres_start() {
         -c max_connections=200 -c shared_buffers=256MB -c log_timezone=UTC -c timezone=UTC
 }
 
-# The user postgres must be able to enter every folder above its data. Where it cannot (a checkout under /root), the
-# data moves to /var/tmp and a link stays behind.
+# The user postgres must be able to enter every folder above its data. Where it cannot, as in a checkout under /root, the
+# data is in /var/tmp behind a link.
 prepare_postgres_home() {
-    AS_POSTGRES=() # becomes the command, without a process in between
+    AS_POSTGRES=() # a prefix that becomes the command, without a process in between
     ((EUID == 0)) || return 0
     AS_POSTGRES=(setpriv --reuid=postgres --regid=postgres --init-groups)
     chown postgres: "$(home_of postgres)"
@@ -35,7 +35,7 @@ prepare_postgres_home() {
     fi
 }
 
-# Made under another name first, so that an interrupted initdb is not mistaken for a database.
+# Created under another name first, so that an interrupted initdb does not look like a database.
 create_postgres_data() {
     local bin=$1 home=$2
     rm -rf "$home/data.new"
@@ -46,7 +46,7 @@ create_postgres_data() {
         mv "$home/data.new" "$home/data" && rm "$home/password"
 }
 
-# After a kill -9 postmaster.pid stays behind. PostgreSQL ignores it unless its pid belongs to somebody else by now.
+# After kill -9 the file postmaster.pid is left. PostgreSQL refuses to start if another process has that pid by now.
 remove_stale_lock() {
     local pid
     [[ -s $1/postmaster.pid ]] || return 0
@@ -54,7 +54,7 @@ remove_stale_lock() {
     [[ $(readlink "/proc/$pid/cwd") == "$1" ]] || rm -f "$1/postmaster.pid"
 }
 
-# Ready means that the database is there, too; the first call after initdb creates it.
+# Ready includes that the database exists; the first call after initdb creates it.
 postgres_ready() {
     local found
     found=$(postgres_sql "SELECT count(*) FROM pg_database WHERE datname = 'seckill'") || return 1
@@ -66,5 +66,5 @@ postgres_sql() {
         -U seckill -d postgres -c "$1" 2>/dev/null
 }
 
-# INT: PostgreSQL's "fast" shutdown, which does not wait for clients to leave.
+# INT is PostgreSQL's "fast" shutdown, which does not wait for clients to disconnect.
 postgres_stop() { end postgres INT; }

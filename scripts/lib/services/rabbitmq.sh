@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# RabbitMQ with its management and prometheus plugins, and an epmd of its own (Erlang's name service, which would
-# otherwise be shared by the whole machine and outlive the stack).
+# RabbitMQ with its management and prometheus plugins, and its own epmd (Erlang's name service, which would otherwise be
+# shared by the whole machine and outlive the stack).
 
-# The server itself: the wrapper in the path insists on root and on the machine's own folders.
+# The server's own script, because the wrapper in PATH requires root and the system's folders.
 RABBITMQ_SERVER=/usr/lib/rabbitmq/bin/rabbitmq-server
 
 rabbitmq_start() {
@@ -38,12 +38,12 @@ default_pass = $(password)
 END
 }
 
-# What the server and its tools must know.
+# The environment of the server and its tools.
 set_rabbitmq_env() {
     local home
     home=$(home_of rabbitmq)
-    # RUNNING_UNDER_SYSTEMD makes the start script become the server instead of watching over it, so that the recorded
-    # pid is the server's and a kill -9 leaves no script that cleans up.
+    # RUNNING_UNDER_SYSTEMD makes the start script exec the server instead of supervising it, so that the recorded pid is
+    # the server's and no script cleans up after a kill -9.
     RABBITMQ_ENV=(
         HOME="$home"
         RUNNING_UNDER_SYSTEMD=true

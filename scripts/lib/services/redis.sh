@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Redis: the master, which decides, and one replica, where the gate reads.
+# Redis: the master, which holds the stock, and one replica, which the gate reads.
 
 redis_start() {
     launch redis "$(home_of redis)" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 --port "${PORT[redis]}"
@@ -14,18 +14,18 @@ redis_ready() {
     redis_answers redis
 }
 
-# A replica without its master serves what it last knew: that is up, too.
+# A replica without its master serves its last data, so it counts as up.
 replica_ready() {
     redis_answers replica || return 1
     [[ $(ask_redis replica info replication) == *master_link_status:up* ]] || ! pid_of redis >/dev/null
 }
 
-# redis_answers SERVICE: it has loaded its data, and it is not a stranger on the same port.
+# redis_answers SERVICE: whether it has loaded its data, and is the process that was started here.
 redis_answers() {
     [[ $(ask_redis "$1" ping) == PONG && $(ask_redis "$1" info server) == *process_id:"$(pid_of "$1")"$'\r'* ]]
 }
 
-# ask_redis SERVICE COMMAND…: one that hangs counts as down.
+# ask_redis SERVICE COMMAND…: sends a command; no answer within 3 s counts as down.
 ask_redis() {
     timeout 3 redis-cli -p "${PORT[$1]}" "${@:2}" 2>/dev/null
 }
