@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::clock::Clock;
 use crate::metrics::Metrics;
@@ -28,6 +28,7 @@ use crate::orders::expiry::Expiry;
 use crate::packets::settle::PacketSettler;
 use crate::pages::publish::Publisher;
 use crate::payments::Payments;
+use crate::periodic::Periodic;
 use crate::pipeline::rabbit::Monitor;
 use crate::stock::Stock;
 use crate::store::Store;
@@ -99,16 +100,16 @@ impl Control {
             // A comparison may take long, and an interrupted one leaves nothing half done.
             reconcile.run(|| async { stop.run_until_cancelled(self.reconcile()).await.unwrap_or(Ok(())) }),
         );
-        Ok(self.store.give_back(LEASE, &self.member).await?)
+        Ok(self.store.release_lease(LEASE, &self.member).await?)
     }
 
     async fn renew_lease(&self, leased: &AtomicBool, stop: &CancellationToken) {
-        let mut tick = tokio::time::interval(LEASE_RENEWAL_INTERVAL);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while stop.run_until_cancelled(tick.tick()).await.is_some() {
-            let lease = self.store.lease(LEASE, &self.member, self.clock.now(), LEASE_DURATION).await;
+        let mut periodic = Periodic::new("lease of data control", LEASE_RENEWAL_INTERVAL, stop);
+        while periodic.tick().await {
+            let lease = self.store.acquire_lease(LEASE, &self.member, self.clock.now(), LEASE_DURATION).await;
             // Without the database the holder is unknown, and no task could work anyway.
             let held = lease.as_ref().is_ok_and(Option::is_some);
+            periodic.record(lease.map(|_| ()));
             if leased.swap(held, Ordering::Relaxed) != held {
                 info!(held, "the lease of data control was acquired or lost");
             }
@@ -140,8 +141,8 @@ impl Control {
         match &self.stock_sync {
             Some(stock_sync) => stock_sync.step().await,
             None => {
-                for sale in self.store.retirable(self.clock.now() - stock_sync::RETIRE_AFTER).await? {
-                    self.store.retire(sale, self.clock.now()).await?;
+                for sale in self.store.retirable_sales(self.clock.now() - stock_sync::RETIRE_AFTER).await? {
+                    self.store.retire_sale(sale, self.clock.now()).await?;
                 }
                 Ok(())
             }
@@ -210,7 +211,7 @@ pub fn publish(catalogue: &crate::catalogue::Catalogue, pages: &Publisher) -> an
     Ok(())
 }
 
-/// Repeats a step while this process holds the lease. Logs the first of successive failures and the recovery.
+/// Repeats a step while this process holds the lease.
 #[derive(Clone, Copy)]
 struct LeasedTask<'a> {
     interval: Duration,
@@ -223,28 +224,14 @@ struct LeasedTask<'a> {
 
 impl LeasedTask<'_> {
     async fn run<F: Future<Output = anyhow::Result<()>>>(self, step: impl Fn() -> F) {
-        let mut tick = tokio::time::interval(self.interval);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut failing = false;
-        while self.stop.run_until_cancelled(tick.tick()).await.is_some() {
+        let mut periodic = Periodic::new(self.name, self.interval, self.stop);
+        while periodic.tick().await {
             if !self.leased.load(Ordering::Relaxed) {
                 continue;
             }
             let started = Instant::now();
-            let result = step().await;
+            periodic.record(step().await);
             let duration = started.elapsed();
-            match result {
-                Ok(()) if std::mem::take(&mut failing) => info!(task = self.name, "a task of data control works again"),
-                Ok(()) => {}
-                Err(error) if !std::mem::replace(&mut failing, true) => {
-                    warn!(
-                        task = self.name,
-                        error = format!("{error:#}"),
-                        "a task of data control failed; it is retried"
-                    );
-                }
-                Err(_) => {}
-            }
             self.stop.run_until_cancelled(tokio::time::sleep(duration * self.pause_factor)).await;
         }
     }

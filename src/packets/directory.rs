@@ -10,11 +10,11 @@ use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
 use crate::domain::Bucket;
 use crate::domain::packet::{Giver, Packet, PacketState};
 use crate::domain::{PacketId, UserId};
+use crate::periodic::run_every;
 use crate::pipeline::outbox::ActiveBuckets;
 use crate::store::{Store, StoreError};
 
@@ -119,17 +119,6 @@ impl PacketDirectory {
 
     /// Refreshes the list until it is stopped. While the database does not answer, the last list stays in use.
     pub async fn follow(&self, stop: CancellationToken) {
-        let mut tick = tokio::time::interval(REFRESH_INTERVAL);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut failing = false;
-        while stop.run_until_cancelled(tick.tick()).await.is_some() {
-            match self.refresh().await {
-                Ok(()) => failing = false,
-                Err(error) if !std::mem::replace(&mut failing, true) => {
-                    warn!(%error, "cannot read the list of open packets; the last one stays in use");
-                }
-                Err(_) => {}
-            }
-        }
+        run_every(REFRESH_INTERVAL, &stop, "packet directory", || self.refresh()).await;
     }
 }
