@@ -1,20 +1,20 @@
-//! Where something is delivered. Chinese and western addresses are the same fields; only their order differs.
+//! Delivery addresses. Chinese and western addresses have the same fields; only the order of the printed lines differs.
 
 use serde::{Deserialize, Serialize};
 
-/// Countries and regions that the shop delivers to, by ISO 3166 code; the first ones are asked for most.
+/// Countries and regions that the shop delivers to, as ISO 3166 codes. The most requested come first.
 pub const COUNTRIES: &[&str] = &[
     "CN", "HK", "MO", "TW", "SG", "MY", "JP", "KR", "TH", "VN", "PH", "ID", "IN", "AE", "SA", "IL", "TR", "AU", "NZ",
     "US", "CA", "MX", "BR", "AR", "CL", "GB", "IE", "DE", "AT", "CH", "FR", "BE", "NL", "LU", "ES", "PT", "IT", "GR",
     "PL", "CZ", "HU", "RO", "SE", "NO", "DK", "FI", "ZA", "EG", "NG", "KE",
 ];
 
-const RECIPIENT_CHARS: usize = 60;
-const PLACE_CHARS: usize = 60;
-const LINE_CHARS: usize = 120;
-const POSTAL_CHARS: usize = 12;
+const MAX_RECIPIENT_CHARS: usize = 60;
+const MAX_PLACE_CHARS: usize = 60;
+const MAX_LINE_CHARS: usize = 120;
+const MAX_POSTAL_CHARS: usize = 12;
 
-/// An address for delivery. The fields that do not apply are empty.
+/// A delivery address. Fields that do not apply are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Address {
@@ -34,13 +34,13 @@ pub struct Address {
     pub postal_code: String,
 }
 
-/// A field and the code of what is wrong with it.
-pub type Mistake = (&'static str, &'static str);
+/// An invalid field and the code of its problem.
+pub type AddressError = (&'static str, &'static str);
 
 impl Address {
-    /// The address as it is kept, or everything that is wrong with it at once.
-    pub fn checked(self) -> Result<Address, Vec<Mistake>> {
-        let tidy = Address {
+    /// The normalized address, or all of its invalid fields at once.
+    pub fn checked(self) -> Result<Address, Vec<AddressError>> {
+        let address = Address {
             recipient: tidy(&self.recipient),
             phone: tidy(&self.phone),
             country: tidy(&self.country).to_uppercase(),
@@ -50,41 +50,41 @@ impl Address {
             line2: tidy(&self.line2),
             postal_code: tidy(&self.postal_code).to_uppercase(),
         };
-        let mistakes = tidy.mistakes();
-        if mistakes.is_empty() { Ok(tidy) } else { Err(mistakes) }
+        let errors = address.errors();
+        if errors.is_empty() { Ok(address) } else { Err(errors) }
     }
 
-    fn mistakes(&self) -> Vec<Mistake> {
-        let mut mistakes = Vec::new();
-        let mut text = |field, text: &str, most: usize, needed: bool| {
-            if needed && text.is_empty() {
-                mistakes.push((field, "required"));
-            } else if text.chars().count() > most {
-                mistakes.push((field, "too_long"));
+    fn errors(&self) -> Vec<AddressError> {
+        let mut errors = Vec::new();
+        let mut text = |field, text: &str, max_chars: usize, required: bool| {
+            if required && text.is_empty() {
+                errors.push((field, "required"));
+            } else if text.chars().count() > max_chars {
+                errors.push((field, "too_long"));
             }
         };
         let has_regions = matches!(self.country.as_str(), "CN" | "US" | "CA" | "AU");
-        text("recipient", &self.recipient, RECIPIENT_CHARS, true);
-        text("region", &self.region, PLACE_CHARS, has_regions);
-        text("city", &self.city, PLACE_CHARS, true);
-        text("line1", &self.line1, LINE_CHARS, true);
-        text("line2", &self.line2, LINE_CHARS, false);
+        text("recipient", &self.recipient, MAX_RECIPIENT_CHARS, true);
+        text("region", &self.region, MAX_PLACE_CHARS, has_regions);
+        text("city", &self.city, MAX_PLACE_CHARS, true);
+        text("line1", &self.line1, MAX_LINE_CHARS, true);
+        text("line2", &self.line2, MAX_LINE_CHARS, false);
         if !COUNTRIES.contains(&self.country.as_str()) {
-            mistakes.push(("country", if self.country.is_empty() { "required" } else { "bad_country" }));
+            errors.push(("country", if self.country.is_empty() { "required" } else { "bad_country" }));
         }
-        mistakes.extend(phone_mistake(&self.phone).map(|code| ("phone", code)));
-        mistakes.extend(postal_mistake(&self.country, &self.postal_code).map(|code| ("postal_code", code)));
-        mistakes
+        errors.extend(phone_error(&self.phone).map(|code| ("phone", code)));
+        errors.extend(postal_code_error(&self.country, &self.postal_code).map(|code| ("postal_code", code)));
+        errors
     }
 
-    /// Without the country, line by line as it is written there: from large to small in East Asia, from small to large
+    /// The printed lines without the country: from the largest unit to the smallest in East Asia, the other way round
     /// elsewhere.
     pub fn lines(&self) -> Vec<String> {
         let join = |parts: &[&str], with: &str| {
             let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
             parts.join(with)
         };
-        let lines = if self.is_large_to_small() {
+        let lines = if self.is_largest_unit_first() {
             [
                 join(&[&self.postal_code, &self.region, &self.city], " "),
                 join(&[&self.line1, &self.line2], " "),
@@ -97,20 +97,22 @@ impl Address {
         lines.into_iter().filter(|line| !line.is_empty()).collect()
     }
 
-    fn is_large_to_small(&self) -> bool {
+    fn is_largest_unit_first(&self) -> bool {
         let cjk = |c: char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}');
         matches!(self.country.as_str(), "CN" | "HK" | "MO" | "TW" | "JP" | "KR") && self.line1.contains(cjk)
     }
 }
 
-/// One line without what would break or turn around the lines next to it.
+/// The text as one line: no control characters, and no direction marks that would reorder the text next to it.
 pub fn tidy(text: &str) -> String {
-    let harmful = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let kept: String = text.chars().filter(|c| !harmful(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let is_direction_mark =
+        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let kept: String =
+        text.chars().filter(|c| !is_direction_mark(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
     kept.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn phone_mistake(phone: &str) -> Option<&'static str> {
+fn phone_error(phone: &str) -> Option<&'static str> {
     let digits = phone.chars().filter(char::is_ascii_digit).count();
     let plain = phone.chars().all(|c| c.is_ascii_digit() || "+-() ".contains(c));
     match phone {
@@ -120,7 +122,7 @@ fn phone_mistake(phone: &str) -> Option<&'static str> {
     }
 }
 
-fn postal_mistake(country: &str, code: &str) -> Option<&'static str> {
+fn postal_code_error(country: &str, code: &str) -> Option<&'static str> {
     let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
     let needed = matches!(country, "US" | "CA" | "GB" | "AU" | "DE" | "FR" | "JP");
     let right = match (country, code) {
@@ -133,7 +135,7 @@ fn postal_mistake(country: &str, code: &str) -> Option<&'static str> {
         ("DE" | "FR", code) => digits(code, 5),
         ("AU", code) => digits(code, 4),
         (_, code) => {
-            code.chars().count() <= POSTAL_CHARS
+            code.chars().count() <= MAX_POSTAL_CHARS
                 && code.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ' || c == '-')
         }
     };
@@ -171,21 +173,21 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_are_natural() {
+    fn chinese_and_western_addresses_print_in_their_own_order() {
         assert_eq!(chinese().checked().unwrap().lines(), ["310000 浙江省 杭州市", "西湖区文三路 1 号"]);
         let western = western().checked().unwrap();
         assert_eq!(western.country, "US");
         assert_eq!(western.lines(), ["1 Market Street", "Apt 5", "San Francisco, CA 94105-1234"]);
         let no_code = Address { postal_code: String::new(), ..chinese() };
-        assert!(no_code.checked().is_ok(), "few people in China know theirs");
+        assert!(no_code.checked().is_ok(), "the postal code is optional in China");
         let singapore = Address { country: "SG".into(), region: String::new(), ..western };
         assert!(singapore.checked().is_ok());
     }
 
     #[test]
-    fn everything_wrong_is_said_at_once() {
-        let mistakes = Address::default().checked().unwrap_err();
-        let fields: Vec<_> = mistakes.iter().map(|(field, _)| *field).collect();
+    fn all_invalid_fields_are_reported_at_once() {
+        let errors = Address::default().checked().unwrap_err();
+        let fields: Vec<_> = errors.iter().map(|(field, _)| *field).collect();
         assert_eq!(fields, ["recipient", "city", "line1", "country", "phone"]);
         let wrong = Address {
             recipient: "x".repeat(61),
@@ -196,7 +198,7 @@ mod tests {
         };
         let expected = [("recipient", "too_long"), ("country", "bad_country"), ("phone", "bad_phone")];
         let found = wrong.checked().unwrap_err();
-        assert!(expected.iter().all(|mistake| found.contains(mistake)) && found.len() == 4, "{found:?}");
+        assert!(expected.iter().all(|error| found.contains(error)) && found.len() == 4, "{found:?}");
         for (country, code) in [("CN", "31000"), ("US", "9410"), ("GB", "<b>"), ("DE", "1011X")] {
             let wrong = Address { country: country.into(), postal_code: code.into(), ..western() };
             assert_eq!(wrong.checked().unwrap_err(), [("postal_code", "bad_postal_code")]);
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn emoji_stay_and_what_turns_lines_around_goes() {
+    fn direction_marks_are_removed_and_emoji_stay() {
         let odd = Address { recipient: " \u{202e}مريم 👩‍👩‍👧\u{2069}\r\nX ".into(), ..western() };
         assert_eq!(odd.checked().unwrap().recipient, "مريم 👩‍👩‍👧 X");
     }

@@ -1,4 +1,5 @@
-//! Months as a calendar shows them: whole weeks from Monday on, and when a day begins and ends in a time zone.
+//! Months of the sales calendar: whole weeks from Monday on, and the instants at which a day begins and ends in a time
+//! zone.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,23 +8,24 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-/// A month of the years that a shop plans for.
+/// A month within [`YEARS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Month {
     first: Date,
 }
 
+/// The years that the calendar shows.
 const YEARS: std::ops::RangeInclusive<i16> = 2000..=2199;
 
 impl Month {
-    /// The month of a date; far away ones become the nearest there is.
+    /// The month of a date, with the year clamped to [`YEARS`].
     pub fn of(date: Date) -> Month {
         let year = date.year().clamp(*YEARS.start(), *YEARS.end());
-        // The first of a month exists in every year.
+        // The first day of a month exists in every year.
         Month { first: Date::new(year, date.month(), 1).unwrap_or(date) }
     }
 
-    /// At a moment, somewhere.
+    /// The month at an instant in a time zone.
     pub fn at(now: Timestamp, zone: &TimeZone) -> Month {
         Month::of(now.to_zoned(zone.clone()).date())
     }
@@ -44,7 +46,7 @@ impl Month {
         (date.year(), date.month()) == (self.first.year(), self.first.month())
     }
 
-    /// Every week that has a day of the month, from Monday to Sunday.
+    /// Every week with a day of the month, from Monday to Sunday.
     pub fn weeks(self) -> Vec<Vec<Date>> {
         let before = i64::from(self.first.weekday().to_monday_zero_offset());
         let days = before + i64::from(self.first.days_in_month());
@@ -53,7 +55,7 @@ impl Month {
     }
 }
 
-/// As in `?month=2026-11`.
+/// The text of the query parameter: `?month=2026-11`.
 impl fmt::Display for Month {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}", self.first.year(), self.first.month())
@@ -70,13 +72,13 @@ impl FromStr for Month {
     }
 }
 
-/// When a day begins, and when the next one does: 23 or 25 hours later where clocks are changed.
+/// The instants at which a day and the next day begin: 23 or 25 hours apart on days of a clock change.
 pub fn day(date: Date, zone: &TimeZone) -> (Timestamp, Timestamp) {
     let begins = |date: Date| date.to_zoned(zone.clone()).map_or(Timestamp::MAX, |zoned| zoned.timestamp());
     (begins(date), begins(date.saturating_add(1.day())))
 }
 
-/// So many hours after midnight by the clock on the wall.
+/// The instant of an hour of a day in local time.
 pub fn hour(date: Date, hour: i8, zone: &TimeZone) -> Option<Timestamp> {
     Some(date.at(hour, 0, 0, 0).to_zoned(zone.clone()).ok()?.timestamp())
 }
@@ -92,9 +94,9 @@ mod tests {
     }
 
     #[test]
-    fn whole_weeks_from_monday_to_sunday() {
+    fn weeks_are_whole_from_monday_to_sunday() {
         let november = weeks("2026-11");
-        assert_eq!(november.len(), 6, "it begins on a Sunday");
+        assert_eq!(november.len(), 6, "the month begins on a Sunday");
         assert_eq!((november[0][0], november[0][6]), (date(2026, 10, 26), date(2026, 11, 1)));
         assert_eq!(november[5][6], date(2026, 12, 6));
         let exact = weeks("2027-02");
@@ -114,7 +116,7 @@ mod tests {
         assert_eq!(month("2026-12").next().to_string(), "2027-01");
         assert_eq!(month("2026-01").previous().to_string(), "2025-12");
         assert_eq!(month("2026-03").previous().next(), month("2026-03"));
-        assert_eq!(month("2199-12").next().to_string(), "2199-01", "the end of what is shown");
+        assert_eq!(month("2199-12").next().to_string(), "2199-01", "the last year of the calendar");
         assert!(month("2026-11").contains(date(2026, 11, 30)) && !month("2026-11").contains(date(2025, 11, 30)));
         for wrong in ["", "2026", "2026-13", "2026-00", "1999-12", "9999-12", "2026-11-01", "x-1"] {
             assert_eq!(wrong.parse::<Month>(), Err(()), "{wrong}");
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_shorter_or_longer_where_clocks_change() {
+    fn day_has_23_or_25_hours_at_a_clock_change() {
         let hours = |zone: &str, date| {
             let (begins, ends) = day(date, &TimeZone::get(zone).unwrap());
             ends.duration_since(begins).as_hours()
@@ -132,12 +134,12 @@ mod tests {
         assert_eq!(hours("Asia/Shanghai", date(2026, 11, 1)), 24);
         let begins = day(date(2026, 11, 21), &TimeZone::get("Asia/Shanghai").unwrap()).0;
         assert_eq!(begins.to_string(), "2026-11-20T16:00:00Z");
-        // Midnight does not exist on this day: it begins at one.
+        // This day has no midnight: it begins at 01:00.
         assert_eq!(hours("America/Santiago", date(2026, 9, 6)), 23);
     }
 
     #[test]
-    fn the_present_month_depends_on_where_one_is() {
+    fn current_month_depends_on_the_time_zone() {
         let now: Timestamp = "2026-11-30T20:00:00Z".parse().unwrap();
         assert_eq!(Month::at(now, &TimeZone::UTC).to_string(), "2026-11");
         assert_eq!(Month::at(now, &TimeZone::get("Asia/Shanghai").unwrap()).to_string(), "2026-12");

@@ -1,8 +1,8 @@
-//! A claim on units of a sale, and what is decided about it.
+//! A claim on units of a sale, and the decision about it.
 
 use super::{OrderId, OrderStatus, UserId};
 
-/// One user's wish for units of a sale. The order id becomes the order's if the wish is granted.
+/// One user's request for units of a sale. `order_id` becomes the id of the order if the claim is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     pub user_id: UserId,
@@ -17,25 +17,25 @@ pub struct Hold {
     pub quantity: u32,
 }
 
-/// What was decided about one claim. Losing is not an error.
+/// The stock backend's decision about one claim. A refusal is a decision, not an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// The units are held: the order is `reserved`, or `unpaid` where the database itself decided.
     Granted(OrderStatus),
-    /// The user held units already; this is the first order.
+    /// The user already held units; this is the hold of the first order.
     Repeated(Hold),
     SoldOut,
-    /// None left in the user's bucket, but in others or in the pool: worth another try.
+    /// The user's bucket is empty, but other buckets or the pool have units: a later try may succeed.
     Busy,
     OverLimit,
-    /// Outside the window by the backend's own clock, or not live.
+    /// The sale is not live, or the backend's own clock is outside its window.
     NotOpen,
     Ended,
-    /// The backend does not know the sale (yet, or any more); nothing can be said now.
+    /// The sale is not loaded in the backend, so there is no decision now.
     NotLoaded,
 }
 
-/// Nobody can tell what happened: the call may have been carried out. Asking again finds out.
+/// The backend did not answer. The call may have taken effect; a repeated call returns its outcome.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the stock is not available: {0}")]
 pub struct Unavailable(pub String);

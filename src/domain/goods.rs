@@ -1,4 +1,4 @@
-//! What the shop sells, in both of its languages.
+//! Goods, the catalogue items of the shop, in both of its languages.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -32,10 +32,10 @@ pub struct Goods {
     pub id: GoodsId,
     pub name: Bilingual,
     pub description: Bilingual,
-    /// In order; the first is the cover.
+    /// The gallery in display order. The first picture is the cover.
     pub pictures: Vec<Picture>,
     pub updated_at: Timestamp,
-    /// Archived goods stay what they were in sales that are over, and are offered for no new ones.
+    /// Archived goods stay visible in ended sales and cannot be used in new ones.
     pub archived_at: Option<Timestamp>,
 }
 

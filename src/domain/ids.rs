@@ -1,5 +1,5 @@
-//! Identifiers. On the wire all of them are strings; goods, sales and packets are small decimal numbers, users, orders
-//! and payments are UUIDs of version 7, which sort by the time they were made.
+//! Identifiers. On the wire all of them are strings. Goods, sales and packets have small decimal numbers; users,
+//! orders, addresses and payments have UUIDs of version 7, which sort by creation time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-/// A text that is not an identifier of the kind that was asked for.
+/// A text is not a valid identifier of the expected type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid id")]
 pub struct InvalidId;
@@ -47,7 +47,7 @@ macro_rules! id {
     };
 }
 
-/// A positive decimal number without sign or leading zeros, so that one thing has one address.
+/// Parses a positive decimal number without sign or leading zeros, so that each resource has exactly one URL.
 fn number(text: &str) -> Option<i64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
     plain.then(|| text.parse().ok()).flatten()
@@ -59,17 +59,17 @@ fn uuid(text: &str) -> Option<Uuid> {
 
 id!(/// A catalogue item.
     GoodsId(i64), number);
-id!(/// One flash sale of one goods; the source articles call it `goodsId`.
+id!(/// One flash sale of one catalogue item. The source articles call it `goodsId`.
     SaleId(i64), number);
 id!(/// A red packet.
     PacketId(i64), number);
-id!(/// A shopper or administrator.
+id!(/// An account: a shopper or a member of staff.
     UserId(Uuid), uuid);
 id!(/// An order, from the moment its units are reserved.
     OrderId(Uuid), uuid);
-id!(/// An address that a shopper keeps.
+id!(/// An address in a shopper's address book.
     AddressId(Uuid), uuid);
-id!(/// One attempt to pay one order.
+id!(/// One attempt to pay an order or to top up a wallet.
     PaymentId(Uuid), uuid);
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_thing_has_one_address() {
+    fn each_id_has_one_text() {
         assert_eq!("7".parse(), Ok(SaleId(7)));
         for wrong in ["", "0", "07", "+7", "-7", "7 ", "7.0", "99999999999999999999", "seven"] {
             assert_eq!(wrong.parse::<SaleId>(), Err(InvalidId), "{wrong:?}");

@@ -1,26 +1,16 @@
-//! The languages that the shop speaks.
+//! The languages of the shop.
 
-use std::fmt;
-use std::str::FromStr;
+use super::wire::wire_enum;
 
-/// A language; also the first segment of every page's path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Locale {
-    Zh,
-    En,
+wire_enum! {
+    /// A language. Its text is the first segment of every page's path.
+    pub enum Locale {
+        Zh = "zh",
+        En = "en",
+    }
 }
 
 impl Locale {
-    pub const ALL: [Locale; 2] = [Locale::Zh, Locale::En];
-
-    /// `zh` or `en`, as in paths.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Locale::Zh => "zh",
-            Locale::En => "en",
-        }
-    }
-
     /// The value of `<html lang>`.
     pub fn html_lang(self) -> &'static str {
         match self {
@@ -29,7 +19,7 @@ impl Locale {
         }
     }
 
-    /// The other language, for the switch.
+    /// The other language, for the language switch.
     pub fn other(self) -> Locale {
         match self {
             Locale::Zh => Locale::En,
@@ -37,7 +27,7 @@ impl Locale {
         }
     }
 
-    /// The language that an `Accept-Language` header ranks highest among ours; English when it names neither.
+    /// The supported language that an `Accept-Language` header ranks highest; English when it names none.
     pub fn negotiate(accept_language: &str) -> Locale {
         let mut best = (0.0, Locale::En);
         for range in accept_language.split(',') {
@@ -53,29 +43,12 @@ impl Locale {
     }
 }
 
-impl FromStr for Locale {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "zh" => Ok(Locale::Zh),
-            "en" => Ok(Locale::En),
-            _ => Err(()),
-        }
-    }
-}
-
-impl fmt::Display for Locale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_ranked_of_ours_wins() {
+    fn highest_ranked_supported_language_wins() {
         assert_eq!(Locale::negotiate("zh-CN,zh;q=0.9,en;q=0.8"), Locale::Zh);
         assert_eq!(Locale::negotiate("fr, en;q=0.3, zh-TW;q=0.7"), Locale::Zh);
         assert_eq!(Locale::negotiate("en-GB"), Locale::En);

@@ -1,6 +1,6 @@
-//! The shop's own terms, pure: no I/O, no clock, no randomness.
+//! The shop's terms and rules as pure types: no I/O, no clock, no source of randomness of their own.
 
-pub mod outbox_item;
+pub(crate) mod wire;
 
 pub mod ids;
 pub mod locale;
@@ -12,7 +12,9 @@ pub mod calendar;
 pub mod claim;
 pub mod goods;
 pub mod order;
+pub mod outbox_item;
 pub mod packet;
+pub mod page;
 pub mod picture;
 pub mod refusal;
 pub mod sale;
@@ -26,6 +28,7 @@ pub use locale::Locale;
 pub use money::{Currency, Money};
 pub use order::{Order, OrderStatus, Reservation};
 pub use outbox_item::OutboxItem;
+pub use page::Page;
 pub use picture::{GalleryChange, GalleryRefusal, Picture};
 pub use refusal::Refusal;
 pub use sale::{Phase, Rush, Sale, SaleState, Window};

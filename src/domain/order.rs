@@ -1,14 +1,12 @@
-//! An order and the edges that it may travel.
-
-use std::fmt;
-use std::str::FromStr;
+//! An order, its statuses, and the transitions between them.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::{Address, Money, OrderId, SaleId, UserId};
+use super::wire::wire_enum;
+use super::{Address, Money, OrderId, SaleId, UserId, wallet};
 
-/// Units that a user holds, on their way to the database. What the outbox and RabbitMQ carry.
+/// Units that a user holds and whose order is not in the database yet. The outbox and RabbitMQ carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     pub order_id: OrderId,
@@ -18,46 +16,25 @@ pub struct Reservation {
     pub reserved_at: Timestamp,
 }
 
-/// Where an order stands. `Reserved` is never in the database: it means that the order is on its way there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OrderStatus {
-    Reserved,
-    Unpaid,
-    Paid,
-    Cancelled,
-    /// The database had no room for the reservation any more; nothing was charged.
-    Rejected,
-    /// The money is on its way back: it came although the order was cancelled, or the shop refunds it.
-    RefundPending,
-    Refunded,
+wire_enum! {
+    /// The status of an order. `Reserved` is never stored: it means that the order has not reached the database yet.
+    pub enum OrderStatus {
+        Reserved = "reserved",
+        Unpaid = "unpaid",
+        Paid = "paid",
+        Cancelled = "cancelled",
+        /// The database had no units left for the reservation. Nothing was charged.
+        Rejected = "rejected",
+        /// The money is being returned: it arrived after cancellation, or staff refunded the order.
+        RefundPending = "refund_pending",
+        Refunded = "refunded",
+    }
 }
 
 impl OrderStatus {
-    pub const ALL: [OrderStatus; 7] = [
-        OrderStatus::Reserved,
-        OrderStatus::Unpaid,
-        OrderStatus::Paid,
-        OrderStatus::Cancelled,
-        OrderStatus::Rejected,
-        OrderStatus::RefundPending,
-        OrderStatus::Refunded,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            OrderStatus::Reserved => "reserved",
-            OrderStatus::Unpaid => "unpaid",
-            OrderStatus::Paid => "paid",
-            OrderStatus::Cancelled => "cancelled",
-            OrderStatus::Rejected => "rejected",
-            OrderStatus::RefundPending => "refund_pending",
-            OrderStatus::Refunded => "refunded",
-        }
-    }
-
-    /// How far along its life: what comes later has a higher rank.
+    /// The position in the order's life: a later status has a higher rank.
     pub fn rank(self) -> usize {
-        OrderStatus::ALL.iter().position(|status| *status == self).unwrap_or_default()
+        self as usize
     }
 
     /// Whether the order holds units of its sale.
@@ -65,7 +42,7 @@ impl OrderStatus {
         matches!(self, OrderStatus::Reserved | OrderStatus::Unpaid | OrderStatus::Paid)
     }
 
-    /// Whether there is an edge from here to `next`. The statements in `store` carry the same edges as conditions.
+    /// Whether there is a transition to `next`. The SQL statements in `store` have the same transitions as conditions.
     pub fn may_become(self, next: OrderStatus) -> bool {
         use OrderStatus::*;
         matches!(
@@ -79,44 +56,25 @@ impl OrderStatus {
     }
 }
 
-impl fmt::Display for OrderStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for OrderStatus {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl FromStr for OrderStatus {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        OrderStatus::ALL.into_iter().find(|s| s.as_str() == text).ok_or(())
-    }
-}
-
-/// One step of an order's life.
+/// A status change of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OrderEvent {
     pub at: Timestamp,
     pub status: OrderStatus,
 }
 
-/// One step of an order's life as those see it who help shoppers.
+/// A status change of an order as staff see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OrderStep {
     #[serde(flatten)]
     pub event: OrderEvent,
-    /// Who of the staff did it.
+    /// The member of staff who made the change.
     pub actor: Option<String>,
-    /// Why, for the staff only.
+    /// The reason, shown to staff only.
     pub note: Option<String>,
 }
 
-/// An order as the database has it.
+/// An order as stored in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     pub id: OrderId,
@@ -125,11 +83,11 @@ pub struct Order {
     pub quantity: u32,
     pub amount: Money,
     pub status: OrderStatus,
-    /// Why it was rejected, cancelled or refunded: `sold_out`, `repeated`, `unpaid`, `by_owner`, `by_shop`.
+    /// The reason for a rejection, cancellation or refund: `sold_out`, `repeated`, `unpaid`, `by_owner`, `by_shop`.
     pub reason: Option<String>,
-    /// What the shop told its owner about that.
+    /// The shop's message to the owner about that.
     pub message: Option<String>,
-    /// Where it goes, as it was said for this order.
+    /// A copy of the delivery address, taken when the owner chose it for this order.
     pub address: Option<Box<Address>>,
     pub reserved_at: Timestamp,
     /// When it reached the database and became `unpaid` (or `rejected`).
@@ -137,8 +95,26 @@ pub struct Order {
     pub pay_by: Timestamp,
 }
 
-/// When an order id was made, which is when its reservation was asked for.
-pub fn made_at(id: OrderId) -> Timestamp {
+impl Order {
+    /// Whether a payment may begin: unpaid, and before the deadline.
+    pub fn is_payable(&self, now: Timestamp) -> bool {
+        self.status == OrderStatus::Unpaid && self.pay_by > now
+    }
+
+    /// Whether status and currency allow a payment from the wallet. Balance and deadline are checked by the payment
+    /// itself.
+    pub fn accepts_wallet(&self) -> bool {
+        self.status == OrderStatus::Unpaid && self.amount.currency == wallet::CURRENCY
+    }
+
+    /// Whether the owner has to choose an address before paying.
+    pub fn needs_address(&self) -> bool {
+        self.status == OrderStatus::Unpaid && self.address.is_none()
+    }
+}
+
+/// The time at which an order id was generated, which is the time of the reservation request.
+pub fn generated_at(id: OrderId) -> Timestamp {
     let (seconds, nanos) = id.0.get_timestamp().map_or((0, 0), |at| at.to_unix());
     Timestamp::new(seconds as i64, nanos as i32).unwrap_or_default()
 }
@@ -148,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_let_go_of_only_once_on_every_path() {
+    fn units_are_released_at_most_once_on_every_path() {
         for from in OrderStatus::ALL {
             for to in OrderStatus::ALL.into_iter().filter(|to| from.may_become(*to)) {
                 assert!(from.is_live() || !to.is_live(), "{from} → {to} would take units again");

@@ -1,4 +1,4 @@
-//! What somebody was told that they have, on its way to the database. The outbox and RabbitMQ carry it.
+//! The content of the outbox and of RabbitMQ: what was granted to a user and is not in the database yet.
 
 use super::Reservation;
 use super::packet::ShareClaim;
@@ -25,8 +25,8 @@ impl OutboxItem {
         }
     }
 
-    /// The orders and the shares among several.
-    pub fn apart(all: &[OutboxItem]) -> (Vec<Reservation>, Vec<ShareClaim>) {
+    /// Splits items into orders and shares.
+    pub fn partition(all: &[OutboxItem]) -> (Vec<Reservation>, Vec<ShareClaim>) {
         (
             all.iter().filter_map(OutboxItem::order).copied().collect(),
             all.iter().filter_map(OutboxItem::share).copied().collect(),

@@ -2,48 +2,48 @@
 
 use serde::Serialize;
 
-/// The widths in which a picture is kept, in pixels: phones, large phones and tables, screens. Never wider than it came.
-pub const WIDTHS: [u32; 3] = [320, 640, 1280];
-/// Pictures that one gallery may hold.
-pub const MOST_PICTURES: usize = 12;
+/// Widths of the stored copies in pixels: phones, large phones and tablets, screens. No copy is wider than the upload.
+pub const COPY_WIDTHS: [u32; 3] = [320, 640, 1280];
+/// Pictures in one gallery.
+pub const MAX_GALLERY_PICTURES: usize = 12;
 
 /// A picture of goods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Picture {
-    /// Of an upload (`u-<hash>`), or of a drawing under `static/goods/` (`phone.svg`).
+    /// The name of an upload (`u-<hash>`), or of a drawing under `static/goods/` (`phone.svg`).
     pub name: String,
-    /// Pixels of the widest copy; zero for drawings, which have no size, and for uploads of the time before sizes.
+    /// Pixels of the widest copy. Zero for drawings, and for uploads that older versions stored without a size.
     pub width: u32,
     pub height: u32,
-    /// A few pixels as a data URI, to be seen until the picture is there; empty for none.
+    /// A tiny preview as a data URI, shown until the picture is loaded. Empty for none.
     #[serde(skip)]
     pub placeholder: String,
 }
 
 impl Picture {
-    /// A picture of no known size that is one file.
+    /// A picture of unknown size that is a single file.
     pub fn drawing(name: impl Into<String>) -> Picture {
         Picture { name: name.into(), width: 0, height: 0, placeholder: String::new() }
     }
 
-    /// Whether there are copies of several widths and kinds.
+    /// Whether there are copies in several widths and formats.
     pub fn has_copies(&self) -> bool {
         self.width > 0 && self.height > 0
     }
 
-    /// The widths of its copies, narrowest first.
+    /// The widths of the copies, narrowest first.
     pub fn widths(&self) -> impl Iterator<Item = u32> + use<> {
         let own = self.width;
-        let narrower = WIDTHS.into_iter().filter(move |&width| width < own);
+        let narrower = COPY_WIDTHS.into_iter().filter(move |&width| width < own);
         narrower.chain((own > 0).then_some(own))
     }
 
-    /// The file of one copy.
+    /// The file name of one copy.
     pub fn copy(&self, width: u32, extension: &str) -> String {
         format!("{}-{width}.{extension}", self.name)
     }
 
-    /// The one file that stands for the picture where only one can be named.
+    /// The file name for places that can name one file only.
     pub fn file(&self) -> String {
         if self.has_copies() { self.copy(self.width, "jpg") } else { self.name.clone() }
     }
@@ -52,15 +52,15 @@ impl Picture {
 /// A change to a gallery.
 #[derive(Debug, Clone)]
 pub enum GalleryChange {
-    /// Takes the place of the cover.
+    /// Replaces the cover.
     Cover(Picture),
     Add(Picture),
     Remove(String),
-    /// All that are there, in the order in which they are wanted.
+    /// The names of all pictures of the gallery in their new order.
     Order(Vec<String>),
 }
 
-/// Why a gallery stays as it is.
+/// Why a change to a gallery is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GalleryRefusal {
     #[error("there is no such picture")]
@@ -72,25 +72,25 @@ pub enum GalleryRefusal {
 }
 
 impl GalleryChange {
-    /// The gallery afterwards. What is there already is moved, not repeated.
+    /// The gallery after the change. A picture that it already contains is moved, not duplicated.
     pub fn apply(self, mut gallery: Vec<Picture>) -> Result<Vec<Picture>, GalleryRefusal> {
-        let place = |gallery: &[Picture], name: &str| gallery.iter().position(|picture| picture.name == name);
+        let position = |gallery: &[Picture], name: &str| gallery.iter().position(|picture| picture.name == name);
         match self {
             GalleryChange::Cover(picture) => {
-                // One that is in the gallery comes to the front and pushes nobody out.
-                let replaced = place(&gallery, &picture.name).or((!gallery.is_empty()).then_some(0));
+                // A picture of the gallery moves to the front; a new one replaces the old cover.
+                let replaced = position(&gallery, &picture.name).or((!gallery.is_empty()).then_some(0));
                 if let Some(at) = replaced {
                     gallery.remove(at);
                 }
                 gallery.insert(0, picture);
             }
             GalleryChange::Add(picture) => {
-                if place(&gallery, &picture.name).is_none() {
+                if position(&gallery, &picture.name).is_none() {
                     gallery.push(picture);
                 }
             }
             GalleryChange::Remove(name) => {
-                let at = place(&gallery, &name).ok_or(GalleryRefusal::NoSuchPicture)?;
+                let at = position(&gallery, &name).ok_or(GalleryRefusal::NoSuchPicture)?;
                 gallery.remove(at);
             }
             GalleryChange::Order(names) => {
@@ -101,7 +101,7 @@ impl GalleryChange {
                 gallery.sort_by_key(rank);
             }
         }
-        if gallery.len() > MOST_PICTURES { Err(GalleryRefusal::Full) } else { Ok(gallery) }
+        if gallery.len() > MAX_GALLERY_PICTURES { Err(GalleryRefusal::Full) } else { Ok(gallery) }
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn no_copy_is_wider_than_the_picture() {
+    fn no_copy_is_wider_than_the_upload() {
         let widths = |width| Picture { width, height: 10, ..Picture::drawing("u") }.widths().collect::<Vec<_>>();
         assert_eq!(widths(1280), [320, 640, 1280]);
         assert_eq!(widths(1000), [320, 640, 1000]);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn galleries_change_without_losing_or_repeating_anything() {
+    fn gallery_changes_lose_and_duplicate_nothing() {
         let picture = |name: &str| Picture::drawing(name);
         assert_eq!(after(GalleryChange::Cover(picture("c")), &["a", "b"]), Ok(names(&["c", "b"])));
         assert_eq!(after(GalleryChange::Cover(picture("b")), &["a", "b"]), Ok(names(&["b", "a"])));
@@ -145,9 +145,9 @@ mod tests {
         for wrong in [&["a"][..], &["a", "a"], &["a", "x"], &["a", "b", "b"]] {
             assert_eq!(after(GalleryChange::Order(names(wrong)), &["a", "b"]), Err(GalleryRefusal::OtherPictures));
         }
-        let full: Vec<String> = (0..MOST_PICTURES).map(|n| n.to_string()).collect();
+        let full: Vec<String> = (0..MAX_GALLERY_PICTURES).map(|n| n.to_string()).collect();
         let full: Vec<&str> = full.iter().map(String::as_str).collect();
         assert_eq!(after(GalleryChange::Add(picture("more")), &full), Err(GalleryRefusal::Full));
-        assert_eq!(after(GalleryChange::Cover(picture("more")), &full).unwrap().len(), MOST_PICTURES);
+        assert_eq!(after(GalleryChange::Cover(picture("more")), &full).unwrap().len(), MAX_GALLERY_PICTURES);
     }
 }

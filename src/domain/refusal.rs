@@ -1,50 +1,22 @@
-//! The ways to lose. Nearly every request of a flash sale ends in one of them.
+//! Refusals of a buying request. Nearly every request of a flash sale ends in one of them.
 
-/// Why a buying request was refused. The codes are part of the contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Refusal {
-    NoSuchSale,
-    NotOpen,
-    SoldOut,
-    Ended,
-    BadToken,
-    BadQuantity,
-    OverLimit,
-    /// This user asks too often.
-    RateLimited,
-    /// Enough others were let in for the units there are; some may be left over: try again.
-    Busy,
-    /// The shop cannot tell now; the request may have been granted: ask again.
-    Overloaded,
-}
+use super::wire::wire_enum;
 
-impl Refusal {
-    pub const ALL: [Refusal; 10] = [
-        Refusal::NoSuchSale,
-        Refusal::NotOpen,
-        Refusal::SoldOut,
-        Refusal::Ended,
-        Refusal::BadToken,
-        Refusal::BadQuantity,
-        Refusal::OverLimit,
-        Refusal::RateLimited,
-        Refusal::Busy,
-        Refusal::Overloaded,
-    ];
-
-    /// The stable code that clients see.
-    pub fn code(self) -> &'static str {
-        match self {
-            Refusal::NoSuchSale => "no_such_sale",
-            Refusal::NotOpen => "not_open",
-            Refusal::SoldOut => "sold_out",
-            Refusal::Ended => "ended",
-            Refusal::BadToken => "bad_token",
-            Refusal::BadQuantity => "bad_quantity",
-            Refusal::OverLimit => "over_limit",
-            Refusal::RateLimited => "rate_limited",
-            Refusal::Busy => "busy",
-            Refusal::Overloaded => "overloaded",
-        }
+wire_enum! {
+    /// Why a buying request was refused. The texts are the codes that clients see, part of the contract.
+    pub enum Refusal {
+        NoSuchSale = "no_such_sale",
+        NotOpen = "not_open",
+        SoldOut = "sold_out",
+        Ended = "ended",
+        BadToken = "bad_token",
+        BadQuantity = "bad_quantity",
+        OverLimit = "over_limit",
+        /// This user sends too many requests.
+        RateLimited = "rate_limited",
+        /// Enough others were admitted for the units there are. Some may be left over: the client tries again.
+        Busy = "busy",
+        /// It is not known whether the request was granted: the client asks again.
+        Overloaded = "overloaded",
     }
 }

@@ -1,14 +1,12 @@
-//! One flash sale: its definition, the states an administrator moves it through, and the phase a shopper sees.
-
-use std::fmt;
-use std::str::FromStr;
+//! A flash sale: its definition, the states that staff and the schedule move it through, and the phase a shopper sees.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Serialize;
 
+use super::wire::wire_enum;
 use super::{GoodsId, Money, SaleId};
 
-/// When a sale opens and closes; `None` means that only an administrator does it.
+/// The times at which a sale opens and closes. `None` means that staff open or close it by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Window {
     pub opens_at: Option<Timestamp>,
@@ -16,40 +14,43 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether two windows that both have an opening time share a moment. One without a closing time never ends.
+    /// Whether two windows overlap. A window without an opening time overlaps with none; one without a closing time
+    /// never ends.
     pub fn overlaps(&self, other: &Window) -> bool {
         let (Some(opens), Some(others)) = (self.opens_at, other.opens_at) else { return false };
         self.closes_at.is_none_or(|closes| others < closes) && other.closes_at.is_none_or(|closes| opens < closes)
     }
 }
 
-/// What was decided about a sale: `draft → scheduled → live ⇄ paused → ended`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SaleState {
-    /// Being written; shoppers do not see it.
-    Draft,
-    /// Announced; opens by itself at the start of its window, or when an administrator starts it.
-    Scheduled,
-    Live,
-    Paused,
-    /// Over for good.
-    Ended,
+wire_enum! {
+    /// The administrative state of a sale: `draft → scheduled → live ⇄ paused → ended`.
+    pub enum SaleState {
+        /// In preparation; shoppers do not see it.
+        Draft = "draft",
+        /// Announced; opens at the start of its window, or when staff start it.
+        Scheduled = "scheduled",
+        Live = "live",
+        Paused = "paused",
+        /// Closed for good.
+        Ended = "ended",
+    }
 }
 
-/// What an administrator or the schedule asks of a sale.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SaleMove {
-    /// Announce a draft.
-    Schedule,
-    /// Take the announcement back.
-    Unschedule,
-    Start,
-    Pause,
-    Resume,
-    Stop,
+wire_enum! {
+    /// A state transition that staff or the schedule request.
+    pub enum SaleMove {
+        /// Announces a draft.
+        Schedule = "schedule",
+        /// Takes the announcement back.
+        Unschedule = "unschedule",
+        Start = "start",
+        Pause = "pause",
+        Resume = "resume",
+        Stop = "stop",
+    }
 }
 
-/// A move that the present state does not allow.
+/// The current state does not allow the transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a sale that is {from} cannot {action}")]
 pub struct WrongState {
@@ -58,25 +59,12 @@ pub struct WrongState {
 }
 
 impl SaleState {
-    pub const ALL: [SaleState; 5] =
-        [SaleState::Draft, SaleState::Scheduled, SaleState::Live, SaleState::Paused, SaleState::Ended];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SaleState::Draft => "draft",
-            SaleState::Scheduled => "scheduled",
-            SaleState::Live => "live",
-            SaleState::Paused => "paused",
-            SaleState::Ended => "ended",
-        }
-    }
-
-    /// Whether the sale has not begun: everything about it can be changed.
+    /// Whether the sale has not begun. Its definition can then be changed freely.
     pub fn is_planned(self) -> bool {
         matches!(self, SaleState::Draft | SaleState::Scheduled)
     }
 
-    /// The state after a move, or why there is none.
+    /// The state after a transition, or why there is none.
     pub fn after(self, action: SaleMove) -> Result<SaleState, WrongState> {
         use SaleState::*;
         match (self, action) {
@@ -91,60 +79,19 @@ impl SaleState {
     }
 }
 
-impl fmt::Display for SaleState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+wire_enum! {
+    /// The phase of a sale as a shopper sees it.
+    pub enum Phase {
+        Upcoming = "upcoming",
+        Open = "open",
+        SoldOut = "sold_out",
+        Paused = "paused",
+        Ended = "ended",
     }
-}
-
-impl Serialize for SaleState {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl FromStr for SaleState {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        SaleState::ALL.into_iter().find(|s| s.as_str() == text).ok_or(())
-    }
-}
-
-impl SaleMove {
-    pub const ALL: [SaleMove; 6] =
-        [SaleMove::Schedule, SaleMove::Unschedule, SaleMove::Start, SaleMove::Pause, SaleMove::Resume, SaleMove::Stop];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SaleMove::Schedule => "schedule",
-            SaleMove::Unschedule => "unschedule",
-            SaleMove::Start => "start",
-            SaleMove::Pause => "pause",
-            SaleMove::Resume => "resume",
-            SaleMove::Stop => "stop",
-        }
-    }
-}
-
-impl fmt::Display for SaleMove {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// What a shopper sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    Upcoming,
-    Open,
-    SoldOut,
-    Paused,
-    Ended,
 }
 
 impl Phase {
-    /// The phase that follows from the facts. `remaining` counts units that nobody holds.
+    /// Derives the phase. `remaining` is the number of units that no user holds.
     pub fn of(state: SaleState, window: Window, remaining: i64, now: Timestamp) -> Phase {
         if state == SaleState::Ended || window.closes_at.is_some_and(|closes| now >= closes) {
             Phase::Ended
@@ -160,35 +107,25 @@ impl Phase {
             Phase::Open
         }
     }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Phase::Upcoming => "upcoming",
-            Phase::Open => "open",
-            Phase::SoldOut => "sold_out",
-            Phase::Paused => "paused",
-            Phase::Ended => "ended",
-        }
-    }
 }
 
-/// How a rush is met: over how many buckets the units are spread, in what lots they are handed out, and over which time
-/// those who wait for the opening spread themselves.
+/// How a sale handles the load at its opening: the number of buckets, the size of the lots that buckets receive, and
+/// the time over which waiting clients spread their requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rush {
-    /// 1 to [`Rush::MOST_BUCKETS`]; 1 is not split. Fixed once the sale is loaded into Redis.
+    /// 1 to [`Rush::MAX_BUCKETS`]; 1 means unsplit. Fixed once the sale is loaded into Redis.
     pub buckets: u8,
-    /// Units of one allotment to one bucket; 0 hands out everything at once.
+    /// Units of one allotment to one bucket; 0 allots everything at once.
     pub lot: i64,
-    /// At most [`Rush::MOST_SPREAD_MS`].
+    /// Spread of client requests in milliseconds, at most [`Rush::MAX_SPREAD_MS`].
     pub spread_ms: i64,
 }
 
 impl Rush {
-    pub const MOST_BUCKETS: u8 = 64;
-    pub const MOST_SPREAD_MS: i64 = 60_000;
+    pub const MAX_BUCKETS: u8 = 64;
+    pub const MAX_SPREAD_MS: i64 = 60_000;
 
-    /// What is given in place of what was.
+    /// Replaces the values that are given.
     pub fn with(self, buckets: Option<u8>, lot: Option<i64>, spread_ms: Option<i64>) -> Rush {
         Rush {
             buckets: buckets.unwrap_or(self.buckets),
@@ -204,18 +141,18 @@ impl Default for Rush {
     }
 }
 
-/// The definition of a sale as the database has it.
+/// A sale as stored in the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sale {
     pub id: SaleId,
     pub goods_id: GoodsId,
     pub price: Money,
-    /// The price outside the sale, to compare with; `None` when there is none to show.
+    /// The regular price, shown for comparison. `None` when there is none.
     pub list_price: Option<Money>,
     pub total: i64,
-    /// Units in live orders, as the database counts them.
+    /// Units in live orders, counted by the database.
     pub sold: i64,
-    /// Units ever sold, cancelled ones included; it only rises.
+    /// Units ever sold, including cancelled ones. Never decreases.
     pub granted: i64,
     /// Units that one user may hold.
     pub per_user_limit: i64,
@@ -224,11 +161,11 @@ pub struct Sale {
     #[serde(flatten)]
     pub rush: Rush,
     pub state: SaleState,
-    /// Rises with every change of the definition, so that an older one is never applied over a newer one.
+    /// Rises with every change of the definition, so that an older version never overwrites a newer one.
     pub version: i64,
-    /// Rises whenever Redis is loaded anew.
+    /// Rises with every load into Redis.
     pub epoch: i64,
-    /// Of a rehearsal: works for whoever knows its address, and is in no list.
+    /// Whether it belongs to a rehearsal: it is in no list, and its URL works.
     #[serde(skip_serializing_if = "is_false")]
     pub shadow: bool,
 }
@@ -238,7 +175,7 @@ fn is_false(shadow: &bool) -> bool {
 }
 
 impl Sale {
-    /// What shoppers see of it, judged by the database alone.
+    /// The phase according to the database alone.
     pub fn phase(&self, now: Timestamp) -> Phase {
         Phase::of(self.state, self.window, self.total - self.sold, now)
     }
@@ -253,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_follow_from_state_window_and_stock() {
+    fn phase_follows_from_state_window_and_stock() {
         let window = Window { opens_at: Some(at(100)), closes_at: Some(at(200)) };
         let phase = |state, remaining, now| Phase::of(state, window, remaining, at(now));
         assert_eq!(phase(SaleState::Scheduled, 5, 150), Phase::Upcoming);
@@ -266,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_overlap_only_when_both_are_known_to_open() {
+    fn windows_without_an_opening_time_do_not_overlap() {
         let window =
             |opens: Option<i64>, closes: Option<i64>| Window { opens_at: opens.map(at), closes_at: closes.map(at) };
         let noon = window(Some(100), Some(200));
@@ -285,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_drawn_moves_exist() {
+    fn only_the_documented_transitions_exist() {
         let allowed: Vec<_> = SaleState::ALL
             .into_iter()
             .flat_map(|s| SaleMove::ALL.map(|m| (s, m)))

@@ -8,41 +8,28 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use tokio::time::Instant;
 
+use crate::domain::wire::wire_enum;
+
 /// The upper end of the histograms; longer times count as this long. No request waits that long for its response.
 const MAX_TIME_US: u64 = 60_000_000;
 
-/// The kinds of requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    Page,
-    Button,
-    Token,
-    Buy,
-    /// The second press of a double click.
-    Repeat,
-    Status,
-    Pay,
-    /// Every request of a bot.
-    Bot,
+wire_enum! {
+    /// The kinds of requests.
+    pub enum Step {
+        Page = "page",
+        Button = "button",
+        Token = "token",
+        Buy = "buy",
+        /// The second press of a double click.
+        Repeat = "double click",
+        Status = "status",
+        Pay = "pay",
+        /// Every request of a bot.
+        Bot = "bots",
+    }
 }
 
 impl Step {
-    pub const ALL: [Step; 8] =
-        [Step::Page, Step::Button, Step::Token, Step::Buy, Step::Repeat, Step::Status, Step::Pay, Step::Bot];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Step::Page => "page",
-            Step::Button => "button",
-            Step::Token => "token",
-            Step::Buy => "buy",
-            Step::Repeat => "double click",
-            Step::Status => "status",
-            Step::Pay => "pay",
-            Step::Bot => "bots",
-        }
-    }
-
     /// Whether a response is good, a refusal that the shop documents, or an error. Status 0 is no response.
     pub fn classify(self, status: u16, code: &str) -> ResponseClass {
         match (status, code) {
@@ -62,36 +49,15 @@ pub enum ResponseClass {
     Error,
 }
 
-/// How far a shopper has come. Bots have no milestones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Milestone {
-    Arrived,
-    SawPage,
-    Pressed,
-    Granted,
-    Persisted,
-    Paid,
-}
-
-impl Milestone {
-    pub const ALL: [Milestone; 6] = [
-        Milestone::Arrived,
-        Milestone::SawPage,
-        Milestone::Pressed,
-        Milestone::Granted,
-        Milestone::Persisted,
-        Milestone::Paid,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Milestone::Arrived => "arrived",
-            Milestone::SawPage => "saw the page",
-            Milestone::Pressed => "pressed the button",
-            Milestone::Granted => "got a unit (202)",
-            Milestone::Persisted => "has an order",
-            Milestone::Paid => "has paid",
-        }
+wire_enum! {
+    /// How far a shopper has come. Bots have no milestones.
+    pub enum Milestone {
+        Arrived = "arrived",
+        SawPage = "saw the page",
+        Pressed = "pressed the button",
+        Granted = "got a unit (202)",
+        Persisted = "has an order",
+        Paid = "has paid",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Red packets (红包): money that somebody gives away in shares, and who got which.
+//! Red packets (红包): an amount of money that a user or the shop gives away in shares.
 
 pub mod split;
 
@@ -6,16 +6,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-pub use split::{Impossible, Plan, Split};
+pub use split::{Split, SplitError, SplitPlan};
 
+use super::wire::wire_enum;
 use super::{PacketId, UserId};
 
-/// Who gave a packet.
+/// The giver of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Giver {
-    /// Somebody, from their wallet.
+    /// A user, from their wallet.
     User(UserId),
     /// The shop: a rain of red packets (红包雨).
     Shop,
@@ -30,125 +31,89 @@ impl Giver {
     }
 }
 
-/// Where a packet stands in the database. Before it opens, and once it is over or empty, it is still `Open` here: what
-/// people see is [`Phase`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// Shares may be claimed, or claims may be under way.
-    Open,
-    /// Nothing is under way any more; what was left has gone back to the giver.
-    Settled,
-}
-
-impl State {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            State::Open => "open",
-            State::Settled => "settled",
-        }
+wire_enum! {
+    /// The stored state of a packet. A packet is `Open` before it opens, while it can be claimed, and after it is empty
+    /// or expired, until it is settled. Users see [`PacketPhase`].
+    pub enum PacketState {
+        /// Shares can be claimed, or claims may still be on their way to the database.
+        Open = "open",
+        /// No claim is under way any more. The unclaimed rest has been returned to the giver.
+        Settled = "settled",
     }
 }
 
-impl FromStr for State {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [State::Open, State::Settled].into_iter().find(|state| state.as_str() == text).ok_or(())
+wire_enum! {
+    /// The phase of a packet as users see it.
+    pub enum PacketPhase {
+        Upcoming = "upcoming",
+        Open = "open",
+        /// Every share is claimed.
+        Empty = "empty",
+        /// Its time is over, or staff stopped it.
+        Expired = "expired",
     }
 }
 
-/// What people see of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// It opens later.
-    Upcoming,
-    Open,
-    /// Every share is claimed.
-    Empty,
-    /// Its time is over, or somebody stopped it.
-    Expired,
-}
-
-impl Phase {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Phase::Upcoming => "upcoming",
-            Phase::Open => "open",
-            Phase::Empty => "empty",
-            Phase::Expired => "expired",
-        }
-    }
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for Phase {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-/// A packet as the database has it. Amounts are minor units in the currency of wallets.
+/// A packet as stored in the database. Amounts are minor units in the currency of wallets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
     pub id: PacketId,
     pub giver: Giver,
     pub total: i64,
-    /// Shares.
+    /// Number of shares.
     pub count: i64,
+    /// Bounds of one share.
     pub min: i64,
     pub max: i64,
     pub split: Split,
-    /// Plain text of its giver.
+    /// The giver's plain text.
     pub greeting: String,
     /// Whether the giver may claim a share too.
     pub own: bool,
     pub opens_at: Timestamp,
-    /// Earlier than it was given for when somebody stopped it.
+    /// Moved forward when staff stop the packet.
     pub expires_at: Timestamp,
-    /// Families of keys that its shares are spread over: share `n` lies in the bucket `n mod buckets`.
+    /// Buckets over which the shares are spread: share `n` lies in bucket `n mod buckets`.
     pub buckets: u8,
-    pub state: State,
-    /// Shares that were claimed, and what they hold together.
+    pub state: PacketState,
+    /// Number of claimed shares, and their sum.
     pub claimed: i64,
     pub claimed_amount: i64,
-    /// How often it was loaded into Redis.
+    /// Number of loads into Redis.
     pub epoch: i64,
     pub created_at: Timestamp,
     pub settled_at: Option<Timestamp>,
-    /// The luckiest and what they got (手气最佳), once it is settled: the highest amount, of several the first to claim.
+    /// The luckiest user and their amount (手气最佳), known once the packet is settled. Among equal amounts the first claim
+    /// wins.
     pub best: Option<(UserId, i64)>,
 }
 
 impl Packet {
-    pub fn phase(&self, now: Timestamp) -> Phase {
+    pub fn phase(&self, now: Timestamp) -> PacketPhase {
         if self.claimed >= self.count {
-            Phase::Empty
-        } else if self.state == State::Settled || now >= self.expires_at {
-            Phase::Expired
+            PacketPhase::Empty
+        } else if self.state == PacketState::Settled || now >= self.expires_at {
+            PacketPhase::Expired
         } else if now < self.opens_at {
-            Phase::Upcoming
+            PacketPhase::Upcoming
         } else {
-            Phase::Open
+            PacketPhase::Open
         }
     }
 
-    /// A user's claim to a share of it, of which nobody asks when it was made.
+    /// A user's claim to a share. Its time is a placeholder: the opening time of the packet.
     pub fn claim_of(&self, user_id: UserId, share: Share) -> ShareClaim {
         let Share { index, amount } = share;
         ShareClaim { packet_id: self.id, user_id, share: index, amount, claimed_at: self.opens_at }
     }
 
-    /// What nobody has claimed.
+    /// The unclaimed amount.
     pub fn left(&self) -> i64 {
         self.total - self.claimed_amount
     }
 }
 
-/// One of the amounts that a packet was split into. Its index names it: amounts may be equal.
+/// One share of a packet. The index identifies it, because amounts can be equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share {
     pub index: i64,
@@ -156,7 +121,7 @@ pub struct Share {
 }
 
 impl fmt::Display for Share {
-    /// As Redis keeps it: `index:amount`.
+    /// The form stored in Redis: `index:amount`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.index, self.amount)
     }
@@ -171,12 +136,12 @@ impl FromStr for Share {
     }
 }
 
-/// A share that somebody got. What the outbox and RabbitMQ carry.
+/// A share that was granted to a user. The outbox and RabbitMQ carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareClaim {
     pub packet_id: PacketId,
     pub user_id: UserId,
-    /// Which share; see [`Share::index`].
+    /// The index of the share; see [`Share::index`].
     pub share: i64,
     pub amount: i64,
     pub claimed_at: Timestamp,
@@ -187,7 +152,7 @@ impl ShareClaim {
         Share { index: self.share, amount: self.amount }
     }
 
-    /// What tells claims apart: the packet, the share, the user.
+    /// The identity of a claim: packet, share and user.
     pub fn key(&self) -> (PacketId, i64, UserId) {
         (self.packet_id, self.share, self.user_id)
     }
@@ -198,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_read_as_they_are_written() {
+    fn share_is_parsed_from_its_text() {
         let share = Share { index: 0, amount: 250 };
         assert_eq!(share.to_string(), "0:250");
         assert_eq!("0:250".parse(), Ok(share));

@@ -1,91 +1,75 @@
-//! How the money of a packet is split into shares, before anybody claims one.
+//! Splitting the money of a packet into shares, before the first claim.
 //!
-//! All three kinds are exact: the sum is the total, every share is within the bounds, the work grows with the number of
-//! shares alone. In the end the shares are shuffled, so that coming early or late is worth nothing.
+//! All three kinds are exact: the sum is the total, and every share is within the bounds. The work is linear in the
+//! number of shares. The shares are shuffled at the end, so that claiming early or late has no advantage.
 
 use rand::Rng;
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
 
-/// More shares than any packet has.
-pub const MOST_SHARES: i64 = 1_000_000;
-/// More minor units than any packet holds: beyond it floating point, and other people's programs, lose units.
-pub const MOST_MONEY: i64 = (1 << 53) - 1;
+use crate::domain::wire::wire_enum;
 
-/// How the money is split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Split {
-    /// Within the bounds, and most near the average.
-    #[default]
-    Bounded,
-    /// As equal as whole units allow.
-    Equal,
-    /// As messengers do it: one after the other, evenly between the least and twice the average of what is left.
-    DoubleAverage,
-}
+/// The largest number of shares of one packet.
+pub const MAX_SHARES: i64 = 1_000_000;
+/// The largest total in minor units, 2⁵³ − 1: beyond it `f64`, here and in JSON clients, loses units.
+pub const MAX_PACKET_TOTAL: i64 = (1 << 53) - 1;
 
-impl Split {
-    pub const ALL: [Split; 3] = [Split::Bounded, Split::Equal, Split::DoubleAverage];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Split::Bounded => "bounded",
-            Split::Equal => "equal",
-            Split::DoubleAverage => "double_average",
-        }
+wire_enum! {
+    /// The method of splitting.
+    #[derive(Default)]
+    pub enum Split {
+        /// Within the bounds, with most shares near the average.
+        #[default]
+        Bounded = "bounded",
+        /// As equal as whole minor units allow.
+        Equal = "equal",
+        /// One share after the other, uniform between the minimum and twice the average of the rest (二倍均值法), as
+        /// messengers do it.
+        DoubleAverage = "double_average",
     }
 }
 
-impl std::str::FromStr for Split {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Split::ALL.into_iter().find(|split| split.as_str() == text).ok_or(())
-    }
-}
-
-/// What is to be split: so many minor units into so many shares, each from `min` to `max`. It can be done: whoever holds
-/// one knows that `count × min ≤ total ≤ count × max`.
+/// A feasible split: `total` minor units into `count` shares, each from `min` to `max`. Invariant:
+/// `count × min ≤ total ≤ count × max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub struct SplitPlan {
     total: i64,
     count: i64,
     min: i64,
     max: i64,
 }
 
-/// Why there is no way to split.
+/// Why a split is not feasible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Impossible {
+pub enum SplitError {
     #[error("the total must be from 1 to 9007199254740991 minor units")]
     Total,
     #[error("the number of shares must be from 1 to 1000000")]
     Count,
-    #[error("the least share must be at least one minor unit, and so many of them must not be more than the total")]
+    #[error("the smallest share must be at least one minor unit, and the smallest shares together at most the total")]
     Min,
-    #[error("the greatest share must not be below the least, and so many of them must reach the total")]
+    #[error("the largest share must not be below the smallest, and the largest shares together must reach the total")]
     Max,
 }
 
-impl Plan {
+impl SplitPlan {
     /// # Errors
-    /// Says which value cannot be; of several, the first.
-    pub fn new(total: i64, count: i64, min: i64, max: i64) -> Result<Plan, Impossible> {
-        if !(1..=MOST_MONEY).contains(&total) {
-            return Err(Impossible::Total);
+    /// Names the first value that is out of range.
+    pub fn new(total: i64, count: i64, min: i64, max: i64) -> Result<SplitPlan, SplitError> {
+        if !(1..=MAX_PACKET_TOTAL).contains(&total) {
+            return Err(SplitError::Total);
         }
-        if !(1..=MOST_SHARES).contains(&count) {
-            return Err(Impossible::Count);
+        if !(1..=MAX_SHARES).contains(&count) {
+            return Err(SplitError::Count);
         }
         let all = |share: i64| i128::from(share) * i128::from(count);
         if min < 1 || all(min) > i128::from(total) {
-            return Err(Impossible::Min);
+            return Err(SplitError::Min);
         }
         if max < min || all(max) < i128::from(total) {
-            return Err(Impossible::Max);
+            return Err(SplitError::Max);
         }
-        // A share is never more than everything, so that nothing below can overflow.
-        Ok(Plan { total, count, min, max: max.min(total) })
+        // A share is at most the total, so nothing below can overflow.
+        Ok(SplitPlan { total, count, min, max: max.min(total) })
     }
 
     pub fn total(&self) -> i64 {
@@ -104,7 +88,7 @@ impl Plan {
         self.max
     }
 
-    /// The shares, in the order in which they are given away.
+    /// The shares, in the order in which they are claimed.
     pub fn split(&self, split: Split, random: &mut impl Rng) -> Vec<i64> {
         let mut shares = match split {
             Split::Bounded => self.bounded(random),
@@ -115,14 +99,15 @@ impl Plan {
         shares
     }
 
-    /// Each share lies below or above the average, with odds that make the mean right, and at a distance from the far
-    /// end whose density grows towards the average. What is over or missing then is a matter of chance, and small.
+    /// Draws each share below or above the average, with odds that keep the mean, and at a distance from the bound
+    /// whose density grows towards the average. The sum misses the total by a small random amount, which
+    /// `distribute_difference` corrects.
     fn bounded(&self, random: &mut impl Rng) -> Vec<i64> {
         let (min, max) = (self.min as f64, self.max as f64);
         let average = self.total as f64 / self.count as f64;
         let below = if self.max > self.min { (max - average) / (max - min) } else { 0.0 };
         let draw = |_| {
-            // The square root of an even draw: its density grows in proportion to it.
+            // The square root of a uniform draw has a density that grows linearly.
             let distance = random.random::<f64>().sqrt();
             let share = if random.random::<f64>() < below {
                 min + (average - min) * distance
@@ -132,20 +117,20 @@ impl Plan {
             (share.round() as i64).clamp(self.min, self.max)
         };
         let mut shares: Vec<i64> = (0..self.count).map(draw).collect();
-        self.settle(&mut shares);
+        self.distribute_difference(&mut shares);
         shares
     }
 
-    /// Moves what is over or missing over all shares, to each in proportion to its room, to the last unit.
-    fn settle(&self, shares: &mut [i64]) {
+    /// Distributes the difference to the total over all shares, in proportion to each share's room, to the last unit.
+    fn distribute_difference(&self, shares: &mut [i64]) {
         let missing = i128::from(self.total) - shares.iter().map(|share| i128::from(*share)).sum::<i128>();
         let room = |share: i64| i128::from(if missing > 0 { self.max - share } else { share - self.min });
         let rooms: i128 = shares.iter().map(|share| room(*share)).sum();
         if missing == 0 || rooms == 0 {
             return;
         }
-        // What all shares so far get together, rounded down: the difference of two is what one gets, never more than its
-        // room, because all that is missing is never more than all room.
+        // Each share gets the difference of two running sums that are rounded down. That is never more than its room,
+        // because the whole difference is never more than all room.
         let (mut passed, mut given) = (0, 0);
         for share in shares {
             passed += room(*share);
@@ -161,7 +146,8 @@ impl Plan {
         (0..self.count).map(|n| share + i64::from(n < rest)).collect()
     }
 
-    /// The widest even range around the average of what is left that keeps the bounds, so that the mean stays right.
+    /// Draws from the widest uniform range around the average of the rest that keeps the bounds, so that the mean stays
+    /// right.
     fn double_average(&self, random: &mut impl Rng) -> Vec<i64> {
         let mut left = self.total;
         let mut shares = Vec::with_capacity(self.count as usize);
@@ -190,12 +176,12 @@ mod tests {
 
     use super::*;
 
-    fn shares(plan: Plan, split: Split, seed: u64) -> Vec<i64> {
+    fn shares(plan: SplitPlan, split: Split, seed: u64) -> Vec<i64> {
         plan.split(split, &mut StdRng::seed_from_u64(seed))
     }
 
     #[track_caller]
-    fn is_right(plan: Plan, split: Split, seed: u64) {
+    fn assert_exact(plan: SplitPlan, split: Split, seed: u64) {
         let shares = shares(plan, split, seed);
         assert_eq!(shares.len() as i64, plan.count, "{plan:?}");
         assert_eq!(shares.iter().map(|s| i128::from(*s)).sum::<i128>(), i128::from(plan.total), "{plan:?} {split:?}");
@@ -203,16 +189,16 @@ mod tests {
         assert!(within, "{plan:?} {split:?}: {:?} to {:?}", shares.iter().min(), shares.iter().max());
     }
 
-    /// Any plan that can be: small and large counts and amounts, wide and narrow bounds, totals anywhere between them
-    /// and at both ends.
-    fn plans() -> impl Strategy<Value = Plan> {
+    /// Feasible plans: small and large counts and amounts, wide and narrow bounds, totals between the bounds and at
+    /// both ends.
+    fn plans() -> impl Strategy<Value = SplitPlan> {
         let count = prop_oneof![Just(1), 2..=20_i64, 21..=3_000_i64];
         let least = prop_oneof![Just(1), 1..=100_i64, 1..=1_000_000_i64];
         let width = prop_oneof![Just(0), 0..=10_i64, 0..=1_000_000_000_i64];
         let place = prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0];
         (count, least, width, place).prop_map(|(count, min, width, place)| {
             let total = count * min + ((count * width) as f64 * place) as i64;
-            Plan::new(total.clamp(count * min, count * (min + width)), count, min, min + width).unwrap()
+            SplitPlan::new(total.clamp(count * min, count * (min + width)), count, min, min + width).unwrap()
         })
     }
 
@@ -220,30 +206,30 @@ mod tests {
         #[test]
         fn every_split_is_exact_and_within_bounds(plan in plans(), seed: u64) {
             for split in Split::ALL {
-                is_right(plan, split, seed);
+                assert_exact(plan, split, seed);
             }
         }
 
         #[test]
-        fn the_same_seed_splits_the_same_way(plan in plans(), seed: u64) {
+        fn equal_seeds_give_equal_splits(plan in plans(), seed: u64) {
             for split in Split::ALL {
                 prop_assert_eq!(shares(plan, split, seed), shares(plan, split, seed));
             }
         }
 
         #[test]
-        fn a_plan_exists_exactly_when_it_can_be(
+        fn plan_exists_exactly_when_it_is_feasible(
             total in -5..200_i64, count in -2..20_i64, min in -2..20_i64, max in -2..30_i64,
         ) {
-            let can_be = total >= 1 && count >= 1 && min >= 1 && max >= min && count * min <= total && total <= count * max;
-            prop_assert_eq!(Plan::new(total, count, min, max).is_ok(), can_be);
+            let feasible = total >= 1 && count >= 1 && min >= 1 && max >= min && count * min <= total && total <= count * max;
+            prop_assert_eq!(SplitPlan::new(total, count, min, max).is_ok(), feasible);
         }
     }
 
     #[test]
-    fn the_largest_and_the_smallest_are_right_too() {
+    fn extreme_plans_are_split_exactly() {
         let trillion = 1_000_000_000_000;
-        let (million, many) = (MOST_SHARES, 10_000);
+        let (million, many) = (MAX_SHARES, 10_000);
         for (total, count, min, max) in [
             (1, 1, 1, 1),
             (1, 1, 1, i64::MAX),
@@ -253,42 +239,42 @@ mod tests {
             (2 * many, many, 1, 2),
             (2 * many - 1, many, 1, 2),
             (trillion, 1, 1, trillion),
-            (MOST_MONEY, many, 1, MOST_MONEY),
-            (MOST_MONEY, 3, 1, MOST_MONEY),
+            (MAX_PACKET_TOTAL, many, 1, MAX_PACKET_TOTAL),
+            (MAX_PACKET_TOTAL, 3, 1, MAX_PACKET_TOTAL),
         ] {
-            let plan = Plan::new(total, count, min, max).unwrap();
+            let plan = SplitPlan::new(total, count, min, max).unwrap();
             for split in Split::ALL {
-                is_right(plan, split, 7);
+                assert_exact(plan, split, 7);
             }
         }
-        is_right(Plan::new(trillion, million, 1, trillion).unwrap(), Split::Bounded, 7);
-        is_right(Plan::new(million, million, 1, 1).unwrap(), Split::Equal, 7);
+        assert_exact(SplitPlan::new(trillion, million, 1, trillion).unwrap(), Split::Bounded, 7);
+        assert_exact(SplitPlan::new(million, million, 1, 1).unwrap(), Split::Equal, 7);
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
-        let why = |total, count, min, max| Plan::new(total, count, min, max).unwrap_err();
-        assert_eq!(why(0, 1, 1, 1), Impossible::Total);
-        assert_eq!(why(-5, 1, 1, 1), Impossible::Total);
-        assert_eq!(why(MOST_MONEY + 1, 1, 1, i64::MAX), Impossible::Total);
-        assert_eq!(why(5, 0, 1, 1), Impossible::Count);
-        assert_eq!(why(MOST_MONEY, MOST_SHARES + 1, 1, i64::MAX), Impossible::Count);
-        assert_eq!(why(5, 2, 0, 5), Impossible::Min);
-        assert_eq!(why(5, 6, 1, 5), Impossible::Min);
-        assert_eq!(why(5, 2, i64::MAX, i64::MAX), Impossible::Min);
-        assert_eq!(why(5, 2, 2, 1), Impossible::Max);
-        assert_eq!(why(5, 2, 1, 2), Impossible::Max);
+    fn infeasible_value_is_named() {
+        let why = |total, count, min, max| SplitPlan::new(total, count, min, max).unwrap_err();
+        assert_eq!(why(0, 1, 1, 1), SplitError::Total);
+        assert_eq!(why(-5, 1, 1, 1), SplitError::Total);
+        assert_eq!(why(MAX_PACKET_TOTAL + 1, 1, 1, i64::MAX), SplitError::Total);
+        assert_eq!(why(5, 0, 1, 1), SplitError::Count);
+        assert_eq!(why(MAX_PACKET_TOTAL, MAX_SHARES + 1, 1, i64::MAX), SplitError::Count);
+        assert_eq!(why(5, 2, 0, 5), SplitError::Min);
+        assert_eq!(why(5, 6, 1, 5), SplitError::Min);
+        assert_eq!(why(5, 2, i64::MAX, i64::MAX), SplitError::Min);
+        assert_eq!(why(5, 2, 2, 1), SplitError::Max);
+        assert_eq!(why(5, 2, 1, 2), SplitError::Max);
     }
 
     /// Ten thousand packets of twenty shares.
-    fn many(split: Split) -> (Plan, Vec<Vec<i64>>) {
-        let plan = Plan::new(20_000, 20, 100, 4_000).unwrap();
+    fn many(split: Split) -> (SplitPlan, Vec<Vec<i64>>) {
+        let plan = SplitPlan::new(20_000, 20, 100, 4_000).unwrap();
         let mut random = StdRng::seed_from_u64(42);
         (plan, (0..10_000).map(|_| plan.split(split, &mut random)).collect())
     }
 
     #[test]
-    fn coming_early_or_late_is_worth_nothing() {
+    fn position_in_the_order_has_no_advantage() {
         for split in [Split::Bounded, Split::DoubleAverage] {
             let (plan, packets) = many(split);
             let average = plan.total as f64 / plan.count as f64;
@@ -300,13 +286,13 @@ mod tests {
             }
             // Standard errors are about 7 units and 22 packets.
             let fair = means.iter().all(|mean| (mean - average).abs() < 40.0);
-            assert!(fair, "{split:?}: the mean of some place is far from {average}: {means:?}");
-            assert!(best.iter().all(|n| (380..=620).contains(n)), "{split:?}: the luckiest by place: {best:?}");
+            assert!(fair, "{split:?}: the mean of a position is far from {average}: {means:?}");
+            assert!(best.iter().all(|n| (380..=620).contains(n)), "{split:?}: the luckiest by position: {best:?}");
         }
     }
 
-    /// How many shares of many packets fell into each of the bins of a hundred units, with the one that the average lies in.
-    fn bins(plan: Plan, packets: usize) -> (Vec<i64>, usize) {
+    /// A histogram of shares in bins of a hundred units, and the bin of the average.
+    fn bins(plan: SplitPlan, packets: usize) -> (Vec<i64>, usize) {
         let mut random = StdRng::seed_from_u64(42);
         let mut bins = vec![0; ((plan.max - plan.min) / 100 + 1) as usize];
         for _ in 0..packets {
@@ -317,7 +303,7 @@ mod tests {
         (bins, ((plan.total / plan.count - plan.min) / 100) as usize)
     }
 
-    /// Rising up to the top and falling after it, but for chance.
+    /// Whether the histogram rises up to the top and falls after it, within random noise.
     fn has_one_peak(bins: &[i64], top: usize) -> bool {
         let slack = |n: i64| 4.0 * (n.max(1) as f64).sqrt() + 20.0;
         bins.windows(2).enumerate().all(|(n, pair)| {
@@ -328,20 +314,23 @@ mod tests {
 
     #[test]
     fn most_shares_are_near_the_average() {
-        // As far up as down from the average; then far more up, where a few shares that must make up for one large one
-        // pull the top a little below the average, and many do not.
+        // Bounds symmetric around the average; then far more room above. With few shares, one large share makes the
+        // others smaller and moves the peak a little below the average; with many shares it does not.
         for (total, count, min, max, packets, below) in [
             (20_000, 20, 100, 1_900, 10_000, 1),
             (20_000, 20, 100, 4_000, 10_000, 3),
             (2_000_000, 2_000, 100, 4_000, 100, 1),
         ] {
-            let plan = Plan::new(total, count, min, max).unwrap();
+            let plan = SplitPlan::new(total, count, min, max).unwrap();
             let (bins, average) = bins(plan, packets);
             let top = bins.iter().enumerate().max_by_key(|(_, n)| **n).unwrap().0;
-            assert!((average - below..=average).contains(&top), "{plan:?}: the top is at {top}: {bins:?}");
+            assert!((average - below..=average).contains(&top), "{plan:?}: the peak is at {top}: {bins:?}");
             assert!(has_one_peak(&bins, top), "{plan:?}: not single-peaked: {bins:?}");
             let near = bins[average / 2..=average + average / 2].iter().sum::<i64>();
-            assert!(near * 2 > bins.iter().sum::<i64>(), "{plan:?}: most are within half the average of it: {bins:?}");
+            assert!(
+                near * 2 > bins.iter().sum::<i64>(),
+                "{plan:?}: most shares are within half the average of it: {bins:?}"
+            );
         }
     }
 }
