@@ -1,4 +1,4 @@
-//! The audit log: what staff did, written in the transaction that did it.
+//! The audit log: actions of staff, each logged in the transaction that performs it.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Store, StoreError, Tx, row};
 
-/// One line of the audit log; `before` and `after` are JSON, empty where there is nothing.
+/// One line of the audit log. `before` and `after` are JSON, empty where there is nothing to show.
 #[derive(Debug, Clone, Serialize)]
 pub struct AuditRow {
     pub id: String,
@@ -18,7 +18,7 @@ pub struct AuditRow {
     pub after: String,
 }
 
-/// Which lines of the log somebody wants to see; an empty text means all.
+/// A filter over the log. An empty text matches every line.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     pub actor: String,
@@ -26,11 +26,11 @@ pub struct AuditFilter {
     /// Such as `sale 7`.
     pub subject: String,
     pub from: Option<Timestamp>,
-    /// Up to, without it.
+    /// Exclusive.
     pub to: Option<Timestamp>,
 }
 
-/// Writes down who did what.
+/// Adds a line to the log within the transaction `tx`.
 pub(super) async fn log<T: Serialize>(
     tx: &mut Tx,
     actor: &str,
@@ -60,22 +60,22 @@ pub(super) async fn log<T: Serialize>(
 }
 
 impl Store {
-    /// Writes down something that changed nothing else, such as a log-in that failed.
-    pub async fn note<T: Serialize>(
+    /// Logs an event that changes nothing else in the database, such as a failed log-in.
+    pub async fn log_event<T: Serialize>(
         &self,
         actor: &str,
         action: &str,
         subject: &str,
-        about: &T,
+        details: &T,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        log(&mut tx, actor, action, subject, None, Some(about), now).await?;
+        log(&mut tx, actor, action, subject, None, Some(details), now).await?;
         Ok(tx.commit().await?)
     }
 
-    /// Writes down what somebody of the staff did that touches nothing else in the database.
-    pub async fn write_down<T: Serialize>(
+    /// Logs that staff removed something that is not in the database, such as a dead letter.
+    pub async fn log_removal<T: Serialize>(
         &self,
         actor: &str,
         action: &str,
@@ -88,12 +88,12 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// The audit log, newest first, from before the row with id `before`.
+    /// Lines of the audit log, newest first, older than the row `before`.
     pub async fn audit_log(
         &self,
         filter: &AuditFilter,
         before: Option<&str>,
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<AuditRow>, StoreError> {
         let ms = |at: Option<Timestamp>, none| at.map_or(none, Timestamp::as_millisecond);
         let rows = sqlx::query(
@@ -109,7 +109,7 @@ impl Store {
         .bind(&filter.subject)
         .bind(ms(filter.from, i64::MIN))
         .bind(ms(filter.to, i64::MAX))
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         let read = |row| {
@@ -126,7 +126,7 @@ impl Store {
         Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
     }
 
-    /// Every kind of action that was ever written down.
+    /// Every action name that occurs in the log.
     pub async fn audit_actions(&self) -> Result<Vec<String>, StoreError> {
         let rows = sqlx::query("SELECT DISTINCT action FROM audit_log ORDER BY action").fetch_all(&self.pool).await?;
         Ok(rows.iter().map(|row| row::text(row, "action")).collect::<Result<_, _>>()?)

@@ -1,13 +1,13 @@
-//! Why a statement did not work, and what is to blame: the moment, the data, or anything else.
+//! The error of every statement, and its cause: a passing condition, the data, or anything else.
 
-/// Why a statement did not work.
+/// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database is away, restarting, full, may only be read for now, or lost patience with a lock. The statement may
-    /// or may not have happened; asking again later is right, because every write here may run twice.
+    /// The database is down, restarting, full or read-only, or a lock timed out. The statement may have taken effect.
+    /// The caller may repeat it later, because every write here is idempotent.
     #[error("the database is not available: {0}")]
     Unavailable(sqlx::Error),
-    /// Asking again would fail again.
+    /// A repeated statement would fail again.
     #[error("the database refused: {0}")]
     Refused(sqlx::Error),
 }
@@ -19,8 +19,8 @@ impl From<sqlx::Error> for StoreError {
 }
 
 impl StoreError {
-    /// Whether what was to be written is at fault. Otherwise it is the statement, the schema or a permission: somebody
-    /// will mend that, and what was to be written is as good as before.
+    /// Whether the data caused the failure. Otherwise the statement, the schema or a permission did: once an operator
+    /// has repaired that, the same data can be written.
     pub fn blames_the_data(&self) -> bool {
         match self {
             StoreError::Unavailable(_) => false,
@@ -32,7 +32,7 @@ impl StoreError {
     }
 }
 
-/// Whether the same statement may well succeed later.
+/// Whether the same statement may succeed later.
 fn is_passing(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Database(error) => Fault::of(&error.code().unwrap_or_default()) == Fault::Passing,
@@ -46,32 +46,32 @@ fn is_passing(error: &sqlx::Error) -> bool {
     }
 }
 
-/// What an error code of a database puts the blame on.
+/// The cause behind a database's error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// The moment: the database is away, busy, full, or may only be read for now.
+    /// A passing condition: the database is down, busy, full or read-only.
     Passing,
-    /// What was to be written.
+    /// The data to be written.
     Data,
     /// Anything else.
     Lasting,
 }
 
 impl Fault {
-    /// PostgreSQL's codes have five characters, of which the first two are the class. SQLite's are numbers, of which the
-    /// low byte is the plain code.
+    /// PostgreSQL's codes have five characters; the first two are the class. SQLite's codes are numbers; the low byte
+    /// is the primary code.
     fn of(code: &str) -> Fault {
         match (code.len(), code.get(..2), code.parse::<u32>().map(|number| number & 0xff)) {
-            // A lock that took too long; a standby, or a primary that was closed for writing because its disk is full.
+            // A lock timeout; a standby, or a primary that was made read-only because its disk is full.
             (5, ..) if matches!(code, "55P03" | "25006") => Fault::Passing,
-            // Connection trouble, deadlock and serialisation, out of resources, shutting down, trouble with files.
+            // Connection, deadlock and serialization, resources, shutdown, file system.
             (5, Some("08" | "40" | "53" | "57" | "58"), _) => Fault::Passing,
-            // A value that does not fit, a constraint that is violated.
+            // A value out of range, a violated constraint.
             (5, Some("22" | "23"), _) => Fault::Data,
             (5, ..) => Fault::Lasting,
-            // Busy, locked, out of memory, interrupted, trouble with the disk, full, somebody else begins.
+            // Busy, locked, out of memory, interrupted, I/O error, disk full, locking protocol.
             (_, _, Ok(5..=7 | 9 | 10 | 13 | 15)) => Fault::Passing,
-            // Too big, a constraint, a wrong type.
+            // Too big, a constraint, a type mismatch.
             (_, _, Ok(18..=20)) => Fault::Data,
             _ => Fault::Lasting,
         }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_full_or_may_only_be_read_blames_neither_statement_nor_data() {
+    fn error_codes_are_classified_by_cause() {
         for passing in ["08006", "25006", "40P01", "53100", "55P03", "57P01", "58030", "5", "261", "10", "778", "13"] {
             assert_eq!(Fault::of(passing), Fault::Passing, "{passing}");
         }

@@ -1,4 +1,4 @@
-//! Leases: of jobs that one process at a time should do.
+//! Leases on jobs that one process at a time runs.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use sqlx::Row;
 
 use super::{Store, StoreError};
 
-/// The right to do a job for a while. The token rises with every new holder, so that a late one can be told apart.
+/// A lease on a job. `token` is a fencing token: it rises with every new holder, so that a late holder is detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     pub token: i64,
 }
 
 impl Store {
-    /// Takes or prolongs a lease; `None` while somebody else holds it.
-    pub async fn lease(
+    /// Acquires or renews a lease. `None` while another process holds it.
+    pub async fn acquire_lease(
         &self,
         name: &str,
         holder: &str,
         now: Timestamp,
-        time: Duration,
+        duration: Duration,
     ) -> Result<Option<Lease>, StoreError> {
-        let expires = now.as_millisecond() + time.as_millis() as i64;
+        let expires = now.as_millisecond() + duration.as_millis() as i64;
         let row = sqlx::query(
             "INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, 1, $3)
              ON CONFLICT (name) DO UPDATE SET
@@ -41,14 +41,14 @@ impl Store {
         row.map(|row| Ok(Lease { token: row.try_get("token")? })).transpose()
     }
 
-    /// Whether some process holds a lease at this moment.
+    /// Whether a process holds the lease at `now`.
     pub async fn is_leased(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
         let held = sqlx::query("SELECT 1 FROM leases WHERE name = $1 AND expires_at_ms >= $2");
         Ok(held.bind(name).bind(now.as_millisecond()).fetch_optional(&self.pool).await?.is_some())
     }
 
-    /// Gives a lease back, so that the next holder need not wait for its end.
-    pub async fn give_back(&self, name: &str, holder: &str) -> Result<(), StoreError> {
+    /// Releases a lease, so that the next holder does not wait for its expiry.
+    pub async fn release_lease(&self, name: &str, holder: &str) -> Result<(), StoreError> {
         sqlx::query("UPDATE leases SET expires_at_ms = 0 WHERE name = $1 AND holder = $2")
             .bind(name)
             .bind(holder)

@@ -1,9 +1,9 @@
-//! The database: all SQL of the shop, one module per aggregate. Its constraints and transactions have the last word over
-//! Redis and RabbitMQ.
+//! The database: all SQL of the shop, one module per aggregate. Its constraints and transactions have the last word
+//! over Redis and RabbitMQ.
 //!
-//! **Portability.** Every statement runs unchanged on SQLite and PostgreSQL, through `sqlx::Any`: `$1` placeholders, BIGINT
-//! and TEXT columns only, times as milliseconds since 1970, money as minor units, enums as their wire texts. Each table
-//! has one column list (`columns!`) and one function that maps its rows.
+//! **Portability.** Every statement runs unchanged on SQLite and PostgreSQL, through `sqlx::Any`: `$1` placeholders,
+//! BIGINT and TEXT columns only, times as milliseconds since 1970, money as minor units, enums as their wire texts.
+//! Each table has one column list (`columns!`) and one function that maps its rows.
 //!
 //! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
 //! 1. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales; or the count of
@@ -41,9 +41,9 @@ use sqlx::migrate::MigrateError;
 use sqlx::{Any, AnyPool, Connection, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use accounts::addresses::{AddressSaved, MOST_ADDRESSES, SavedAddress};
-pub(crate) use accounts::changes::after;
-pub use accounts::changes::{Actor, Deletion, PeopleRefusal, PersonChange};
+pub use accounts::addresses::{MAX_ADDRESSES_PER_USER, SaveAddressOutcome, SavedAddress};
+pub(crate) use accounts::changes::first_valid_issue;
+pub use accounts::changes::{AccountChange, AccountChangeRefusal, Actor, DeletionOutcome};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
 pub use accounts::{Role, User, UserSearch};
 pub use audit_log::{AuditFilter, AuditRow};
@@ -51,36 +51,42 @@ pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use leases::Lease;
 pub use orders::OrderTotals;
-pub use orders::intake::Landing;
+pub use orders::intake::PersistedOrder;
 pub use orders::releases::HeldUnits;
 pub use orders::search::{FoundOrder, OrderSearch};
 pub use orders::staff_actions::{AuditReason, StaffAction};
-pub use packets::{ClaimLanding, Claimant, Given, PART, PacketClaim, Settled, Stopped};
+pub use packets::{GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, StopOutcome};
 pub use payments::records::{PaymentRecord, WebhookRecord};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
-pub use payments::{Captured, FromWallet, Payment, PaymentStatus, Purpose, WALLET};
+pub use payments::{CaptureOutcome, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
 pub use sales::buckets::{Allotment, Retarget};
-pub use sales::counters::{Counted, OrderCounts};
+pub use sales::counters::{OrderCounts, StatusCount};
 pub use sales::drafts::PastPage;
-pub use sales::{Announce, MOST_UNITS, Overlap, SaleChange, SaleDraft, SaleRefusal, SaveOptions};
-pub use wallet::{About, Mark, WalletEntry};
+pub use sales::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleChange, SaleDraft, SaleRefusal, SaveOptions};
+pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 
-/// Rows of one statement; its parameters stay far below the limits of both databases.
-const ROWS: usize = 500;
+/// Rows of one statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
+/// PostgreSQL 65 535).
+const MAX_ROWS: usize = 500;
 
-/// A handle to the database; clones share one pool.
+/// How long a caller waits for a free connection before the database counts as unavailable.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an unused connection stays open.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// A handle to the database. Clones share one pool.
 #[derive(Clone)]
 pub struct Store {
     pool: AnyPool,
     begin: &'static str,
-    /// SQLite has one writer at a time: waiting in line here is fair, waiting in its busy loop is not.
+    /// Limits writing transactions. SQLite has one writer at a time; this queue is fair, SQLite's busy loop is not.
     writer: Arc<Semaphore>,
 }
 
-/// A transaction that writes.
+/// A writing transaction.
 struct Tx {
     inner: Transaction<'static, Any>,
-    _turn: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Tx {
@@ -103,19 +109,21 @@ impl std::ops::DerefMut for Tx {
 }
 
 impl Store {
-    /// Opens a pool. Connections are made when they are needed, so this succeeds while the database is away; an
-    /// address that cannot be understood fails at once.
+    /// Opens a pool. Connections are opened on demand, so this succeeds while the database is down.
+    ///
+    /// # Errors
+    /// The URL is not valid.
     pub fn open(url: &str) -> Result<Store, StoreError> {
         sqlx::any::install_default_drivers();
         let sqlite = url.starts_with("sqlite:");
         let url = if sqlite && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
         let pool = AnyPoolOptions::new()
             .max_connections(if sqlite { 8 } else { 16 })
-            .acquire_timeout(Duration::from_secs(5))
-            .idle_timeout(Duration::from_secs(300))
-            .after_connect(move |connection, _| Box::pin(tune(connection, sqlite)))
-            // SQLite ends a transaction by itself when the disk is full. The connection does not notice, and would never
-            // begin another.
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .idle_timeout(IDLE_TIMEOUT)
+            .after_connect(move |connection, _| Box::pin(configure(connection, sqlite)))
+            // SQLite rolls a transaction back by itself when the disk is full. The connection does not notice and could
+            // never begin another one, so it is dropped here.
             .before_acquire(|connection, _| Box::pin(ready(Ok(!connection.is_in_transaction()))))
             .connect_lazy_with(AnyConnectOptions::from_str(&url)?);
         let (begin, writers) = if sqlite { ("BEGIN IMMEDIATE", 1) } else { ("BEGIN", 16) };
@@ -134,14 +142,14 @@ impl Store {
         })
     }
 
-    /// Whether the database answers.
+    /// Checks that the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
         sqlx::query("SELECT 1").fetch_one(&self.pool).await?;
         Ok(())
     }
 
-    /// Whether anything may be changed. Changes nothing.
-    pub async fn takes_changes(&self) -> Result<(), StoreError> {
+    /// Checks that the database accepts writes. Changes nothing.
+    pub async fn check_writable(&self) -> Result<(), StoreError> {
         sqlx::query("UPDATE leases SET expires_at_ms = 0 WHERE 1 = 0").execute(&self.pool).await?;
         Ok(())
     }
@@ -151,12 +159,13 @@ impl Store {
     }
 
     async fn begin(&self) -> Result<Tx, StoreError> {
-        let turn = self.writer.clone().acquire_owned().await.map_err(|_| sqlx::Error::PoolClosed)?;
-        Ok(Tx { inner: self.pool.begin_with(self.begin).await?, _turn: turn })
+        let permit = self.writer.clone().acquire_owned().await.map_err(|_| sqlx::Error::PoolClosed)?;
+        Ok(Tx { inner: self.pool.begin_with(self.begin).await?, _permit: permit })
     }
 }
 
-async fn tune(connection: &mut sqlx::AnyConnection, sqlite: bool) -> Result<(), sqlx::Error> {
+/// Settings of every new connection.
+async fn configure(connection: &mut sqlx::AnyConnection, sqlite: bool) -> Result<(), sqlx::Error> {
     let settings: &[&'static str] = if sqlite {
         &[
             "PRAGMA busy_timeout = 5000",
@@ -173,7 +182,7 @@ async fn tune(connection: &mut sqlx::AnyConnection, sqlite: bool) -> Result<(), 
     Ok(())
 }
 
-/// `($1,$2),($3,$4)` for two rows of two columns.
+/// Placeholders for `VALUES`: `($1,$2),($3,$4)` for two rows of two columns.
 fn placeholders(rows: usize, columns: usize) -> String {
     let mut text = String::with_capacity(rows * columns * 6);
     for row in 0..rows {
@@ -190,17 +199,17 @@ fn placeholders(rows: usize, columns: usize) -> String {
     text
 }
 
-/// `($2,$3,$4)` for a list of three that starts after the first parameter.
+/// Placeholders for `IN`: `($2,$3,$4)` for three items after the first parameter.
 fn list(count: usize, after: usize) -> String {
     let numbers: Vec<String> = (1..=count).map(|n| format!("${}", after + n)).collect();
     format!("({})", numbers.join(","))
 }
 
-/// Chunks for lists. The last item comes again until there are 1, 2, 4, … or `ROWS` of them: few statements to prepare and
-/// plan, whatever the number.
+/// Chunks for `IN` lists. The last item is repeated until the length is a power of two or [`MAX_ROWS`], so that only a
+/// few distinct statements are prepared and planned.
 fn padded<T>(all: &[T]) -> impl Iterator<Item = Vec<&T>> {
-    all.chunks(ROWS).map(|chunk| {
-        let size = chunk.len().next_power_of_two().min(ROWS);
+    all.chunks(MAX_ROWS).map(|chunk| {
+        let size = chunk.len().next_power_of_two().min(MAX_ROWS);
         chunk.iter().chain(std::iter::repeat(&chunk[chunk.len() - 1])).take(size).collect()
     })
 }
@@ -210,11 +219,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_connection_whose_transaction_has_ended_by_itself_is_not_used_again() {
+    async fn connection_whose_transaction_ended_by_itself_is_not_reused() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&format!("sqlite://{}/test.sqlite", dir.path().display())).unwrap();
         let mut tx = store.begin().await.unwrap();
-        // So does SQLite when the disk is full.
+        // SQLite does the same when the disk is full.
         sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
         drop(tx);
         while store.pool.num_idle() == 0 {
@@ -224,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_count_through() {
+    fn placeholders_are_numbered_and_lists_padded() {
         assert_eq!(placeholders(2, 2), "($1,$2),($3,$4)");
         assert_eq!(list(3, 1), "($2,$3,$4)");
-        let all: Vec<usize> = (0..ROWS + 3).collect();
+        let all: Vec<usize> = (0..MAX_ROWS + 3).collect();
         let chunks: Vec<Vec<&usize>> = padded(&all).collect();
-        assert_eq!((chunks.len(), chunks[0].len()), (2, ROWS));
-        assert_eq!(chunks[1], [&ROWS, &(ROWS + 1), &(ROWS + 2), &(ROWS + 2)]);
+        assert_eq!((chunks.len(), chunks[0].len()), (2, MAX_ROWS));
+        assert_eq!(chunks[1], [&MAX_ROWS, &(MAX_ROWS + 1), &(MAX_ROWS + 2), &(MAX_ROWS + 2)]);
         assert_eq!(padded::<usize>(&[]).count(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Reading columns: from BIGINT and TEXT to the shop's own terms. A value that does not parse is a decode error.
+//! Decoding columns: BIGINT and TEXT to the domain's types. A value that does not parse is a decode error.
 
 use std::str::FromStr;
 
@@ -39,5 +39,5 @@ pub(super) fn money(row: &AnyRow, amount: &str) -> Result<Money> {
 }
 
 pub(super) fn undecodable(column: &str) -> sqlx::Error {
-    sqlx::Error::ColumnDecode { index: column.to_owned(), source: "not a value of this shop".into() }
+    sqlx::Error::ColumnDecode { index: column.to_owned(), source: "not a valid value of the domain".into() }
 }

@@ -1,4 +1,4 @@
-//! Where shoppers want to be delivered to. Whoever has addresses has exactly one default.
+//! Address books of shoppers. A shopper with addresses has exactly one default address.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::domain::{Address, AddressId, UserId};
 use crate::store::{Store, StoreError, Tx, row};
 
-/// Addresses that one user may keep.
-pub const MOST_ADDRESSES: i64 = 20;
+/// Addresses in one user's address book.
+pub const MAX_ADDRESSES_PER_USER: i64 = 20;
 
 /// An address in a shopper's account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -20,9 +20,9 @@ pub struct SavedAddress {
     pub address: Address,
 }
 
-/// What became of an address that was to be kept.
+/// The outcome of saving an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AddressSaved {
+pub enum SaveAddressOutcome {
     Done(Box<SavedAddress>),
     TooMany,
     NoSuchAddress,
@@ -67,25 +67,25 @@ impl Store {
         Ok(row.as_ref().map(saved).transpose()?)
     }
 
-    /// ReplayGrants a new address, or a changed one. The first one is the default, and so is one that is to become it; another
-    /// one has to take its place before it stops being that.
-    pub async fn keep_address(
+    /// Saves a new address (`id` is `None`) or a changed one. The first address becomes the default, and so does one
+    /// saved with `as_default`. The default changes only when another address becomes the default.
+    pub async fn save_address(
         &self,
         user: UserId,
         id: Option<AddressId>,
         address: &Address,
         as_default: bool,
         now: Timestamp,
-    ) -> Result<AddressSaved, StoreError> {
+    ) -> Result<SaveAddressOutcome, StoreError> {
         let mut tx = self.begin().await?;
         lock_user(&mut tx, user).await?;
-        if id.is_none() && count(&mut tx, user).await? >= MOST_ADDRESSES {
-            return Ok(AddressSaved::TooMany);
+        if id.is_none() && count(&mut tx, user).await? >= MAX_ADDRESSES_PER_USER {
+            return Ok(SaveAddressOutcome::TooMany);
         }
         let id = match id {
             Some(id) => match change(&mut tx, user, id, address).await? {
                 true => id,
-                false => return Ok(AddressSaved::NoSuchAddress),
+                false => return Ok(SaveAddressOutcome::NoSuchAddress),
             },
             None => add(&mut tx, user, address, now).await?,
         };
@@ -94,7 +94,7 @@ impl Store {
         Ok(self
             .address(user, id)
             .await?
-            .map_or(AddressSaved::NoSuchAddress, |saved| AddressSaved::Done(Box::new(saved))))
+            .map_or(SaveAddressOutcome::NoSuchAddress, |saved| SaveAddressOutcome::Done(Box::new(saved))))
     }
 
     /// Makes an address the default; `false` when it is not this user's.
@@ -110,8 +110,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Forgets an address; orders keep their copies. `false` when it is not this user's.
-    pub async fn forget_address(&self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
+    /// Deletes an address. Orders keep their copies. `false` when it is not this user's.
+    pub async fn delete_address(&self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         lock_user(&mut tx, user).await?;
         let done = sqlx::query("DELETE FROM addresses WHERE user_id = $1 AND id = $2")
@@ -125,7 +125,7 @@ impl Store {
     }
 }
 
-/// So that two changes at once see each other.
+/// Locks the user's row, so that concurrent changes of the address book run one after the other.
 async fn lock_user(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
     let lock = sqlx::query("UPDATE users SET role = role WHERE id = $1");
     lock.bind(user.to_string()).execute(&mut **tx).await?;
@@ -179,14 +179,14 @@ async fn change(tx: &mut Tx, user: UserId, id: AddressId, address: &Address) -> 
     Ok(done.rows_affected() == 1)
 }
 
-/// Makes an address the default; without a wish, the newest one where there is no default.
-async fn set_default(tx: &mut Tx, user: UserId, wish: Option<AddressId>) -> Result<(), sqlx::Error> {
-    if let Some(wish) = wish {
+/// Makes `id` the default address; without `id`, the newest one if there is no default.
+async fn set_default(tx: &mut Tx, user: UserId, id: Option<AddressId>) -> Result<(), sqlx::Error> {
+    if let Some(id) = id {
         let clear =
             sqlx::query("UPDATE addresses SET is_default = 0 WHERE user_id = $1 AND id <> $2 AND is_default = 1");
-        clear.bind(user.to_string()).bind(wish.to_string()).execute(&mut **tx).await?;
+        clear.bind(user.to_string()).bind(id.to_string()).execute(&mut **tx).await?;
         let set = sqlx::query("UPDATE addresses SET is_default = 1 WHERE user_id = $1 AND id = $2");
-        set.bind(user.to_string()).bind(wish.to_string()).execute(&mut **tx).await?;
+        set.bind(user.to_string()).bind(id.to_string()).execute(&mut **tx).await?;
         return Ok(());
     }
     sqlx::query(

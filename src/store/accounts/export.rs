@@ -1,18 +1,18 @@
-//! Everything that the shop knows about one person, for that person.
+//! The export of personal data: everything that the shop stores about one user, for that user.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::domain::UserId;
-use crate::domain::wallet::{Account, money};
-use crate::store::{Mark, PaymentRecord, Store, StoreError, WalletEntry};
+use crate::domain::wallet::{LedgerAccount, money};
+use crate::store::{EntryCursor, PaymentRecord, Store, StoreError, WalletEntry};
 
-/// Orders that are read at once.
+/// Rows that are read per query.
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, orders with their histories, payments and addresses, kept addresses, wallet, and sessions. `None` for
-    /// nobody.
+    /// Account, orders with histories, payments and addresses, the address book, wallet, and sessions. `None` when
+    /// there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
         let sessions = self.sessions_of(id, now).await?.into_iter().map(|session| {
@@ -32,7 +32,7 @@ impl Store {
             "orders": self.orders_for_export(id).await?,
             "addresses": self.addresses_of(id).await?,
             "wallet": {
-                "balance": money(self.wallet_balance(Account::User(id)).await?),
+                "balance": money(self.wallet_balance(LedgerAccount::User(id)).await?),
                 "entries": self.entries_for_export(id).await?,
             },
             "sessions": sessions.collect::<Vec<_>>(),
@@ -50,7 +50,7 @@ impl Store {
                     "status": order.status, "reason": order.reason, "address": order.address,
                     "message": order.message, "reserved_at": order.reserved_at,
                     "history": self.history(order).await?,
-                    "payments": self.payments_of(order.id).await?.iter().map(told).collect::<Vec<_>>(),
+                    "payments": self.payments_of(order.id).await?.iter().map(payment_json).collect::<Vec<_>>(),
                 }));
             }
             match page.last() {
@@ -62,28 +62,28 @@ impl Store {
 
     async fn entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
         let mut exported = Vec::new();
-        let mut before: Option<Mark> = None;
+        let mut before: Option<EntryCursor> = None;
         loop {
-            let page = self.wallet_entries(Account::User(id), before.as_ref(), PAGE).await?;
-            exported.extend(page.iter().map(line));
+            let page = self.wallet_entries(LedgerAccount::User(id), before.as_ref(), PAGE).await?;
+            exported.extend(page.iter().map(entry_json));
             match page.last() {
-                Some(last) if page.len() as i64 == PAGE => before = Some(last.mark()),
+                Some(last) if page.len() as i64 == PAGE => before = Some(last.cursor()),
                 _ => return Ok(exported),
             }
         }
     }
 }
 
-fn line(entry: &WalletEntry) -> Value {
+fn entry_json(entry: &WalletEntry) -> Value {
     json!({
         "id": entry.id, "kind": entry.kind, "amount": money(entry.amount), "at": entry.at, "about": entry.about,
     })
 }
 
-fn told(paid: &PaymentRecord) -> Value {
+fn payment_json(record: &PaymentRecord) -> Value {
     json!({
-        "id": paid.payment.id, "provider": paid.payment.provider, "amount": paid.payment.amount,
-        "status": paid.payment.status.as_str(), "created_at": paid.created_at, "captured_at": paid.captured_at,
-        "refunded_at": paid.refunded_at,
+        "id": record.payment.id, "provider": record.payment.provider, "amount": record.payment.amount,
+        "status": record.payment.status.as_str(), "created_at": record.created_at, "captured_at": record.captured_at,
+        "refunded_at": record.refunded_at,
     })
 }

@@ -1,4 +1,4 @@
-//! People who may sign in.
+//! Accounts: shoppers and staff.
 
 pub(super) mod addresses;
 pub(super) mod changes;
@@ -15,43 +15,26 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::{Store, StoreError, Tx, list, padded, row};
 use crate::domain::UserId;
+use crate::domain::wire::wire_enum;
 
-/// What somebody is to the shop. All but `User` are staff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    User,
-    /// The owner: may do everything, also appoint others.
-    Admin,
-    /// Runs sales and keeps the catalogue.
-    Operator,
-    /// Helps shoppers with their orders and accounts.
-    Support,
-    /// Looks, and changes nothing.
-    Viewer,
+wire_enum! {
+    /// What an account may do. All roles but `User` are staff.
+    pub enum Role {
+        User = "user",
+        /// The owner: may do everything, including appointing others.
+        Admin = "admin",
+        /// Runs sales and maintains the catalogue.
+        Operator = "operator",
+        /// Helps shoppers with their orders and accounts.
+        Support = "support",
+        /// Reads everything and changes nothing.
+        Viewer = "viewer",
+    }
 }
 
 impl Role {
-    pub const ALL: [Role; 5] = [Role::User, Role::Admin, Role::Operator, Role::Support, Role::Viewer];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::User => "user",
-            Role::Admin => "admin",
-            Role::Operator => "operator",
-            Role::Support => "support",
-            Role::Viewer => "viewer",
-        }
-    }
-
     pub fn is_staff(self) -> bool {
         self != Role::User
-    }
-}
-
-impl std::str::FromStr for Role {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Role::ALL.into_iter().find(|role| role.as_str() == text).ok_or(())
     }
 }
 
@@ -66,16 +49,16 @@ pub struct User {
     pub logged_in_at: Option<Timestamp>,
     pub blocked_at: Option<Timestamp>,
     pub blocked_reason: Option<String>,
-    /// Its owner is gone; nothing of theirs is left but their orders.
+    /// When the owner deleted the account. Only its orders are left.
     pub deleted_at: Option<Timestamp>,
-    /// The password is one that somebody else has seen.
+    /// The password was set by another person and must be replaced.
     pub must_change_password: bool,
-    /// The encrypted secret of the authenticator.
+    /// The encrypted secret of the authenticator app.
     pub second_factor: Option<String>,
 }
 
 impl User {
-    /// An account as it is on its first day.
+    /// A new account.
     pub fn new(id: UserId, username: &str, password_hash: String, role: Role, now: Timestamp) -> User {
         User {
             id,
@@ -97,7 +80,7 @@ impl User {
     }
 }
 
-/// What the console asks for: everybody, those whose names begin so, or one by id.
+/// A search over accounts: all, by the beginning of the name, or by id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserSearch {
     All,
@@ -106,7 +89,7 @@ pub enum UserSearch {
 }
 
 impl UserSearch {
-    /// An id when it is one, else the beginning of a name.
+    /// Parses a search field: an id if it is one, otherwise the beginning of a name.
     pub fn typed(text: &str) -> UserSearch {
         match text.trim() {
             "" => UserSearch::All,
@@ -138,19 +121,19 @@ fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
     })
 }
 
-/// Names that differ only in case are one name.
+/// The unique key of a user name: names that differ only in case are the same name.
 fn key(username: &str) -> String {
     username.to_lowercase()
 }
 
-/// What stands for the name of a deleted account, so that nobody takes it again and poses as its owner.
+/// The name key of a deleted account. It keeps the name reserved, so that a new account cannot impersonate the old one.
 pub(super) fn tombstone(username: &str) -> String {
     let digest = Sha256::digest(key(username));
     digest.iter().fold("deleted ".to_owned(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 impl Store {
-    /// Adds an account; `false` when the name is taken, also by somebody who is gone.
+    /// Adds an account. `false` when the name is taken, also by a deleted account.
     pub async fn add_user(&self, user: &User) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let added = add(&mut tx, user).await?;
@@ -158,7 +141,7 @@ impl Store {
         Ok(added)
     }
 
-    /// The names of users; who is gone has none.
+    /// The names of users. Removed users are missing.
     pub async fn usernames(&self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
         let mut names = HashMap::new();
         for chunk in padded(ids) {
@@ -190,12 +173,12 @@ impl Store {
         Ok(row.as_ref().map(user).transpose()?)
     }
 
-    /// Accounts of people, newest first, from before the account `before`.
+    /// Accounts without test accounts, newest first, older than the account `before`.
     pub async fn find_users(
         &self,
         search: &UserSearch,
         before: Option<UserId>,
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<User>, StoreError> {
         let pattern = match search {
             UserSearch::Id(id) => return Ok(self.user(*id).await?.into_iter().collect()),
@@ -214,13 +197,13 @@ impl Store {
             .bind(pattern)
             // Sorts after every UUID.
             .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
-            .bind(most)
+            .bind(limit)
             .fetch_all(&self.pool)
             .await?;
         Ok(rows.iter().map(user).collect::<Result<_, _>>()?)
     }
 
-    /// Everybody who is not a shopper.
+    /// All staff.
     pub async fn staff(&self) -> Result<Vec<User>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM users WHERE role <> 'user' ORDER BY id");
         let rows = sqlx::query(sql).fetch_all(&self.pool).await?;
@@ -247,7 +230,7 @@ pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
     Ok(done.rows_affected() == 1)
 }
 
-/// The account as the transaction sees it.
+/// Reads an account within the transaction.
 pub(super) async fn read(tx: &mut Tx, id: UserId) -> Result<Option<User>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM users WHERE id = $1");
     let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;

@@ -1,4 +1,4 @@
-//! The second factor of an account: its secret, and what has been used up.
+//! The second factor of an account: the authenticator's secret, used codes, and recovery codes.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,7 +7,8 @@ use crate::domain::UserId;
 use crate::store::{Store, StoreError, User, audit_log};
 
 impl Store {
-    /// Sets the encrypted secret and the hashes of new recovery codes; the step is the first that was used.
+    /// Sets the encrypted secret and the hashes of new recovery codes. `step` is the time step of the code that
+    /// confirmed it.
     pub async fn set_second_factor(
         &self,
         user: &User,
@@ -54,21 +55,21 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Uses up a step and all before it; `false` when somebody did already.
-    pub async fn use_step(&self, user: UserId, step: i64) -> Result<bool, StoreError> {
+    /// Marks a time step and all earlier ones as used. `false` when it was used before.
+    pub async fn consume_code_step(&self, user: UserId, step: i64) -> Result<bool, StoreError> {
         let sql = "UPDATE users SET second_factor_step = $2 WHERE id = $1 AND second_factor_step < $2";
         let done = sqlx::query(sql).bind(user.to_string()).bind(step).execute(&self.pool).await?;
         Ok(done.rows_affected() == 1)
     }
 
-    /// Uses up a recovery code; `false` when there is no such.
-    pub async fn use_recovery(&self, user: UserId, hash: &str) -> Result<bool, StoreError> {
+    /// Deletes a recovery code. `false` when there is no such code.
+    pub async fn consume_recovery_code(&self, user: UserId, hash: &str) -> Result<bool, StoreError> {
         let sql = "DELETE FROM recovery_codes WHERE user_id = $1 AND hash = $2";
         let done = sqlx::query(sql).bind(user.to_string()).bind(hash).execute(&self.pool).await?;
         Ok(done.rows_affected() == 1)
     }
 
-    pub async fn recovery_left(&self, user: UserId) -> Result<i64, StoreError> {
+    pub async fn recovery_codes_left(&self, user: UserId) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = $1";
         let row = sqlx::query(sql).bind(user.to_string()).fetch_one(&self.pool).await?;
         Ok(crate::store::row::int(&row, "n")?)

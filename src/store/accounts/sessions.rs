@@ -1,6 +1,6 @@
-//! Sessions, for people to look at, and revocations, which every process follows.
+//! Sessions, which users see in their account, and revocations, which every process polls.
 //!
-//! Locks are taken in one order: the count of revocations, the user's row, the rest.
+//! Locking order: the count of revocations, the user's row, the rest.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::domain::UserId;
 use crate::store::{Store, StoreError, Tx, User, audit_log, row};
 
-/// A session that begins.
+/// A new session.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     pub id: Uuid,
@@ -26,18 +26,18 @@ pub struct NewSession {
 pub struct SessionRow {
     pub id: Uuid,
     pub created_at: Timestamp,
-    /// Roughly.
+    /// Approximate: processes store it every half minute.
     pub seen_at: Timestamp,
     pub address: String,
     pub agent: String,
 }
 
-/// Every cookie of this user or session that was issued up to a moment is dead.
+/// A revocation: every cookie of this user or session that was issued up to `revoked_until` is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revocation {
-    /// The id of a user or of a session; both are UUIDs and never the same.
+    /// The id of a user or of a session. Both are UUIDs and never equal.
     pub subject: Uuid,
-    pub dead_until: Timestamp,
+    pub revoked_until: Timestamp,
     /// Rises with every revocation.
     pub number: i64,
 }
@@ -45,18 +45,18 @@ pub struct Revocation {
 fn revocation(row: &AnyRow) -> Result<Revocation, sqlx::Error> {
     Ok(Revocation {
         subject: row::parsed(row, "subject")?,
-        dead_until: row::time(row, "dead_until_ms")?,
+        revoked_until: row::time(row, "dead_until_ms")?,
         number: row::int(row, "number")?,
     })
 }
 
 impl Store {
-    /// Begins a session, if the account is still what it was when the password was checked. Log-ins of staff are
-    /// written down.
+    /// Opens a session if the account has not changed since its password was checked. Log-ins of staff are logged.
     pub async fn open_session(&self, user: &User, session: &NewSession) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        // Locks the row: a block or a new password comes either before, and is seen, or after, and ends this session.
-        let still = sqlx::query(
+        // Locks the row: a block or a new password either comes before and is seen here, or comes after and ends this
+        // session.
+        let unchanged = sqlx::query(
             "UPDATE users SET logged_in_at_ms = $3
              WHERE id = $1 AND password_hash = $2 AND role = $4 AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL",
         )
@@ -66,14 +66,15 @@ impl Store {
         .bind(user.role.as_str())
         .execute(&mut *tx)
         .await?;
-        if still.rows_affected() == 0 {
+        if unchanged.rows_affected() == 0 {
             return Ok(false);
         }
         insert(&mut tx, user.id, session).await?;
         if user.role.is_staff() {
-            let about = json!({"address": session.address, "agent": session.agent});
+            let details = json!({"address": session.address, "agent": session.agent});
             let subject = format!("user {}", user.id);
-            audit_log::log(&mut tx, &user.username, "log-in", &subject, None, Some(&about), session.issued_at).await?;
+            audit_log::log(&mut tx, &user.username, "log-in", &subject, None, Some(&details), session.issued_at)
+                .await?;
         }
         tx.commit().await?;
         Ok(true)
@@ -101,7 +102,7 @@ impl Store {
         Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
     }
 
-    /// Writes down when sessions were last seen.
+    /// Stores when sessions were last used.
     pub async fn sessions_seen(&self, seen: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         for (id, at) in seen {
@@ -114,14 +115,14 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Ends one session for good. It need not be in the list: a cookie that was issued without a row is ended as well.
+    /// Ends one session. It need not have a row: a cookie that was issued without one is revoked as well.
     pub async fn end_session(&self, session: Uuid, now: Timestamp) -> Result<Revocation, StoreError> {
         let mut tx = self.begin().await?;
         let number = next_number(&mut tx).await?;
         sqlx::query("DELETE FROM sessions WHERE id = $1").bind(session.to_string()).execute(&mut *tx).await?;
-        // The cookie may come from a process whose clock is ahead.
+        // Another process, whose clock is ahead, may have issued the cookie.
         let ahead = now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(now);
-        let ended = write(&mut tx, Revocation { subject: session, dead_until: ahead, number }).await?;
+        let ended = write(&mut tx, Revocation { subject: session, revoked_until: ahead, number }).await?;
         tx.commit().await?;
         Ok(ended)
     }
@@ -135,21 +136,21 @@ impl Store {
         Ok(ended)
     }
 
-    /// What was revoked after the revocation `number`, in order.
-    pub async fn revocations(&self, number: i64, most: i64) -> Result<Vec<Revocation>, StoreError> {
+    /// Revocations after `number`, in order.
+    pub async fn revocations(&self, number: i64, limit: i64) -> Result<Vec<Revocation>, StoreError> {
         let rows = sqlx::query(
             "SELECT subject, dead_until_ms, number FROM revocations WHERE number > $1 ORDER BY number LIMIT $2",
         )
         .bind(number)
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         Ok(rows.iter().map(revocation).collect::<Result<_, _>>()?)
     }
 
-    /// Forgets sessions that have expired, and revocations of cookies that have.
-    pub async fn purge_sessions(&self, now: Timestamp, lasts: SignedDuration) -> Result<(), StoreError> {
-        let past = now.saturating_sub(lasts).unwrap_or(Timestamp::MIN);
+    /// Deletes expired sessions, and revocations of cookies that have expired. `lifetime` is that of a cookie.
+    pub async fn purge_sessions(&self, now: Timestamp, lifetime: SignedDuration) -> Result<(), StoreError> {
+        let past = now.saturating_sub(lifetime).unwrap_or(Timestamp::MIN);
         let mut tx = self.begin().await?;
         for (sql, at) in [
             ("DELETE FROM revocations WHERE dead_until_ms < $1", past),
@@ -161,23 +162,23 @@ impl Store {
     }
 }
 
-/// The number of the next revocation. Holds a lock until the transaction ends, so that whoever has read up to a number
-/// has not missed a smaller one.
+/// The number of the next revocation. Locks the count until the end of the transaction, so that revocations become
+/// visible in the order of their numbers and a reader misses none.
 pub(super) async fn next_number(tx: &mut Tx) -> Result<i64, sqlx::Error> {
     let sql = "UPDATE revocation_count SET last = last + 1 WHERE id = 1 RETURNING last";
     sqlx::query(sql).fetch_one(&mut **tx).await?.try_get("last")
 }
 
-/// Ends all sessions of a user, also one that another process with a clock ahead of ours has just begun.
+/// Ends all sessions of a user, including one that a process with a faster clock has just opened.
 pub(super) async fn end_all(tx: &mut Tx, number: i64, user: UserId, now: Timestamp) -> Result<Revocation, sqlx::Error> {
-    // Whoever is logging in waits for this row.
+    // A concurrent log-in waits for this row.
     let lock = "UPDATE users SET role = role WHERE id = $1";
     sqlx::query(lock).bind(user.to_string()).execute(&mut **tx).await?;
     let latest = "SELECT COALESCE(MAX(created_at_ms), 0) AS latest FROM sessions WHERE user_id = $1";
     let latest: i64 = sqlx::query(latest).bind(user.to_string()).fetch_one(&mut **tx).await?.try_get("latest")?;
     sqlx::query("DELETE FROM sessions WHERE user_id = $1").bind(user.to_string()).execute(&mut **tx).await?;
-    let dead_until = now.max(Timestamp::from_millisecond(latest).unwrap_or(now));
-    write(tx, Revocation { subject: user.0, dead_until, number }).await
+    let revoked_until = now.max(Timestamp::from_millisecond(latest).unwrap_or(now));
+    write(tx, Revocation { subject: user.0, revoked_until, number }).await
 }
 
 async fn write(tx: &mut Tx, new: Revocation) -> Result<Revocation, sqlx::Error> {
@@ -189,7 +190,7 @@ async fn write(tx: &mut Tx, new: Revocation) -> Result<Revocation, sqlx::Error> 
          RETURNING subject, dead_until_ms, number",
     )
     .bind(new.subject.to_string())
-    .bind(new.dead_until.as_millisecond())
+    .bind(new.revoked_until.as_millisecond())
     .bind(new.number)
     .fetch_one(&mut **tx)
     .await?;

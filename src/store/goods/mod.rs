@@ -11,21 +11,21 @@ use super::{Store, StoreError, Tx, row};
 use crate::domain::{Bilingual, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
 use crate::store::audit_log::log;
 use crate::store::sales::revision::{next_id, touch};
-use pictures::{galleries, gallery, hang};
+use pictures::{galleries, gallery, replace_gallery};
 
-/// What staff enter about goods; `None` keeps what is there.
+/// The definition of new or edited goods. `None` keeps the current value.
 #[derive(Debug, Clone, Default)]
 pub struct GoodsDraft {
     pub name: Option<Bilingual>,
     pub description: Option<Bilingual>,
-    /// Pictures that the database knows.
+    /// The gallery, of pictures that are in the database.
     pub pictures: Option<Vec<Picture>>,
 }
 
-/// Why goods stay as they are.
+/// Why a change to goods is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum GoodsRefusal {
-    #[error("there is no such goods")]
+    #[error("there are no such goods")]
     NoSuchGoods,
     #[error("a sale of the goods is running or scheduled")]
     OnSale,
@@ -115,8 +115,8 @@ impl Store {
         Ok(write(tx, Some(before), after, "edit", actor, now).await?)
     }
 
-    /// Puts goods away, or brings them back. Doing it twice changes nothing. The catalogue's row is held, so no sale of
-    /// them begins meanwhile.
+    /// Archives goods or takes them out of the archive. Idempotent. The catalogue's lock keeps sales of them from
+    /// starting meanwhile.
     pub async fn archive_goods(
         &self,
         id: GoodsId,
@@ -139,6 +139,7 @@ impl Store {
     }
 }
 
+/// New goods without text or pictures.
 fn blank(id: GoodsId, now: Timestamp) -> Goods {
     let empty = || Bilingual::new("", "");
     Goods { id, name: empty(), description: empty(), pictures: Vec::new(), updated_at: now, archived_at: None }
@@ -150,13 +151,13 @@ async fn read(connection: &mut sqlx::AnyConnection, id: GoodsId) -> Result<Optio
     Ok(Some(goods(&row, gallery(connection, id).await?)?))
 }
 
-/// Goods as they are until the end of the transaction, which changes the catalogue.
+/// Reads goods and locks the catalogue until the end of the transaction.
 async fn lock(tx: &mut Tx, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
     touch(tx).await?;
     read(tx, id).await
 }
 
-/// Writes goods as they are now, and who made them so.
+/// Writes goods, logs the actor and commits.
 async fn write(
     mut tx: Tx,
     before: Option<Goods>,
@@ -182,9 +183,9 @@ async fn write(
     .bind(after.archived_at.map(Timestamp::as_millisecond))
     .execute(&mut *tx)
     .await?;
-    let hung = before.as_ref().map_or(&[][..], |goods| &goods.pictures);
-    if hung != after.pictures {
-        hang(&mut tx, after.id, hung, &after.pictures, now).await?;
+    let old_gallery = before.as_ref().map_or(&[][..], |goods| &goods.pictures);
+    if old_gallery != after.pictures {
+        replace_gallery(&mut tx, after.id, old_gallery, &after.pictures, now).await?;
     }
     log(&mut tx, actor, action, &format!("goods {}", after.id), before.as_ref(), Some(&after), now).await?;
     tx.commit().await?;

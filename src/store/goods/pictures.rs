@@ -1,4 +1,4 @@
-//! Pictures, and in which galleries they hang.
+//! Pictures, and the galleries that show them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
 use crate::domain::{GoodsId, Picture};
-use crate::store::{ROWS, Store, StoreError, Tx, list, row};
+use crate::store::{MAX_ROWS, Store, StoreError, Tx, list, row};
 
 macro_rules! columns {
     () => {
@@ -26,7 +26,7 @@ fn picture(row: &AnyRow) -> Result<Picture, sqlx::Error> {
 }
 
 impl Store {
-    /// ReplayGrants what there is to know about a picture. The same one again counts as new.
+    /// Saves a picture. Saving it again restarts the time after which an unused picture is deleted.
     pub async fn put_picture(&self, picture: &Picture, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query(
@@ -43,10 +43,10 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Those of these pictures that there are, in the order in which they were named.
+    /// The pictures with these names, in the same order. Unknown names are skipped.
     pub async fn pictures(&self, names: &[String]) -> Result<Vec<Picture>, StoreError> {
         let mut found = HashMap::new();
-        for names in names.chunks(ROWS) {
+        for names in names.chunks(MAX_ROWS) {
             let sql = format!(concat!("SELECT ", columns!(), " FROM pictures WHERE name IN {}"), list(names.len(), 0));
             let query = names.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, name| query.bind(name));
             for row in query.fetch_all(&self.pool).await? {
@@ -63,8 +63,8 @@ impl Store {
         Ok(rows.iter().map(|row| row::text(row, "name")).collect::<Result<_, _>>()?)
     }
 
-    /// Forgets pictures that hang nowhere and that nobody touched since; says how many.
-    pub async fn forget_pictures(&self, since: Timestamp) -> Result<u64, StoreError> {
+    /// Deletes pictures that are in no gallery and were last used before `since`. Returns their number.
+    pub async fn delete_unused_pictures(&self, since: Timestamp) -> Result<u64, StoreError> {
         let mut tx = self.begin().await?;
         let done = sqlx::query(
             "DELETE FROM pictures WHERE touched_at_ms < $1
@@ -78,7 +78,7 @@ impl Store {
     }
 }
 
-/// All galleries, by the goods' id.
+/// All galleries, by the id of their goods.
 pub(super) async fn galleries(connection: &mut AnyConnection) -> Result<HashMap<i64, Vec<Picture>>, sqlx::Error> {
     let sql = concat!(
         "SELECT goods_id, ",
@@ -92,7 +92,7 @@ pub(super) async fn galleries(connection: &mut AnyConnection) -> Result<HashMap<
     Ok(galleries)
 }
 
-/// The gallery of some goods.
+/// The gallery of one catalogue item.
 pub(super) async fn gallery(connection: &mut AnyConnection, id: GoodsId) -> Result<Vec<Picture>, sqlx::Error> {
     let sql = concat!(
         "SELECT ",
@@ -102,8 +102,8 @@ pub(super) async fn gallery(connection: &mut AnyConnection, id: GoodsId) -> Resu
     sqlx::query(sql).bind(id.0).fetch_all(connection).await?.iter().map(picture).collect()
 }
 
-/// Hangs a gallery in place of another. What comes down is still needed by pages that somebody has before them.
-pub(super) async fn hang(
+/// Replaces a gallery. Removed pictures get a fresh time of last use, because open pages still show them.
+pub(super) async fn replace_gallery(
     tx: &mut Tx,
     id: GoodsId,
     before: &[Picture],
@@ -119,7 +119,7 @@ pub(super) async fn hang(
             .execute(&mut **tx)
             .await?;
     }
-    for picture in before.iter().filter(|picture| !after.iter().any(|stays| stays.name == picture.name)) {
+    for picture in before.iter().filter(|picture| !after.iter().any(|kept| kept.name == picture.name)) {
         sqlx::query("UPDATE pictures SET touched_at_ms = $1 WHERE name = $2")
             .bind(now.as_millisecond())
             .bind(&picture.name)

@@ -1,37 +1,38 @@
-//! How orders come in. Two ways: `reserve` decides and writes in one transaction (the database alone sells), `land` writes
-//! what Redis has decided, as far as it fits. Both keep `sold` and the one live order per user in the same transaction.
+//! How orders enter the database. On rung 1 `reserve` decides and writes in one transaction. On rungs 2 and 3
+//! `persist_orders` writes what Redis has granted, as far as units are left. Both maintain `sold` and the rule of one
+//! live order per user in the same transaction.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::releases::{self, HeldUnits, held_units};
+use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 use crate::store::sales::add_sold;
-use crate::store::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
+use crate::store::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
 
-/// What became of a reservation that was brought to the database.
+/// The outcome of persisting one reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Landing {
-    /// It is an unpaid order now.
+pub enum PersistedOrder {
+    /// An unpaid order was created.
     Created,
-    /// It had been brought before; this is where it stands.
+    /// The order was persisted before and has this status.
     Known(OrderStatus),
-    /// It did not fit any more and is a rejected order now, for its owner to see.
+    /// There were no units left, or the user had another live order. A rejected order was created for the owner to see.
     Rejected,
-    /// Its sale does not exist.
+    /// The sale does not exist.
     NoSuchSale,
 }
 
-/// A new row of `orders`.
+/// A new row of `orders`. `rejected` is the reason of a rejection.
 struct NewOrder<'a> {
     reservation: &'a Reservation,
     price: Money,
     rejected: Option<&'static str>,
 }
 
-/// Inserts orders; the answer are the ids of those that were new and did not clash with a live order.
+/// Inserts orders. Returns the ids of those that were new and did not conflict with a live order.
 async fn insert(
     tx: &mut Tx,
     orders: &[NewOrder<'_>],
@@ -39,7 +40,7 @@ async fn insert(
     pay_by: Timestamp,
 ) -> Result<HashSet<OrderId>, sqlx::Error> {
     let mut inserted = HashSet::with_capacity(orders.len());
-    for chunk in orders.chunks(ROWS) {
+    for chunk in orders.chunks(MAX_ROWS) {
         let sql = format!(
             "INSERT INTO orders (id, sale_id, user_id, quantity, amount, currency, status, reason, reserved_at_ms,
                created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING RETURNING id",
@@ -69,9 +70,8 @@ async fn insert(
 }
 
 impl Store {
-    /// Sells a batch of one sale in one transaction. `decide` sees the locked sale and the live orders of `users`, and
-    /// answers with the reservations to write; what it may not see change, cannot change meanwhile.
-    /// `None` when there is no such sale.
+    /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, and the live
+    /// orders of `users`; it returns the reservations to write and its answer. `None` when there is no such sale.
     pub async fn reserve<T>(
         &self,
         sale_id: SaleId,
@@ -97,34 +97,35 @@ impl Store {
         Ok(Some(answer))
     }
 
-    /// Brings reservations to the database: unpaid orders as far as they fit, rejected ones where they do not. May be
-    /// repeated with the same reservations in any order and any batches.
-    pub async fn land(
+    /// Persists reservations as unpaid orders while units are left, and as rejected orders after that. Idempotent: may
+    /// be repeated with the same reservations in any order and in any batches.
+    pub async fn persist_orders(
         &self,
         batch: &[Reservation],
         now: Timestamp,
         pay_by: Timestamp,
-    ) -> Result<Vec<Landing>, StoreError> {
-        if self.land_together(batch, now, pay_by).await? {
-            return Ok(vec![Landing::Created; batch.len()]);
+    ) -> Result<Vec<PersistedOrder>, StoreError> {
+        if self.persist_all_new(batch, now, pay_by).await? {
+            return Ok(vec![PersistedOrder::Created; batch.len()]);
         }
         let ids: Vec<OrderId> = batch.iter().map(|r| r.order_id).collect();
-        let known = self.statuses(&ids).await?;
+        let known = self.order_statuses(&ids).await?;
         let new: Vec<Reservation> = batch.iter().filter(|r| !known.contains_key(&r.order_id)).copied().collect();
-        let together = new.len() < batch.len() && self.land_together(&new, now, pay_by).await?;
-        let mut landings = Vec::with_capacity(batch.len());
+        let all_new = new.len() < batch.len() && self.persist_all_new(&new, now, pay_by).await?;
+        let mut outcomes = Vec::with_capacity(batch.len());
         for reservation in batch {
-            landings.push(match known.get(&reservation.order_id) {
-                Some(&status) => Landing::Known(status),
-                None if together => Landing::Created,
-                None => self.land_one(reservation, now, pay_by).await?,
+            outcomes.push(match known.get(&reservation.order_id) {
+                Some(&status) => PersistedOrder::Known(status),
+                None if all_new => PersistedOrder::Created,
+                None => self.persist_one(reservation, now, pay_by).await?,
             });
         }
-        Ok(landings)
+        Ok(outcomes)
     }
 
-    /// The usual case: all are new and all fit. Otherwise nothing is written and the answer is `false`.
-    async fn land_together(
+    /// Persists a batch in the usual case: every reservation is new and units are left for all. Otherwise writes
+    /// nothing and returns `false`.
+    async fn persist_all_new(
         &self,
         batch: &[Reservation],
         now: Timestamp,
@@ -147,19 +148,24 @@ impl Store {
         Ok(true)
     }
 
-    async fn land_one(&self, r: &Reservation, now: Timestamp, pay_by: Timestamp) -> Result<Landing, StoreError> {
+    async fn persist_one(
+        &self,
+        r: &Reservation,
+        now: Timestamp,
+        pay_by: Timestamp,
+    ) -> Result<PersistedOrder, StoreError> {
         let mut tx = self.begin().await?;
-        let Some(sale) = sales::lock(&mut tx, r.sale_id).await? else { return Ok(Landing::NoSuchSale) };
-        // The lock makes this answer final: whoever brings the same reservation waits for it too.
+        let Some(sale) = sales::lock(&mut tx, r.sale_id).await? else { return Ok(PersistedOrder::NoSuchSale) };
+        // Final, because every transaction that persists this reservation takes the same lock.
         let known = sqlx::query("SELECT status FROM orders WHERE id = $1").bind(r.order_id.to_string());
         if let Some(row) = known.fetch_optional(&mut *tx).await? {
-            return Ok(Landing::Known(row::parsed(&row, "status")?));
+            return Ok(PersistedOrder::Known(row::parsed(&row, "status")?));
         }
         let fits = add_sold(&mut tx, r.sale_id, r.quantity.into()).await?;
         let unpaid = NewOrder { reservation: r, price: sale.price, rejected: None };
         if fits && insert(&mut tx, &[unpaid], now, pay_by).await?.len() == 1 {
             tx.commit().await?;
-            return Ok(Landing::Created);
+            return Ok(PersistedOrder::Created);
         }
         if fits {
             add_sold(&mut tx, r.sale_id, -i64::from(r.quantity)).await?;
@@ -169,15 +175,16 @@ impl Store {
         insert(&mut tx, &[rejected], now, pay_by).await?;
         releases::add(&mut tx, &[HeldUnits::of(r)]).await?;
         tx.commit().await?;
-        Ok(Landing::Rejected)
+        Ok(PersistedOrder::Rejected)
     }
 }
 
-/// Takes units from many sales at once; `None`, when one of them has too few, does not exist, or nothing is asked.
+/// Takes units from several sales at once and returns their prices. `None` when one sale has too few units or does not
+/// exist, or when `units` is empty.
 async fn take_units(tx: &mut Tx, units: &BTreeMap<SaleId, i64>) -> Result<Option<HashMap<SaleId, Money>>, sqlx::Error> {
     let mut prices = HashMap::with_capacity(units.len());
-    let wanted: Vec<(&SaleId, &i64)> = units.iter().collect();
-    for chunk in wanted.chunks(ROWS) {
+    let requested: Vec<(&SaleId, &i64)> = units.iter().collect();
+    for chunk in requested.chunks(MAX_ROWS) {
         let rows: Vec<String> = (0..chunk.len())
             .map(|i| format!("(CAST(${} AS BIGINT), CAST(${} AS BIGINT))", 2 * i + 1, 2 * i + 2))
             .collect();
@@ -207,8 +214,12 @@ async fn live_orders(
     let mut held = HashMap::new();
     for chunk in padded(users) {
         let sql = format!(
-            "SELECT id, sale_id, user_id, quantity FROM orders
-             WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN {}",
+            concat!(
+                "SELECT ",
+                held_columns!(),
+                " FROM orders
+             WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN {}"
+            ),
             list(chunk.len(), 1)
         );
         let mut query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0);

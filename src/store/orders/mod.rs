@@ -1,4 +1,4 @@
-//! Orders once they are there: what their owners and operators see, and how they end.
+//! Orders in the database: reads for their owners, for operators and for the audit, and cancellation.
 
 pub(super) mod intake;
 pub(super) mod releases;
@@ -12,13 +12,13 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::sales::add_sold;
-use super::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
+use super::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
-use releases::{HeldUnits, held_units};
+use releases::{HeldUnits, held_columns, held_units};
 use search::{STATUS_UNINDEXED, status_condition};
 
-/// Orders of one sale by status.
+/// The number of live orders of one sale, by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OrderTotals {
     pub unpaid: i64,
@@ -57,7 +57,7 @@ fn address(row: &AnyRow) -> Result<Option<Box<Address>>, sqlx::Error> {
 
 impl Store {
     /// The statuses of those orders that exist.
-    pub async fn statuses(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
+    pub async fn order_statuses(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
         let mut statuses = HashMap::with_capacity(orders.len());
         for chunk in padded(orders) {
             let sql = format!("SELECT id, status FROM orders WHERE id IN {}", list(chunk.len(), 0));
@@ -78,19 +78,19 @@ impl Store {
         Ok(row.as_ref().map(order).transpose()?)
     }
 
-    /// An order, whatever its sale.
+    /// An order of any sale.
     pub async fn order_with_id(&self, id: OrderId) -> Result<Option<Order>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
         let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&self.pool).await?;
         Ok(row.as_ref().map(order).transpose()?)
     }
 
-    /// Every step of the order's life so far, oldest first.
+    /// Every status change of the order so far, oldest first.
     pub async fn history(&self, of: &Order) -> Result<Vec<OrderEvent>, StoreError> {
         Ok(self.steps(of).await?.into_iter().map(|step| step.event).collect())
     }
 
-    /// Says where an unpaid order goes; `false` when it is not unpaid, or not there.
+    /// Sets the delivery address of an unpaid order. `false` when there is no such order or it is not unpaid.
     pub async fn set_address(&self, sale: SaleId, id: OrderId, address: &Address) -> Result<bool, StoreError> {
         let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let done = sqlx::query("UPDATE orders SET address = $3 WHERE id = $1 AND sale_id = $2 AND status = 'unpaid'")
@@ -102,13 +102,13 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    /// A user's orders with one of the statuses (all when there are none), newest first, from before the order `before`.
+    /// A user's orders with one of the statuses (any status if empty), newest first, older than the order `before`.
     pub async fn orders_of(
         &self,
         user: UserId,
         statuses: &[OrderStatus],
         before: Option<OrderId>,
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<Order>, StoreError> {
         let with = status_condition(STATUS_UNINDEXED, statuses)
             .map(|condition| format!("AND {condition}"))
@@ -121,32 +121,34 @@ impl Store {
             .bind(user.to_string())
             // Sorts after every UUID.
             .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
-            .bind(most)
+            .bind(limit)
             .fetch_all(&self.pool)
             .await?;
         Ok(rows.iter().map(order).collect::<Result<_, _>>()?)
     }
 
-    /// Live orders of a sale, by id, from after the order `after`.
+    /// Units in live orders of a sale, by order id, after the order `after`.
     pub async fn live_orders(
         &self,
         sale: SaleId,
         after: Option<OrderId>,
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<HeldUnits>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT id, sale_id, user_id, quantity FROM orders
-             WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND id > $2 ORDER BY id LIMIT $3",
-        )
+        let rows = sqlx::query(concat!(
+            "SELECT ",
+            held_columns!(),
+            " FROM orders
+             WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND id > $2 ORDER BY id LIMIT $3"
+        ))
         .bind(sale.0)
         .bind(after.map_or_else(String::new, |id| id.to_string()))
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         Ok(rows.iter().map(held_units).collect::<Result<_, _>>()?)
     }
 
-    /// How many orders of each sale are unpaid and paid.
+    /// The number of unpaid and paid orders of each sale.
     pub async fn order_totals(&self) -> Result<HashMap<SaleId, OrderTotals>, StoreError> {
         let rows = sqlx::query(
             "SELECT sale_id, status, COUNT(*) AS n FROM orders WHERE status IN ('unpaid', 'paid')
@@ -165,7 +167,7 @@ impl Store {
         Ok(totals)
     }
 
-    /// Users with more than one live order of a sale, in words. The unique index should make this impossible.
+    /// Describes users with more than one live order of a sale. The unique index should make this impossible.
     pub async fn users_with_two_orders(&self) -> Result<Vec<String>, StoreError> {
         let rows = sqlx::query(
             "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
@@ -176,22 +178,22 @@ impl Store {
         Ok(rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>()?)
     }
 
-    /// Orders whose time to pay is over, longest overdue first.
-    pub async fn overdue(&self, now: Timestamp, most: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
+    /// Unpaid orders whose payment window is over, the longest overdue first.
+    pub async fn overdue_orders(&self, now: Timestamp, limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
         let rows = sqlx::query(
             "SELECT sale_id, id FROM orders WHERE status = 'unpaid' AND pay_by_ms <= $1 ORDER BY pay_by_ms LIMIT $2",
         )
         .bind(now.as_millisecond())
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         let read = |row| Ok((SaleId(row::int(row, "sale_id")?), row::parsed(row, "id")?));
         Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
     }
 
-    /// Cancels those of a sale's orders that are still unpaid; their units return in the same transaction. The answer
-    /// are the orders that were cancelled by this call.
-    pub async fn cancel(
+    /// Cancels those of a sale's orders that are still unpaid, and returns their units in the same transaction. Returns
+    /// the units of the orders that this call cancelled.
+    pub async fn cancel_orders(
         &self,
         sale: SaleId,
         orders: &[OrderId],
@@ -203,8 +205,11 @@ impl Store {
         let mut cancelled = Vec::with_capacity(orders.len());
         for chunk in padded(orders) {
             let sql = format!(
-                "UPDATE orders SET status = 'cancelled', reason = $1
-                 WHERE status = 'unpaid' AND sale_id = $2 AND id IN {} RETURNING id, sale_id, user_id, quantity",
+                concat!(
+                    "UPDATE orders SET status = 'cancelled', reason = $1
+                 WHERE status = 'unpaid' AND sale_id = $2 AND id IN {} RETURNING ",
+                    held_columns!()
+                ),
                 list(chunk.len(), 2)
             );
             let mut query = sqlx::query(AssertSqlSafe(sql)).bind(reason).bind(sale.0);
@@ -216,10 +221,10 @@ impl Store {
             }
         }
         if !cancelled.is_empty() {
-            let units: i64 = cancelled.iter().map(|release| i64::from(release.quantity)).sum();
+            let units: i64 = cancelled.iter().map(|held| i64::from(held.quantity)).sum();
             add_sold(&mut tx, sale, -units).await?;
             releases::add(&mut tx, &cancelled).await?;
-            let ids: Vec<OrderId> = cancelled.iter().map(|release| release.order_id).collect();
+            let ids: Vec<OrderId> = cancelled.iter().map(|held| held.order_id).collect();
             add_events(&mut tx, &ids, OrderStatus::Cancelled, now).await?;
         }
         tx.commit().await?;
@@ -227,21 +232,21 @@ impl Store {
     }
 }
 
-/// The order as the transaction sees it.
+/// Reads an order within the transaction.
 pub(super) async fn read(tx: &mut Tx, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
     let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
     row.as_ref().map(order).transpose()
 }
 
-/// Writes down that orders reached a status.
+/// Records that orders reached a status.
 pub(super) async fn add_events(
     tx: &mut Tx,
     orders: &[OrderId],
     status: OrderStatus,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    for chunk in orders.chunks(ROWS) {
+    for chunk in orders.chunks(MAX_ROWS) {
         let sql = format!(
             "INSERT INTO order_events (order_id, status, at_ms) VALUES {} ON CONFLICT DO NOTHING",
             placeholders(chunk.len(), 3)

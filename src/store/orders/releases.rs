@@ -1,13 +1,14 @@
-//! Units that dead orders still hold in Redis. A release is written in the transaction that ends the order and taken
-//! away once Redis has let go, so none is ever forgotten; doing one twice changes nothing.
+//! Pending releases: units that ended orders still hold in the stock backend. A release is written in the transaction
+//! that ends the order and deleted once the backend has released the units, so none is lost. Releasing twice changes
+//! nothing.
 
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::domain::{OrderId, Reservation, SaleId, UserId};
-use crate::store::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row};
+use crate::store::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row};
 
-/// Units to give back, if the user's hold still belongs to this order.
+/// Units that an order holds. The backend releases them only if the user's hold still belongs to this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldUnits {
     pub order_id: OrderId,
@@ -17,20 +18,20 @@ pub struct HeldUnits {
 }
 
 impl HeldUnits {
-    /// What a reservation holds.
+    /// The units of a reservation.
     pub fn of(r: &Reservation) -> HeldUnits {
         HeldUnits { order_id: r.order_id, sale_id: r.sale_id, user_id: r.user_id, quantity: r.quantity }
     }
 }
 
 impl Store {
-    /// The oldest releases that are not done yet.
-    pub async fn releases(&self, most: i64) -> Result<Vec<HeldUnits>, StoreError> {
+    /// The oldest pending releases.
+    pub async fn pending_releases(&self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
         let rows = sqlx::query("SELECT order_id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1")
-            .bind(most)
+            .bind(limit)
             .fetch_all(&self.pool)
             .await?;
-        let release = |row| {
+        let read = |row| {
             Ok(HeldUnits {
                 order_id: row::parsed(row, "order_id")?,
                 sale_id: SaleId(row::int(row, "sale_id")?),
@@ -38,10 +39,11 @@ impl Store {
                 quantity: row::int(row, "quantity")? as u32,
             })
         };
-        Ok(rows.iter().map(release).collect::<Result<_, sqlx::Error>>()?)
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
     }
 
-    pub async fn releases_done(&self, orders: &[OrderId]) -> Result<(), StoreError> {
+    /// Deletes releases that the stock backend has carried out.
+    pub async fn delete_releases(&self, orders: &[OrderId]) -> Result<(), StoreError> {
         for chunk in padded(orders) {
             let sql = format!("DELETE FROM releases WHERE order_id IN {}", list(chunk.len(), 0));
             let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -53,8 +55,8 @@ impl Store {
         Ok(())
     }
 
-    /// Asks for units to be given back that should have been long ago.
-    pub async fn release_again(&self, releases: &[HeldUnits]) -> Result<(), StoreError> {
+    /// Adds releases for units that ended orders still hold although their first release is gone.
+    pub async fn request_releases(&self, releases: &[HeldUnits]) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         add(&mut tx, releases).await?;
         Ok(tx.commit().await?)
@@ -62,7 +64,7 @@ impl Store {
 }
 
 pub(super) async fn add(tx: &mut Tx, releases: &[HeldUnits]) -> Result<(), sqlx::Error> {
-    for chunk in releases.chunks(ROWS) {
+    for chunk in releases.chunks(MAX_ROWS) {
         let sql = format!(
             "INSERT INTO releases (order_id, sale_id, user_id, quantity) VALUES {} ON CONFLICT DO NOTHING",
             placeholders(chunk.len(), 4)
@@ -80,7 +82,15 @@ pub(super) async fn add(tx: &mut Tx, releases: &[HeldUnits]) -> Result<(), sqlx:
     Ok(())
 }
 
-/// What an order holds; the row has the order's `id`, `sale_id`, `user_id` and `quantity`.
+/// The columns of `orders` that [`held_units`] maps.
+macro_rules! held_columns {
+    () => {
+        "id, sale_id, user_id, quantity"
+    };
+}
+pub(super) use held_columns;
+
+/// Maps a row with the [`held_columns`] of an order.
 pub(super) fn held_units(row: &AnyRow) -> Result<HeldUnits, sqlx::Error> {
     Ok(HeldUnits {
         order_id: row::parsed(row, "id")?,

@@ -73,8 +73,8 @@ impl OrderSearch {
     }
 }
 
-/// The status column for searches that another column narrows more. The cast hides the column from SQLite's planner, which
-/// keeps no statistics and would otherwise scan all orders of the status.
+/// The status column for searches that another column narrows more. The cast hides the column from SQLite's planner,
+/// which keeps no statistics and would otherwise scan all orders of the status.
 pub(super) const STATUS_UNINDEXED: &str = "CAST(status AS TEXT)";
 
 /// `status IN (…)`, or `None` for every status.
@@ -104,8 +104,8 @@ fn bind<'q>(query: AnyQuery<'q>, value: Value) -> AnyQuery<'q> {
 
 impl Store {
     /// Finds orders, newest first.
-    pub async fn find_orders(&self, search: &OrderSearch, most: i64) -> Result<Vec<FoundOrder>, StoreError> {
-        let mut query = sqlx::query(AssertSqlSafe(search.sql())).bind(most);
+    pub async fn find_orders(&self, search: &OrderSearch, limit: i64) -> Result<Vec<FoundOrder>, StoreError> {
+        let mut query = sqlx::query(AssertSqlSafe(search.sql())).bind(limit);
         for (_, value) in search.conditions() {
             query = bind(query, value);
         }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::releases::{self, HeldUnits, held_units};
+use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::domain::{OrderId, OrderStatus, SaleId};
 use crate::store::audit_log::log;
 use crate::store::sales::{self, add_sold};
@@ -59,10 +59,11 @@ impl Store {
         sales::lock(&mut tx, sale).await?;
         let (from, to) = action.edge();
         debug_assert!(from.may_become(to), "{from} never becomes {to}");
-        let moved = sqlx::query(
+        let updated = sqlx::query(concat!(
             "UPDATE orders SET status = $1, reason = 'by_shop', message = $2
-             WHERE id = $3 AND sale_id = $4 AND status = $5 RETURNING id, sale_id, user_id, quantity",
-        )
+             WHERE id = $3 AND sale_id = $4 AND status = $5 RETURNING ",
+            held_columns!()
+        ))
         .bind(to.as_str())
         .bind(reason.message.map(str::to_owned))
         .bind(id.to_string())
@@ -70,8 +71,8 @@ impl Store {
         .bind(from.as_str())
         .fetch_optional(&mut *tx)
         .await?;
-        let Some(moved) = moved else { return Ok(None) };
-        let held = held_units(&moved)?;
+        let Some(updated) = updated else { return Ok(None) };
+        let held = held_units(&updated)?;
         if action == StaffAction::Refund {
             request_refund(&mut tx, id).await?;
         }
@@ -90,7 +91,8 @@ impl Store {
     }
 }
 
-/// Marks the captured payment of a paid order for refund. A paid order always has one; without it the transaction fails.
+/// Marks the captured payment of a paid order for refund. A paid order always has one; without it the transaction
+/// fails.
 async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(), sqlx::Error> {
     let sql = "UPDATE payments SET status = 'refund_pending' WHERE order_id = $1 AND status = 'captured'";
     let updated = sqlx::query(sql).bind(order.to_string()).execute(&mut **tx).await?;

@@ -1,5 +1,5 @@
-//! How claims come in. As with orders there are two ways: `take_shares` decides and writes in one transaction (the
-//! database alone gives away), `land_claims` writes what Redis has decided.
+//! How claims enter the database, like orders in two ways: on rung 1 `take_shares` decides and writes in one
+//! transaction; on rungs 2 and 3 `persist_claims` writes what Redis has granted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,25 +9,32 @@ use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::*;
 
-/// What became of a claim that was brought to the database.
+/// The outcome of persisting one claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClaimLanding {
-    /// It is in the books now.
+pub enum PersistedClaim {
+    /// The claim was created and its money moved.
     Created,
-    /// It had been brought before.
+    /// The claim was persisted before.
     Known,
-    /// The share is somebody else's, or the user has another one; nothing was credited.
+    /// The share belongs to another user, or the user has another share. No money moved.
     Rejected,
-    /// Its packet does not exist.
+    /// The packet does not exist.
     NoSuchPacket,
 }
 
-/// One row of a user and what the transaction says about them.
+/// A share that is granted to a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claimant {
+pub struct ShareGrant {
     pub user_id: UserId,
     pub share: Share,
 }
+
+macro_rules! columns {
+    () => {
+        "packet_id, share, user_id, amount, claimed_at_ms"
+    };
+}
+pub(super) use columns;
 
 pub(super) fn claim(row: &AnyRow) -> Result<ShareClaim, sqlx::Error> {
     Ok(ShareClaim {
@@ -40,24 +47,24 @@ pub(super) fn claim(row: &AnyRow) -> Result<ShareClaim, sqlx::Error> {
 }
 
 impl Store {
-    /// Gives shares of one packet away in one transaction. `decide` sees the locked packet, the shares that some of
-    /// `users` have, and as many free ones as there are users (or all there are), in their order; it answers with what is
-    /// given to whom. `None` when there is no such packet.
+    /// Claims shares of one packet in one transaction. `decide` receives the packet, whose row is locked, the shares
+    /// that `users` already have, and the next free shares, at most one per user. It returns the shares to grant and
+    /// its answer. `None` when there is no such packet.
     pub async fn take_shares<T>(
         &self,
         id: PacketId,
         users: &[UserId],
         now: Timestamp,
-        decide: impl FnOnce(&Packet, &HashMap<UserId, Share>, &[Share]) -> (Vec<Claimant>, T),
+        decide: impl FnOnce(&Packet, &HashMap<UserId, Share>, &[Share]) -> (Vec<ShareGrant>, T),
     ) -> Result<Option<T>, StoreError> {
         let mut tx = self.begin().await?;
         let Some(packet) = lock(&mut tx, id).await? else { return Ok(None) };
         let held = shares_of_users(&mut tx, id, users).await?;
         let free = free_shares(&mut tx, &packet, users.len() as i64).await?;
-        let (given, answer) = decide(&packet, &held, &free);
-        let claims: Vec<ShareClaim> = given
+        let (grants, answer) = decide(&packet, &held, &free);
+        let claims: Vec<ShareClaim> = grants
             .iter()
-            .map(|Claimant { user_id, share }| ShareClaim {
+            .map(|ShareGrant { user_id, share }| ShareClaim {
                 packet_id: id,
                 user_id: *user_id,
                 share: share.index,
@@ -66,59 +73,63 @@ impl Store {
             })
             .collect();
         if !claims.is_empty() {
-            if !book(&mut tx, &claims, now).await? {
+            if !insert_claims(&mut tx, &claims, now).await? {
                 return Err(StoreError::Refused(sqlx::Error::Protocol(
                     "claims changed under the packet's lock".into(),
                 )));
             }
             let next = claims.iter().map(|claim| claim.share + 1).max().unwrap_or_default();
-            let passed = sqlx::query("UPDATE packets SET next_share = $2 WHERE id = $1").bind(id.0).bind(next);
-            passed.execute(&mut *tx).await?;
+            let advance = sqlx::query("UPDATE packets SET next_share = $2 WHERE id = $1").bind(id.0).bind(next);
+            advance.execute(&mut *tx).await?;
         }
         tx.commit().await?;
         Ok(Some(answer))
     }
 
-    /// Brings claims to the database. May be repeated with the same claims in any order and any batches.
-    pub async fn land_claims(&self, batch: &[ShareClaim], now: Timestamp) -> Result<Vec<ClaimLanding>, StoreError> {
-        if self.land_claims_together(batch, now).await? {
-            return Ok(vec![ClaimLanding::Created; batch.len()]);
+    /// Persists claims. Idempotent: may be repeated with the same claims in any order and in any batches.
+    pub async fn persist_claims(
+        &self,
+        batch: &[ShareClaim],
+        now: Timestamp,
+    ) -> Result<Vec<PersistedClaim>, StoreError> {
+        if self.persist_all_new_claims(batch, now).await? {
+            return Ok(vec![PersistedClaim::Created; batch.len()]);
         }
-        let known = self.claims_landed(batch).await?;
+        let known = self.persisted_claims(batch).await?;
         let new: Vec<ShareClaim> = batch.iter().filter(|claim| !known.contains(&claim.key())).copied().collect();
-        let together = new.len() < batch.len() && self.land_claims_together(&new, now).await?;
-        let mut landings = Vec::with_capacity(batch.len());
+        let all_new = new.len() < batch.len() && self.persist_all_new_claims(&new, now).await?;
+        let mut outcomes = Vec::with_capacity(batch.len());
         for claim in batch {
-            landings.push(match known.contains(&claim.key()) {
-                true => ClaimLanding::Known,
-                false if together => ClaimLanding::Created,
-                false => self.land_claim(claim, now).await?,
+            outcomes.push(match known.contains(&claim.key()) {
+                true => PersistedClaim::Known,
+                false if all_new => PersistedClaim::Created,
+                false => self.persist_claim(claim, now).await?,
             });
         }
-        Ok(landings)
+        Ok(outcomes)
     }
 
-    /// The usual case: all are new. Otherwise nothing is written and the answer is `false`.
-    async fn land_claims_together(&self, batch: &[ShareClaim], now: Timestamp) -> Result<bool, StoreError> {
+    /// Persists a batch in the usual case: every claim is new. Otherwise writes nothing and returns `false`.
+    async fn persist_all_new_claims(&self, batch: &[ShareClaim], now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let done = !batch.is_empty() && book(&mut tx, batch, now).await?;
+        let done = !batch.is_empty() && insert_claims(&mut tx, batch, now).await?;
         if done {
             tx.commit().await?;
         }
         Ok(done)
     }
 
-    async fn land_claim(&self, claim: &ShareClaim, now: Timestamp) -> Result<ClaimLanding, StoreError> {
-        if self.land_claims_together(std::slice::from_ref(claim), now).await? {
-            return Ok(ClaimLanding::Created);
+    async fn persist_claim(&self, claim: &ShareClaim, now: Timestamp) -> Result<PersistedClaim, StoreError> {
+        if self.persist_all_new_claims(std::slice::from_ref(claim), now).await? {
+            return Ok(PersistedClaim::Created);
         }
         let mut tx = self.begin().await?;
         if lock(&mut tx, claim.packet_id).await?.is_none() {
-            return Ok(ClaimLanding::NoSuchPacket);
+            return Ok(PersistedClaim::NoSuchPacket);
         }
-        // The lock makes this answer final: whoever brings the same claim waits for it too.
-        if landed(&mut tx, std::slice::from_ref(claim)).await?.contains(&claim.key()) {
-            return Ok(ClaimLanding::Known);
+        // Final, because every transaction that persists this claim takes the same lock.
+        if persisted(&mut tx, std::slice::from_ref(claim)).await?.contains(&claim.key()) {
+            return Ok(PersistedClaim::Known);
         }
         sqlx::query(
             "INSERT INTO packet_rejections (packet_id, share, user_id, amount, at_ms) VALUES ($1, $2, $3, $4, $5)
@@ -132,20 +143,25 @@ impl Store {
         .execute(&mut *tx)
         .await?;
         tx.commit().await?;
-        Ok(ClaimLanding::Rejected)
+        Ok(PersistedClaim::Rejected)
     }
 
-    /// Those of the claims that the database has had, those included that it rejected.
-    pub async fn claims_landed(&self, claims: &[ShareClaim]) -> Result<HashSet<(PacketId, i64, UserId)>, StoreError> {
-        Ok(landed(&mut *self.pool.acquire().await?, claims).await?)
+    /// The keys of those claims that were persisted or rejected.
+    pub async fn persisted_claims(
+        &self,
+        claims: &[ShareClaim],
+    ) -> Result<HashSet<(PacketId, i64, UserId)>, StoreError> {
+        Ok(persisted(&mut *self.pool.acquire().await?, claims).await?)
     }
 
-    /// The share that a user has in the books.
+    /// A user's claim of a packet.
     pub async fn packet_claim_of(&self, id: PacketId, user: UserId) -> Result<Option<ShareClaim>, StoreError> {
-        let row = sqlx::query(
-            "SELECT packet_id, share, user_id, amount, claimed_at_ms FROM packet_claims
-             WHERE packet_id = $1 AND user_id = $2",
-        )
+        let row = sqlx::query(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM packet_claims
+             WHERE packet_id = $1 AND user_id = $2"
+        ))
         .bind(id.0)
         .bind(user.to_string())
         .fetch_optional(&self.pool)
@@ -153,12 +169,12 @@ impl Store {
         Ok(row.as_ref().map(claim).transpose()?)
     }
 
-    /// The claims of a packet, latest share first, from before a share.
+    /// The claims of a packet in descending order of shares, below the share `before`.
     pub async fn packet_claims(
         &self,
         id: PacketId,
         before: Option<i64>,
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<PacketClaim>, StoreError> {
         let rows = sqlx::query(
             "SELECT c.packet_id, c.share, c.user_id, c.amount, c.claimed_at_ms, u.username
@@ -167,34 +183,37 @@ impl Store {
         )
         .bind(id.0)
         .bind(before.unwrap_or(i64::MAX))
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         let read = |row| Ok(PacketClaim { claim: claim(row)?, username: row.try_get("username")? });
         Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
     }
 
-    /// All claims of a packet after a share, by share.
+    /// The claims of a packet in ascending order of shares, above the share `after`.
     pub async fn packet_claims_after(
         &self,
         id: PacketId,
         after: Option<i64>,
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<ShareClaim>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT packet_id, share, user_id, amount, claimed_at_ms FROM packet_claims
-             WHERE packet_id = $1 AND share > $2 ORDER BY share LIMIT $3",
-        )
+        let rows = sqlx::query(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM packet_claims
+             WHERE packet_id = $1 AND share > $2 ORDER BY share LIMIT $3"
+        ))
         .bind(id.0)
         .bind(after.unwrap_or(-1))
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         Ok(rows.iter().map(claim).collect::<Result<_, _>>()?)
     }
 }
 
-async fn landed(
+/// The keys of those claims that are in the database, rejected ones included.
+async fn persisted(
     connection: &mut AnyConnection,
     claims: &[ShareClaim],
 ) -> Result<HashSet<(PacketId, i64, UserId)>, sqlx::Error> {
@@ -202,26 +221,26 @@ async fn landed(
     for claim in claims {
         by_packet.entry(claim.packet_id).or_default().push(claim.share);
     }
-    let mut landed = HashSet::with_capacity(claims.len());
+    let mut persisted = HashSet::with_capacity(claims.len());
     for (id, shares) in by_packet {
         for (chunk, table) in padded(&shares).flat_map(|c| [(c.clone(), "packet_claims"), (c, "packet_rejections")]) {
-            let wanted = list(chunk.len(), 1);
-            let sql = format!("SELECT share, user_id FROM {table} WHERE packet_id = $1 AND share IN {wanted}");
+            let indexes = list(chunk.len(), 1);
+            let sql = format!("SELECT share, user_id FROM {table} WHERE packet_id = $1 AND share IN {indexes}");
             let mut query = sqlx::query(AssertSqlSafe(sql)).bind(id.0);
             for share in chunk {
                 query = query.bind(*share);
             }
             for row in query.fetch_all(&mut *connection).await? {
-                landed.insert((id, row::int(&row, "share")?, row::parsed(&row, "user_id")?));
+                persisted.insert((id, row::int(&row, "share")?, row::parsed(&row, "user_id")?));
             }
         }
     }
-    Ok(landed)
+    Ok(persisted)
 }
 
-/// Writes claims and moves their money. `false` when not all of them are new and fit; then the transaction has to be
-/// given up.
-async fn book(tx: &mut Tx, claims: &[ShareClaim], now: Timestamp) -> Result<bool, sqlx::Error> {
+/// Inserts claims and moves their money. `false` when a claim is not new or does not fit; the caller must then roll the
+/// transaction back.
+async fn insert_claims(tx: &mut Tx, claims: &[ShareClaim], now: Timestamp) -> Result<bool, sqlx::Error> {
     let mut sums: BTreeMap<PacketId, (i64, i64)> = BTreeMap::new();
     for claim in claims {
         let (shares, amount) = sums.entry(claim.packet_id).or_default();
@@ -237,7 +256,7 @@ async fn book(tx: &mut Tx, claims: &[ShareClaim], now: Timestamp) -> Result<bool
             return Ok(false);
         }
     }
-    for chunk in claims.chunks(ROWS) {
+    for chunk in claims.chunks(MAX_ROWS) {
         let sql = format!(
             "INSERT INTO packet_claims (packet_id, share, user_id, amount, claimed_at_ms) VALUES {}
              ON CONFLICT DO NOTHING",
@@ -263,9 +282,12 @@ async fn book(tx: &mut Tx, claims: &[ShareClaim], now: Timestamp) -> Result<bool
 fn transfer(claim: &ShareClaim) -> Transfer {
     Transfer {
         id: format!("claim:{}:{}", claim.packet_id, claim.user_id),
-        kind: Kind::Claim,
+        kind: TransferKind::Claim,
         reference: claim.packet_id.to_string(),
-        moves: vec![(Account::Packet(claim.packet_id), -claim.amount), (Account::User(claim.user_id), claim.amount)],
+        moves: vec![
+            (LedgerAccount::Packet(claim.packet_id), -claim.amount),
+            (LedgerAccount::User(claim.user_id), claim.amount),
+        ],
     }
 }
 
@@ -288,25 +310,25 @@ async fn shares_of_users(tx: &mut Tx, id: PacketId, users: &[UserId]) -> Result<
     Ok(held)
 }
 
-/// The first free shares of a locked packet, as many as are wanted or there are. Usually they follow each other; where
-/// Redis had decided before, some between them are claimed.
-async fn free_shares(tx: &mut Tx, packet: &Packet, wanted: i64) -> Result<Vec<Share>, sqlx::Error> {
+/// The first free shares of a locked packet, at most `limit`. Usually they are consecutive; some in between are claimed
+/// if Redis granted shares of this packet before.
+async fn free_shares(tx: &mut Tx, packet: &Packet, limit: i64) -> Result<Vec<Share>, sqlx::Error> {
     let row = sqlx::query("SELECT next_share FROM packets WHERE id = $1").bind(packet.id.0);
     let next = row::int(&row.fetch_one(&mut **tx).await?, "next_share")?;
-    let wanted = wanted.min(packet.count - packet.claimed);
+    let limit = limit.min(packet.count - packet.claimed);
     let mut free = Vec::new();
-    let mut part = next / PART;
-    while (free.len() as i64) < wanted && part * PART < packet.count {
+    let mut part = next / SHARES_PER_PART;
+    while (free.len() as i64) < limit && part * SHARES_PER_PART < packet.count {
         let row = sqlx::query("SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2");
         let Some(row) = row.bind(packet.id.0).bind(part).fetch_optional(&mut **tx).await? else { break };
-        let from = next.max(part * PART);
+        let from = next.max(part * SHARES_PER_PART);
         let rows = sqlx::query("SELECT share FROM packet_claims WHERE packet_id = $1 AND share >= $2 AND share < $3");
-        let rows = rows.bind(packet.id.0).bind(from).bind((part + 1) * PART).fetch_all(&mut **tx).await?;
+        let rows = rows.bind(packet.id.0).bind(from).bind((part + 1) * SHARES_PER_PART).fetch_all(&mut **tx).await?;
         let taken: HashSet<i64> = rows.iter().map(|row| row::int(row, "share")).collect::<Result<_, _>>()?;
         let of_part = shares_of_part(&row)?;
         free.extend(of_part.into_iter().filter(|share| share.index >= from && !taken.contains(&share.index)));
         part += 1;
     }
-    free.truncate(wanted.max(0) as usize);
+    free.truncate(limit.max(0) as usize);
     Ok(free)
 }

@@ -1,6 +1,6 @@
-//! Red packets: what was given, what it was split into, who has which share.
+//! Red packets: the packets, their shares and their claims.
 //!
-//! Whoever claims or settles locks the packet's row first; money in wallets moves last of all.
+//! Claiming and settling lock the packet's row first. Money in wallets moves last of all.
 
 pub(super) mod claims;
 pub(super) mod settle;
@@ -9,18 +9,18 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-pub use claims::{ClaimLanding, Claimant};
-pub use settle::{Settled, Stopped};
+pub use claims::{PersistedClaim, ShareGrant};
+pub use settle::{SettleOutcome, StopOutcome};
 
 use super::wallet::{Posted, post};
-use super::{ROWS, Store, StoreError, Tx, list, padded, placeholders, row};
-use crate::domain::packet::{Giver, Packet, Share, ShareClaim, State};
-use crate::domain::wallet::{Account, Kind, Transfer};
+use super::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row};
+use crate::domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
+use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::domain::{PacketId, UserId};
 use crate::store::audit_log::log;
 
-/// Amounts of one row of `packet_shares`.
-pub const PART: i64 = 1000;
+/// Shares in one row of `packet_shares`, which is one part of the packet.
+pub const SHARES_PER_PART: i64 = 1000;
 
 macro_rules! columns {
     () => {
@@ -63,15 +63,15 @@ fn packet(row: &AnyRow) -> Result<Packet, sqlx::Error> {
     })
 }
 
-/// The account that pays for a packet, and gets back what is left.
-pub(super) fn account(giver: Giver) -> Account {
+/// The ledger account that funds a packet and gets the rest back.
+pub(super) fn account(giver: Giver) -> LedgerAccount {
     match giver {
-        Giver::User(user) => Account::User(user),
-        Giver::Shop => Account::Shop,
+        Giver::User(user) => LedgerAccount::User(user),
+        Giver::Shop => LedgerAccount::Shop,
     }
 }
 
-/// Locks the packet's row until the end of the transaction and reads it.
+/// Reads a packet and locks its row until the end of the transaction.
 async fn lock(tx: &mut Tx, id: PacketId) -> Result<Option<Packet>, sqlx::Error> {
     let row = sqlx::query(concat!("UPDATE packets SET claimed = claimed WHERE id = $1 RETURNING ", columns!()))
         .bind(id.0)
@@ -80,55 +80,56 @@ async fn lock(tx: &mut Tx, id: PacketId) -> Result<Option<Packet>, sqlx::Error> 
     row.as_ref().map(packet).transpose()
 }
 
-/// What became of a packet that somebody wanted to give.
+/// The outcome of giving a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Given {
-    New(Packet),
-    /// The same wish had been granted before.
-    Again(Packet),
-    /// The giver's wallet does not hold so much.
+pub enum GiveOutcome {
+    Created(Packet),
+    /// The same request was carried out before.
+    Repeated(Packet),
+    /// The giver's balance is too low.
     NotEnough,
-    /// The number is taken by another packet; try another one.
-    Taken,
+    /// Another packet has this id. The caller tries another one.
+    IdTaken,
 }
 
-/// A line of a packet's claims.
+/// A claim with the claimant's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketClaim {
     pub claim: ShareClaim,
-    /// `None` when the account is gone.
+    /// `None` when the account was deleted.
     pub username: Option<String>,
 }
 
 impl Store {
-    /// Gives a packet: writes it and its shares, and takes the money from the giver. `key` names the wish: the same one
-    /// of the same giver is granted once. `actor` is whom the audit log is to name, where the staff gives for the shop.
+    /// Creates a packet with its shares and takes the money from the giver. `key` is an idempotency key: one giver's
+    /// key creates one packet. `actor` is the member of staff to be logged when the shop gives.
     pub async fn give_packet(
         &self,
         new: &Packet,
         shares: &[i64],
         key: Option<&str>,
         actor: Option<&str>,
-    ) -> Result<Given, StoreError> {
+    ) -> Result<GiveOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        if let Some(known) = by_wish(&mut tx, new.giver, key).await? {
-            return Ok(Given::Again(known));
+        if let Some(known) = by_key(&mut tx, new.giver, key).await? {
+            return Ok(GiveOutcome::Repeated(known));
         }
         if !insert(&mut tx, new, key).await? {
-            // The wish may have been granted a moment ago, by a transaction that we waited for.
-            return Ok(by_wish(&mut tx, new.giver, key).await?.map_or(Given::Taken, Given::Again));
+            // A concurrent transaction, for which this one waited, may have created the packet.
+            return Ok(by_key(&mut tx, new.giver, key).await?.map_or(GiveOutcome::IdTaken, GiveOutcome::Repeated));
         }
         insert_shares(&mut tx, new.id, shares).await?;
         if let Some(actor) = actor {
-            let about = serde_json::json!({"total": new.total, "count": new.count, "greeting": new.greeting});
-            log(&mut tx, actor, "give", &format!("packet {}", new.id), None, Some(&about), new.created_at).await?;
+            let details = serde_json::json!({"total": new.total, "count": new.count, "greeting": new.greeting});
+            log(&mut tx, actor, "give", &format!("packet {}", new.id), None, Some(&details), new.created_at).await?;
         }
-        let fund = Transfer::simple(Kind::Fund, new.id, new.total, account(new.giver), Account::Packet(new.id));
+        let fund =
+            Transfer::simple(TransferKind::Fund, new.id, new.total, account(new.giver), LedgerAccount::Packet(new.id));
         match post(&mut tx, &[fund], new.created_at).await? {
             Posted::Done { .. } => tx.commit().await?,
-            Posted::NotEnough => return Ok(Given::NotEnough),
+            Posted::NotEnough => return Ok(GiveOutcome::NotEnough),
         }
-        Ok(Given::New(new.clone()))
+        Ok(GiveOutcome::Created(new.clone()))
     }
 
     pub async fn packet(&self, id: PacketId) -> Result<Option<Packet>, StoreError> {
@@ -146,21 +147,21 @@ impl Store {
         Ok(rows.iter().map(packet).collect::<Result<_, _>>()?)
     }
 
-    /// Those that were settled from one moment to another.
+    /// Packets that were settled in `from..to`.
     pub async fn packets_settled(&self, from: Timestamp, to: Timestamp) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
         let query = sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond());
         Ok(query.fetch_all(&self.pool).await?.iter().map(packet).collect::<Result<_, _>>()?)
     }
 
-    /// What somebody, or the shop, gave: newest first, from before a packet.
+    /// Packets of a giver, newest first, older than `before`.
     pub async fn packets_given(
         &self,
         giver: Giver,
         before: Option<&Packet>,
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<Packet>, StoreError> {
-        let (at, id) = mark(before.map(|packet| (packet.created_at, packet.id)));
+        let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
         let whose = if giver == Giver::Shop { "giver IS NULL AND $1 = ''" } else { "giver = $1" };
         let sql = format!(
             concat!(
@@ -175,15 +176,15 @@ impl Store {
             .bind(giver.user().map(|user| user.to_string()).unwrap_or_default())
             .bind(at)
             .bind(id)
-            .bind(most)
+            .bind(limit)
             .fetch_all(&self.pool)
             .await?;
         Ok(rows.iter().map(packet).collect::<Result<_, _>>()?)
     }
 
-    /// All packets: newest first, from before a packet.
-    pub async fn packets(&self, before: Option<&Packet>, most: i64) -> Result<Vec<Packet>, StoreError> {
-        let (at, id) = mark(before.map(|packet| (packet.created_at, packet.id)));
+    /// All packets, newest first, older than `before`.
+    pub async fn packets(&self, before: Option<&Packet>, limit: i64) -> Result<Vec<Packet>, StoreError> {
+        let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
         let rows = sqlx::query(concat!(
             "SELECT ",
             columns!(),
@@ -192,33 +193,35 @@ impl Store {
         ))
         .bind(at)
         .bind(id)
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         Ok(rows.iter().map(packet).collect::<Result<_, _>>()?)
     }
 
-    /// What somebody claimed, with the packets: newest first, from before a claim.
+    /// A user's claims with their packets, newest first, older than `before`.
     pub async fn packets_received(
         &self,
         user: UserId,
         before: Option<(Timestamp, PacketId)>,
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<(ShareClaim, Packet)>, StoreError> {
-        let (at, id) = mark(before);
-        let rows = sqlx::query(
-            "SELECT packet_id, share, user_id, amount, claimed_at_ms FROM packet_claims
+        let (at, id) = keyset(before);
+        let rows = sqlx::query(concat!(
+            "SELECT ",
+            claims::columns!(),
+            " FROM packet_claims
              WHERE user_id = $1 AND claimed_at_ms <= $2 AND (claimed_at_ms < $2 OR packet_id < $3)
-             ORDER BY claimed_at_ms DESC, packet_id DESC LIMIT $4",
-        )
+             ORDER BY claimed_at_ms DESC, packet_id DESC LIMIT $4"
+        ))
         .bind(user.to_string())
         .bind(at)
         .bind(id)
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         let claims: Vec<ShareClaim> = rows.iter().map(claims::claim).collect::<Result<_, _>>()?;
-        let packets = self.packets_named(&claims.iter().map(|claim| claim.packet_id).collect::<Vec<_>>()).await?;
+        let packets = self.packets_with_ids(&claims.iter().map(|claim| claim.packet_id).collect::<Vec<_>>()).await?;
         let with_packet = |claim: ShareClaim| {
             let packet = packets.iter().find(|packet| packet.id == claim.packet_id)?;
             Some((claim, packet.clone()))
@@ -226,7 +229,7 @@ impl Store {
         Ok(claims.into_iter().filter_map(with_packet).collect())
     }
 
-    async fn packets_named(&self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
+    async fn packets_with_ids(&self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -238,13 +241,13 @@ impl Store {
         Ok(query.fetch_all(&self.pool).await?.iter().map(packet).collect::<Result<_, _>>()?)
     }
 
-    /// Names a packet's next life in Redis.
+    /// Starts a new epoch of a packet's keys in Redis and returns its number.
     pub async fn next_packet_epoch(&self, id: PacketId) -> Result<i64, StoreError> {
         let row = sqlx::query("UPDATE packets SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch").bind(id.0);
         Ok(row::int(&row.fetch_one(&self.pool).await?, "epoch")?)
     }
 
-    /// The shares of one part of a packet, claimed or not; empty after the last part.
+    /// The shares of one part of a packet, whether claimed or not. Empty after the last part.
     pub async fn packet_part(&self, id: PacketId, part: i64) -> Result<Vec<Share>, StoreError> {
         let row = sqlx::query("SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2")
             .bind(id.0)
@@ -255,13 +258,13 @@ impl Store {
     }
 }
 
-/// For pages of what is older than this.
-fn mark(before: Option<(Timestamp, PacketId)>) -> (i64, i64) {
+/// The keyset condition of a page: only rows older than this.
+fn keyset(before: Option<(Timestamp, PacketId)>) -> (i64, i64) {
     before.map_or((i64::MAX, i64::MAX), |(at, id)| (at.as_millisecond(), id.0))
 }
 
 fn shares_of_part(row: &AnyRow) -> Result<Vec<Share>, sqlx::Error> {
-    let first = row::int(row, "part")? * PART;
+    let first = row::int(row, "part")? * SHARES_PER_PART;
     let amounts = row::text(row, "amounts")?;
     let share = |(n, amount): (usize, &str)| {
         let amount = amount.parse().map_err(|_| row::undecodable("amounts"))?;
@@ -270,7 +273,8 @@ fn shares_of_part(row: &AnyRow) -> Result<Vec<Share>, sqlx::Error> {
     amounts.split(' ').enumerate().map(share).collect()
 }
 
-async fn by_wish(tx: &mut Tx, giver: Giver, key: Option<&str>) -> Result<Option<Packet>, sqlx::Error> {
+/// The packet that was created with this idempotency key.
+async fn by_key(tx: &mut Tx, giver: Giver, key: Option<&str>) -> Result<Option<Packet>, sqlx::Error> {
     let Some(key) = key else { return Ok(None) };
     let query = match giver {
         Giver::User(user) => {
@@ -286,7 +290,7 @@ async fn by_wish(tx: &mut Tx, giver: Giver, key: Option<&str>) -> Result<Option<
     row.as_ref().map(packet).transpose()
 }
 
-/// `false` when the number, or the wish, is taken.
+/// `false` when the id or the idempotency key is taken.
 async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO packets (id, giver, wish_key, total, count, least, most, split, greeting, own, opens_at_ms,
@@ -306,7 +310,7 @@ async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>) -> Result<bool, sq
     .bind(new.opens_at.as_millisecond())
     .bind(new.expires_at.as_millisecond())
     .bind(i64::from(new.buckets))
-    .bind(State::Open.as_str())
+    .bind(PacketState::Open.as_str())
     .bind(new.created_at.as_millisecond())
     .execute(&mut **tx)
     .await?;
@@ -315,7 +319,7 @@ async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>) -> Result<bool, sq
 
 async fn insert_shares(tx: &mut Tx, id: PacketId, shares: &[i64]) -> Result<(), sqlx::Error> {
     let parts: Vec<String> = shares
-        .chunks(PART as usize)
+        .chunks(SHARES_PER_PART as usize)
         .map(|part| part.iter().map(i64::to_string).collect::<Vec<_>>().join(" "))
         .collect();
     for (n, chunk) in parts.chunks(100).enumerate() {

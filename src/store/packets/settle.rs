@@ -1,35 +1,35 @@
-//! How packets end: stopped early, settled once nothing is under way; and what the audit asks.
+//! The end of packets: stopping by staff, settlement, and the audit's checks.
 
 use super::*;
 
-/// What became of a wish to settle.
+/// The outcome of settling a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settled {
-    /// It is over; so much went back to the giver.
+pub enum SettleOutcome {
+    /// The packet is settled; `returned` minor units went back to the giver.
     Done { returned: i64 },
-    /// It was settled before, or something has been claimed since it was looked at.
-    Not,
+    /// The packet was settled before, or a share was claimed since the caller read it.
+    Unchanged,
 }
 
-/// What became of a wish to stop.
+/// The outcome of stopping a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stopped {
-    /// Nobody claims from now on.
+pub enum StopOutcome {
+    /// No share can be claimed from now on.
     Done(Packet),
-    /// It was over already.
+    /// The packet had expired or was settled already.
     Over(Packet),
     NoSuchPacket,
 }
 
 impl Store {
-    /// Ends a packet of which nothing is under way: names the luckiest (of several, who claimed first), and gives back
-    /// what nobody claimed. `claimed` is how many shares the caller has seen claimed: when it is another number by now,
-    /// nothing is done. Doing it again changes nothing.
-    pub async fn settle_packet(&self, id: PacketId, claimed: i64, now: Timestamp) -> Result<Settled, StoreError> {
+    /// Settles a packet of which no claim is under way: records the luckiest claim (the first among equal ones) and
+    /// returns the unclaimed rest. `claimed` is the number of claimed shares that the caller read; if it has changed,
+    /// nothing is done. Idempotent.
+    pub async fn settle_packet(&self, id: PacketId, claimed: i64, now: Timestamp) -> Result<SettleOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        let Some(packet) = lock(&mut tx, id).await? else { return Ok(Settled::Not) };
-        if packet.state == State::Settled || packet.claimed != claimed {
-            return Ok(Settled::Not);
+        let Some(packet) = lock(&mut tx, id).await? else { return Ok(SettleOutcome::Unchanged) };
+        if packet.state == PacketState::Settled || packet.claimed != claimed {
+            return Ok(SettleOutcome::Unchanged);
         }
         let best = sqlx::query(
             "SELECT user_id, amount FROM packet_claims WHERE packet_id = $1
@@ -51,33 +51,36 @@ impl Store {
         .await?;
         let returned = packet.left();
         if returned > 0 {
-            let back = Transfer::simple(Kind::Return, id, returned, Account::Packet(id), account(packet.giver));
+            let back =
+                Transfer::simple(TransferKind::Return, id, returned, LedgerAccount::Packet(id), account(packet.giver));
             if post(&mut tx, &[back], now).await? == Posted::NotEnough {
-                return Err(StoreError::Refused(sqlx::Error::Protocol("a packet holds less than it should".into())));
+                return Err(StoreError::Refused(sqlx::Error::Protocol(
+                    "a packet's balance is below its unclaimed rest".into(),
+                )));
             }
         }
         tx.commit().await?;
-        Ok(Settled::Done { returned })
+        Ok(SettleOutcome::Done { returned })
     }
 
-    /// Ends the time of a packet now. What is left goes back soon.
-    pub async fn stop_packet(&self, id: PacketId, actor: &str, now: Timestamp) -> Result<Stopped, StoreError> {
+    /// Lets a packet expire now. Settlement then returns the rest.
+    pub async fn stop_packet(&self, id: PacketId, actor: &str, now: Timestamp) -> Result<StopOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        let Some(packet) = lock(&mut tx, id).await? else { return Ok(Stopped::NoSuchPacket) };
-        if packet.state == State::Settled || now >= packet.expires_at {
-            return Ok(Stopped::Over(packet));
+        let Some(packet) = lock(&mut tx, id).await? else { return Ok(StopOutcome::NoSuchPacket) };
+        if packet.state == PacketState::Settled || now >= packet.expires_at {
+            return Ok(StopOutcome::Over(packet));
         }
         let stop = sqlx::query("UPDATE packets SET expires_at_ms = $2 WHERE id = $1");
         stop.bind(id.0).bind(now.as_millisecond()).execute(&mut *tx).await?;
-        let about = |at: Timestamp| serde_json::json!({"expires_at": at});
-        let (before, after) = (about(packet.expires_at), about(now));
+        let details = |at: Timestamp| serde_json::json!({"expires_at": at});
+        let (before, after) = (details(packet.expires_at), details(now));
         log(&mut tx, actor, "stop", &format!("packet {id}"), Some(&before), Some(&after), now).await?;
         tx.commit().await?;
-        Ok(Stopped::Done(Packet { expires_at: now, ..packet }))
+        Ok(StopOutcome::Done(Packet { expires_at: now, ..packet }))
     }
 
-    /// Packets whose money does not add up, in words: claimed + left + returned = funded, and the packet's account holds
-    /// what is left.
+    /// Describes packets whose money does not add up. Invariants: claimed + left + returned = funded, and the packet's
+    /// balance is what is left.
     pub async fn packet_mismatches(&self) -> Result<Vec<String>, StoreError> {
         let rows = sqlx::query(
             "SELECT p.id, p.total, p.claimed, p.claimed_amount, p.state,
@@ -102,8 +105,8 @@ impl Store {
         let line = |row: &AnyRow| {
             let int = |column| row::int(row, column);
             Ok(format!(
-                "packet {} ({}): funded {} of {}, says {} shares with {} claimed, its claims are {} with {}, \
-                 returned {}, holds {}",
+                "packet {} ({}): funded {} of {}, records {} shares with {} as claimed, its claims are {} with {}, \
+                 returned {}, balance {}",
                 int("id")?,
                 row::text(row, "state")?,
                 int("funded")?,

@@ -1,4 +1,5 @@
-//! Payments as the shop knows them. What a provider reports is applied once, together with the order it is for.
+//! Payments on the shop's side. A provider's report is applied once, in one transaction with the order or wallet that
+//! it pays for.
 
 pub(super) mod records;
 pub(super) mod sandbox;
@@ -10,82 +11,66 @@ use sqlx::any::AnyRow;
 use super::orders::{add_events, read};
 use super::wallet::{Posted, lock, post};
 use super::{Store, StoreError, Tx, row};
-use crate::domain::wallet::{Account, Kind, Transfer, money};
+use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
+use crate::domain::wire::wire_enum;
 use crate::domain::{Money, OrderId, OrderStatus, PaymentId, UserId};
 use crate::store::accounts;
 
-/// The name under which the wallet stands among the providers.
+/// The provider name of payments from a wallet.
 pub const WALLET: &str = "wallet";
 
-/// Where a payment stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PaymentStatus {
-    Created,
-    Captured,
-    RefundPending,
-    Refunded,
-}
-
-impl PaymentStatus {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PaymentStatus::Created => "created",
-            PaymentStatus::Captured => "captured",
-            PaymentStatus::RefundPending => "refund_pending",
-            PaymentStatus::Refunded => "refunded",
-        }
-    }
-}
-
-impl std::str::FromStr for PaymentStatus {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        use PaymentStatus::*;
-        [Created, Captured, RefundPending, Refunded].into_iter().find(|s| s.as_str() == text).ok_or(())
+wire_enum! {
+    /// The status of a payment.
+    pub enum PaymentStatus {
+        Created = "created",
+        Captured = "captured",
+        RefundPending = "refund_pending",
+        Refunded = "refunded",
     }
 }
 
 /// What a payment is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum PaymentPurpose {
     Order(OrderId),
-    /// Money for somebody's wallet.
+    /// A top-up of a user's wallet.
     TopUp(UserId),
 }
 
-/// One attempt to pay for one thing.
+/// One attempt to pay an order or to top up a wallet.
 #[derive(Debug, Clone)]
 pub struct Payment {
     pub id: PaymentId,
-    pub purpose: Purpose,
-    /// Who moves the money; [`WALLET`] is the shop itself.
+    pub purpose: PaymentPurpose,
+    /// The provider that moves the money; [`WALLET`] for the shop itself.
     pub provider: String,
     pub amount: Money,
     pub status: PaymentStatus,
 }
 
-/// What a report of captured money led to.
+/// The outcome of a report that money was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Captured {
+pub enum CaptureOutcome {
     /// The order is paid.
     Paid(OrderId),
-    /// The money is in the wallet.
+    /// The money was added to the wallet.
     ToppedUp(UserId),
-    /// The order was over or paid already, or the wallet's owner has left: the money goes back.
-    GoesBack,
-    /// The report, or another one about the same payment, had been applied before.
-    Known,
+    /// The order had ended or was paid already, or the wallet's owner deleted the account: the money is refunded.
+    Refunding,
+    /// This report, or another one about the same payment, was applied before.
+    AlreadyApplied,
     NoSuchPayment,
 }
 
-/// What came of the wish to pay an order from the wallet.
+/// The outcome of paying an order from a wallet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FromWallet {
+pub enum WalletPaymentOutcome {
     Paid(PaymentId),
-    /// It had been paid so before, by this payment.
-    Again(PaymentId),
+    /// The order was paid from the wallet before, by this payment.
+    AlreadyPaid(PaymentId),
+    /// The balance is too low.
     NotEnough,
-    /// It does not wait to be paid, or is not in the currency of the wallet.
+    /// The order is not waiting to be paid, or is not in the currency of wallets.
     NotPayable,
 }
 
@@ -96,10 +81,10 @@ macro_rules! columns {
 }
 use columns;
 
-fn purpose(row: &AnyRow) -> Result<Purpose, sqlx::Error> {
+fn purpose(row: &AnyRow) -> Result<PaymentPurpose, sqlx::Error> {
     match row.try_get::<Option<String>, _>("order_id")? {
-        Some(_) => Ok(Purpose::Order(row::parsed(row, "order_id")?)),
-        None => Ok(Purpose::TopUp(row::parsed(row, "user_id")?)),
+        Some(_) => Ok(PaymentPurpose::Order(row::parsed(row, "order_id")?)),
+        None => Ok(PaymentPurpose::TopUp(row::parsed(row, "user_id")?)),
     }
 }
 
@@ -117,14 +102,14 @@ impl Store {
     pub async fn add_payment(
         &self,
         id: PaymentId,
-        purpose: Purpose,
+        purpose: PaymentPurpose,
         amount: Money,
         provider: &'static str,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let (order, user) = match purpose {
-            Purpose::Order(order) => (Some(order.to_string()), None),
-            Purpose::TopUp(user) => (None, Some(user.to_string())),
+            PaymentPurpose::Order(order) => (Some(order.to_string()), None),
+            PaymentPurpose::TopUp(user) => (None, Some(user.to_string())),
         };
         sqlx::query(
             "INSERT INTO payments (id, order_id, user_id, provider, amount, currency, status, created_at_ms)
@@ -142,12 +127,17 @@ impl Store {
         Ok(())
     }
 
-    /// Applies the report that a payment was captured: `unpaid → paid`, or the wallet is filled, or the money goes
-    /// back. All or nothing, once per webhook and once per payment.
-    pub async fn captured(&self, webhook_id: &str, payment: PaymentId, now: Timestamp) -> Result<Captured, StoreError> {
+    /// Applies the report that a payment was captured: the order becomes `paid`, or the wallet is filled, or the
+    /// payment is marked for refund. Atomic, and applied once per webhook and once per payment.
+    pub async fn apply_capture(
+        &self,
+        webhook_id: &str,
+        payment: PaymentId,
+        now: Timestamp,
+    ) -> Result<CaptureOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        if !first_time(&mut tx, webhook_id, payment, now).await? {
-            return Ok(Captured::Known);
+        if !record_webhook(&mut tx, webhook_id, payment, now).await? {
+            return Ok(CaptureOutcome::AlreadyApplied);
         }
         let captured = "UPDATE payments SET status = 'captured', captured_at_ms = $2
              WHERE id = $1 AND status = 'created' RETURNING order_id, user_id, amount";
@@ -156,38 +146,38 @@ impl Store {
             let known = sqlx::query("SELECT 1 FROM payments WHERE id = $1").bind(payment.to_string());
             let exists = known.fetch_optional(&mut *tx).await?.is_some();
             tx.commit().await?;
-            return Ok(if exists { Captured::Known } else { Captured::NoSuchPayment });
+            return Ok(if exists { CaptureOutcome::AlreadyApplied } else { CaptureOutcome::NoSuchPayment });
         };
         let outcome = match purpose(&row)? {
-            Purpose::Order(order) => pay(&mut tx, order, now).await?,
-            Purpose::TopUp(user) => top_up(&mut tx, payment, user, row::int(&row, "amount")?, now).await?,
+            PaymentPurpose::Order(order) => pay(&mut tx, order, now).await?,
+            PaymentPurpose::TopUp(user) => top_up(&mut tx, payment, user, row::int(&row, "amount")?, now).await?,
         };
-        if outcome == Captured::GoesBack {
-            let back = "UPDATE payments SET status = 'refund_pending' WHERE id = $1";
-            sqlx::query(back).bind(payment.to_string()).execute(&mut *tx).await?;
+        if outcome == CaptureOutcome::Refunding {
+            let sql = "UPDATE payments SET status = 'refund_pending' WHERE id = $1";
+            sqlx::query(sql).bind(payment.to_string()).execute(&mut *tx).await?;
         }
         tx.commit().await?;
         Ok(outcome)
     }
 
-    /// Pays an order from its owner's wallet: the order, the payment `id` and the books in one transaction.
+    /// Pays an order from its owner's wallet: the order, the payment `id` and the ledger change in one transaction.
     pub async fn pay_from_wallet(
         &self,
         id: PaymentId,
         order: OrderId,
         now: Timestamp,
-    ) -> Result<FromWallet, StoreError> {
+    ) -> Result<WalletPaymentOutcome, StoreError> {
         let mut tx = self.begin().await?;
         if !move_order(&mut tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
             let sql = "SELECT id FROM payments WHERE order_id = $1 AND provider = $2 AND status = 'captured'";
             let row = sqlx::query(sql).bind(order.to_string()).bind(WALLET).fetch_optional(&mut *tx).await?;
             let known = row.map(|row| row::parsed(&row, "id")).transpose()?;
-            return Ok(known.map_or(FromWallet::NotPayable, FromWallet::Again));
+            return Ok(known.map_or(WalletPaymentOutcome::NotPayable, WalletPaymentOutcome::AlreadyPaid));
         }
         let order = read(&mut tx, order).await?.ok_or(sqlx::Error::RowNotFound)?;
         let amount = order.amount.amount;
         if order.pay_by <= now || order.amount != money(amount) {
-            return Ok(FromWallet::NotPayable);
+            return Ok(WalletPaymentOutcome::NotPayable);
         }
         sqlx::query(
             "INSERT INTO payments (id, order_id, provider, amount, currency, status, created_at_ms, captured_at_ms)
@@ -201,38 +191,44 @@ impl Store {
         .bind(now.as_millisecond())
         .execute(&mut *tx)
         .await?;
-        // What is free moves no money.
+        // A free order moves no money, and transfers of nothing are not allowed.
         if amount > 0 {
-            let paid = Transfer::simple(Kind::Pay, order.id, amount, Account::User(order.user_id), Account::Shop);
+            let paid = Transfer::simple(
+                TransferKind::Pay,
+                order.id,
+                amount,
+                LedgerAccount::User(order.user_id),
+                LedgerAccount::Shop,
+            );
             if post(&mut tx, &[paid], now).await? == Posted::NotEnough {
-                return Ok(FromWallet::NotEnough);
+                return Ok(WalletPaymentOutcome::NotEnough);
             }
         }
         tx.commit().await?;
-        Ok(FromWallet::Paid(id))
+        Ok(WalletPaymentOutcome::Paid(id))
     }
 
-    /// Payments whose money is to go back.
-    pub async fn refunds_due(&self, most: i64) -> Result<Vec<Payment>, StoreError> {
+    /// Payments whose refund is pending.
+    pub async fn refunds_due(&self, limit: i64) -> Result<Vec<Payment>, StoreError> {
         let rows = sqlx::query(concat!(
             "SELECT ",
             columns!(),
             " FROM payments WHERE status = 'refund_pending' ORDER BY id LIMIT $1"
         ))
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         Ok(rows.iter().map(payment).collect::<Result<_, _>>()?)
     }
 
-    /// The provider has given the money back; the wallet, which is the shop itself, gives it back by this. The order
-    /// follows unless another payment has paid it.
-    pub async fn refunded(&self, of: &Payment, now: Timestamp) -> Result<(), StoreError> {
+    /// Records that a payment was refunded. A payment from a wallet is refunded by this call itself. The order becomes
+    /// `refunded` once none of its payments is pending.
+    pub async fn apply_refund(&self, of: &Payment, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        let back = "UPDATE payments SET status = 'refunded', refunded_at_ms = $2
+        let sql = "UPDATE payments SET status = 'refunded', refunded_at_ms = $2
              WHERE id = $1 AND status = 'refund_pending'";
-        sqlx::query(back).bind(of.id.to_string()).bind(now.as_millisecond()).execute(&mut *tx).await?;
-        if let Purpose::Order(order) = of.purpose {
+        sqlx::query(sql).bind(of.id.to_string()).bind(now.as_millisecond()).execute(&mut *tx).await?;
+        if let PaymentPurpose::Order(order) = of.purpose {
             let pending = "SELECT 1 FROM payments WHERE order_id = $1 AND status = 'refund_pending'";
             let more = sqlx::query(pending).bind(order.to_string()).fetch_optional(&mut *tx).await?;
             if more.is_none() {
@@ -240,15 +236,21 @@ impl Store {
             }
             if of.provider == WALLET && of.amount.amount > 0 {
                 let owner = read(&mut tx, order).await?.ok_or(sqlx::Error::RowNotFound)?.user_id;
-                let refund =
-                    Transfer::simple(Kind::Refund, order, of.amount.amount, Account::Shop, Account::User(owner));
+                let refund = Transfer::simple(
+                    TransferKind::Refund,
+                    order,
+                    of.amount.amount,
+                    LedgerAccount::Shop,
+                    LedgerAccount::User(owner),
+                );
                 post(&mut tx, &[refund], now).await?;
             }
         }
         Ok(tx.commit().await?)
     }
 
-    /// What shop and provider disagree about, in words; empty when every charge has its order and every order its money.
+    /// Describes disagreements between payments, orders and the sandbox provider. Empty when every captured payment has
+    /// its paid order and every paid order its payment.
     pub async fn money_mismatches(&self) -> Result<Vec<String>, StoreError> {
         let rows = sqlx::query(
             "SELECT 'order ' || orders.id || ' is paid without exactly one captured payment' AS problem FROM orders
@@ -270,7 +272,13 @@ impl Store {
     }
 }
 
-async fn first_time(tx: &mut Tx, webhook_id: &str, payment: PaymentId, now: Timestamp) -> Result<bool, sqlx::Error> {
+/// Records a webhook. `false` when it was received before.
+async fn record_webhook(
+    tx: &mut Tx,
+    webhook_id: &str,
+    payment: PaymentId,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO webhook_events (webhook_id, received_at_ms, payment_id) VALUES ($1, $2, $3)
          ON CONFLICT DO NOTHING",
@@ -283,32 +291,33 @@ async fn first_time(tx: &mut Tx, webhook_id: &str, payment: PaymentId, now: Time
     Ok(done.rows_affected() == 1)
 }
 
-async fn pay(tx: &mut Tx, order: OrderId, now: Timestamp) -> Result<Captured, sqlx::Error> {
+async fn pay(tx: &mut Tx, order: OrderId, now: Timestamp) -> Result<CaptureOutcome, sqlx::Error> {
     if move_order(tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
-        return Ok(Captured::Paid(order));
+        return Ok(CaptureOutcome::Paid(order));
     }
     move_order(tx, order, OrderStatus::Cancelled, OrderStatus::RefundPending, now).await?;
-    Ok(Captured::GoesBack)
+    Ok(CaptureOutcome::Refunding)
 }
 
-/// Fills a wallet. Whoever deletes the account locks the balance too, so the money finds an owner or goes back.
+/// Fills a wallet. Deleting an account locks the balance too, so the money reaches an owner or is refunded.
 async fn top_up(
     tx: &mut Tx,
     payment: PaymentId,
     user: UserId,
     amount: i64,
     now: Timestamp,
-) -> Result<Captured, sqlx::Error> {
-    lock(tx, &[Account::User(user).to_string()]).await?;
+) -> Result<CaptureOutcome, sqlx::Error> {
+    lock(tx, &[LedgerAccount::User(user).to_string()]).await?;
     if accounts::read(tx, user).await?.is_some_and(|user| user.deleted_at.is_some()) {
-        return Ok(Captured::GoesBack);
+        return Ok(CaptureOutcome::Refunding);
     }
-    let filled = Transfer::simple(Kind::TopUp, payment, amount, Account::Provider, Account::User(user));
+    let filled =
+        Transfer::simple(TransferKind::TopUp, payment, amount, LedgerAccount::Provider, LedgerAccount::User(user));
     post(tx, &[filled], now).await?;
-    Ok(Captured::ToppedUp(user))
+    Ok(CaptureOutcome::ToppedUp(user))
 }
 
-/// Moves an order along one edge, if it stands at its beginning.
+/// Changes an order's status from `from` to `to`. `false` when its status is not `from`.
 async fn move_order(
     tx: &mut Tx,
     order: OrderId,
@@ -317,14 +326,14 @@ async fn move_order(
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     debug_assert!(from.may_become(to), "{from} never becomes {to}");
-    let moved = sqlx::query("UPDATE orders SET status = $3 WHERE id = $1 AND status = $2")
+    let updated = sqlx::query("UPDATE orders SET status = $3 WHERE id = $1 AND status = $2")
         .bind(order.to_string())
         .bind(from.as_str())
         .bind(to.as_str())
         .execute(&mut **tx)
         .await?;
-    if moved.rows_affected() == 1 {
+    if updated.rows_affected() == 1 {
         add_events(tx, &[order], to, now).await?;
     }
-    Ok(moved.rows_affected() == 1)
+    Ok(updated.rows_affected() == 1)
 }

@@ -1,4 +1,5 @@
-//! The books of the sandbox payment provider: a stranger's, that happen to lie in the same database.
+//! The tables of the sandbox payment provider. They stand for a foreign system's database; the shop's own statements do
+//! not read them, apart from the audit.
 
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
@@ -6,18 +7,18 @@ use sqlx::any::AnyRow;
 use crate::domain::{Money, PaymentId};
 use crate::store::{Store, StoreError, row};
 
-/// What the provider was asked to charge.
+/// A charge at the provider.
 #[derive(Debug, Clone)]
 pub struct SandboxPayment {
     pub id: PaymentId,
     pub amount: Money,
-    /// Where the payer goes afterwards.
+    /// The shop's path to which the payer returns.
     pub return_path: String,
     /// `open`, `captured`, `declined` or `refunded`.
     pub status: String,
 }
 
-/// A webhook that the shop has not accepted yet.
+/// A queued webhook that the shop has not accepted yet.
 #[derive(Debug, Clone)]
 pub struct SandboxWebhook {
     pub id: String,
@@ -61,7 +62,7 @@ impl Store {
         }))
     }
 
-    /// Settles an open payment and queues the webhook about it; `false` when it was settled before.
+    /// Settles an open payment and queues the webhook about it. `false` when it was settled before.
     pub async fn sandbox_settle(
         &self,
         id: PaymentId,
@@ -88,7 +89,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Gives captured money back; doing it again changes nothing. `false` when there is nothing to give back.
+    /// Refunds a captured payment. Idempotent. `false` when the payment was never captured.
     pub async fn sandbox_refund(&self, id: PaymentId) -> Result<bool, StoreError> {
         let done = sqlx::query(
             "UPDATE sandbox_payments SET status = 'refunded' WHERE id = $1 AND status IN ('captured', 'refunded')",
@@ -99,12 +100,12 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    pub async fn sandbox_webhooks_due(&self, now: Timestamp, most: i64) -> Result<Vec<SandboxWebhook>, StoreError> {
+    pub async fn sandbox_webhooks_due(&self, now: Timestamp, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {
         let rows = sqlx::query(
             "SELECT id, body, attempts FROM sandbox_webhooks WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $2",
         )
         .bind(now.as_millisecond())
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         Ok(rows.iter().map(webhook).collect::<Result<_, _>>()?)

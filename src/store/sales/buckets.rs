@@ -1,23 +1,23 @@
-//! What of a split sale's total each bucket may sell. The pool is what no bucket was given: total − Σ allotted.
+//! Allotments: how many units of a split sale each bucket may sell. The pool is the rest: total − Σ allotted.
 
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::domain::SaleId;
 use crate::store::{Store, StoreError, Tx, placeholders, row, sales};
 
-/// What the database says about one bucket.
+/// The allotment of one bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allotment {
     pub part: u8,
-    /// An upper bound of what the bucket in Redis may believe to have.
+    /// An upper bound on the units that the bucket has in Redis.
     pub allotted: i64,
-    /// What it is told to have; lower than `allotted` until Redis has said what it could let go of.
+    /// The units that the bucket should have. Lower than `allotted` until Redis has reported how many it could return.
     pub target: i64,
-    /// Rises with every new target.
+    /// Fencing token: rises with every new target.
     pub fence: i64,
 }
 
-/// A new target for a bucket whose last known fence is `after`.
+/// A new target for a bucket. `after` is the fence that the caller last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retarget {
     pub part: u8,
@@ -27,7 +27,7 @@ pub struct Retarget {
 }
 
 impl Store {
-    /// What the buckets of a split sale were given, in their order; none of them is missing.
+    /// The allotments of all buckets of a split sale, in order. Missing rows are created.
     pub async fn allotments(&self, sale: SaleId, buckets: u8) -> Result<Vec<Allotment>, StoreError> {
         let known = self.known_allotments(sale).await?;
         if known.len() >= buckets.into() {
@@ -50,7 +50,7 @@ impl Store {
         let rows = sqlx::query(sql).bind(sale.0).fetch_all(&self.pool).await?;
         let allotment = |row| {
             Ok(Allotment {
-                // There are no more than 64.
+                // At most 64 buckets.
                 part: row::int(row, "bucket")? as u8,
                 allotted: row::int(row, "allotted")?,
                 target: row::int(row, "target")?,
@@ -60,9 +60,9 @@ impl Store {
         Ok(rows.iter().map(allotment).collect::<Result<_, sqlx::Error>>()?)
     }
 
-    /// Gives buckets new targets. What a bucket gains is its own from now on, what it is to lose stays allotted to it until
-    /// [`Store::settle_allotment`]. `false`, and nothing is changed, when a fence is not the known one any more, or when
-    /// there are not so many units.
+    /// Sets new targets. Units that a bucket gains are allotted to it at once; units that it loses stay allotted until
+    /// [`Store::settle_allotment`]. Returns `false` and changes nothing when a fence has changed or the pool is too
+    /// small.
     pub async fn retarget(&self, sale: SaleId, changes: &[Retarget]) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let Some(locked) = sales::lock(&mut tx, sale).await? else { return Ok(false) };
@@ -78,7 +78,7 @@ impl Store {
             }
         }
         let after = allotted(&mut tx, sale).await?;
-        // Taking away is right also while too much is given out, because the total was lowered.
+        // Lowering the sum is allowed even while it exceeds the total, which may have been lowered.
         if after > before && after > locked.total {
             return Ok(false);
         }
@@ -86,7 +86,7 @@ impl Store {
         Ok(true)
     }
 
-    /// What a bucket that was to lose units has kept. `false` when it has a newer target by now.
+    /// Records how many units a bucket has kept after a lowered target. `false` when it has a newer target.
     pub async fn settle_allotment(&self, sale: SaleId, part: u8, fence: i64, kept: i64) -> Result<bool, StoreError> {
         let sql = "UPDATE sale_buckets SET allotted = CASE WHEN allotted < $1 THEN allotted ELSE $1 END,
              target = CASE WHEN allotted < $1 THEN allotted ELSE $1 END
@@ -96,7 +96,7 @@ impl Store {
     }
 }
 
-/// Units that are not in the pool.
+/// Units allotted to all buckets together.
 async fn allotted(tx: &mut Tx, sale: SaleId) -> Result<i64, sqlx::Error> {
     let sql = "SELECT CAST(COALESCE(SUM(allotted), 0) AS BIGINT) AS units FROM sale_buckets WHERE sale_id = $1";
     sqlx::query(sql).bind(sale.0).fetch_one(&mut **tx).await?.try_get("units")

@@ -1,4 +1,4 @@
-//! What the serving processes have counted, and how the orders of a sale stand: the numbers of the cockpit.
+//! Numbers of the cockpit: the counters that serving processes store, and the orders of a sale by status.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use sqlx::AssertSqlSafe;
 
 use crate::counters::CounterSnapshot;
 use crate::domain::{OrderStatus, SaleId};
-use crate::store::{ROWS, Store, StoreError, placeholders, row};
+use crate::store::{MAX_ROWS, Store, StoreError, placeholders, row};
 
-/// Under this name stands what all processes have counted that are gone.
-const GONE: &str = "";
+/// The process name of the row that holds the folded counters of ended processes.
+const FOLDED: &str = "";
 
 /// Orders in one status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct StatusCount {
     pub orders: i64,
     pub units: i64,
 }
 
-/// How the orders of one sale stand.
+/// The orders of one sale by status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderCounts {
-    pub by_status: BTreeMap<&'static str, Counted>,
-    /// Units of ended orders that the backend of stock has not let go of yet.
+    pub by_status: BTreeMap<&'static str, StatusCount>,
+    /// Units of ended orders that the stock backend has not released yet.
     pub unreleased: i64,
 }
 
 impl OrderCounts {
-    pub fn of(&self, status: OrderStatus) -> Counted {
+    pub fn of(&self, status: OrderStatus) -> StatusCount {
         self.by_status.get(status.as_str()).copied().unwrap_or_default()
     }
 }
@@ -42,14 +42,14 @@ fn text(numbers: &CounterSnapshot) -> String {
 }
 
 impl Store {
-    /// Writes down what one process has counted by now, in one statement.
-    pub async fn put_tallies(
+    /// Stores the counters of one process.
+    pub async fn save_counters(
         &self,
         process: &str,
         registry: &[(SaleId, CounterSnapshot)],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        for chunk in registry.chunks(ROWS) {
+        for chunk in registry.chunks(MAX_ROWS) {
             let sql = format!(
                 "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES {} ON CONFLICT (sale_id, process)
                  DO UPDATE SET at_ms = excluded.at_ms, numbers = excluded.numbers",
@@ -66,8 +66,8 @@ impl Store {
         Ok(())
     }
 
-    /// What all processes but one have counted about a sale.
-    pub async fn tallies_of_others(&self, sale: SaleId, process: &str) -> Result<CounterSnapshot, StoreError> {
+    /// The sum of a sale's counters over all processes but one.
+    pub async fn counters_of_others(&self, sale: SaleId, process: &str) -> Result<CounterSnapshot, StoreError> {
         let rows = sqlx::query("SELECT numbers FROM tallies WHERE sale_id = $1 AND process <> $2")
             .bind(sale.0)
             .bind(process.to_owned())
@@ -80,13 +80,13 @@ impl Store {
         Ok(sum)
     }
 
-    /// Adds up the rows of processes that have not written since `before`: one row for each sale. The answer is how
-    /// many rows are gone. Deleting comes first, so that of several who try one gets each row.
-    pub async fn fold_tallies(&self, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
+    /// Folds the rows of processes that have not written since `before` into one row per sale. Returns the number of
+    /// folded rows. The rows are deleted first, so that only one of several callers folds each row.
+    pub async fn fold_counters(&self, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
         let gone = sqlx::query("DELETE FROM tallies WHERE at_ms < $1 AND process <> $2 RETURNING sale_id, numbers")
             .bind(before.as_millisecond())
-            .bind(GONE)
+            .bind(FOLDED)
             .fetch_all(&mut *tx)
             .await?;
         let mut sums: BTreeMap<i64, CounterSnapshot> = BTreeMap::new();
@@ -95,21 +95,21 @@ impl Store {
             *sum = sum.plus(&numbers(&row::text(row, "numbers")?)?);
         }
         for (sale, sum) in sums {
-            // An update that changes nothing locks the row, or is the first to write it.
+            // Creates the row, or locks the existing one.
             let known = sqlx::query(
                 "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES ($1, $2, $3, '{}')
                  ON CONFLICT (sale_id, process) DO UPDATE SET at_ms = excluded.at_ms RETURNING numbers",
             );
-            let known = known.bind(sale).bind(GONE).bind(now.as_millisecond()).fetch_one(&mut *tx).await?;
+            let known = known.bind(sale).bind(FOLDED).bind(now.as_millisecond()).fetch_one(&mut *tx).await?;
             let sum = sum.plus(&numbers(&row::text(&known, "numbers")?)?);
             let write = sqlx::query("UPDATE tallies SET numbers = $3 WHERE sale_id = $1 AND process = $2");
-            write.bind(sale).bind(GONE).bind(text(&sum)).execute(&mut *tx).await?;
+            write.bind(sale).bind(FOLDED).bind(text(&sum)).execute(&mut *tx).await?;
         }
         tx.commit().await?;
         Ok(gone.len())
     }
 
-    /// How the orders of a sale stand. Reads the index of all of them: not for every second.
+    /// Counts the orders of a sale by status. Scans an index over all of them, so it is not for frequent use.
     pub async fn count_orders(&self, sale: SaleId) -> Result<OrderCounts, StoreError> {
         let rows = sqlx::query(
             "SELECT status, COUNT(*) AS orders, CAST(SUM(quantity) AS BIGINT) AS units FROM orders
@@ -121,13 +121,13 @@ impl Store {
         let mut counts = OrderCounts { unreleased: self.unreleased(sale).await?, ..OrderCounts::default() };
         for row in &rows {
             let status: OrderStatus = row::parsed(row, "status")?;
-            let counted = Counted { orders: row::int(row, "orders")?, units: row::int(row, "units")? };
+            let counted = StatusCount { orders: row::int(row, "orders")?, units: row::int(row, "units")? };
             counts.by_status.insert(status.as_str(), counted);
         }
         Ok(counts)
     }
 
-    /// Units of a sale's ended orders that are still held. The table of releases is short: rows leave it at once.
+    /// Units in pending releases of a sale. The table is short: releases are deleted as soon as they are done.
     pub async fn unreleased(&self, sale: SaleId) -> Result<i64, StoreError> {
         let sql = "SELECT CAST(COALESCE(SUM(quantity), 0) AS BIGINT) AS units FROM releases WHERE sale_id = $1";
         let row = sqlx::query(sql).bind(sale.0).fetch_one(&self.pool).await?;
@@ -139,7 +139,7 @@ impl Store {
 mod tests {
     use super::*;
 
-    fn counted(asked: u64) -> CounterSnapshot {
+    fn snapshot(asked: u64) -> CounterSnapshot {
         CounterSnapshot { asked, gate: vec![0, asked], ..CounterSnapshot::default() }
     }
 
@@ -148,21 +148,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_gone_processes_counted_is_folded_and_still_counts() {
+    async fn counters_of_ended_processes_are_folded_and_still_counted() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
         let (one, two) = (SaleId(1), SaleId(2));
         for (process, seconds, asked) in [("a", 10, 5), ("b", 20, 7), ("a", 30, 6), ("c", 100, 1)] {
-            store.put_tallies(process, &[(one, counted(asked)), (two, counted(1))], at(seconds)).await.unwrap();
+            store.save_counters(process, &[(one, snapshot(asked)), (two, snapshot(1))], at(seconds)).await.unwrap();
         }
-        assert_eq!(store.tallies_of_others(one, "c").await.unwrap(), counted(13));
-        assert_eq!(store.fold_tallies(at(50), at(101)).await.unwrap(), 4);
-        assert_eq!(store.fold_tallies(at(50), at(102)).await.unwrap(), 0);
-        assert_eq!(store.tallies_of_others(one, "c").await.unwrap(), counted(13));
-        // The next generation goes into the same row.
-        assert_eq!(store.fold_tallies(at(200), at(201)).await.unwrap(), 2);
-        assert_eq!(store.tallies_of_others(one, "x").await.unwrap(), counted(14));
+        assert_eq!(store.counters_of_others(one, "c").await.unwrap(), snapshot(13));
+        assert_eq!(store.fold_counters(at(50), at(101)).await.unwrap(), 4);
+        assert_eq!(store.fold_counters(at(50), at(102)).await.unwrap(), 0);
+        assert_eq!(store.counters_of_others(one, "c").await.unwrap(), snapshot(13));
+        // Processes that end later are folded into the same row.
+        assert_eq!(store.fold_counters(at(200), at(201)).await.unwrap(), 2);
+        assert_eq!(store.counters_of_others(one, "x").await.unwrap(), snapshot(14));
         let rows: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM tallies").fetch_one(&store.pool).await.unwrap();
         assert_eq!(rows, 2);
     }

@@ -1,4 +1,4 @@
-//! Sales before they begin and after they are over: entering and deleting them, which overlap, the calendar and the past.
+//! Sales before they begin and after they end: creation and deletion, overlaps, the calendar, and ended sales.
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
@@ -6,42 +6,42 @@ use sqlx::AssertSqlSafe;
 use crate::domain::{GoodsId, Sale, SaleId, SaleState};
 use crate::store::audit_log::log;
 use crate::store::sales::revision::{next_id, touch};
-use crate::store::sales::{columns, demand_goods, entered_state, lock, sale};
-use crate::store::{Overlap, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
+use crate::store::sales::{check_goods, columns, lock, sale, saved_state};
+use crate::store::{OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
 
-/// Which of the ended sales to show.
+/// A page of ended sales.
 #[derive(Debug, Clone, Default)]
 pub struct PastPage {
-    /// Those that closed before: the closing time in milliseconds and the id of the last one seen.
+    /// Keyset: closing time in milliseconds and id of the last sale of the previous page.
     pub before: Option<(i64, SaleId)>,
-    /// Of these goods only.
+    /// Only sales of these goods …
     pub goods: Option<Vec<GoodsId>>,
-    /// Or the sale with this number.
+    /// … or the sale with this number.
     pub number: Option<SaleId>,
-    pub most: i64,
+    pub limit: i64,
 }
 
 impl Store {
-    /// As [`Store::enter_sale`], as everything is by default.
+    /// Creates a sale with default options.
     pub async fn create_sale(&self, draft: &SaleDraft, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
-        self.enter_sale(draft, &SaveOptions::default(), actor, now).await
+        self.create_sale_with(draft, &SaveOptions::default(), actor, now).await
     }
 
-    /// Creates a sale. Whoever sends the same form again gets the sale that it made.
-    pub async fn enter_sale(
+    /// Creates a sale. A form that is submitted again returns the sale that it created.
+    pub async fn create_sale_with(
         &self,
         draft: &SaleDraft,
-        filing: &SaveOptions,
+        options: &SaveOptions,
         actor: &str,
         now: Timestamp,
     ) -> Result<Sale, SaleRefusal> {
         let mut tx = self.begin().await?;
-        // From here on all changes of the catalogue wait for this one: what is looked up below stays true.
+        // Locks the catalogue: the checks below stay true until the commit.
         let id = SaleId(next_id(&mut tx, "last_sale_id").await?);
-        if let Some(made) = made_by(&mut tx, filing.form_key.as_deref()).await? {
-            return Ok(made);
+        if let Some(created) = created_by_form(&mut tx, options.form_key.as_deref()).await? {
+            return Ok(created);
         }
-        demand_goods(&mut tx, draft.goods_id).await?;
+        check_goods(&mut tx, draft.goods_id).await?;
         let created = Sale {
             id,
             goods_id: draft.goods_id,
@@ -53,21 +53,21 @@ impl Store {
             per_user_limit: draft.per_user_limit,
             window: draft.window,
             rush: draft.rush,
-            state: entered_state(draft, filing.announce),
+            state: saved_state(draft, options.announce),
             version: 1,
             epoch: 0,
-            shadow: filing.shadow,
+            shadow: options.shadow,
         };
-        if filing.overlap == Overlap::Refused {
+        if options.overlap == OverlapPolicy::Refuse {
             refuse_overlap(&mut tx, &created).await?;
         }
-        insert(&mut tx, &created, filing.form_key.as_deref(), now).await?;
+        insert(&mut tx, &created, options.form_key.as_deref(), now).await?;
         log(&mut tx, actor, "create", &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
         tx.commit().await?;
         Ok(created)
     }
 
-    /// Deletes a draft; nothing was ever sold in one. The answer is what it was.
+    /// Deletes a draft, which never sold anything. Returns the deleted sale.
     pub async fn delete_draft(&self, id: SaleId, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
@@ -82,13 +82,13 @@ impl Store {
         Ok(before)
     }
 
-    /// Another sale of the same goods at the same time, for a sale that is announced.
+    /// Another sale of the same goods at the same time. `None` for a sale that is not announced.
     pub async fn overlapping(&self, sale: &Sale) -> Result<Option<SaleId>, StoreError> {
-        if !announced(sale) {
+        if !is_announced(sale) {
             return Ok(None);
         }
-        let rows = sqlx::query(RIVALS).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&self.pool).await?;
-        Ok(rival(sale, &rows)?)
+        let rows = sqlx::query(OVERLAP_CANDIDATES).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&self.pool).await?;
+        Ok(find_overlap(sale, &rows)?)
     }
 
     /// Sales that have not ended, newest first.
@@ -106,12 +106,12 @@ impl Store {
             " FROM sales WHERE state = 'ended' AND shadow = 0 AND (closes_at_ms < $1 OR (closes_at_ms = $1 AND id < $2))"
         ));
         if page.goods.is_some() {
-            // No goods are called so: then only the number counts.
+            // No goods match: only the number can.
             let ids = if goods.is_empty() { "(-1)".to_owned() } else { list(goods.len(), 4) };
             sql.push_str(&format!(" AND (id = $4 OR goods_id IN {ids})"));
         }
         sql.push_str(" ORDER BY closes_at_ms DESC, id DESC LIMIT $3");
-        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(closed).bind(id.0).bind(page.most);
+        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(closed).bind(id.0).bind(page.limit);
         if page.goods.is_some() {
             query = query.bind(page.number.map_or(-1, |number| number.0));
         }
@@ -122,7 +122,7 @@ impl Store {
         Ok(rows.iter().map(sale).collect::<Result<_, _>>()?)
     }
 
-    /// Sales whose window touches the time from `from` until before `to`, without rehearsals. One without an end counts where it opens.
+    /// Sales whose window overlaps `from..to`, without rehearsals. A sale without a closing time counts where it opens.
     pub async fn sales_between(&self, from: Timestamp, to: Timestamp) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!(
             "SELECT ",
@@ -136,19 +136,19 @@ impl Store {
     }
 }
 
-/// Sales that another one of the same goods must not meet; a rehearsal is none. One that runs without a closing time is ended by hand, before
-/// the next one begins; it does not stand in the way of a plan.
-const RIVALS: &str = concat!(
+/// Sales with which another sale of the same goods may overlap. Rehearsals are excluded, and so are running sales
+/// without a closing time: staff end them by hand before the next sale begins.
+const OVERLAP_CANDIDATES: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM sales WHERE goods_id = $1 AND id <> $2 AND shadow = 0 AND (state = 'scheduled' OR (state IN ('live', 'paused') AND closes_at_ms IS NOT NULL)) ORDER BY id"
 );
 
-fn announced(sale: &Sale) -> bool {
+fn is_announced(sale: &Sale) -> bool {
     !matches!(sale.state, SaleState::Draft | SaleState::Ended)
 }
 
-fn rival(sale: &Sale, rows: &[sqlx::any::AnyRow]) -> Result<Option<SaleId>, sqlx::Error> {
+fn find_overlap(sale: &Sale, rows: &[sqlx::any::AnyRow]) -> Result<Option<SaleId>, sqlx::Error> {
     for row in rows {
         let other = crate::store::sales::sale(row)?;
         if sale.window.overlaps(&other.window) {
@@ -158,17 +158,17 @@ fn rival(sale: &Sale, rows: &[sqlx::any::AnyRow]) -> Result<Option<SaleId>, sqlx
     Ok(None)
 }
 
-/// Refuses a sale whose goods are on sale elsewhere at the same time. The caller has locked the catalogue's row.
+/// Refuses a sale that overlaps with another one of the same goods. The caller holds the catalogue's lock.
 pub(super) async fn refuse_overlap(tx: &mut Tx, sale: &Sale) -> Result<(), SaleRefusal> {
-    if !announced(sale) {
+    if !is_announced(sale) {
         return Ok(());
     }
-    let rows = sqlx::query(RIVALS).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&mut **tx).await?;
-    rival(sale, &rows)?.map_or(Ok(()), |other| Err(SaleRefusal::Overlap(other)))
+    let rows = sqlx::query(OVERLAP_CANDIDATES).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&mut **tx).await?;
+    find_overlap(sale, &rows)?.map_or(Ok(()), |other| Err(SaleRefusal::Overlap(other)))
 }
 
-/// The sale that a form has made already.
-async fn made_by(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<Sale>, sqlx::Error> {
+/// The sale that was created with this form key.
+async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<Sale>, sqlx::Error> {
     let Some(key) = form_key else { return Ok(None) };
     let sql = concat!("SELECT ", columns!(), " FROM sales WHERE form_key = $1");
     let row = sqlx::query(sql).bind(key).fetch_optional(&mut **tx).await?;

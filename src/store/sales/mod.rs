@@ -1,4 +1,5 @@
-//! Sales: their definition, the moves between their states, and the revision that tells everybody to look again.
+//! Sales: their definition and their state transitions. Every change raises the catalogue's revision, which every
+//! process polls.
 
 pub(super) mod buckets;
 pub(super) mod counters;
@@ -16,7 +17,7 @@ use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, SaleState, Window};
 use crate::store::audit_log::log;
 use revision::touch;
 
-/// What an administrator enters to create a sale. It is scheduled if it has an opening time, else a draft.
+/// The definition of a new or edited sale.
 #[derive(Debug, Clone)]
 pub struct SaleDraft {
     pub goods_id: GoodsId,
@@ -28,42 +29,42 @@ pub struct SaleDraft {
     pub rush: Rush,
 }
 
-/// How a sale is entered, besides what it is.
+/// How a sale is saved.
 #[derive(Debug, Clone, Default)]
 pub struct SaveOptions {
     pub announce: Announce,
-    pub overlap: Overlap,
-    /// What one rendered form carries: sent twice, it creates one sale.
+    pub overlap: OverlapPolicy,
+    /// The idempotency key of a rendered form: submitted twice, it creates one sale.
     pub form_key: Option<String>,
-    /// The version that was on the screen; an edit of an older one is refused.
+    /// The version that was edited. An edit of an outdated version is refused.
     pub version: Option<i64>,
-    /// For a rehearsal. An edit does not change it.
+    /// Whether the sale belongs to a rehearsal. Edits do not change it.
     pub shadow: bool,
 }
 
-/// Whether shoppers are to see the sale.
+/// Whether shoppers see the sale after saving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Announce {
-    /// Scheduled if it has an opening time, else a draft.
+    /// Scheduled if it has an opening time, otherwise a draft.
     #[default]
     ByWindow,
     Draft,
     Schedule,
 }
 
-/// What happens when the same goods are on sale at the same time in another sale. Windows without an opening time, sales
-/// that are drafts or over, and those that run until somebody stops them, overlap with nothing.
+/// Whether the same goods may be in two sales at the same time. Windows without an opening time, drafts, ended sales,
+/// and sales that run until they are stopped by hand overlap with nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Overlap {
+pub enum OverlapPolicy {
     #[default]
-    Allowed,
-    Refused,
+    Allow,
+    Refuse,
 }
 
 /// A change to a sale.
 #[derive(Debug, Clone)]
 pub enum SaleChange {
-    /// Live from `at` on, whatever its opening time was.
+    /// Opens the sale at `at`, regardless of its opening time.
     Start {
         at: Timestamp,
     },
@@ -72,17 +73,17 @@ pub enum SaleChange {
         units: i64,
     },
     /// Announces a draft.
-    Schedule(Overlap),
-    /// Everything that was entered, before the sale has begun.
+    Schedule(OverlapPolicy),
+    /// Replaces the definition of a sale that has not begun.
     Edit(SaleDraft, SaveOptions),
 }
 
-/// Why a change was refused; nothing was changed.
+/// Why a change was refused. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SaleRefusal {
     #[error("there is no such sale")]
     NoSuchSale,
-    #[error("there is no such goods")]
+    #[error("there are no such goods")]
     NoSuchGoods,
     #[error("the goods are archived")]
     GoodsArchived,
@@ -114,8 +115,8 @@ impl From<sqlx::Error> for SaleRefusal {
     }
 }
 
-/// More units than any shop has; far from where sums could overflow.
-pub const MOST_UNITS: i64 = 1_000_000_000;
+/// The largest number of units of one sale. Sums of units stay far below an overflow of `i64`.
+pub const MAX_SALE_UNITS: i64 = 1_000_000_000;
 
 macro_rules! columns {
     () => {
@@ -142,7 +143,7 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
             closes_at: row::optional_time(row, "closes_at_ms")?,
         },
         rush: Rush {
-            // The table allows no more than 64.
+            // A constraint of the table limits it to 64.
             buckets: row::int(row, "buckets")? as u8,
             lot: row::int(row, "lot")?,
             spread_ms: row::int(row, "spread_ms")?,
@@ -154,7 +155,7 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
     })
 }
 
-/// Locks the sale's row until the end of the transaction and reads it.
+/// Reads a sale and locks its row until the end of the transaction.
 pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
     let row = sqlx::query(concat!("UPDATE sales SET sold = sold WHERE id = $1 RETURNING ", columns!()))
         .bind(id.0)
@@ -163,15 +164,16 @@ pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::
     row.as_ref().map(sale).transpose()
 }
 
-/// Adds units to a sale's `sold`, if they fit. A negative number takes units away.
+/// Adds units to a sale's `sold`. `false` when fewer are left. A negative number returns units.
 pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE sales SET sold = sold + $2, granted = granted + $3 WHERE id = $1 AND sold + $2 <= total";
     let done = sqlx::query(sql).bind(sale.0).bind(units).bind(units.max(0)).execute(&mut **tx).await?;
     Ok(done.rows_affected() == 1)
 }
 
-/// There are such goods, and they may be sold. They stay so until the end of the transaction, which holds the catalogue.
-pub(super) async fn demand_goods(tx: &mut Tx, id: GoodsId) -> Result<(), SaleRefusal> {
+/// Checks that the goods exist and are not archived. The catalogue's lock keeps that true until the end of the
+/// transaction.
+pub(super) async fn check_goods(tx: &mut Tx, id: GoodsId) -> Result<(), SaleRefusal> {
     let found =
         sqlx::query("SELECT archived_at_ms FROM goods WHERE id = $1").bind(id.0).fetch_optional(&mut **tx).await?;
     let archived = row::optional_time(&found.ok_or(SaleRefusal::NoSuchGoods)?, "archived_at_ms")?;
@@ -179,7 +181,7 @@ pub(super) async fn demand_goods(tx: &mut Tx, id: GoodsId) -> Result<(), SaleRef
 }
 
 impl Store {
-    /// Every sale that is not retired, with its present numbers.
+    /// Every sale that is not retired.
     pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE retired_at_ms IS NULL ORDER BY id")).await
     }
@@ -202,7 +204,7 @@ impl Store {
         Ok(row.as_ref().map(sale).transpose()?)
     }
 
-    /// Changes a sale and writes down who did it. The answer is the sale as it is now.
+    /// Changes a sale and logs the actor. Returns the changed sale.
     pub async fn change_sale(
         &self,
         id: SaleId,
@@ -215,9 +217,9 @@ impl Store {
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
         let after = changed(&before, change, now)?;
         if matches!(change, SaleChange::Start { .. } | SaleChange::Schedule(_) | SaleChange::Edit(..)) {
-            demand_goods(&mut tx, after.goods_id).await?;
+            check_goods(&mut tx, after.goods_id).await?;
         }
-        if must_not_overlap(change) {
+        if refuses_overlap(change) {
             drafts::refuse_overlap(&mut tx, &after).await?;
         }
         sqlx::query(
@@ -241,12 +243,12 @@ impl Store {
         .bind(after.rush.spread_ms)
         .execute(&mut *tx)
         .await?;
-        log(&mut tx, actor, action(change), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
+        log(&mut tx, actor, audit_name(change), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
         tx.commit().await?;
         Ok(after)
     }
 
-    /// Opens what is due and closes what is over. The answer are the sales that changed.
+    /// Opens and closes the sales that are due. Returns those that changed.
     pub async fn follow_schedule(&self, now: Timestamp) -> Result<Vec<Sale>, StoreError> {
         let due = sqlx::query(
             "SELECT id, CASE WHEN closes_at_ms <= $1 THEN 1 ELSE 0 END AS over FROM sales
@@ -263,14 +265,14 @@ impl Store {
             match self.change_sale(id, &SaleChange::Move(action), "schedule", now).await {
                 Ok(sale) => changed.push(sale),
                 Err(SaleRefusal::Store(error)) => return Err(error),
-                // An administrator was quicker.
+                // Staff changed the sale in the meantime.
                 Err(_) => {}
             }
         }
         Ok(changed)
     }
 
-    /// The next moment at which a sale opens by itself.
+    /// The next time at which a scheduled sale opens.
     pub async fn next_opening(&self) -> Result<Option<Timestamp>, StoreError> {
         let row = sqlx::query("SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'")
             .fetch_one(&self.pool)
@@ -278,15 +280,15 @@ impl Store {
         Ok(row::optional_time(&row, "next")?)
     }
 
-    /// Starts a new life of a sale's keys in Redis. The answer is the sale, whose epoch is the number of that life.
+    /// Starts a new epoch of a sale's keys in Redis. Returns the sale with the new epoch.
     pub async fn next_epoch(&self, id: SaleId) -> Result<Sale, StoreError> {
         let sql = concat!("UPDATE sales SET epoch = epoch + 1 WHERE id = $1 RETURNING ", columns!());
         let row = sqlx::query(sql).bind(id.0).fetch_one(&self.pool).await?;
         Ok(sale(&row)?)
     }
 
-    /// Marks an ended sale as retired: nothing of it is under way any more.
-    pub async fn retire(&self, id: SaleId, now: Timestamp) -> Result<(), StoreError> {
+    /// Marks an ended sale as retired: no order or release of it is under way any more.
+    pub async fn retire_sale(&self, id: SaleId, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         sqlx::query("UPDATE sales SET retired_at_ms = $2 WHERE id = $1 AND state = 'ended'")
@@ -294,13 +296,13 @@ impl Store {
             .bind(now.as_millisecond())
             .execute(&mut *tx)
             .await?;
-        // A refund may have come in between: it waited for the sale's row, or we did.
+        // A refund may have added a release since the check; both transactions lock the sale's row.
         sqlx::query("DELETE FROM releases WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
         Ok(tx.commit().await?)
     }
 
-    /// Ended sales without anything unpaid or unreleased, that ended before `before`.
-    pub async fn retirable(&self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
+    /// Sales that ended before `before` and have no unpaid order and no pending release.
+    pub async fn retirable_sales(&self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
         let rows = sqlx::query(
             "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended'
                AND (closes_at_ms IS NULL OR closes_at_ms <= $1)
@@ -313,7 +315,7 @@ impl Store {
         Ok(rows.iter().map(|row| Ok(SaleId(row::int(row, "id")?))).collect::<Result<_, sqlx::Error>>()?)
     }
 
-    /// Units in live orders per sale, counted from the orders themselves; only sales where that differs from `sold`.
+    /// Sales whose `sold` differs from the units in their live orders, as (sale, sold, counted).
     pub async fn miscounted_sales(&self) -> Result<Vec<(SaleId, i64, i64)>, StoreError> {
         let sql = "SELECT sales.id AS id, sales.sold AS sold,
                CAST(COALESCE(SUM(orders.quantity), 0) AS BIGINT) AS counted
@@ -325,7 +327,8 @@ impl Store {
     }
 }
 
-fn action(change: &SaleChange) -> &'static str {
+/// The change's name in the audit log.
+fn audit_name(change: &SaleChange) -> &'static str {
     match change {
         SaleChange::Start { .. } => "start",
         SaleChange::Move(action) => action.as_str(),
@@ -335,16 +338,17 @@ fn action(change: &SaleChange) -> &'static str {
     }
 }
 
-fn must_not_overlap(change: &SaleChange) -> bool {
+/// Whether the change is refused if the sale would overlap with another one.
+fn refuses_overlap(change: &SaleChange) -> bool {
     match change {
-        SaleChange::Schedule(overlap) => *overlap == Overlap::Refused,
-        SaleChange::Edit(_, filing) => filing.overlap == Overlap::Refused,
+        SaleChange::Schedule(overlap) => *overlap == OverlapPolicy::Refuse,
+        SaleChange::Edit(_, options) => options.overlap == OverlapPolicy::Refuse,
         _ => false,
     }
 }
 
-/// The state in which a sale is entered.
-pub(super) fn entered_state(draft: &SaleDraft, announce: Announce) -> SaleState {
+/// The state in which a draft is saved.
+pub(super) fn saved_state(draft: &SaleDraft, announce: Announce) -> SaleState {
     match announce {
         Announce::ByWindow if draft.window.opens_at.is_some() => SaleState::Scheduled,
         Announce::Schedule => SaleState::Scheduled,
@@ -352,7 +356,7 @@ pub(super) fn entered_state(draft: &SaleDraft, announce: Announce) -> SaleState 
     }
 }
 
-/// The sale after a change, or why there is none.
+/// The sale after a change, or why the change is refused.
 fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, SaleRefusal> {
     let mut after = before.clone();
     after.version += 1;
@@ -375,7 +379,7 @@ fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, S
                 return Err(WrongState { from: before.state, action: SaleMove::Resume }.into());
             }
             after.total = before.total.saturating_add(*units);
-            if after.total > MOST_UNITS {
+            if after.total > MAX_SALE_UNITS {
                 return Err(SaleRefusal::TooMany);
             }
         }
@@ -388,15 +392,16 @@ fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, S
                 return Err(SaleRefusal::InPast);
             }
         }
-        SaleChange::Edit(draft, filing) => {
+        SaleChange::Edit(draft, options) => {
             if !before.state.is_planned() {
                 return Err(SaleRefusal::HasBegun);
             }
             let draft = draft.clone();
-            // A draft with an opening time was kept back on purpose, and a sale without one announced on purpose.
-            let same = before.window.opens_at.is_some() == draft.window.opens_at.is_some();
-            if filing.announce != Announce::ByWindow || !same {
-                after.state = entered_state(&draft, filing.announce);
+            // `ByWindow` must not undo a deliberate choice: a draft that has an opening time, or a scheduled sale
+            // without one.
+            let same_kind = before.window.opens_at.is_some() == draft.window.opens_at.is_some();
+            if options.announce != Announce::ByWindow || !same_kind {
+                after.state = saved_state(&draft, options.announce);
             }
             after.goods_id = draft.goods_id;
             after.price = draft.price;
@@ -408,9 +413,9 @@ fn changed(before: &Sale, change: &SaleChange, now: Timestamp) -> Result<Sale, S
             if after.rush.buckets != before.rush.buckets && before.epoch > 0 {
                 return Err(SaleRefusal::SplitFixed);
             }
-            // The same form sent twice finds its own change, and nothing to add.
-            let is_old = filing.version.is_some_and(|version| version != before.version);
-            if is_old && *before != (Sale { version: before.version, ..after.clone() }) {
+            // A form that is submitted twice meets its own change; an identical definition is not a conflict.
+            let is_outdated = options.version.is_some_and(|version| version != before.version);
+            if is_outdated && *before != (Sale { version: before.version, ..after.clone() }) {
                 return Err(SaleRefusal::ChangedMeanwhile);
             }
         }

@@ -1,4 +1,4 @@
-//! Rehearsals: sales that are in no list, the accounts of those who are sent to buy in them, and how all of it goes again.
+//! Rehearsals: sales that are in no list, with test accounts that buy in them, and their removal.
 
 use sqlx::AssertSqlSafe;
 
@@ -8,11 +8,11 @@ use crate::domain::{Sale, SaleId};
 use crate::store::audit_log::log;
 use crate::store::sales::revision::touch;
 use crate::store::sales::{columns, lock};
-use crate::store::{NewSession, ROWS, Store, StoreError, User, placeholders};
+use crate::store::{MAX_ROWS, NewSession, Store, StoreError, User, placeholders};
 
-/// What belongs to a rehearsed sale, `$1`, in an order that no foreign key minds. What points at an order or a payment
-/// goes before it, and so do sessions before their users.
-const BELONGINGS: [&str; 14] = [
+/// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
+/// refer to an order, a payment or a user before the row that they refer to.
+const DELETE_ALL: [&str; 14] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
     "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments
@@ -33,14 +33,19 @@ const BELONGINGS: [&str; 14] = [
 ];
 
 impl Store {
-    /// Sales of rehearsals, also of those that died.
+    /// Sales of rehearsals, including aborted ones.
     pub async fn rehearsed_sales(&self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE shadow = 1 ORDER BY id")).await
     }
 
-    /// Adds the accounts of a rehearsal with a session each.
-    pub async fn add_extras(&self, sale: SaleId, users: &[User], sessions: &[NewSession]) -> Result<(), StoreError> {
-        for (users, sessions) in users.chunks(ROWS).zip(sessions.chunks(ROWS)) {
+    /// Adds the test accounts of a rehearsal with one session each.
+    pub async fn add_test_accounts(
+        &self,
+        sale: SaleId,
+        users: &[User],
+        sessions: &[NewSession],
+    ) -> Result<(), StoreError> {
+        for (users, sessions) in users.chunks(MAX_ROWS).zip(sessions.chunks(MAX_ROWS)) {
             let mut tx = self.begin().await?;
             let sql = format!(
                 "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, rehearsal) VALUES {}",
@@ -69,13 +74,13 @@ impl Store {
         Ok(())
     }
 
-    /// Removes a rehearsal's sale with everything that belongs to it, all at once. It must have been retired before: what
-    /// is still under way would meet a sale that does not exist. `false` when there is no such rehearsal.
+    /// Removes a rehearsal's sale with everything that belongs to it, in one transaction. The sale must be retired:
+    /// reservations still under way would refer to a sale that does not exist. `false` when there is no such rehearsal.
     pub async fn remove_rehearsal(&self, sale: SaleId, actor: &str, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let Some(before) = lock(&mut tx, sale).await?.filter(|sale| sale.shadow) else { return Ok(false) };
-        for sql in BELONGINGS {
+        for sql in DELETE_ALL {
             sqlx::query(sql).bind(sale.0).execute(&mut *tx).await?;
         }
         log(&mut tx, actor, "delete", &format!("sale {sale}"), Some(&before), None, now).await?;
@@ -83,8 +88,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Removes what processes have counted about sales that are no more: one may have written while its sale went.
-    pub async fn sweep_tallies(&self) -> Result<(), StoreError> {
+    /// Deletes counters of sales that no longer exist. A process may store counters while its sale is being removed.
+    pub async fn delete_orphaned_counters(&self) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM tallies WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;
         Ok(())
     }
@@ -110,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_rehearsal_goes_with_everything_and_nothing_else_goes() {
+    async fn removing_a_rehearsal_removes_all_of_it_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
@@ -128,24 +133,24 @@ mod tests {
             rush: Rush::default(),
         };
         let enter = |shadow| SaveOptions { announce: Announce::Schedule, shadow, ..SaveOptions::default() };
-        let real = store.enter_sale(&draft, &enter(false), "test", now).await.unwrap();
-        let shadow = store.enter_sale(&draft, &enter(true), "test", now).await.unwrap();
+        let real = store.create_sale_with(&draft, &enter(false), "test", now).await.unwrap();
+        let shadow = store.create_sale_with(&draft, &enter(true), "test", now).await.unwrap();
         let user = |name: &str| User::new(UserId(Uuid::now_v7()), name, String::new(), Role::User, now);
-        let (person, extra) = (user("mei"), user("rehearsal 2/1"));
-        store.add_user(&person).await.unwrap();
-        store.add_extras(shadow.id, std::slice::from_ref(&extra), &[session(now)]).await.unwrap();
-        for (sale, user) in [(&real, &person), (&shadow, &extra)] {
+        let (shopper, test_account) = (user("mei"), user("rehearsal 2/1"));
+        store.add_user(&shopper).await.unwrap();
+        store.add_test_accounts(shadow.id, std::slice::from_ref(&test_account), &[session(now)]).await.unwrap();
+        for (sale, user) in [(&real, &shopper), (&shadow, &test_account)] {
             let order_id = OrderId(Uuid::now_v7());
             let order = Reservation { order_id, sale_id: sale.id, user_id: user.id, quantity: 1, reserved_at: now };
-            store.land(&[order], now, now).await.unwrap();
+            store.persist_orders(&[order], now, now).await.unwrap();
         }
         assert_eq!(store.rehearsed_sales().await.unwrap().iter().map(|sale| sale.id).collect::<Vec<_>>(), [shadow.id]);
-        assert_eq!(store.find_users(&UserSearch::All, None, 9).await.unwrap().len(), 1, "people only");
+        assert_eq!(store.find_users(&UserSearch::All, None, 9).await.unwrap().len(), 1, "no test accounts");
         assert_eq!(store.find_orders(&Default::default(), 9).await.unwrap().len(), 1, "no orders of rehearsals");
         assert_eq!(store.sales_between(now, now + SignedDuration::from_hours(1)).await.unwrap().len(), 1);
-        assert!(store.overlapping(&real).await.unwrap().is_none(), "a rehearsal stands in nobody's way");
+        assert!(store.overlapping(&real).await.unwrap().is_none(), "a rehearsal overlaps with no sale");
 
-        assert!(!store.remove_rehearsal(real.id, "test", now).await.unwrap(), "a real sale stays");
+        assert!(!store.remove_rehearsal(real.id, "test", now).await.unwrap(), "only rehearsals can be removed");
         assert!(store.remove_rehearsal(shadow.id, "test", now).await.unwrap());
         assert!(!store.remove_rehearsal(shadow.id, "test", now).await.unwrap());
         for (table, left) in [("sales", 1), ("orders", 1), ("users", 1), ("sessions", 0)] {

@@ -1,8 +1,8 @@
-//! The books of the wallet: transfers, their entries, and a balance for each account.
+//! The ledger of wallets: transfers, their entries, and one balance per ledger account.
 //!
-//! [`post`] is the only way to move money. It belongs at the end of a transaction that does something else as well,
-//! because whoever moves money between the same accounts waits for it from there on; after sales and orders come
-//! transfers in the order of their ids, then balances in the order of their accounts, so nobody waits in a circle.
+//! [`post`] is the only function that moves money. It belongs at the end of a transaction, because other transactions
+//! on the same accounts wait from there on. It locks transfers in the order of their ids and then balances in the order
+//! of their accounts, so that transactions cannot deadlock.
 
 pub(super) mod audit;
 pub(super) mod read;
@@ -14,25 +14,25 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-pub use read::{About, Mark, WalletEntry};
+pub use read::{EntryCursor, EntrySubject, WalletEntry};
 
-use super::{ROWS, Tx, placeholders, row};
-use crate::domain::wallet::{Account, Transfer};
+use super::{MAX_ROWS, Tx, placeholders, row};
+use crate::domain::wallet::{LedgerAccount, Transfer};
 
-/// What became of transfers.
+/// The outcome of posting transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Posted {
-    /// All of them stand in the books; `new` of them only now.
+    /// All transfers are posted; `new` of them by this call.
     Done { new: usize },
-    /// Somebody does not have so much. The transaction has to be given up.
+    /// A balance is too low. The caller must roll the transaction back.
     NotEnough,
 }
 
-/// Writes transfers into the books. Those that are there already are left out, so doing it again changes nothing.
-/// Transfers of one call count together: who gets something may spend it in the same call.
+/// Posts transfers. Transfers that are posted already are skipped, so a repeated call changes nothing. The transfers of
+/// one call count together: an account may spend what it receives in the same call.
 ///
 /// # Errors
-/// Besides those of the database, one that says which transfer does not sum to zero.
+/// A transfer is not balanced, or the database failed.
 pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) -> Result<Posted, sqlx::Error> {
     if let Some(wrong) = transfers.iter().find(|transfer| !transfer.is_balanced()) {
         return Err(sqlx::Error::Encode(
@@ -44,7 +44,7 @@ pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) ->
     if new.is_empty() {
         return Ok(Posted::Done { new: 0 });
     }
-    let mut changes: BTreeMap<String, (Account, i128)> = BTreeMap::new();
+    let mut changes: BTreeMap<String, (LedgerAccount, i128)> = BTreeMap::new();
     for (account, amount) in new.iter().flat_map(|transfer| &transfer.moves) {
         changes.entry(account.to_string()).or_insert((*account, 0)).1 += i128::from(*amount);
     }
@@ -52,7 +52,7 @@ pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) ->
     let mut after = BTreeMap::new();
     for (name, (account, change)) in changes {
         let balance = i128::from(before.get(&name).copied().unwrap_or_default()) + change;
-        if balance < 0 && !account.may_owe() {
+        if balance < 0 && !account.may_be_negative() {
             return Ok(Posted::NotEnough);
         }
         let balance = i64::try_from(balance).map_err(|e| sqlx::Error::Encode(e.into()))?;
@@ -65,7 +65,7 @@ pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) ->
     Ok(Posted::Done { new: new.len() })
 }
 
-/// The answer are those that were not there.
+/// Inserts transfers and returns those that were new.
 async fn insert_transfers<'a>(
     tx: &mut Tx,
     transfers: impl Iterator<Item = &'a Transfer>,
@@ -73,7 +73,7 @@ async fn insert_transfers<'a>(
 ) -> Result<Vec<&'a Transfer>, sqlx::Error> {
     let transfers: Vec<&Transfer> = transfers.collect();
     let mut new = HashSet::with_capacity(transfers.len());
-    for chunk in transfers.chunks(ROWS) {
+    for chunk in transfers.chunks(MAX_ROWS) {
         let sql = format!(
             "INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES {} ON CONFLICT DO NOTHING RETURNING id",
             placeholders(chunk.len(), 4)
@@ -93,15 +93,15 @@ async fn insert_transfers<'a>(
     Ok(transfers.into_iter().filter(|transfer| new.contains(&transfer.id)).collect())
 }
 
-/// Locks the balances of accounts, which come in their order, until the end of the transaction, and reads them.
+/// Reads balances and locks them until the end of the transaction. `accounts` must be sorted.
 pub(super) async fn lock(
     tx: &mut Tx,
     accounts: impl IntoIterator<Item = &String>,
 ) -> Result<BTreeMap<String, i64>, sqlx::Error> {
     let accounts: Vec<&String> = accounts.into_iter().collect();
     let mut balances = BTreeMap::new();
-    for chunk in accounts.chunks(ROWS) {
-        // Makes the row, or changes nothing about it: either way it is ours from now on.
+    for chunk in accounts.chunks(MAX_ROWS) {
+        // Creates the row or updates it without a change; either way it is locked from here on.
         let sql = format!(
             "INSERT INTO wallet_balances (account, balance) VALUES {}
              ON CONFLICT (account) DO UPDATE SET balance = wallet_balances.balance RETURNING account, balance",
@@ -119,11 +119,11 @@ pub(super) async fn lock(
 }
 
 async fn insert_entries(tx: &mut Tx, transfers: &[&Transfer], now: Timestamp) -> Result<(), sqlx::Error> {
-    let entries: Vec<(&str, Account, i64)> = transfers
+    let entries: Vec<(&str, LedgerAccount, i64)> = transfers
         .iter()
         .flat_map(|transfer| transfer.moves.iter().map(|(account, amount)| (transfer.id.as_str(), *account, *amount)))
         .collect();
-    for chunk in entries.chunks(ROWS) {
+    for chunk in entries.chunks(MAX_ROWS) {
         let sql = format!(
             "INSERT INTO wallet_entries (transfer_id, account, amount, at_ms) VALUES {}",
             placeholders(chunk.len(), 4)
@@ -138,10 +138,10 @@ async fn insert_entries(tx: &mut Tx, transfers: &[&Transfer], now: Timestamp) ->
     Ok(())
 }
 
-/// The rows are there and locked.
+/// Writes balances. Their rows exist and are locked.
 async fn set_balances(tx: &mut Tx, balances: &BTreeMap<String, i64>) -> Result<(), sqlx::Error> {
     let balances: Vec<(&String, &i64)> = balances.iter().collect();
-    for chunk in balances.chunks(ROWS) {
+    for chunk in balances.chunks(MAX_ROWS) {
         let sql = format!(
             "INSERT INTO wallet_balances (account, balance) VALUES {}
              ON CONFLICT (account) DO UPDATE SET balance = excluded.balance",

@@ -1,72 +1,74 @@
-//! What people read in their wallet.
+//! Balances and statements of ledger accounts.
 
 use jiff::Timestamp;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::domain::wallet::{Account, Kind};
+use crate::domain::wallet::{LedgerAccount, TransferKind};
 use crate::domain::{OrderId, PacketId, PaymentId, SaleId};
 use crate::store::{Store, StoreError, row};
 
-/// One line of an account: what a transfer brought or took.
+/// One line of an account's statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalletEntry {
-    /// The transfer's.
+    /// The transfer's id.
     pub id: String,
-    pub kind: Kind,
-    /// Minor units; below zero when they left the account.
+    pub kind: TransferKind,
+    /// Minor units; negative when they left the account.
     pub amount: i64,
     pub at: Timestamp,
-    pub about: Option<About>,
+    pub about: Option<EntrySubject>,
 }
 
-/// What a movement of money belongs to.
+/// The order, packet or payment that a transfer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum About {
+pub enum EntrySubject {
     Order { sale_id: SaleId, id: OrderId },
     Packet { id: PacketId },
     Payment { id: PaymentId },
 }
 
-/// Where a page of lines begins: what is older than this. Written as `<milliseconds>_<transfer>`.
+/// The cursor of a page of lines: only older lines follow. Its text is `<milliseconds>_<transfer>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct EntryCursor {
     at_ms: i64,
     id: String,
 }
 
-impl std::fmt::Display for Mark {
+impl std::fmt::Display for EntryCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}_{}", self.at_ms, self.id)
     }
 }
 
-impl std::str::FromStr for Mark {
+impl std::str::FromStr for EntryCursor {
     type Err = ();
     fn from_str(text: &str) -> Result<Self, ()> {
         let (at, id) = text.split_once('_').ok_or(())?;
-        Ok(Mark { at_ms: at.parse().map_err(|_| ())?, id: id.to_owned() })
+        Ok(EntryCursor { at_ms: at.parse().map_err(|_| ())?, id: id.to_owned() })
     }
 }
 
 impl WalletEntry {
-    pub fn mark(&self) -> Mark {
-        Mark { at_ms: self.at.as_millisecond(), id: self.id.clone() }
+    pub fn cursor(&self) -> EntryCursor {
+        EntryCursor { at_ms: self.at.as_millisecond(), id: self.id.clone() }
     }
 }
 
 fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
-    let kind: Kind = row::parsed(row, "kind")?;
+    let kind: TransferKind = row::parsed(row, "kind")?;
     let about = match kind {
-        Kind::TopUp => Some(About::Payment { id: row::parsed(row, "reference")? }),
-        Kind::Pay | Kind::Refund => match row.try_get::<Option<i64>, _>("sale_id")? {
-            Some(sale) => Some(About::Order { sale_id: SaleId(sale), id: row::parsed(row, "reference")? }),
+        TransferKind::TopUp => Some(EntrySubject::Payment { id: row::parsed(row, "reference")? }),
+        TransferKind::Pay | TransferKind::Refund => match row.try_get::<Option<i64>, _>("sale_id")? {
+            Some(sale) => Some(EntrySubject::Order { sale_id: SaleId(sale), id: row::parsed(row, "reference")? }),
             None => None,
         },
-        Kind::Fund | Kind::Claim | Kind::Return => Some(About::Packet { id: row::parsed(row, "reference")? }),
-        Kind::GiveUp => None,
+        TransferKind::Fund | TransferKind::Claim | TransferKind::Return => {
+            Some(EntrySubject::Packet { id: row::parsed(row, "reference")? })
+        }
+        TransferKind::GiveUp => None,
     };
     Ok(WalletEntry {
         id: row::text(row, "transfer_id")?,
@@ -78,8 +80,8 @@ fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
 }
 
 impl Store {
-    /// What an account holds, in minor units.
-    pub async fn wallet_balance(&self, account: Account) -> Result<i64, StoreError> {
+    /// The balance of an account, in minor units.
+    pub async fn wallet_balance(&self, account: LedgerAccount) -> Result<i64, StoreError> {
         let row = sqlx::query("SELECT balance FROM wallet_balances WHERE account = $1")
             .bind(account.to_string())
             .fetch_optional(&self.pool)
@@ -87,14 +89,14 @@ impl Store {
         Ok(row.map(|row| row::int(&row, "balance")).transpose()?.unwrap_or_default())
     }
 
-    /// The lines of an account, newest first, from before the line marked so.
+    /// The lines of an account, newest first, older than `before`.
     pub async fn wallet_entries(
         &self,
-        account: Account,
-        before: Option<&Mark>,
-        most: i64,
+        account: LedgerAccount,
+        before: Option<&EntryCursor>,
+        limit: i64,
     ) -> Result<Vec<WalletEntry>, StoreError> {
-        let (at, id) = before.map_or((i64::MAX, ""), |mark| (mark.at_ms, mark.id.as_str()));
+        let (at, id) = before.map_or((i64::MAX, ""), |cursor| (cursor.at_ms, cursor.id.as_str()));
         let rows = sqlx::query(
             "SELECT e.transfer_id, e.amount, e.at_ms, t.kind, t.reference, o.sale_id
              FROM wallet_entries e JOIN wallet_transfers t ON t.id = e.transfer_id
@@ -105,7 +107,7 @@ impl Store {
         .bind(account.to_string())
         .bind(at)
         .bind(id)
-        .bind(most)
+        .bind(limit)
         .fetch_all(&self.pool)
         .await?;
         Ok(rows.iter().map(entry).collect::<Result<_, _>>()?)
