@@ -1,12 +1,12 @@
-//! Where a session is: an address, and a browser in a few words.
+//! The device of a session: an IP address and a short description of the browser.
 
 use std::net::IpAddr;
 
-/// Whoever asks, as far as the request tells.
+/// The client of a request.
 #[derive(Debug, Clone)]
 pub struct Device {
     pub address: IpAddr,
-    /// Such as `Firefox · Linux`; empty when nothing is known.
+    /// For example `Firefox · Linux`. Empty when unknown.
     pub agent: String,
 }
 
@@ -16,7 +16,7 @@ impl Device {
     }
 }
 
-/// The first mark that is found counts: browsers name those that they resemble as well.
+/// Tokens of the user agent and their browsers. The first match counts, because browsers also name those they imitate.
 const BROWSERS: [(&str, &str); 8] = [
     ("MicroMessenger/", "WeChat"),
     ("Edg", "Edge"),
@@ -43,7 +43,7 @@ fn summary(user_agent: &str) -> String {
         (Some(browser), Some(system)) => format!("{browser} · {system}"),
         (Some(one), None) | (None, Some(one)) => one.to_owned(),
         (None, None) => {
-            // A program: its name, without whatever else it says.
+            // Not a browser: the program's name, without the rest.
             let name = user_agent.split(['/', ' ', '(']).next().unwrap_or_default();
             name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).take(40).collect()
         }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_browser_in_a_few_words() {
+    fn user_agent_is_summarized() {
         for (agent, words) in [
             ("Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0", "Firefox · Linux"),
             (

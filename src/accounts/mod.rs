@@ -1,11 +1,12 @@
-//! Who a visitor is: accounts with a user name and a password, and sessions that are believed without asking anybody.
+//! Accounts with a user name and a password, and sessions that are verified without I/O.
 //!
-//! - `password`: hashing, off the threads that answer requests, a few at a time.
-//! - `throttle`: how often somebody may guess.
-//! - `session`: the cookie.
-//! - `revocations`: which cookies are dead before their time; in memory, followed by every process.
-//! - `second_factor`: codes of an authenticator.
-//! - `own`: what people do with their own account. `people`: what staff do with those of others.
+//! - `password`: hashing on threads of its own, a few at a time.
+//! - `throttle`: limits on wrong guesses.
+//! - `session`: the session cookie. `device`: the address and browser of a session.
+//! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
+//! - `second_factor`: codes of an authenticator app.
+//! - `self_service` and `deletion`: what users do with their own account.
+//! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
 mod password;
 mod revocations;
@@ -15,8 +16,10 @@ mod throttle;
 mod device;
 mod second_factor;
 
-mod own;
-mod people;
+mod administration;
+mod deletion;
+mod self_service;
+pub mod staff_rules;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -26,67 +29,69 @@ use axum::http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
-use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::warn;
 use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::domain::{SaleId, UserId};
+use crate::periodic::Periodic;
 use crate::signing::Signer;
 use crate::store::{NewSession, Role, Store, StoreError, User};
 
+pub use deletion::{DeletionRefusal, DeletionRequest};
 pub use device::Device;
 use password::Passwords;
 use revocations::Revocations;
 pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
 use session::Sessions;
-pub use session::{LASTS, Session, hint};
+pub use session::{SESSION_LIFETIME, Session, hint_cookie};
 use throttle::Guesses;
 
-/// How often a process asks which sessions were ended elsewhere.
-const FOLLOW_EVERY: Duration = Duration::from_secs(1);
-/// Rounds between writing down who was seen, and between clearing away what has expired.
-const ROUNDS_PER_NOTE: u64 = 30;
-const ROUNDS_PER_PURGE: u64 = 3600;
-/// Sessions whose last sight waits to be written down, at most.
-const MOST_SEEN: usize = 10_000;
+/// How often a process reads the revocations of other processes. A revoked session stays valid elsewhere for this long.
+const REVOCATION_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Polls between two writes of the times at which sessions were last used: 30 s.
+const POLLS_PER_USE_WRITE: u64 = 30;
+/// Polls between two deletions of expired sessions and revocations: 1 h.
+const POLLS_PER_PURGE: u64 = 3600;
+/// Sessions whose last use waits to be written. Bounds memory; uses beyond it are dropped.
+const MAX_PENDING_USES: usize = 10_000;
 
-/// The name of the shop's own administrator. Nobody can register it.
+/// The name of the built-in administrator. It cannot be registered.
 pub const ADMIN: &str = "admin";
 
 const USERNAME_CHARS: std::ops::RangeInclusive<usize> = 3..=32;
 const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=256;
 
-/// Why somebody is not signed in or registered.
+/// Why a log-in, a registration or a change of the own account is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountRefusal {
-    /// An unknown name and a wrong password look the same, also to a stopwatch.
-    #[error("user name or password wrong")]
+    /// An unknown name and a wrong password are indistinguishable, also by their timing.
+    #[error("the user name or password is wrong")]
     BadCredentials,
-    #[error("user name taken")]
+    #[error("the user name is taken")]
     UsernameTaken,
-    #[error("user name not possible")]
+    #[error("the user name is not valid")]
     BadUsername,
-    #[error("password too short or too long")]
+    #[error("the password is too short or too long")]
     WeakPassword,
-    /// Too many wrong guesses; the next one is looked at after this time.
+    /// Too many wrong guesses. The next guess is checked after this time.
     #[error("too many wrong guesses")]
     Throttled(Duration),
-    /// The shop has closed the account.
+    /// Staff have blocked the account.
     #[error("the account is blocked")]
     Blocked,
-    /// The password was right, and a code is needed as well. Carries what stands for the password meanwhile.
+    /// The password was right, and a code is needed as well. Carries a signed text that stands for the password.
     #[error("a code is needed")]
     CodeNeeded(String),
-    #[error("wrong or used code")]
+    #[error("the code is wrong or was used before")]
     BadCode,
-    /// The present password, asked for once more, was wrong.
-    #[error("wrong password")]
+    /// The current password, which confirms a change, was wrong.
+    #[error("the password is wrong")]
     WrongPassword,
-    /// Too many people are signing in at this moment.
-    #[error("too many people are signing in")]
+    /// Too many passwords wait to be hashed.
+    #[error("too many users are signing in")]
     Overloaded,
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -101,12 +106,12 @@ pub struct Accounts {
     sessions: Sessions,
     revocations: Revocations,
     factors: SecondFactors,
-    /// When sessions were last seen, until it is written down.
+    /// When sessions were last used, until it is written to the database.
     seen: Mutex<HashMap<Uuid, Timestamp>>,
 }
 
 impl Accounts {
-    /// `secret` is the shop's; `secure` says that shoppers come by https.
+    /// `secret` is the shop's secret. `secure` restricts cookies to https.
     pub fn new(store: Store, clock: Clock, secret: &SecretString, secure: bool) -> Accounts {
         Accounts {
             sessions: Sessions::new(Signer::new(secret, "session"), clock.clone(), secure),
@@ -143,8 +148,8 @@ impl Accounts {
         }
     }
 
-    /// Checks a password, and a code where the account wants one. Whoever guesses wrong too often from one address
-    /// waits, but nobody can keep the owner of a name out from somewhere else.
+    /// Checks a password, and a code if the account has a second factor. Wrong guesses throttle the client's address,
+    /// never the name alone, so an attacker cannot lock an owner out.
     pub async fn log_in(
         &self,
         device: &Device,
@@ -168,18 +173,18 @@ impl Accounts {
             return Err(AccountRefusal::BadCredentials);
         }
         if user.second_factor.is_some() && !user.is_blocked() && code.is_none() {
-            return Err(AccountRefusal::CodeNeeded(self.half_of(&user)));
+            return Err(AccountRefusal::CodeNeeded(self.password_proof(&user)));
         }
         self.admit(&user, device, code.unwrap_or_default()).await
     }
 
-    /// The second step of a log-in: the code, with what stands for the password.
-    pub async fn log_in_with_code(&self, device: &Device, half: &str, code: &str) -> Result<Session, AccountRefusal> {
-        let user = self.user_of_half(half).await?;
+    /// The second step of a log-in: the code, and the signed text that stands for the password.
+    pub async fn log_in_with_code(&self, device: &Device, proof: &str, code: &str) -> Result<Session, AccountRefusal> {
+        let user = self.user_of_proof(proof).await?;
         self.admit(&user, device, code).await
     }
 
-    /// Whoever has the right password.
+    /// Completes a log-in whose password is verified.
     async fn admit(&self, user: &User, device: &Device, code: &str) -> Result<Session, AccountRefusal> {
         if user.is_blocked() {
             self.note_failure(user, device, "blocked");
@@ -196,19 +201,24 @@ impl Accounts {
 
     async fn begin(&self, user: &User, device: &Device) -> Result<Session, AccountRefusal> {
         let session = Session::of(user, self.issue_time(user.id));
-        match self.store.open_session(user, &record(&session, device)).await? {
+        match self.store.open_session(user, &session_row(&session, device)).await? {
             true => Ok(session),
-            // The account was changed since its password was checked.
+            // The account has changed since its password was checked.
             false => Err(AccountRefusal::BadCredentials),
         }
     }
 
-    /// Opens accounts for the simulated shoppers of a rehearsal, with a session each that is made as a log-in makes it,
-    /// only that nobody checks a password: they have none. The answer are the `Cookie` headers, in the same order.
-    pub async fn enrol_extras(&self, sale: SaleId, users: &[User], device: &Device) -> Result<Vec<String>, StoreError> {
+    /// Adds the test accounts of a rehearsal and opens a session for each, like a log-in without a password. Returns
+    /// the `Cookie` headers in the same order.
+    pub async fn open_test_accounts(
+        &self,
+        sale: SaleId,
+        users: &[User],
+        device: &Device,
+    ) -> Result<Vec<String>, StoreError> {
         let sessions: Vec<Session> = users.iter().map(|user| Session::of(user, self.clock.now())).collect();
-        let records: Vec<NewSession> = sessions.iter().map(|session| record(session, device)).collect();
-        self.store.add_extras(sale, users, &records).await?;
+        let records: Vec<NewSession> = sessions.iter().map(|session| session_row(session, device)).collect();
+        self.store.add_test_accounts(sale, users, &records).await?;
         let pair = |session: &Session| {
             let cookie = self.cookie(session);
             let text = cookie.to_str().unwrap_or_default();
@@ -217,79 +227,74 @@ impl Accounts {
         Ok(sessions.iter().map(pair).collect())
     }
 
-    /// Now, or just after the user's sessions were ended by a process whose clock is ahead.
+    /// The current time, or the first valid one after a revocation by a process whose clock is ahead.
     fn issue_time(&self, user: UserId) -> Timestamp {
-        let dead_until = self.revocations.dead_until(user.0);
-        dead_until.map_or(self.clock.now(), |until| self.clock.now().max(crate::store::after(until)))
+        let revoked_until = self.revocations.revoked_until(user.0);
+        revoked_until.map_or(self.clock.now(), |until| self.clock.now().max(crate::store::first_valid_issue(until)))
     }
 
-    /// Failed log-ins of staff are written down. Beside the answer, or its time would tell who is staff.
+    /// Logs a failed log-in of staff. Runs in the background, because a longer response time would reveal who is staff.
     fn note_failure(&self, user: &User, device: &Device, why: &'static str) {
         if !user.role.is_staff() {
             return;
         }
-        let about = json!({"address": device.address, "agent": device.agent, "wrong": why});
+        let details = json!({"address": device.address, "agent": device.agent, "wrong": why});
         let (store, now, user) = (self.store.clone(), self.clock.now(), user.clone());
         tokio::spawn(async move {
-            let noted = store.note(&user.username, "log-in-failed", &format!("user {}", user.id), &about, now).await;
+            let noted =
+                store.log_event(&user.username, "log-in-failed", &format!("user {}", user.id), &details, now).await;
             if let Err(error) = noted {
-                warn!(%error, user = %user.id, "a failed log-in of staff was not written down");
+                warn!(%error, user = %user.id, "cannot log a failed log-in of staff");
             }
         });
     }
 
-    /// The session that a request's cookies prove, unless it was ended. No I/O: this is asked for every purchase.
+    /// The valid session of a request's cookies. No I/O: this runs for every purchase.
     pub fn session(&self, headers: &HeaderMap) -> Option<Session> {
         self.sessions.find(headers).filter(|session| !self.revocations.has_ended(session))
     }
 
-    /// Remembers that a session is in use. Not asked where the crowd is.
+    /// Records that a session is in use. Not called on the buying path.
     pub fn seen(&self, session: &Session) {
-        // Whoever comes while somebody else is here is seen the next time.
+        // Never waits: a use that meets a held lock is dropped, and a later one is recorded.
         if let Ok(mut seen) = self.seen.try_lock()
-            && seen.len() < MOST_SEEN
+            && seen.len() < MAX_PENDING_USES
         {
             seen.insert(session.id, self.clock.now());
         }
     }
 
-    /// Reads what was ended elsewhere.
+    /// Reads the revocations of other processes.
     pub async fn refresh(&self) -> Result<(), StoreError> {
         self.revocations.refresh(&self.store).await
     }
 
-    /// ReplayGrants up with sessions ended elsewhere, and tidies up. While the database is away, the last known state stays.
+    /// Polls revocations and does housekeeping until `stop` is cancelled. While the database is unavailable, the last
+    /// known revocations stay in use.
     pub async fn follow(&self, stop: CancellationToken) {
-        let mut ticks = tokio::time::interval(FOLLOW_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut away = false;
+        let mut periodic = Periodic::new("revocations", REVOCATION_POLL_INTERVAL, &stop);
         for round in 0_u64.. {
-            tokio::select! {
-                () = stop.cancelled() => break,
-                _ = ticks.tick() => {}
+            if !periodic.tick().await {
+                break;
             }
-            match self.round(round).await {
-                Ok(()) if away => info!("ended sessions are known again"),
-                Err(error) if !away => warn!(%error, "it is not known which sessions were ended elsewhere"),
-                outcome => away = outcome.is_err(),
-            }
+            periodic.record(self.round(round).await);
         }
-        let _ = self.note_seen().await;
+        let _ = self.write_last_uses().await;
     }
 
     async fn round(&self, round: u64) -> Result<(), StoreError> {
         self.refresh().await?;
-        if round % ROUNDS_PER_NOTE == ROUNDS_PER_NOTE - 1 {
-            self.note_seen().await?;
+        if round % POLLS_PER_USE_WRITE == POLLS_PER_USE_WRITE - 1 {
+            self.write_last_uses().await?;
         }
-        if round.is_multiple_of(ROUNDS_PER_PURGE) {
-            self.store.purge_sessions(self.clock.now(), LASTS).await?;
-            self.revocations.forget(self.clock.now());
+        if round.is_multiple_of(POLLS_PER_PURGE) {
+            self.store.purge_sessions(self.clock.now(), SESSION_LIFETIME).await?;
+            self.revocations.remove_expired(self.clock.now());
         }
         Ok(())
     }
 
-    async fn note_seen(&self) -> Result<(), StoreError> {
+    async fn write_last_uses(&self) -> Result<(), StoreError> {
         let seen: Vec<(Uuid, Timestamp)> =
             self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).drain().collect();
         if seen.is_empty() { Ok(()) } else { self.store.sessions_seen(&seen).await }
@@ -301,12 +306,12 @@ impl Accounts {
     }
 
     /// The `Set-Cookie` that ends a session in the browser.
-    pub fn farewell(&self) -> HeaderValue {
-        self.sessions.farewell()
+    pub fn removal_cookie(&self) -> HeaderValue {
+        self.sessions.removal_cookie()
     }
 
-    /// Whoever of the staff has this session, as the database knows them now. `None` for everybody else; shoppers cost
-    /// no look into the database.
+    /// The current account behind a session of staff. `None` for shoppers, without a database query, and for staff
+    /// whose account no longer allows it.
     pub async fn staff(&self, session: &Session) -> Result<Option<User>, StoreError> {
         if !session.is_staff() {
             return Ok(None);
@@ -315,9 +320,9 @@ impl Accounts {
         Ok(user.filter(|user| user.role.is_staff() && !user.is_blocked() && session.is_of(user)))
     }
 
-    /// Makes sure that there is an administrator. A given password is set, unless it is the present one already, so
-    /// that a restart does not end the administrator's sessions. The answer is the generated password of a new
-    /// administrator, to be shown once.
+    /// Creates the administrator if there is none. A given password is set unless it is the current one, so that a
+    /// restart does not end the administrator's sessions. Returns the generated password of a new administrator, to be
+    /// shown once.
     pub async fn ensure_admin(&self, given: Option<SecretString>) -> Result<Option<String>, AccountRefusal> {
         match (self.store.user_named(ADMIN).await?, given) {
             (Some(_), None) => Ok(None),
@@ -325,7 +330,7 @@ impl Accounts {
                 if !self.passwords.verify(given.clone(), Some(user.password_hash)).await? {
                     let hash = self.passwords.hash(given).await?;
                     let (ended, _) = self.store.set_password(user.id, &hash, None, self.clock.now()).await?;
-                    self.revocations.learn(&[ended]);
+                    self.revocations.add(&[ended]);
                 }
                 Ok(None)
             }
@@ -338,7 +343,7 @@ impl Accounts {
         }
     }
 
-    /// Whether it was us: several processes may start at once.
+    /// Whether this process added the administrator: several may start at once.
     async fn add_admin(&self, password: SecretString) -> Result<bool, AccountRefusal> {
         let hash = self.passwords.hash(password).await?;
         let admin = User::new(UserId(Uuid::now_v7()), ADMIN, hash, Role::Admin, self.clock.now());
@@ -346,7 +351,7 @@ impl Accounts {
     }
 }
 
-fn record(session: &Session, device: &Device) -> NewSession {
+fn session_row(session: &Session, device: &Device) -> NewSession {
     NewSession {
         id: session.id,
         issued_at: session.issued_at,
@@ -356,7 +361,7 @@ fn record(session: &Session, device: &Device) -> NewSession {
     }
 }
 
-/// 3 to 32 letters or digits of any script, or `_-.`, so that a name can stand in a line of text.
+/// 3 to 32 letters or digits of any script, or `_-.`, so that a name is readable within a line of text.
 fn is_username(text: &str) -> bool {
     let possible = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     USERNAME_CHARS.contains(&text.chars().count()) && text.chars().all(possible)

@@ -1,7 +1,7 @@
-//! Which sessions were ended before their cookies expire, known to every process from memory.
+//! Revocations in memory: the sessions that were ended before their cookies expire.
 //!
-//! The database numbers revocations in the order in which they become visible, so a process that asks each second for
-//! what is newer misses nothing. What this process ends itself it knows at once. While the database is away the last
+//! The database numbers revocations in the order in which they become visible, so a process that polls for newer
+//! numbers misses none. A process applies its own revocations at once. While the database is unavailable, the last
 //! known state stays in use.
 
 use std::collections::HashMap;
@@ -12,19 +12,19 @@ use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::session::{LASTS, Session};
+use super::session::{SESSION_LIFETIME, Session};
 use crate::store::{Revocation, Store, StoreError};
 
-/// A change copies one shard, so that many revocations stay cheap to add to.
+/// A change copies one shard, which keeps additions cheap when there are many revocations.
 const SHARDS: usize = 64;
-/// Revocations that are read at once.
+/// Revocations per query.
 const PAGE: i64 = 5_000;
 
 type Shard = HashMap<Uuid, Timestamp>;
 
 pub struct Revocations {
     shards: [ArcSwap<Shard>; SHARDS],
-    /// The last number that was read from the database.
+    /// The highest number that was read from the database.
     read_up_to: AtomicI64,
 }
 
@@ -33,14 +33,14 @@ impl Revocations {
         Revocations { shards: std::array::from_fn(|_| ArcSwap::default()), read_up_to: AtomicI64::new(0) }
     }
 
-    /// Two look-ups in memory, without a lock.
+    /// Whether the session was revoked. Two look-ups in memory, without a lock.
     pub fn has_ended(&self, session: &Session) -> bool {
-        let dead = |subject| self.dead_until(subject).is_some_and(|until| session.issued_at <= until);
-        dead(session.id) || dead(session.user_id.0)
+        let is_revoked = |subject| self.revoked_until(subject).is_some_and(|until| session.issued_at <= until);
+        is_revoked(session.id) || is_revoked(session.user_id.0)
     }
 
-    /// Up to when cookies of this user or session are dead.
-    pub fn dead_until(&self, subject: Uuid) -> Option<Timestamp> {
+    /// The time up to which issued cookies of this user or session are revoked.
+    pub fn revoked_until(&self, subject: Uuid) -> Option<Timestamp> {
         self.shard(subject).load().get(&subject).copied()
     }
 
@@ -49,7 +49,8 @@ impl Revocations {
         &self.shards[usize::from(subject.as_bytes()[15]) % SHARDS]
     }
 
-    pub fn learn(&self, new: &[Revocation]) {
+    /// Adds revocations. For one subject the latest time counts.
+    pub fn add(&self, new: &[Revocation]) {
         let mut by_shard: HashMap<usize, Vec<&Revocation>> = HashMap::new();
         for revocation in new {
             by_shard.entry(usize::from(revocation.subject.as_bytes()[15]) % SHARDS).or_default().push(revocation);
@@ -58,19 +59,19 @@ impl Revocations {
             self.shards[shard].rcu(|known| {
                 let mut known = Shard::clone(known);
                 for revocation in &new {
-                    let until = known.entry(revocation.subject).or_insert(revocation.dead_until);
-                    *until = revocation.dead_until.max(*until);
+                    let until = known.entry(revocation.subject).or_insert(revocation.revoked_until);
+                    *until = revocation.revoked_until.max(*until);
                 }
                 Arc::new(known)
             });
         }
     }
 
-    /// Reads what is new in the database.
+    /// Reads new revocations from the database.
     pub async fn refresh(&self, store: &Store) -> Result<(), StoreError> {
         loop {
             let page = store.revocations(self.read_up_to.load(Ordering::Relaxed), PAGE).await?;
-            self.learn(&page);
+            self.add(&page);
             if let Some(last) = page.last() {
                 self.read_up_to.fetch_max(last.number, Ordering::Relaxed);
             }
@@ -80,9 +81,9 @@ impl Revocations {
         }
     }
 
-    /// Drops what no cookie can be old enough for.
-    pub fn forget(&self, now: Timestamp) {
-        let past = now.saturating_sub(LASTS).unwrap_or(Timestamp::MIN);
+    /// Drops revocations whose cookies have all expired.
+    pub fn remove_expired(&self, now: Timestamp) {
+        let past = now.saturating_sub(SESSION_LIFETIME).unwrap_or(Timestamp::MIN);
         for shard in &self.shards {
             if shard.load().values().any(|until| *until < past) {
                 shard.rcu(|known| {
@@ -102,23 +103,23 @@ mod tests {
     use crate::store::{Role, User};
 
     #[test]
-    fn the_latest_moment_counts_and_old_ones_are_forgotten() {
+    fn latest_revocation_counts_until_its_cookies_expire() {
         let at = |ms| Timestamp::from_millisecond(ms).unwrap();
         let user = User::new(UserId(Uuid::now_v7()), "mei", String::new(), Role::User, at(0));
         let session = Session::of(&user, at(1_000));
         let revocations = Revocations::new();
         let revoke = |subject, until, number| {
-            revocations.learn(&[Revocation { subject, dead_until: at(until), number }]);
+            revocations.add(&[Revocation { subject, revoked_until: at(until), number }]);
             revocations.has_ended(&session)
         };
-        assert!(!revoke(Uuid::now_v7(), 5_000, 1), "somebody else");
-        assert!(!revoke(user.id.0, 999, 2), "what was issued later goes on");
+        assert!(!revoke(Uuid::now_v7(), 5_000, 1), "another user");
+        assert!(!revoke(user.id.0, 999, 2), "a session issued later stays valid");
         assert!(revoke(user.id.0, 1_000, 4));
-        assert!(revoke(user.id.0, 500, 3), "an older one changes nothing");
+        assert!(revoke(user.id.0, 500, 3), "an older revocation changes nothing");
         assert!(revoke(session.id, 1_000, 5));
-        revocations.forget(at(1_000) + LASTS);
+        revocations.remove_expired(at(1_000) + SESSION_LIFETIME);
         assert!(revocations.has_ended(&session));
-        revocations.forget(at(5_001) + LASTS);
+        revocations.remove_expired(at(5_001) + SESSION_LIFETIME);
         assert!(revocations.shards.iter().all(|shard| shard.load().is_empty()));
     }
 }

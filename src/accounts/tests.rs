@@ -3,7 +3,7 @@ use std::net::IpAddr;
 use super::*;
 
 #[test]
-fn names_are_letters_of_any_script() {
+fn user_names_are_letters_of_any_script() {
     for good in ["mei", "小美的店", "a.b-c_9", "Ömer", &"x".repeat(32)] {
         assert!(is_username(good), "{good}");
     }
@@ -14,7 +14,7 @@ fn names_are_letters_of_any_script() {
 }
 
 #[test]
-fn passwords_count_characters() {
+fn password_length_is_counted_in_characters() {
     let ok = |text: &str| is_password(&SecretString::from(text.to_owned()));
     assert!(ok("12345678") && ok("一二三四五六七八") && ok(&"x".repeat(256)));
     assert!(!ok("1234567") && !ok("一二三") && !ok(&"x".repeat(257)));
@@ -45,7 +45,7 @@ fn secret(text: &str) -> SecretString {
 }
 
 #[tokio::test]
-async fn who_registered_can_log_in_and_guessing_is_slowed() {
+async fn registered_user_can_log_in_and_guesses_are_throttled() {
     let (accounts, _dir) = accounts().await;
     let (here, there) = (device(1), device(2));
     let registered = accounts.register(&here, "Mei", secret("correct horse")).await.unwrap();
@@ -68,7 +68,7 @@ async fn who_registered_can_log_in_and_guessing_is_slowed() {
 }
 
 #[tokio::test]
-async fn the_administrator_exists_once_and_a_new_password_ends_old_sessions() {
+async fn administrator_exists_once_and_a_new_password_ends_old_sessions() {
     let (accounts, _dir) = accounts().await;
     let here = device(1);
     let generated = accounts.ensure_admin(None).await.unwrap().expect("a new administrator's password");
@@ -91,7 +91,7 @@ async fn two() -> (Accounts, Accounts, Clock, tempfile::TempDir) {
     (of(&store, &clock), of(&store, &clock), clock, dir)
 }
 
-/// What a browser sends that has this session's cookie.
+/// The headers of a browser that has this session's cookie.
 fn cookie(accounts: &Accounts, session: &Session) -> HeaderMap {
     let cookie = accounts.cookie(session);
     let pair = cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
@@ -99,7 +99,7 @@ fn cookie(accounts: &Accounts, session: &Session) -> HeaderMap {
 }
 
 #[tokio::test]
-async fn a_session_that_ends_in_one_process_ends_in_all() {
+async fn session_ended_in_one_process_ends_in_all() {
     let (one, other, clock, _dir) = two().await;
     let mei = one.register(&device(1), "mei", secret("correct horse")).await.unwrap();
     let phone = other.log_in(&device(2), "mei", secret("correct horse"), None).await.unwrap();
@@ -109,9 +109,9 @@ async fn a_session_that_ends_in_one_process_ends_in_all() {
     assert_eq!(other.session(&mine).as_ref(), Some(&mei));
 
     one.log_out(&mei).await.unwrap();
-    assert_eq!(one.session(&mine), None, "at once where it was done");
+    assert_eq!(one.session(&mine), None, "at once in the same process");
     other.refresh().await.unwrap();
-    assert_eq!(other.session(&mine), None, "a copied cookie is dead everywhere");
+    assert_eq!(other.session(&mine), None, "a copied cookie is revoked everywhere");
     assert!(one.session(&phones).is_some() && other.session(&phones).is_some());
 
     clock.advance(Duration::from_secs(60));
@@ -120,10 +120,13 @@ async fn a_session_that_ends_in_one_process_ends_in_all() {
     other.refresh().await.unwrap();
     assert!(one.session(&phones).is_none() && other.session(&phones).is_none());
     let nexts = cookie(&one, &next);
-    assert!(one.session(&nexts).is_some() && other.session(&nexts).is_some(), "whoever changed it stays");
+    assert!(
+        one.session(&nexts).is_some() && other.session(&nexts).is_some(),
+        "the session that changed the password stays"
+    );
     assert_eq!(one.sessions_of(&next).await.unwrap().len(), 1);
 
-    // A process that starts later knows it before it serves.
+    // A process that starts later reads the revocations before it serves.
     let later = of(&one.store, &clock);
     later.refresh().await.unwrap();
     assert!(later.session(&mine).is_none() && later.session(&nexts).is_some());
@@ -135,7 +138,7 @@ async fn a_session_that_ends_in_one_process_ends_in_all() {
 }
 
 #[tokio::test]
-async fn what_has_expired_is_cleared_away() {
+async fn expired_sessions_and_revocations_are_deleted() {
     let (one, _, clock, _dir) = two().await;
     let mei = one.register(&device(1), "mei", secret("correct horse")).await.unwrap();
     one.log_out_everywhere(&mei).await.unwrap();
@@ -151,41 +154,41 @@ async fn owner(accounts: &Accounts, name: &str) -> Session {
     let boss = accounts.ensure_admin(Some(secret("administrator"))).await;
     assert_eq!(boss.unwrap(), None);
     let boss = accounts.log_in(&device(1), ADMIN, secret("administrator"), None).await.unwrap();
-    let change = crate::store::PersonChange::SetRole(Role::Admin);
-    accounts.change_person(&boss, session.user_id, &change).await.unwrap();
+    let change = crate::store::AccountChange::SetRole(Role::Admin);
+    accounts.change_account(&boss, session.user_id, &change).await.unwrap();
     accounts.log_in(&device(1), name, secret("correct horse"), None).await.unwrap()
 }
 
 #[tokio::test]
-async fn an_owner_is_left_whatever_owners_do_to_each_other() {
-    use crate::store::{PeopleRefusal, PersonChange};
+async fn concurrent_owners_cannot_remove_the_last_owner() {
+    use crate::store::{AccountChange, AccountChangeRefusal};
     for round in 0..8 {
         let (one, other, _clock, _dir) = two().await;
         let mei = owner(&one, "mei").await;
         let admin = other.log_in(&device(1), ADMIN, secret("administrator"), None).await.unwrap();
         let change = match round % 2 {
-            0 => PersonChange::SetRole(Role::User),
-            _ => PersonChange::Block { reason: "out".into() },
+            0 => AccountChange::SetRole(Role::User),
+            _ => AccountChange::Block { reason: "out".into() },
         };
         let (a, b) = tokio::join!(
-            one.change_person(&mei, admin.user_id, &change),
-            other.change_person(&admin, mei.user_id, &change),
+            one.change_account(&mei, admin.user_id, &change),
+            other.change_account(&admin, mei.user_id, &change),
         );
         assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1, "{a:?} {b:?}");
         let left = one.store.staff().await.unwrap();
         let owners: Vec<&User> = left.iter().filter(|u| u.role == Role::Admin && !u.is_blocked()).collect();
         assert_eq!(owners.len(), 1);
         let last = if a.is_ok() { &mei } else { &admin };
-        for change in [PersonChange::SetRole(Role::User), PersonChange::SetRole(Role::Viewer)] {
-            let refused = one.change_person(last, last.user_id, &change).await;
-            assert!(matches!(refused, Err(PeopleRefusal::LastOwner)), "{refused:?}");
+        for change in [AccountChange::SetRole(Role::User), AccountChange::SetRole(Role::Viewer)] {
+            let refused = one.change_account(last, last.user_id, &change).await;
+            assert!(matches!(refused, Err(AccountChangeRefusal::LastOwner)), "{refused:?}");
         }
-        let refused = one.change_person(last, last.user_id, &PersonChange::Block { reason: "me".into() }).await;
-        assert!(matches!(refused, Err(PeopleRefusal::Yourself)), "{refused:?}");
+        let refused = one.change_account(last, last.user_id, &AccountChange::Block { reason: "me".into() }).await;
+        assert!(matches!(refused, Err(AccountChangeRefusal::Yourself)), "{refused:?}");
     }
 }
 
-/// An authenticator with this secret.
+/// The code of an authenticator with this secret.
 fn code_at(enrolment: &Enrolment, clock: &Clock, steps: i64) -> String {
     let secret = totp_rs::Secret::try_from_base32(&enrolment.secret).unwrap();
     let totp = totp_rs::Builder::new().with_secret(secret).build().unwrap();
@@ -193,30 +196,30 @@ fn code_at(enrolment: &Enrolment, clock: &Clock, steps: i64) -> String {
 }
 
 #[tokio::test]
-async fn codes_are_taken_once_near_their_time_and_so_are_recovery_codes() {
+async fn codes_are_accepted_once_near_their_time_and_recovery_codes_once() {
     let (one, other, clock, _dir) = two().await;
     let here = device(1);
     let mei = one.register(&here, "mei", secret("correct horse")).await.unwrap();
     let enrolment = one.enrol(&mei).unwrap();
     assert!(enrolment.url.starts_with("otpauth://totp/") && enrolment.url.contains(&enrolment.secret));
     let code = code_at(&enrolment, &clock, 0);
-    let set = async |sealed: &str, password: &str, code: &str| {
-        one.set_second_factor(&mei, &here, sealed, secret(password), code).await
+    let set = async |signed: &str, password: &str, code: &str| {
+        one.set_second_factor(&mei, &here, signed, secret(password), code).await
     };
-    assert!(matches!(set(&enrolment.sealed, "wrong", &code).await, Err(AccountRefusal::WrongPassword)));
-    assert!(matches!(set(&enrolment.sealed, "correct horse", "000000").await, Err(AccountRefusal::BadCode)));
+    assert!(matches!(set(&enrolment.signed, "wrong", &code).await, Err(AccountRefusal::WrongPassword)));
+    assert!(matches!(set(&enrolment.signed, "correct horse", "000000").await, Err(AccountRefusal::BadCode)));
     assert!(matches!(set("forged", "correct horse", &code).await, Err(AccountRefusal::BadCode)));
-    let recovery = set(&enrolment.sealed, "correct horse", &code).await.unwrap();
+    let recovery = set(&enrolment.signed, "correct horse", &code).await.unwrap();
     assert_eq!(recovery.len(), 10);
 
     let log_in = async |accounts: &Accounts, code: Option<&str>| {
         accounts.log_in(&here, "mei", secret("correct horse"), code).await.map(|session| session.user_id)
     };
     assert!(matches!(log_in(&one, Some(&code)).await, Err(AccountRefusal::BadCode)), "used when it was set up");
-    let Err(AccountRefusal::CodeNeeded(half)) = log_in(&one, None).await else { panic!("a code is needed") };
+    let Err(AccountRefusal::CodeNeeded(proof)) = log_in(&one, None).await else { panic!("a code is needed") };
     clock.advance(Duration::from_secs(120));
     let late = code_at(&enrolment, &clock, -1);
-    assert!(other.log_in_with_code(&here, &half, &late).await.is_ok(), "one step late, in another process");
+    assert!(other.log_in_with_code(&here, &proof, &late).await.is_ok(), "one step late, in another process");
     assert!(matches!(log_in(&one, Some(&late)).await, Err(AccountRefusal::BadCode)), "never twice");
     let early = code_at(&enrolment, &clock, 1);
     assert_eq!(log_in(&one, Some(&early)).await.unwrap(), mei.user_id);
@@ -227,12 +230,12 @@ async fn codes_are_taken_once_near_their_time_and_so_are_recovery_codes() {
         let code = code_at(&enrolment, &clock, far);
         assert!(matches!(log_in(&other, Some(&code)).await, Err(AccountRefusal::BadCode)), "{far}");
     }
-    assert!(matches!(one.log_in_with_code(&here, &half, "x").await, Err(AccountRefusal::BadCredentials)), "too late");
+    assert!(matches!(one.log_in_with_code(&here, &proof, "x").await, Err(AccountRefusal::BadCredentials)), "too late");
 
     let typed = recovery[3].to_uppercase().replace('-', " ");
     assert!(log_in(&one, Some(&typed)).await.is_ok());
     assert!(matches!(log_in(&one, Some(&recovery[3])).await, Err(AccountRefusal::BadCode)));
-    assert_eq!(one.store.recovery_left(mei.user_id).await.unwrap(), 9);
+    assert_eq!(one.store.recovery_codes_left(mei.user_id).await.unwrap(), 9);
 
     clock.advance(Duration::from_secs(3600));
     let mut throttled = false;

@@ -1,4 +1,4 @@
-//! What staff do with the accounts of others. Who may do what is decided where it is done: in the transaction.
+//! Changes that staff make to the accounts of others. The store checks the permission within the transaction.
 
 use secrecy::SecretString;
 use uuid::Uuid;
@@ -7,24 +7,29 @@ use super::password::generate;
 use super::session::Session;
 use super::{ADMIN, AccountRefusal, Accounts, is_username};
 use crate::domain::UserId;
-use crate::store::{Actor, PeopleRefusal, PersonChange, Role, User};
+use crate::store::{AccountChange, AccountChangeRefusal, Actor, Role, User};
 
 impl Accounts {
-    /// Changes somebody's account. Sessions that end with it are dead here at once and elsewhere within a second.
-    pub async fn change_person(&self, by: &Session, id: UserId, change: &PersonChange) -> Result<User, PeopleRefusal> {
-        let (user, ended) = self.store.change_person(&actor(by), id, change, self.clock.now()).await?;
-        self.revocations.learn(ended.as_slice());
+    /// Changes an account. Sessions that end with it are revoked here at once and in other processes within a second.
+    pub async fn change_account(
+        &self,
+        by: &Session,
+        id: UserId,
+        change: &AccountChange,
+    ) -> Result<User, AccountChangeRefusal> {
+        let (user, ended) = self.store.change_account(&actor(by), id, change, self.clock.now()).await?;
+        self.revocations.add(ended.as_slice());
         Ok(user)
     }
 
-    /// Makes an account for a new member of the staff. The answer is a password that is good until they choose their
-    /// own, which they must before anything else.
+    /// Adds an account for a new member of staff. Returns it with an initial password, which must be replaced before
+    /// anything else.
     pub async fn add_staff(
         &self,
         by: &Session,
         username: &str,
         role: Role,
-    ) -> Result<Result<(User, String), AccountRefusal>, PeopleRefusal> {
+    ) -> Result<Result<(User, String), AccountRefusal>, AccountChangeRefusal> {
         if !is_username(username) {
             return Ok(Err(AccountRefusal::BadUsername));
         }

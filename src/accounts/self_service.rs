@@ -1,14 +1,14 @@
-//! What people do with their own account.
+//! Changes that users make to their own account.
 
 use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::session::Session;
-use super::{AccountRefusal, Accounts, Device, is_password, record};
-use crate::store::{Deletion, SessionRow, StoreError, User};
+use super::{AccountRefusal, Accounts, Device, is_password, session_row};
+use crate::store::{SessionRow, StoreError, User};
 
 impl Accounts {
-    /// The account of a session, if the password is right. Guesses count as those at the log-in do.
+    /// The account of a session, if the password is right. Wrong guesses count like those of a log-in.
     pub(super) async fn confirm(
         &self,
         session: &Session,
@@ -29,7 +29,7 @@ impl Accounts {
         }
     }
 
-    /// Changes the password and ends all other sessions. The answer takes the place of the present session.
+    /// Changes the password and ends all sessions. Returns a new session that replaces the current one.
     pub async fn change_password(
         &self,
         session: &Session,
@@ -43,24 +43,24 @@ impl Accounts {
         let mut user = self.confirm(session, device, present).await?;
         user.password_hash = self.passwords.hash(new).await?;
         let mut next = Session::of(&user, self.issue_time(user.id));
-        let keep = Some((&user, record(&next, device)));
+        let keep = Some((&user, session_row(&next, device)));
         let (ended, kept) = self.store.set_password(user.id, &user.password_hash, keep, self.clock.now()).await?;
-        self.revocations.learn(&[ended]);
+        self.revocations.add(&[ended]);
         next.issued_at = kept.map_or(next.issued_at, |kept| kept.issued_at);
         Ok(next)
     }
 
-    /// The sessions that a user has, the latest first.
+    /// The user's sessions, the latest first.
     pub async fn sessions_of(&self, session: &Session) -> Result<Vec<SessionRow>, StoreError> {
         self.store.sessions_of(session.user_id, self.clock.now()).await
     }
 
-    /// Ends the session for good: a copy of its cookie is dead as well.
+    /// Ends the session and revokes every copy of its cookie.
     pub async fn log_out(&self, session: &Session) -> Result<(), StoreError> {
         self.end(session.id).await
     }
 
-    /// Ends one of the user's own sessions; `false` when it is not theirs.
+    /// Ends one of the user's own sessions. `false` when it belongs to another user.
     pub async fn end_own(&self, session: &Session, id: Uuid) -> Result<bool, StoreError> {
         let own = id == session.id || self.sessions_of(session).await?.iter().any(|row| row.id == id);
         if own {
@@ -71,32 +71,15 @@ impl Accounts {
 
     async fn end(&self, id: Uuid) -> Result<(), StoreError> {
         let ended = self.store.end_session(id, self.clock.now()).await?;
-        self.revocations.learn(&[ended]);
+        self.revocations.add(&[ended]);
         Ok(())
     }
 
     pub async fn log_out_everywhere(&self, session: &Session) -> Result<(), StoreError> {
-        // This one by its own id as well: it may come from a clock that is ahead, and have no row.
+        // The current session also by its own id: it may come from a process whose clock is ahead, and have no row.
         self.end(session.id).await?;
         let ended = self.store.end_sessions(session.user_id, self.clock.now()).await?;
-        self.revocations.learn(&[ended]);
+        self.revocations.add(&[ended]);
         Ok(())
-    }
-
-    /// Deletes the account: what is personal goes, orders stay for the books. What is left in the wallet has to be
-    /// given up.
-    pub async fn delete(
-        &self,
-        session: &Session,
-        device: &Device,
-        password: SecretString,
-        give_up: bool,
-    ) -> Result<Deletion, AccountRefusal> {
-        let user = self.confirm(session, device, password).await?;
-        let outcome = self.store.delete_account(user.id, give_up, self.clock.now()).await?;
-        if let Deletion::Done(ended) = outcome {
-            self.revocations.learn(&[ended]);
-        }
-        Ok(outcome)
     }
 }
