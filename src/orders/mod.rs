@@ -1,10 +1,8 @@
-//! Orders, from the outbox to the end of their lives.
-//!
-//! [`relay`] carries reservations from the outbox to RabbitMQ and sweeps behind itself, [`consumer`] brings them to the
-//! database from either, [`payment`] moves money, [`expiry`] cancels what is overdue and gives units back. [`Orders`] is
-//! what their owners ask.
+//! Orders once their units are held: what owners and staff read and do, and [`expiry`], which cancels unpaid orders and
+//! releases units of ended ones. How an order gets into the database is in [`crate::pipeline`].
 
 pub mod expiry;
+pub mod support;
 
 use std::sync::Arc;
 
@@ -12,44 +10,46 @@ use jiff::Timestamp;
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::domain::order::{OrderEvent, made_at};
-use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
+use crate::domain::order::{OrderEvent, generated_at};
+use crate::domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::stock::Stock;
-use crate::store::{AuditReason, HeldUnits, Intervention, Store, StoreError};
+use crate::store::{AuditReason, HeldUnits, StaffAction, Store, StoreError};
 
-/// What can be said about an order to its owner.
+/// The result of looking up an order for its owner.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum OrderLookup {
     Order(Order, Vec<OrderEvent>),
-    /// The units are held; the order is on its way to the database.
+    /// The units are held, and the order has not reached the database yet.
     Reserved {
         quantity: u32,
         reserved_at: Timestamp,
     },
-    /// No such order of this user.
-    Nothing,
-    /// Neither the database nor the backend of stock can tell now.
+    /// The user has no such order.
+    NotFound,
+    /// The order is not in the database, and the stock backend cannot answer now.
     Unknown,
 }
 
-/// What became of a wish to cancel.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cancelled {
-    Done(Order),
+/// Why an owner's request about an order is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderRefusal {
+    #[error("this user has no such order")]
+    NoSuchOrder,
+    #[error("the order has not reached the database and cannot be paid yet")]
+    NotPayable,
+    #[error("the order can no longer be cancelled")]
     NotCancellable,
-    NoSuchOrder,
-}
-
-/// What became of an address for an order.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Addressed {
-    Done(Order),
-    /// The order is still on its way to the database.
-    NotYet,
-    /// It is paid, or has ended.
-    TooLate,
-    NoSuchOrder,
+    /// The order is paid, or has ended.
+    #[error("the address of the order can no longer be changed")]
+    AddressFixed,
+    #[error("the order has not reached the database and takes no address yet")]
+    AddressTooEarly,
+    /// Neither the database nor the stock backend can answer now.
+    #[error("it is not known where the order stands")]
+    Unknown,
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Orders as their owners see them.
@@ -66,27 +66,39 @@ impl Orders {
         Orders { store, stock, clock, metrics }
     }
 
-    /// An order of this user, wherever it is on its way.
-    pub async fn find(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<Found, StoreError> {
-        if let Some(found) = self.find_landed(user, sale, id).await? {
+    /// Looks up an order of this user in the database and in the stock backend.
+    pub async fn find(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<OrderLookup, StoreError> {
+        if let Some(found) = self.find_in_database(user, sale, id).await? {
             return Ok(found);
         }
         match self.stock.hold(sale, user).await {
             Ok(Some(hold)) if hold.order_id == id => {
-                Ok(Found::Reserved { quantity: hold.quantity, reserved_at: made_at(id) })
+                Ok(OrderLookup::Reserved { quantity: hold.quantity, reserved_at: generated_at(id) })
             }
-            // It may have landed, and its hold may have gone, between the two looks.
-            Ok(_) => Ok(self.find_landed(user, sale, id).await?.unwrap_or(Found::Nothing)),
-            Err(_) => Ok(Found::Unknown),
+            // Between the two reads the order may have reached the database and its hold may have been released.
+            Ok(_) => Ok(self.find_in_database(user, sale, id).await?.unwrap_or(OrderLookup::NotFound)),
+            Err(_) => Ok(OrderLookup::Unknown),
+        }
+    }
+
+    /// The order, once it is in the database: a payment refers to its row.
+    pub async fn find_persisted(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<Order, OrderRefusal> {
+        match self.find(user, sale, id).await? {
+            OrderLookup::Order(order, _) => Ok(order),
+            OrderLookup::Reserved { .. } => Err(OrderRefusal::NotPayable),
+            OrderLookup::NotFound => Err(OrderRefusal::NoSuchOrder),
+            OrderLookup::Unknown => Err(OrderRefusal::Unknown),
         }
     }
 
     /// Whether the user holds units of one of these sales whose order is still on its way to the database. `None` when
-    /// the backend of stock cannot tell now.
-    pub async fn is_under_way(&self, user: UserId, sales: &[SaleId]) -> Result<Option<bool>, StoreError> {
+    /// the stock backend cannot answer now.
+    pub async fn has_pending(&self, user: UserId, sales: &[SaleId]) -> Result<Option<bool>, StoreError> {
         for &sale in sales {
             match self.stock.hold(sale, user).await {
-                Ok(Some(hold)) if self.store.statuses(&[hold.order_id]).await?.is_empty() => return Ok(Some(true)),
+                Ok(Some(hold)) if self.store.order_statuses(&[hold.order_id]).await?.is_empty() => {
+                    return Ok(Some(true));
+                }
                 Ok(_) => {}
                 Err(_) => return Ok(None),
             }
@@ -94,92 +106,101 @@ impl Orders {
         Ok(Some(false))
     }
 
-    async fn find_landed(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<Option<Found>, StoreError> {
+    async fn find_in_database(
+        &self,
+        user: UserId,
+        sale: SaleId,
+        id: OrderId,
+    ) -> Result<Option<OrderLookup>, StoreError> {
         match self.store.order(sale, id).await? {
             Some(order) if order.user_id == user => {
                 let history = self.store.history(&order).await?;
-                Ok(Some(Found::Order(order, history)))
+                Ok(Some(OrderLookup::Order(order, history)))
             }
-            Some(_) => Ok(Some(Found::Nothing)),
+            Some(_) => Ok(Some(OrderLookup::NotFound)),
             None => Ok(None),
         }
     }
 
-    /// With one of the statuses, newest first, from before an order.
+    /// A user's orders with one of the statuses, newest first, from before an order. No statuses mean all.
     pub async fn list(
         &self,
         user: UserId,
         statuses: &[OrderStatus],
         before: Option<OrderId>,
-        most: i64,
-    ) -> Result<Vec<Order>, StoreError> {
-        self.store.orders_of(user, statuses, before, most).await
+        limit: usize,
+    ) -> Result<Page<Order, OrderId>, StoreError> {
+        let orders = self.store.orders_of(user, statuses, before, limit as i64 + 1).await?;
+        Ok(Page::cut(orders, limit, |order| order.id))
     }
 
-    /// Says for its owner where an order goes, as long as it is not paid. The order keeps a copy.
+    /// Sets the address of an unpaid order for its owner. The order keeps a copy.
     pub async fn deliver_to(
         &self,
         user: UserId,
         sale: SaleId,
         id: OrderId,
         address: &Address,
-    ) -> Result<Addressed, StoreError> {
+    ) -> Result<Order, OrderRefusal> {
         match self.find(user, sale, id).await? {
-            Found::Order(..) => {}
-            Found::Reserved { .. } | Found::Unknown => return Ok(Addressed::NotYet),
-            Found::Nothing => return Ok(Addressed::NoSuchOrder),
+            OrderLookup::Order(..) => {}
+            OrderLookup::Reserved { .. } | OrderLookup::Unknown => return Err(OrderRefusal::AddressTooEarly),
+            OrderLookup::NotFound => return Err(OrderRefusal::NoSuchOrder),
         }
         if !self.store.set_address(sale, id, address).await? {
-            return Ok(Addressed::TooLate);
+            return Err(OrderRefusal::AddressFixed);
         }
-        Ok(self.store.order(sale, id).await?.map_or(Addressed::NoSuchOrder, Addressed::Done))
+        self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
     }
 
-    /// Cancels an unpaid order for its owner; its units go back on sale.
-    pub async fn cancel(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<Cancelled, StoreError> {
+    /// Cancels an unpaid order for its owner. Its units go back on sale.
+    pub async fn cancel(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<Order, OrderRefusal> {
         match self.find(user, sale, id).await? {
-            Found::Order(..) => {}
-            Found::Reserved { .. } | Found::Unknown => return Ok(Cancelled::NotCancellable),
-            Found::Nothing => return Ok(Cancelled::NoSuchOrder),
+            OrderLookup::Order(..) => {}
+            OrderLookup::Reserved { .. } | OrderLookup::Unknown => return Err(OrderRefusal::NotCancellable),
+            OrderLookup::NotFound => return Err(OrderRefusal::NoSuchOrder),
         }
-        let released = self.store.cancel(sale, &[id], "by_owner", self.clock.now()).await?;
-        if released.is_empty() {
-            return Ok(Cancelled::NotCancellable);
+        let cancelled = self.store.cancel_orders(sale, &[id], "by_owner", self.clock.now()).await?;
+        if cancelled.is_empty() {
+            return Err(OrderRefusal::NotCancellable);
         }
         self.metrics.cancelled.inc();
-        info!(order = %id, %sale, "cancelled by its owner");
-        self.release_now(&released).await?;
-        Ok(self.store.order(sale, id).await?.map_or(Cancelled::NoSuchOrder, Cancelled::Done))
+        info!(order = %id, %sale, "order cancelled by its owner");
+        self.release_now(&cancelled).await?;
+        self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
     }
 
-    /// Cancels or refunds an order for the shop; its units go back on sale. `false` when the order does not stand where
-    /// that begins.
-    pub async fn intervene(
+    /// Cancels or refunds an order on behalf of staff. Its units go back on sale. `false` when the order's status does
+    /// not allow the action.
+    pub async fn apply_staff_action(
         &self,
         order: &Order,
-        what: Intervention,
-        because: AuditReason<'_>,
+        action: StaffAction,
+        reason: AuditReason<'_>,
     ) -> Result<bool, StoreError> {
-        let place = (order.sale_id, order.id);
-        let Some(released) = self.store.intervene(place, what, because, self.clock.now()).await? else {
+        let id = (order.sale_id, order.id);
+        let Some(held) = self.store.apply_staff_action(id, action, reason, self.clock.now()).await? else {
             return Ok(false);
         };
-        if what == Intervention::Cancel {
+        if action == StaffAction::Cancel {
             self.metrics.cancelled.inc();
         }
-        info!(order = %order.id, sale = %order.sale_id, actor = because.actor, ?what, "ended by the shop");
-        self.release_now(&[released]).await?;
+        info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, ?action, "order ended by staff");
+        self.release_now(&[held]).await?;
         Ok(true)
     }
 
-    /// At once if it can be; control does it soon otherwise.
-    async fn release_now(&self, releases: &[HeldUnits]) -> Result<(), StoreError> {
-        match self.stock.release(releases).await {
+    /// Releases the units of ended orders at once. If the stock backend is unavailable, the role `control` does it
+    /// later.
+    async fn release_now(&self, held: &[HeldUnits]) -> Result<(), StoreError> {
+        match self.stock.release(held).await {
             Ok(done) => {
                 self.metrics.released.inc_by(done.len() as u64);
-                self.store.releases_done(&done).await?;
+                self.store.delete_releases(&done).await?;
             }
-            Err(error) => warn!(orders = releases.len(), %error, "the units of ended orders return later"),
+            Err(error) => {
+                warn!(orders = held.len(), %error, "cannot release the units of ended orders now; will be retried")
+            }
         }
         Ok(())
     }

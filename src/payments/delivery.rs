@@ -1,4 +1,4 @@
-//! Delivering a webhook: one signed POST.
+//! Delivery of a webhook: one signed POST request.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use hyper_util::rt::TokioExecutor;
 use jiff::Timestamp;
 use standardwebhooks::Webhook;
 
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// The time within which the shop must answer. Delivery is retried, so it need not be long.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Delivery {
@@ -22,16 +23,19 @@ pub(super) struct Delivery {
 
 impl Delivery {
     pub(super) fn new(to: &str) -> anyhow::Result<Delivery> {
-        let to: Uri = to.parse().context("the address for webhooks")?;
+        let to: Uri = to.parse().context("invalid webhook URL")?;
         Ok(Delivery { client: Client::builder(TokioExecutor::new()).build_http(), to })
     }
 
-    /// Posts a body; anything but a success within the time is a failure, after which it is posted again.
+    /// Posts a webhook.
+    ///
+    /// # Errors
+    /// The shop did not answer with a success status within [`DELIVERY_TIMEOUT`]. The caller retries later.
     pub(super) async fn post(&self, key: &Webhook, id: &str, at: Timestamp, body: &str) -> anyhow::Result<()> {
         let mut request = Request::post(self.to.clone()).body(Full::from(body.to_owned()))?;
         *request.headers_mut() = headers(key, id, at, body)?;
-        let answer = tokio::time::timeout(ANSWER_WITHIN, self.client.request(request)).await;
-        let status = answer.context("the shop does not answer")??.status();
+        let answer = tokio::time::timeout(DELIVERY_TIMEOUT, self.client.request(request)).await;
+        let status = answer.context("the shop did not answer in time")??.status();
         ensure!(status.is_success(), "the shop answered {status}");
         Ok(())
     }
@@ -39,7 +43,7 @@ impl Delivery {
 
 /// The headers of a Standard Webhook.
 pub(super) fn headers(key: &Webhook, id: &str, at: Timestamp, body: &str) -> anyhow::Result<HeaderMap> {
-    let signature = key.sign(id, at.as_second(), body.as_bytes()).context("cannot sign")?;
+    let signature = key.sign(id, at.as_second(), body.as_bytes()).context("cannot sign the webhook")?;
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert("webhook-id", id.parse()?);

@@ -1,12 +1,13 @@
-//! Payments: the shop asks a provider to charge, and believes only what the provider reports in signed webhooks
-//! (Standard Webhooks, <https://www.standardwebhooks.com>). Each report is applied once.
+//! Payments: the shop asks a provider to charge, and trusts only the provider's signed webhooks (Standard Webhooks,
+//! <https://www.standardwebhooks.com>). Each webhook is applied once.
+//!
+//! There is one provider, the [`Sandbox`]. Payments from a wallet need no provider: the shop itself moves the money.
 
 mod delivery;
 mod sandbox;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use standardwebhooks::Webhook;
@@ -16,32 +17,23 @@ use uuid::Uuid;
 pub use sandbox::Sandbox;
 
 use crate::clock::Clock;
-use crate::domain::{Money, Order, OrderStatus, PaymentId, UserId};
+use crate::domain::wallet::{TopUpRefusal, check_top_up};
+use crate::domain::{Money, Order, PaymentId, UserId};
 use crate::metrics::Metrics;
-use crate::store::{Captured, FromWallet, Purpose, Store, StoreError, WALLET};
+use crate::store::{CaptureOutcome, PaymentPurpose, Store, StoreError, WALLET, WalletPaymentOutcome};
 
-/// Somebody who moves money. Every call may be repeated with the same payment.
-#[async_trait]
-pub trait Provider: Send + Sync {
-    fn name(&self) -> &'static str;
-
-    /// Prepares a charge; the answer is the address at which the payer pays. Afterwards the payer is sent to
-    /// `return_path` of the shop.
-    async fn charge(&self, payment: PaymentId, amount: Money, return_path: String) -> anyhow::Result<String>;
-
-    /// Gives the whole charge back.
-    async fn refund(&self, payment: PaymentId) -> anyhow::Result<()>;
-}
-
+/// Why a payment is refused or fails.
 #[derive(Debug, thiserror::Error)]
 pub enum PaymentError {
     #[error("the order is not waiting to be paid")]
     NotPayable,
-    #[error("the wallet does not hold so much")]
+    #[error("the balance of the wallet is too low")]
     NotEnough,
+    #[error(transparent)]
+    TopUp(#[from] TopUpRefusal),
     #[error("the webhook's signature is missing or wrong, or it is too old")]
     BadSignature,
-    #[error("the webhook cannot be understood")]
+    #[error("the webhook's body is malformed")]
     Malformed,
     #[error("the payment provider failed: {0:#}")]
     Provider(anyhow::Error),
@@ -65,10 +57,10 @@ struct ReportData {
 const CAPTURED: &str = "payment.captured";
 const DECLINED: &str = "payment.declined";
 
-/// Refunds of one step.
-const REFUNDS: i64 = 50;
+/// Refunds of one step of the refund job.
+const MAX_REFUNDS: i64 = 50;
 
-/// The shop's side of paying.
+/// Payments on the shop's side.
 #[derive(Clone)]
 pub struct Payments {
     store: Store,
@@ -83,91 +75,90 @@ impl Payments {
         Payments { store, clock, metrics, webhook: provider.webhook(), provider }
     }
 
-    /// The provider that plays the bank in this shop.
+    /// The payment provider.
     pub fn sandbox(&self) -> &Sandbox {
         &self.provider
     }
 
-    /// Begins to pay an order; the answer is the payment and where to go for it.
+    /// Starts the payment of an order. Returns the payment and the checkout URL.
     pub async fn start(&self, order: &Order, return_path: String) -> Result<(PaymentId, String), PaymentError> {
-        let now = self.clock.now();
-        if order.status != OrderStatus::Unpaid || order.pay_by <= now {
+        if !order.is_payable(self.clock.now()) {
             return Err(PaymentError::NotPayable);
         }
-        self.charge(Purpose::Order(order.id), order.amount, return_path).await
+        self.charge(PaymentPurpose::Order(order.id), order.amount, return_path).await
     }
 
-    /// Begins to fill somebody's wallet; the answer is the payment and where to go for it.
+    /// Starts a payment into a user's wallet. Returns the payment and the checkout URL.
     pub async fn top_up(
         &self,
         user: UserId,
         amount: Money,
         return_path: String,
     ) -> Result<(PaymentId, String), PaymentError> {
-        self.charge(Purpose::TopUp(user), amount, return_path).await
+        check_top_up(amount)?;
+        self.charge(PaymentPurpose::TopUp(user), amount, return_path).await
     }
 
     async fn charge(
         &self,
-        purpose: Purpose,
+        purpose: PaymentPurpose,
         amount: Money,
         return_path: String,
     ) -> Result<(PaymentId, String), PaymentError> {
         let id = PaymentId(Uuid::now_v7());
-        self.store.add_payment(id, purpose, amount, self.provider.name(), self.clock.now()).await?;
+        self.store.add_payment(id, purpose, amount, Sandbox::NAME, self.clock.now()).await?;
         let checkout = self.provider.charge(id, amount, return_path).await.map_err(PaymentError::Provider)?;
-        info!(payment = %id, ?purpose, "a payment was begun");
+        info!(payment = %id, ?purpose, "payment started");
         Ok((id, checkout))
     }
 
-    /// Pays an order at once from its owner's wallet. Paying it so again is answered with the first payment, and
-    /// `true`.
+    /// Pays an order from its owner's wallet. Idempotent: a repeated call returns the first payment and `true`.
     pub async fn pay_from_wallet(&self, order: &Order) -> Result<(PaymentId, bool), PaymentError> {
         match self.store.pay_from_wallet(PaymentId(Uuid::now_v7()), order.id, self.clock.now()).await? {
-            FromWallet::Paid(payment) => {
+            WalletPaymentOutcome::Paid(payment) => {
                 self.metrics.paid.inc();
-                info!(%payment, order = %order.id, "paid from the wallet");
+                info!(%payment, order = %order.id, "order paid from the wallet");
                 Ok((payment, false))
             }
-            FromWallet::Again(payment) => Ok((payment, true)),
-            FromWallet::NotEnough => Err(PaymentError::NotEnough),
-            FromWallet::NotPayable => Err(PaymentError::NotPayable),
+            WalletPaymentOutcome::AlreadyPaid(payment) => Ok((payment, true)),
+            WalletPaymentOutcome::NotEnough => Err(PaymentError::NotEnough),
+            WalletPaymentOutcome::NotPayable => Err(PaymentError::NotPayable),
         }
     }
 
-    /// Applies a webhook. The signature covers the raw body, so nothing is parsed before it was verified.
+    /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.
     pub async fn receive(&self, headers: &HeaderMap, body: &[u8]) -> Result<(), PaymentError> {
         self.webhook.verify(body, headers).map_err(|_| PaymentError::BadSignature)?;
         let id = headers.get("webhook-id").and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
         let report: Report = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
         let payment = report.data.payment_id;
         if report.kind != CAPTURED {
-            info!(%payment, kind = report.kind, "a report that changes nothing");
+            info!(%payment, kind = report.kind, "webhook ignored: only captures change a payment");
             return Ok(());
         }
-        match self.store.captured(id, payment, self.clock.now()).await? {
-            Captured::Paid(order) => {
+        match self.store.apply_capture(id, payment, self.clock.now()).await? {
+            CaptureOutcome::Paid(order) => {
                 self.metrics.paid.inc();
-                info!(%payment, %order, "paid");
+                info!(%payment, %order, "order paid");
             }
-            Captured::ToppedUp(user) => info!(%payment, %user, "the wallet was filled"),
-            Captured::GoesBack => info!(%payment, "the money came too late and goes back"),
-            Captured::Known => info!(%payment, "reported before"),
-            Captured::NoSuchPayment => warn!(%payment, "money for a payment that this shop does not know"),
+            CaptureOutcome::ToppedUp(user) => info!(%payment, %user, "wallet topped up"),
+            CaptureOutcome::Refunding => info!(%payment, "payment cannot be used; refund pending"),
+            CaptureOutcome::AlreadyApplied => info!(%payment, "webhook ignored: the payment was applied before"),
+            CaptureOutcome::NoSuchPayment => warn!(%payment, "webhook ignored: no such payment"),
         }
         Ok(())
     }
 
-    /// Gives money back that is due, one bounded batch. The answer is how many payments.
+    /// Refunds one bounded batch of pending refunds. Returns the number of payments.
     pub async fn refund_due(&self) -> anyhow::Result<usize> {
-        let due = self.store.refunds_due(REFUNDS).await?;
+        let due = self.store.refunds_due(MAX_REFUNDS).await?;
         for payment in &due {
             if payment.provider != WALLET {
                 self.provider.refund(payment.id).await?;
             }
-            self.store.refunded(payment, self.clock.now()).await?;
+            self.store.apply_refund(payment, self.clock.now()).await?;
             self.metrics.refunded.inc();
-            info!(payment = %payment.id, purpose = ?payment.purpose, "refunded");
+            info!(payment = %payment.id, purpose = ?payment.purpose, "payment refunded");
         }
         Ok(due.len())
     }

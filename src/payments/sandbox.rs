@@ -1,26 +1,26 @@
-//! A payment provider to try the shop with: a cashier page where anybody may pay with nothing, books of its own, and
-//! signed webhooks that it delivers over HTTP until they are accepted. Exactly what a real provider does, without money.
+//! The sandbox payment provider: a cashier page that accepts payments without money, tables of its own, and signed
+//! webhooks that are delivered over HTTP until the shop accepts them. It behaves like a real provider.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use async_trait::async_trait;
 use secrecy::SecretString;
 use standardwebhooks::Webhook;
 use tracing::warn;
 use uuid::Uuid;
 
 use super::delivery::Delivery;
-use super::{CAPTURED, DECLINED, Provider, Report, ReportData};
+use super::{CAPTURED, DECLINED, Report, ReportData};
 use crate::clock::Clock;
 use crate::domain::{Money, PaymentId};
 use crate::signing;
 use crate::store::{SandboxPayment, SandboxWebhook, Store, StoreError};
 
-/// Webhooks of one step.
-const WEBHOOKS: i64 = 100;
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// Webhooks of one step of the delivery job.
+const MAX_WEBHOOKS: i64 = 100;
+/// The upper bound of the exponential back-off between delivery attempts.
+const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(300);
 
 /// The sandbox provider.
 pub struct Sandbox {
@@ -31,15 +31,15 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// `shop` is the origin to which webhooks go.
+    /// `shop` is the origin that receives the webhooks.
     pub fn new(store: Store, clock: Clock, secret: &SecretString, shop: &str) -> anyhow::Result<Sandbox> {
         let key = signing::key_for(secret, "sandbox webhooks");
-        let webhook = Webhook::from_bytes(key.to_vec()).context("the webhook key")?;
+        let webhook = Webhook::from_bytes(key.to_vec()).context("invalid webhook key")?;
         let delivery = Delivery::new(&format!("{shop}/api/webhooks/payments/sandbox"))?;
         Ok(Sandbox { store, clock, webhook: Arc::new(webhook), delivery })
     }
 
-    /// The key that shop and provider share.
+    /// The webhook key that shop and provider share.
     pub(super) fn webhook(&self) -> Arc<Webhook> {
         self.webhook.clone()
     }
@@ -48,8 +48,8 @@ impl Sandbox {
         self.store.sandbox_payment(id).await
     }
 
-    /// The payer has decided. The webhook is queued with the decision and delivered at once if the shop takes it.
-    /// `false` when it was decided before.
+    /// Records the payer's decision. The webhook is queued in the same transaction and delivered at once if the shop
+    /// accepts it. `false` when the payment was decided before.
     pub async fn settle(&self, id: PaymentId, pay: bool) -> Result<bool, StoreError> {
         let (status, kind) = if pay { ("captured", CAPTURED) } else { ("declined", DECLINED) };
         let report = Report { kind: kind.to_owned(), data: ReportData { payment_id: id } };
@@ -62,9 +62,9 @@ impl Sandbox {
         Ok(settled)
     }
 
-    /// Delivers webhooks that are due, one bounded batch. The answer is how many were tried.
+    /// Delivers one bounded batch of due webhooks. Returns the number of attempts.
     pub async fn deliver_due(&self) -> Result<usize, StoreError> {
-        let due = self.store.sandbox_webhooks_due(self.clock.now(), WEBHOOKS).await?;
+        let due = self.store.sandbox_webhooks_due(self.clock.now(), MAX_WEBHOOKS).await?;
         for webhook in &due {
             self.deliver(webhook).await?;
         }
@@ -76,29 +76,35 @@ impl Sandbox {
         match self.delivery.post(&self.webhook, &webhook.id, at, &webhook.body).await {
             Ok(()) => self.store.sandbox_webhook_delivered(&webhook.id).await,
             Err(error) => {
-                let pause = Duration::from_secs(1 << webhook.attempts.clamp(0, 10)).min(LONGEST_PAUSE);
-                warn!(webhook = webhook.id, error = format!("{error:#}"), "a webhook was not accepted; trying later");
-                self.store.sandbox_webhook_failed(&webhook.id, at + pause).await
+                let interval = Duration::from_secs(1 << webhook.attempts.clamp(0, 10)).min(MAX_RETRY_INTERVAL);
+                warn!(webhook = webhook.id, error = format!("{error:#}"), "webhook not accepted; will be retried");
+                self.store.sandbox_webhook_failed(&webhook.id, at + interval).await
             }
         }
     }
 }
 
-#[async_trait]
-impl Provider for Sandbox {
-    fn name(&self) -> &'static str {
-        "sandbox"
-    }
+impl Sandbox {
+    /// The provider's name in the database.
+    pub(super) const NAME: &'static str = "sandbox";
 
-    async fn charge(&self, payment: PaymentId, amount: Money, return_path: String) -> anyhow::Result<String> {
+    /// Prepares a charge and returns the checkout URL. After checkout the payer is sent to the shop's `return_path`.
+    /// Idempotent.
+    pub(super) async fn charge(
+        &self,
+        payment: PaymentId,
+        amount: Money,
+        return_path: String,
+    ) -> anyhow::Result<String> {
         let open = SandboxPayment { id: payment, amount, return_path, status: "open".into() };
         self.store.sandbox_open(&open).await?;
         Ok(format!("/sandbox/cashier/{payment}"))
     }
 
-    async fn refund(&self, payment: PaymentId) -> anyhow::Result<()> {
+    /// Refunds the whole charge. Idempotent.
+    pub(super) async fn refund(&self, payment: PaymentId) -> anyhow::Result<()> {
         let refunded = self.store.sandbox_refund(payment).await?;
-        anyhow::ensure!(refunded, "the provider has nothing of payment {payment} to give back");
+        anyhow::ensure!(refunded, "the provider has not captured payment {payment}");
         Ok(())
     }
 }
@@ -115,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn webhooks_verify_on_the_raw_body_only() {
+    fn webhook_signature_covers_the_raw_body() {
         let webhook = Webhook::from_bytes(vec![7; 32]).unwrap();
         let at = Clock::system().now();
         let headers = delivery::headers(&webhook, "msg_1", at, "{\"a\":1}").unwrap();
