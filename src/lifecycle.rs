@@ -1,4 +1,5 @@
-//! Starting and stopping: the first signal asks everybody to finish, the second or a deadline ends the process.
+//! Starting and stopping the process: the first signal asks all tasks to finish, a second signal or a deadline ends the
+//! process at once.
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -9,61 +10,62 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
-/// How long running work may take to finish once a stop was asked for. The contract promises ten seconds in all.
-pub const STOP_WITHIN: Duration = Duration::from_secs(9);
+/// How long tasks may take to finish after a stop was requested. The contract promises ten seconds for the whole
+/// shutdown.
+pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(9);
 
-/// The running parts of the process. One that fails, or ends without being asked to, takes all the others down.
+/// The running tasks of the process. A task that fails, or ends before a stop was requested, stops all the others.
 pub struct Lifecycle {
     stop: CancellationToken,
-    parts: JoinSet<(&'static str, anyhow::Result<()>)>,
+    tasks: JoinSet<(&'static str, anyhow::Result<()>)>,
 }
 
 impl Default for Lifecycle {
     fn default() -> Self {
-        Lifecycle { stop: CancellationToken::new(), parts: JoinSet::new() }
+        Lifecycle { stop: CancellationToken::new(), tasks: JoinSet::new() }
     }
 }
 
 impl Lifecycle {
-    /// Cancelled when the parts should finish what they hold and return.
+    /// The token that is cancelled when tasks should finish their current work and return.
     pub fn stop_token(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Starts a part under the name by which logs will call it.
-    pub fn spawn(&mut self, name: &'static str, part: impl Future<Output = anyhow::Result<()>> + Send + 'static) {
-        self.parts.spawn(async move { (name, part.await) });
+    /// Starts a task. `name` identifies it in the logs.
+    pub fn spawn(&mut self, name: &'static str, task: impl Future<Output = anyhow::Result<()>> + Send + 'static) {
+        self.tasks.spawn(async move { (name, task.await) });
     }
 
-    /// Starts a part that goes on until it is stopped, and cannot fail.
-    pub fn keep<F>(&mut self, name: &'static str, part: impl FnOnce(CancellationToken) -> F)
+    /// Starts a task that runs until the token is cancelled and cannot fail.
+    pub fn spawn_loop<F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let part = part(self.stop_token());
+        let task = task(self.stop_token());
         self.spawn(name, async move {
-            part.await;
+            task.await;
             Ok(())
         });
     }
 
-    /// Waits for a signal or for a part to fail, then for all parts to finish. The exit code is a failure if any
-    /// part failed or did not finish in time.
+    /// Waits for a signal or for a task to end, then for all tasks to finish. The exit code is a failure if a task
+    /// failed or did not finish in time.
     pub async fn run(mut self) -> ExitCode {
         let mut healthy = true;
         tokio::select! {
-            () = signalled() => info!("stopping: finishing what is under way"),
-            Some(ended) = self.parts.join_next() => healthy = self.report(ended),
+            () = signalled() => info!("signal received; waiting for tasks to finish"),
+            Some(ended) = self.tasks.join_next() => healthy = self.report(ended),
         }
         self.stop.cancel();
         tokio::select! {
             finished = self.drain() => healthy &= finished,
-            () = tokio::time::sleep(STOP_WITHIN) => {
-                error!("not everything finished in time; ending anyway");
+            () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => {
+                error!("shutdown timed out; ending the process with tasks still running");
                 healthy = false;
             }
             () = signalled() => {
-                error!("second signal: ending at once");
+                error!("second signal received; ending the process at once");
                 healthy = false;
             }
         }
@@ -72,7 +74,7 @@ impl Lifecycle {
 
     async fn drain(&mut self) -> bool {
         let mut healthy = true;
-        while let Some(ended) = self.parts.join_next().await {
+        while let Some(ended) = self.tasks.join_next().await {
             healthy &= self.report(ended);
         }
         healthy
@@ -80,27 +82,27 @@ impl Lifecycle {
 
     fn report(&self, ended: Result<(&'static str, anyhow::Result<()>), tokio::task::JoinError>) -> bool {
         match ended {
-            Ok((part, Ok(()))) if self.stop.is_cancelled() => {
-                info!(part, "finished");
+            Ok((task, Ok(()))) if self.stop.is_cancelled() => {
+                info!(task, "task finished");
                 true
             }
-            Ok((part, Ok(()))) => {
-                error!(part, "ended although nobody asked it to");
+            Ok((task, Ok(()))) => {
+                error!(task, "task ended unexpectedly; stopping the process");
                 false
             }
-            Ok((part, Err(reason))) => {
-                error!(part, reason = format!("{reason:#}"), "failed");
+            Ok((task, Err(reason))) => {
+                error!(task, reason = format!("{reason:#}"), "task failed; stopping the process");
                 false
             }
             Err(panic) => {
-                error!(reason = %panic, "panicked");
+                error!(reason = %panic, "task panicked; stopping the process");
                 false
             }
         }
     }
 }
 
-/// Waits for the first signal to stop.
+/// Waits for SIGTERM or SIGINT.
 pub(crate) async fn signalled() {
     let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {

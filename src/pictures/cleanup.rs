@@ -1,4 +1,4 @@
-//! Removes what nobody needs any more: uploads that hang nowhere, and styles and scripts of programs of the past.
+//! Removal of unused files: uploads that are in no gallery, and styles and scripts of older versions of the program.
 
 use std::io;
 use std::path::Path;
@@ -6,34 +6,34 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
 use super::{Pictures, picture_of};
 use crate::pages::Publisher;
+use crate::periodic::run_every;
 
-/// How long an upload may wait to be hung somewhere, and how long one that came down is still there for pages that
-/// somebody has open or a cache holds.
-pub const UNUSED_FOR: Duration = Duration::from_secs(24 * 3600);
-/// Often enough that a day is about a day.
-const EVERY: Duration = Duration::from_secs(3600);
+/// How long a picture is kept while it is in no gallery: before its form is submitted, and after its removal, for pages
+/// that are open or cached.
+pub const UNUSED_PICTURE_RETENTION: Duration = Duration::from_secs(24 * 3600);
+/// How often unused files are removed: often compared with [`UNUSED_PICTURE_RETENTION`].
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);
 
 impl Pictures {
-    /// Removes pictures that have hung nowhere for [`UNUSED_FOR`], and files that belong to no picture; says how many
-    /// files went.
-    pub async fn tidy(&self) -> anyhow::Result<usize> {
-        let since = self.clock.now() - UNUSED_FOR;
-        self.store.forget_pictures(since).await?;
+    /// Removes pictures that have been in no gallery for [`UNUSED_PICTURE_RETENTION`], and files without a picture.
+    /// Returns the number of removed files.
+    pub async fn remove_unused(&self) -> anyhow::Result<usize> {
+        let since = self.clock.now() - UNUSED_PICTURE_RETENTION;
+        self.store.delete_unused_pictures(since).await?;
         let old = files_older_than(&self.folder, since)?;
         if old.is_empty() {
             return Ok(0);
         }
-        // Read after the files: what is uploaded anew from here on has young files.
+        // Read after the files: an upload from here on has young files.
         let known = self.store.picture_names().await?;
-        let gone = |name: &&String| picture_of(name).is_none_or(|picture| !known.contains(picture));
+        let is_unused = |name: &&String| picture_of(name).is_none_or(|picture| !known.contains(picture));
         let mut removed = 0;
-        for name in old.iter().filter(gone) {
+        for name in old.iter().filter(is_unused) {
             let file = self.folder.join(name);
             if modified(&file)?.is_some_and(|at| at < SystemTime::from(since)) {
                 std::fs::remove_file(file)?;
@@ -44,7 +44,7 @@ impl Pictures {
     }
 }
 
-/// Our own files only, temporary ones of a process that died included: nothing else in the folder is touched.
+/// Old files of uploads, including temporary files of crashed processes. Other files in the folder are not touched.
 fn files_older_than(folder: &Path, since: Timestamp) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -53,16 +53,16 @@ fn files_older_than(folder: &Path, since: Timestamp) -> io::Result<Vec<String>> 
     let mut old = Vec::new();
     for entry in entries.flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
-        let ours =
+        let is_own =
             picture_of(&name).is_some() || name.strip_prefix('.').is_some_and(|n| n.parse::<uuid::Uuid>().is_ok());
-        if ours && modified(&entry.path())?.is_some_and(|at| at < SystemTime::from(since)) {
+        if is_own && modified(&entry.path())?.is_some_and(|at| at < SystemTime::from(since)) {
             old.push(name);
         }
     }
     Ok(old)
 }
 
-/// `None` for a file that another process has removed.
+/// The time of modification; `None` when another process has removed the file.
 fn modified(file: &Path) -> io::Result<Option<SystemTime>> {
     match file.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -70,22 +70,28 @@ fn modified(file: &Path) -> io::Result<Option<SystemTime>> {
     }
 }
 
-/// Tidies the data directory of this machine until it is stopped.
-pub async fn keep_tidy(pictures: Pictures, pages: Arc<Publisher>, stop: CancellationToken) -> anyhow::Result<()> {
-    let mut tick = tokio::time::interval(EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(tick.tick()).await.is_some() {
-        match pictures.tidy().await {
-            Ok(0) => {}
-            Ok(removed) => info!(removed, "files of unused pictures removed"),
-            Err(error) => warn!(error = format!("{error:#}"), "cannot tidy the uploads; trying again"),
-        }
-        let (pages, now) = (pages.clone(), pictures.clock.now());
-        match tokio::task::spawn_blocking(move || pages.tidy(now)).await? {
-            Ok(0) => {}
-            Ok(removed) => info!(removed, "files of programs of the past removed"),
-            Err(error) => warn!(%error, "cannot tidy the folder of pages; trying again"),
-        }
+/// Removes unused files of the data directory until `stop` is cancelled.
+pub async fn run_cleanup(pictures: Pictures, pages: Arc<Publisher>, stop: CancellationToken) -> anyhow::Result<()> {
+    tokio::join!(
+        run_every(CLEANUP_INTERVAL, &stop, "picture cleanup", || remove_pictures(&pictures)),
+        run_every(CLEANUP_INTERVAL, &stop, "asset cleanup", || remove_assets(&pages, pictures.clock.now())),
+    );
+    Ok(())
+}
+
+async fn remove_pictures(pictures: &Pictures) -> anyhow::Result<()> {
+    let removed = pictures.remove_unused().await?;
+    if removed > 0 {
+        info!(removed, "removed files of unused pictures");
+    }
+    Ok(())
+}
+
+async fn remove_assets(pages: &Arc<Publisher>, now: Timestamp) -> anyhow::Result<()> {
+    let pages = pages.clone();
+    let removed = tokio::task::spawn_blocking(move || pages.tidy(now)).await??;
+    if removed > 0 {
+        info!(removed, "removed styles and scripts of older versions");
     }
     Ok(())
 }

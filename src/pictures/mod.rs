@@ -1,9 +1,8 @@
-//! Pictures that staff upload, from somebody's bytes to files that anybody may be shown.
+//! Pictures that staff upload.
 //!
-//! [`check`] decides from the bytes themselves what they are and whether they may be decoded at all; [`develop`] decodes
-//! them and makes clean copies of several widths, in which nothing of the sender's file is left but what one sees;
-//! [`tidy`] removes what nobody needs any more. Names come from the content, so a file never changes and every cache may
-//! keep it for ever.
+//! `validate` determines the format from the bytes alone and refuses what must not be decoded. `resize` decodes a
+//! picture and encodes clean copies of several widths, without the upload's metadata. `cleanup` removes unused files.
+//! File names are derived from the content, so a file never changes and caches may keep it for ever.
 
 pub mod cleanup;
 mod resize;
@@ -20,24 +19,24 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::domain::Picture;
-use crate::domain::picture::WIDTHS;
+use crate::domain::picture::COPY_WIDTHS;
 use crate::store::{Store, StoreError};
 
-use resize::Developed;
+use resize::EncodedPicture;
 
-/// The largest picture, in bytes.
-pub const MOST_BYTES: usize = 5 * 1024 * 1024;
-/// Pictures that are worked on at a time: one may need some 300 MB.
-const TURNS: usize = 2;
-/// How long one may wait for its turn.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The largest upload, in bytes.
+pub const MAX_PICTURE_BYTES: usize = 5 * 1024 * 1024;
+/// Pictures that are processed at a time. One may need about 300 MB of memory.
+const MAX_CONCURRENT: usize = 2;
+/// How long an upload may wait before it is processed.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why something is not taken as a picture.
+/// Why an upload is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureRefusal {
     #[error("the file is empty")]
     Empty,
-    #[error("the file has too many bytes")]
+    #[error("the file is too large")]
     TooLarge,
     #[error("not a PNG, JPEG or WebP")]
     OtherKind,
@@ -45,7 +44,7 @@ pub enum PictureRefusal {
     TooManyPixels,
     #[error("the file is damaged or incomplete")]
     Broken,
-    #[error("too many pictures at this moment")]
+    #[error("too many pictures are being processed")]
     Overloaded,
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -54,7 +53,7 @@ pub enum PictureRefusal {
 }
 
 impl PictureRefusal {
-    /// What to say beside the field; `None` where the sender is not to blame.
+    /// The code of the form field's error. `None` when the upload is not the cause.
     pub fn field_code(&self) -> Option<&'static str> {
         match self {
             PictureRefusal::Empty => Some("picture_empty"),
@@ -67,41 +66,41 @@ impl PictureRefusal {
     }
 }
 
-/// Takes pictures in and gives them out.
+/// Stores uploads and serves their files.
 #[derive(Clone)]
 pub struct Pictures {
     store: Store,
     folder: PathBuf,
     clock: Clock,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Pictures {
-    /// ReplayGrants files in `folder`, which is made when the first picture comes.
+    /// Files are stored in `folder`, which is created by the first upload.
     pub fn new(store: Store, folder: PathBuf, clock: Clock) -> Pictures {
-        Pictures { store, folder, clock, turns: Arc::new(Semaphore::new(TURNS)) }
+        Pictures { store, folder, clock, permits: Arc::new(Semaphore::new(MAX_CONCURRENT)) }
     }
 
-    /// Checks, develops and keeps a picture. Once this has begun it is finished, also when nobody waits for it.
-    pub async fn take(&self, bytes: Vec<u8>) -> Result<Picture, PictureRefusal> {
-        let checked = validate::check(bytes)?;
-        let turn = timeout(PATIENCE, self.turns.clone().acquire_owned()).await;
-        let Ok(Ok(turn)) = turn else { return Err(PictureRefusal::Overloaded) };
+    /// Validates, encodes and stores an upload. The files are written even if the caller is dropped meanwhile.
+    pub async fn add(&self, bytes: Vec<u8>) -> Result<Picture, PictureRefusal> {
+        let validated = validate::validate(bytes)?;
+        let permit = timeout(QUEUE_TIMEOUT, self.permits.clone().acquire_owned()).await;
+        let Ok(Ok(permit)) = permit else { return Err(PictureRefusal::Overloaded) };
         let folder = self.folder.clone();
-        let kept = tokio::task::spawn_blocking(move || {
-            let _held = turn;
-            let Developed { picture, files } = resize::develop(checked)?;
-            // Written anew each time: a file of this age is not swept away while its row is being written.
+        let stored = tokio::task::spawn_blocking(move || {
+            let _held = permit;
+            let EncodedPicture { picture, files } = resize::encode(validated)?;
+            // Existing files are rewritten: a fresh file is not removed by cleanup before its row is written.
             files.iter().try_for_each(|(name, bytes)| write(&folder, name, bytes))?;
             Ok::<_, PictureRefusal>(picture)
         });
-        // A decoder that panics has met a file that it cannot read.
-        let picture = kept.await.map_err(|_| PictureRefusal::Broken)??;
+        // A decoder panics on a file that it cannot read.
+        let picture = stored.await.map_err(|_| PictureRefusal::Broken)??;
         self.store.put_picture(&picture, self.clock.now()).await?;
         Ok(picture)
     }
 
-    /// A file and its type; `None` for names that are not of ours, and for files that are gone.
+    /// A file with its content type. `None` for foreign names and for missing files.
     pub async fn file(&self, name: &str) -> io::Result<Option<(&'static str, Vec<u8>)>> {
         let Some(content_type) = content_type(name) else { return Ok(None) };
         match tokio::fs::read(self.folder.join(name)).await {
@@ -112,7 +111,7 @@ impl Pictures {
     }
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file atomically.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let temporary = folder.join(format!(".{}", Uuid::new_v4()));
@@ -126,7 +125,8 @@ fn is_hash(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The type of a file that `take` wrote (`u-<hash>-640.webp`), or of one from the time before copies (`u-<hash>.png`).
+/// The content type of a file that `add` wrote (`u-<hash>-640.webp`), or of an upload of older versions
+/// (`u-<hash>.png`).
 fn content_type(file: &str) -> Option<&'static str> {
     let (stem, extension) = file.strip_prefix("u-")?.split_once('.')?;
     let content_type = match extension {
@@ -135,17 +135,17 @@ fn content_type(file: &str) -> Option<&'static str> {
         "png" => "image/png",
         _ => return None,
     };
-    let ours = match stem.split_once('-') {
+    let is_upload = match stem.split_once('-') {
         Some((hash, width)) => {
-            let narrow = width.parse().is_ok_and(|width: u32| (1..=WIDTHS[2]).contains(&width));
-            narrow && !width.starts_with(['0', '+']) && is_hash(hash, resize::HASH_DIGITS) && extension != "png"
+            let is_width = width.parse().is_ok_and(|width: u32| (1..=COPY_WIDTHS[2]).contains(&width));
+            is_width && !width.starts_with(['0', '+']) && is_hash(hash, resize::HASH_DIGITS) && extension != "png"
         }
         None => is_hash(stem, 64),
     };
-    ours.then_some(content_type)
+    is_upload.then_some(content_type)
 }
 
-/// The picture to which such a file belongs.
+/// The name of the picture to which a file belongs.
 fn picture_of(file: &str) -> Option<&str> {
     content_type(file)?;
     let hash_ends = file[2..].find('-').map(|at| at + 2);

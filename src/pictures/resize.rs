@@ -1,4 +1,4 @@
-//! From bytes that passed the check to copies of several widths: upright, on white, without the sender's metadata.
+//! Encoding of copies in several widths from a validated upload: upright, on white, without metadata.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,55 +9,55 @@ use sha2::{Digest, Sha256};
 
 use super::PictureRefusal;
 use crate::domain::Picture;
-use crate::domain::picture::WIDTHS;
-use crate::pictures::validate::Checked;
+use crate::domain::picture::COPY_WIDTHS;
+use crate::pictures::validate::ValidatedPicture;
 
-/// Of the hash in a name: 128 bits are more than anybody's pictures can collide in.
+/// Hexadecimal digits of the hash in a file name. At 128 bits collisions do not occur.
 pub(super) const HASH_DIGITS: usize = 32;
-/// Stands before the content in its hash; to be changed with anything below that changes what files contain, because
-/// browsers keep files for ever.
-const RECIPE: &[u8] = b"copies 1\0";
+/// The version of the encoding, which is hashed before the content. It must change with anything below that changes the
+/// content of files, because browsers keep files for ever.
+const ENCODING_VERSION: &[u8] = b"copies 1\0";
 const JPEG_QUALITY: u8 = 80;
 const WEBP_QUALITY: f32 = 76.0;
-/// The longer side of the placeholder.
+/// The longer side of the placeholder, in pixels.
 const PLACEHOLDER_SIDE: u32 = 16;
 const PLACEHOLDER_QUALITY: f32 = 20.0;
 
-/// A picture and its files by name.
-pub(super) struct Developed {
+/// A picture, and its files by name.
+pub(super) struct EncodedPicture {
     pub(super) picture: Picture,
     pub(super) files: Vec<(String, Vec<u8>)>,
 }
 
-/// Takes up to seconds and hundreds of megabytes.
-pub(super) fn develop(checked: Checked) -> Result<Developed, PictureRefusal> {
-    let name = name(&checked.bytes);
-    let original = decode(&checked)?;
-    drop(checked);
-    let mut copy = scaled(&original, original.width().min(WIDTHS[2]));
+/// Decodes an upload and encodes its copies. Takes up to seconds and hundreds of megabytes.
+pub(super) fn encode(validated: ValidatedPicture) -> Result<EncodedPicture, PictureRefusal> {
+    let name = name(&validated.bytes);
+    let original = decode(&validated)?;
+    drop(validated);
+    let mut copy = scaled(&original, original.width().min(COPY_WIDTHS[2]));
     drop(original);
     let mut picture = Picture { width: copy.width(), height: copy.height(), ..Picture::drawing(name) };
     let mut files = Vec::new();
     let mut widths: Vec<u32> = picture.widths().collect();
-    // From wide to narrow, each from the one before.
+    // From the widest to the narrowest, each scaled from the one before.
     while let Some(width) = widths.pop() {
         copy = scaled(&copy, width);
         files.push((picture.copy(width, "jpg"), jpeg(&copy)?));
         files.push((picture.copy(width, "webp"), webp(&copy.to_rgb8(), WEBP_QUALITY)?));
     }
     picture.placeholder = placeholder(&copy)?;
-    Ok(Developed { picture, files })
+    Ok(EncodedPicture { picture, files })
 }
 
 fn name(bytes: &[u8]) -> String {
-    let hash = Sha256::new().chain_update(RECIPE).chain_update(bytes).finalize();
+    let hash = Sha256::new().chain_update(ENCODING_VERSION).chain_update(bytes).finalize();
     let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).take(HASH_DIGITS / 2).collect();
     format!("u-{digits}")
 }
 
-fn decode(checked: &Checked) -> Result<DynamicImage, PictureRefusal> {
+fn decode(validated: &ValidatedPicture) -> Result<DynamicImage, PictureRefusal> {
     let broken = |_| PictureRefusal::Broken;
-    let mut decoder = checked.decoder()?;
+    let mut decoder = validated.decoder()?;
     let orientation = decoder.orientation().unwrap_or(image::metadata::Orientation::NoTransforms);
     let mut decoded = DynamicImage::from_decoder(decoder).map_err(broken)?;
     decoded.apply_orientation(orientation);
@@ -65,7 +65,7 @@ fn decode(checked: &Checked) -> Result<DynamicImage, PictureRefusal> {
     Ok(DynamicImage::ImageRgb8(flat))
 }
 
-/// JPEG has no transparency, and the copies shall look alike.
+/// Blends transparent pixels with white: JPEG has no transparency, and all copies should look the same.
 fn on_white(decoded: DynamicImage) -> RgbImage {
     let layers = decoded.into_rgba8();
     let mut flat = RgbImage::new(layers.width(), layers.height());
@@ -80,7 +80,8 @@ fn on_white(decoded: DynamicImage) -> RgbImage {
     flat
 }
 
-/// The picture in this width, by methods that are compiled (and optimised) with their crate. What is far larger is averaged first, which costs less than the finer filter.
+/// Scales a picture to a width with methods of `DynamicImage`, which are compiled (and optimized) in their own crate. A
+/// far larger picture is averaged first, which costs less than the finer filter.
 fn scaled(picture: &DynamicImage, width: u32) -> DynamicImage {
     if width == picture.width() {
         return picture.clone();
@@ -105,7 +106,7 @@ fn jpeg(picture: &DynamicImage) -> Result<Vec<u8>, PictureRefusal> {
 
 fn webp(picture: &RgbImage, quality: f32) -> Result<Vec<u8>, PictureRefusal> {
     let encoder = webp::Encoder::from_rgb(picture.as_raw(), picture.width(), picture.height());
-    // WebP has no pictures of more than 16383 pixels along a side; ours end before.
+    // WebP allows at most 16383 pixels per side; copies are smaller.
     let encoded = encoder.encode_simple(false, quality).map_err(|_| PictureRefusal::Broken)?;
     Ok(encoded.to_vec())
 }

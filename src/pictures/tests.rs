@@ -5,19 +5,19 @@ use image::{ImageEncoder, ImageFormat, ImageReader, Rgb, RgbImage, Rgba, RgbaIma
 
 use super::*;
 use crate::config::sqlite_in;
-use crate::pictures::cleanup::UNUSED_FOR;
+use crate::pictures::cleanup::UNUSED_PICTURE_RETENTION;
 use crate::store::GoodsDraft;
 
-/// Red on the left, blue on the right.
+/// A picture that is red on the left and blue on the right.
 fn halves(width: u32, height: u32) -> RgbImage {
     RgbImage::from_fn(width, height, |x, _| if x < width / 2 { Rgb([220, 20, 20]) } else { Rgb([20, 20, 220]) })
 }
 
-/// A JPEG with an EXIF block that names a place, and this orientation.
+/// A JPEG with an EXIF block that contains a location and this orientation.
 pub(crate) fn photo(width: u32, height: u32, orientation: u8) -> Vec<u8> {
     let mut tiff = b"II*\0\x08\0\0\0\x02\0".to_vec();
     tiff.extend([0x12, 0x01, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0]);
-    // ImageDescription, in place of the GPS directory that a telephone writes.
+    // ImageDescription, in place of the GPS directory that a phone writes.
     let place = b"GPS 48.8584 N 2.2945 E\0";
     tiff.extend([0x0e, 0x01, 2, 0, u8::try_from(place.len()).unwrap(), 0, 0, 0, 38, 0, 0, 0]);
     tiff.extend([0; 4]);
@@ -35,7 +35,7 @@ pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A PNG that declares a size and has nothing behind it.
+/// A PNG whose header declares a size without the data for it.
 fn bomb(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = png(8, 8);
     bytes[16..20].copy_from_slice(&width.to_be_bytes());
@@ -46,22 +46,22 @@ fn bomb(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-struct Studio {
+struct TestPictures {
     pictures: Pictures,
     store: Store,
     dir: tempfile::TempDir,
 }
 
-impl Studio {
-    async fn open() -> Studio {
+impl TestPictures {
+    async fn open() -> TestPictures {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
         let pictures = Pictures::new(store.clone(), dir.path().join("uploads"), Clock::system());
-        Studio { pictures, store, dir }
+        TestPictures { pictures, store, dir }
     }
 
-    /// The same studio, this much later.
+    /// The same pictures, `time` later.
     fn after(&self, time: Duration) -> Pictures {
         let now = Clock::system().now() + time;
         Pictures { clock: Clock::manual(now), ..self.pictures.clone() }
@@ -82,14 +82,14 @@ impl Studio {
 }
 
 fn refusal(bytes: Vec<u8>) -> &'static str {
-    match validate::check(bytes).and_then(resize::develop) {
-        Ok(developed) => panic!("{:?} was taken", developed.picture),
+    match validate::validate(bytes).and_then(resize::encode) {
+        Ok(encoded) => panic!("{:?} was accepted", encoded.picture),
         Err(refusal) => refusal.field_code().unwrap(),
     }
 }
 
 #[test]
-fn nothing_else_passes_for_a_picture() {
+fn other_formats_and_sizes_are_refused() {
     let svg = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>";
     assert_eq!(refusal(svg.to_vec()), "bad_picture");
     assert_eq!(refusal(b"<!doctype html><script>alert(1)</script>".to_vec()), "bad_picture");
@@ -98,12 +98,12 @@ fn nothing_else_passes_for_a_picture() {
     assert_eq!(refusal(Vec::new()), "picture_empty");
     assert_eq!(refusal(vec![0; 10_000_000]), "picture_too_large");
     let mut large = png(8, 8);
-    large.resize(MOST_BYTES + 1, 0);
+    large.resize(MAX_PICTURE_BYTES + 1, 0);
     assert_eq!(refusal(large), "picture_too_large");
 }
 
 #[test]
-fn a_picture_too_large_to_decode_is_refused_by_its_header() {
+fn picture_too_large_to_decode_is_refused_by_its_header() {
     assert_eq!(refusal(bomb(50_000, 50_000)), "picture_too_many_pixels");
     assert_eq!(refusal(bomb(9_000, 9_000)), "picture_too_many_pixels");
     assert_eq!(refusal(bomb(20_000, 1)), "picture_too_many_pixels");
@@ -111,14 +111,14 @@ fn a_picture_too_large_to_decode_is_refused_by_its_header() {
 }
 
 #[test]
-fn what_is_damaged_or_ends_too_soon_is_refused() {
+fn damaged_or_truncated_picture_is_refused() {
     let whole = photo(64, 48, 1);
     for end in [3, 20, whole.len() / 2, whole.len() - 2, whole.len() - 1] {
         assert_eq!(refusal(whole[..end].to_vec()), "picture_broken", "{end} of {}", whole.len());
     }
     let mut trailer = whole.clone();
     trailer.extend(b"\0\0what a camera appends");
-    assert!(validate::check(trailer).is_ok());
+    assert!(validate::validate(trailer).is_ok());
     let png = png(64, 48);
     assert_eq!(refusal(png[..png.len() / 2].to_vec()), "picture_broken");
     assert_eq!(refusal(png[..20].to_vec()), "picture_broken");
@@ -126,72 +126,83 @@ fn what_is_damaged_or_ends_too_soon_is_refused() {
     assert_eq!(refusal(html), "picture_broken");
     let webp = webp::Encoder::from_rgb(halves(64, 48).as_raw(), 64, 48).encode(80.0).to_vec();
     assert_eq!(refusal(webp[..webp.len() / 2].to_vec()), "picture_broken");
-    assert!(validate::check(webp).and_then(resize::develop).is_ok());
+    assert!(validate::validate(webp).and_then(resize::encode).is_ok());
 }
 
 #[tokio::test]
-async fn copies_are_upright_and_carry_nothing_hidden() {
-    let studio = Studio::open().await;
-    // Lying on its side: what is left in the file is above when seen.
-    let picture = studio.pictures.take(photo(1500, 1000, 6)).await.unwrap();
+async fn copies_are_upright_and_without_metadata() {
+    let fixture = TestPictures::open().await;
+    // Rotated by 90°: the left side of the file is the top of the picture.
+    let picture = fixture.pictures.add(photo(1500, 1000, 6)).await.unwrap();
     assert_eq!((picture.width, picture.height), (1000, 1500));
     assert!(picture.placeholder.starts_with("data:image/webp;base64,") && picture.placeholder.len() < 500);
     let widths = [320, 640, 1000];
-    assert_eq!(studio.files().len(), 2 * widths.len(), "{:?}", studio.files());
+    assert_eq!(fixture.files().len(), 2 * widths.len(), "{:?}", fixture.files());
     for (width, extension) in widths.into_iter().flat_map(|width| [(width, "jpg"), (width, "webp")]) {
-        let (bytes, copy) = studio.copy(&picture.copy(width, extension)).await;
+        let (bytes, copy) = fixture.copy(&picture.copy(width, extension)).await;
         assert_eq!((copy.width(), copy.height()), (width, width * 3 / 2), "{width} {extension}");
         let (above, below) = (copy.get_pixel(width / 2, width / 4), copy.get_pixel(width / 2, width * 5 / 4));
         assert!(above[0] > 150 && above[2] < 100 && below[2] > 150 && below[0] < 100, "{above:?} {below:?}");
         let contains = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
         assert!(!contains(b"GPS 48") && !contains(b"Exif"), "{width} {extension}");
     }
-    let again = studio.pictures.take(photo(1500, 1000, 6)).await.unwrap();
-    assert_eq!((again.name, studio.files().len()), (picture.name, 6), "the same picture is one picture");
+    let again = fixture.pictures.add(photo(1500, 1000, 6)).await.unwrap();
+    assert_eq!((again.name, fixture.files().len()), (picture.name, 6), "an identical upload is the same picture");
 }
 
 #[tokio::test]
-async fn small_ones_are_not_enlarged_and_what_is_transparent_becomes_white() {
-    let studio = Studio::open().await;
+async fn small_picture_is_not_enlarged_and_transparency_becomes_white() {
+    let fixture = TestPictures::open().await;
     let glass = RgbaImage::from_pixel(100, 40, Rgba([0, 0, 0, 0]));
     let mut bytes = io::Cursor::new(Vec::new());
     glass.write_to(&mut bytes, ImageFormat::Png).unwrap();
-    let picture = studio.pictures.take(bytes.into_inner()).await.unwrap();
-    assert_eq!(studio.files(), [picture.copy(100, "jpg"), picture.copy(100, "webp")]);
-    assert!(studio.copy(&picture.file()).await.1.pixels().all(|pixel| pixel.0.iter().all(|&c| c > 250)));
-    let thin = studio.pictures.take(png(4000, 1)).await.unwrap();
+    let picture = fixture.pictures.add(bytes.into_inner()).await.unwrap();
+    assert_eq!(fixture.files(), [picture.copy(100, "jpg"), picture.copy(100, "webp")]);
+    assert!(fixture.copy(&picture.file()).await.1.pixels().all(|pixel| pixel.0.iter().all(|&c| c > 250)));
+    let thin = fixture.pictures.add(png(4000, 1)).await.unwrap();
     assert_eq!((thin.width, thin.height), (1280, 1));
 }
 
 #[tokio::test]
-async fn what_hangs_nowhere_goes_after_a_day() {
-    let studio = Studio::open().await;
+async fn unused_picture_is_removed_after_a_day() {
+    let fixture = TestPictures::open().await;
     let (kept, dropped) =
-        (studio.pictures.take(png(40, 30)).await.unwrap(), studio.pictures.take(png(50, 30)).await.unwrap());
+        (fixture.pictures.add(png(40, 30)).await.unwrap(), fixture.pictures.add(png(50, 30)).await.unwrap());
     let draft = |pictures: &[&Picture]| GoodsDraft {
         pictures: Some(pictures.iter().copied().cloned().collect()),
         ..GoodsDraft::default()
     };
     let now = Clock::system().now();
-    let goods = studio.store.put_goods(None, draft(&[&kept]), "me", now).await.unwrap().unwrap();
-    std::fs::write(studio.dir.path().join("uploads/notes.txt"), "somebody's own").unwrap();
-    std::fs::write(studio.dir.path().join("uploads").join(format!(".{}", Uuid::new_v4())), "left behind").unwrap();
+    let goods = fixture.store.put_goods(None, draft(&[&kept]), "me", now).await.unwrap().unwrap();
+    std::fs::write(fixture.dir.path().join("uploads/notes.txt"), "a foreign file").unwrap();
+    std::fs::write(
+        fixture.dir.path().join("uploads").join(format!(".{}", Uuid::new_v4())),
+        "left by a crashed process",
+    )
+    .unwrap();
 
-    assert_eq!(studio.pictures.tidy().await.unwrap(), 0);
-    assert_eq!(studio.after(UNUSED_FOR / 2).tidy().await.unwrap(), 0);
-    assert_eq!(studio.after(UNUSED_FOR * 2).tidy().await.unwrap(), 3, "two copies and a temporary file");
-    assert_eq!(studio.files(), ["notes.txt".to_owned(), kept.copy(40, "jpg"), kept.copy(40, "webp")]);
-    assert_eq!(studio.store.pictures(&[dropped.name]).await.unwrap(), []);
+    assert_eq!(fixture.pictures.remove_unused().await.unwrap(), 0);
+    assert_eq!(fixture.after(UNUSED_PICTURE_RETENTION / 2).remove_unused().await.unwrap(), 0);
+    assert_eq!(
+        fixture.after(UNUSED_PICTURE_RETENTION * 2).remove_unused().await.unwrap(),
+        3,
+        "two copies and a temporary file"
+    );
+    assert_eq!(fixture.files(), ["notes.txt".to_owned(), kept.copy(40, "jpg"), kept.copy(40, "webp")]);
+    assert_eq!(fixture.store.pictures(&[dropped.name]).await.unwrap(), []);
 
-    // What comes down stays for a day too, however long it hung.
-    let later = now + UNUSED_FOR * 10;
-    studio.store.put_goods(Some(goods.id), draft(&[]), "me", later).await.unwrap();
-    assert_eq!(studio.after(UNUSED_FOR * 10 + UNUSED_FOR / 2).tidy().await.unwrap(), 0);
-    assert_eq!(studio.after(UNUSED_FOR * 12).tidy().await.unwrap(), 2);
+    // A picture removed from a gallery also stays for a day.
+    let later = now + UNUSED_PICTURE_RETENTION * 10;
+    fixture.store.put_goods(Some(goods.id), draft(&[]), "me", later).await.unwrap();
+    assert_eq!(
+        fixture.after(UNUSED_PICTURE_RETENTION * 10 + UNUSED_PICTURE_RETENTION / 2).remove_unused().await.unwrap(),
+        0
+    );
+    assert_eq!(fixture.after(UNUSED_PICTURE_RETENTION * 12).remove_unused().await.unwrap(), 2);
 }
 
 #[test]
-fn only_names_of_ours_are_files() {
+fn only_names_of_uploads_are_files() {
     let (hash, old) = ("0123456789abcdef".repeat(2), "0123456789abcdef".repeat(4));
     assert_eq!(content_type(&format!("u-{hash}-640.webp")), Some("image/webp"));
     assert_eq!(content_type(&format!("u-{hash}-8.jpg")), Some("image/jpeg"));

@@ -1,49 +1,49 @@
-//! What bytes are, told by the bytes alone: names and declared types are the sender's claims. Sizes are read from the
-//! header, so that nothing is decoded that would not fit.
+//! Validation of uploads by their bytes alone: names and declared types come from the client and are not trusted.
+//! Dimensions are read from the header, so that a picture that is too large is never decoded.
 
 use std::io::Cursor;
 
 use image::{ImageDecoder, ImageFormat, ImageReader, Limits};
 
-use super::{MOST_BYTES, PictureRefusal};
+use super::{MAX_PICTURE_BYTES, PictureRefusal};
 
-/// Along one side.
-const MOST_ALONG: u32 = 10_000;
-/// Of the whole picture: what today's telephones take at most by default, with room.
-const MOST_PIXELS: u64 = 32_000_000;
-/// What one decoder may allocate.
-const MOST_MEMORY: u64 = 320 * 1024 * 1024;
+/// Pixels per side.
+const MAX_SIDE: u32 = 10_000;
+/// Pixels of the whole picture: more than phones produce by default.
+const MAX_PIXELS: u64 = 32_000_000;
+/// Bytes that one decoder may allocate.
+const MAX_DECODER_BYTES: u64 = 320 * 1024 * 1024;
 
-/// Bytes that say they are a picture of sane size, of one of the kinds that the shop takes.
-pub(super) struct Checked {
+/// An upload whose header declares an accepted format and size.
+pub(super) struct ValidatedPicture {
     pub(super) bytes: Vec<u8>,
     pub(super) format: ImageFormat,
 }
 
-pub(super) fn check(bytes: Vec<u8>) -> Result<Checked, PictureRefusal> {
+pub(super) fn validate(bytes: Vec<u8>) -> Result<ValidatedPicture, PictureRefusal> {
     match bytes.len() {
         0 => return Err(PictureRefusal::Empty),
-        1..=MOST_BYTES => {}
+        1..=MAX_PICTURE_BYTES => {}
         _ => return Err(PictureRefusal::TooLarge),
     }
     let format = format(&bytes).ok_or(PictureRefusal::OtherKind)?;
-    let checked = Checked { bytes, format };
-    let (width, height) = checked.decoder()?.dimensions();
+    let picture = ValidatedPicture { bytes, format };
+    let (width, height) = picture.decoder()?.dimensions();
     let pixels = u64::from(width) * u64::from(height);
-    if width > MOST_ALONG || height > MOST_ALONG || pixels > MOST_PIXELS {
+    if width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
         return Err(PictureRefusal::TooManyPixels);
     }
-    if pixels == 0 || (format == ImageFormat::Jpeg && !is_whole_jpeg(&checked.bytes)) {
+    if pixels == 0 || (format == ImageFormat::Jpeg && !is_whole_jpeg(&picture.bytes)) {
         return Err(PictureRefusal::Broken);
     }
-    Ok(checked)
+    Ok(picture)
 }
 
-impl Checked {
-    /// Has read the header and no more.
+impl ValidatedPicture {
+    /// A decoder that has read the header only.
     pub(super) fn decoder(&self) -> Result<impl ImageDecoder + '_, PictureRefusal> {
         let mut limits = Limits::default();
-        limits.max_alloc = Some(MOST_MEMORY);
+        limits.max_alloc = Some(MAX_DECODER_BYTES);
         let mut reader = ImageReader::with_format(Cursor::new(self.bytes.as_slice()), self.format);
         reader.limits(limits);
         reader.into_decoder().map_err(|error| match error {
@@ -63,16 +63,16 @@ fn format(bytes: &[u8]) -> Option<ImageFormat> {
     }
 }
 
-/// Whether a JPEG goes on to its end marker. Decoders fill what is missing with grey and say nothing.
+/// Whether a JPEG is complete up to its end marker. Decoders fill missing data with grey and report no error.
 fn is_whole_jpeg(bytes: &[u8]) -> bool {
     let mut at = 2;
     loop {
         match bytes.get(at..at + 2) {
             Some([0xff, 0xd9]) => return true,
-            // Padding, and bytes of the picture's data: escaped ones and restart marks belong to it.
+            // Padding, then picture data: escaped bytes and restart markers belong to it.
             Some([0xff, 0xff]) => at += 1,
             Some([0xff, 0x00 | 0x01 | 0xd0..=0xd7]) => at += 2,
-            // A segment says how long it is. The end mark of a preview picture inside it is not the end.
+            // A segment has a length. The end marker of a preview picture inside it is not the end.
             Some([0xff, _]) => match bytes.get(at + 2..at + 4) {
                 Some(&[high, low]) => at += 2 + usize::from(u16::from_be_bytes([high, low])).max(2),
                 _ => return false,
