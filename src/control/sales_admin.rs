@@ -194,9 +194,9 @@ impl SalesAdmin {
 
     /// One page of ended sales, the latest first.
     pub async fn past(&self, page: &PastPage, goods: &[Goods]) -> Result<PastSales, StoreError> {
-        let mut found = self.store.past_sales(&PastPage { most: page.most + 1, ..page.clone() }).await?;
-        let more = found.len() as i64 > page.most;
-        found.truncate(page.most as usize);
+        let mut found = self.store.past_sales(&PastPage { limit: page.limit + 1, ..page.clone() }).await?;
+        let more = found.len() as i64 > page.limit;
+        found.truncate(page.limit as usize);
         let mark = |sale: &Sale| Some((sale.window.closes_at?.as_millisecond(), sale.id));
         let next = found.last().filter(|_| more).and_then(mark);
         Ok(PastSales { sales: self.rows(found, goods).await?, next })

@@ -1,7 +1,7 @@
 use super::support::assert_audit_finds_nothing;
 use super::*;
 use crate::domain::PaymentId;
-use crate::store::Captured;
+use crate::store::CaptureOutcome;
 
 /// Fills a wallet by a top-up that the provider captured.
 pub async fn fill(shop: &TestShop, who: &TestClient<'_>, amount: i64) {
