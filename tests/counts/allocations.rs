@@ -4,19 +4,19 @@ use stats_alloc::Region;
 
 use crate::ALLOCATOR;
 use crate::figures::check;
-use crate::house::{House, Kind, TOGETHER, runtime};
+use crate::in_process::{CONCURRENT_PURCHASES, InProcessShop, RequestKind, runtime};
 
-/// Enough that a table that grows now and then does not show.
-const REQUESTS: usize = 20 * TOGETHER;
+/// Enough that the occasional growth of a table does not show.
+const REQUESTS: usize = 20 * CONCURRENT_PURCHASES;
 
-fn count(kind: Kind) {
+fn count(kind: RequestKind) {
     runtime().block_on(async {
-        let house = House::of(kind, 10 * REQUESTS as i64).await;
-        // The first ones fill caches and prepare scripts.
-        house.ask(kind, house.requests(kind, 4 * TOGETHER)).await;
-        let requests = house.requests(kind, REQUESTS);
+        let shop = InProcessShop::of(kind, 10 * REQUESTS as i64).await;
+        // The first requests fill caches and load scripts.
+        shop.send_all(kind, shop.requests(kind, 4 * CONCURRENT_PURCHASES)).await;
+        let requests = shop.requests(kind, REQUESTS);
         let region = Region::new(ALLOCATOR);
-        house.ask(kind, requests).await;
+        shop.send_all(kind, requests).await;
         let change = region.change();
         let per_request = |all: usize| all as f64 / REQUESTS as f64;
         let allocations = per_request(change.allocations + change.reallocations);
@@ -25,23 +25,23 @@ fn count(kind: Kind) {
 }
 
 #[test]
-fn of_a_request_with_nothing_at_its_end() {
-    count(Kind::Noop);
+fn request_without_a_handler() {
+    count(RequestKind::Noop);
 }
 
 #[test]
-fn of_the_button() {
-    count(Kind::Button);
+fn button() {
+    count(RequestKind::Button);
 }
 
 #[test]
-fn of_a_refusal() {
-    count(Kind::Refusal);
+fn refused_purchase() {
+    count(RequestKind::Refusal);
 }
 
 mod stack {
     #[test]
-    fn of_an_accepted_purchase() {
-        super::count(super::Kind::Purchase);
+    fn accepted_purchase() {
+        super::count(super::RequestKind::Purchase);
     }
 }

@@ -1,11 +1,11 @@
-//! The one place that says what is too much: `figures.toml`.
+//! Comparison with the budgets in `figures.toml`.
 
-/// A test fails beyond so much of a figure.
-const LEEWAY: f64 = 1.5;
+/// A test fails above this multiple of a figure.
+const MAX_FACTOR: f64 = 1.5;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/counts/figures.toml");
 
-/// Prints what was counted, name by name; fails when something is beyond its bound.
+/// Prints every count, and fails when one exceeds its budget.
 #[track_caller]
 pub fn check(section: &str, counted: &[(&str, f64)]) {
     let file: toml::Table = std::fs::read_to_string(FILE).unwrap().parse().unwrap();
@@ -13,17 +13,17 @@ pub fn check(section: &str, counted: &[(&str, f64)]) {
         let value = &file[section][name];
         value.as_float().or(value.as_integer().map(|n| n as f64)).unwrap_or_else(|| panic!("{section}.{name}"))
     };
-    let mut too_much = Vec::new();
+    let mut over_budget = Vec::new();
     for (name, found) in counted {
-        let seen = figure(name);
-        println!("{section}.{name}: {found:.2}, at most {:.2} ({seen:.2} when it was set)", seen * LEEWAY);
-        if *found > seen * LEEWAY {
-            too_much.push(format!("{section}.{name}: {found:.2}, was {seen:.2}"));
+        let budgeted = figure(name);
+        println!("{section}.{name}: {found:.2}, at most {:.2} ({budgeted:.2} when it was set)", budgeted * MAX_FACTOR);
+        if *found > budgeted * MAX_FACTOR {
+            over_budget.push(format!("{section}.{name}: {found:.2}, was {budgeted:.2}"));
         }
     }
     assert!(
-        too_much.is_empty(),
-        "too much: {too_much:?}. Find out what has become dearer; if it has to be, write the new figure into \
-         tests/counts/figures.toml and say why"
+        over_budget.is_empty(),
+        "over budget: {over_budget:?}. Find the cause; if the cost is intended, write the new figure into \
+         tests/counts/figures.toml and give the reason in the commit"
     );
 }

@@ -1,5 +1,5 @@
-//! Instructions per request, counted by valgrind's callgrind. This binary runs itself under it, and only what happens
-//! while requests are asked is counted.
+//! Instructions per request, counted by valgrind's callgrind. This binary runs itself under callgrind, which counts only
+//! inside `counted_by_callgrind`.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,18 +8,18 @@ use axum::body::Body;
 use axum::http::Request;
 use tokio::runtime::Runtime;
 
-use crate::house::{House, Kind, TOGETHER, runtime};
+use crate::in_process::{CONCURRENT_PURCHASES, InProcessShop, RequestKind, runtime};
 use crate::support::Rung;
 
 /// Set in the run under valgrind.
 const TASK: &str = "SECKILL_COUNTS_TASK";
 
-const REQUESTS: usize = 2 * TOGETHER;
+const REQUESTS: usize = 2 * CONCURRENT_PURCHASES;
 
 /// In the order in which they are counted.
-const KINDS: [Kind; 4] = [Kind::Noop, Kind::Button, Kind::Purchase, Kind::Refusal];
+const KINDS: [RequestKind; 4] = [RequestKind::Noop, RequestKind::Button, RequestKind::Purchase, RequestKind::Refusal];
 
-/// What runs under valgrind.
+/// The part that runs under valgrind.
 #[test]
 #[ignore = "run by the test below"]
 fn task() {
@@ -27,24 +27,24 @@ fn task() {
         return;
     }
     let runtime = runtime();
-    let mut house = runtime.block_on(House::on(Some(Rung::Redis), 10_000));
+    let mut shop = runtime.block_on(InProcessShop::on(Some(Rung::Redis), 10_000));
     for kind in KINDS {
-        if kind == Kind::Refusal {
-            house = runtime.block_on(house.sold_out());
+        if kind == RequestKind::Refusal {
+            shop = runtime.block_on(shop.sold_out());
         }
-        // The first ones fill caches and prepare scripts.
-        runtime.block_on(house.ask(kind, house.requests(kind, TOGETHER)));
-        counted_by_callgrind(&runtime, &house, kind, house.requests(kind, REQUESTS));
+        // The first requests fill caches and load scripts.
+        runtime.block_on(shop.send_all(kind, shop.requests(kind, CONCURRENT_PURCHASES)));
+        counted_by_callgrind(&runtime, &shop, kind, shop.requests(kind, REQUESTS));
     }
 }
 
-/// Callgrind is told this name.
+/// Callgrind counts inside this function, which the test below names.
 #[inline(never)]
-fn counted_by_callgrind(runtime: &Runtime, house: &House, kind: Kind, requests: Vec<Request<Body>>) {
-    runtime.block_on(house.ask(kind, requests));
+fn counted_by_callgrind(runtime: &Runtime, shop: &InProcessShop, kind: RequestKind, requests: Vec<Request<Body>>) {
+    runtime.block_on(shop.send_all(kind, requests));
 }
 
-/// The instructions of the n-th time, of which callgrind has written a file of its own.
+/// The instructions of the n-th call, for which callgrind writes a file of its own.
 fn counted(dir: &Path, n: usize) -> f64 {
     let text = std::fs::read_to_string(dir.join(format!("out.{n}"))).expect("callgrind has counted");
     let total = text.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse::<u64>().ok());
@@ -56,7 +56,7 @@ mod stack {
     use crate::figures::check;
 
     #[test]
-    fn of_requests_of_each_kind() {
+    fn requests_of_each_kind() {
         let dir = tempfile::tempdir().unwrap();
         let function = "counts::instructions::counted_by_callgrind";
         let done = Command::new("valgrind")

@@ -1,16 +1,15 @@
-//! What requests cost, counted instead of timed, so that a busy machine does not change the answer: allocations and
-//! bytes, instructions, commands to Redis. The shop runs in this process and is asked without a socket, so nothing else
-//! is counted. `figures.toml` has every figure; a test that fails says what
-//! to do.
+//! Budgets of a request, counted instead of timed, so that a busy machine does not change the result: allocations and
+//! bytes, instructions, commands to Redis. The shop runs in this process and is called without a socket, so nothing else
+//! is counted. `figures.toml` has every figure. A failing test says what to do.
 //!
-//! A binary of its own, because it replaces the allocator by one that counts.
+//! A separate binary, because it replaces the allocator by one that counts.
 
 #[path = "../it/support/mod.rs"]
-#[expect(dead_code, unused_imports, reason = "only the ground of a shop is needed here")]
+#[expect(dead_code, unused_imports, reason = "only the fixture of a shop is needed here")]
 mod support;
 
 mod figures;
-mod house;
+mod in_process;
 
 mod allocations;
 mod commands;

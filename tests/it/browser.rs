@@ -1,5 +1,5 @@
-//! The shop in a real browser: `tests/browser` leads Chromium through it in both languages, on a phone and on a desktop.
-//! Pictures of every page lie in `tests/browser/artifacts` afterwards.
+//! The shop in a real browser: `tests/browser` drives Chromium through it in both languages, on a phone and on a desktop.
+//! Screenshots of every page are in `tests/browser/artifacts` afterwards.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use tokio::process::Command;
 
 use crate::support::{Plan, Rung, Shop};
 
-/// What one journey sees of a shop, with goods that are worth looking at.
+/// A shop with the demo's goods.
 async fn shop(rung: Rung) -> Shop {
     Plan::on(rung).await.set("SECKILL_DEMO", "true").start().await
 }
 
-/// Runs a journey of `tests/browser/journeys` in every language on every screen.
+/// Runs a journey of `tests/browser/journeys` in every language on every screen size.
 async fn journey(name: &str, shop: &Shop) {
-    walk(name, &[shop], json!({})).await;
+    journey_with(name, &[shop], json!({})).await;
 }
 
-/// The same with more settings than every journey has, in several shops at once.
-async fn walk(name: &str, shops: &[&Shop], more: Value) {
+/// Runs a journey with additional settings, in several shops at once.
+async fn journey_with(name: &str, shops: &[&Shop], more: Value) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let installed = folder.join("node_modules/playwright-core").exists();
     assert!(installed, "tests/browser/node_modules is missing: run scripts/test, which installs it");
@@ -32,120 +32,118 @@ async fn walk(name: &str, shops: &[&Shop], more: Value) {
     let mut node = Command::new("node");
     node.arg(folder.join("run.mjs")).arg(settings.to_string()).kill_on_drop(true);
     let done = node.output().await.unwrap_or_else(|error| {
-        panic!(
-            "node does not start ({error}): install Node 20 or newer; scripts/test brings the rest of what is needed"
-        )
+        panic!("node does not start ({error}): install Node 20 or newer; scripts/test installs the rest")
     });
-    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "the journey {name} failed:\n{said}");
-    print!("{said}");
+    let output = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "the journey {name} failed:\n{output}");
+    print!("{output}");
 }
 
-/// Each language once, on a screen of its own: for journeys that are more about what happens than about how it looks.
+/// Each language once, on one screen size each: for journeys that test behavior more than layout.
 fn both_languages() -> Value {
     json!({"places": [["en", 390], ["zh", 1280]]})
 }
 
 #[tokio::test]
-async fn on_sqlite_a_shopper_sees_the_sale_open_buys_and_pays() {
+async fn shopper_buys_and_pays_on_sqlite() {
     let shop = shop(Rung::Sqlite).await;
-    // The pages are the same as on rung 3, where they are examined.
-    walk("shopper", &[&shop], json!({"examine": false, "places": [["zh", 390], ["en", 1280]]})).await;
+    // The pages are the same as on rung 3, where their layout is checked.
+    journey_with("purchase", &[&shop], json!({"examine": false, "places": [["zh", 390], ["en", 1280]]})).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn a_shopper_sees_the_sale_open_buys_and_pays() {
+async fn shopper_buys_and_pays() {
     let shop = shop(Rung::Rabbit).await;
-    journey("shopper", &shop).await;
+    journey("purchase", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn every_page_is_good_to_look_at() {
-    journey("tour", &shop(Rung::Rabbit).await).await;
+async fn shop_pages_pass_the_visual_checks() {
+    journey("shop_pages", &shop(Rung::Rabbit).await).await;
 }
 
 #[tokio::test]
-async fn every_desk_is_good_to_look_at() {
-    journey("desks", &shop(Rung::Rabbit).await).await;
+async fn console_pages_pass_the_visual_checks() {
+    journey("console_pages", &shop(Rung::Rabbit).await).await;
 }
 
 #[tokio::test]
-async fn impatience_buys_once_and_cancelled_units_are_sold_again() {
+async fn repeated_presses_buy_once_and_cancelled_units_return() {
     let shop = shop(Rung::Rabbit).await;
-    walk("contest", &[&shop], both_languages()).await;
+    journey_with("contention", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn a_slow_shop_says_so_and_loses_nothing() {
+async fn slow_consumer_is_shown_and_loses_no_order() {
     let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_DEMO", "true");
     let mut shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
     let consumer = shop.process("consume", 0).id();
-    walk("waiting", &[&shop], json!({"consumer": consumer})).await;
+    journey_with("slow_shop", &[&shop], json!({"consumer": consumer})).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn without_scripts_forms_buy_and_pay() {
+async fn forms_buy_and_pay_without_scripts() {
     let shop = shop(Rung::Rabbit).await;
-    walk("no_script", &[&shop], both_languages()).await;
+    journey_with("no_script", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn a_shopper_keeps_an_account_and_leaves_for_good() {
+async fn shopper_manages_and_deletes_an_account() {
     let shop = shop(Rung::Sqlite).await;
-    walk("account", &[&shop], both_languages()).await;
+    journey_with("account", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn a_wallet_is_filled_and_pays_an_order() {
+async fn wallet_is_topped_up_and_pays_an_order() {
     let shop = shop(Rung::Sqlite).await;
     journey("wallet", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn a_red_packet_is_given_claimed_and_what_is_left_comes_back() {
+async fn red_packet_is_claimed_and_the_rest_is_returned() {
     let shop = shop(Rung::Rabbit).await;
     journey("packets", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn an_administrator_runs_a_sale() {
-    // Two at one desk would see each other's doings.
+async fn administrator_runs_a_sale() {
+    // Two shops, because two runs in one console would see each other's changes.
     let shops: [Shop; 2] = tokio::join!(shop(Rung::Rabbit), shop(Rung::Rabbit)).into();
-    walk("admin", &shops.each_ref(), json!({})).await;
+    journey_with("sale_management", &shops.each_ref(), json!({})).await;
     for shop in &shops {
         shop.audit_is_clean().await;
     }
 }
 
 #[tokio::test]
-async fn an_administrator_helps_shoppers_and_staff() {
+async fn administrator_supports_shoppers_and_staff() {
     let shop = shop(Rung::Rabbit).await;
-    walk("support", &[&shop], both_languages()).await;
+    journey_with("support", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
 
-/// Not a browser, but what runs in one: ten thousand pages that came at different times and wait for the same opening.
+/// Simulates the page's script in Node: ten thousand pages loaded at different times wait for the same opening.
 #[tokio::test]
-async fn the_pages_that_wait_arrive_spread_over_the_window() {
+async fn waiting_pages_poll_spread_over_the_window() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("static/spread.js");
     let simulation = format!(
         r#"
-        const {{ nextLook }} = await import('file://{}');
+        const {{ nextPoll }} = await import('file://{}');
         const opens = 60_000;
         const arrivals = (spread_ms) => Array.from({{ length: 10_000 }}, (_, n) => {{
             let now = n * 5;
             while (now < opens) {{
-                // As the gate answers.
+                // The interval that the gate answers.
                 const poll_after_ms = Math.min(5000, Math.max(1000, (opens - now) / 4));
-                now += nextLook({{ poll_after_ms, spread_ms }}, opens - now);
+                now += nextPoll({{ poll_after_ms, spread_ms }}, opens - now);
             }}
             return now - opens;
         }});
@@ -162,5 +160,5 @@ async fn the_pages_that_wait_arrive_spread_over_the_window() {
         let fair = arrivals.len() / 10;
         assert!(tenths.iter().all(|n| (fair * 8 / 10..fair * 12 / 10).contains(n)), "over {window} ms: {tenths:?}");
     }
-    assert!(arrivals[2].iter().all(|late| *late < 1.0), "nobody is held up where nothing is spread");
+    assert!(arrivals[2].iter().all(|late| *late < 1.0), "without a window no page is delayed");
 }

@@ -1,5 +1,4 @@
-//! Split sales: units are handed out to buckets and taken back, by whoever, in whatever order, and are never more than
-//! there are.
+//! Split sales: several allotters move units to buckets and back in any order, and the sum never exceeds the total.
 
 mod stack {
     use std::collections::{HashMap, HashSet};
@@ -17,7 +16,7 @@ mod stack {
     use seckill::domain::claim::{Claim, Decision};
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, UserId, Window};
     use seckill::redis::{connection, keys};
-    use seckill::stock::load::{Life, Shared};
+    use seckill::stock::load::{BucketShare, LoadOptions};
     use seckill::stock::redis::RedisFacts;
     use seckill::stock::redis::RedisStock;
     use seckill::stock::{FactSource, Stock};
@@ -25,13 +24,13 @@ mod stack {
     use secrecy::SecretString;
     use uuid::Uuid;
 
-    use crate::support::{Ground, NewSale, Rung, Shop, eventually, seed};
+    use crate::support::{Fixture, NewSale, Rung, Shop, eventually, seed};
 
     const SALES: usize = 12;
     const STEPS: usize = 150;
 
-    /// A master and a database, and those who hand out units between them.
-    struct Counter {
+    /// A Redis master and a database with split sales.
+    struct SplitStock {
         redis: RedisStock,
         store: Store,
         database: String,
@@ -39,14 +38,14 @@ mod stack {
         facts: RedisFacts,
         goods: GoodsId,
         clock: Clock,
-        _ground: Ground,
+        _fixture: Fixture,
     }
 
-    impl Counter {
-        async fn new() -> Counter {
-            let ground = Ground::new(Rung::Redis).await;
-            let url = SecretString::from(ground.settings["SECKILL_REDIS_URL"].clone());
-            let database = ground.settings["SECKILL_DATABASE_URL"].clone();
+    impl SplitStock {
+        async fn new() -> SplitStock {
+            let fixture = Fixture::new(Rung::Redis).await;
+            let url = SecretString::from(fixture.settings["SECKILL_REDIS_URL"].clone());
+            let database = fixture.settings["SECKILL_DATABASE_URL"].clone();
             let store = Store::open(&database).unwrap();
             store.migrate().await.unwrap();
             let clock = Clock::system();
@@ -57,10 +56,10 @@ mod stack {
             let master = connection::shared(&url).unwrap();
             let facts = RedisFacts::new(vec![master.clone()]);
             let redis = RedisStock::new(master, catalogue.clone());
-            Counter { redis, store, database, catalogue, facts, goods, clock, _ground: ground }
+            SplitStock { redis, store, database, catalogue, facts, goods, clock, _fixture: fixture }
         }
 
-        /// A live sale, loaded, of which nothing is handed out yet.
+        /// A live sale, loaded, with nothing allotted yet.
         async fn sale(&self, total: i64, limit: i64, buckets: u8, lot: i64) -> Sale {
             let window = Window { opens_at: None, closes_at: None };
             let rush = Rush { buckets, lot, spread_ms: 0 };
@@ -73,19 +72,19 @@ mod stack {
             self.catalogue.refresh().await.unwrap();
             let rows = self.store.allotments(sale.id, buckets).await.unwrap();
             for (bucket, share) in Bucket::of_sale(&sale).zip(rows) {
-                let life = Life { epoch: 1, share: Some(share), ..Life::default() };
+                let life = LoadOptions { epoch: 1, share: Some(share), ..LoadOptions::default() };
                 assert!(self.redis.load(&sale, bucket, life).await.unwrap());
             }
             sale
         }
 
-        /// Another one of those who hand out. None of them waits for people to come back.
+        /// Another allotter, which takes idle units back without a delay.
         fn allotter(&self) -> Allotter {
             Allotter::new(self.redis.clone(), self.store.clone(), self.catalogue.clone(), Duration::ZERO)
         }
 
-        /// One who dies within so long, somewhere in the middle, and whose connections die with it.
-        async fn step_and_die(&self, sale: &Sale, within: Duration) {
+        /// Runs one step that crashes after `within`, and closes its connections.
+        async fn step_then_crash(&self, sale: &Sale, within: Duration) {
             let store = Store::open(&self.database).unwrap();
             store.ping().await.unwrap();
             let allotter = Allotter::new(self.redis.clone(), store.clone(), self.catalogue.clone(), Duration::ZERO);
@@ -98,7 +97,7 @@ mod stack {
             self.redis.reserve(&[Batch { bucket, claims: vec![claim] }]).await.remove(0).unwrap()[0]
         }
 
-        async fn shares(&self, sale: &Sale) -> Vec<Shared> {
+        async fn shares(&self, sale: &Sale) -> Vec<BucketShare> {
             let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
             self.redis.shares(&buckets).await.unwrap().into_iter().map(Option::unwrap).collect()
         }
@@ -111,9 +110,9 @@ mod stack {
             self.store.sale(sale.id).await.unwrap().unwrap().total
         }
 
-        /// Nothing is handed out twice, nothing is booked that is not held, and nothing beyond a share.
-        async fn adds_up(&self, sale: &Sale, held: &HashMap<UserId, HeldUnits>) {
-            // The database last: what a bucket has was allotted to it before.
+        /// No unit is allotted twice, every booked unit is held, and no bucket books more than its share.
+        async fn assert_conserved(&self, sale: &Sale, held: &HashMap<UserId, HeldUnits>) {
+            // The database is read last, because a share is allotted there before the bucket gets it.
             let (shares, rows, total) = (self.shares(sale).await, self.rows(sale).await, self.total(sale).await);
             let allotted: i64 = rows.iter().map(|row| row.allotted).sum();
             assert!(allotted <= total, "{allotted} of {total} allotted: {rows:?}");
@@ -134,80 +133,80 @@ mod stack {
         HeldUnits { order_id, sale_id: sale.id, user_id, quantity }
     }
 
-    /// Somebody who was late: words of long ago, about units that others may have by now.
-    async fn late_words(counter: &Counter, sale: &Sale, old: &[Allotment], random: &mut StdRng) {
+    /// Replays an allotment of the past. Its fence is old, so Redis and database must ignore it.
+    async fn write_stale_allotment(stock: &SplitStock, sale: &Sale, old: &[Allotment], random: &mut StdRng) {
         let row = old[random.random_range(0..old.len())];
         let bucket = Bucket::of_sale(sale).nth(row.part.into()).unwrap();
-        let now = counter.rows(sale).await[usize::from(row.part)];
+        let now = stock.rows(sale).await[usize::from(row.part)];
         let stale = now.fence > row.fence;
         if stale {
-            counter.redis.allot(bucket, row.fence, row.target, true).await.unwrap();
-            let settled = counter.store.settle_allotment(sale.id, row.part, row.fence, 0).await.unwrap();
+            stock.redis.allot(bucket, row.fence, row.target, true).await.unwrap();
+            let settled = stock.store.settle_allotment(sale.id, row.part, row.fence, 0).await.unwrap();
             let change = Retarget { part: row.part, after: row.fence, fence: row.fence + 1, target: 0 };
-            let changed = counter.store.retarget(sale.id, &[change]).await.unwrap();
-            assert!(!settled && !changed, "an old fence was believed");
+            let changed = stock.store.retarget(sale.id, &[change]).await.unwrap();
+            assert!(!settled && !changed, "an old fence was accepted");
         }
-        // More than there is, with the right fence.
-        let greedy = counter.total(sale).await + 1;
-        let change = Retarget { part: row.part, after: now.fence, fence: now.fence + 1, target: greedy };
-        assert!(!counter.store.retarget(sale.id, &[change]).await.unwrap(), "more than there is was handed out");
+        // More than the total, with the current fence.
+        let too_many = stock.total(sale).await + 1;
+        let change = Retarget { part: row.part, after: now.fence, fence: now.fence + 1, target: too_many };
+        assert!(!stock.store.retarget(sale.id, &[change]).await.unwrap(), "more than the total was allotted");
     }
 
     #[tokio::test]
-    async fn units_are_conserved_whoever_dies_and_whoever_is_late() {
+    async fn units_are_conserved_when_allotters_crash_or_write_late() {
         let mut random = StdRng::seed_from_u64(seed());
-        let counter = Counter::new().await;
+        let stock = SplitStock::new().await;
         for n in 0..SALES {
             let (buckets, lot) = (random.random_range(2..7), [0, 1, 3, 8][n % 4]);
             let limit = random.random_range(1..4);
-            let sale = counter.sale(random.random_range(5..60), limit.into(), buckets, lot).await;
+            let sale = stock.sale(random.random_range(5..60), limit.into(), buckets, lot).await;
             let mut held: HashMap<UserId, HeldUnits> = HashMap::new();
-            let mut old = counter.rows(&sale).await;
-            let allotters = [counter.allotter(), counter.allotter()];
+            let mut old = stock.rows(&sale).await;
+            let allotters = [stock.allotter(), stock.allotter()];
             for _ in 0..STEPS {
                 match random.random_range(0..12) {
                     0..=5 => {
                         let claim = claim(random.random_range(1..=limit));
-                        if let Decision::Granted(_) = counter.reserve(&sale, claim).await {
+                        if let Decision::Granted(_) = stock.reserve(&sale, claim).await {
                             held.insert(claim.user_id, hold(&sale, claim));
                         }
                     }
                     6 if !held.is_empty() => {
                         let user = *held.keys().nth(random.random_range(0..held.len())).unwrap();
                         let released = held.remove(&user).unwrap();
-                        counter.redis.release(&[released, released]).await.unwrap();
+                        stock.redis.release(&[released, released]).await.unwrap();
                     }
                     7 => {
                         let units = SaleChange::TopUp { units: random.random_range(1..4) };
-                        counter.store.change_sale(sale.id, &units, "test", counter.clock.now()).await.unwrap();
+                        stock.store.change_sale(sale.id, &units, "test", stock.clock.now()).await.unwrap();
                     }
-                    8 => late_words(&counter, &sale, &old, &mut random).await,
-                    9 => old = counter.rows(&sale).await,
+                    8 => write_stale_allotment(&stock, &sale, &old, &mut random).await,
+                    9 => old = stock.rows(&sale).await,
                     which => {
-                        let now = counter.store.sale(sale.id).await.unwrap().unwrap();
+                        let now = stock.store.sale(sale.id).await.unwrap().unwrap();
                         if random.random() {
                             allotters[which as usize % 2].step_of(&now).await.unwrap();
                         } else {
                             let within = Duration::from_micros(random.random_range(0..12_000));
-                            counter.step_and_die(&now, within).await;
+                            stock.step_then_crash(&now, within).await;
                         }
                     }
                 }
-                counter.adds_up(&sale, &held).await;
+                stock.assert_conserved(&sale, &held).await;
             }
-            sells_out(&counter, &sale, &mut held, n).await;
+            buy_until_sold_out(&stock, &sale, &mut held, n).await;
         }
     }
 
-    /// People of one bucket only come back until nothing is left anywhere.
-    async fn sells_out(counter: &Counter, sale: &Sale, held: &mut HashMap<UserId, HeldUnits>, n: usize) {
-        let allotter = counter.allotter();
+    /// Shoppers of a single bucket retry until the whole sale is sold out.
+    async fn buy_until_sold_out(stock: &SplitStock, sale: &Sale, held: &mut HashMap<UserId, HeldUnits>, n: usize) {
+        let allotter = stock.allotter();
         let bucket = Bucket::of_sale(sale).nth(n % usize::from(sale.rush.buckets)).unwrap();
         let here = |claim: &Claim| Bucket::of_user(sale.id, sale.rush.buckets, claim.user_id) == bucket;
         let mut sold_out = 0;
         for _ in 0..2_000 {
             let claim = std::iter::repeat_with(|| claim(1)).find(here).unwrap();
-            match counter.reserve(sale, claim).await {
+            match stock.reserve(sale, claim).await {
                 Decision::Granted(_) => {
                     held.insert(claim.user_id, hold(sale, claim));
                 }
@@ -215,62 +214,62 @@ mod stack {
                 Decision::SoldOut => sold_out += 1,
                 other => panic!("{other:?}"),
             }
-            counter.adds_up(sale, held).await;
+            stock.assert_conserved(sale, held).await;
             if sold_out > 2 {
                 break;
             }
-            let now = counter.store.sale(sale.id).await.unwrap().unwrap();
+            let now = stock.store.sale(sale.id).await.unwrap().unwrap();
             allotter.step_of(&now).await.unwrap();
         }
-        let total = counter.total(sale).await;
-        let booked: i64 = counter.shares(sale).await.iter().map(|share| share.booked).sum();
-        assert_eq!(booked, total, "everything is sold before anybody is told so: {:?}", counter.rows(sale).await);
+        let total = stock.total(sale).await;
+        let booked: i64 = stock.shares(sale).await.iter().map(|share| share.booked).sum();
+        assert_eq!(booked, total, "sold out is answered only when everything is sold: {:?}", stock.rows(sale).await);
     }
 
     #[tokio::test]
-    async fn whoever_finds_an_empty_bucket_is_told_to_come_back_as_long_as_there_is_something_elsewhere() {
-        let counter = Counter::new().await;
-        let sale = counter.sale(4, 3, 3, 1).await;
-        let allotter = counter.allotter();
+    async fn empty_bucket_answers_busy_while_other_buckets_have_units() {
+        let stock = SplitStock::new().await;
+        let sale = stock.sale(4, 3, 3, 1).await;
+        let allotter = stock.allotter();
         let of = |n: usize, quantity| {
             let bucket = Bucket::of_sale(&sale).nth(n).unwrap();
             let here = |claim: &Claim| Bucket::of_user(sale.id, 3, claim.user_id) == bucket;
             std::iter::repeat_with(|| claim(quantity)).find(here).unwrap()
         };
         let granted = |decision| matches!(decision, Decision::Granted(_));
-        assert_eq!(counter.reserve(&sale, of(0, 1)).await, Decision::Busy, "nothing is handed out yet");
+        assert_eq!(stock.reserve(&sale, of(0, 1)).await, Decision::Busy, "nothing is handed out yet");
         allotter.step_of(&sale).await.unwrap();
         // One here, three elsewhere.
-        assert!(granted(counter.reserve(&sale, of(0, 1)).await));
-        assert_eq!(counter.reserve(&sale, of(0, 1)).await, Decision::Busy);
+        assert!(granted(stock.reserve(&sale, of(0, 1)).await));
+        assert_eq!(stock.reserve(&sale, of(0, 1)).await, Decision::Busy);
         // Facts are those of the whole sale.
         let buckets: Vec<Bucket> = Bucket::of_sale(&sale).collect();
-        let facts = counter.facts.facts(&buckets).await.unwrap();
+        let facts = stock.facts.facts(&buckets).await.unwrap();
         assert_eq!(facts.iter().map(|(id, f)| (*id, f.total, f.booked)).collect::<Vec<_>>(), [(sale.id, 4, 1)]);
-        // As many as are left are gathered for somebody who insists.
-        let patient = of(2, 3);
+        // The units that are left are gathered for a shopper who retries.
+        let retried = of(2, 3);
         let mut tries = 0;
-        while !granted(counter.reserve(&sale, patient).await) {
+        while !granted(stock.reserve(&sale, retried).await) {
             allotter.step_of(&sale).await.unwrap();
             tries += 1;
-            assert!(tries < 20, "{:?}", counter.rows(&sale).await);
+            assert!(tries < 20, "{:?}", stock.rows(&sale).await);
         }
         allotter.step_of(&sale).await.unwrap();
         for n in 0..3 {
-            assert_eq!(counter.reserve(&sale, of(n, 1)).await, Decision::SoldOut);
+            assert_eq!(stock.reserve(&sale, of(n, 1)).await, Decision::SoldOut);
         }
     }
 
     #[tokio::test]
-    async fn operators_see_the_flags_of_a_split_sale_and_the_cockpit_its_buckets() {
+    async fn split_sale_has_summed_flags_and_the_cockpit_shows_its_buckets() {
         let shop = Shop::start(Rung::Rabbit).await;
         let sale = shop.open(NewSale::of(30).split(3, 0)).await;
-        assert_eq!(shop.shows(&sale, "open").await["remaining"], 30);
+        assert_eq!(shop.wait_for_phase(&sale, "open").await["remaining"], 30);
         let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
         let master = client.get_multiplexed_async_connection().await.unwrap();
         let id = seckill::domain::SaleId(sale.parse().unwrap());
         let whole = Bucket::whole(id);
-        eventually("everything is handed out", Duration::from_secs(10), async || {
+        eventually("everything is allotted", Duration::from_secs(10), async || {
             let names: Vec<String> = Bucket::all(id, 3).map(keys::count).collect();
             let shares: Vec<i64> = master.clone().mget(&names).await.unwrap();
             if shares.iter().sum::<i64>() == 30 { Ok(()) } else { Err(format!("{shares:?}")) }
@@ -278,9 +277,9 @@ mod stack {
         .await;
         let users: Vec<_> = (0..6).map(|n| shop.shopper(n)).collect();
         for user in &users {
-            user.wins(&sale).await;
+            user.buy_one(&sale).await;
         }
-        eventually("the flags are added up", Duration::from_secs(10), async || {
+        eventually("the flags are summed", Duration::from_secs(10), async || {
             let names = [keys::count(whole), keys::start(whole), keys::access(whole)];
             let flags: Vec<Option<i64>> = master.clone().mget(&names).await.unwrap();
             if flags == [Some(30), Some(1), Some(6)] { Ok(()) } else { Err(format!("{flags:?}")) }
@@ -289,7 +288,7 @@ mod stack {
         let page = shop.admin().await.get(&format!("/admin/sales/{sale}?lang=en")).await.expect(200).text();
         let rows: HashSet<bool> = (0..3).map(|n| page.contains(&format!("bucket.{sale}.{n}.allotted"))).collect();
         assert_eq!(rows, [true].into(), "{page}");
-        // Once it is loaded it stays split as it is.
+        // The split of a loaded sale cannot change.
         let other = shop.create(NewSale::of(5).split(2, 1)).await;
         let patch = serde_json::json!({"buckets": 4});
         eventually("it is loaded", Duration::from_secs(10), async || {
@@ -297,10 +296,10 @@ mod stack {
             if sale.epoch >= 1 { Ok(()) } else { Err(format!("{sale:?}")) }
         })
         .await;
-        let answer = shop.admin().await.ask(axum::http::Method::PATCH, &format!("/api/admin/sales/{other}"));
+        let answer = shop.admin().await.request(axum::http::Method::PATCH, &format!("/api/admin/sales/{other}"));
         let answer = answer.json(&patch).send().await.expect(422);
         assert_eq!(answer.json()["fields"][0]["code"], "split_fixed");
-        shop.has_sold(&sale, 6, Duration::from_secs(10)).await;
+        shop.wait_for_sold(&sale, 6, Duration::from_secs(10)).await;
         shop.audit_is_clean().await;
     }
 }

@@ -1,4 +1,4 @@
-//! The checklist before a sale, where there is most to check.
+//! The checklist before a sale, on rung 3, which has the most checks.
 
 mod stack {
     use std::collections::HashMap;
@@ -8,10 +8,10 @@ mod stack {
 
     use crate::support::{NewSale, Plan, Rung, Shop, eventually};
 
-    const SOON: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
     const TOMORROW: Duration = Duration::from_secs(86_400);
 
-    /// What was found, by what was checked.
+    /// Whether the sale is ready, and the code of each check.
     async fn findings(shop: &Shop, sale: &str) -> (bool, HashMap<String, String>) {
         let list = shop.admin().await.get(&format!("/api/admin/sales/{sale}/checklist")).await.expect(200).json();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -19,9 +19,9 @@ mod stack {
         (list["ready"] == true, checks.map(|check| (text(&check["check"]), text(&check["code"]))).collect())
     }
 
-    /// Waits until everything is found to be so.
-    async fn finds(shop: &Shop, sale: &str, ready: bool, expected: &[(&str, &str)]) {
-        eventually("the checklist", SOON, async || {
+    /// Waits until the checklist has these codes.
+    async fn wait_for_findings(shop: &Shop, sale: &str, ready: bool, expected: &[(&str, &str)]) {
+        eventually("the checklist", TIMEOUT, async || {
             let (is_ready, found) = findings(shop, sale).await;
             let same = expected.iter().all(|(check, code)| found.get(*check).is_some_and(|found| found == code));
             if same && is_ready == ready { Ok(()) } else { Err(format!("{is_ready} {found:?}")) }
@@ -30,11 +30,11 @@ mod stack {
     }
 
     #[tokio::test]
-    async fn it_knows_what_carries_a_sale_and_what_does_not() {
+    async fn checklist_names_what_a_sale_lacks() {
         let mut shop = Plan::on(Rung::Rabbit).await.roles(&["serve", "relay", "consume", "control"]).start().await;
         let planned = || NewSale::of(100).opens_in(TOMORROW).closes_in(2 * TOMORROW);
         let sale = shop.create(planned()).await;
-        let well = [
+        let ready = [
             ("stock", "stock_loaded"),
             ("replica", "replica_in_step"),
             ("clock", "clock_true"),
@@ -44,38 +44,38 @@ mod stack {
             ("consumer", "consumer_present"),
             ("page", "page_current"),
         ];
-        finds(&shop, &sale, true, &well).await;
+        wait_for_findings(&shop, &sale, true, &ready).await;
 
         shop.process("control", 0).kill();
         shop.process("consume", 0).kill();
         let orphan = shop.create(planned()).await;
-        let ill = [
+        let not_ready = [
             ("stock", "stock_not_loaded"),
             ("control", "control_missing"),
             ("consumer", "consumer_missing"),
             ("services", "services_well"),
         ];
-        finds(&shop, &orphan, false, &ill).await;
-        finds(&shop, &sale, false, &[("stock", "stock_loaded"), ("control", "control_missing")]).await;
+        wait_for_findings(&shop, &orphan, false, &not_ready).await;
+        wait_for_findings(&shop, &sale, false, &[("stock", "stock_loaded"), ("control", "control_missing")]).await;
 
         shop.process("control", 0).start();
-        finds(&shop, &orphan, false, &[("stock", "stock_loaded"), ("control", "control_works")]).await;
+        wait_for_findings(&shop, &orphan, false, &[("stock", "stock_loaded"), ("control", "control_works")]).await;
     }
 
     #[tokio::test]
-    async fn a_deleted_draft_leaves_redis() {
+    async fn deleted_draft_is_removed_from_redis() {
         let shop = Shop::start(Rung::Rabbit).await;
         let draft = shop.create(NewSale::of(5)).await;
-        finds(&shop, &draft, true, &[("stock", "stock_loaded"), ("page", "page_draft")]).await;
+        wait_for_findings(&shop, &draft, true, &[("stock", "stock_loaded"), ("page", "page_draft")]).await;
         let path = format!("/api/admin/sales/{draft}");
-        shop.admin().await.ask(axum::http::Method::DELETE, &path).send().await.expect(204);
+        shop.admin().await.request(axum::http::Method::DELETE, &path).send().await.expect(204);
         shop.admin().await.get(&format!("{path}/checklist")).await.expect_problem(404, "no_such_sale");
         let mut redis = redis::Client::open(shop.setting("SECKILL_REDIS_URL"))
             .unwrap()
             .get_multiplexed_async_connection()
             .await
             .unwrap();
-        eventually("its keys are gone", SOON, async || {
+        eventually("its keys are gone", TIMEOUT, async || {
             let there: i64 =
                 redis::cmd("EXISTS").arg(format!("goods{{{draft}}}")).query_async(&mut redis).await.unwrap();
             if there == 0 { Ok(()) } else { Err(there.to_string()) }

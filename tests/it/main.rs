@@ -1,20 +1,21 @@
-//! The program from outside: real processes, real services, HTTP.
+//! Integration tests: real processes, real services, HTTP.
 //!
-//! `cargo nextest run` runs what needs nothing but this crate. What needs services is in modules called `stack`, what
-//! breaks them in `faults` (see `.config/nextest.toml`); `scripts/test` starts the services and runs everything.
+//! `cargo nextest run` runs the tests that need nothing but this crate. Tests that need services are in modules named
+//! `stack`, tests that break services in `faults` (see `.config/nextest.toml`). `scripts/test` starts the services and
+//! runs everything.
 
 mod support;
 
 mod contract;
 
-mod away;
 mod buckets;
 mod checklist;
-mod crowded;
+mod connections;
 mod faults;
 mod http;
 mod messages;
 mod migrations;
+mod outages;
 mod outbox;
 mod rehearse;
 mod stock;

@@ -1,4 +1,4 @@
-//! The schema: it arrives once, keeps what is there, and guards what the shop promises by itself.
+//! The schema: migrations run once and keep existing data; constraints guard the shop's promises.
 
 use seckill::store::Store;
 use sqlx::{AnyConnection, Connection};
@@ -31,25 +31,26 @@ async fn fill(connection: &mut AnyConnection) {
 }
 
 #[track_caller]
-fn refused(outcome: Result<u64, sqlx::Error>, what: &str) {
-    let Err(sqlx::Error::Database(error)) = outcome else { panic!("{what} went through: {outcome:?}") };
+fn assert_refused(outcome: Result<u64, sqlx::Error>, what: &str) {
+    let Err(sqlx::Error::Database(error)) = outcome else { panic!("{what} was accepted: {outcome:?}") };
     let kind = error.kind();
-    let guarded = matches!(kind, sqlx::error::ErrorKind::CheckViolation | sqlx::error::ErrorKind::UniqueViolation);
-    assert!(guarded || format!("{error}").contains("constraint"), "{what}: {error}");
+    let by_constraint =
+        matches!(kind, sqlx::error::ErrorKind::CheckViolation | sqlx::error::ErrorKind::UniqueViolation);
+    assert!(by_constraint || format!("{error}").contains("constraint"), "{what}: {error}");
 }
 
-async fn the_database_is_the_last_line(connection: &mut AnyConnection) {
+async fn constraints_guard_sales_and_orders(connection: &mut AnyConnection) {
     let too_many = execute(connection, "UPDATE sales SET sold = 11 WHERE id = 1").await;
-    refused(too_many, "selling more than the total");
-    refused(execute(connection, "UPDATE sales SET total = 8 WHERE id = 1").await, "a total below what is sold");
-    refused(execute(connection, "UPDATE sales SET sold = -1 WHERE id = 1").await, "selling less than nothing");
-    refused(execute(connection, "UPDATE sales SET state = 'odd' WHERE id = 1").await, "an unknown state");
+    assert_refused(too_many, "selling more than the total");
+    assert_refused(execute(connection, "UPDATE sales SET total = 8 WHERE id = 1").await, "a total below what is sold");
+    assert_refused(execute(connection, "UPDATE sales SET sold = -1 WHERE id = 1").await, "selling less than nothing");
+    assert_refused(execute(connection, "UPDATE sales SET state = 'odd' WHERE id = 1").await, "an unknown state");
     for status in ["unpaid", "paid"] {
-        refused(execute(connection, &order(2, USER, status)).await, "a second live order of a user");
+        assert_refused(execute(connection, &order(2, USER, status)).await, "a second live order of a user");
     }
-    refused(execute(connection, &order(3, "somebody", "lost")).await, "an unknown status");
-    refused(execute(connection, &order(1, "somebody", "unpaid")).await, "an order twice");
-    // What is over does not stand in the way.
+    assert_refused(execute(connection, &order(3, "another-user", "lost")).await, "an unknown status");
+    assert_refused(execute(connection, &order(1, "another-user", "unpaid")).await, "an order twice");
+    // Orders that have ended do not block a new one.
     assert_eq!(execute(connection, &order(4, USER, "cancelled")).await.unwrap(), 1);
     assert_eq!(execute(connection, &order(5, USER, "rejected")).await.unwrap(), 1);
     assert_eq!(execute(connection, "UPDATE orders SET status = 'cancelled' WHERE id = 'order-1'").await.unwrap(), 1);
@@ -57,8 +58,8 @@ async fn the_database_is_the_last_line(connection: &mut AnyConnection) {
     assert_eq!(execute(connection, "UPDATE sales SET sold = 10 WHERE id = 1").await.unwrap(), 1);
 }
 
-/// Money in packets cannot become more, whatever a statement says.
-async fn packets_are_guarded(connection: &mut AnyConnection) {
+/// No statement can make a packet give away more than its total.
+async fn constraints_guard_packets(connection: &mut AnyConnection) {
     let claim = |share: i64, user: &str, amount: i64| {
         format!(
             "INSERT INTO packet_claims (packet_id, share, user_id, amount, claimed_at_ms)
@@ -72,36 +73,39 @@ async fn packets_are_guarded(connection: &mut AnyConnection) {
         )
     };
     assert_eq!(execute(connection, &packet(9, 10, 2, 1)).await.unwrap(), 1);
-    refused(execute(connection, &packet(10, 10, 0, 1)).await, "no shares");
-    refused(execute(connection, &packet(10, 10, 11, 1)).await, "more shares than units");
-    refused(execute(connection, &packet(10, 10, 2, 0)).await, "shares of nothing");
-    refused(execute(connection, "UPDATE packets SET claimed = 3 WHERE id = 9").await, "more claims than shares");
-    refused(execute(connection, "UPDATE packets SET claimed_amount = 11 WHERE id = 9").await, "more than was given");
-    refused(execute(connection, "UPDATE packets SET state = 'odd' WHERE id = 9").await, "an unknown state");
+    assert_refused(execute(connection, &packet(10, 10, 0, 1)).await, "no shares");
+    assert_refused(execute(connection, &packet(10, 10, 11, 1)).await, "more shares than units");
+    assert_refused(execute(connection, &packet(10, 10, 2, 0)).await, "shares of nothing");
+    assert_refused(execute(connection, "UPDATE packets SET claimed = 3 WHERE id = 9").await, "more claims than shares");
+    assert_refused(
+        execute(connection, "UPDATE packets SET claimed_amount = 11 WHERE id = 9").await,
+        "more than was given",
+    );
+    assert_refused(execute(connection, "UPDATE packets SET state = 'odd' WHERE id = 9").await, "an unknown state");
     assert_eq!(execute(connection, &claim(0, USER, 5)).await.unwrap(), 1);
-    refused(execute(connection, &claim(0, "somebody", 5)).await, "a share twice");
-    refused(execute(connection, &claim(1, USER, 5)).await, "a second share of a user");
-    refused(execute(connection, &claim(1, "somebody", 0)).await, "a claim on nothing");
-    assert_eq!(execute(connection, &claim(1, "somebody", 5)).await.unwrap(), 1);
+    assert_refused(execute(connection, &claim(0, "another-user", 5)).await, "a share twice");
+    assert_refused(execute(connection, &claim(1, USER, 5)).await, "a second share of a user");
+    assert_refused(execute(connection, &claim(1, "another-user", 0)).await, "a claim on nothing");
+    assert_eq!(execute(connection, &claim(1, "another-user", 5)).await.unwrap(), 1);
 }
 
-async fn migrates(url: &str) {
+async fn schema_is_created_once_and_guards_its_data(url: &str) {
     let store = Store::open(url).unwrap();
     store.migrate().await.unwrap();
     let mut connection = AnyConnection::connect(url).await.unwrap();
     fill(&mut connection).await;
-    // Again, by several at once, as when processes start together.
+    // Again and concurrently, as when processes start together.
     let again = (0..4).map(async |_| Store::open(url).unwrap().migrate().await);
     for migrated in futures::future::join_all(again).await {
         migrated.unwrap();
     }
     assert_eq!(store.all_sales().await.unwrap()[0].sold, 9);
-    the_database_is_the_last_line(&mut connection).await;
-    packets_are_guarded(&mut connection).await;
+    constraints_guard_sales_and_orders(&mut connection).await;
+    constraints_guard_packets(&mut connection).await;
 }
 
-/// Processes that start together on an empty database: one brings the schema, the others wait.
-async fn migrates_once_for_all(url: &str) {
+/// Processes start together on an empty database: one migrates, the others wait.
+async fn concurrent_migrations_run_once(url: &str) {
     let stores: Vec<Store> = (0..4).map(|_| Store::open(url).unwrap()).collect();
     for migrated in futures::future::join_all(stores.iter().map(Store::migrate)).await {
         migrated.unwrap();
@@ -109,8 +113,8 @@ async fn migrates_once_for_all(url: &str) {
     assert_eq!(stores[0].revision().await.unwrap(), 1);
 }
 
-/// A schema of the past: the migrations below `version`.
-async fn migrates_before(version: u32, url: &str) {
+/// Applies the migrations below `version`.
+async fn migrate_up_to(version: u32, url: &str) {
     let past = tempfile::tempdir().unwrap();
     let all = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     for entry in std::fs::read_dir(all).unwrap().map(Result::unwrap) {
@@ -123,11 +127,11 @@ async fn migrates_before(version: u32, url: &str) {
     migrator.run(&mut AnyConnection::connect(url).await.unwrap()).await.unwrap();
 }
 
-async fn the_picture_of_old_becomes_the_first_of_the_gallery(url: &str) {
+async fn single_picture_becomes_the_first_of_the_gallery(url: &str) {
     let store = Store::open(url).unwrap();
-    // Makes the file, where the database is one.
+    // Creates the file of an SQLite database.
     store.ping().await.unwrap();
-    migrates_before(3, url).await;
+    migrate_up_to(3, url).await;
     let upload = format!("u-{}.png", "0f".repeat(32));
     let mut connection = AnyConnection::connect(url).await.unwrap();
     for (id, image) in [(1, "phone.svg"), (2, ""), (3, upload.as_str()), (4, "phone.svg")] {
@@ -144,46 +148,46 @@ async fn the_picture_of_old_becomes_the_first_of_the_gallery(url: &str) {
     assert_eq!(covers, [Some("phone.svg"), None, Some(upload.as_str()), Some("phone.svg")]);
     assert!(goods.iter().all(|goods| goods.pictures.len() <= 1 && !goods.is_archived()));
     let cover = goods[2].cover().unwrap();
-    assert_eq!((cover.file(), cover.has_copies()), (upload.clone(), false), "it is still the file that it was");
+    assert_eq!((cover.file(), cover.has_copies()), (upload.clone(), false), "the file is unchanged");
 }
 
 mod sqlite {
     use seckill::config::sqlite_in;
 
     #[tokio::test]
-    async fn pictures_of_old_stay() {
+    async fn single_picture_becomes_the_first_of_the_gallery() {
         let dir = tempfile::tempdir().unwrap();
-        super::the_picture_of_old_becomes_the_first_of_the_gallery(&sqlite_in(dir.path())).await;
+        super::single_picture_becomes_the_first_of_the_gallery(&sqlite_in(dir.path())).await;
     }
 
     #[tokio::test]
-    async fn the_schema_arrives_once_and_guards_by_itself() {
+    async fn schema_is_created_once_and_guards_its_data() {
         let dir = tempfile::tempdir().unwrap();
-        super::migrates(&sqlite_in(dir.path())).await;
+        super::schema_is_created_once_and_guards_its_data(&sqlite_in(dir.path())).await;
     }
 }
 
 mod stack {
     mod postgres {
-        use crate::support::{Ground, Rung};
+        use crate::support::{Fixture, Rung};
 
         #[tokio::test]
-        async fn the_schema_arrives_once_and_guards_by_itself() {
-            let ground = Ground::new(Rung::Postgres).await;
-            super::super::migrates(&ground.settings["SECKILL_DATABASE_URL"]).await;
+        async fn schema_is_created_once_and_guards_its_data() {
+            let fixture = Fixture::new(Rung::Postgres).await;
+            super::super::schema_is_created_once_and_guards_its_data(&fixture.settings["SECKILL_DATABASE_URL"]).await;
         }
 
         #[tokio::test]
-        async fn pictures_of_old_stay() {
-            let ground = Ground::new(Rung::Postgres).await;
-            let url = &ground.settings["SECKILL_DATABASE_URL"];
-            super::super::the_picture_of_old_becomes_the_first_of_the_gallery(url).await;
+        async fn single_picture_becomes_the_first_of_the_gallery() {
+            let fixture = Fixture::new(Rung::Postgres).await;
+            let url = &fixture.settings["SECKILL_DATABASE_URL"];
+            super::super::single_picture_becomes_the_first_of_the_gallery(url).await;
         }
 
         #[tokio::test]
-        async fn those_who_start_together_bring_the_schema_once() {
-            let ground = Ground::new(Rung::Postgres).await;
-            super::super::migrates_once_for_all(&ground.settings["SECKILL_DATABASE_URL"]).await;
+        async fn processes_that_start_together_migrate_once() {
+            let fixture = Fixture::new(Rung::Postgres).await;
+            super::super::concurrent_migrations_run_once(&fixture.settings["SECKILL_DATABASE_URL"]).await;
         }
     }
 }

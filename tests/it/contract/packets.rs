@@ -1,4 +1,4 @@
-//! Red packets: every share goes to one person, and the money adds up.
+//! Red packets: every share goes to one user, and the money adds up.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -6,48 +6,54 @@ use std::time::Duration;
 
 use axum::http::Method;
 use futures::future::join_all;
-use seckill::domain::wallet::Account;
+use seckill::domain::wallet::LedgerAccount;
 use serde_json::json;
 
 use crate::support::{Answer, Plan, Rung, Shop, Shopper, eventually, pause};
 
-/// `SECKILL_TEST_SHARES=100000` makes a rain of it.
+/// `SECKILL_TEST_SHARES=100000` tests the size of a large shop-funded packet (红包雨).
 const SHARES: u64 = 2_000;
-const SETTLED_WITHIN: Duration = Duration::from_secs(60);
-/// Who claim at the same time.
-const TOGETHER: usize = 250;
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Users who claim at the same time.
+const CONCURRENT_USERS: usize = 250;
 
 pub fn shares() -> u64 {
     std::env::var("SECKILL_TEST_SHARES").ok().and_then(|text| text.parse().ok()).unwrap_or(SHARES)
 }
 
-/// A packet of the shop; its id.
-pub async fn rain(shop: &Shop, wish: serde_json::Value) -> String {
-    let given = shop.admin().await.post("/api/admin/packets", wish).await.expect(201).json();
+/// Gives a packet of the shop and returns its id.
+pub async fn give_packet(shop: &Shop, request: serde_json::Value) -> String {
+    let given = shop.admin().await.post("/api/admin/packets", request).await.expect(201).json();
     given["packet"]["id"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the packet is settled; the answer is the packet.
+/// Waits until the packet is settled, and returns it.
 pub async fn settled(shop: &Shop, id: &str) -> serde_json::Value {
-    eventually(&format!("packet {id} is settled"), SETTLED_WITHIN, async || {
-        let look = shop.client().ask(Method::GET, &format!("/api/packets/{id}")).try_send().await?;
-        let packet = if look.status == 200 { look.json()["packet"].take() } else { serde_json::Value::Null };
-        if packet["settled_at"].is_string() { Ok(packet) } else { Err(look.text()) }
+    eventually(&format!("packet {id} is settled"), SETTLE_TIMEOUT, async || {
+        let answer = shop.client().request(Method::GET, &format!("/api/packets/{id}")).try_send().await?;
+        let packet = if answer.status == 200 { answer.json()["packet"].take() } else { serde_json::Value::Null };
+        if packet["settled_at"].is_string() { Ok(packet) } else { Err(answer.text()) }
     })
     .await
 }
 
-/// One claim. On a busy machine nobody may be able to tell (503): then it is asked again.
+/// One claim, repeated while the answer is 429 or 503, as on a busy machine.
 async fn claim(shopper: &Shopper, id: &str) -> Answer {
     loop {
-        match shopper.client.ask(Method::POST, &format!("/api/packets/{id}/claims")).json(&json!({})).try_send().await {
+        match shopper
+            .client
+            .request(Method::POST, &format!("/api/packets/{id}/claims"))
+            .json(&json!({}))
+            .try_send()
+            .await
+        {
             Ok(answer) if answer.status != 503 && answer.status != 429 => return answer,
             Ok(_) | Err(_) => pause(200).await,
         }
     }
 }
 
-/// The share that one person gets by two claims at once, if any.
+/// The share that one user gets by two claims at once, if any.
 async fn claim_twice(shopper: Arc<Shopper>, id: String) -> Option<(i64, i64)> {
     let answers = join_all([claim(&shopper, &id), claim(&shopper, &id)]).await;
     let share = |answer: &Answer| {
@@ -58,50 +64,50 @@ async fn claim_twice(shopper: Arc<Shopper>, id: String) -> Option<(i64, i64)> {
         let claim = answer.clone().expect(200).json()["claim"].take();
         Some((claim["share"].as_i64().unwrap(), claim["amount"]["amount"].as_i64().unwrap()))
     };
-    assert_eq!(share(&answers[0]), share(&answers[1]), "asking again is answered with the same");
+    assert_eq!(share(&answers[0]), share(&answers[1]), "a repeated claim returns the same share");
     share(&answers[0])
 }
 
-pub async fn every_share_goes_to_one_person(rung: Rung) {
-    let shop = Plan::on(rung).await.apart().start().await;
+pub async fn every_share_goes_to_one_user(rung: Rung) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let (count, total) = (shares(), shares() * 100);
-    let id = rain(&shop, json!({"total": total, "count": count, "min": 1, "max": 500})).await;
-    let mut won = BTreeMap::new();
+    let id = give_packet(&shop, json!({"total": total, "count": count, "min": 1, "max": 500})).await;
+    let mut claimed = BTreeMap::new();
     let mut losers = 0;
-    let people: Vec<u64> = (0..count + count / 5).collect();
-    for group in people.chunks(TOGETHER) {
+    let users: Vec<u64> = (0..count + count / 5).collect();
+    for group in users.chunks(CONCURRENT_USERS) {
         let tries = group.iter().map(|n| tokio::spawn(claim_twice(Arc::new(shop.shopper(*n)), id.clone())));
         for (n, share) in group.iter().zip(join_all(tries).await) {
             match share.unwrap() {
-                Some((share, amount)) => assert_eq!(won.insert(share, (*n, amount)), None, "share {share} twice"),
+                Some((share, amount)) => assert_eq!(claimed.insert(share, (*n, amount)), None, "share {share} twice"),
                 None => losers += 1,
             }
         }
     }
-    assert_eq!((won.len() as u64, losers), (count, count / 5));
-    assert_eq!(won.values().map(|(_, amount)| *amount as u64).sum::<u64>(), total);
-    assert!(won.values().all(|(_, amount)| (1..=500).contains(amount)));
+    assert_eq!((claimed.len() as u64, losers), (count, count / 5));
+    assert_eq!(claimed.values().map(|(_, amount)| *amount as u64).sum::<u64>(), total);
+    assert!(claimed.values().all(|(_, amount)| (1..=500).contains(amount)));
 
     let packet = settled(&shop, &id).await;
     assert_eq!((&packet["claimed"], &packet["returned"]["amount"]), (&count.into(), &0.into()));
-    let best = won.values().map(|(_, amount)| *amount).max().unwrap();
+    let best = claimed.values().map(|(_, amount)| *amount).max().unwrap();
     assert_eq!(packet["luckiest"]["amount"]["amount"], best);
     let (store, packet) = (shop.store(), id.parse().unwrap());
-    assert_eq!(store.wallet_balance(Account::Packet(packet)).await.unwrap(), 0);
-    assert_eq!(store.wallet_balance(Account::Shop).await.unwrap(), -(total as i64));
+    assert_eq!(store.wallet_balance(LedgerAccount::Packet(packet)).await.unwrap(), 0);
+    assert_eq!(store.wallet_balance(LedgerAccount::Shop).await.unwrap(), -(total as i64));
     let written = store.packet_claims_after(packet, None, count as i64 + 1).await.unwrap();
     assert_eq!(written.len() as u64, count);
     assert_eq!(written.iter().map(|claim| claim.user_id).collect::<HashSet<_>>().len() as u64, count);
-    assert!(written.iter().all(|claim| won[&claim.share].1 == claim.amount));
+    assert!(written.iter().all(|claim| claimed[&claim.share].1 == claim.amount));
     // From the books, once it is settled.
-    let (share, (n, amount)) = won.iter().next().unwrap();
+    let (share, (n, amount)) = claimed.iter().next().unwrap();
     assert_eq!(claim_twice(Arc::new(shop.shopper(*n)), id.clone()).await, Some((*share, *amount)));
     shop.audit_is_clean().await;
 }
 
-pub async fn a_packet_that_is_over_gives_back_what_is_left(rung: Rung) {
+pub async fn expired_packet_returns_what_is_left(rung: Rung) {
     let shop = Plan::on(rung).await.set("SECKILL_PACKET_LIFETIME", "3s").start().await;
-    let id = rain(&shop, json!({"total": 1_000, "count": 10, "split": "equal"})).await;
+    let id = give_packet(&shop, json!({"total": 1_000, "count": 10, "split": "equal"})).await;
     claim(&shop.shopper(1), &id).await.expect(200);
     let packet = settled(&shop, &id).await;
     assert_eq!((&packet["claimed"], &packet["returned"]["amount"]), (&1.into(), &900.into()));
@@ -110,24 +116,24 @@ pub async fn a_packet_that_is_over_gives_back_what_is_left(rung: Rung) {
     let again = claim(&shop.shopper(1), &id).await.expect(200).json();
     assert_eq!((&again["claim"]["amount"]["amount"], &again["repeated"]), (&100.into(), &true.into()));
 
-    let stopped = rain(&shop, json!({"total": 1_000, "count": 10})).await;
+    let stopped = give_packet(&shop, json!({"total": 1_000, "count": 10})).await;
     let admin = shop.admin().await;
     admin.post(&format!("/api/admin/packets/{stopped}/stop"), json!({})).await.expect(200);
     claim(&shop.shopper(3), &stopped).await.expect_problem(409, "packet_expired");
     assert_eq!(settled(&shop, &stopped).await["returned"]["amount"], 1_000);
-    assert_eq!(shop.store().wallet_balance(Account::Shop).await.unwrap(), -100);
+    assert_eq!(shop.store().wallet_balance(LedgerAccount::Shop).await.unwrap(), -100);
     shop.audit_is_clean().await;
 }
 
-/// A rain lies in several buckets; nobody is told that it is empty while there is a share in any of them.
-pub async fn a_rain_in_buckets_is_given_away_to_the_last_share(rung: Rung) {
+/// A large packet is split into buckets. `packet_empty` is answered only when no bucket has a share.
+pub async fn packet_in_buckets_gives_away_every_share(rung: Rung) {
     const COUNT: i64 = 50_000;
     let shop = Plan::on(rung).await.set("SECKILL_USER_RATE", "1000").start().await;
-    let id = rain(&shop, json!({"total": COUNT * 3, "count": COUNT})).await;
+    let id = give_packet(&shop, json!({"total": COUNT * 3, "count": COUNT})).await;
     let (packet, store) = (id.parse().unwrap(), shop.store());
     assert!(store.packet(packet).await.unwrap().unwrap().buckets > 1);
     let mut shares = HashSet::new();
-    for group in (0..1_000_u64).collect::<Vec<_>>().chunks(TOGETHER) {
+    for group in (0..1_000_u64).collect::<Vec<_>>().chunks(CONCURRENT_USERS) {
         let tries = group.iter().map(|n| tokio::spawn(claim_twice(Arc::new(shop.shopper(*n)), id.clone())));
         for share in join_all(tries).await {
             assert!(shares.insert(share.unwrap().expect("a share").0));

@@ -1,4 +1,4 @@
-//! Selling exactly what there is.
+//! Selling exactly the stock.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use crate::support::{Answer, NewSale, Plan, Rung, Shop, Shopper, pause};
 const USERS: u64 = 500;
 const UNITS: i64 = 100;
 const TRIES: usize = 3;
-const SETTLED_WITHIN: Duration = Duration::from_secs(20);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One try; being told that too many were let in is none. On a machine that is too busy nobody may be able to tell
-/// (503): then the try may have been granted unseen, and is asked for again.
-async fn one_try(shopper: &Shopper, sale: &str) -> (Answer, bool) {
+/// One purchase, repeated after 429 and 503. After a 503, as on a busy machine, the units may have been granted without an
+/// answer; the second value says so.
+async fn buy_until_answered(shopper: &Shopper, sale: &str) -> (Answer, bool) {
     let mut unseen = false;
     loop {
         match shopper.try_buy(sale, 1).await {
             Ok(answer) if answer.status == 429 => {}
             Ok(answer) if answer.status != 503 => return (answer, unseen),
-            // Nobody knows what became of it: asking again finds out.
+            // The outcome is unknown; the next try returns it.
             Ok(_) | Err(_) => unseen = true,
         }
         pause(200).await;
     }
 }
 
-/// Three tries at once. The order, if there is one: then one of them was told 202 and the others of the same order.
-async fn try_thrice(shopper: Arc<Shopper>, sale: String) -> Option<String> {
-    // The token first, so that three purchases are sent together.
+/// Three tries at once. Returns the order, if there is one: one try got the 202, the others a repeat of the same order.
+async fn buy_three_times_at_once(shopper: Arc<Shopper>, sale: String) -> Option<String> {
+    // The token is fetched first, so that the three purchases are sent together.
     shopper.token(&sale).await.expect(200);
-    let tries = join_all((0..TRIES).map(|_| one_try(&shopper, &sale))).await;
+    let tries = join_all((0..TRIES).map(|_| buy_until_answered(&shopper, &sale))).await;
     let unseen = tries.iter().any(|(_, unseen)| *unseen);
     let answers: Vec<Answer> = tries.into_iter().map(|(answer, _)| answer).collect();
     let orders: HashSet<String> = answers.iter().filter(|a| a.status != 409).map(Answer::order_id).collect();
@@ -52,56 +52,57 @@ fn is_repeated(answer: &Answer) -> bool {
     answer.status == 200 && answer.json()["repeated"] == true
 }
 
-pub async fn five_hundred_who_want_one_hundred_get_exactly_those(rung: Rung) {
-    get_exactly_those(rung, NewSale::of(UNITS)).await;
+pub async fn five_hundred_shoppers_get_exactly_one_hundred_units(rung: Rung) {
+    sells_exactly_its_units(rung, NewSale::of(UNITS)).await;
 }
 
-pub async fn five_hundred_get_exactly_what_six_buckets_have_in_small_lots(rung: Rung) {
-    get_exactly_those(rung, NewSale::of(UNITS).split(6, 4)).await;
+pub async fn six_buckets_in_small_lots_sell_exactly_their_units(rung: Rung) {
+    sells_exactly_its_units(rung, NewSale::of(UNITS).split(6, 4)).await;
 }
 
-pub async fn five_hundred_get_exactly_what_six_buckets_have_at_once(rung: Rung) {
-    get_exactly_those(rung, NewSale::of(UNITS).split(6, 0)).await;
+pub async fn six_buckets_filled_at_once_sell_exactly_their_units(rung: Rung) {
+    sells_exactly_its_units(rung, NewSale::of(UNITS).split(6, 0)).await;
 }
 
-async fn get_exactly_those(rung: Rung, sale: NewSale) {
-    let shop = Plan::on(rung).await.apart().start().await;
+async fn sells_exactly_its_units(rung: Rung, sale: NewSale) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let sale = shop.open(sale).await;
     let shoppers: Vec<Arc<Shopper>> = (0..USERS).map(|n| Arc::new(shop.shopper(n))).collect();
-    let tries: Vec<_> = shoppers.iter().map(|s| tokio::spawn(try_thrice(s.clone(), sale.clone()))).collect();
+    let tries: Vec<_> =
+        shoppers.iter().map(|s| tokio::spawn(buy_three_times_at_once(s.clone(), sale.clone()))).collect();
     let orders: Vec<Option<String>> = join_all(tries).await.into_iter().map(Result::unwrap).collect();
     let distinct: HashSet<&String> = orders.iter().flatten().collect();
     assert_eq!((distinct.len(), orders.iter().flatten().count()), (UNITS as usize, UNITS as usize));
 
     for (shopper, order) in shoppers.iter().zip(&orders) {
-        let (later, _) = one_try(shopper, &sale).await;
+        let (later, _) = buy_until_answered(shopper, &sale).await;
         match order {
             Some(order) => assert_eq!((is_repeated(&later), &later.order_id()), (true, order)),
             None => drop(later.expect_problem(409, "sold_out")),
         }
     }
-    shop.has_sold(&sale, UNITS, SETTLED_WITHIN).await;
-    assert_eq!(shop.shows(&sale, "sold_out").await["remaining"], 0);
+    shop.wait_for_sold(&sale, UNITS, SETTLE_TIMEOUT).await;
+    assert_eq!(shop.wait_for_phase(&sale, "sold_out").await["remaining"], 0);
     let live = shop.store().live_orders(SaleId(sale.parse().unwrap()), None, 1000).await.unwrap();
-    let written: HashSet<String> = live.iter().map(|order| order.order_id.to_string()).collect();
-    assert_eq!(written, distinct.into_iter().cloned().collect());
+    let stored: HashSet<String> = live.iter().map(|order| order.order_id.to_string()).collect();
+    assert_eq!(stored, distinct.into_iter().cloned().collect());
     assert_eq!(live.iter().map(|order| order.user_id).collect::<HashSet<_>>().len(), UNITS as usize);
     shop.audit_is_clean().await;
 }
 
-pub async fn nobody_gets_more_than_the_limit(rung: Rung) {
+pub async fn user_limit_is_never_exceeded(rung: Rung) {
     let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5).limit(3)).await;
     shop.shopper(1).buy(&sale, 4).await.expect_problem(422, "over_limit");
     let two = shop.shopper(2).buy(&sale, 3).await.expect(202);
     assert_eq!(two.json()["order"]["quantity"], 3);
-    // Two are left: three are too many, two are not.
+    // Two units are left, so three are refused and two are granted.
     shop.shopper(3).buy(&sale, 3).await.expect_problem(409, "sold_out");
     let three = shop.shopper(3).buy(&sale, 2).await.expect(202);
     let again = shop.shopper(2).buy(&sale, 1).await.expect(200).json();
     assert_eq!((&again["order"]["quantity"], &again["repeated"]), (&3.into(), &true.into()));
-    let order = shop.shopper(3).sees(&sale, &three.order_id(), "unpaid").await;
+    let order = shop.shopper(3).wait_for_status(&sale, &three.order_id(), "unpaid").await;
     assert_eq!((&order["quantity"], &order["amount"]["amount"]), (&2.into(), &3998.into()));
-    shop.has_sold(&sale, 5, SETTLED_WITHIN).await;
+    shop.wait_for_sold(&sale, 5, SETTLE_TIMEOUT).await;
     shop.audit_is_clean().await;
 }

@@ -1,14 +1,14 @@
-//! A master that loses everything in the middle of a sale.
+//! A Redis master that loses all its data during a sale.
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{nothing_is_lost, open_shop};
-use crate::support::{Crowd, NewSale, Shop, Stack, eventually, pause, seed};
+use super::{assert_nothing_is_lost, open_shop};
+use crate::support::{Load, NewSale, Shop, Stack, eventually, pause, seed};
 
 const UNITS: u64 = 300;
-const OPEN_AGAIN_WITHIN: Duration = Duration::from_secs(60);
+const REOPEN_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn button(shop: &Shop, sale: &str) -> Value {
     shop.client().get(&format!("/api/sales/{sale}/button")).await.expect(200).json()
@@ -21,11 +21,11 @@ pub(super) async fn flush_all() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn flushall_closes_the_sale_until_it_is_rebuilt_and_loses_no_promise() {
-    let _mended = Stack::get().mended();
+async fn flushall_pauses_the_sale_until_it_is_rebuilt_and_loses_no_order() {
+    let _restore = Stack::get().restore_on_drop();
     let (shop, sale) = open_shop(NewSale::of(UNITS as i64)).await;
-    let mut crowd = Crowd::new(&sale);
-    crowd.arrive(&shop, UNITS / 2, Duration::from_millis(1_500));
+    let mut load = Load::new(&sale);
+    load.arrive(&shop, UNITS / 2, Duration::from_millis(1_500));
     pause(200 + seed() % 1_000).await;
     flush_all().await;
     let flushed = Instant::now();
@@ -35,40 +35,40 @@ async fn flushall_closes_the_sale_until_it_is_rebuilt_and_loses_no_promise() {
         if button["phase"] == "paused" { Ok(()) } else { Err(button.to_string()) }
     })
     .await;
-    eventually("the sale is open again", OPEN_AGAIN_WITHIN, async || {
+    eventually("the sale is open again", REOPEN_TIMEOUT, async || {
         let button = button(&shop, &sale).await;
         if button["phase"] == "open" { Ok(()) } else { Err(button.to_string()) }
     })
     .await;
     println!("open again after {:?}", flushed.elapsed());
-    crowd.served().await;
-    assert_eq!(crowd.winners() as u64, UNITS / 2, "there were units for everybody: {:?}", crowd.refusals());
-    crowd.arrive(&shop, 2 * UNITS, Duration::from_millis(1_500));
-    crowd.served().await;
-    nothing_is_lost(&shop, &sale, &crowd, UNITS as i64).await;
+    load.finish().await;
+    assert_eq!(load.winners() as u64, UNITS / 2, "there were units for all shoppers: {:?}", load.refusals());
+    load.arrive(&shop, 2 * UNITS, Duration::from_millis(1_500));
+    load.finish().await;
+    assert_nothing_is_lost(&shop, &sale, &load, UNITS as i64).await;
 }
 
-/// Only the servers remember these orders: no relay has carried them on.
+/// Only the servers' grant logs have these orders, because no relay has read them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn flushall_of_orders_that_nobody_has_carried_on_loses_none() {
-    const CARRIED: u64 = 20;
-    const WAITING: u64 = 80;
-    let _mended = Stack::get().mended();
-    let (mut shop, sale) = open_shop(NewSale::of((CARRIED + WAITING) as i64)).await;
-    let mut crowd = Crowd::new(&sale);
-    crowd.arrive(&shop, CARRIED, Duration::from_millis(200));
-    crowd.served().await;
-    shop.has_sold(&sale, CARRIED as i64, OPEN_AGAIN_WITHIN).await;
+async fn flushall_loses_no_order_that_no_relay_has_read() {
+    const RELAYED: u64 = 20;
+    const IN_OUTBOX: u64 = 80;
+    let _restore = Stack::get().restore_on_drop();
+    let (mut shop, sale) = open_shop(NewSale::of((RELAYED + IN_OUTBOX) as i64)).await;
+    let mut load = Load::new(&sale);
+    load.arrive(&shop, RELAYED, Duration::from_millis(200));
+    load.finish().await;
+    shop.wait_for_sold(&sale, RELAYED as i64, REOPEN_TIMEOUT).await;
     for n in 0..2 {
         shop.process("relay", n).kill();
     }
-    crowd.arrive(&shop, WAITING, Duration::from_millis(300));
-    crowd.served().await;
-    assert_eq!(shop.numbers(&sale).await["sold"], CARRIED, "nobody carries orders");
+    load.arrive(&shop, IN_OUTBOX, Duration::from_millis(300));
+    load.finish().await;
+    assert_eq!(shop.numbers(&sale).await["sold"], RELAYED, "no relay runs");
     flush_all().await;
     pause(1_000).await;
     for n in 0..2 {
         shop.process("relay", n).start();
     }
-    nothing_is_lost(&shop, &sale, &crowd, (CARRIED + WAITING) as i64).await;
+    assert_nothing_is_lost(&shop, &sale, &load, (RELAYED + IN_OUTBOX) as i64).await;
 }

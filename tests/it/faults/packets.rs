@@ -1,5 +1,4 @@
-//! Crashes while people claim shares of a packet: whoever was told of a share has it in the end, nobody has two, and the
-//! money adds up.
+//! Crashes while users claim shares of a packet: every granted share is stored, no user has two, and the money adds up.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -8,31 +7,31 @@ use std::time::{Duration, Instant};
 use axum::http::Method;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use seckill::domain::wallet::Account;
+use seckill::domain::wallet::LedgerAccount;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::strike::{Victim, strike};
-use super::{QUEUES_REST, SETTLED_WITHIN};
-use crate::contract::packets::rain;
+use super::crash::{CrashTarget, crash};
+use super::{QUEUE_SETTLE_MS, SETTLE_TIMEOUT};
+use crate::contract::packets::give_packet;
 use crate::support::{Plan, Rung, Shop, Shopper, Stack, eventually, pause, seed};
 
 const KILLS: u64 = 4;
-/// People around each crash; all of them find shares.
+/// Users around each crash; every one of them gets a share.
 const PER_KILL: u64 = 60;
 const SHARES: u64 = 300;
-const RUSH: Duration = Duration::from_millis(1_500);
-/// Longer than anything that is broken by a test stays broken.
+const ARRIVAL_TIME: Duration = Duration::from_millis(1_500);
+/// Longer than any fault that a test injects.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// So many winners are asked again in the end.
-const ASK_AGAIN: usize = 300;
+/// Winners that claim again in the end.
+const MAX_REPEATS: usize = 300;
 
-/// Claims until there is a share or nothing left; the answer is the share and its amount.
-pub async fn insist(shopper: Arc<Shopper>, id: String) -> Option<(i64, i64)> {
+/// Claims until there is a share or the packet is empty. Returns the share and its amount.
+pub async fn claim_until_settled(shopper: Arc<Shopper>, id: String) -> Option<(i64, i64)> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let asked = shopper.client.ask(Method::POST, &format!("/api/packets/{id}/claims")).json(&json!({}));
-        let seen = match asked.try_send().await {
+        let request = shopper.client.request(Method::POST, &format!("/api/packets/{id}/claims")).json(&json!({}));
+        let seen = match request.try_send().await {
             Ok(answer) if answer.status == 200 => {
                 let claim = answer.json()["claim"].take();
                 return Some((claim["share"].as_i64().unwrap(), claim["amount"]["amount"].as_i64().unwrap()));
@@ -41,91 +40,91 @@ pub async fn insist(shopper: Arc<Shopper>, id: String) -> Option<(i64, i64)> {
             Ok(answer) => format!("{} {}", answer.status, answer.text()),
             Err(error) => error,
         };
-        assert!(Instant::now() < deadline, "somebody lost patience after {seen}");
+        assert!(Instant::now() < deadline, "a user lost patience after {seen}");
         pause(250).await;
     }
 }
 
-/// So many more people come, evenly over the rush.
+/// Starts `count` users, evenly over [`ARRIVAL_TIME`].
 fn arrive(shop: &Shop, id: &str, first: u64, count: u64) -> JoinSet<(u64, Option<(i64, i64)>)> {
-    let mut people = JoinSet::new();
+    let mut users = JoinSet::new();
     for n in 0..count {
         let (shopper, id) = (Arc::new(shop.shopper(first + n)), id.to_owned());
-        let wait = RUSH.mul_f64(n as f64 / count as f64);
-        people.spawn(async move {
+        let wait = ARRIVAL_TIME.mul_f64(n as f64 / count as f64);
+        users.spawn(async move {
             tokio::time::sleep(wait).await;
-            (first + n, insist(shopper, id).await)
+            (first + n, claim_until_settled(shopper, id).await)
         });
     }
-    people
+    users
 }
 
-async fn survives(victim: Victim) {
-    let _mended = Stack::get().mended();
+async fn survives(target: CrashTarget) {
+    let _restore = Stack::get().restore_on_drop();
     let mut random = StdRng::seed_from_u64(seed());
     let roles = ["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"];
     let mut shop = Plan::on(Rung::Rabbit).await.roles(&roles).start().await;
     let total = SHARES * 100;
-    let id = rain(&shop, json!({"total": total, "count": SHARES, "min": 1, "max": 300})).await;
-    pause(QUEUES_REST).await;
-    let mut told: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
+    let id = give_packet(&shop, json!({"total": total, "count": SHARES, "min": 1, "max": 300})).await;
+    pause(QUEUE_SETTLE_MS).await;
+    let mut granted: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
     for kill in 0..KILLS {
-        let mut people = arrive(&shop, &id, kill * PER_KILL, PER_KILL);
+        let mut users = arrive(&shop, &id, kill * PER_KILL, PER_KILL);
         pause(random.random_range(0..1_300)).await;
-        let down_for = random.random_range(50..600);
-        strike(&mut shop, victim, random.random_range(0..2), down_for).await;
-        while let Some(answer) = people.join_next().await {
+        let down_for_ms = random.random_range(50..600);
+        crash(&mut shop, target, random.random_range(0..2), down_for_ms).await;
+        while let Some(answer) = users.join_next().await {
             let (n, share) = answer.unwrap();
-            told.insert(n, share.expect("there were shares for everybody"));
+            granted.insert(n, share.expect("there were shares for all users"));
         }
     }
     let mut late = arrive(&shop, &id, KILLS * PER_KILL, 3 * (SHARES - KILLS * PER_KILL));
     while let Some(answer) = late.join_next().await {
         let (n, share) = answer.unwrap();
-        told.extend(share.map(|share| (n, share)));
+        granted.extend(share.map(|share| (n, share)));
     }
-    assert_eq!(told.len() as u64, SHARES, "everything is given away");
-    promises_are_kept(&shop, &id, &told, total as i64, SETTLED_WITHIN).await;
+    assert_eq!(granted.len() as u64, SHARES, "every share is claimed");
+    assert_claims_are_stored(&shop, &id, &granted, total as i64, SETTLE_TIMEOUT).await;
 }
 
-/// `told` is what each of those who won was answered; everything of the packet was won.
-pub async fn promises_are_kept(
+/// Fails unless the database has exactly the granted claims, which are all shares of the packet.
+pub async fn assert_claims_are_stored(
     shop: &Shop,
     id: &str,
-    told: &BTreeMap<u64, (i64, i64)>,
+    granted: &BTreeMap<u64, (i64, i64)>,
     total: i64,
-    settled_within: Duration,
+    settle_timeout: Duration,
 ) {
     let (store, packet) = (shop.store(), id.parse().unwrap());
-    let settled = eventually("the packet is settled", settled_within, async || {
+    let settled = eventually("the packet is settled", settle_timeout, async || {
         let packet = store.packet(packet).await.map_err(|error| error.to_string())?.unwrap();
         if packet.settled_at.is_some() { Ok(packet) } else { Err(format!("{packet:?}")) }
     })
     .await;
-    assert_eq!((settled.claimed as usize, settled.claimed_amount, settled.left()), (told.len(), total, 0));
-    let written = store.packet_claims_after(packet, None, told.len() as i64 + 1).await.unwrap();
-    let mut kept: Vec<(i64, i64)> = written.iter().map(|claim| (claim.share, claim.amount)).collect();
-    let mut promised: Vec<(i64, i64)> = told.values().copied().collect();
-    kept.sort_unstable();
+    assert_eq!((settled.claimed as usize, settled.claimed_amount, settled.left()), (granted.len(), total, 0));
+    let stored = store.packet_claims_after(packet, None, granted.len() as i64 + 1).await.unwrap();
+    let mut found: Vec<(i64, i64)> = stored.iter().map(|claim| (claim.share, claim.amount)).collect();
+    let mut promised: Vec<(i64, i64)> = granted.values().copied().collect();
+    found.sort_unstable();
     promised.sort_unstable();
-    assert_eq!(kept, promised, "what people were told and what is in the books");
-    let people: HashSet<_> = written.iter().map(|claim| claim.user_id).collect();
-    assert_eq!(people.len(), told.len(), "nobody has two");
-    for (n, (share, amount)) in told.iter().step_by(told.len() / ASK_AGAIN + 1) {
-        let again = insist(Arc::new(shop.shopper(*n)), id.to_owned()).await;
-        assert_eq!(again, Some((*share, *amount)), "asking again is answered with the same");
+    assert_eq!(found, promised, "stored claims and granted claims");
+    let users: HashSet<_> = stored.iter().map(|claim| claim.user_id).collect();
+    assert_eq!(users.len(), granted.len(), "no user has two");
+    for (n, (share, amount)) in granted.iter().step_by(granted.len() / MAX_REPEATS + 1) {
+        let again = claim_until_settled(Arc::new(shop.shopper(*n)), id.to_owned()).await;
+        assert_eq!(again, Some((*share, *amount)), "a repeated claim returns the same share");
     }
-    assert_eq!(store.wallet_balance(Account::Packet(packet)).await.unwrap(), 0);
+    assert_eq!(store.wallet_balance(LedgerAccount::Packet(packet)).await.unwrap(), 0);
     shop.audit_is_clean().await;
 }
 
-outlives! { survives:
-    serve_dies_while_people_claim: Victim::Role("serve"),
-    relay_dies_while_people_claim: Victim::Role("relay"),
-    consume_dies_while_people_claim: Victim::Role("consume"),
-    control_dies_while_people_claim: Victim::Role("control"),
-    redis_dies_while_people_claim: Victim::Service("redis"),
-    rabbitmq_dies_while_people_claim: Victim::Service("rabbitmq"),
-    postgres_dies_while_people_claim: Victim::Service("postgres"),
-    redis_forgets_everything_while_people_claim: Victim::Memory,
+fault_tests! { survives:
+    serve_dies_during_claims: CrashTarget::Role("serve"),
+    relay_dies_during_claims: CrashTarget::Role("relay"),
+    consume_dies_during_claims: CrashTarget::Role("consume"),
+    control_dies_during_claims: CrashTarget::Role("control"),
+    redis_dies_during_claims: CrashTarget::Service("redis"),
+    rabbitmq_dies_during_claims: CrashTarget::Service("rabbitmq"),
+    postgres_dies_during_claims: CrashTarget::Service("postgres"),
+    redis_loses_its_data_during_claims: CrashTarget::RedisData,
 }

@@ -1,4 +1,4 @@
-//! Registering, logging in and out, and guessing.
+//! Registration, login, logout, and throttled guessing.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ async fn log_in(shop: &Shop, username: &str, password: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn whoever_registers_is_known_until_they_log_out() {
+async fn registered_user_stays_signed_in_until_logout() {
     let shop = Shop::start(Rung::Sqlite).await;
     let client = shop.client();
-    let made = client.post("/api/register", json!({"username": "Mei", "password": PASSWORD})).await.expect(201);
-    let user = made.json()["user"].take();
+    let created = client.post("/api/register", json!({"username": "Mei", "password": PASSWORD})).await.expect(201);
+    let user = created.json()["user"].take();
     assert_eq!(user["username"], "Mei");
-    let cookie = made.header("set-cookie");
+    let cookie = created.header("set-cookie");
     for part in ["seckill=", "HttpOnly", "SameSite=Lax", "Path=/", "Max-Age="] {
         assert!(cookie.contains(part), "{part} in {cookie}");
     }
@@ -33,7 +33,7 @@ async fn whoever_registers_is_known_until_they_log_out() {
 }
 
 #[tokio::test]
-async fn names_that_differ_in_case_are_one_name() {
+async fn usernames_are_case_insensitive() {
     let shop = Shop::start(Rung::Sqlite).await;
     for (name, other) in [("Mei", "mEI"), ("Ömer", "öMER"), ("小美的店A", "小美的店a")] {
         let made = shop.register(name, PASSWORD).await.get("/api/me").await.json();
@@ -48,7 +48,7 @@ async fn names_that_differ_in_case_are_one_name() {
 }
 
 #[tokio::test]
-async fn names_and_passwords_that_cannot_be_are_named() {
+async fn invalid_usernames_and_passwords_are_refused() {
     let shop = Shop::start(Rung::Sqlite).await;
     let register = async |who: Value| shop.client().post("/api/register", who).await;
     for name in ["", "ab", "a b", "<script>", "a\u{202e}bc", "a\nb", "mei@example.com", &"x".repeat(33), "😀😀😀"]
@@ -65,7 +65,7 @@ async fn names_and_passwords_that_cannot_be_are_named() {
 }
 
 #[tokio::test]
-async fn an_unknown_name_and_a_wrong_password_get_the_same_answer_after_the_same_time() {
+async fn unknown_name_and_wrong_password_are_indistinguishable() {
     let shop = Shop::start(Rung::Sqlite).await;
     for n in 0..3 {
         shop.register(&format!("known-{n}"), PASSWORD).await;
@@ -89,13 +89,13 @@ async fn an_unknown_name_and_a_wrong_password_get_the_same_answer_after_the_same
 }
 
 #[tokio::test]
-async fn guessing_is_slowed_and_keeps_nobody_else_out() {
+async fn password_guessing_is_throttled_per_address_and_name() {
     let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").start().await;
     shop.register("mei", PASSWORD).await;
     let from = async |address: &str, name: &str, password: &str| {
         let client = shop.client();
-        let asking = client.ask(Method::POST, "/api/login").header("x-forwarded-for", address);
-        asking.json(&json!({"username": name, "password": password})).send().await
+        let request = client.request(Method::POST, "/api/login").header("x-forwarded-for", address);
+        request.json(&json!({"username": name, "password": password})).send().await
     };
     let mut throttled = None;
     for _ in 0..30 {
@@ -110,20 +110,21 @@ async fn guessing_is_slowed_and_keeps_nobody_else_out() {
     let wait: u64 = throttled.header("retry-after").parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     from("198.51.100.7", "mei", PASSWORD).await.expect_problem(429, "rate_limited");
-    // What a client invents is left of what the proxy adds.
+    // Addresses that the client invents stand left of the one that the proxy appends.
     from("203.0.113.1, 198.51.100.7", "mei", PASSWORD).await.expect_problem(429, "rate_limited");
-    // The owner, elsewhere, and others at the same address.
+    // The owner at another address, and other users at the same address, are not throttled.
     from("198.51.100.8", "mei", PASSWORD).await.expect(200);
     shop.register("lei", PASSWORD).await;
     from("198.51.100.7", "lei", PASSWORD).await.expect(200);
 }
 
 #[tokio::test]
-async fn behind_https_the_cookie_is_for_https_only() {
+async fn cookie_is_secure_behind_https() {
     let plan = Plan::on(Rung::Sqlite).await.set("SECKILL_PUBLIC_URL", "https://shop.example");
     let shop = plan.start().await;
-    let made = shop.client().post("/api/register", json!({"username": "mei", "password": PASSWORD})).await.expect(201);
-    let cookie = made.header("set-cookie");
+    let created =
+        shop.client().post("/api/register", json!({"username": "mei", "password": PASSWORD})).await.expect(201);
+    let cookie = created.header("set-cookie");
     assert!(cookie.starts_with("__Host-seckill=") && cookie.contains("; Secure"), "{cookie}");
     let page = shop.client().get("/en/").await.expect(200);
     assert!(page.header("strict-transport-security").starts_with("max-age="));

@@ -1,4 +1,4 @@
-//! The administrator's side, for whom it is and for whom it is not.
+//! The admin API and console: permissions, audit log, validation.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{NewSale, Rung, Shop};
 
 #[tokio::test]
-async fn for_anybody_else_there_is_no_administration() {
+async fn admin_addresses_are_not_found_for_others() {
     let shop = Shop::start(Rung::Sqlite).await;
     let sale = shop.open(NewSale::of(5)).await;
     let shopper = shop.register("mei", "correct horse").await;
@@ -29,9 +29,9 @@ async fn for_anybody_else_there_is_no_administration() {
         for path in posts {
             client.post(&format!("/api/admin/{path}"), json!({})).await.expect_problem(404, "not_found");
         }
-        let form = client.ask(Method::POST, &format!("/admin/sales/{sale}/stop")).form(&[]);
+        let form = client.request(Method::POST, &format!("/admin/sales/{sale}/stop")).form(&[]);
         form.send().await.expect(404);
-        let patch = client.ask(Method::PATCH, &format!("/api/admin/sales/{sale}")).json(&json!({"total": 1}));
+        let patch = client.request(Method::PATCH, &format!("/api/admin/sales/{sale}")).json(&json!({"total": 1}));
         patch.send().await.expect_problem(404, "not_found");
     }
     assert_eq!(shop.numbers(&sale).await["state"], "live");
@@ -41,15 +41,15 @@ async fn for_anybody_else_there_is_no_administration() {
 }
 
 #[tokio::test]
-async fn every_change_is_written_down_with_who_and_what() {
+async fn every_change_is_in_the_audit_log() {
     let shop = Shop::start(Rung::Sqlite).await;
     let sale = shop.open(NewSale::of(5)).await;
     for action in ["pause", "resume"] {
-        shop.order_sale(&sale, action).await;
+        shop.change_sale_state(&sale, action).await;
     }
     let admin = shop.admin().await;
     admin.post(&format!("/api/admin/sales/{sale}/top-up"), json!({"units": 3})).await.expect(200);
-    shop.order_sale(&sale, "stop").await;
+    shop.change_sale_state(&sale, "stop").await;
     admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await.expect_problem(409, "wrong_state");
 
     let log = admin.get("/api/admin/audit-log").await.expect(200).json();
@@ -67,7 +67,7 @@ async fn every_change_is_written_down_with_who_and_what() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sold_is_named_by_field() {
+async fn invalid_sales_are_refused_by_field() {
     let shop = Shop::start(Rung::Sqlite).await;
     let good = NewSale::of(10).json(shop.goods().await);
     let admin = shop.admin().await;
@@ -79,7 +79,7 @@ async fn what_cannot_be_sold_is_named_by_field() {
     let now = "2026-11-21T12:00:00Z";
     let mut backwards = with("opens_at", now.into());
     backwards["closes_at"] = now.into();
-    let mistakes = [
+    let invalid = [
         (with("total", 0.into()), "total"),
         (with("total", (-5).into()), "total"),
         (with("total", 2_000_000_000_i64.into()), "total"),
@@ -97,7 +97,7 @@ async fn what_cannot_be_sold_is_named_by_field() {
         (with("state", "live".into()), "state"),
         (backwards, "closes_at"),
     ];
-    for (sale, field) in mistakes {
+    for (sale, field) in invalid {
         let answer = admin.post("/api/admin/sales", sale.clone()).await.expect_problem(422, "invalid");
         assert_eq!(answer.json()["fields"][0]["field"], field, "{sale}: {}", answer.text());
     }
@@ -120,33 +120,33 @@ async fn what_cannot_be_sold_is_named_by_field() {
 }
 
 #[tokio::test]
-async fn a_sale_is_edited_until_it_begins() {
+async fn sale_can_be_edited_until_it_starts() {
     let shop = Shop::start(Rung::Sqlite).await;
     let sale = shop.create(NewSale::of(10)).await;
     let (admin, path) = (shop.admin().await, format!("/api/admin/sales/{sale}"));
-    let edit = async |json: Value| admin.ask(Method::PATCH, &path).json(&json).send().await;
+    let edit = async |json: Value| admin.request(Method::PATCH, &path).json(&json).send().await;
     let edited = edit(json!({"total": 20, "per_user_limit": 2})).await.expect(200).json();
     assert_eq!((&edited["sale"]["total"], &edited["sale"]["price"]["amount"]), (&20.into(), &1999.into()));
     let scheduled = edit(json!({"opens_at": "2099-01-01T00:00:00Z"})).await.expect(200).json();
     assert_eq!(scheduled["sale"]["state"], "scheduled");
     let drafted = edit(json!({"opens_at": null})).await.expect(200).json();
     assert_eq!(drafted["sale"]["state"], "draft");
-    shop.order_sale(&sale, "start").await;
+    shop.change_sale_state(&sale, "start").await;
     edit(json!({"total": 30})).await.expect_problem(409, "wrong_state");
     admin.post(&format!("{path}/start"), json!({})).await.expect_problem(409, "wrong_state");
-    assert_eq!(shop.shows(&sale, "open").await["total"], 20);
+    assert_eq!(shop.wait_for_phase(&sale, "open").await["total"], 20);
 }
 
-/// The smallest picture there is.
+/// The smallest valid PNG.
 const PIXEL: &[u8] =
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\
     \x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82";
 
 #[tokio::test]
-async fn goods_have_a_picture_and_nothing_else_passes_for_one() {
+async fn only_pictures_are_accepted_as_pictures() {
     let shop = Shop::start(Rung::Sqlite).await;
     let (admin, path) = (shop.admin().await, format!("/api/admin/goods/{}/image", shop.goods().await));
-    let put = async |kind: &str, body: Vec<u8>| admin.ask(Method::PUT, &path).body(kind, body).send().await;
+    let put = async |kind: &str, body: Vec<u8>| admin.request(Method::PUT, &path).body(kind, body).send().await;
     for wrong in [&b""[..], b"nonsense", b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"] {
         put("image/png", wrong.to_vec()).await.expect_problem(422, "invalid");
     }
@@ -158,14 +158,14 @@ async fn goods_have_a_picture_and_nothing_else_passes_for_one() {
 }
 
 #[tokio::test]
-async fn a_new_password_ends_the_administrators_old_sessions() {
+async fn new_admin_password_ends_old_sessions() {
     let mut shop = Shop::start(Rung::Sqlite).await;
     let old = shop.admin().await.clone();
     old.get("/api/admin/sales").await.expect(200);
     shop.processes[0].kill();
     shop.processes[0].set("SECKILL_ADMIN_PASSWORD", "another password");
     shop.processes[0].start();
-    shop.ready().await;
+    shop.wait_until_ready().await;
     old.get("/api/admin/sales").await.expect_problem(404, "not_found");
     let who = json!({"username": "admin", "password": "another password"});
     let client = shop.client();

@@ -1,4 +1,4 @@
-//! Whatever is sent, the answer is a clear problem with a stable code, never a 5xx, and no log shows a secret.
+//! Invalid input is answered with a problem document and a stable code, never with a 5xx, and no log contains a secret.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{ADMIN_PASSWORD, Answer, Client, NewSale, Plan, Rung, SECRET, Shop, Shopper};
 use crate::support::{expired_token, forged_cookie, old_cookie};
 
-/// One user asks more often here than people do.
+/// A shop with a higher rate limit, because one user sends many requests here.
 async fn shop() -> Shop {
     Plan::on(Rung::Sqlite).await.set("SECKILL_USER_RATE", "100000").start().await
 }
@@ -20,7 +20,7 @@ fn orders(sale: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_purchase_that_cannot_be_is_named() {
+async fn invalid_purchases_are_refused_by_code() {
     let shop = shop().await;
     let sale = shop.open(NewSale::of(100).limit(2)).await;
     let other = shop.open(NewSale::of(100).limit(2)).await;
@@ -30,14 +30,14 @@ async fn a_purchase_that_cannot_be_is_named() {
         ["0", "-1", "1.5", "1e0", "1e400", "99999999999999999999", "-9223372036854775809", "\"1\"", "null"];
     for quantity in quantities.into_iter().chain(["true", "[]", "{}"]) {
         let body = format!(r#"{{"quantity":{quantity},"token":"{good}"}}"#);
-        let asking = me.client.ask(Method::POST, &orders(&sale)).body("application/json", body);
-        asking.send().await.expect_problem(422, "bad_quantity");
+        let request = me.client.request(Method::POST, &orders(&sale)).body("application/json", body);
+        request.send().await.expect_problem(422, "bad_quantity");
     }
     for quantity in [3_i64, 4_294_967_295] {
         let answer = me.client.post(&orders(&sale), json!({"quantity": quantity, "token": good})).await;
         answer.expect_problem(422, "over_limit");
     }
-    // More than any u32.
+    // Larger than a u32.
     let huge = me.client.post(&orders(&sale), json!({"quantity": i64::MAX, "token": good})).await;
     assert!(["bad_quantity", "over_limit"].contains(&huge.expect(422).code().as_str()));
     let absent = me.client.post(&orders(&sale), json!({"token": good})).await;
@@ -70,14 +70,14 @@ fn altered(token: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_body_that_is_none_is_named() {
+async fn invalid_bodies_are_refused_by_code() {
     let shop = shop().await;
     let sale = shop.open(NewSale::of(100)).await;
     let me = shop.shopper(1);
     let good = token(&me, &sale).await;
     let path = orders(&sale);
     let send = async |content_type: &str, body: Vec<u8>| {
-        me.client.ask(Method::POST, &path).body(content_type, body).send().await
+        me.client.request(Method::POST, &path).body(content_type, body).send().await
     };
     let right = json!({"quantity": 1, "token": good}).to_string();
     let bad_json = ["", "{", "nonsense", "{\"quantity\":1,}", "{\"quantity\" 1}", "{\"quantity\":01}", "\u{0}"];
@@ -100,24 +100,24 @@ async fn a_body_that_is_none_is_named() {
     {
         send(content_type, right.clone().into()).await.expect_problem(415, "unsupported_media_type");
     }
-    me.client.ask(Method::POST, &path).send().await.expect_problem(415, "unsupported_media_type");
+    me.client.request(Method::POST, &path).send().await.expect_problem(415, "unsupported_media_type");
     let large = format!("{right}{}", " ".repeat(20_000));
     send("application/json", large.into()).await.expect_problem(413, "too_large");
     send("application/json; charset=utf-8", right.into()).await.expect(202);
 }
 
 #[tokio::test]
-async fn what_does_not_exist_is_not_found() {
+async fn unknown_and_foreign_resources_are_not_found() {
     let shop = shop().await;
     let sale = shop.open(NewSale::of(100)).await;
     let (me, you) = (shop.shopper(1), shop.shopper(2));
-    let order = me.wins(&sale).await;
+    let order = me.buy_one(&sale).await;
     let long = "9".repeat(5_000);
     for id in ["999", "0", "01", "-1", "1.0", "x", "99999999999999999999", "%00", "%2e%2e", "%ff", "一", &long] {
         for (method, what) in [(Method::GET, "button"), (Method::POST, "token"), (Method::POST, "orders")] {
-            let asking = me.client.ask(method, &format!("/api/sales/{id}/{what}").replace('一', "%E4%B8%80"));
+            let request = me.client.request(method, &format!("/api/sales/{id}/{what}").replace('一', "%E4%B8%80"));
             let body = json!({"quantity": 1, "token": "x"});
-            asking.json(&body).send().await.expect_problem(404, "no_such_sale");
+            request.json(&body).send().await.expect_problem(404, "no_such_sale");
         }
     }
     let other = "0198c0de-0000-7000-8000-000000000001";
@@ -126,7 +126,7 @@ async fn what_does_not_exist_is_not_found() {
         me.cancel(&sale, id).await.expect_problem(404, "not_found");
     }
     me.order("999", &order).await.expect_problem(404, "not_found");
-    // Somebody else's is as if it were not there, to look at, to cancel, to pay.
+    // Another user's order is not found: not to read, to cancel or to pay.
     let payments = format!("/api/sales/{sale}/orders/{order}/payments");
     you.order(&sale, &order).await.expect_problem(404, "not_found");
     you.cancel(&sale, &order).await.expect_problem(404, "not_found");
@@ -146,11 +146,11 @@ async fn what_does_not_exist_is_not_found() {
 }
 
 #[tokio::test]
-async fn nothing_changes_by_a_get() {
+async fn get_changes_nothing() {
     let shop = shop().await;
     let sale = shop.open(NewSale::of(100)).await;
     let me = shop.shopper(1);
-    let order = me.wins(&sale).await;
+    let order = me.buy_one(&sale).await;
     let one = format!("/api/sales/{sale}/orders/{order}");
     let checkout = me.begin_payment(&sale, &order).await;
     let posts = [
@@ -175,7 +175,7 @@ async fn nothing_changes_by_a_get() {
         me.client.get(&path).await.expect(405);
     }
     for (method, path) in [(Method::POST, "/api/sales"), (Method::DELETE, "/api/me"), (Method::PUT, one.as_str())] {
-        me.client.ask(method, path).send().await.expect_problem(405, "method_not_allowed");
+        me.client.request(method, path).send().await.expect_problem(405, "method_not_allowed");
     }
     assert_eq!(me.order(&sale, &order).await.json()["order"]["status"], "unpaid");
     assert_eq!(shop.numbers(&sale).await["state"], "live");
@@ -183,7 +183,7 @@ async fn nothing_changes_by_a_get() {
 }
 
 #[tokio::test]
-async fn another_site_changes_nothing() {
+async fn cross_site_requests_are_refused() {
     let shop = shop().await;
     let sale = shop.open(NewSale::of(100)).await;
     let me = shop.shopper(1);
@@ -191,8 +191,8 @@ async fn another_site_changes_nothing() {
     let body = json!({"quantity": 1, "token": token});
     let (path, own) = (orders(&sale), shop.origins()[0].clone());
     let with = async |headers: &[(&'static str, &str)]| {
-        let asking = me.client.ask(Method::POST, &path).json(&body);
-        headers.iter().fold(asking, |asking, (name, value)| asking.header(name, value)).send().await
+        let request = me.client.request(Method::POST, &path).json(&body);
+        headers.iter().fold(request, |request, (name, value)| request.header(name, value)).send().await
     };
     let evil: [&[(&'static str, &str)]; 6] = [
         &[("origin", "https://evil.example")],
@@ -205,13 +205,13 @@ async fn another_site_changes_nothing() {
     for headers in evil {
         with(headers).await.expect_problem(403, "cross_site");
     }
-    let form = me.client.ask(Method::POST, &format!("/en/sales/{sale}/buy")).form(&[("quantity", "1")]);
+    let form = me.client.request(Method::POST, &format!("/en/sales/{sale}/buy")).form(&[("quantity", "1")]);
     form.header("origin", "https://evil.example").send().await.expect(403);
-    let login = me.client.ask(Method::POST, "/api/login").json(&json!({"username": "a", "password": "b"}));
+    let login = me.client.request(Method::POST, "/api/login").json(&json!({"username": "a", "password": "b"}));
     login.header("sec-fetch-site", "cross-site").send().await.expect_problem(403, "cross_site");
     assert_eq!(shop.numbers(&sale).await["sold"], 0);
-    // Looking is free: links from elsewhere lead here.
-    let look = me.client.ask(Method::GET, "/en/").header("sec-fetch-site", "cross-site");
+    // GET is allowed, because other sites link here.
+    let look = me.client.request(Method::GET, "/en/").header("sec-fetch-site", "cross-site");
     look.header("origin", "https://evil.example").send().await.expect(200);
 
     with(&[("sec-fetch-site", "same-origin"), ("origin", &own)]).await.expect(202);
@@ -232,13 +232,13 @@ async fn signed_out(client: &Client, sale: &str) {
     for answer in answers {
         answer.expect_problem(401, "not_signed_in");
     }
-    // People are led to the log-in, and back.
+    // Pages redirect to the login, which leads back.
     let page = client.get("/en/orders").await.expect(303);
     assert_eq!(page.header("location"), "/en/login?next=%2Fen%2Forders");
 }
 
 #[tokio::test]
-async fn nobody_is_signed_in_without_a_genuine_session() {
+async fn forged_and_expired_cookies_are_signed_out() {
     let shop = shop().await;
     let sale = shop.open(NewSale::of(100)).await;
     signed_out(&shop.client(), &sale).await;
@@ -259,12 +259,12 @@ async fn nobody_is_signed_in_without_a_genuine_session() {
     for cookie in forged {
         signed_out(&shop.client().with_cookie(&cookie), &sale).await;
     }
-    // A genuine one is found among others.
+    // A valid cookie is found among others.
     shop.client().with_cookie(&format!("theme=dark; {good}; x=y")).get("/api/me").await.expect(200);
 }
 
 #[tokio::test]
-async fn garbage_in_headers_and_queries_does_no_harm() {
+async fn invalid_headers_and_queries_never_fail_the_server() {
     let shop = shop().await;
     let sale = shop.open(NewSale::of(100)).await;
     let client = shop.client();
@@ -287,7 +287,7 @@ async fn garbage_in_headers_and_queries_does_no_harm() {
     for path in ["/", "/en/", &format!("/api/sales/{sale}/button"), "/api/me", "/en/login", "/api/orders"] {
         for (n, name) in names.iter().enumerate() {
             let value = garbage[n % garbage.len()];
-            let answer = client.ask(Method::GET, path).header(name, value).send().await;
+            let answer = client.request(Method::GET, path).header(name, value).send().await;
             assert!(answer.status < 500, "{path} with {name}: {value}: {answer:?}");
             assert_ne!(answer.header("x-request-id"), value);
         }
@@ -304,13 +304,13 @@ async fn garbage_in_headers_and_queries_does_no_harm() {
 }
 
 #[tokio::test]
-async fn no_log_and_no_answer_shows_a_secret() {
+async fn logs_and_answers_contain_no_secret() {
     let plan = Plan::on(Rung::Sqlite).await.set("SECKILL_LOG", "debug").set("SECKILL_USER_RATE", "100000");
     let shop = plan.start().await;
     let sale = shop.open(NewSale::of(100)).await;
     let me = shop.shopper(1);
     let secret_token = token(&me, &sale).await;
-    let password = "a password that nobody sees";
+    let password = "a password that is never shown";
     shop.register("mei", password).await;
     let client = shop.client();
     for who in [json!({"username": "mei", "password": format!("{password}!")}), json!({"username": password})] {

@@ -1,4 +1,4 @@
-//! The shop as browsers, programs and mischief meet it. Needs no services: rung 1 on SQLite.
+//! The shop over HTTP: pages, forms, API, bad input, the program's commands. Needs no services: rung 1 on SQLite.
 
 mod accounts;
 mod admin;

@@ -1,4 +1,4 @@
-//! Pages that are the same for everybody, and how long they may be kept.
+//! Public pages, which are the same for all visitors, and their cache headers.
 
 use std::io::Read;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::support::{Answer, Client, NewSale, Plan, Rung, Shop, eventually};
 
-const SOON: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 async fn encoded(client: &Client, path: &str, encoding: &str) -> Answer {
-    client.ask(Method::GET, path).header("accept-encoding", encoding).send().await.expect(200)
+    client.request(Method::GET, path).header("accept-encoding", encoding).send().await.expect(200)
 }
 
 fn unpacked(answer: &Answer) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn unpacked(answer: &Answer) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn the_front_door_speaks_the_visitors_language() {
+async fn front_page_redirects_to_the_visitors_language() {
     let shop = Shop::start(Rung::Sqlite).await;
     let languages = [
         ("zh-CN,zh;q=0.9,en;q=0.8", "/zh/"),
@@ -36,8 +36,8 @@ async fn the_front_door_speaks_the_visitors_language() {
     ];
     for (accepted, list) in languages {
         let client = shop.client();
-        let asking = client.ask(Method::GET, "/").header("accept-language", accepted);
-        let answer = asking.send().await.expect(302);
+        let request = client.request(Method::GET, "/").header("accept-language", accepted);
+        let answer = request.send().await.expect(302);
         assert_eq!((answer.header("location"), answer.header("vary")), (list, "accept-language"), "{accepted}");
     }
     let answer = shop.client().get("/zh").await;
@@ -45,18 +45,18 @@ async fn the_front_door_speaks_the_visitors_language() {
 }
 
 #[tokio::test]
-async fn pages_are_the_same_bytes_for_everybody_and_may_be_kept() {
+async fn public_pages_are_identical_and_cacheable() {
     let shop = Shop::start(Rung::Sqlite).await;
     let sale = shop.open(NewSale::of(100)).await;
-    let (anybody, me, admin) = (shop.client(), shop.shopper(1).client, shop.admin().await);
+    let (visitor, me, admin) = (shop.client(), shop.shopper(1).client, shop.admin().await);
     let file =
         |path: &str| format!("{}/pages{}/index.html", shop.setting("SECKILL_DATA_DIR"), path.trim_end_matches('/'));
-    // Opening the sale changed its pages, which are published again at this moment, one file after the other.
+    // Opening the sale republishes its pages, one file after the other, while this test runs.
     let paths = ["/zh/".to_owned(), "/en/".to_owned(), format!("/zh/sales/{sale}"), format!("/en/sales/{sale}")];
-    eventually("the pages are published with the open sale", SOON, async || {
+    eventually("the pages are published with the open sale", TIMEOUT, async || {
         for path in &paths {
             let shown = std::fs::read_to_string(file(path)).unwrap_or_default();
-            let served = anybody.ask(Method::GET, path).send().await;
+            let served = visitor.request(Method::GET, path).send().await;
             if served.status != 200 || shown != served.text() || !shown.contains(&format!("/sales/{sale}")) {
                 return Err(shown);
             }
@@ -65,7 +65,7 @@ async fn pages_are_the_same_bytes_for_everybody_and_may_be_kept() {
     })
     .await;
     for path in paths {
-        let plain = anybody.get(&path).await.expect(200);
+        let plain = visitor.get(&path).await.expect(200);
         for client in [&me, admin] {
             let same = client.get(&path).await.expect(200);
             assert_eq!(same.body, plain.body, "{path}");
@@ -78,16 +78,16 @@ async fn pages_are_the_same_bytes_for_everybody_and_may_be_kept() {
         assert!(plain.header("content-security-policy").contains("script-src 'self'"));
         assert!(plain.text().contains(if path.starts_with("/zh") { "手机" } else { "Phone" }), "{path}");
         for encoding in ["br", "gzip"] {
-            let packed = encoded(&anybody, &path, encoding).await;
+            let packed = encoded(&visitor, &path, encoding).await;
             assert_eq!(packed.header("content-encoding"), encoding);
             assert!(packed.body.len() < plain.body.len());
             assert_eq!(unpacked(&packed), plain.body, "{path} as {encoding}");
         }
-        let known = anybody.ask(Method::GET, &path).header("if-none-match", plain.header("etag")).send().await;
+        let known = visitor.request(Method::GET, &path).header("if-none-match", plain.header("etag")).send().await;
         let known = known.expect(304);
         assert!(known.body.is_empty() && known.header("etag") == plain.header("etag"));
         assert!(known.header("cache-control").starts_with("public"));
-        let head = anybody.ask(Method::HEAD, &path).send().await.expect(200);
+        let head = visitor.request(Method::HEAD, &path).send().await.expect(200);
         assert!(head.body.is_empty() && head.header("etag") == plain.header("etag"));
         let file = file(&path);
         assert_eq!(std::fs::read(&file).unwrap(), plain.body, "{file}");
@@ -96,7 +96,7 @@ async fn pages_are_the_same_bytes_for_everybody_and_may_be_kept() {
 }
 
 #[tokio::test]
-async fn files_have_addresses_that_change_with_their_content() {
+async fn asset_addresses_contain_their_hash() {
     let shop = Shop::start(Rung::Sqlite).await;
     let page = shop.client().get("/en/").await.expect(200).text();
     let addresses: Vec<&str> = page.split('"').filter(|part| part.starts_with("/static/")).collect();
@@ -112,15 +112,15 @@ async fn files_have_addresses_that_change_with_their_content() {
 }
 
 #[tokio::test]
-async fn a_page_follows_its_goods() {
+async fn page_is_published_again_after_a_change_of_its_goods() {
     let shop = Shop::start(Rung::Sqlite).await;
     let sale = shop.open(NewSale::of(100)).await;
     let path = format!("/en/sales/{sale}");
     let before = shop.client().get(&path).await.expect(200);
     let goods = format!("/api/admin/goods/{}", shop.goods().await);
     let renamed = json!({"name": {"zh": "<b>平板</b>", "en": "Tablet <script>alert(1)</script>"}});
-    shop.admin().await.ask(Method::PATCH, &goods).json(&renamed).send().await.expect(200);
-    let after = eventually("the page shows the new name", SOON, async || {
+    shop.admin().await.request(Method::PATCH, &goods).json(&renamed).send().await.expect(200);
+    let after = eventually("the page shows the new name", TIMEOUT, async || {
         let page = shop.client().get(&path).await.expect(200);
         if page.text().contains("Tablet") { Ok(page) } else { Err(page.text()) }
     })
@@ -131,7 +131,7 @@ async fn a_page_follows_its_goods() {
 }
 
 #[tokio::test]
-async fn a_draft_is_shown_to_nobody() {
+async fn drafts_are_not_public() {
     let shop = Shop::start(Rung::Sqlite).await;
     let draft = shop.create(NewSale::of(100)).await;
     shop.client().get(&format!("/en/sales/{draft}")).await.expect(404);
@@ -143,7 +143,7 @@ async fn a_draft_is_shown_to_nobody() {
 }
 
 #[tokio::test]
-async fn live_answers_are_kept_for_a_second_and_personal_ones_by_nobody() {
+async fn live_answers_are_cached_for_a_second_and_personal_ones_never() {
     let shop = Shop::start(Rung::Sqlite).await;
     let sale = shop.open(NewSale::of(100)).await;
     let me = shop.shopper(1);
@@ -154,7 +154,7 @@ async fn live_answers_are_kept_for_a_second_and_personal_ones_by_nobody() {
     let mut expected = ["phase", "remaining", "total", "opens_at", "closes_at", "now", "poll_after_ms", "spread_ms"];
     expected.sort_unstable();
     assert_eq!(fields, expected);
-    let order = me.wins(&sale).await;
+    let order = me.buy_one(&sale).await;
     for path in [
         "/api/me".to_owned(),
         "/api/orders".into(),
@@ -168,19 +168,19 @@ async fn live_answers_are_kept_for_a_second_and_personal_ones_by_nobody() {
     assert_eq!(missing.header("cache-control"), "no-store");
 }
 
-/// A server that answers knows what it answers about: nothing is missing in its first moment.
+/// A server answers only once it has read all sales.
 #[tokio::test]
-async fn the_first_answers_after_a_restart_are_right() {
+async fn first_answers_after_a_restart_are_complete() {
     let mut shop = Plan::on(Rung::Sqlite).await.start().await;
     let sale = shop.open(NewSale::of(100)).await;
     shop.processes[0].kill();
     shop.processes[0].start();
     let client = shop.client();
-    let answers = eventually("the shop answers", SOON, async || {
-        let button = client.ask(Method::GET, &format!("/api/sales/{sale}/button")).try_send().await?;
-        let page = client.ask(Method::GET, &format!("/en/sales/{sale}")).try_send().await?;
+    let answers = eventually("the shop answers", TIMEOUT, async || {
+        let button = client.request(Method::GET, &format!("/api/sales/{sale}/button")).try_send().await?;
+        let page = client.request(Method::GET, &format!("/en/sales/{sale}")).try_send().await?;
         let token = client.clone().with_cookie(&shop.shopper(1).client.cookie().unwrap());
-        let token = token.ask(Method::POST, &format!("/api/sales/{sale}/token")).try_send().await?;
+        let token = token.request(Method::POST, &format!("/api/sales/{sale}/token")).try_send().await?;
         Ok([button, page, token])
     })
     .await;

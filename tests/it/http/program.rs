@@ -235,5 +235,5 @@ async fn audit_finds_a_violation() {
     let audit = shop.run(&["audit"]).await;
     let text = String::from_utf8_lossy(&audit.stdout);
     assert_eq!(audit.status.code(), Some(1), "{text}");
-    assert!(text.contains("FAIL") && text.contains("sale 1 says 3 sold, its live orders say 1"), "{text}");
+    assert!(text.contains("FAIL") && text.contains("sale 1: 3 sold, 1 in live orders"), "{text}");
 }

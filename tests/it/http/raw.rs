@@ -1,4 +1,4 @@
-//! Bytes that no client library would send.
+//! Raw bytes that no HTTP client library sends.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use crate::support::{Rung, Shop, pause};
 
-/// What the shop answers to these bytes until it closes the connection.
+/// Everything that the shop answers to these bytes until it closes the connection.
 async fn answer(shop: &Shop, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(shop.processes[0].listen).await.unwrap();
     // The shop may close before it has read everything.
@@ -19,7 +19,7 @@ async fn answer(shop: &Shop, bytes: &[u8]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bytes_that_are_no_request_are_refused() {
+async fn malformed_requests_are_refused() {
     let shop = Shop::start(Rung::Sqlite).await;
     let many_headers: String = (0..500).map(|n| format!("x-{n}: y\r\n")).collect();
     let endless_header = format!("GET /en/ HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(1_000_000));
@@ -42,9 +42,9 @@ async fn bytes_that_are_no_request_are_refused() {
     shop.client().get("/en/").await.expect(200);
 }
 
-/// The refusal comes before the body does. Whoever sends on regardless may lose sight of it.
+/// The refusal is sent before the body is read. A client that goes on sending may not see it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_is_announced_too_large_is_refused_unread() {
+async fn announced_oversized_body_is_refused_unread() {
     let shop = Shop::start(Rung::Sqlite).await;
     let (admin, goods) = (shop.admin().await.cookie().unwrap(), shop.goods().await);
     let json = "content-type: application/json";
@@ -61,17 +61,17 @@ async fn a_body_that_is_announced_too_large_is_refused_unread() {
     }
 }
 
-/// Many of each kind; meanwhile others are served.
+/// Slow heads and slow bodies time out, while other clients are served.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_sends_slowly_does_not_hold_the_shop() {
-    const OF_EACH: usize = 100;
+async fn slow_senders_do_not_block_others() {
+    const SLOW_CLIENTS: usize = 100;
     let shop = Shop::start(Rung::Sqlite).await;
     let began = Instant::now();
     let head = b"GET /en/ HTTP/1.1\r\nhost: x\r\nx-slow: ";
     let body =
         b"POST /api/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{\"user";
-    let heads = join_all((0..OF_EACH).map(|_| answer(&shop, head)));
-    let bodies = join_all((0..OF_EACH).map(|_| answer(&shop, body)));
+    let heads = join_all((0..SLOW_CLIENTS).map(|_| answer(&shop, head)));
+    let bodies = join_all((0..SLOW_CLIENTS).map(|_| answer(&shop, body)));
     let others = async {
         for _ in 0..20 {
             shop.client().get("/en/").await.expect(200);

@@ -1,4 +1,4 @@
-//! A small HTTP client: keep-alive, one cookie, answers that explain themselves when they are not what was expected.
+//! A small HTTP client with keep-alive and one cookie. An unexpected answer fails the test with its request and text.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
 
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The connections of a test; clones share them.
 #[derive(Clone)]
@@ -23,27 +23,27 @@ impl Connections {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let mut builder = Legacy::builder(TokioExecutor::new());
-        // Sooner than the shop, which would close a connection at the moment of the next question now and then.
+        // Shorter than the shop's, which would otherwise now and then close a connection just as it is used again.
         builder.pool_timer(TokioTimer::new()).pool_idle_timeout(Duration::from_secs(3));
         Connections(builder.build(connector))
     }
 }
 
-/// Somebody who asks. Clones are the same somebody.
+/// A client with a cookie. Clones share it.
 #[derive(Clone)]
 pub struct Client {
     connections: Connections,
-    /// Where the shop is; several servers are asked in turn.
+    /// The servers, used in turn.
     origins: Arc<[String]>,
     turn: Arc<AtomicUsize>,
     cookie: Arc<Mutex<Option<String>>>,
 }
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Method and path of the question.
-    asked: String,
+    /// Method and path of the request.
+    request: String,
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Bytes,
@@ -54,7 +54,7 @@ impl Client {
         Client { connections, origins, turn: Arc::default(), cookie: Arc::default() }
     }
 
-    /// The same somebody with this cookie.
+    /// The same client with this cookie.
     pub fn with_cookie(self, cookie: &str) -> Client {
         *self.cookie.lock().unwrap_or_else(PoisonError::into_inner) = Some(cookie.to_owned());
         self
@@ -64,45 +64,45 @@ impl Client {
         self.cookie.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whoever asks only the n-th server.
+    /// The same client, for the n-th server only.
     pub fn at(&self, n: usize) -> Client {
         Client { origins: Arc::from([self.origins[n].clone()]), ..self.clone() }
     }
 
-    /// The same somebody, who asks there.
-    pub fn elsewhere(&self, origin: &str) -> Client {
+    /// The same client, for another origin.
+    pub fn with_origin(&self, origin: &str) -> Client {
         Client { origins: Arc::from([origin.to_owned()]), ..self.clone() }
     }
 
-    pub fn ask(&self, method: Method, path: &str) -> Asking<'_> {
-        Asking { client: self, method, path: path.to_owned(), headers: HeaderMap::new(), body: Bytes::new() }
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder<'_> {
+        RequestBuilder { client: self, method, path: path.to_owned(), headers: HeaderMap::new(), body: Bytes::new() }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        self.ask(Method::GET, path).send().await
+        self.request(Method::GET, path).send().await
     }
 
     pub async fn post(&self, path: &str, json: Value) -> Answer {
-        self.ask(Method::POST, path).json(&json).send().await
+        self.request(Method::POST, path).json(&json).send().await
     }
 
     fn origin(&self) -> &str {
         &self.origins[self.turn.fetch_add(1, Ordering::Relaxed) % self.origins.len()]
     }
 
-    /// ReplayGrants the session's cookie as a browser does; the hint beside it is for scripts.
+    /// Stores the session's cookie as a browser does. The second cookie, a hint for scripts, is not stored.
     fn keep_cookie(&self, headers: &HeaderMap) {
         let lines = headers.get_all(header::SET_COOKIE).iter().filter_map(|line| line.to_str().ok());
         for line in lines.filter(|line| line.contains("HttpOnly")) {
             let pair = line.split(';').next().unwrap_or_default();
-            let kept = if line.contains("Max-Age=0") { None } else { Some(pair.to_owned()) };
-            *self.cookie.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+            let cookie = if line.contains("Max-Age=0") { None } else { Some(pair.to_owned()) };
+            *self.cookie.lock().unwrap_or_else(PoisonError::into_inner) = cookie;
         }
     }
 }
 
-/// A question in the making.
-pub struct Asking<'a> {
+/// A request before it is sent.
+pub struct RequestBuilder<'a> {
     client: &'a Client,
     method: Method,
     path: String,
@@ -110,7 +110,7 @@ pub struct Asking<'a> {
     body: Bytes,
 }
 
-impl Asking<'_> {
+impl RequestBuilder<'_> {
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         self
@@ -130,62 +130,62 @@ impl Asking<'_> {
         self.body("application/x-www-form-urlencoded", text)
     }
 
-    /// The answer; fails when there is none.
+    /// Sends the request. Fails when there is no answer.
     pub async fn send(self) -> Answer {
-        let asked = format!("{} {}", self.method, self.path);
-        self.try_send().await.unwrap_or_else(|error| panic!("{asked}: {error}"))
+        let request = format!("{} {}", self.method, self.path);
+        self.try_send().await.unwrap_or_else(|error| panic!("{request}: {error}"))
     }
 
-    /// The answer, or why there is none.
+    /// Sends the request, and returns the answer or why there is none.
     pub async fn try_send(self) -> Result<Answer, String> {
-        let asked = format!("{} {}", self.method, self.path);
+        let name = format!("{} {}", self.method, self.path);
         let uri = format!("{}{}", self.client.origin(), self.path);
         let mut request = Request::builder().method(self.method).uri(uri).body(Full::new(self.body)).unwrap();
         *request.headers_mut() = self.headers;
         if let Some(cookie) = self.client.cookie() {
-            // As bytes: forged cookies are part of the tests.
+            // As bytes, because some tests send invalid cookies.
             request.headers_mut().append(header::COOKIE, HeaderValue::from_bytes(cookie.as_bytes()).unwrap());
         }
-        let whole = async {
+        let exchange = async {
             let response = self.client.connections.0.request(request).await.map_err(|error| format!("{error:?}"))?;
             let (parts, body) = response.into_parts();
             let body = body.collect().await.map_err(|error| format!("{error:?}"))?.to_bytes();
-            Ok(Answer { asked, status: parts.status.as_u16(), headers: parts.headers, body })
+            Ok(Answer { request: name, status: parts.status.as_u16(), headers: parts.headers, body })
         };
         let answer: Result<Answer, String> =
-            tokio::time::timeout(ANSWER_WITHIN, whole).await.map_err(|_| "no answer".to_owned())?;
+            tokio::time::timeout(RESPONSE_TIMEOUT, exchange).await.map_err(|_| "no answer".to_owned())?;
         self.client.keep_cookie(&answer.as_ref().map_err(String::clone)?.headers);
         answer
     }
 }
 
 impl Answer {
-    /// This answer, if it has the status.
+    /// Fails unless the answer has this status.
     #[track_caller]
     pub fn expect(self, status: u16) -> Answer {
-        assert_eq!(self.status, status, "{} answered {} {}", self.asked, self.status, self.text());
+        assert_eq!(self.status, status, "{} answered {} {}", self.request, self.status, self.text());
         self
     }
 
-    /// This answer, if it is the problem with this status and code, in the form that the contract promises.
+    /// Fails unless the answer is a problem document with this status and code.
     #[track_caller]
     pub fn expect_problem(self, status: u16, code: &str) -> Answer {
         let answer = self.expect(status);
-        assert_eq!(answer.header("content-type"), "application/problem+json", "{}", answer.asked);
+        assert_eq!(answer.header("content-type"), "application/problem+json", "{}", answer.request);
         let json = answer.json();
-        assert_eq!(json["code"], code, "{} answered {json}", answer.asked);
-        assert_eq!(json["status"], status, "{} answered {json}", answer.asked);
+        assert_eq!(json["code"], code, "{} answered {json}", answer.request);
+        assert_eq!(json["status"], status, "{} answered {json}", answer.request);
         answer
     }
 
-    /// The body, if it is JSON.
+    /// The body as JSON; fails when it is none.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
-            .unwrap_or_else(|_| panic!("{} answered {} with no JSON: {}", self.asked, self.status, self.text()))
+            .unwrap_or_else(|_| panic!("{} answered {} with no JSON: {}", self.request, self.status, self.text()))
     }
 
-    /// The code of a problem, or nothing.
+    /// The code of a problem; empty otherwise.
     pub fn code(&self) -> String {
         let json: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         json["code"].as_str().unwrap_or_default().to_owned()
@@ -195,7 +195,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// A header, or nothing.
+    /// A header; empty when it is absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }

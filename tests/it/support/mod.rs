@@ -1,8 +1,8 @@
-//! Shops to try things on, and people to try them with.
+//! Fixtures for tests: shops in processes of their own, shoppers, clients, proxies.
 
 mod client;
-mod crowd;
-mod ground;
+mod fixture;
+mod load;
 mod nginx;
 mod ports;
 mod process;
@@ -15,8 +15,8 @@ mod stack;
 mod wait;
 
 pub use client::{Answer, Client};
-pub use crowd::{Crowd, Outcome};
-pub use ground::{Ground, manage, on_postgres};
+pub use fixture::{Fixture, manage, on_postgres};
+pub use load::{Load, ShopperOutcome};
 pub use nginx::Nginx;
 pub use ports::free_address;
 pub use process::{Settings, program, run};

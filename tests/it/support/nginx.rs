@@ -4,15 +4,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// One nginx; it ends when this goes.
+/// One nginx process, stopped on drop.
 pub struct Nginx {
-    /// Where the shop's site is.
+    /// The address of the shop's site.
     pub address: SocketAddr,
     process: Child,
 }
 
 impl Nginx {
-    /// Starts it in a folder that is its own. `pages` is where the program renders to, `more` further servers.
+    /// Starts nginx in its own folder `dir`. `pages` is the folder of rendered pages, `more` adds server blocks.
     pub fn start(dir: &Path, address: SocketAddr, upstream: SocketAddr, pages: &Path, more: &str) -> Nginx {
         for folder in ["cache", "temp"] {
             std::fs::create_dir_all(dir.join(folder)).expect("a folder for nginx");
@@ -26,7 +26,7 @@ impl Nginx {
         let temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("{kind}_temp_path {}/{kind};", at("temp")))
             .join(" ");
-        // Workers read what the program writes as whoever runs this.
+        // Workers run as the current user, so that they can read the pages.
         let user = if is_root() { "user root;" } else { "" };
         let main = format!(
             "{user} worker_processes auto; pid nginx.pid; daemon off; events {{ worker_connections 4096; }}\n\
@@ -43,17 +43,17 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Its workers end when the master is asked to; a kill would leave them.
+        // SIGTERM makes the master stop its workers; SIGKILL would leave them running.
         let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
         let _ = self.process.wait();
     }
 }
 
-/// Debian keeps nginx where only root looks.
+/// Debian installs nginx in /usr/sbin, which is not in every user's PATH.
 fn path() -> String {
     format!("{}:/usr/local/sbin:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
 
 fn is_root() -> bool {
-    Command::new("id").arg("-u").output().is_ok_and(|said| said.stdout == b"0\n")
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
 }

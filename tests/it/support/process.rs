@@ -11,13 +11,13 @@ use super::ports::free_address;
 use super::wait::eventually;
 
 /// Lines of a log that are shown when a test fails.
-const TAIL: usize = 40;
+const TAIL_LINES: usize = 40;
 
 pub type Settings = BTreeMap<String, String>;
 
-/// A process with roles of the shop. It is killed when this goes.
+/// A process with roles of the shop, killed on drop.
 pub struct Process {
-    /// The role, or nothing for all of them.
+    /// The role; empty for all roles.
     pub role: String,
     pub listen: SocketAddr,
     pub ops: SocketAddr,
@@ -27,21 +27,21 @@ pub struct Process {
     child: Option<Child>,
 }
 
-/// The program with nothing in its environment but these settings.
+/// A command that runs the program with only these settings in its environment.
 pub fn program(settings: &Settings, dir: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seckill"));
     command.args(words).current_dir(dir).env_clear().envs(settings).env("RUST_BACKTRACE", "1").stdin(Stdio::null());
     command
 }
 
-/// Runs a command of the program, such as `audit`, to its end.
+/// Runs a command of the program, such as `audit`, and waits for its end.
 pub async fn run(settings: &Settings, dir: &Path, words: &[&str]) -> Output {
     let mut command = program(settings, dir, words);
     tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
 }
 
 impl Process {
-    /// Not started yet. `name` is that of its log.
+    /// A process that is not started yet. `name` is the name of its log file.
     pub fn new(role: &str, name: &str, settings: &Settings, dir: &Path) -> Process {
         let (listen, ops) = (free_address(), free_address());
         let mut settings = settings.clone();
@@ -63,7 +63,7 @@ impl Process {
         matches!(self.role.as_str(), "" | "serve")
     }
 
-    /// Starts it; what it writes goes to the end of its log.
+    /// Starts the process. Its output is appended to its log.
     pub fn start(&mut self) {
         assert!(self.child.is_none(), "{} runs already", self.role);
         let log: File = OpenOptions::new().create(true).append(true).open(&self.log).unwrap();
@@ -76,7 +76,7 @@ impl Process {
     /// `kill -9`.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended by itself.
+            // The process may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -92,7 +92,7 @@ impl Process {
         assert!(done.success(), "cannot signal {}", self.role);
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the process ends.
     pub async fn ended(&mut self, within: Duration) -> ExitStatus {
         let what = format!("the process {:?} ends", self.role);
         let status = eventually(&what, within, async || self.exit_status().ok_or("it runs".to_owned())).await;
@@ -104,7 +104,7 @@ impl Process {
         self.child.as_mut()?.try_wait().unwrap()
     }
 
-    /// Fails if it should run and does not.
+    /// Fails if the process was started and has ended.
     pub fn check(&mut self) {
         if let Some(status) = self.exit_status() {
             panic!("the process {:?} ended by itself: {status}", self.role);
@@ -115,12 +115,12 @@ impl Process {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// The last lines of the log, for whoever looks at a failed test.
+    /// Prints the last lines of the log.
     pub fn print_tail(&self) {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         println!("--- the end of {}", self.log.display());
-        for line in &lines[lines.len().saturating_sub(TAIL)..] {
+        for line in &lines[lines.len().saturating_sub(TAIL_LINES)..] {
             println!("{line}");
         }
     }

@@ -1,4 +1,4 @@
-//! A proxy in front of a service that can be away whenever a test wants, without anybody else noticing.
+//! A TCP proxy in front of a service. A test can cut it, which makes the service unreachable for one shop only.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,47 +14,47 @@ use super::wait::eventually;
 
 pub struct Proxy {
     pub address: SocketAddr,
-    pub line: Line,
-    /// Ends what runs; `None` while the service is away.
+    pub target: ProxyTarget,
+    /// Cancels all connections; `None` while the service is cut off.
     up: Mutex<Option<CancellationToken>>,
 }
 
-/// What leads to the service; clones are the same line.
+/// The way to the service. Clones share it.
 #[derive(Clone)]
-pub struct Line {
-    target: String,
-    mute: Arc<AtomicBool>,
-    /// How often clients have sent something; what comes together counts once.
+pub struct ProxyTarget {
+    address: String,
+    drops_responses: Arc<AtomicBool>,
+    /// Reads from clients that had data: a measure of writes by the client.
     pub sent: Arc<AtomicUsize>,
 }
 
 impl Proxy {
-    /// In front of `target`, and away until it is mended.
-    pub fn new(target: String) -> Proxy {
-        let line = Line { target, mute: Arc::default(), sent: Arc::default() };
-        Proxy { address: free_address(), line, up: Mutex::new(None) }
+    /// A proxy in front of `service`, cut off until [`Proxy::restore`].
+    pub fn new(service: String) -> Proxy {
+        let target = ProxyTarget { address: service, drops_responses: Arc::default(), sent: Arc::default() };
+        Proxy { address: free_address(), target, up: Mutex::new(None) }
     }
 
-    /// The service is there again.
-    pub async fn mend(&self) {
-        // What was cut lets go of the address in a moment.
+    /// Makes the service reachable.
+    pub async fn restore(&self) {
+        // After a cut the address becomes free within a moment.
         let listen = async || TcpListener::bind(self.address).await.map_err(|error| error.to_string());
         let listener = eventually("the proxy listens", Duration::from_secs(5), listen).await;
         let up = CancellationToken::new();
-        self.line.mute.store(false, Ordering::Relaxed);
-        let (line, ended) = (self.line.clone(), up.clone());
-        tokio::spawn(async move { ended.run_until_cancelled(line.accept(listener, &ended)).await });
+        self.target.drops_responses.store(false, Ordering::Relaxed);
+        let (target, ended) = (self.target.clone(), up.clone());
+        tokio::spawn(async move { ended.run_until_cancelled(target.accept(listener, &ended)).await });
         self.set(Some(up));
     }
 
-    /// The service is away: connections break, new ones are refused.
+    /// Makes the service unreachable: connections break, new ones are refused.
     pub fn cut(&self) {
         self.set(None);
     }
 
-    /// From now on the service does what it is asked, and no answer comes back. Only good until it is cut.
-    pub fn mute(&self) {
-        self.line.mute.store(true, Ordering::Relaxed);
+    /// From now on requests reach the service but its responses are dropped, until the next cut.
+    pub fn drop_responses(&self) {
+        self.target.drops_responses.store(true, Ordering::Relaxed);
     }
 
     fn set(&self, up: Option<CancellationToken>) {
@@ -71,33 +71,33 @@ impl Drop for Proxy {
     }
 }
 
-impl Line {
+impl ProxyTarget {
     async fn accept(&self, listener: TcpListener, up: &CancellationToken) {
         while let Ok((client, _)) = listener.accept().await {
-            let (line, ended) = (self.clone(), up.clone());
-            tokio::spawn(async move { ended.run_until_cancelled(line.pass_on(client)).await });
+            let (target, ended) = (self.clone(), up.clone());
+            tokio::spawn(async move { ended.run_until_cancelled(target.forward(client)).await });
         }
     }
 
-    async fn pass_on(&self, client: TcpStream) {
-        // Whoever loses the connection in the middle is what the tests are about.
-        let Ok(server) = TcpStream::connect(&self.target).await else { return };
+    async fn forward(&self, client: TcpStream) {
+        // Errors end the connection, which is what the tests are about.
+        let Ok(server) = TcpStream::connect(&self.address).await else { return };
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
-        let there = copy(from_client, to_server, || {
+        let requests = copy(from_client, to_server, || {
             self.sent.fetch_add(1, Ordering::Relaxed);
             true
         });
-        let back = copy(from_server, to_client, || !self.mute.load(Ordering::Relaxed));
+        let responses = copy(from_server, to_client, || !self.drops_responses.load(Ordering::Relaxed));
         tokio::select! {
-            () = there => {}
-            () = back => {}
+            () = requests => {}
+            () = responses => {}
         }
     }
 }
 
-/// Until either end closes; what does not pass is lost.
+/// Copies until either end closes. Data for which `passes` is false is dropped.
 async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, passes: impl Fn() -> bool) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {

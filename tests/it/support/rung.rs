@@ -1,6 +1,6 @@
-//! The rungs of the ladder.
+//! The rungs of the ladder: which services the shop runs on.
 
-/// What the shop stands on.
+/// The services of one shop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rung {
     /// Rung 1: nothing but the program.
@@ -20,7 +20,7 @@ impl Rung {
         self != Rung::Sqlite
     }
 
-    /// Whether Redis decides, so that an order is `reserved` before it is `unpaid`.
+    /// Whether Redis holds the stock, so that an order is `reserved` before it is `unpaid`.
     pub fn has_redis(self) -> bool {
         matches!(self, Rung::Redis | Rung::Rabbit | Rung::Cluster)
     }
@@ -29,10 +29,10 @@ impl Rung {
         matches!(self, Rung::Rabbit | Rung::Cluster)
     }
 
-    /// The roles of a shop in which every role has processes of its own, and those that may be several are two.
-    pub fn roles_apart(self) -> &'static [&'static str] {
+    /// The processes of a shop with one role per process, two of each role that allows it.
+    pub fn split_roles(self) -> &'static [&'static str] {
         match self {
-            // SQLite has one process: nobody would share its file over machines.
+            // SQLite allows one process, because its file cannot be shared between machines.
             Rung::Sqlite => &[""],
             Rung::Postgres => &["serve", "serve", "control", "control"],
             Rung::Redis => &["serve", "serve", "consume", "consume", "control", "control"],

@@ -1,4 +1,4 @@
-//! Sales as an administrator enters them.
+//! Sales as an administrator creates them.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct NewSale {
 }
 
 impl NewSale {
-    /// So many units, one for each, to be started by hand.
+    /// A sale of `total` units, one per user, started by hand.
     pub fn of(total: i64) -> NewSale {
         NewSale { total, limit: 1, opens_at: None, closes_at: None, buckets: 1, lot: 0 }
     }
@@ -28,7 +28,7 @@ impl NewSale {
         self
     }
 
-    /// Split into buckets that get so many units at a time; 0 is all at once.
+    /// Splits the sale into buckets that get `lot` units at a time; 0 is all at once.
     pub fn split(mut self, buckets: u8, lot: i64) -> NewSale {
         (self.buckets, self.lot) = (buckets, lot);
         self

@@ -1,4 +1,4 @@
-//! People who buy.
+//! Signed-in shoppers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,21 +18,21 @@ use super::SECRET;
 use super::client::{Answer, Client};
 use super::wait::eventually;
 
-/// How long an order may take from `reserved` on, and money to its end, while nothing is broken.
-const SOON: Duration = Duration::from_secs(15);
+/// How long an order or a payment may take to reach its next status while all services work.
+const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Makes sessions as the shop does. A shopper needs no account to buy with one.
-pub struct Mint(Accounts, Clock);
+/// Signs session cookies as the shop does. A shopper needs no account row to buy with one.
+pub struct SessionSigner(Accounts, Clock);
 
-impl Mint {
-    pub fn new(secret: &str) -> Mint {
-        Mint::at(secret, Clock::system())
+impl SessionSigner {
+    pub fn new(secret: &str) -> SessionSigner {
+        SessionSigner::at(secret, Clock::system())
     }
 
-    fn at(secret: &str, clock: Clock) -> Mint {
-        // Never asked.
+    fn at(secret: &str, clock: Clock) -> SessionSigner {
+        // Never read.
         let store = Store::open("sqlite::memory:").unwrap();
-        Mint(Accounts::new(store, clock.clone(), &SecretString::from(secret.to_owned()), false), clock)
+        SessionSigner(Accounts::new(store, clock.clone(), &SecretString::from(secret.to_owned()), false), clock)
     }
 
     /// The cookie of the n-th shopper.
@@ -44,29 +44,29 @@ impl Mint {
     }
 }
 
-/// As somebody would make one who does not know the secret.
+/// A cookie signed with another secret.
 pub fn forged_cookie() -> String {
-    Mint::new(&"x".repeat(64)).cookie(1)
+    SessionSigner::new(&"x".repeat(64)).cookie(1)
 }
 
-/// Of somebody who signed in long ago.
+/// A cookie of a session that has expired.
 pub fn old_cookie() -> String {
     let long_ago = "2020-01-01T00:00:00Z".parse().unwrap();
-    Mint::at(SECRET, Clock::manual(long_ago)).cookie(1)
+    SessionSigner::at(SECRET, Clock::manual(long_ago)).cookie(1)
 }
 
-/// A purchase token for the n-th shopper that is not valid any more.
+/// An expired purchase token of the n-th shopper.
 pub fn expired_token(sale: &str, n: u64) -> String {
-    let sealer = Signer::new(&SecretString::from(SECRET.to_owned()), "purchase token");
+    let signer = Signer::new(&SecretString::from(SECRET.to_owned()), "purchase token");
     let expired = Clock::system().now().as_millisecond() - 1;
-    sealer.seal(&format!("{sale} {} {expired}", user_id(n)))
+    signer.sign(&format!("{sale} {} {expired}", user_id(n)))
 }
 
 fn user_id(n: u64) -> UserId {
     UserId(Uuid::from_u128((0x0198_c0de_0000_7000_8000 << 48) + u128::from(n)))
 }
 
-/// Somebody who is signed in.
+/// A signed-in client with its purchase tokens.
 pub struct Shopper {
     pub client: Client,
     /// Purchase tokens by sale.
@@ -82,14 +82,13 @@ impl Shopper {
         self.client.post(&format!("/api/sales/{sale}/token"), json!({})).await
     }
 
-    /// Asks for units, with a token that is fetched before if there is none. Where no token is given, the answer says
-    /// why.
+    /// Tries to buy. Fetches a token first if there is none; when the token is refused, returns that answer.
     pub async fn try_buy(&self, sale: &str, quantity: i64) -> Result<Answer, String> {
         let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(sale).cloned();
         let token = match known {
             Some(token) => token,
             None => {
-                let answer = self.client.ask(Method::POST, &format!("/api/sales/{sale}/token")).try_send().await?;
+                let answer = self.client.request(Method::POST, &format!("/api/sales/{sale}/token")).try_send().await?;
                 if answer.status != 200 {
                     return Ok(answer);
                 }
@@ -102,15 +101,15 @@ impl Shopper {
     }
 
     async fn try_buy_with(&self, sale: &str, body: Value) -> Result<Answer, String> {
-        self.client.ask(Method::POST, &format!("/api/sales/{sale}/orders")).json(&body).try_send().await
+        self.client.request(Method::POST, &format!("/api/sales/{sale}/orders")).json(&body).try_send().await
     }
 
     pub async fn buy(&self, sale: &str, quantity: i64) -> Answer {
         self.try_buy(sale, quantity).await.unwrap()
     }
 
-    /// Buys one unit, which must work; the answer is the order.
-    pub async fn wins(&self, sale: &str) -> String {
+    /// Buys one unit, fails unless it is granted, and returns the order's id.
+    pub async fn buy_one(&self, sale: &str) -> String {
         self.buy(sale, 1).await.expect(202).order_id()
     }
 
@@ -122,20 +121,20 @@ impl Shopper {
         self.client.post(&format!("/api/sales/{sale}/orders/{order}/cancel"), json!({})).await
     }
 
-    /// Begins to pay; the answer is the cashier's address.
+    /// Starts a payment and returns the address of the checkout.
     pub async fn begin_payment(&self, sale: &str, order: &str) -> String {
         let answer = self.client.post(&format!("/api/sales/{sale}/orders/{order}/payments"), json!({})).await;
         answer.expect(201).json()["checkout_url"].as_str().unwrap().to_owned()
     }
 
-    /// Presses the cashier's button.
+    /// Pays at the checkout.
     pub async fn pay_at(&self, checkout: &str) -> Answer {
-        self.client.ask(Method::POST, &format!("{checkout}/pay")).form(&[]).send().await
+        self.client.request(Method::POST, &format!("{checkout}/pay")).form(&[]).send().await
     }
 
-    /// Waits until the order has this status; the answer is the order.
-    pub async fn sees(&self, sale: &str, order: &str, status: &str) -> Value {
-        eventually(&format!("order {order} is {status}"), SOON, async || {
+    /// Waits until the order has this status, and returns the order.
+    pub async fn wait_for_status(&self, sale: &str, order: &str, status: &str) -> Value {
+        eventually(&format!("order {order} is {status}"), TIMEOUT, async || {
             let answer = self.order(sale, order).await.expect(200).json()["order"].take();
             if answer["status"] == status { Ok(answer) } else { Err(answer.to_string()) }
         })
@@ -144,7 +143,7 @@ impl Shopper {
 }
 
 impl Answer {
-    /// The order that this answer is about.
+    /// The id of the order in this answer.
     #[track_caller]
     pub fn order_id(&self) -> String {
         let json = self.json();

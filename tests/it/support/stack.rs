@@ -14,8 +14,8 @@ pub struct Stack {
 static STACK: LazyLock<Stack> = LazyLock::new(|| {
     let dir = std::env::var_os("SECKILL_TEST_STACK").map(PathBuf::from).unwrap_or_else(|| {
         panic!(
-            "this test needs services: run scripts/test, or let SECKILL_TEST_STACK name the folder of a stack that \
-                runs (scripts/stack up)"
+            "this test needs services: run scripts/test, or set SECKILL_TEST_STACK to the folder of a running \
+                stack (scripts/stack up)"
         )
     });
     let text = std::fs::read_to_string(dir.join("env"))
@@ -23,7 +23,7 @@ static STACK: LazyLock<Stack> = LazyLock::new(|| {
     Stack { variables: text.lines().filter_map(variable).collect(), dir }
 });
 
-/// `export NAME=value`, where the shell's quoting knows backslashes only.
+/// Parses `export NAME=value`, where only backslashes quote.
 fn variable(line: &str) -> Option<(String, String)> {
     let (name, value) = line.strip_prefix("export ")?.split_once('=')?;
     Some((name.to_owned(), value.replace('\\', "")))
@@ -52,21 +52,21 @@ impl Stack {
         command
     }
 
-    /// Brings back whatever a test has stopped, also when it failed: the next test needs everything.
-    pub fn mended(&self) -> Mended<'_> {
-        Mended { stack: self }
+    /// A guard that starts stopped services again on drop, also after a failed test, because the next test needs them.
+    pub fn restore_on_drop(&self) -> RestoreServices<'_> {
+        RestoreServices { stack: self }
     }
 }
 
-/// Brings the services back when it goes.
-pub struct Mended<'a> {
+/// Starts stopped services again on drop.
+pub struct RestoreServices<'a> {
     stack: &'a Stack,
 }
 
-impl Drop for Mended<'_> {
+impl Drop for RestoreServices<'_> {
     fn drop(&mut self) {
         let up = self.stack.script(&["up"]).output();
         let works = up.as_ref().is_ok_and(|done| done.status.success());
-        assert!(works || std::thread::panicking(), "the services do not come back: {up:?}");
+        assert!(works || std::thread::panicking(), "the services do not start again: {up:?}");
     }
 }

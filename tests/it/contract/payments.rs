@@ -1,4 +1,4 @@
-//! Money: it arrives once, and goes back when it comes too late.
+//! Payments: money arrives once, and is refunded when it comes too late.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use standardwebhooks::Webhook;
 
 use crate::support::{Answer, NewSale, Plan, Rung, SECRET, Shop, Shopper, eventually, pause};
 
-const SETTLED_WITHIN: Duration = Duration::from_secs(30);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 const WEBHOOKS: &str = "/api/webhooks/payments/sandbox";
 
-pub async fn whoever_pays_at_the_cashier_has_a_paid_order(rung: Rung) {
+pub async fn checkout_payment_makes_the_order_paid(rung: Rung) {
     let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
     let shopper = shop.shopper(1);
-    let order = shopper.wins(&sale).await;
-    shopper.sees(&sale, &order, "unpaid").await;
+    let order = shopper.buy_one(&sale).await;
+    shopper.wait_for_status(&sale, &order, "unpaid").await;
     let checkout = shopper.begin_payment(&sale, &order).await;
     shopper.client.get(&checkout).await.expect(200);
     let paid = shopper.pay_at(&checkout).await.expect(303);
     assert_eq!(paid.header("location"), format!("/en/orders/{sale}/{order}"));
-    // Twice changes nothing.
+    // A second payment changes nothing.
     shopper.pay_at(&checkout).await.expect(303);
-    let seen = shopper.sees(&sale, &order, "paid").await;
+    let seen = shopper.wait_for_status(&sale, &order, "paid").await;
     let steps: Vec<_> = seen["history"].as_array().unwrap().iter().map(|event| event["status"].clone()).collect();
     assert_eq!(steps, ["reserved", "unpaid", "paid"]);
     shopper.cancel(&sale, &order).await.expect_problem(409, "not_cancellable");
@@ -39,16 +39,16 @@ pub async fn whoever_pays_at_the_cashier_has_a_paid_order(rung: Rung) {
 }
 
 const RACES: u64 = 200;
-const RACES_AT_ONCE: u64 = 20;
+const CONCURRENT_RACES: u64 = 20;
 
-pub async fn pay_and_cancel_together_have_one_winner(rung: Rung) {
+pub async fn concurrent_payment_and_cancellation_have_one_winner(rung: Rung) {
     let shop = Plan::on(rung).await.start().await;
     let sale = shop.open(NewSale::of(RACES as i64)).await;
     let (mut paid, mut refunded) = (0, 0);
-    // How much later the wish to cancel is sent; it follows the outcomes, so that the race is a close one.
+    // Milliseconds between payment and cancellation, adjusted to the outcomes so that the race stays close.
     let mut head_start: u64 = 5;
-    for first in (0..RACES).step_by(RACES_AT_ONCE as usize) {
-        let races = (first..first + RACES_AT_ONCE).map(|n| race(&shop, &sale, n, head_start));
+    for first in (0..RACES).step_by(CONCURRENT_RACES as usize) {
+        let races = (first..first + CONCURRENT_RACES).map(|n| race(&shop, &sale, n, head_start));
         let ends: Vec<&str> = join_all(races).await;
         let won = ends.iter().filter(|end| **end == "paid").count();
         (paid, refunded) = (paid + won, refunded + ends.len() - won);
@@ -57,17 +57,17 @@ pub async fn pay_and_cancel_together_have_one_winner(rung: Rung) {
     }
     println!("{paid} were paid, {refunded} were cancelled and refunded");
     assert!(paid > 0 && refunded > 0, "there was no race: {paid} paid, {refunded} refunded");
-    shop.has_sold(&sale, paid as i64, SETTLED_WITHIN).await;
-    let button = shop.shows(&sale, "open").await;
+    shop.wait_for_sold(&sale, paid as i64, SETTLE_TIMEOUT).await;
+    let button = shop.wait_for_phase(&sale, "open").await;
     assert_eq!(button["remaining"], refunded);
     shop.audit_is_clean().await;
 }
 
-/// Pays and cancels one order at the same moment; the answer is how it ended: `paid` or `refunded`.
+/// Pays and cancels one order at the same moment; returns `paid` or `refunded`.
 async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str {
     let shopper = shop.shopper(n);
-    let order = shopper.wins(sale).await;
-    shopper.sees(sale, &order, "unpaid").await;
+    let order = shopper.buy_one(sale).await;
+    shopper.wait_for_status(sale, &order, "unpaid").await;
     let checkout = shopper.begin_payment(sale, &order).await;
     let cancel = async {
         pause(head_start + n % 7).await;
@@ -76,19 +76,20 @@ async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str 
     let (paid, cancelled) = tokio::join!(shopper.pay_at(&checkout), cancel);
     paid.expect(303);
     if cancelled.status == 200 {
-        let end = ends_as(&shopper, sale, &order, "refunded").await;
+        let end = wait_for_end(&shopper, sale, &order, "refunded").await;
         assert_eq!(end, ["reserved", "unpaid", "cancelled", "refund_pending", "refunded"]);
         return "refunded";
     }
     cancelled.expect_problem(409, "not_cancellable");
-    assert_eq!(ends_as(&shopper, sale, &order, "paid").await, ["reserved", "unpaid", "paid"]);
+    assert_eq!(wait_for_end(&shopper, sale, &order, "paid").await, ["reserved", "unpaid", "paid"]);
     "paid"
 }
 
-/// Waits for the end of an order; the answer are its steps. Steps of one moment stand in the order of their edges.
-async fn ends_as(shopper: &Shopper, sale: &str, order: &str, status: &str) -> Vec<String> {
+/// Waits for the end of an order and returns its statuses. Statuses of the same millisecond are put in the order of the
+/// state machine.
+async fn wait_for_end(shopper: &Shopper, sale: &str, order: &str, status: &str) -> Vec<String> {
     const EDGES: [&str; 6] = ["reserved", "unpaid", "paid", "cancelled", "refund_pending", "refunded"];
-    let end = eventually(&format!("order {order} is {status}"), SETTLED_WITHIN, async || {
+    let end = eventually(&format!("order {order} is {status}"), SETTLE_TIMEOUT, async || {
         let answer = shopper.order(sale, order).await.expect(200).json()["order"].take();
         if answer["status"] == status { Ok(answer) } else { Err(answer.to_string()) }
     })
@@ -99,93 +100,93 @@ async fn ends_as(shopper: &Shopper, sale: &str, order: &str, status: &str) -> Ve
     steps
 }
 
-/// What somebody's wallet holds.
+/// The balance of the shopper's wallet, in minor units.
 async fn balance(shopper: &Shopper) -> i64 {
     shopper.client.get("/api/wallet").await.expect(200).json()["balance"]["amount"].as_i64().unwrap()
 }
 
-pub async fn a_wallet_is_filled_pays_and_gets_its_money_back(rung: Rung) {
+pub async fn wallet_is_topped_up_pays_and_receives_the_refund(rung: Rung) {
     let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
     let shopper = shop.shopper(1);
-    let order = shopper.wins(&sale).await;
-    let price = shopper.sees(&sale, &order, "unpaid").await["amount"]["amount"].as_i64().unwrap();
-    let begun = json!({"amount": {"amount": price + 100, "currency": "CNY"}});
-    let begun = shopper.client.post("/api/wallet/top-ups", begun).await.expect(201).json();
-    let cashier = format!("/sandbox/cashier/{}", begun["payment"]["id"].as_str().unwrap());
+    let order = shopper.buy_one(&sale).await;
+    let price = shopper.wait_for_status(&sale, &order, "unpaid").await["amount"]["amount"].as_i64().unwrap();
+    let top_up = json!({"amount": {"amount": price + 100, "currency": "CNY"}});
+    let top_up = shopper.client.post("/api/wallet/top-ups", top_up).await.expect(201).json();
+    let cashier = format!("/sandbox/cashier/{}", top_up["payment"]["id"].as_str().unwrap());
     shopper.pay_at(&cashier).await.expect(303);
     shopper.pay_at(&cashier).await.expect(303);
-    eventually("the wallet is filled", SETTLED_WITHIN, async || match balance(&shopper).await {
-        held if held == price + 100 => Ok(()),
-        held => Err(held.to_string()),
+    eventually("the wallet is filled", SETTLE_TIMEOUT, async || match balance(&shopper).await {
+        balance if balance == price + 100 => Ok(()),
+        balance => Err(balance.to_string()),
     })
     .await;
     let payments = format!("/api/sales/{sale}/orders/{order}/payments");
-    let pays = (0..5).map(|_| shopper.client.post(&payments, json!({"from": "wallet"})));
-    let statuses: Vec<u16> = join_all(pays).await.iter().map(|answer| answer.status).collect();
+    let attempts = (0..5).map(|_| shopper.client.post(&payments, json!({"from": "wallet"})));
+    let statuses: Vec<u16> = join_all(attempts).await.iter().map(|answer| answer.status).collect();
     assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 1, "{statuses:?}");
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 4, "{statuses:?}");
     assert_eq!(balance(&shopper).await, 100);
     let refund = format!("/api/admin/orders/{order}/refund");
     shop.admin().await.post(&refund, json!({"reason": "broken"})).await.expect(200);
-    ends_as(&shopper, &sale, &order, "refunded").await;
+    wait_for_end(&shopper, &sale, &order, "refunded").await;
     assert_eq!(balance(&shopper).await, price + 100);
     shop.audit_is_clean().await;
 }
 
-/// A webhook as the provider makes it: id, time, signature, body.
-struct Report {
+/// A webhook as the provider sends it: id, time, signature, body.
+struct SignedWebhook {
     id: String,
     at: i64,
     signature: String,
     body: String,
 }
 
-impl Report {
-    fn new(key: &[u8], payment: &str, id: &str, at: i64) -> Report {
+impl SignedWebhook {
+    fn new(key: &[u8], payment: &str, id: &str, at: i64) -> SignedWebhook {
         let body = json!({"type": "payment.captured", "data": {"payment_id": payment}}).to_string();
         let signature = Webhook::from_bytes(key.to_vec()).unwrap().sign(id, at, body.as_bytes()).unwrap();
-        Report { id: id.into(), at, signature, body }
+        SignedWebhook { id: id.into(), at, signature, body }
     }
 
     async fn deliver(&self, shop: &Shop, body: &str) -> Answer {
         let client = shop.client();
-        let asking = client.ask(Method::POST, WEBHOOKS).header("webhook-id", &self.id);
-        let asking = asking.header("webhook-timestamp", &self.at.to_string());
-        asking.header("webhook-signature", &self.signature).body("application/json", body.to_owned()).send().await
+        let request = client.request(Method::POST, WEBHOOKS).header("webhook-id", &self.id);
+        let request = request.header("webhook-timestamp", &self.at.to_string());
+        request.header("webhook-signature", &self.signature).body("application/json", body.to_owned()).send().await
     }
 }
 
-pub async fn a_webhook_counts_once_and_only_if_it_is_genuine(rung: Rung) {
+pub async fn webhook_counts_once_and_only_with_a_valid_signature(rung: Rung) {
     let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
     let shopper = shop.shopper(1);
-    let order = shopper.wins(&sale).await;
-    shopper.sees(&sale, &order, "unpaid").await;
+    let order = shopper.buy_one(&sale).await;
+    shopper.wait_for_status(&sale, &order, "unpaid").await;
     let checkout = shopper.begin_payment(&sale, &order).await;
     let payment = checkout.rsplit('/').next().unwrap();
     let key = signing::key_for(&SecretString::from(SECRET.to_owned()), "sandbox webhooks");
     let now = Clock::system().now().as_second();
 
-    let forged = Report::new(&[7; 32], payment, "msg_1", now);
+    let forged = SignedWebhook::new(&[7; 32], payment, "msg_1", now);
     forged.deliver(&shop, &forged.body).await.expect_problem(401, "bad_signature");
-    let old = Report::new(&key, payment, "msg_1", now - 3600);
+    let old = SignedWebhook::new(&key, payment, "msg_1", now - 3600);
     old.deliver(&shop, &old.body).await.expect_problem(401, "bad_signature");
-    let genuine = Report::new(&key, payment, "msg_1", now);
+    let genuine = SignedWebhook::new(&key, payment, "msg_1", now);
     genuine.deliver(&shop, &format!("{} ", genuine.body)).await.expect_problem(401, "bad_signature");
     let unsigned = shop.client().post(WEBHOOKS, json!({})).await;
     unsigned.expect_problem(401, "bad_signature");
     assert_eq!(shopper.order(&sale, &order).await.json()["order"]["status"], "unpaid");
 
-    // Delivered by several at once, then again, then by another name: it counts once.
+    // Delivered concurrently, then again, then under another id: it counts once.
     let answers = join_all((0..5).map(|_| genuine.deliver(&shop, &genuine.body))).await;
     answers.into_iter().for_each(|answer| drop(answer.expect(204)));
     genuine.deliver(&shop, &genuine.body).await.expect(204);
-    let renamed = Report::new(&key, payment, "msg_2", now);
+    let renamed = SignedWebhook::new(&key, payment, "msg_2", now);
     renamed.deliver(&shop, &renamed.body).await.expect(204);
-    let seen = shopper.sees(&sale, &order, "paid").await;
+    let seen = shopper.wait_for_status(&sale, &order, "paid").await;
     assert_eq!(seen["history"].as_array().unwrap().len(), 3, "{seen}");
-    let stranger = Report::new(&key, "0198c0de-0000-7000-8000-00000000dead", "msg_3", now);
-    stranger.deliver(&shop, &stranger.body).await.expect(204);
+    let unknown = SignedWebhook::new(&key, "0198c0de-0000-7000-8000-00000000dead", "msg_3", now);
+    unknown.deliver(&shop, &unknown.body).await.expect(204);
     shop.audit_is_clean().await;
 }

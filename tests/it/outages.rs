@@ -1,5 +1,5 @@
-//! Services that are away, at the start and later. Proxies stand in front of the real ones, so that nobody else
-//! notices. They work in threads of their own, so that they also end what is left when a test ends.
+//! Unreachable services, at the start and later. A proxy in front of each service cuts it off for one shop only. The tests
+//! are multi-threaded, so that proxies still cancel their connections when a test ends.
 
 mod stack {
     use std::time::{Duration, Instant};
@@ -9,22 +9,22 @@ mod stack {
 
     use crate::support::{ADMIN_PASSWORD, Answer, NewSale, Plan, Proxy, Rung, Shop, Shopper, eventually, pause};
 
-    const SOON: Duration = Duration::from_secs(20);
-    /// Nobody looks at a spinning browser for longer.
-    const REFUSED_WITHIN: Duration = Duration::from_secs(8);
+    const TIMEOUT: Duration = Duration::from_secs(20);
+    /// Longer than a shopper waits for a page.
+    const REFUSAL_TIMEOUT: Duration = Duration::from_secs(8);
 
-    /// A shop behind proxies in front of these services, which work.
+    /// A shop with working proxies in front of these services.
     async fn shop_behind(rung: Rung, services: &[&str]) -> (Shop, Vec<Proxy>) {
         let mut plan = Plan::on(rung).await;
         let proxies: Vec<Proxy> = services.iter().map(|service| plan.through_proxy(service)).collect();
         for proxy in &proxies {
-            proxy.mend().await;
+            proxy.restore().await;
         }
         (plan.start().await, proxies)
     }
 
-    /// Pages, button and sessions need none of the services.
-    async fn the_crowd_is_answered(shop: &Shop, sale: &str, shopper: &Shopper) {
+    /// Pages, button and sessions answer without any of the services.
+    async fn pages_and_sessions_answer(shop: &Shop, sale: &str, shopper: &Shopper) {
         for path in ["/zh/", &format!("/en/sales/{sale}"), "/api/sales"] {
             shop.client().get(path).await.expect(200);
         }
@@ -32,25 +32,25 @@ mod stack {
         shopper.client.get("/api/me").await.expect(200);
     }
 
-    /// The refusal says when to come back, and comes soon.
-    async fn refused(shopper: &Shopper, sale: &str) {
+    /// A purchase is refused soon, with `Retry-After`.
+    async fn assert_refused(shopper: &Shopper, sale: &str) {
         let began = Instant::now();
         let answer = shopper.buy(sale, 1).await.expect_problem(503, "overloaded");
         assert!(!answer.header("retry-after").is_empty());
-        assert!(began.elapsed() < REFUSED_WITHIN, "refused only after {:?}", began.elapsed());
+        assert!(began.elapsed() < REFUSAL_TIMEOUT, "refused only after {:?}", began.elapsed());
     }
 
-    /// Waits until buying works again, without any restart.
-    async fn heals(shopper: &Shopper, sale: &str) -> String {
-        eventually("buying works again", SOON, async || {
+    /// Waits until a purchase succeeds again, without a restart.
+    async fn buy_when_recovered(shopper: &Shopper, sale: &str) -> String {
+        eventually("buying works again", TIMEOUT, async || {
             let answer: Answer = shopper.try_buy(sale, 1).await?;
             if [200, 202].contains(&answer.status) { Ok(answer.order_id()) } else { Err(answer.text()) }
         })
         .await
     }
 
-    /// `/readyz` names what is missing; being alive is another question.
-    async fn not_ready_without(shop: &Shop, part: &str) {
+    /// `/readyz` names the missing service, and `/livez` stays 200.
+    async fn assert_not_ready_without(shop: &Shop, part: &str) {
         shop.ops(0).get("/livez").await.expect(200);
         let report = shop.ops(0).get("/readyz").await.expect(503).json();
         let missing: Vec<&str> = report["parts"]
@@ -64,107 +64,107 @@ mod stack {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn who_starts_before_the_services_waits_for_each_by_name() {
+    async fn process_started_before_its_services_waits_and_names_them() {
         let mut plan = Plan::on(Rung::Rabbit).await;
         let names = ["SECKILL_DATABASE_URL", "SECKILL_REDIS_URL", "SECKILL_AMQP_URL"];
         let proxies = names.map(|name| plan.through_proxy(name));
         let mut shop = plan.launch();
         for (name, proxy) in names.into_iter().zip(&proxies) {
-            eventually(&format!("the log names {name}"), SOON, async || {
+            eventually(&format!("the log names {name}"), TIMEOUT, async || {
                 shop.processes[0].check();
                 let log = shop.processes[0].log();
                 if log.contains(&format!("({name})")) && log.contains("waiting for") { Ok(()) } else { Err(log) }
             })
             .await;
-            proxy.mend().await;
+            proxy.restore().await;
         }
-        shop.ready().await;
+        shop.wait_until_ready().await;
         let sale = shop.open(NewSale::of(1)).await;
-        let order = shop.shopper(1).wins(&sale).await;
-        shop.shopper(1).sees(&sale, &order, "unpaid").await;
+        let order = shop.shopper(1).buy_one(&sale).await;
+        shop.shopper(1).wait_for_status(&sale, &order, "unpaid").await;
         shop.audit_is_clean().await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn without_redis_buying_pauses_and_heals_by_itself() {
+    async fn purchases_pause_without_redis_and_resume() {
         let (shop, proxies) = shop_behind(Rung::Rabbit, &["SECKILL_REDIS_URL"]).await;
         let sale = shop.open(NewSale::of(5)).await;
         let (one, two) = (shop.shopper(1), shop.shopper(2));
-        let order = one.wins(&sale).await;
-        one.sees(&sale, &order, "unpaid").await;
+        let order = one.buy_one(&sale).await;
+        one.wait_for_status(&sale, &order, "unpaid").await;
         two.token(&sale).await.expect(200);
         proxies[0].cut();
-        refused(&two, &sale).await;
-        the_crowd_is_answered(&shop, &sale, &two).await;
-        not_ready_without(&shop, "redis master").await;
-        // Orders in the database are readable, and may be cancelled; their units return later.
+        assert_refused(&two, &sale).await;
+        pages_and_sessions_answer(&shop, &sale, &two).await;
+        assert_not_ready_without(&shop, "redis master").await;
+        // Orders in the database can be read and cancelled; their units return later.
         one.order(&sale, &order).await.expect(200);
         one.cancel(&sale, &order).await.expect(200);
-        proxies[0].mend().await;
-        let second = heals(&two, &sale).await;
-        two.sees(&sale, &second, "unpaid").await;
+        proxies[0].restore().await;
+        let second = buy_when_recovered(&two, &sale).await;
+        two.wait_for_status(&sale, &second, "unpaid").await;
         shop.audit_is_clean().await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn without_any_redis_the_button_still_answers() {
+    async fn button_answers_without_any_redis() {
         let services = ["SECKILL_REDIS_URL", "SECKILL_REDIS_REPLICA_URLS"];
         let (shop, proxies) = shop_behind(Rung::Redis, &services).await;
         let sale = shop.open(NewSale::of(5)).await;
         let shopper = shop.shopper(1);
         shopper.token(&sale).await.expect(200);
         proxies.iter().for_each(Proxy::cut);
-        refused(&shopper, &sale).await;
-        the_crowd_is_answered(&shop, &sale, &shopper).await;
+        assert_refused(&shopper, &sale).await;
+        pages_and_sessions_answer(&shop, &sale, &shopper).await;
         for proxy in &proxies {
-            proxy.mend().await;
+            proxy.restore().await;
         }
-        let order = heals(&shopper, &sale).await;
-        shopper.sees(&sale, &order, "unpaid").await;
+        let order = buy_when_recovered(&shopper, &sale).await;
+        shopper.wait_for_status(&sale, &order, "unpaid").await;
         shop.audit_is_clean().await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn without_rabbitmq_buying_goes_on_and_orders_wait() {
+    async fn purchases_continue_without_rabbitmq_and_orders_wait() {
         let (shop, proxies) = shop_behind(Rung::Rabbit, &["SECKILL_AMQP_URL"]).await;
         let sale = shop.open(NewSale::of(5)).await;
         proxies[0].cut();
         let shopper = shop.shopper(1);
-        let order = shopper.wins(&sale).await;
-        the_crowd_is_answered(&shop, &sale, &shopper).await;
-        not_ready_without(&shop, "rabbitmq").await;
-        // Long enough that it would have arrived.
+        let order = shopper.buy_one(&sale).await;
+        pages_and_sessions_answer(&shop, &sale, &shopper).await;
+        assert_not_ready_without(&shop, "rabbitmq").await;
+        // Longer than an order normally takes to arrive.
         pause(1_000).await;
         assert_eq!(shopper.order(&sale, &order).await.expect(200).json()["order"]["status"], "reserved");
-        proxies[0].mend().await;
-        shopper.sees(&sale, &order, "unpaid").await;
+        proxies[0].restore().await;
+        shopper.wait_for_status(&sale, &order, "unpaid").await;
         shop.audit_is_clean().await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn without_the_database_redis_sells_on_and_orders_wait_in_rabbitmq() {
-        redis_sells_on_without_the_database(Rung::Rabbit).await;
+    async fn orders_wait_in_rabbitmq_while_the_database_is_down() {
+        redis_sells_while_the_database_is_down(Rung::Rabbit).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn without_the_database_redis_sells_on_and_orders_wait_in_the_outbox() {
-        redis_sells_on_without_the_database(Rung::Redis).await;
+    async fn orders_wait_in_the_outbox_while_the_database_is_down() {
+        redis_sells_while_the_database_is_down(Rung::Redis).await;
     }
 
-    async fn redis_sells_on_without_the_database(rung: Rung) {
+    async fn redis_sells_while_the_database_is_down(rung: Rung) {
         let (shop, proxies) = shop_behind(rung, &["SECKILL_DATABASE_URL"]).await;
         let sale = shop.open(NewSale::of(5)).await;
         proxies[0].cut();
         let shopper = shop.shopper(1);
-        let order = shopper.wins(&sale).await;
-        the_crowd_is_answered(&shop, &sale, &shopper).await;
+        let order = shopper.buy_one(&sale).await;
+        pages_and_sessions_answer(&shop, &sale, &shopper).await;
         let status = shopper.order(&sale, &order).await.expect_problem(503, "unavailable");
         assert!(!status.header("retry-after").is_empty());
         let who = json!({"username": "admin", "password": ADMIN_PASSWORD});
         shop.client().post("/api/login", who).await.expect_problem(503, "unavailable");
-        not_ready_without(&shop, "database").await;
-        proxies[0].mend().await;
-        // At once, not when somebody notices much later that it is missing.
+        assert_not_ready_without(&shop, "database").await;
+        proxies[0].restore().await;
+        // Without waiting for the sweep that republishes overdue orders.
         eventually("the order has arrived", Duration::from_secs(8), async || {
             let answer = shopper.order(&sale, &order).await;
             let text = answer.text();
@@ -175,42 +175,42 @@ mod stack {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn where_the_database_sells_nothing_is_sold_without_it() {
+    async fn database_stock_refuses_while_the_database_is_down() {
         let (shop, proxies) = shop_behind(Rung::Postgres, &["SECKILL_DATABASE_URL"]).await;
         let sale = shop.open(NewSale::of(5)).await;
         let shopper = shop.shopper(1);
         shopper.token(&sale).await.expect(200);
         proxies[0].cut();
-        refused(&shopper, &sale).await;
-        the_crowd_is_answered(&shop, &sale, &shopper).await;
-        proxies[0].mend().await;
-        let order = heals(&shopper, &sale).await;
-        shopper.sees(&sale, &order, "unpaid").await;
+        assert_refused(&shopper, &sale).await;
+        pages_and_sessions_answer(&shop, &sale, &shopper).await;
+        proxies[0].restore().await;
+        let order = buy_when_recovered(&shopper, &sale).await;
+        shopper.wait_for_status(&sale, &order, "unpaid").await;
         shop.audit_is_clean().await;
     }
 
-    /// The units are held, but nobody was told.
+    /// Redis holds the units, but the answer is lost.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn whoever_got_no_answer_asks_again_and_has_the_same_order() {
+    async fn retry_after_a_lost_answer_returns_the_same_order() {
         let (shop, proxies) = shop_behind(Rung::Redis, &["SECKILL_REDIS_URL"]).await;
         let sale = shop.open(NewSale::of(1)).await;
         let (one, two) = (shop.shopper(1), shop.shopper(2));
         one.token(&sale).await.expect(200);
-        proxies[0].mute();
-        refused(&one, &sale).await;
+        proxies[0].drop_responses();
+        assert_refused(&one, &sale).await;
         proxies[0].cut();
-        proxies[0].mend().await;
-        let order = heals(&one, &sale).await;
+        proxies[0].restore().await;
+        let order = buy_when_recovered(&one, &sale).await;
         assert_eq!(one.buy(&sale, 1).await.expect(200).json()["repeated"], true);
-        one.sees(&sale, &order, "unpaid").await;
+        one.wait_for_status(&sale, &order, "unpaid").await;
         two.buy(&sale, 1).await.expect_problem(409, "sold_out");
-        shop.has_sold(&sale, 1, SOON).await;
+        shop.wait_for_sold(&sale, 1, TIMEOUT).await;
         shop.audit_is_clean().await;
     }
 
-    /// Waiting would not help: the service is there and will not have us.
+    /// The service is reachable and refuses access, so waiting would not help.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_service_that_refuses_ends_the_start_and_is_named() {
+    async fn service_that_refuses_access_ends_the_start_and_is_named() {
         let wrong = [
             ("SECKILL_DATABASE_URL", "seckill:", "seckill:not"),
             ("SECKILL_DATABASE_URL", "/it_", "/no_"),
@@ -221,21 +221,21 @@ mod stack {
             let plan = Plan::on(Rung::Rabbit).await;
             let value = plan.setting(name).replace(right, instead);
             let mut shop = plan.set(name, &value).launch();
-            let status = shop.processes[0].ended(SOON).await;
+            let status = shop.processes[0].ended(TIMEOUT).await;
             let log = shop.processes[0].log();
             assert!(!status.success() && log.contains(name), "{name}={value}: {status}\n{log}");
         }
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn the_doctor_names_what_is_away() {
+    async fn doctor_names_the_unreachable_service() {
         let (shop, proxies) = shop_behind(Rung::Rabbit, &["SECKILL_AMQP_URL"]).await;
-        let well = shop.run(&["doctor"]).await;
-        assert!(well.status.success(), "{well:?}");
+        let before = shop.run(&["doctor"]).await;
+        assert!(before.status.success(), "{before:?}");
         proxies[0].cut();
-        let ill = shop.run(&["doctor"]).await;
-        let text = String::from_utf8_lossy(&ill.stdout).into_owned() + &String::from_utf8_lossy(&ill.stderr);
-        assert!(!ill.status.success() && text.contains("SECKILL_AMQP_URL"), "{text}");
-        shop.client().ask(Method::GET, "/zh/").send().await.expect(200);
+        let during = shop.run(&["doctor"]).await;
+        let text = String::from_utf8_lossy(&during.stdout).into_owned() + &String::from_utf8_lossy(&during.stderr);
+        assert!(!during.status.success() && text.contains("SECKILL_AMQP_URL"), "{text}");
+        shop.client().request(Method::GET, "/zh/").send().await.expect(200);
     }
 }

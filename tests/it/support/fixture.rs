@@ -1,4 +1,5 @@
-//! What a shop of a test stands on: a folder, a database, a Redis number, a virtual host in RabbitMQ, all its own.
+//! The resources of one test's shop: a folder, a database, a numbered Redis database and a RabbitMQ virtual host of its
+//! own.
 
 use std::path::Path;
 
@@ -13,38 +14,38 @@ use super::client::{Answer, Client, Connections};
 use super::process::Settings;
 use super::{Rung, Stack};
 
-/// Databases of the stack's Redis that tests share out; 0 holds the counter.
+/// Numbered databases of the stack's Redis, taken in turn. Number 0 holds the counter.
 const REDIS_DATABASES: i64 = 255;
 
-/// Goes with everything on it.
-pub struct Ground {
+/// Removed on drop, with everything in it.
+pub struct Fixture {
     dir: TempDir,
     pub settings: Settings,
-    /// Of the database and the virtual host; `None` where there is neither.
+    /// Name of the database and the virtual host; `None` on SQLite.
     name: Option<String>,
     rung: Rung,
 }
 
-impl Ground {
-    pub async fn new(rung: Rung) -> Ground {
+impl Fixture {
+    pub async fn new(rung: Rung) -> Fixture {
         let dir = tempfile::Builder::new().prefix("seckill-it-").tempdir().unwrap();
-        let mut ground = Ground { dir, settings: Settings::new(), name: None, rung };
+        let mut fixture = Fixture { dir, settings: Settings::new(), name: None, rung };
         if rung.needs_stack() {
-            ground.name = Some(format!("it_{}_{:08x}", std::process::id(), rand::random::<u32>()));
-            ground.set("SECKILL_DATABASE_URL", &ground.create_database().await);
+            fixture.name = Some(format!("it_{}_{:08x}", std::process::id(), rand::random::<u32>()));
+            fixture.set("SECKILL_DATABASE_URL", &fixture.create_database().await);
         }
         if rung == Rung::Cluster {
-            ground.set("SECKILL_REDIS_URL", &emptied_cluster().await);
+            fixture.set("SECKILL_REDIS_URL", &empty_cluster().await);
         } else if rung.has_redis() {
-            let number = take_redis_number().await;
+            let number = take_redis_database().await;
             for name in ["SECKILL_REDIS_URL", "SECKILL_REDIS_REPLICA_URLS"] {
-                ground.set(name, &format!("{}{number}", Stack::get().variable(name)));
+                fixture.set(name, &format!("{}{number}", Stack::get().variable(name)));
             }
         }
         if rung.has_rabbit() {
-            ground.set("SECKILL_AMQP_URL", &ground.create_vhost().await);
+            fixture.set("SECKILL_AMQP_URL", &fixture.create_vhost().await);
         }
-        ground
+        fixture
     }
 
     fn set(&mut self, name: &str, value: &str) {
@@ -90,8 +91,8 @@ pub async fn on_postgres(sql: &str) -> Result<(), sqlx::Error> {
     connection.close().await
 }
 
-/// An emptied database of the stack's Redis. Test processes count on together.
-async fn take_redis_number() -> i64 {
+/// Takes the next numbered database of the stack's Redis and empties it. All test processes share the counter.
+async fn take_redis_database() -> i64 {
     let client = redis::Client::open(Stack::get().variable("SECKILL_REDIS_URL")).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let taken: i64 = redis::cmd("INCR").arg("seckill-test:next").query_async(&mut connection).await.unwrap();
@@ -102,8 +103,8 @@ async fn take_redis_number() -> i64 {
     number
 }
 
-/// The stack's cluster, which one test at a time has for itself.
-async fn emptied_cluster() -> String {
+/// Empties the stack's cluster and returns its address. Only one test at a time may use it.
+async fn empty_cluster() -> String {
     Stack::get().run(&["up", "--cluster"]).await;
     let url = Stack::get().variable("SECKILL_STACK_CLUSTER_URL");
     for shard in url.split(',') {
@@ -114,18 +115,18 @@ async fn emptied_cluster() -> String {
     url.to_owned()
 }
 
-/// Asks RabbitMQ's management API.
+/// Sends a request to RabbitMQ's management API.
 pub async fn manage(method: Method, path: &str, body: &str) -> Answer {
     let url = Url::parse(Stack::get().variable("SECKILL_STACK_RABBITMQ_MANAGEMENT")).unwrap();
     let password = format!("{}:{}", url.username(), url.password().unwrap_or_default());
     let login = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(password));
     let client = Client::new(Connections::new(), [url.origin().ascii_serialization()].into());
-    let asking = client.ask(method, path).header("authorization", &login);
-    asking.body("application/json", body.to_owned()).send().await
+    let request = client.request(method, path).header("authorization", &login);
+    request.body("application/json", body.to_owned()).send().await
 }
 
-impl Drop for Ground {
-    /// A service that a failed test has left dead keeps its part; the whole stack goes in the end.
+impl Drop for Fixture {
+    /// Errors are ignored: a failed test may have left a service dead, and the whole stack is removed in the end.
     fn drop(&mut self) {
         let Some(name) = self.name.take() else { return };
         let rabbit = self.rung.has_rabbit();
@@ -135,7 +136,7 @@ impl Drop for Ground {
                 manage(Method::DELETE, &format!("/api/vhosts/{name}"), "").await;
             }
         };
-        // Dropping may happen inside a runtime, which cannot wait for another one.
+        // A drop inside a runtime cannot block on it, so another thread runs one of its own.
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _ = std::thread::spawn(move || runtime().block_on(clear)).join();
     }

@@ -1,4 +1,4 @@
-//! Many shoppers at once, who do not give up before they have an order or hear that nothing is left.
+//! Load on one sale: many shoppers who retry until they have an order or read that the sale is sold out.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,34 +10,34 @@ use super::client::Answer;
 use super::wait::pause;
 use super::{Shop, Shopper};
 
-/// Longer than anything that is broken by a test stays broken.
+/// Longer than any fault that a test injects.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Between two tries: a little less often than one user may ask.
-const BETWEEN_TRIES_MS: u64 = 250;
+/// Between two tries, slightly longer than the rate limit of one user asks for.
+const RETRY_INTERVAL_MS: u64 = 250;
 
-/// What one shopper was told.
-pub struct Outcome {
+/// The answers that one shopper got.
+pub struct ShopperOutcome {
     pub shopper: Arc<Shopper>,
-    /// Orders that were answered, in the order of the answers; usually one.
+    /// Order ids in the answers, oldest first; usually one.
     pub orders: Vec<String>,
-    /// The codes of refusals, and `lost` for questions without an answer.
+    /// Refusals by code, and `lost` for requests without an answer.
     pub refusals: BTreeMap<String, u32>,
 }
 
-/// Shoppers of one sale.
-pub struct Crowd {
+/// The shoppers of one sale.
+pub struct Load {
     sale: String,
     next: u64,
-    shopping: JoinSet<Outcome>,
-    done: Vec<Outcome>,
+    shopping: JoinSet<ShopperOutcome>,
+    done: Vec<ShopperOutcome>,
 }
 
-impl Crowd {
-    pub fn new(sale: &str) -> Crowd {
-        Crowd { sale: sale.into(), next: 0, shopping: JoinSet::new(), done: Vec::new() }
+impl Load {
+    pub fn new(sale: &str) -> Load {
+        Load { sale: sale.into(), next: 0, shopping: JoinSet::new(), done: Vec::new() }
     }
 
-    /// So many more shoppers come, evenly over this time.
+    /// Starts `count` more shoppers, evenly over this time.
     pub fn arrive(&mut self, shop: &Shop, count: u64, over: Duration) {
         for n in 0..count {
             let shopper = Arc::new(shop.shopper(self.next));
@@ -46,20 +46,20 @@ impl Crowd {
             let sale = self.sale.clone();
             self.shopping.spawn(async move {
                 tokio::time::sleep(wait).await;
-                insist(shopper, &sale).await
+                buy_until_settled(shopper, &sale).await
             });
         }
     }
 
-    /// Waits until everybody who has come so far is done.
-    pub async fn served(&mut self) {
+    /// Waits until every shopper started so far is done.
+    pub async fn finish(&mut self) {
         while let Some(outcome) = self.shopping.join_next().await {
             self.done.push(outcome.unwrap());
         }
     }
 
-    pub fn outcomes(&self) -> &[Outcome] {
-        assert!(self.shopping.is_empty(), "somebody is still shopping");
+    pub fn outcomes(&self) -> &[ShopperOutcome] {
+        assert!(self.shopping.is_empty(), "shoppers are still running");
         &self.done
     }
 
@@ -67,7 +67,7 @@ impl Crowd {
         self.outcomes().iter().filter(|outcome| !outcome.orders.is_empty()).count()
     }
 
-    /// How often each refusal was heard.
+    /// Refusals of all shoppers by code.
     pub fn refusals(&self) -> HashMap<&str, u32> {
         let mut all = HashMap::new();
         for (code, count) in self.outcomes().iter().flat_map(|outcome| &outcome.refusals) {
@@ -77,9 +77,9 @@ impl Crowd {
     }
 }
 
-/// Asks until there is an order, or nothing left, or no patience.
-async fn insist(shopper: Arc<Shopper>, sale: &str) -> Outcome {
-    let mut outcome = Outcome { shopper: shopper.clone(), orders: Vec::new(), refusals: BTreeMap::new() };
+/// Tries until there is an order or the sale is sold out. Panics after [`PATIENCE`].
+async fn buy_until_settled(shopper: Arc<Shopper>, sale: &str) -> ShopperOutcome {
+    let mut outcome = ShopperOutcome { shopper: shopper.clone(), orders: Vec::new(), refusals: BTreeMap::new() };
     let deadline = Instant::now() + PATIENCE;
     loop {
         let answer = shopper.try_buy(sale, 1).await;
@@ -96,16 +96,16 @@ async fn insist(shopper: Arc<Shopper>, sale: &str) -> Outcome {
             return outcome;
         }
         assert!(Instant::now() < deadline, "a shopper lost patience after {:?}", outcome.refusals);
-        pause(BETWEEN_TRIES_MS).await;
+        pause(RETRY_INTERVAL_MS).await;
     }
 }
 
-/// Refusals are problems that say whether another try may help.
+/// The code of a refusal. Fails unless the code is documented and `Retry-After` is set exactly when a retry may help.
 fn refusal(answer: &Answer) -> String {
     let code = answer.code();
     let known = ["sold_out", "not_open", "busy", "rate_limited", "overloaded", "unavailable"];
     assert!(known.contains(&code.as_str()), "not a refusal: {answer:?}");
-    let may_help = matches!(answer.status, 429 | 503);
-    assert_eq!(!answer.header("retry-after").is_empty(), may_help, "Retry-After of {answer:?}");
+    let retryable = matches!(answer.status, 429 | 503);
+    assert_eq!(!answer.header("retry-after").is_empty(), retryable, "Retry-After of {answer:?}");
     code
 }

@@ -1,0 +1,154 @@
+//! More clients than the shop can serve: idle connections, more shoppers than connections, many clients of nginx. The
+//! tests count what is held instead of timing it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use futures::{StreamExt, stream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::support::{Answer, Client, Shop};
+
+/// A value of `/metrics`.
+async fn metric(shop: &Shop, n: usize, name: &str) -> u64 {
+    let text = shop.ops(n).get("/metrics").await.expect(200).text();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+    line.unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+/// A line of `/proc/<pid>/status`.
+fn status(shop: &Shop, n: usize, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", shop.processes[n].id())).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("no line {name}")).trim().to_owned()
+}
+
+/// A memory line of `/proc/<pid>/status` in MiB: `VmRSS` is current, `VmHWM` the maximum.
+fn memory(shop: &Shop, n: usize, name: &str) -> u64 {
+    status(shop, n, name).trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}
+
+/// A connection that idles after one request.
+async fn idle(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(b"GET /api/ping HTTP/1.1\r\nhost: shop.example\r\naccept: */*\r\n\r\n").await?;
+    let mut answer = [0; 1024];
+    let length = stream.read(&mut answer).await?;
+    assert!(answer[..length].starts_with(b"HTTP/1.1 204 "), "{}", String::from_utf8_lossy(&answer[..length]));
+    Ok(stream)
+}
+
+mod stack {
+    use super::*;
+    use crate::support::{Load, NewSale, Nginx, Plan, Rung, eventually, free_address};
+
+    const TIMEOUT: Duration = Duration::from_secs(20);
+    const IDLE: usize = 10_000;
+    /// Resident memory of the whole process with all these connections. Pages of the program's file are not counted,
+    /// because in a debug build they alone are as large.
+    const MAX_MIB: u64 = 100;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn ten_thousand_idle_connections_stay_within_the_memory_budget() {
+        let files = rlimit::increase_nofile_limit(1 << 20).unwrap();
+        assert!(files > IDLE as u64 + 500, "the system allows only {files} open files");
+        let shop = Plan::on(Rung::Rabbit).await.roles(&["serve", "control"]).start().await;
+        assert_eq!(status(&shop, 0, "THP_enabled"), "0", "transparent huge pages would keep 2 MiB for one byte");
+        let resident = || memory(&shop, 0, "RssAnon");
+        let before = resident();
+        let address = shop.processes[0].listen;
+        let opened: Vec<_> = stream::iter(0..IDLE).map(|_| idle(address)).buffer_unordered(256).collect().await;
+        let open = metric(&shop, 0, "seckill_connections").await;
+        assert!(opened.iter().all(Result::is_ok), "every connection was answered");
+        assert!(open >= IDLE as u64 * 99 / 100, "{open} are open");
+        let with = eventually("idle connections stay within the budget", TIMEOUT, async || match resident() {
+            with @ 0..MAX_MIB => Ok(with),
+            with => Err(format!("{with} MiB")),
+        })
+        .await;
+        let open = metric(&shop, 0, "seckill_connections").await;
+        println!("serve, resident: {before} MiB, with {open} idle connections {with} MiB");
+        assert!(open >= IDLE as u64 * 99 / 100, "{open} are open");
+        drop(opened);
+        eventually("the connections are closed", TIMEOUT, async || {
+            match metric(&shop, 0, "seckill_connections").await {
+                0..100 => Ok(()),
+                open => Err(format!("{open} are open")),
+            }
+        })
+        .await;
+        shop.client().get("/en/").await.expect(200);
+    }
+
+    /// More shoppers than connections. The others are refused with `Retry-After`, no order is lost, and memory does not grow
+    /// with them.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn shoppers_beyond_the_connection_limit_are_refused_and_served_later() {
+        const CONNECTION_LIMIT: usize = 40;
+        const UNITS: i64 = 300;
+        const MAX_GROWTH_MIB: u64 = 64;
+        let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_CONNECTIONS", &CONNECTION_LIMIT.to_string());
+        let shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
+        let sale = shop.open(NewSale::of(UNITS)).await;
+        let before = memory(&shop, 0, "VmRSS");
+        let mut load = Load::new(&sale);
+        load.arrive(&shop, 1500, Duration::from_millis(500));
+        load.finish().await;
+        let (peak, turned_away) =
+            (memory(&shop, 0, "VmHWM"), metric(&shop, 0, "seckill_connections_turned_away_total").await);
+        println!("serve: {before} MiB, peak {peak} MiB; {turned_away} turned away; {:?}", load.refusals());
+        assert!(turned_away > 0, "there were more shoppers than connections");
+        assert!(load.refusals().contains_key("overloaded"), "some shoppers got `overloaded`: {:?}", load.refusals());
+        assert!(peak <= before + MAX_GROWTH_MIB, "{peak} MiB, before {before} MiB");
+        assert_eq!(load.winners() as i64, UNITS);
+        shop.wait_for_sold(&sale, UNITS, TIMEOUT).await;
+        // After the load no connection is turned away.
+        let settled = metric(&shop, 0, "seckill_connections_turned_away_total").await;
+        for _ in 0..20 {
+            shop.client().get(&format!("/api/sales/{sale}/button")).await.expect(200);
+        }
+        assert_eq!(metric(&shop, 0, "seckill_connections_turned_away_total").await, settled);
+        shop.audit_is_clean().await;
+    }
+
+    /// However many clients poll the button at nginx, the program gets about one request a second.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn nginx_cache_absorbs_button_requests() {
+        const CLIENTS: usize = 64;
+        let shop = Plan::on(Rung::Rabbit).await.roles(&["serve", "control"]).start().await;
+        let sale = shop.open(NewSale::of(10)).await;
+        let dir = tempfile::tempdir().unwrap();
+        let pages = std::path::Path::new(shop.setting("SECKILL_DATA_DIR")).join("pages");
+        let nginx = Nginx::start(dir.path(), free_address(), shop.processes[0].listen, &pages, "");
+        let client = shop.client().with_origin(&format!("http://{}", nginx.address));
+        let button = format!("/api/sales/{sale}/button");
+        eventually("nginx answers", TIMEOUT, async || {
+            client.request(axum::http::Method::GET, "/api/ping").try_send().await.map(drop)
+        })
+        .await;
+        let before = metric(&shop, 0, "seckill_button_reads_total").await;
+        let (began, sent) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+        let until = began + Duration::from_secs(3);
+        join_all((0..CLIENTS).map(|_| request_until(client.clone(), button.clone(), until, sent.clone()))).await;
+        let seconds = began.elapsed().as_secs_f64();
+        let seen = metric(&shop, 0, "seckill_button_reads_total").await - before;
+        let sent = sent.load(Ordering::Relaxed);
+        println!("{sent} requests in {seconds:.1} s, {seen} of them reached the program");
+        // One a second, plus the first and the offset between the clock's second and the cache's.
+        assert!(seen as f64 <= 1.5 * seconds + 2.0, "{seen} requests in {seconds:.1} s reached the program");
+        assert!(seen >= 2, "the cached answer is renewed");
+        assert!(sent > 20 * seen, "{sent} requests are too few");
+    }
+
+    async fn request_until(client: Client, path: String, until: Instant, sent: Arc<AtomicU64>) {
+        while Instant::now() < until {
+            let answer: Answer = client.get(&path).await.expect(200);
+            assert_eq!(answer.json()["phase"], "open");
+            sent.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Crashing one process or service, and starting it again.
+
+use super::flush;
+use crate::support::{Shop, Stack, pause};
+
+#[derive(Clone, Copy)]
+pub enum CrashTarget {
+    /// A process with this role.
+    Role(&'static str),
+    Service(&'static str),
+    /// All data of Redis, by FLUSHALL.
+    RedisData,
+}
+
+/// `kill -9`, and a start `down_for_ms` milliseconds later. `which` chooses between processes of the same role.
+pub async fn crash(shop: &mut Shop, target: CrashTarget, which: usize, down_for_ms: u64) {
+    match target {
+        CrashTarget::Role(role) => {
+            shop.process(role, which).check();
+            shop.process(role, which).kill();
+            pause(down_for_ms).await;
+            shop.process(role, which).start();
+        }
+        CrashTarget::Service(service) => {
+            Stack::get().run(&["kill", service]).await;
+            pause(down_for_ms).await;
+            Stack::get().run(&["start", service]).await;
+        }
+        CrashTarget::RedisData => flush::flush_all().await,
+    }
+}
+
+/// One test for each case of a scenario.
+macro_rules! fault_tests {
+    ($scenario:ident: $($name:ident: $case:expr,)+) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                $scenario($case).await;
+            }
+        )+
+    };
+}
