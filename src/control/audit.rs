@@ -76,7 +76,7 @@ impl Audit {
         if let Some(packet_sync) = &self.packet_sync {
             checks.push(AuditCheck {
                 promise: "every share of an open red packet is either unclaimed in Redis or claimed in the database",
-                violations: packet_sync.unfinished().await?,
+                violations: packet_sync.violations().await?,
             });
         }
         if let Some(monitor) = &self.monitor {
@@ -102,7 +102,7 @@ impl Audit {
     }
 
     async fn units_are_returned(&self) -> anyhow::Result<AuditCheck> {
-        let waiting = self.store.releases(1000).await?;
+        let waiting = self.store.pending_releases(1000).await?;
         let line = |release: &HeldUnits| format!("order {}: its units are still held", release.order_id);
         Ok(AuditCheck {
             promise: "the units of ended orders have been returned",

@@ -18,17 +18,13 @@ use crate::domain::{OrderId, OutboxItem, Sale, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::pipeline::outbox;
 use crate::pipeline::rabbit::Monitor;
+use crate::pipeline::recovery::{Action, KeyState, Recovery};
 use crate::stock::load::{BucketShare, HoldRepair, LoadOptions, StockCounters};
 use crate::stock::redis::RedisStock;
 use crate::store::{HeldUnits, Store};
 
-/// Before a lost sale is loaded again, orders that are under way should have reached the database: RabbitMQ has been
-/// empty for so long, and so has every consumer's hand, since a transaction takes milliseconds.
-const QUIET_FOR: Duration = Duration::from_millis(1_500);
-/// Not longer, though: the sale is to be open again within a minute, and the database guards against overselling.
-const WAIT_AT_MOST: Duration = Duration::from_secs(40);
-/// After the load, every server repeats what it promised lately; only then others may buy again.
-const SETTLE_FOR: Duration = Duration::from_secs(2);
+/// A sale is to be open again within a minute. The database rejects what is oversold because an order was still in flight.
+const MAX_DRAIN_WAIT: Duration = Duration::from_secs(40);
 const COUNTERS_INTERVAL: Duration = Duration::from_secs(1);
 /// How long an ended sale stays loaded, as shoppers keep reading its status for a while.
 pub const RETIRE_AFTER: Duration = Duration::from_secs(60);
@@ -38,13 +34,9 @@ const PAGE_SIZE: i64 = 1000;
 const EXPLANATION_TTL: Duration = Duration::from_secs(60);
 
 /// What stock sync knows from earlier steps. A successor starts without it.
-#[derive(Default)]
 struct SyncState {
-    /// Buckets that the master has lost, and since when nothing is under way.
-    lost: HashMap<Bucket, Lost>,
-    /// Buckets that were loaded a moment ago and wait for promises to be repeated.
-    settling: HashMap<Bucket, Instant>,
-    synced: Option<Instant>,
+    recovery: Recovery<Bucket, i64>,
+    counters_synced: Option<Instant>,
     /// Sales whose counts differed at the last comparison.
     drifts: HashMap<SaleId, BookedDrift>,
 }
@@ -57,16 +49,10 @@ struct BookedDrift {
     explained: Option<Instant>,
 }
 
-struct Lost {
-    since: Instant,
-    quiet_since: Option<Instant>,
-}
-
 pub struct StockSync {
     stock: RedisStock,
     store: Store,
     catalogue: Arc<Catalogue>,
-    monitor: Option<Arc<Monitor>>,
     clock: Clock,
     metrics: Arc<Metrics>,
     state: Mutex<SyncState>,
@@ -81,7 +67,9 @@ impl StockSync {
         clock: Clock,
         metrics: Arc<Metrics>,
     ) -> StockSync {
-        StockSync { stock, store, catalogue, monitor, clock, metrics, state: Mutex::default() }
+        let recovery = Recovery::new(monitor, Some(MAX_DRAIN_WAIT));
+        let state = SyncState { recovery, counters_synced: None, drifts: HashMap::new() };
+        StockSync { stock, store, catalogue, clock, metrics, state: Mutex::new(state) }
     }
 
     /// The counters of the active sales of which every bucket is loaded.
@@ -120,29 +108,26 @@ impl StockSync {
         let sales = self.store.active_sales().await?;
         let buckets: Vec<Bucket> = sales.iter().flat_map(Bucket::of_sale).collect();
         let survey = self.stock.survey(&buckets).await?;
-        state.lost.retain(|bucket, _| survey.contains(&(*bucket, None)));
-        let quiet = !state.lost.is_empty() && self.is_quiet().await;
-        let of_sales = sales.iter().flat_map(|sale| std::iter::repeat_n(sale, sale.rush.buckets.into()));
+        let of_sales: Vec<&Sale> = sales.iter().flat_map(|sale| vec![sale; sale.rush.buckets.into()]).collect();
+        let key_states =
+            of_sales.iter().zip(&survey).map(|(sale, (bucket, loaded))| (*bucket, key_state(sale, loaded)));
+        let actions = state.recovery.step(key_states.collect()).await;
         let mut missing: BTreeMap<(SaleId, bool), Vec<Bucket>> = BTreeMap::new();
-        for (sale, &(bucket, loaded)) in of_sales.zip(&survey) {
-            match loaded {
-                Some(loaded) => self.keep_defined(sale, bucket, &loaded, &mut state).await?,
-                None if sale.epoch == 0 => missing.entry((sale.id, false)).or_default().push(bucket),
-                None if waited_enough(bucket, quiet, &mut state) => {
-                    missing.entry((sale.id, true)).or_default().push(bucket);
-                }
-                None => {}
+        for ((sale, &(bucket, loaded)), action) in of_sales.into_iter().zip(&survey).zip(actions) {
+            match action {
+                Action::LoadOpen => missing.entry((sale.id, false)).or_default().push(bucket),
+                Action::LoadClosed => missing.entry((sale.id, true)).or_default().push(bucket),
+                Action::Maintain if loaded.is_none_or(|loaded| loaded.version >= sale.version) => {}
+                Action::Open | Action::Maintain => drop(self.stock.define_bucket(sale, bucket).await?),
+                Action::Wait => {}
             }
         }
-        for ((sale, settle), buckets) in missing {
-            self.load(sale, &buckets, settle).await?;
-            if settle {
-                state.lost.retain(|bucket, _| !buckets.contains(bucket));
-                state.settling.extend(buckets.into_iter().map(|bucket| (bucket, Instant::now())));
-            }
+        for ((sale, closed), buckets) in missing {
+            self.load(sale, &buckets, closed).await?;
+            buckets.into_iter().for_each(|bucket| state.recovery.loaded(bucket));
         }
-        if state.synced.is_none_or(|at| at.elapsed() >= COUNTERS_INTERVAL) {
-            state.synced = Some(Instant::now());
+        if state.counters_synced.is_none_or(|at| at.elapsed() >= COUNTERS_INTERVAL) {
+            state.counters_synced = Some(Instant::now());
             self.stock.sync_access(&buckets).await?;
             self.stock.write_sale_flags(&sales, &survey).await?;
             self.metrics.outbox_length.set(survey.iter().filter_map(|(_, l)| *l).map(|l| l.outbox).sum());
@@ -151,33 +136,8 @@ impl StockSync {
         Ok(())
     }
 
-    async fn keep_defined(
-        &self,
-        sale: &Sale,
-        bucket: Bucket,
-        loaded: &StockCounters,
-        state: &mut SyncState,
-    ) -> anyhow::Result<()> {
-        let settled = state.settling.get(&bucket).is_none_or(|at| at.elapsed() >= SETTLE_FOR);
-        if settled && loaded.version < sale.version {
-            self.stock.define_bucket(sale, bucket).await?;
-            if state.settling.remove(&bucket).is_some() {
-                info!(%bucket, state = %sale.state, "a bucket that was lost is as it should be again");
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether no order waits in RabbitMQ. Without it orders are in the outbox or in a consumer's hand.
-    async fn is_quiet(&self) -> bool {
-        match &self.monitor {
-            Some(monitor) => monitor.depths().await.is_ok_and(|depths| depths.ready == 0),
-            None => true,
-        }
-    }
-
     /// Loads buckets of a sale from the database and their outboxes.
-    async fn load(&self, sale: SaleId, buckets: &[Bucket], settle: bool) -> anyhow::Result<()> {
+    async fn load(&self, sale: SaleId, buckets: &[Bucket], closed: bool) -> anyhow::Result<()> {
         // Read anew: the number of buckets may have changed since the survey.
         let sale = &self.store.next_epoch(sale).await?;
         let mut holders: HashMap<Bucket, HashMap<UserId, HeldUnits>> = HashMap::new();
@@ -199,11 +159,11 @@ impl StockSync {
             let share = bucket.part().and_then(|part| shares.get(usize::from(part)).copied());
             let holders: Vec<HeldUnits> = holders.into_values().collect();
             let booked = holders.iter().map(|hold| i64::from(hold.quantity)).sum();
-            let life = LoadOptions { epoch: sale.epoch, booked, await_replay: settle, share };
-            self.stock.stage(bucket, life.epoch, &holders).await?;
-            if self.stock.load(sale, bucket, life).await? {
+            let options = LoadOptions { epoch: sale.epoch, booked, await_replay: closed, share };
+            self.stock.stage(bucket, sale.epoch, &holders).await?;
+            if self.stock.load(sale, bucket, options).await? {
                 self.metrics.rebuilt.inc();
-                info!(%bucket, life.epoch, booked, holders = holders.len(), "bucket loaded into Redis");
+                info!(%bucket, epoch = sale.epoch, booked, holders = holders.len(), "bucket loaded into Redis");
             }
         }
         Ok(())
@@ -233,11 +193,11 @@ impl StockSync {
     /// Unloads ended sales without orders in flight.
     async fn retire(&self, sales: &[Sale], survey: &[(Bucket, Option<StockCounters>)]) -> anyhow::Result<()> {
         let now = self.clock.now();
-        for id in self.store.retirable(now - RETIRE_AFTER).await? {
+        for id in self.store.retirable_sales(now - RETIRE_AFTER).await? {
             let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(id)).copied().collect();
             let empty = StockCounters::of_sale(&of_sale).is_some_and(|loaded| loaded.outbox == 0);
             if let Some(sale) = sales.iter().find(|sale| sale.id == id).filter(|_| empty) {
-                self.store.retire(id, now).await?;
+                self.store.retire_sale(id, now).await?;
                 self.unload(sale).await?;
                 info!(sale = %id, "sale retired; its keys were deleted from Redis");
             }
@@ -248,8 +208,14 @@ impl StockSync {
     /// Compares counts. Where they differ by the same units twice in a row, compares and repairs single holds.
     pub async fn reconcile(&self) -> anyhow::Result<()> {
         let before = std::mem::take(&mut self.state.lock().await.drifts);
+        let sales = self.store.active_sales().await?;
+        let survey = self.survey().await?;
         let mut drifts = HashMap::new();
-        for (sale, units) in self.drifted_sales().await? {
+        for sale in sales {
+            let units = survey.get(&sale.id).map_or(0, |loaded| loaded.booked - sale.sold);
+            if units == 0 {
+                continue;
+            }
             let same = before.get(&sale.id).filter(|before| before.units == units);
             let mut explained = same.and_then(|drift| drift.explained).filter(|at| at.elapsed() < EXPLANATION_TTL);
             if same.is_some() && explained.is_none() {
@@ -259,15 +225,6 @@ impl StockSync {
         }
         self.state.lock().await.drifts = drifts;
         Ok(())
-    }
-
-    /// Sales with other units booked in Redis than sold in the database, and the difference.
-    async fn drifted_sales(&self) -> anyhow::Result<Vec<(Sale, i64)>> {
-        let sales = self.store.active_sales().await?;
-        let survey = self.survey().await?;
-        let drift =
-            |sale: Sale| survey.get(&sale.id).map(|loaded| loaded.booked - sale.sold).map(|drift| (sale, drift));
-        Ok(sales.into_iter().filter_map(drift).filter(|(_, drift)| *drift != 0).collect())
     }
 
     /// Repairs the holds of a sale. Returns whether every hold was compared and none had or may have a mismatch.
@@ -363,13 +320,11 @@ fn bucket_of(sale: &Sale, hold: &HeldUnits) -> Bucket {
     Bucket::of_user(sale.id, sale.rush.buckets, hold.user_id)
 }
 
-/// Whether a bucket that the master has lost may be loaded again.
-fn waited_enough(bucket: Bucket, quiet: bool, state: &mut SyncState) -> bool {
-    let lost = state.lost.entry(bucket).or_insert_with(|| {
-        warn!(%bucket, "the master has lost a bucket; closed until it is loaded again");
-        Lost { since: Instant::now(), quiet_since: None }
-    });
-    lost.quiet_since = if quiet { lost.quiet_since.or(Some(Instant::now())) } else { None };
-    let ready = lost.quiet_since.is_some_and(|at| at.elapsed() >= QUIET_FOR);
-    ready || lost.since.elapsed() >= WAIT_AT_MOST
+fn key_state(sale: &Sale, loaded: &Option<StockCounters>) -> KeyState<i64> {
+    match loaded {
+        Some(loaded) if loaded.awaits_replay() => KeyState::Closed(loaded.epoch),
+        Some(_) => KeyState::Open,
+        None if sale.epoch == 0 => KeyState::New,
+        None => KeyState::Lost,
+    }
 }

@@ -1,4 +1,4 @@
-//! Loading packets into Redis, and reminding it of what it may have forgotten.
+//! Loads packets into Redis, and replays claims that Redis may have lost.
 
 use std::collections::HashMap;
 
@@ -12,41 +12,38 @@ use crate::pipeline::outbox;
 use crate::redis::grant_log::{ReplayGrants, Replayed};
 use crate::store::SHARES_PER_PART;
 
-/// Claims of one page.
-const CLAIMS: i64 = 1000;
-/// Claims that the master is reminded of by one call, at most.
-const REMINDED: i64 = 256;
+/// Claims per page of a load.
+const PAGE_SIZE: i64 = 1000;
+/// Claims per replaying call.
+const MAX_CLAIMS_PER_REPLAY: i64 = 256;
 
 impl PacketSync {
-    /// Loads a packet from the database and what is still in its outbox. One that was never loaded before is given away
-    /// `at_once`; others wait for promises to be repeated.
+    /// Loads a packet from the database and its outbox. Unless it was never loaded before, it has to be loaded `closed`.
     pub async fn load(&self, packet: &Packet, closed: bool) -> anyhow::Result<()> {
         let epoch = self.store.next_packet_epoch(packet.id).await?;
-        // The outbox first: what leaves it meanwhile is found in the database.
+        // The outbox is read first: a claim that leaves it meanwhile is found in the database.
         let mut taken: HashMap<i64, (UserId, Share)> = HashMap::new();
         for bucket in buckets(packet) {
-            let on_their_way = self.on_their_way(bucket).await?;
-            taken.extend(on_their_way.into_iter().map(|claim| (claim.share, (claim.user_id, claim.share()))));
+            let in_flight = self.in_flight(bucket).await?;
+            taken.extend(in_flight.into_iter().map(|claim| (claim.share, (claim.user_id, claim.share()))));
         }
         let mut after = None;
         loop {
-            let page = self.store.packet_claims_after(packet.id, after, CLAIMS).await?;
+            let page = self.store.packet_claims_after(packet.id, after, PAGE_SIZE).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.share);
             taken.extend(page.iter().map(|claim| (claim.share, (claim.user_id, claim.share()))));
         }
         let all: Vec<Bucket> = buckets(packet).collect();
-        let mut part = 0;
-        while part * SHARES_PER_PART < packet.count {
+        for part in 0..=(packet.count - 1) / SHARES_PER_PART {
             self.stage_part(packet, &all, epoch, part, &taken).await?;
-            part += 1;
         }
         for &bucket in &all {
             if self.shares.load(bucket, packet, epoch, closed).await? {
                 self.metrics.packets_loaded.inc();
             }
         }
-        info!(packet = %packet.id, epoch, claimed = taken.len(), shares = packet.count, "loaded into Redis");
+        info!(packet = %packet.id, epoch, claimed = taken.len(), shares = packet.count, "packet loaded into Redis");
         Ok(())
     }
 
@@ -74,34 +71,33 @@ impl PacketSync {
     }
 
     /// Claims in the outbox that have not reached the database.
-    async fn on_their_way(&self, bucket: Bucket) -> anyhow::Result<Vec<ShareClaim>> {
+    async fn in_flight(&self, bucket: Bucket) -> anyhow::Result<Vec<ShareClaim>> {
         let (_, mut all) = OutboxItem::partition(&outbox::all(&mut self.shares.connection(), bucket).await?);
-        let landed = self.store.persisted_claims(&all).await?;
-        all.retain(|claim| !landed.contains(&claim.key()));
+        let persisted = self.store.persisted_claims(&all).await?;
+        all.retain(|claim| !persisted.contains(&claim.key()));
         Ok(all)
     }
 
-    /// Tells the master what the books know, which it may have forgotten and whose server may have died since.
-    pub(super) async fn remind(&self, packet: &Packet) -> anyhow::Result<()> {
+    /// Replays the claims in the database, which the master may have lost together with the process that granted them.
+    pub(super) async fn replay_claims(&self, packet: &Packet) -> anyhow::Result<()> {
         let all: Vec<Bucket> = buckets(packet).collect();
-        let (mut after, mut forgotten) = (None, 0);
+        let (mut after, mut restored) = (None, 0);
         loop {
-            let page = self.store.packet_claims_after(packet.id, after, REMINDED).await?;
+            let page = self.store.packet_claims_after(packet.id, after, MAX_CLAIMS_PER_REPLAY).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.share);
             for (n, &bucket) in all.iter().enumerate() {
                 let of_bucket = page.iter().filter(|claim| claim.share as usize % all.len() == n);
                 let grants: Vec<(UserId, Share)> = of_bucket.map(|claim| (claim.user_id, claim.share())).collect();
-                if grants.is_empty() {
-                    continue;
-                }
-                if let Replayed::Forgotten(count) = self.shares.replay(bucket, &grants).await? {
-                    forgotten += count;
+                if !grants.is_empty()
+                    && let Replayed::Forgotten(count) = self.shares.replay(bucket, &grants).await?
+                {
+                    restored += count;
                 }
             }
         }
-        if forgotten > 0 {
-            info!(packet = %packet.id, forgotten, "reminded the master of claims in the books");
+        if restored > 0 {
+            info!(packet = %packet.id, restored, "replayed claims that the master had lost");
         }
         Ok(())
     }
