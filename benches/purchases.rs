@@ -1,17 +1,17 @@
-//! How many purchases a second the shop accepts over HTTP and persists, as ratios against something measured in the same
-//! run on the same machine:
+//! Purchases per second that the shop accepts over HTTP and persists, as ratios to a baseline of the same run on the same
+//! machine:
 //!
 //! - accepted purchases ÷ an authenticated no-op POST of the same server, both driven by wrk. `serve` and `control` run;
-//!   the orders gather in the outbox, as they do in a rush whose pipeline has machines of its own;
+//!   the orders stay in the outbox, as if the pipeline had machines of its own;
 //! - refused purchases (sold out) ÷ the same no-op, and the button ÷ a no-op GET;
 //! - orders persisted ÷ a single-row conditional update with insert by pgbench with 20 clients: `relay` and `consume`
-//!   work that backlog off, from the outbox through RabbitMQ into PostgreSQL.
+//!   process that backlog, from the outbox through RabbitMQ into PostgreSQL.
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench purchases`
 //!
-//! Of the three, `-- http` measures the first two only, without working the backlog off. `-- growth` measures instead what
-//! an accepted purchase costs once a million shoppers hold units of its sale, and among a thousand live sales, bought from
-//! one or all of them. It leaves a million orders in the outbox: `scripts/stack purge` afterwards.
+//! `-- http` measures only the first two. `-- growth` measures instead the cost of an accepted purchase once a million
+//! shoppers hold units of its sale, and with a thousand live sales, bought from one or all of them. It leaves a million
+//! orders in the outbox: run `scripts/stack purge` afterwards.
 //!
 //! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3), in
 //! which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
@@ -31,30 +31,30 @@ use futures::stream::{self, StreamExt};
 use seckill::app::Services;
 use seckill::config::Config;
 use seckill::domain::{Refusal, SaleId, UserId};
-use shop::{Role, Shop};
+use shop::{RoleProcess, Shop};
 use uuid::Uuid;
 
 const CONNECTIONS: [u32; 2] = [64, 1000];
-/// Distinct shoppers per second of a run: more than any run here accepts.
+/// Distinct shoppers per second of a run, more than any run accepts.
 const SHOPPERS_PER_SECOND: usize = 60_000;
 
 fn main() -> anyhow::Result<()> {
-    if !common::is_wanted() {
+    if !common::is_measurement() {
         return Ok(());
     }
     tokio::runtime::Runtime::new()?.block_on(run())
 }
 
-/// How long and how often.
+/// Length, rounds and scope of a run.
 struct Plan {
     seconds: u64,
     rounds: u64,
-    what: What,
+    scope: Scope,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
-    /// Purchases over HTTP, and the backlog that is worked off.
+enum Scope {
+    /// Purchases over HTTP, and persisting the backlog.
     All,
     /// Purchases over HTTP.
     Http,
@@ -63,19 +63,19 @@ enum What {
 
 impl Plan {
     fn from_environment() -> Plan {
-        let asked = |word: &str| std::env::args().any(|arg| arg == word);
+        let has_argument = |word: &str| std::env::args().any(|arg| arg == word);
         Plan {
             seconds: common::number("PURCHASES_SECONDS", 4),
             rounds: common::number("PURCHASES_ROUNDS", 3),
-            what: match () {
-                () if asked("growth") => What::Growth,
-                () if asked("http") => What::Http,
-                () => What::All,
+            scope: match () {
+                () if has_argument("growth") => Scope::Growth,
+                () if has_argument("http") => Scope::Http,
+                () => Scope::All,
             },
         }
     }
 
-    /// Distinct shoppers that no run exhausts.
+    /// Enough distinct shoppers for any run.
     fn shoppers(&self) -> usize {
         SHOPPERS_PER_SECOND * (self.seconds as usize + 1)
     }
@@ -85,7 +85,7 @@ async fn run() -> anyhow::Result<()> {
     let plan = Plan::from_environment();
     let shop = Shop::start().await?;
     let dir = tempfile::tempdir()?;
-    if plan.what == What::Growth {
+    if plan.scope == Scope::Growth {
         return growth(&shop, dir.path(), &plan).await;
     }
     for connections in CONNECTIONS {
@@ -97,37 +97,37 @@ async fn run() -> anyhow::Result<()> {
 }
 
 async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
-    let (config, shoppers) = (&shop.parts.config, plan.shoppers());
+    let (config, shoppers) = (&shop.services.config, plan.shoppers());
     let (mut pairs, mut persisted) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {
         let sale = shop.open_sale(shoppers as i64).await?;
         let (noop, buy) = (dir.join("noop"), dir.join("buy"));
-        write_down(&shop.noops(sale, shoppers)?, &noop)?;
-        write_down(&shop.purchases(sale, shoppers)?, &buy)?;
+        write_requests(&shop.noops(sale, shoppers)?, &noop)?;
+        write_requests(&shop.purchases(sale, shoppers)?, &buy)?;
         let below = wrk(config, Load { requests: &noop, expected: 204 }, dir, connections, plan.seconds)?;
         let above = wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
         pairs.push((above, below));
-        if plan.what == What::All {
-            persisted.push((persist(&shop.parts, sale).await?, pgbench(config, dir, plan.seconds)?));
+        if plan.scope == Scope::All {
+            persisted.push((persist(&shop.services, sale).await?, pgbench(config, dir, plan.seconds)?));
         }
         shop.stop_sale(sale).await?;
     }
     print_ratio(connections, "accepted purchases", "no-op POST", pairs);
-    if plan.what == What::All {
+    if plan.scope == Scope::All {
         print_ratio(connections, "orders persisted", "single-row conditional update with insert", persisted);
     }
     Ok(())
 }
 
-/// One sale alone and one with a million holders, turn by turn; then, with a thousand live sales, one of them and all of
-/// them. Ratios are to the one alone.
+/// One sale alone and one with a million holders, in turn; then, with a thousand live sales, one of them and all of them.
+/// Ratios are to the one alone.
 async fn growth(shop: &Shop, dir: &Path, plan: &Plan) -> anyhow::Result<()> {
     const HOLDERS: usize = 1_000_000;
     const SALES: usize = 1_000;
     const UNITS: i64 = 1 << 30;
     let alone = shop.open_sales(1, UNITS).await?;
     let held = shop.open_sales(1, UNITS).await?;
-    hold(&shop.parts, held[0], HOLDERS).await?;
+    hold(&shop.services, held[0], HOLDERS).await?;
     let mut bases = Vec::new();
     for connections in CONNECTIONS {
         let kinds = [("one fresh sale alone", &alone[..]), ("a sale with a million holders", &held[..])];
@@ -142,8 +142,8 @@ async fn growth(shop: &Shop, dir: &Path, plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Purchases of each kind, turn by turn, as ratios to `base`, or to the first kind. The answer is the median rate of the
-/// first kind.
+/// Measures purchases of each kind in turn, and prints ratios to `base`, or to the first kind. Returns the median rate of
+/// the first kind.
 fn in_rounds(
     shop: &Shop,
     dir: &Path,
@@ -156,9 +156,9 @@ fn in_rounds(
     for _ in 0..plan.rounds {
         for ((_, sales), rates) in kinds.iter().zip(&mut rates) {
             let file = dir.join("buy");
-            write_down(&in_turn(shop, sales, plan.shoppers())?, &file)?;
+            write_requests(&in_turn(shop, sales, plan.shoppers())?, &file)?;
             rates.push(wrk(
-                &shop.parts.config,
+                &shop.services.config,
                 Load { requests: &file, expected: 202 },
                 dir,
                 connections,
@@ -176,20 +176,20 @@ fn in_rounds(
     Ok(first)
 }
 
-/// So many shoppers get units, without HTTP.
-async fn hold(parts: &Services, sale: SaleId, shoppers: usize) -> anyhow::Result<()> {
-    let purchases = parts.purchases();
+/// Buys for this number of shoppers, without HTTP.
+async fn hold(services: &Services, sale: SaleId, shoppers: usize) -> anyhow::Result<()> {
+    let purchases = services.purchases();
     let buying = (0..shoppers).map(|_| async {
         let user = UserId(Uuid::now_v7());
         purchases.buy(purchases.request_admission(user, sale)?, 1, None).await
     });
     let bought: Vec<_> = stream::iter(buying).buffer_unordered(2_000).collect().await;
     let refused = bought.into_iter().find_map(Result::err);
-    ensure!(refused.is_none(), "no unit: {}", refused.map(Refusal::code).unwrap_or_default());
+    ensure!(refused.is_none(), "no unit: {}", refused.map(Refusal::as_str).unwrap_or_default());
     Ok(())
 }
 
-/// Purchases from one sale after the other.
+/// Purchase requests that alternate between the sales.
 fn in_turn(shop: &Shop, sales: &[SaleId], count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
     let of_each = |sale: &SaleId| Ok(shop.purchases(*sale, count.div_ceil(sales.len()))?.into_iter());
     let mut of_each: Vec<_> = sales.iter().map(of_each).collect::<anyhow::Result<_>>()?;
@@ -200,51 +200,51 @@ fn in_turn(shop: &Shop, sales: &[SaleId], count: usize) -> anyhow::Result<Vec<Ve
     Ok(all)
 }
 
-/// Works off the orders of a sale that gathered meanwhile, and those of the sales before it. The answer is how many a
-/// second, from the first one on.
-async fn persist(parts: &Services, sale: SaleId) -> anyhow::Result<f64> {
-    let nothing = persisted(parts).await?;
-    let _pipeline = [Role::start("relay")?, Role::start("consume")?];
+/// Starts relay and consumer, which persist the backlog of this sale and the earlier ones. Returns orders per second, from
+/// the first persisted order on.
+async fn persist(services: &Services, sale: SaleId) -> anyhow::Result<f64> {
+    let initial = persisted(services).await?;
+    let _pipeline = [RoleProcess::start("relay")?, RoleProcess::start("consume")?];
     let before = loop {
-        // They have to start first.
-        let persisted = persisted(parts).await?;
-        if persisted > nothing {
+        // The start of the processes is not measured.
+        let persisted = persisted(services).await?;
+        if persisted > initial {
             break persisted;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     };
     let began = Instant::now();
-    let took = until_quiet(parts, sale, began).await?;
-    let orders = persisted(parts).await? - before;
+    let took = until_quiet(services, sale, began).await?;
+    let orders = persisted(services).await? - before;
     let rate = orders as f64 / took.as_secs_f64();
     println!("{orders} orders persisted in {:.1} s: {rate:.0}/s", took.as_secs_f64());
     Ok(rate)
 }
 
-async fn persisted(parts: &Services) -> anyhow::Result<i64> {
-    Ok(parts.store.all_sales().await?.iter().map(|sale| sale.sold).sum())
+async fn persisted(services: &Services) -> anyhow::Result<i64> {
+    Ok(services.store.all_sales().await?.iter().map(|sale| sale.sold).sum())
 }
 
 async fn refused_and_button(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
     const SHOPPERS: usize = 50_000;
-    let parts = &shop.parts;
+    let services = &shop.services;
     let sale = shop.open_sale(1).await?;
     let file = |name: &str| dir.join(name);
-    write_down(&shop.noops(sale, SHOPPERS)?, &file("noop"))?;
-    write_down(&shop.purchases(sale, SHOPPERS)?, &file("buy"))?;
+    write_requests(&shop.noops(sale, SHOPPERS)?, &file("noop"))?;
+    write_requests(&shop.purchases(sale, SHOPPERS)?, &file("buy"))?;
     let winner = UserId(Uuid::now_v7());
-    let refused = |refusal: Refusal| anyhow::anyhow!("no unit: {}", refusal.code());
-    let purchases = parts.purchases();
+    let refused = |refusal: Refusal| anyhow::anyhow!("no unit: {refusal}");
+    let purchases = services.purchases();
     purchases.buy(purchases.request_admission(winner, sale).map_err(refused)?, 1, None).await.map_err(refused)?;
-    let host = parts.config.web.listen;
+    let host = services.config.web.listen;
     for (name, path) in [("get", "/api/ping".to_owned()), ("button", format!("/api/sales/{sale}/button"))] {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         std::fs::write(file(name), format!("{}\n{request}", request.len()).repeat(1000))?;
     }
-    // The shop's gate learns who has won within moments.
+    // The shop's gate reads the list of winners within a second.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let rate = |name: &str, expected| {
-        wrk(&parts.config, Load { requests: &file(name), expected }, dir, connections, plan.seconds)
+        wrk(&services.config, Load { requests: &file(name), expected }, dir, connections, plan.seconds)
     };
     let (mut refusals, mut buttons) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {
@@ -258,7 +258,7 @@ async fn refused_and_button(shop: &Shop, dir: &Path, connections: u32, plan: &Pl
     Ok(())
 }
 
-/// The round with the median ratio.
+/// Prints the round with the median ratio, and all ratios.
 fn print_ratio(connections: u32, above: &str, below: &str, mut pairs: Vec<(f64, f64)>) {
     pairs.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
     let ratios: Vec<String> = pairs.iter().map(|(a, b)| format!("{:.2}", a / b)).collect();
@@ -270,8 +270,8 @@ fn print_ratio(connections: u32, above: &str, below: &str, mut pairs: Vec<(f64, 
     );
 }
 
-/// Whole requests in a file, each with its length before it: the generator only copies them.
-fn write_down(requests: &[Vec<u8>], file: &Path) -> anyhow::Result<()> {
+/// Writes complete requests to a file, each after its length, so that the generator only copies them.
+fn write_requests(requests: &[Vec<u8>], file: &Path) -> anyhow::Result<()> {
     let mut file = BufWriter::new(File::create(file)?);
     for request in requests {
         writeln!(file, "{}", request.len())?;
@@ -301,13 +301,13 @@ function done(summary)
 end
 "#;
 
-/// Whole requests in a file, and the status that each must be answered with.
+/// A file of complete requests, and the status that every response must have.
 struct Load<'a> {
     requests: &'a Path,
     expected: u16,
 }
 
-/// Answers a second.
+/// Responses per second.
 fn wrk(config: &Config, load: Load, dir: &Path, connections: u32, seconds: u64) -> anyhow::Result<f64> {
     let script = dir.join("wrk.lua");
     std::fs::write(&script, SCRIPT)?;
@@ -321,22 +321,25 @@ fn wrk(config: &Config, load: Load, dir: &Path, connections: u32, seconds: u64) 
         .output()
         .context("wrk is needed: apt-get install wrk")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().find(|line| line.starts_with("RATE")).with_context(|| format!("wrk said: {text}"))?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("RATE"))
+        .with_context(|| format!("unexpected output of wrk: {text}"))?;
     let words: Vec<&str> = line.split_whitespace().collect();
-    ensure!(words[3] == "0", "not every answer was {}: {text}", load.expected);
+    ensure!(words[3] == "0", "not every response was {}: {text}", load.expected);
     Ok(words[1].parse()?)
 }
 
 /// Waits until every accepted order is in the database.
-async fn until_quiet(parts: &Services, sale: SaleId, began: Instant) -> anyhow::Result<Duration> {
+async fn until_quiet(services: &Services, sale: SaleId, began: Instant) -> anyhow::Result<Duration> {
     let mut last = (-1, Instant::now());
     loop {
-        let sold = parts.store.sale(sale).await?.context("the sale")?.sold;
+        let sold = services.store.sale(sale).await?.context("the sale")?.sold;
         if sold != last.0 {
             last = (sold, Instant::now());
         } else if last.1.elapsed() > Duration::from_secs(3) {
-            parts.gate.refresh().await;
-            let booked = parts.gate.status(sale).and_then(|status| status.booked);
+            services.gate.refresh().await;
+            let booked = services.gate.status(sale).and_then(|status| status.booked);
             if booked == Some(sold) {
                 return Ok(last.1 - began);
             }
@@ -345,7 +348,7 @@ async fn until_quiet(parts: &Services, sale: SaleId, began: Instant) -> anyhow::
     }
 }
 
-/// What most shops do: one conditional update and one insert per purchase, in a transaction.
+/// The usual implementation: one conditional update and one insert per purchase, in a transaction.
 fn pgbench(config: &Config, dir: &Path, seconds: u64) -> anyhow::Result<f64> {
     let url = &config.database_url;
     let psql = |sql: &str| -> anyhow::Result<()> {
@@ -375,5 +378,8 @@ fn pgbench(config: &Config, dir: &Path, seconds: u64) -> anyhow::Result<f64> {
     psql("DROP TABLE peer_orders, peer_sales")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let tps = text.lines().find_map(|line| line.strip_prefix("tps = "));
-    Ok(tps.and_then(|line| line.split(' ').next()).with_context(|| format!("pgbench said: {text}"))?.parse()?)
+    Ok(tps
+        .and_then(|line| line.split(' ').next())
+        .with_context(|| format!("unexpected output of pgbench: {text}"))?
+        .parse()?)
 }

@@ -1,8 +1,9 @@
-//! Draws how red packets are split: `cargo bench --bench split > benches/results/split.svg`. Always the same picture.
+//! Draws the distribution of shares of red packets: `cargo bench --bench split > benches/results/split.svg`. The seed is
+//! fixed, so the picture is always the same.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use seckill::domain::packet::{Plan, Split};
+use seckill::domain::packet::{Split, SplitPlan};
 
 const PACKETS: usize = 20_000;
 const SHARES: i64 = 20;
@@ -10,8 +11,8 @@ const BINS: usize = 60;
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 170.0;
 
-/// How many shares fell into each of the bins between the bounds, and the mean of each place in the packet.
-fn draw(plan: Plan, split: Split) -> (Vec<usize>, Vec<f64>) {
+/// The number of shares per bin between the bounds, and the mean share at each position in the packet.
+fn draw(plan: SplitPlan, split: Split) -> (Vec<usize>, Vec<f64>) {
     let mut random = StdRng::seed_from_u64(1);
     let (mut bins, mut means) = (vec![0; BINS], vec![0.0; SHARES as usize]);
     for _ in 0..PACKETS {
@@ -24,9 +25,9 @@ fn draw(plan: Plan, split: Split) -> (Vec<usize>, Vec<f64>) {
     (bins, means)
 }
 
-fn panel(left: f64, name: &str, plan: Plan, split: Split) -> String {
+fn panel(left: f64, name: &str, plan: SplitPlan, split: Split) -> String {
     let (bins, means) = draw(plan, split);
-    // Equal shares are one column, which would flatten the others to nothing were the scale shared.
+    // Each panel has its own scale, because equal shares are a single column that would flatten the others.
     let top = *bins.iter().max().unwrap_or(&1) as f64;
     let width = WIDTH / BINS as f64;
     let mut svg = format!(r#"<g transform="translate({left} 30)"><text x="0" y="-10">{name}</text>"#);
@@ -47,11 +48,11 @@ fn panel(left: f64, name: &str, plan: Plan, split: Split) -> String {
 }
 
 fn main() {
-    // `cargo test --benches` and the like only want to know that it builds.
+    // `cargo test --benches` and similar commands only check that the benchmark builds.
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
-    let plan = Plan::new(1_000 * SHARES, SHARES, 100, 3_000).expect("a plan that can be");
+    let plan = SplitPlan::new(1_000 * SHARES, SHARES, 100, 3_000).expect("the plan is valid");
     println!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1020 250" font-family="sans-serif" font-size="13">
 <title>How often each amount comes up in {PACKETS} packets of {SHARES} shares</title>

@@ -1,9 +1,9 @@
-//! What a Redis server says about itself.
+//! Values of Redis' INFO.
 
 use anyhow::Context;
 use seckill::redis::connection::RedisConnection;
 
-/// One line of INFO.
+/// The value of one field of a section.
 pub async fn info(redis: &RedisConnection, section: &str, field: &str) -> anyhow::Result<String> {
     let text: String = redis::cmd("INFO").arg(section).query_async(&mut redis.clone()).await?;
     let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));

@@ -1,4 +1,4 @@
-//! The machine that was measured, in words.
+//! A description of the machine.
 
 use std::fs;
 

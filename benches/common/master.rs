@@ -1,4 +1,4 @@
-//! The Redis of the benchmarks: sales that only Redis knows, and what the server says about itself.
+//! The Redis master of the benchmarks, with sales that have no row in the database.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use seckill::domain::Bucket;
 use seckill::domain::sale::{Rush, SaleState};
 use seckill::domain::{Currency, GoodsId, Money, Sale, SaleId, Window};
 use seckill::redis::connection::RedisConnection;
-use seckill::stock::load::Life;
+use seckill::stock::load::LoadOptions;
 use seckill::stock::redis::RedisStock;
 use seckill::store::{Allotment, Store};
 
-/// The script of the first source article, one claim a call, which knows nothing of users.
+/// The script of the first source article: one claim per call, without users.
 /// KEYS 1 sale hash; ARGV 1 units; returns the units granted, 0 when there are not enough.
 pub const TOTAL_AND_BOOKED: &str = "
 local sale = redis.call('HMGET', KEYS[1], 'Total', 'Booked')
@@ -20,10 +20,10 @@ if not total or booked + units > total then return 0 end
 redis.call('HINCRBY', KEYS[1], 'Booked', units)
 return units";
 
-/// Sale numbers from here on belong to benchmarks; a shop on the same stack does not get that far.
+/// Ids of benchmark sales start here, above the ids that a shop on the same stack reaches.
 const FIRST_SALE: i64 = 900_000_000;
 
-/// The `n`th sale of a benchmark, live, one unit for each user, with nothing sold.
+/// The `n`th sale of a benchmark: live, one unit per user, nothing sold.
 pub fn sale(n: i64, total: u64) -> Sale {
     Sale {
         shadow: false,
@@ -43,20 +43,20 @@ pub fn sale(n: i64, total: u64) -> Sale {
     }
 }
 
-/// The shop's keeper of stock. It never asks the database about these sales.
+/// The shop's Redis stock. It never reads these sales from the database.
 pub fn stock(master: RedisConnection, database_url: &str) -> anyhow::Result<RedisStock> {
     Ok(RedisStock::new(master, Arc::new(Catalogue::new(Store::open(database_url)?))))
 }
 
-/// Brings a sale to life, whatever there was of it before. What is split is handed out at once, in equal shares.
+/// Loads a sale into Redis, in place of an earlier one. The units of a split sale are allotted at once, in equal shares.
 pub async fn open(stock: &RedisStock, sale: &Sale) -> anyhow::Result<()> {
     let count = i64::from(sale.rush.buckets);
     for (part, bucket) in (0..).zip(Bucket::of_sale(sale)) {
         stock.unload(bucket).await?;
         let units = sale.total / count + i64::from(i64::from(part) < sale.total % count);
         let share = (count > 1).then_some(Allotment { part, allotted: units, target: units, fence: 1 });
-        let life = Life { epoch: sale.epoch, share, ..Life::default() };
-        anyhow::ensure!(stock.load(sale, bucket, life).await?, "the sale is there already");
+        let options = LoadOptions { epoch: sale.epoch, share, ..LoadOptions::default() };
+        anyhow::ensure!(stock.load(sale, bucket, options).await?, "the sale is already loaded");
     }
     Ok(())
 }

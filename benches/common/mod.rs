@@ -1,7 +1,7 @@
-//! What the benchmarks share.
+//! Helpers that all benchmarks share.
 
-/// Whether this is a measurement: `cargo test --benches` and the like only want to know that it builds.
-pub fn is_wanted() -> bool {
+/// Whether this run measures. `cargo test --benches` and similar commands only check that the benchmark builds.
+pub fn is_measurement() -> bool {
     std::env::args().any(|arg| arg == "--bench")
 }
 

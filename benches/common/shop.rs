@@ -1,4 +1,4 @@
-//! The shop that is measured: its processes, and sales and shoppers made beside it.
+//! The measured shop: its processes, and sales and shoppers created for it.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,33 +9,33 @@ use seckill::accounts::{Accounts, Session};
 use seckill::app::Services;
 use seckill::clock::Clock;
 use seckill::config::Config;
-use seckill::control::sales_admin::DeskChange;
+use seckill::control::sales_admin::SaleCommand;
 use seckill::domain::{Bilingual, Currency, Money, Rush, SaleId, UserId, Window};
 use seckill::store::{self, GoodsDraft, SaleDraft, User};
 use uuid::Uuid;
 
-/// Sales that are made at the same time.
-const AT_ONCE: usize = 20;
+/// Sales created at the same time.
+const CONCURRENT_SALES: usize = 20;
 
-/// A process of the program, built as it is measured.
-pub struct Role(Child);
+/// A process of the program, in the build profile of the benchmark, killed on drop.
+pub struct RoleProcess(Child);
 
-impl Role {
-    pub fn start(role: &str) -> anyhow::Result<Role> {
+impl RoleProcess {
+    pub fn start(role: &str) -> anyhow::Result<RoleProcess> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seckill"));
         command.arg(role).env("SECKILL_DEMO", "false").env("SECKILL_LOG", "warn").env("SECKILL_USER_RATE", "1000");
         if role != "serve" {
             let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
             command.env("SECKILL_OPS_LISTEN", free.to_string());
         }
-        Ok(Role(command.stdout(Stdio::null()).spawn()?))
+        Ok(RoleProcess(command.stdout(Stdio::null()).spawn()?))
     }
 
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// A line of `/proc/pid/status` in MiB: `VmRSS` now, `VmHWM` at its highest.
+    /// A memory line of `/proc/<pid>/status` in MiB: `VmRSS` is current, `VmHWM` the maximum.
     pub fn memory(&self, line: &str) -> anyhow::Result<f64> {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
         let value = text.lines().find_map(|l| l.strip_prefix(line)?.strip_prefix(':')).context("a line of status")?;
@@ -43,19 +43,19 @@ impl Role {
     }
 }
 
-impl Drop for Role {
+impl Drop for RoleProcess {
     fn drop(&mut self) {
-        // It may have ended by itself, which the run has noticed.
+        // The process may have ended already, which fails the run elsewhere.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What takes orders, on the stack that the environment names.
+/// The processes that accept purchases, on the stack that the environment names.
 pub struct Shop {
-    pub parts: Services,
-    pub serve: Role,
-    _control: Role,
+    pub services: Services,
+    pub serve: RoleProcess,
+    _control: RoleProcess,
 }
 
 impl Shop {
@@ -63,28 +63,28 @@ impl Shop {
         let config = Config::from_environment()?;
         let rung3 = config.redis.is_some() && config.amqp_url.is_some();
         ensure!(rung3, "this measures rung 3: scripts/stack up && eval \"$(scripts/stack env)\"");
-        let (serve, control) = (Role::start("serve")?, Role::start("control")?);
+        let (serve, control) = (RoleProcess::start("serve")?, RoleProcess::start("control")?);
         for _ in 0..200 {
             if std::net::TcpStream::connect(config.web.listen).is_ok() {
-                let parts = Services::build(&config).await?;
-                return Ok(Shop { parts, serve, _control: control });
+                let services = Services::build(&config).await?;
+                return Ok(Shop { services, serve, _control: control });
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         anyhow::bail!("the shop does not listen on {}", config.web.listen)
     }
 
-    /// A sale that is open, at the shop's own gate too.
+    /// Creates a sale and waits until it is open at the shop's gate.
     pub async fn open_sale(&self, units: i64) -> anyhow::Result<SaleId> {
         Ok(self.open_sales(1, units).await?[0])
     }
 
-    /// So many of them.
+    /// Creates `count` open sales.
     pub async fn open_sales(&self, count: usize, units: i64) -> anyhow::Result<Vec<SaleId>> {
         let text = Bilingual::new("压测", "Benchmark");
         let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
-        let desk = self.parts.sales_admin();
-        let goods = desk.put_goods(None, draft, "bench").await?.context("goods")?;
+        let sales_admin = self.services.sales_admin();
+        let goods = sales_admin.put_goods(None, draft, "bench").await?.context("goods")?;
         let open = async || {
             let draft = SaleDraft {
                 goods_id: goods.id,
@@ -95,40 +95,40 @@ impl Shop {
                 window: Window { opens_at: None, closes_at: None },
                 rush: Rush::default(),
             };
-            let sale = desk.create_sale(draft, "bench").await?;
-            desk.change(sale.id, DeskChange::Start, "bench").await?;
+            let sale = sales_admin.create_sale(draft, "bench").await?;
+            sales_admin.change(sale.id, SaleCommand::Start, "bench").await?;
             anyhow::Ok(sale.id)
         };
         // Each waits until control has loaded it.
-        let sales = stream::iter(0..count).map(|_| open()).buffered(AT_ONCE).try_collect().await?;
-        // The replica and the shop's own gate follow within moments.
+        let sales = stream::iter(0..count).map(|_| open()).buffered(CONCURRENT_SALES).try_collect().await?;
+        // The replica and the shop's gate follow within a second.
         tokio::time::sleep(Duration::from_secs(1)).await;
-        self.parts.gate.refresh().await;
+        self.services.gate.refresh().await;
         Ok(sales)
     }
 
     pub async fn stop_sale(&self, sale: SaleId) -> anyhow::Result<()> {
-        self.parts.sales_admin().change(sale, DeskChange::Stop, "bench").await?;
+        self.services.sales_admin().change(sale, SaleCommand::Stop, "bench").await?;
         Ok(())
     }
 
-    /// Whole requests that buy, each of another shopper, who is signed in and has a token.
+    /// Complete purchase requests, each of another signed-in shopper with a token.
     pub fn purchases(&self, sale: SaleId, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
         self.posts(sale, &format!("/api/sales/{sale}/orders"), count)
     }
 
-    /// The same requests to an address with nothing at its end.
+    /// The same requests to an address without a handler's work.
     pub fn noops(&self, sale: SaleId, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
         self.posts(sale, "/api/ping", count)
     }
 
     fn posts(&self, sale: SaleId, path: &str, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
-        let (accounts, host) = (self.parts.accounts(), self.parts.config.web.listen);
+        let (accounts, host) = (self.services.accounts(), self.services.config.web.listen);
         let post = |n| {
             let user = UserId(Uuid::now_v7());
             let cookie = session_cookie(&accounts, user, n)?;
-            let token = self.parts.gate.issue_token(sale, user);
-            let (token, _) = token.map_err(|refusal| anyhow::anyhow!("no token: {}", refusal.code()))?;
+            let token = self.services.gate.issue_token(sale, user);
+            let (token, _) = token.map_err(|refusal| anyhow::anyhow!("no token: {refusal}"))?;
             let body = format!("{{\"quantity\":1,\"token\":\"{token}\"}}");
             let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n");
             let length = body.len();
@@ -139,7 +139,7 @@ impl Shop {
     }
 }
 
-/// The cookie of a shopper who signed in. Nobody asks the database about shoppers who buy.
+/// The cookie of a signed-in shopper. Purchases do not read the user's row, so there is none.
 fn session_cookie(accounts: &Accounts, id: UserId, n: usize) -> anyhow::Result<String> {
     let now = Clock::system().now();
     let user = User::new(id, &format!("bench-{n}"), String::new(), store::Role::User, now);

@@ -1,6 +1,6 @@
-//! What the cache in front costs: a static page through nginx's cache ÷ nginx serving the same bytes as a plain file.
-//! nginx is one of its own, with the site of `docker/nginx.conf.template` and beside it a server that only has the file;
-//! wrk asks both in turn. The processor time of nginx per answer is printed too, because it hardly depends on who else is busy.
+//! The cost of nginx's cache: a static page from the cache ÷ the same bytes as a plain file. A separate nginx has the site
+//! of `docker/nginx.conf.template` and a second server with only the file; wrk loads them in turn. The processor time of
+//! nginx per response is printed too, because it hardly depends on other load.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub async fn run(shop: &Shop, report: &mut Report) -> anyhow::Result<()> {
     let (folder, plain) = (dir.path().join("plain"), free_address()?);
     std::fs::create_dir(&folder)?;
     let other = format!("server {{ listen {plain} backlog=4096; charset utf-8; root \"{}\"; }}", folder.display());
-    let config = &shop.parts.config;
+    let config = &shop.services.config;
     let pages = config.data_dir.join("pages");
     let nginx = Nginx::start(dir.path(), free_address()?, config.web.listen, &pages, &other);
     let (page, file) = (format!("http://{}/en/sales/{sale}", nginx.address), format!("http://{plain}/page.html"));
@@ -54,9 +54,9 @@ pub async fn run(shop: &Shop, report: &mut Report) -> anyhow::Result<()> {
 
 /// One run of wrk.
 struct Measured {
-    /// Answers a second.
+    /// Responses per second.
     rate: f64,
-    /// Of nginx's processors, for each answer.
+    /// Processor time of nginx per response.
     microseconds: f64,
 }
 
@@ -67,7 +67,7 @@ fn measure(nginx: &Path, url: &str, seconds: u64) -> anyhow::Result<Measured> {
     Ok(Measured { rate, microseconds: spent / (rate * seconds as f64) })
 }
 
-/// What the workers of the nginx in this folder have used so far. The system counts in hundredths of a second.
+/// Processor time that the workers of the nginx in this folder have used. The kernel counts in hundredths of a second.
 fn microseconds(nginx: &Path) -> anyhow::Result<f64> {
     let master = std::fs::read_to_string(nginx.join("nginx.pid"))?;
     let workers = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", master.trim()))?;
@@ -82,12 +82,12 @@ fn microseconds(nginx: &Path) -> anyhow::Result<f64> {
     Ok(ticks * 10_000.0)
 }
 
-/// Until it answers from its cache.
+/// Waits until the response comes from the cache.
 fn wait_for(url: &str) -> anyhow::Result<()> {
     for _ in 0..100 {
         std::thread::sleep(Duration::from_millis(100));
-        let said = Command::new("curl").args(["-si", url]).output().context("curl is needed")?;
-        if String::from_utf8_lossy(&said.stdout).contains("X-Cache: HIT") {
+        let output = Command::new("curl").args(["-si", url]).output().context("curl is needed")?;
+        if String::from_utf8_lossy(&output.stdout).contains("X-Cache: HIT") {
             return Ok(());
         }
     }
@@ -95,23 +95,23 @@ fn wait_for(url: &str) -> anyhow::Result<()> {
 }
 
 fn fetch(url: &str) -> anyhow::Result<Vec<u8>> {
-    let got = Command::new("curl").args(["-sf", url]).output().context("curl is needed")?;
-    ensure!(got.status.success(), "{url} cannot be fetched");
-    Ok(got.stdout)
+    let output = Command::new("curl").args(["-sf", url]).output().context("curl is needed")?;
+    ensure!(output.status.success(), "{url} cannot be fetched");
+    Ok(output.stdout)
 }
 
 fn free_address() -> anyhow::Result<SocketAddr> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
-/// Answers a second.
+/// Responses per second.
 fn wrk(url: &str, seconds: u64) -> anyhow::Result<f64> {
     let output = Command::new("wrk")
         .args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{seconds}s"), url])
         .output()
         .context("wrk is needed: apt-get install wrk")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    ensure!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "wrk said: {text}");
+    ensure!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "unexpected output of wrk: {text}");
     let line = text.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
-    Ok(line.with_context(|| format!("wrk said: {text}"))?.trim().parse()?)
+    Ok(line.with_context(|| format!("unexpected output of wrk: {text}"))?.trim().parse()?)
 }

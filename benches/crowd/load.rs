@@ -1,5 +1,5 @@
-//! Load that comes when it is due, whether or not the shop keeps up (open loop): a request that could not be sent in time
-//! because every connection was waiting is late by that much, and its wait counts from the moment it was due.
+//! Open-loop load: requests are due at fixed instants, whether or not the shop keeps up. When all connections are busy at
+//! that instant the request is sent late, and its wait counts from the instant at which it was due.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use hdrhistogram::Histogram;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What is to be sent.
+/// The load of one run.
 pub struct Load {
     pub address: SocketAddr,
-    /// Per second; infinity sends as fast as answers come (closed loop).
+    /// Requests per second; infinity sends the next request after each response (closed loop).
     pub rate: f64,
     pub seconds: u64,
     pub connections: usize,
@@ -23,32 +23,32 @@ pub struct Load {
     pub requests: Vec<Vec<u8>>,
 }
 
-/// What came of it.
-pub struct Outcome {
-    /// Microseconds from the moment a request was due to the end of its answer, whatever the answer was.
+/// The measurements of one run.
+pub struct LoadResult {
+    /// Microseconds from the instant at which a request was due to the end of its response, for every status.
     pub waits: Histogram<u64>,
     pub statuses: BTreeMap<u16, u64>,
     /// Refusals that come with `Retry-After`.
     pub retry_after: u64,
-    /// Connections that ended before the answer.
+    /// Connections that closed before the response.
     pub lost: u64,
-    /// Requests whose turn did not come in the time.
+    /// Requests that were due but not sent before the end.
     pub unsent: u64,
     pub took: Duration,
 }
 
-impl Outcome {
-    fn new() -> anyhow::Result<Outcome> {
+impl LoadResult {
+    fn new() -> anyhow::Result<LoadResult> {
         let waits = Histogram::new_with_bounds(1, 120_000_000, 3).context("a histogram")?;
         let (lost, unsent, retry_after) = (0, 0, 0);
-        Ok(Outcome { waits, statuses: BTreeMap::new(), retry_after, lost, unsent, took: Duration::ZERO })
+        Ok(LoadResult { waits, statuses: BTreeMap::new(), retry_after, lost, unsent, took: Duration::ZERO })
     }
 
     pub fn count(&self, status: u16) -> u64 {
         self.statuses.get(&status).copied().unwrap_or(0)
     }
 
-    /// Answers with this status a second.
+    /// Responses with this status per second.
     pub fn rate(&self, status: u16) -> f64 {
         self.count(status) as f64 / self.took.as_secs_f64()
     }
@@ -67,21 +67,21 @@ impl Outcome {
 }
 
 impl Load {
-    /// Sends it all on this thread's runtime.
-    pub async fn send(&self) -> anyhow::Result<Outcome> {
+    /// Sends all requests on this thread's runtime.
+    pub async fn send(&self) -> anyhow::Result<LoadResult> {
         let (next, began) = (Cell::new(0), Instant::now());
-        // One for all: thousands of histograms would be as much memory as the processor has no cache for.
-        let outcome = RefCell::new(Outcome::new()?);
-        join_all((0..self.connections).map(|_| self.work(&next, began, &outcome))).await;
-        let mut outcome = outcome.into_inner();
-        outcome.took = began.elapsed().min(Duration::from_secs(self.seconds));
-        let due = (self.rate * outcome.took.as_secs_f64()).min(self.requests.len() as f64) as u64;
-        outcome.unsent = due.saturating_sub(outcome.statuses.values().sum::<u64>() + outcome.lost);
-        Ok(outcome)
+        // One histogram for all connections, because thousands of them would not fit into the processor's cache.
+        let result = RefCell::new(LoadResult::new()?);
+        join_all((0..self.connections).map(|_| self.work(&next, began, &result))).await;
+        let mut result = result.into_inner();
+        result.took = began.elapsed().min(Duration::from_secs(self.seconds));
+        let due = (self.rate * result.took.as_secs_f64()).min(self.requests.len() as f64) as u64;
+        result.unsent = due.saturating_sub(result.statuses.values().sum::<u64>() + result.lost);
+        Ok(result)
     }
 
-    /// One connection: takes the next request that is due.
-    async fn work(&self, next: &Cell<usize>, began: Instant, outcome: &RefCell<Outcome>) {
+    /// One connection, which sends the next due request.
+    async fn work(&self, next: &Cell<usize>, began: Instant, result: &RefCell<LoadResult>) {
         let mut connection = None;
         let end = began + Duration::from_secs(self.seconds);
         let mut buffer = Vec::with_capacity(4096);
@@ -94,15 +94,15 @@ impl Load {
             }
             if due > Instant::now() {
                 tokio::time::sleep_until(due.into()).await;
-                // How late a timer wakes is the generator's doing.
+                // A late timer is a delay of the generator, so it does not count.
                 due = Instant::now();
             } else if self.rate.is_infinite() {
                 due = Instant::now();
             }
             match exchange(self.address, &mut connection, request, &mut buffer).await {
-                Ok((status, retry_after)) => outcome.borrow_mut().answered(status, retry_after, due),
+                Ok((status, retry_after)) => result.borrow_mut().answered(status, retry_after, due),
                 Err(_) => {
-                    outcome.borrow_mut().lost += 1;
+                    result.borrow_mut().lost += 1;
                     connection = None;
                 }
             }
@@ -110,7 +110,7 @@ impl Load {
     }
 }
 
-/// The answer's status, and whether it says when to come again.
+/// Sends a request; returns the status and whether there is a `Retry-After`.
 async fn exchange(
     address: SocketAddr,
     connection: &mut Option<TcpStream>,

@@ -1,6 +1,6 @@
-//! The shop before a crowd:
+//! The shop under overload:
 //!
-//! - the peak: accepted purchases a second with 64 connections that never pause;
+//! - the peak: accepted purchases per second with 64 connections in a closed loop;
 //! - p99 of accepted purchases ÷ p99 of an authenticated no-op, both at half of that peak, open loop;
 //! - twice the peak, open loop over thousands of connections: accepted rate ÷ peak, waits, refusals, the memory of
 //!   `serve`; and half of the peak right after it;
@@ -9,10 +9,10 @@
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench crowd`
 //!
-//! `CROWD_SECONDS` (5) is the length of a run, `CROWD_ROUNDS` (3) their number, `CROWD_CONNECTIONS` (4000) the crowd's.
-//! What is printed is also written to `benches/results/crowd.txt`, with a description of the machine. The shop and its
-//! Redis have one core, the generator has the others: otherwise, at twice the peak, it would be as short of them as the
-//! shop is.
+//! `CROWD_SECONDS` (5) is the length of a run, `CROWD_ROUNDS` (3) their number, `CROWD_CONNECTIONS` (4000) those of the
+//! overload. The output is also written to `benches/results/crowd.txt`, with a description of the machine. The shop and its
+//! Redis are pinned to one core and the generator to the others, because at twice the peak the generator would otherwise
+//! compete with the shop.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -32,15 +32,15 @@ mod report;
 mod shop;
 mod waits;
 
-use cores::Cores;
+use cores::PinnedCores;
 use report::Report;
 use shop::Shop;
 
 fn main() -> anyhow::Result<()> {
-    if !common::is_wanted() {
+    if !common::is_measurement() {
         return Ok(());
     }
-    // One thread for the generator, like wrk's.
+    // The generator has one thread, like wrk.
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run())
 }
 
@@ -50,10 +50,10 @@ async fn run() -> anyhow::Result<()> {
     let mut report = Report::new("crowd", command);
     let shop = Shop::start().await?;
     idle::run(&shop, "a shop that has just started", &mut report).await?;
-    let apart = Cores::apart(&shop).await?;
+    let pinned = PinnedCores::pin(&shop).await?;
     waits::run(&shop, &mut report).await?;
-    drop(apart);
-    idle::run(&shop, "after the crowd", &mut report).await?;
+    drop(pinned);
+    idle::run(&shop, "after the overload", &mut report).await?;
     edge::run(&shop, &mut report).await?;
     report.write()
 }

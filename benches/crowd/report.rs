@@ -1,4 +1,4 @@
-//! Reports: what is printed is also written to `benches/results`, below a description of the machine.
+//! The report: printed lines are also written to `benches/results`, below a description of the machine.
 
 use std::process::Command;
 
@@ -13,10 +13,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// `command` repeats the run.
+    /// `command` is the command line that repeats the run.
     pub fn new(name: &'static str, command: &str) -> Report {
         let mut report = Report { name, text: String::new() };
-        report.line(&format!("{command}\n{}", surroundings()));
+        report.line(&format!("{command}\n{}", environment()));
         report
     }
 
@@ -33,17 +33,17 @@ impl Report {
     }
 }
 
-/// The machine, how busy it was before, and the versions of what takes part. No names of hosts.
-fn surroundings() -> String {
+/// The machine, its load at the start, and the versions of the programs involved, without host names.
+fn environment() -> String {
     let busy = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let busy = busy.split(' ').next().unwrap_or_default();
     let mut lines = vec![format!("{}, load {busy} at the start", machine::describe())];
     for (program, flag) in
         [("redis-server", "--version"), ("nginx", "-v"), ("psql", "--version"), ("rustc", "--version")]
     {
-        let Ok(said) = Command::new(program).arg(flag).output() else { continue };
-        let text =
-            String::from_utf8_lossy(if said.stdout.is_empty() { &said.stderr } else { &said.stdout }).into_owned();
+        let Ok(output) = Command::new(program).arg(flag).output() else { continue };
+        let text = String::from_utf8_lossy(if output.stdout.is_empty() { &output.stderr } else { &output.stdout })
+            .into_owned();
         lines.push(text.lines().next().unwrap_or_default().split(" sha=").next().unwrap_or_default().to_owned());
     }
     lines.push("everything on one machine; where waits are measured the generator has cores of its own".to_owned());

@@ -1,22 +1,22 @@
-//! How long shoppers wait at half of the peak, and what happens at twice the peak.
+//! Waits at half of the peak, and overload at twice the peak.
 
 use seckill::domain::SaleId;
 
-use crate::load::{Load, Outcome};
+use crate::load::{Load, LoadResult};
 use crate::report::Report;
 use crate::shop::Shop;
 use crate::{common::number, median};
 
-/// Of an ordinary hour.
+/// Connections of normal load.
 const CONNECTIONS: usize = 64;
-/// More than any run here accepts.
+/// More than any run accepts.
 const PER_SECOND: u64 = 60_000;
 const UNITS: i64 = 10_000_000;
 
 struct Plan {
     seconds: u64,
     rounds: u64,
-    crowd: usize,
+    overload_connections: usize,
 }
 
 /// Peak, tail, overload.
@@ -24,7 +24,7 @@ pub async fn run(shop: &Shop, report: &mut Report) -> anyhow::Result<()> {
     let plan = Plan {
         seconds: number("CROWD_SECONDS", 5),
         rounds: number("CROWD_ROUNDS", 3),
-        crowd: number("CROWD_CONNECTIONS", 4000) as usize,
+        overload_connections: number("CROWD_CONNECTIONS", 4000) as usize,
     };
     let sale = shop.open_sale(UNITS).await?;
     let peak = peak(shop, sale, &plan, report).await?;
@@ -35,7 +35,7 @@ pub async fn run(shop: &Shop, report: &mut Report) -> anyhow::Result<()> {
 
 impl Plan {
     fn load(&self, shop: &Shop, rate: f64, connections: usize, requests: Vec<Vec<u8>>) -> Load {
-        Load { address: shop.parts.config.web.listen, rate, seconds: self.seconds, connections, requests }
+        Load { address: shop.services.config.web.listen, rate, seconds: self.seconds, connections, requests }
     }
 
     /// As many requests as a run at this rate sends.
@@ -76,17 +76,17 @@ async fn tail(shop: &Shop, sale: SaleId, rate: f64, plan: &Plan, report: &mut Re
     Ok(())
 }
 
-/// Every round has a peak of its own: machines are not as fast a minute later.
+/// Every round measures its own peak, because the machine's speed drifts within minutes.
 async fn overload(shop: &Shop, sale: SaleId, plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let before = shop.serve.memory("VmRSS")?;
     let mut pairs = Vec::new();
     for _ in 0..plan.rounds {
         let peak = peak_now(shop, sale, plan).await?;
         let requests = shop.purchases(sale, plan.requests(2.0 * peak))?;
-        let over = plan.load(shop, 2.0 * peak, plan.crowd, requests).send().await?;
+        let over = plan.load(shop, 2.0 * peak, plan.overload_connections, requests).send().await?;
         let half = shop.purchases(sale, plan.requests(peak / 2.0))?;
         let after = plan.load(shop, peak / 2.0, CONNECTIONS, half).send().await?;
-        report.line(&line(&format!("twice the peak over {} connections", plan.crowd), &over, 202));
+        report.line(&line(&format!("twice the peak over {} connections", plan.overload_connections), &over, 202));
         report.line(&line("half of the peak right after", &after, 202));
         pairs.push((over.rate(202), peak));
     }
@@ -100,9 +100,9 @@ async fn overload(shop: &Shop, sale: SaleId, plan: &Plan, report: &mut Report) -
     Ok(())
 }
 
-fn line(what: &str, outcome: &Outcome, good: u16) -> String {
-    let Outcome { statuses, retry_after, lost, unsent, .. } = outcome;
-    let (rate, p50, p99, most) = (outcome.rate(good), outcome.ms(50.0), outcome.ms(99.0), outcome.ms(100.0));
+fn line(what: &str, result: &LoadResult, good: u16) -> String {
+    let LoadResult { statuses, retry_after, lost, unsent, .. } = result;
+    let (rate, p50, p99, most) = (result.rate(good), result.ms(50.0), result.ms(99.0), result.ms(100.0));
     format!(
         "{what}: {rate:.0}/s answered {good}, p50 {p50:.2} ms, p99 {p99:.2} ms, at most {most:.0} ms; answers {statuses:?}, \
          {retry_after} with Retry-After, {lost} lost, {unsent} never sent"

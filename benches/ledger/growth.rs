@@ -1,13 +1,13 @@
-//! Whether a claim costs the same however much is going on.
+//! The cost of a claim against units sold, concurrent sales, and users per unit.
 
 use crate::server::Server;
 use crate::work::{Shape, Work};
-use crate::{Plan, Seen, median};
+use crate::{Measured, Plan, median};
 
-/// Claims of one call.
+/// Claims per call.
 const BATCH: usize = 100;
 
-/// A row: what it is called, and what it does.
+/// The name and the work of each row.
 type Rows = Vec<(&'static str, Shape)>;
 
 pub async fn measure(server: &Server, plan: &Plan) -> anyhow::Result<()> {
@@ -16,13 +16,13 @@ pub async fn measure(server: &Server, plan: &Plan) -> anyhow::Result<()> {
         ("sales at once", sales_at_once(plan.claims)),
         ("users per unit", users_per_unit(plan.claims)),
     ] {
-        let mut seen = vec![Vec::new(); rows.len()];
+        let mut measured = vec![Vec::new(); rows.len()];
         for _ in 0..plan.rounds {
-            for (seen, (_, shape)) in seen.iter_mut().zip(&rows) {
-                seen.push(server.sell(Work::new(*shape, BATCH)).await?);
+            for (measured, (_, shape)) in measured.iter_mut().zip(&rows) {
+                measured.push(server.sell(Work::new(*shape, BATCH)).await?);
             }
         }
-        print(what, &rows, &seen);
+        print(what, &rows, &measured);
     }
     Ok(())
 }
@@ -34,7 +34,7 @@ fn units_sold(claims: u64) -> Rows {
 }
 
 fn sales_at_once(claims: u64) -> Rows {
-    let sales = |sales| Shape { sales, at_once: true, ..Shape::one(claims / sales) };
+    let sales = |sales| Shape { sales, concurrent: true, ..Shape::one(claims / sales) };
     vec![("1", sales(1)), ("1,000", sales(1000))]
 }
 
@@ -43,17 +43,17 @@ fn users_per_unit(claims: u64) -> Rows {
     vec![("1", users(1)), ("100", users(100)), ("10,000", users(10_000))]
 }
 
-/// Each row against the first.
-fn print(what: &str, rows: &Rows, seen: &[Vec<Seen>]) {
-    let cpu = |seen: &[Seen]| median(seen.iter().map(Seen::cpu_us));
-    let wall = |seen: &[Seen]| median(seen.iter().map(Seen::wall_us));
-    for ((name, _), row) in rows.iter().zip(seen) {
+/// Prints each row, relative to the first.
+fn print(what: &str, rows: &Rows, measured: &[Vec<Measured>]) {
+    let cpu = |measured: &[Measured]| median(measured.iter().map(Measured::cpu_us));
+    let wall = |measured: &[Measured]| median(measured.iter().map(Measured::wall_us));
+    for ((name, _), row) in rows.iter().zip(measured) {
         println!(
             "{what}: {name}: master {:.2} us a claim, {:.2} of the first; elapsed {:.2} us a claim, {:.2} of the first",
             cpu(row),
-            cpu(row) / cpu(&seen[0]),
+            cpu(row) / cpu(&measured[0]),
             wall(row),
-            wall(row) / wall(&seen[0])
+            wall(row) / wall(&measured[0])
         );
     }
 }

@@ -1,6 +1,5 @@
-//! What a second master adds: the same claims on one bucket of a split sale, and on two buckets that live on different
-//! masters of a Redis Cluster, each with a core as far as the machine has them. The calls are packed before the clock
-//! starts, so that the client hardly takes part.
+//! The gain of a second master: the same claims on one bucket of a split sale, and on two buckets on different masters of
+//! a Redis Cluster. The calls are packed before the clock starts, so that the client needs little processor time.
 
 use std::time::{Duration, Instant};
 
@@ -19,9 +18,9 @@ use uuid::Uuid;
 use crate::{Plan, master, median};
 
 const BATCH: u64 = 128;
-/// Calls under way: the master always has the next one.
-const AHEAD: usize = 2;
-/// Enough that two of them live apart.
+/// Pipelined calls per connection, so that the master always has the next one.
+const PIPELINED: usize = 2;
+/// Enough that two of them are on different masters.
 const BUCKETS: u8 = 16;
 const SCRIPT: &str = include_str!("../../src/stock/lua/reserve.lua");
 
@@ -54,36 +53,38 @@ pub async fn measure(url: SecretString, database_url: &str, plan: &Plan) -> anyh
     Ok(())
 }
 
-/// Reservations a second, all of them on so many masters.
+/// Reservations per second on this number of masters.
 async fn sell(stock: &RedisStock, sale: &Sale, members: &[String], masters: usize, claims: u64) -> anyhow::Result<f64> {
     master::open(stock, sale).await?;
-    let mut lanes = Vec::new();
+    let mut connections = Vec::new();
     for member in members {
         let mut connection = Client::open(member.as_str())?.get_connection()?;
         let mut buckets = Bucket::of_sale(sale);
-        let Some(bucket) = buckets.find(|bucket| lives_there(&mut connection, *bucket)) else { continue };
+        let Some(bucket) = buckets.find(|bucket| is_on_member(&mut connection, *bucket)) else { continue };
         let script: String = redis::cmd("SCRIPT").arg("LOAD").arg(SCRIPT).query(&mut connection)?;
         let calls = (0..claims / BATCH / masters as u64).map(|_| call(&script, bucket)).collect();
-        lanes.push((connection, calls));
+        connections.push((connection, calls));
     }
-    ensure!(lanes.len() >= masters, "the buckets live on fewer than {masters} masters");
-    lanes.truncate(masters);
+    ensure!(connections.len() >= masters, "the buckets live on fewer than {masters} masters");
+    connections.truncate(masters);
     // What was deleted before is freed meanwhile.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let began = Instant::now();
-    let threads: Vec<_> =
-        lanes.into_iter().map(|(connection, calls)| std::thread::spawn(|| work_off(connection, calls))).collect();
+    let threads: Vec<_> = connections
+        .into_iter()
+        .map(|(connection, calls)| std::thread::spawn(|| send_calls(connection, calls)))
+        .collect();
     for thread in threads {
-        thread.join().ok().context("a lane has panicked")??;
+        thread.join().ok().context("a sending thread has panicked")??;
     }
     Ok((claims / BATCH * BATCH) as f64 / began.elapsed().as_secs_f64())
 }
 
-fn lives_there(connection: &mut Connection, bucket: Bucket) -> bool {
+fn is_on_member(connection: &mut Connection, bucket: Bucket) -> bool {
     redis::cmd("EXISTS").arg(keys::hash(bucket)).query::<bool>(connection).unwrap_or(false)
 }
 
-/// A batch of new users who want one unit each.
+/// A batch of claims of new users, one unit each.
 fn call(script: &str, bucket: Bucket) -> Vec<u8> {
     let names = [keys::hash, keys::holders, keys::outbox, keys::start, keys::access];
     let mut call = redis::cmd("EVALSHA");
@@ -95,22 +96,22 @@ fn call(script: &str, bucket: Bucket) -> Vec<u8> {
     call.get_packed_command()
 }
 
-fn work_off(mut connection: Connection, calls: Vec<Vec<u8>>) -> anyhow::Result<()> {
+fn send_calls(mut connection: Connection, calls: Vec<Vec<u8>>) -> anyhow::Result<()> {
     for (n, call) in calls.iter().enumerate() {
         connection.send_packed_command(call)?;
-        if n >= AHEAD {
+        if n >= PIPELINED {
             granted(&mut connection)?;
         }
     }
-    for _ in 0..AHEAD.min(calls.len()) {
+    for _ in 0..PIPELINED.min(calls.len()) {
         granted(&mut connection)?;
     }
     Ok(())
 }
 
-/// The script says no more than epoch and time when everybody got what they asked for.
+/// The script returns only epoch and time when every claim was granted.
 fn granted(connection: &mut Connection) -> anyhow::Result<()> {
     let answer = connection.recv_response()?;
-    ensure!(matches!(&answer, Value::Array(words) if words.len() == 2), "not everybody was granted: {answer:?}");
+    ensure!(matches!(&answer, Value::Array(words) if words.len() == 2), "not every claim was granted: {answer:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Sales, and the claims on them, made before the clock starts.
+//! Sales and the claims on them, created before the clock starts.
 
 use seckill::domain::Bucket;
 use seckill::domain::claim::Claim;
@@ -7,23 +7,23 @@ use uuid::Uuid;
 
 use crate::master;
 
-/// Calls under way at the same time: the master always has the next one while a client packs another.
-pub const LANES: usize = 3;
+/// Calls in flight, so that the master always has the next one while a client packs another.
+pub const CLIENTS: usize = 3;
 
-/// How claims spread over sales. Every user comes once and asks for one unit.
+/// The distribution of claims over sales. Every user claims one unit once.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub sales: u64,
     pub users_per_sale: u64,
     pub units_per_sale: u64,
-    /// All sales run at the same time, instead of one after the other.
-    pub at_once: bool,
+    /// Whether all sales run at the same time or one after the other.
+    pub concurrent: bool,
 }
 
 impl Shape {
-    /// One sale that has a unit for everybody.
+    /// One sale with a unit for every user.
     pub const fn one(users: u64) -> Shape {
-        Shape { sales: 1, users_per_sale: users, units_per_sale: users, at_once: false }
+        Shape { sales: 1, users_per_sale: users, units_per_sale: users, concurrent: false }
     }
 
     pub fn claims(&self) -> u64 {
@@ -31,12 +31,12 @@ impl Shape {
     }
 }
 
-/// The calls of one lane, in their order.
+/// The calls of one client, in order.
 pub type Calls = Vec<(Bucket, Vec<Claim>)>;
 
 pub struct Work {
     pub shape: Shape,
-    pub lanes: Vec<Calls>,
+    pub calls: Vec<Calls>,
 }
 
 impl Work {
@@ -51,17 +51,17 @@ impl Work {
                     break;
                 }
                 left -= size;
-                calls.push((if shape.at_once { round } else { 0 }, sale, size));
+                calls.push((if shape.concurrent { round } else { 0 }, sale, size));
             }
         }
-        // Stable: sales at once take turns.
+        // A stable sort interleaves concurrent sales.
         calls.sort_by_key(|&(round, ..)| round);
-        let mut lanes = vec![Calls::new(); LANES];
+        let mut by_client = vec![Calls::new(); CLIENTS];
         for (n, (_, sale, size)) in calls.into_iter().enumerate() {
             let bucket = Bucket::whole(master::sale(sale as i64, 1).id);
-            lanes[n % LANES].push((bucket, (0..size).map(|_| claim()).collect()));
+            by_client[n % CLIENTS].push((bucket, (0..size).map(|_| claim()).collect()));
         }
-        Work { shape, lanes }
+        Work { shape, calls: by_client }
     }
 
     pub fn sales(&self) -> impl Iterator<Item = Sale> + use<> {

@@ -1,12 +1,12 @@
-//! The ways to sell a limited stock, side by side on real servers: the database's, memcached's, Redis's, and this shop's.
-//! The same buyers ask all of them as fast as they are answered; twice as many ask as there are units; one claim in
-//! sixteen is a repetition. Then each sells in a process of its own that is killed half way.
+//! Strategies to sell a limited stock, compared on real servers: in the database, in memcached, in Redis, and this shop's.
+//! The same buyers claim in a closed loop, twice as many claims as units, one claim in sixteen a repetition. Then each
+//! strategy sells in a process that is killed half-way.
 //!
 //! `scripts/stack up && scripts/stack start memcached && eval "$(scripts/stack env)" && cargo bench --bench strategies`
 //!
-//! A cell of the table runs for `STRATEGIES_SECONDS` (default 2); `STRATEGIES_ONLY=batch,script` takes some rows only,
-//! and then writes no files. The buyers share the cores with the servers. What waits in a queue waits: no consumer works
-//! while the rates are taken, as in a rush whose pipeline has machines of its own.
+//! A cell of the table runs for `STRATEGIES_SECONDS` (default 2). `STRATEGIES_ONLY=batch,script` runs only these rows and
+//! writes no files. The buyers share the cores with the servers. No consumer runs while rates are measured, as if the
+//! pipeline had machines of its own.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -17,18 +17,21 @@ mod machine;
 #[path = "../common/master.rs"]
 mod master;
 
-mod behind;
+mod batched;
 mod crash;
 mod memcached;
 mod on_redis;
-mod ours;
+mod order_sink;
 mod picture;
 mod postgres;
 mod race;
 mod report;
 mod services;
 mod strategy;
+mod table;
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
@@ -41,33 +44,33 @@ const STOCKS: [u64; 2] = [1000, 100_000];
 const BUYERS: [u64; 3] = [20, 200, 1000];
 
 fn main() -> anyhow::Result<()> {
-    if !common::is_wanted() {
+    if !common::is_measurement() {
         return Ok(());
     }
     let arguments: Vec<String> = std::env::args().collect();
-    let victim = arguments.iter().position(|word| word == crash::ARGUMENT).and_then(|at| arguments.get(at + 1));
+    let killed = arguments.iter().position(|word| word == crash::ARGUMENT).and_then(|at| arguments.get(at + 1));
     let runtime = tokio::runtime::Runtime::new()?;
-    match victim {
-        Some(key) => runtime.block_on(be_killed(key)),
+    match killed {
+        Some(key) => runtime.block_on(run_until_killed(key)),
         None => runtime.block_on(run()),
     }
 }
 
-async fn be_killed(key: &str) -> anyhow::Result<()> {
+async fn run_until_killed(key: &str) -> anyhow::Result<()> {
     let services = Services::connect(&Config::from_environment()?).await?;
-    let strategy = strategy::all(&services).into_iter().find(|strategy| strategy.key == key);
+    let strategy = table::all(&services).into_iter().find(|strategy| strategy.key == key);
     crash::sell_until_killed(strategy.context("no such strategy")?).await
 }
 
 async fn run() -> anyhow::Result<()> {
     let services = Services::connect(&Config::from_environment()?).await?;
     let only = std::env::var("STRATEGIES_ONLY").ok();
-    let measured = measure(&services, only.as_deref()).await;
-    services.tidy().await?;
-    let report = measured?;
+    let report = measure(&services, only.as_deref()).await;
+    services.clean().await?;
+    let report = report?;
     println!("{}", report.text());
     if only.is_none() {
-        report.write()?;
+        write(&report)?;
     }
     Ok(())
 }
@@ -75,7 +78,7 @@ async fn run() -> anyhow::Result<()> {
 async fn measure(services: &Services, only: Option<&str>) -> anyhow::Result<Report> {
     let seconds = number("STRATEGIES_SECONDS", 2);
     let mut report = Report::new(services.versions().await?, seconds);
-    for strategy in strategy::all(services) {
+    for strategy in table::all(services) {
         if only.is_some_and(|keys| !keys.split(',').any(|key| key == strategy.key)) {
             continue;
         }
@@ -93,4 +96,14 @@ async fn measure(services: &Services, only: Option<&str>) -> anyhow::Result<Repo
     }
     ensure!(!report.rows.is_empty(), "no such strategy");
     Ok(report)
+}
+
+/// Writes `strategies.json`, `.md` and `.svg`.
+fn write(report: &Report) -> anyhow::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("strategies.json"), serde_json::to_string_pretty(report)? + "\n")?;
+    fs::write(folder.join("strategies.md"), report.markdown())?;
+    fs::write(folder.join("strategies.svg"), picture::draw(report))?;
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! The stock is a number in memcached. Its text protocol is spoken as it is: the words of the source article.
+//! Strategies with the stock as a number in memcached, over its text protocol, with the commands of the source article.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,23 +11,22 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::services::CONNECTIONS;
-use crate::strategy::{Answer, Deduct};
+use crate::strategy::{Answer, CONNECTIONS, StockStrategy};
 
 const KEY: &str = "strategies_stock";
 
-/// One connection, which answers one request after the other.
-struct Line(BufStream<TcpStream>);
+/// One connection, with one request at a time.
+struct TextConnection(BufStream<TcpStream>);
 
-impl Line {
-    async fn connect(address: &str) -> anyhow::Result<Line> {
+impl TextConnection {
+    async fn connect(address: &str) -> anyhow::Result<TextConnection> {
         let stream = TcpStream::connect(address).await;
         let stream = stream.context("no memcached: scripts/stack start memcached")?;
         stream.set_nodelay(true)?;
-        Ok(Line(BufStream::new(stream)))
+        Ok(TextConnection(BufStream::new(stream)))
     }
 
-    async fn ask(&mut self, request: &str) -> anyhow::Result<String> {
+    async fn request(&mut self, request: &str) -> anyhow::Result<String> {
         self.0.write_all(request.as_bytes()).await?;
         self.0.flush().await?;
         self.read().await
@@ -41,67 +40,67 @@ impl Line {
 
     /// The number under the key, and the token that `cas` compares.
     async fn gets(&mut self) -> anyhow::Result<(u64, u64)> {
-        let head = self.ask(&format!("gets {KEY}\r\n")).await?;
+        let head = self.request(&format!("gets {KEY}\r\n")).await?;
         let token = head.strip_prefix("VALUE ").and_then(|rest| rest.split(' ').nth(3));
-        let token = token.with_context(|| format!("memcached said {head:?}"))?.parse()?;
+        let token = token.with_context(|| format!("unexpected answer of memcached: {head:?}"))?.parse()?;
         let value = self.read().await?.trim().parse()?;
         self.read().await?;
         Ok((value, token))
     }
 }
 
-/// A pool. Clones share it.
+/// A pool of connections. Clones share it.
 #[derive(Clone)]
 pub struct Memcached {
     address: Arc<str>,
-    lines: Arc<Vec<Mutex<Option<Line>>>>,
+    pool: Arc<Vec<Mutex<Option<TextConnection>>>>,
     next: Arc<AtomicUsize>,
 }
 
 impl Memcached {
     pub fn new(address: String) -> Memcached {
-        let lines = (0..CONNECTIONS).map(|_| Mutex::default()).collect();
-        Memcached { address: address.into(), lines: Arc::new(lines), next: Arc::default() }
+        let pool = (0..CONNECTIONS).map(|_| Mutex::default()).collect();
+        Memcached { address: address.into(), pool: Arc::new(pool), next: Arc::default() }
     }
 
-    /// Lends a connection. One that failed is not put back.
-    async fn with<T>(&self, work: impl AsyncFnOnce(&mut Line) -> anyhow::Result<T>) -> anyhow::Result<T> {
-        let mut slot = self.lines[self.next.fetch_add(1, Ordering::Relaxed) % CONNECTIONS].lock().await;
-        let mut line = match slot.take() {
-            Some(line) => line,
-            None => Line::connect(&self.address).await?,
+    /// Runs `work` with a connection. A connection that failed is not returned to the pool.
+    async fn with<T>(&self, work: impl AsyncFnOnce(&mut TextConnection) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        let mut slot = self.pool[self.next.fetch_add(1, Ordering::Relaxed) % CONNECTIONS].lock().await;
+        let mut connection = match slot.take() {
+            Some(connection) => connection,
+            None => TextConnection::connect(&self.address).await?,
         };
-        let done = work(&mut line).await?;
-        *slot = Some(line);
+        let done = work(&mut connection).await?;
+        *slot = Some(connection);
         Ok(done)
     }
 
     pub async fn version(&self) -> anyhow::Result<String> {
-        let version = self.with(async |line| line.ask("version\r\n").await).await?;
+        let version = self.with(async |connection| connection.request("version\r\n").await).await?;
         Ok(version.trim_start_matches("VERSION ").to_owned())
     }
 
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
         let request = format!("set {KEY} 0 0 {}\r\n{stock}\r\n", stock.to_string().len());
-        match self.with(async |line| line.ask(&request).await).await?.as_str() {
+        match self.with(async |connection| connection.request(&request).await).await?.as_str() {
             "STORED" => Ok(()),
-            other => bail!("memcached said {other:?}"),
+            other => bail!("unexpected answer of memcached: {other:?}"),
         }
     }
 
     async fn left(&self) -> anyhow::Result<u64> {
-        Ok(self.with(async |line| line.gets().await).await?.0)
+        Ok(self.with(async |connection| connection.gets().await).await?.0)
     }
 }
 
-/// `decr`, as a seller would hope that it works: a number is a unit. But it stops at 0 without saying so, and so the
-/// last unit is sold for ever.
+/// `decr`, where every numeric answer counts as a unit. It stays at 0 without an error, so this strategy oversells without
+/// end.
 pub struct Decrement {
     memcached: Memcached,
     stock: AtomicU64,
 }
 
-/// `gets`, check, `cas`, and again if somebody was faster.
+/// `gets`, check, `cas`, and a retry if another claim was faster.
 pub struct CompareAndSwap {
     memcached: Memcached,
     stock: AtomicU64,
@@ -120,15 +119,16 @@ impl CompareAndSwap {
 }
 
 #[async_trait]
-impl Deduct for Decrement {
+impl StockStrategy for Decrement {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
         self.stock.store(stock, Ordering::Relaxed);
         self.memcached.open(stock).await
     }
 
     async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
-        let answer = self.memcached.with(async |line| line.ask(&format!("decr {KEY} 1\r\n")).await).await?;
-        Ok(if answer.trim().parse::<u64>().is_ok() { Answer::OutboxItem } else { Answer::SoldOut })
+        let answer =
+            self.memcached.with(async |connection| connection.request(&format!("decr {KEY} 1\r\n")).await).await?;
+        Ok(if answer.trim().parse::<u64>().is_ok() { Answer::Granted } else { Answer::SoldOut })
     }
 
     async fn deducted(&self) -> anyhow::Result<u64> {
@@ -137,25 +137,25 @@ impl Deduct for Decrement {
 }
 
 #[async_trait]
-impl Deduct for CompareAndSwap {
+impl StockStrategy for CompareAndSwap {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
         self.stock.store(stock, Ordering::Relaxed);
         self.memcached.open(stock).await
     }
 
     async fn claim(&self, _user: Uuid, until: Instant) -> anyhow::Result<Answer> {
-        let attempts = async |line: &mut Line| {
+        let attempts = async |connection: &mut TextConnection| {
             while Instant::now() < until {
-                let (left, token) = line.gets().await?;
+                let (left, token) = connection.gets().await?;
                 if left == 0 {
                     return Ok(Answer::SoldOut);
                 }
                 let value = (left - 1).to_string();
                 let request = format!("cas {KEY} 0 0 {} {token}\r\n{value}\r\n", value.len());
-                match line.ask(&request).await?.as_str() {
-                    "STORED" => return Ok(Answer::OutboxItem),
+                match connection.request(&request).await?.as_str() {
+                    "STORED" => return Ok(Answer::Granted),
                     "EXISTS" => {}
-                    other => bail!("memcached said {other:?}"),
+                    other => bail!("unexpected answer of memcached: {other:?}"),
                 }
             }
             Ok(Answer::GaveUp)

@@ -1,4 +1,4 @@
-//! Strategies on Redis that answer one claim with one or several commands.
+//! Strategies on Redis with one or several commands per claim.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::master::TOTAL_AND_BOOKED;
-use crate::strategy::{Answer, Deduct};
+use crate::strategy::{Answer, StockStrategy};
 
 const STOCK: &str = "strategies{1}:stock";
 const LOCK: &str = "strategies{1}:lock";
@@ -22,20 +22,20 @@ const SALE: &str = "strategies{1}";
 const USERS: &str = "strategies{1}:users";
 const STREAM: &str = "strategies{1}:stream";
 
-pub async fn forget(redis: &RedisConnection) -> anyhow::Result<()> {
+pub async fn clean(redis: &RedisConnection) -> anyhow::Result<()> {
     Ok(redis.clone().unlink(&[STOCK, LOCK, LIST, SALE, USERS, STREAM]).await?)
 }
 
-/// A distributed lock around reading, checking and deducting. It ends by itself, should its holder die, and only its
-/// owner takes it away.
+/// A distributed lock around reading, checking and deducting. It expires if its holder crashes, and only its holder
+/// releases it.
 pub struct Locked {
     redis: RedisConnection,
     stock: AtomicU64,
     unlock: Script,
 }
 
-/// Longer than anybody needs the lock; so long nobody buys after its holder has died.
-const LOCK_ENDS_AFTER_MS: u64 = 3000;
+/// Longer than any holder needs. After a crash of the holder the sale stands still for this long.
+const LOCK_EXPIRY_MS: u64 = 3000;
 
 impl Locked {
     pub fn new(redis: RedisConnection) -> Locked {
@@ -43,10 +43,10 @@ impl Locked {
         Locked { redis, stock: AtomicU64::default(), unlock: Script::new(unlock) }
     }
 
-    /// `false` when it is not to be had in time.
+    /// Returns `false` when the lock is not free in time.
     async fn lock(&self, token: &str, until: Instant) -> anyhow::Result<bool> {
         let mut set = redis::cmd("SET");
-        set.arg(LOCK).arg(token).arg("NX").arg("PX").arg(LOCK_ENDS_AFTER_MS);
+        set.arg(LOCK).arg(token).arg("NX").arg("PX").arg(LOCK_EXPIRY_MS);
         while set.query_async::<Option<String>>(&mut self.redis.clone()).await?.is_none() {
             if Instant::now() >= until {
                 return Ok(false);
@@ -59,9 +59,9 @@ impl Locked {
 }
 
 #[async_trait]
-impl Deduct for Locked {
+impl StockStrategy for Locked {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
-        forget(&self.redis).await?;
+        clean(&self.redis).await?;
         self.stock.store(stock, Ordering::Relaxed);
         Ok(self.redis.clone().set(STOCK, stock).await?)
     }
@@ -77,7 +77,7 @@ impl Deduct for Locked {
             let () = redis.set(STOCK, left - 1).await?;
         }
         let _: i64 = self.unlock.key(LOCK).arg(token).invoke_async(&mut redis).await?;
-        Ok(if left > 0 { Answer::OutboxItem } else { Answer::SoldOut })
+        Ok(if left > 0 { Answer::Granted } else { Answer::SoldOut })
     }
 
     async fn deducted(&self) -> anyhow::Result<u64> {
@@ -86,7 +86,7 @@ impl Deduct for Locked {
     }
 }
 
-/// One list element for each unit; whoever pops one has it.
+/// One list element per unit; a claim pops one.
 pub struct ListPop {
     redis: RedisConnection,
     stock: AtomicU64,
@@ -99,9 +99,9 @@ impl ListPop {
 }
 
 #[async_trait]
-impl Deduct for ListPop {
+impl StockStrategy for ListPop {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
-        forget(&self.redis).await?;
+        clean(&self.redis).await?;
         self.stock.store(stock, Ordering::Relaxed);
         let units: Vec<u64> = (0..stock).collect();
         for units in units.chunks(1000) {
@@ -112,7 +112,7 @@ impl Deduct for ListPop {
 
     async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
         let unit: Option<u64> = self.redis.clone().lpop(LIST, None).await?;
-        Ok(if unit.is_some() { Answer::OutboxItem } else { Answer::SoldOut })
+        Ok(if unit.is_some() { Answer::Granted } else { Answer::SoldOut })
     }
 
     async fn deducted(&self) -> anyhow::Result<u64> {
@@ -134,15 +134,15 @@ impl OneScript {
 }
 
 #[async_trait]
-impl Deduct for OneScript {
+impl StockStrategy for OneScript {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
-        forget(&self.redis).await?;
+        clean(&self.redis).await?;
         Ok(self.redis.clone().hset_multiple(SALE, &[("Total", stock), ("Booked", 0)]).await?)
     }
 
     async fn claim(&self, _user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
         let units: u64 = self.script.key(SALE).arg(1).invoke_async(&mut self.redis.clone()).await?;
-        Ok(if units == 1 { Answer::OutboxItem } else { Answer::SoldOut })
+        Ok(if units == 1 { Answer::Granted } else { Answer::SoldOut })
     }
 
     async fn deducted(&self) -> anyhow::Result<u64> {
@@ -150,9 +150,9 @@ impl Deduct for OneScript {
     }
 }
 
-/// A script that also knows who has bought, after the articles on one per user.
-/// KEYS 1 stock, 2 set of users, 3 stream; ARGV 1 user, 2 whether it is to write the order into the stream.
-/// Returns 0 won, 1 sold out, 2 repeated.
+/// A script that also records who has bought, after the articles on one unit per user.
+/// KEYS 1 stock, 2 set of users, 3 stream; ARGV 1 user, 2 whether to write the order into the stream.
+/// Returns 0 granted, 1 sold out, 2 repeated.
 const ONE_PER_USER: &str = "
 if tonumber(redis.call('GET', KEYS[1])) < 1 then return 1 end
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return 2 end
@@ -165,7 +165,7 @@ pub struct UserScript {
     redis: RedisConnection,
     stock: AtomicU64,
     script: Script,
-    /// Whether the script writes the order, too.
+    /// Whether the script also writes the order.
     stream: bool,
 }
 
@@ -176,9 +176,9 @@ impl UserScript {
 }
 
 #[async_trait]
-impl Deduct for UserScript {
+impl StockStrategy for UserScript {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
-        forget(&self.redis).await?;
+        clean(&self.redis).await?;
         self.stock.store(stock, Ordering::Relaxed);
         Ok(self.redis.clone().set(STOCK, stock).await?)
     }
@@ -187,7 +187,7 @@ impl Deduct for UserScript {
         let mut call = self.script.key(STOCK);
         call.key(USERS).key(STREAM).arg(user.to_string()).arg(i64::from(self.stream));
         match call.invoke_async(&mut self.redis.clone()).await? {
-            0 => Ok(Answer::OutboxItem),
+            0 => Ok(Answer::Granted),
             1 => Ok(Answer::SoldOut),
             2 => Ok(Answer::Repeated),
             other => bail!("the script answered {other}"),

@@ -1,4 +1,4 @@
-//! The rates as bars on a logarithmic scale, readable on light and on dark pages.
+//! The rates as bars on a logarithmic scale, for light and dark pages.
 
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ pub fn draw(report: &Report) -> String {
         for (shade, buyers) in BUYERS.into_iter().enumerate() {
             let Some(cell) = row.cell(stock, buyers) else { continue };
             let (y, end) = (top + 5.0 + (BAR + 1.0) * shade as f64, x(cell.grants_per_second));
-            // Writing to a text cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = writeln!(
                 svg,
                 "<rect class=\"bar{shade}\" x=\"{LEFT}\" y=\"{y}\" width=\"{:.1}\" height=\"{BAR}\" rx=\"1.5\"/>",
@@ -66,7 +66,7 @@ pub fn draw(report: &Report) -> String {
     svg + "</svg>\n"
 }
 
-/// Where a rate lies on the scale.
+/// The position of a rate on the scale.
 fn x(rate: f64) -> f64 {
     let (first, last) = (f64::from(*DECADES.start()), f64::from(*DECADES.end()));
     let part = (rate.max(1.0).log10().clamp(first, last) - first) / (last - first);

@@ -1,4 +1,5 @@
-//! The stock is a number in a row; the order is inserted in the same transaction, whose key makes it one per user.
+//! Strategies with the stock as a number in a row. The order is inserted in the same transaction; its key allows one per
+//! user.
 
 use std::collections::HashSet;
 
@@ -8,10 +9,10 @@ use sqlx::{Connection, PgConnection, Postgres, Transaction};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use crate::strategy::{Answer, Deduct};
+use crate::strategy::{Answer, StockStrategy};
 
 pub async fn create(pool: &PgPool) -> anyhow::Result<()> {
-    // Two processes may come at once; the later one waits and finds the tables.
+    // Two processes may create them at once; the second waits for the lock and finds the tables.
     let tables = "
         BEGIN;
         SELECT pg_advisory_xact_lock(77001);
@@ -44,7 +45,7 @@ pub async fn orders(pool: &PgPool) -> anyhow::Result<HashSet<Uuid>> {
     Ok(users.iter().map(|user| Uuid::try_parse(user)).collect::<Result<_, _>>()?)
 }
 
-/// `false` when the user has an order.
+/// Returns `false` when the user already has an order.
 async fn insert(user: Uuid, at: &mut PgConnection) -> anyhow::Result<bool> {
     let insert = sqlx::query("INSERT INTO strategies_orders VALUES ($1) ON CONFLICT DO NOTHING").bind(user.to_string());
     Ok(insert.execute(at).await?.rows_affected() == 1)
@@ -52,26 +53,26 @@ async fn insert(user: Uuid, at: &mut PgConnection) -> anyhow::Result<bool> {
 
 async fn end(work: Transaction<'_, Postgres>, answer: Answer) -> anyhow::Result<Answer> {
     match answer {
-        Answer::OutboxItem => work.commit().await?,
+        Answer::Granted => work.commit().await?,
         Answer::SoldOut | Answer::Repeated | Answer::GaveUp => work.rollback().await?,
     }
     Ok(answer)
 }
 
-/// What the three have in common is all but the claim.
-macro_rules! in_the_database {
+/// Implements everything but the claim, which differs between the three strategies.
+macro_rules! stock_strategy {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         pub struct $name(pub PgPool);
 
         #[async_trait]
-        impl Deduct for $name {
+        impl StockStrategy for $name {
             async fn open(&self, stock: u64) -> anyhow::Result<()> {
                 open(&self.0, stock).await
             }
 
             async fn claim(&self, user: Uuid, until: Instant) -> anyhow::Result<Answer> {
-                // Cut off only here: a transaction that is given up in its middle would keep its locks for a while.
+                // Only waiting for a connection is cut off: an abandoned transaction would keep its locks for a while.
                 match timeout_at(until, self.0.acquire()).await {
                     Ok(connection) => $name::claim(&mut *connection?, user, until).await,
                     Err(_) => Ok(Answer::GaveUp),
@@ -89,18 +90,18 @@ macro_rules! in_the_database {
     };
 }
 
-in_the_database!(/// Pessimistic: the row is locked before it is looked at.
+stock_strategy!(/// Pessimistic: the row is locked before it is read.
     RowLock);
-in_the_database!(/// Optimistic: whoever changed the row since it was read makes this one try again.
+stock_strategy!(/// Optimistic: a change of the row since it was read causes a retry.
     Version);
-in_the_database!(/// `stock = stock - 1 WHERE stock >= 1`: the database looks and changes in one step.
+stock_strategy!(/// `stock = stock - 1 WHERE stock >= 1`: the database checks and changes in one statement.
     Conditional);
 
 impl RowLock {
-    async fn claim(line: &mut PgConnection, user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
-        let mut work = line.begin().await?;
-        let look = sqlx::query_scalar("SELECT stock FROM strategies_sale WHERE id = 1 FOR UPDATE");
-        let stock: i64 = look.fetch_one(&mut *work).await?;
+    async fn claim(connection: &mut PgConnection, user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
+        let mut work = connection.begin().await?;
+        let read = sqlx::query_scalar("SELECT stock FROM strategies_sale WHERE id = 1 FOR UPDATE");
+        let stock: i64 = read.fetch_one(&mut *work).await?;
         let answer = if stock < 1 {
             Answer::SoldOut
         } else if !insert(user, &mut work).await? {
@@ -108,26 +109,26 @@ impl RowLock {
         } else {
             let deduct = sqlx::query("UPDATE strategies_sale SET stock = stock - 1 WHERE id = 1");
             deduct.execute(&mut *work).await?;
-            Answer::OutboxItem
+            Answer::Granted
         };
         end(work, answer).await
     }
 }
 
 impl Version {
-    async fn claim(line: &mut PgConnection, user: Uuid, until: Instant) -> anyhow::Result<Answer> {
+    async fn claim(connection: &mut PgConnection, user: Uuid, until: Instant) -> anyhow::Result<Answer> {
         while Instant::now() < until {
-            let look = sqlx::query_as("SELECT stock, version FROM strategies_sale WHERE id = 1");
-            let (stock, version): (i64, i64) = look.fetch_one(&mut *line).await?;
+            let read = sqlx::query_as("SELECT stock, version FROM strategies_sale WHERE id = 1");
+            let (stock, version): (i64, i64) = read.fetch_one(&mut *connection).await?;
             if stock < 1 {
                 return Ok(Answer::SoldOut);
             }
-            let mut work = line.begin().await?;
+            let mut work = connection.begin().await?;
             let deduct =
                 "UPDATE strategies_sale SET stock = stock - 1, version = version + 1 WHERE id = 1 AND version = $1";
             let deducted = sqlx::query(deduct).bind(version).execute(&mut *work).await?;
             if deducted.rows_affected() == 1 {
-                let answer = if insert(user, &mut work).await? { Answer::OutboxItem } else { Answer::Repeated };
+                let answer = if insert(user, &mut work).await? { Answer::Granted } else { Answer::Repeated };
                 return end(work, answer).await;
             }
             work.rollback().await?;
@@ -137,14 +138,14 @@ impl Version {
 }
 
 impl Conditional {
-    async fn claim(line: &mut PgConnection, user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
-        let mut work = line.begin().await?;
+    async fn claim(connection: &mut PgConnection, user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
+        let mut work = connection.begin().await?;
         if !insert(user, &mut work).await? {
             return end(work, Answer::Repeated).await;
         }
-        // Last, so that the row is locked for as short a time as possible.
+        // The row is updated last, so that it is locked for as short a time as possible.
         let deduct = sqlx::query("UPDATE strategies_sale SET stock = stock - 1 WHERE id = 1 AND stock >= 1");
         let deducted = deduct.execute(&mut *work).await?.rows_affected();
-        end(work, if deducted == 1 { Answer::OutboxItem } else { Answer::SoldOut }).await
+        end(work, if deducted == 1 { Answer::Granted } else { Answer::SoldOut }).await
     }
 }

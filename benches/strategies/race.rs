@@ -1,5 +1,4 @@
-//! One sale after another under load: buyers who ask as fast as they are answered, until twice as many have asked as
-//! there are units, or the time is over.
+//! Sales under load: buyers claim in a closed loop until there were twice as many claims as units, or the time is over.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,17 +13,17 @@ use uuid::Uuid;
 
 use crate::strategy::{Answer, Strategy};
 
-/// Claims for each unit.
+/// Claims per unit.
 const DEMAND: u64 = 2;
-/// Every so manieth claim is the buyer's previous one again.
-const REPEATED: u64 = 16;
-/// Small sales are over in no time; of those there are several, but not endlessly many.
-const MOST_SALES: u64 = 10;
+/// One claim in this many repeats the buyer's previous one.
+const REPEAT_INTERVAL: u64 = 16;
+/// The maximum number of sales per cell. Small sales are over quickly, so a cell has several.
+const MAX_SALES: u64 = 10;
 
-/// Claims under way when the time is over are waited for, but not for ever.
-const STUCK: Duration = Duration::from_secs(30);
+/// How long claims in flight may take after the end.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a strategy did with one stock and one number of buyers.
+/// The result of a strategy for one stock and one number of buyers.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
     pub stock: u64,
@@ -37,7 +36,7 @@ pub struct Cell {
     pub p99_us: u64,
     /// Grants beyond the stock, all sales together.
     pub oversold: u64,
-    /// Units left although everybody had asked; `None` when the time was over before.
+    /// Units left after all claims; `None` when no sale finished in time.
     pub undersold: Option<u64>,
     /// Users who were granted more than one unit.
     pub twice: u64,
@@ -57,20 +56,20 @@ struct Sale {
 pub async fn race(strategy: &Arc<Strategy>, stock: u64, buyers: u64, seconds: u64) -> anyhow::Result<Cell> {
     let mut left = Duration::from_secs(seconds);
     let mut sales = Vec::new();
-    while !left.is_zero() && (sales.len() as u64) < MOST_SALES {
+    while !left.is_zero() && (sales.len() as u64) < MAX_SALES {
         strategy.open(stock).await?;
         let began = Instant::now();
         let sale = sell(strategy, stock, buyers, left).await?;
         left = left.saturating_sub(began.elapsed());
-        // The last one may have been cut off before it was under way.
+        // The last sale may have been cut off at its start.
         if sale.finished || sales.is_empty() {
             sales.push(sale);
         }
     }
-    Ok(judge(stock, buyers, sales))
+    Ok(summarize(stock, buyers, sales))
 }
 
-fn judge(stock: u64, buyers: u64, sales: Vec<Sale>) -> Cell {
+fn summarize(stock: u64, buyers: u64, sales: Vec<Sale>) -> Cell {
     let mut waits: Vec<u64> = sales.iter().flat_map(|sale| &sale.waits_us).copied().collect();
     waits.sort_unstable();
     let percent = |percent: usize| waits.get(waits.len() * percent / 100).copied().unwrap_or_default();
@@ -108,14 +107,14 @@ async fn sell(strategy: &Arc<Strategy>, stock: u64, buyers: u64, within: Duratio
         tasks.spawn(buy(strategy.clone(), demand.clone(), began + within));
     }
     let mut sale = Sale { finished: true, ..Sale::default() };
-    let stuck = began + within + STUCK;
-    while let Some(buyer) = timeout_at(stuck, tasks.join_next()).await.context("the buyers are stuck")? {
+    let deadline = began + within + DRAIN_TIMEOUT;
+    while let Some(buyer) = timeout_at(deadline, tasks.join_next()).await.context("the buyers are stuck")? {
         let buyer = buyer?.with_context(|| format!("{} failed", strategy.name))?;
         sale.claims += buyer.waits_us.len() as u64;
         sale.winners.extend(buyer.winners);
         sale.waits_us.extend(buyer.waits_us);
         sale.finished &= buyer.finished;
-        if let Some(last) = buyer.last_won {
+        if let Some(last) = buyer.last_grant {
             sale.took = sale.took.max(last - began);
         }
     }
@@ -125,10 +124,10 @@ async fn sell(strategy: &Arc<Strategy>, stock: u64, buyers: u64, within: Duratio
 #[derive(Default)]
 struct Buyer {
     winners: Vec<Uuid>,
-    /// Those of claims that were given up, too.
+    /// Of all claims, including those that were given up.
     waits_us: Vec<u64>,
-    last_won: Option<Instant>,
-    /// There was nothing left to ask for.
+    last_grant: Option<Instant>,
+    /// Whether all claims of the sale were made.
     finished: bool,
 }
 
@@ -140,15 +139,15 @@ async fn buy(strategy: Arc<Strategy>, demand: Arc<AtomicI64>, until: Instant) ->
             buyer.finished = true;
             break;
         }
-        if n % REPEATED != 0 {
+        if n % REPEAT_INTERVAL != 0 {
             user = Uuid::now_v7();
         }
-        let asked = Instant::now();
+        let began = Instant::now();
         let answer = strategy.claim(user, until).await?;
-        buyer.waits_us.push(asked.elapsed().as_micros() as u64);
-        if answer == Answer::OutboxItem {
+        buyer.waits_us.push(began.elapsed().as_micros() as u64);
+        if answer == Answer::Granted {
             buyer.winners.push(user);
-            buyer.last_won = Some(Instant::now());
+            buyer.last_grant = Some(Instant::now());
         }
         if Instant::now() >= until {
             break;

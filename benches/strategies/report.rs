@@ -1,15 +1,13 @@
-//! The table on the terminal, and the files in `benches/results`.
+//! The results as a table, for the terminal and for `benches/results`.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
 use serde::Serialize;
 
 use crate::crash::Crash;
 use crate::race::Cell;
 use crate::strategy::Strategy;
-use crate::{BUYERS, STOCKS, machine, picture};
+use crate::{BUYERS, STOCKS, machine};
 
 #[derive(Serialize)]
 pub struct Report {
@@ -45,13 +43,13 @@ impl Report {
         Report { machine: machine::describe(), servers, seconds_per_cell, rows: Vec::new() }
     }
 
-    /// One line about where this was measured.
+    /// One line about the machine and the servers.
     pub fn place(&self) -> String {
         let servers: Vec<String> = self.servers.iter().map(|(name, version)| format!("{name} {version}")).collect();
         format!("{}; {}; buyers and servers on the same machine", self.machine, servers.join(", "))
     }
 
-    /// The table: of each strategy what it does, and what it promises.
+    /// The table: rates and losses of each strategy.
     pub fn text(&self) -> String {
         let mut lines = vec![TITLES.map(str::to_owned)];
         lines.extend(self.rows.iter().map(Row::words));
@@ -60,23 +58,13 @@ impl Report {
         let mut text = String::new();
         for line in &lines {
             let cells: Vec<String> = line.iter().zip(widths).map(|(word, width)| format!("{word:<width$}")).collect();
-            // Writing to a text cannot fail; nor below.
+            // Writing to a `String` cannot fail, here and below.
             let _ = writeln!(text, "{}", cells.join("  ").trim_end());
         }
         text + &self.place()
     }
 
-    /// `strategies.json`, `.md` and `.svg`.
-    pub fn write(&self) -> anyhow::Result<()> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results");
-        fs::create_dir_all(&folder)?;
-        fs::write(folder.join("strategies.json"), serde_json::to_string_pretty(self)? + "\n")?;
-        fs::write(folder.join("strategies.md"), self.markdown())?;
-        fs::write(folder.join("strategies.svg"), picture::draw(self))?;
-        Ok(())
-    }
-
-    fn markdown(&self) -> String {
+    pub fn markdown(&self) -> String {
         let mut text = String::from("# The strategies side by side\n\n");
         let _ = writeln!(text, "Written by `cargo bench --bench strategies`. {}. {EXPLAINED}\n", self.place());
         let _ = writeln!(text, "![Grants a second](strategies.svg)\n");
@@ -104,11 +92,10 @@ const TITLES: [&str; 12] = [
     "units leaked",
 ];
 
-const EXPLAINED: &str = "Grants a second with a stock of 100,000; how long a claim waits with 200 buyers; oversold, \
-    undersold and bought twice over all cells; of a process that was killed while it sold: how many of the buyers who had been \
-    told that they won have no order, and units that are gone from the stock although nobody has an order for them. \
-    Where users may buy twice the strategy does not know users; undersold is judged where everybody could ask in time. \
-    Each figure is of one run";
+const EXPLAINED: &str = "Grants per second with a stock of 100,000; wait of a claim with 200 buyers; oversold, undersold and bought twice \
+    over all cells; for a process killed while it sold: how many buyers with a granted unit have no order, and how many \
+    units were deducted without an order. Strategies where users may buy twice do not record users; undersold is known \
+    only for sales that finished in time. Each figure is from one run";
 
 impl Row {
     fn words(&self) -> [String; TITLES.len()] {
@@ -117,8 +104,7 @@ impl Row {
         let wait = |us: fn(&Cell) -> u64| self.cell(most, BUYERS[1]).map_or_else(String::new, |cell| ms(us(cell)));
         let sum = |count: fn(&Cell) -> u64| grouped(self.cells.iter().map(count).sum::<u64>() as f64);
         let undersold: Vec<u64> = self.cells.iter().filter_map(|cell| cell.undersold).collect();
-        let undersold =
-            if undersold.is_empty() { "not judged".into() } else { undersold.iter().sum::<u64>().to_string() };
+        let undersold = if undersold.is_empty() { "unknown".into() } else { undersold.iter().sum::<u64>().to_string() };
         [
             self.name.to_owned(),
             self.order_in.to_owned(),
@@ -130,7 +116,7 @@ impl Row {
             sum(|cell| cell.oversold),
             undersold,
             sum(|cell| cell.twice),
-            format!("{} of {}", grouped(self.crash.lost as f64), grouped(self.crash.told as f64)),
+            format!("{} of {}", grouped(self.crash.lost as f64), grouped(self.crash.answered as f64)),
             grouped(self.crash.leaked as f64),
         ]
     }
@@ -162,7 +148,7 @@ fn ms(us: u64) -> String {
     format!("{:.2}", us as f64 / 1000.0)
 }
 
-/// Thousands apart: `12,345`.
+/// A number with separated thousands: `12,345`.
 pub fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Connections to the servers. Every strategy on the same server uses the same ones.
+//! Connections to the servers, shared by all strategies on a server.
 
 use anyhow::Context;
 use lapin::options::ConfirmSelectOptions;
@@ -10,14 +10,11 @@ use seckill::stock::redis::RedisStock;
 use secrecy::ExposeSecret;
 use sqlx::postgres::{PgPool, PgPoolOptions};
 
-use crate::behind::RabbitQueue;
 use crate::info::info;
 use crate::memcached::Memcached;
-use crate::{master, on_redis, ours, postgres};
-
-/// Connections to PostgreSQL and to memcached: what pools of shops usually have. Redis and RabbitMQ take many requests
-/// at once over one.
-pub const CONNECTIONS: usize = 50;
+use crate::order_sink::RabbitQueue;
+use crate::strategy::CONNECTIONS;
+use crate::{batched, master, on_redis, postgres};
 
 pub struct Services {
     pub database: PgPool,
@@ -25,14 +22,14 @@ pub struct Services {
     pub stock: RedisStock,
     pub memcached: Memcached,
     pub rabbit: Channel,
-    /// Dropping it would close the channel.
+    /// Kept, because dropping it would close the channel.
     _rabbit: Connection,
 }
 
 impl Services {
     pub async fn connect(config: &Config) -> anyhow::Result<Services> {
         let missing = "needed: scripts/stack up && scripts/stack start memcached && eval \"$(scripts/stack env)\"";
-        // Asking each connection whether it is alive would cost a round trip a claim.
+        // A test of the connection before each use would cost a round trip per claim.
         let options = PgPoolOptions::new().max_connections(CONNECTIONS as u32).test_before_acquire(false);
         let database = options.connect(&config.database_url).await.context(missing)?;
         postgres::create(&database).await?;
@@ -49,7 +46,7 @@ impl Services {
     /// Name and version of each server.
     pub async fn versions(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
         let database: String = sqlx::query_scalar("SHOW server_version").fetch_one(&self.database).await?;
-        // Debian writes its own version behind it.
+        // Debian appends the package version.
         let database = database.split(' ').next().unwrap_or_default().to_owned();
         let rabbit = tokio::process::Command::new("/usr/lib/rabbitmq/bin/rabbitmqctl").arg("version").output().await?;
         Ok(vec![
@@ -60,11 +57,11 @@ impl Services {
         ])
     }
 
-    /// Leaves nothing behind on the servers.
-    pub async fn tidy(&self) -> anyhow::Result<()> {
+    /// Removes everything from the servers.
+    pub async fn clean(&self) -> anyhow::Result<()> {
         postgres::drop(&self.database).await?;
-        on_redis::forget(&self.redis).await?;
-        ours::forget(&self.stock).await?;
+        on_redis::clean(&self.redis).await?;
+        batched::clean(&self.stock).await?;
         RabbitQueue(self.rabbit.clone()).delete().await
     }
 }

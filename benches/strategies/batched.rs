@@ -1,5 +1,5 @@
-//! The way of this shop: what arrives while the previous call is under way goes into one call, whose script holds,
-//! counts and writes the orders. A sale may be split into buckets, each with calls of its own.
+//! This shop's strategy: claims that arrive during a call form the next call, whose script stores holders, counts stock and
+//! writes orders. A sale may be split into buckets, each with calls of its own.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::master;
-use crate::strategy::{Answer, Deduct};
+use crate::strategy::{Answer, StockStrategy};
 
-/// The most buckets of a row.
-const MOST: u8 = 4;
+/// The largest number of buckets of any row.
+const MAX_BUCKETS: u8 = 4;
 
-/// Buckets share one master here, which decides one call after the other: they cost what they cost, and gain only
-/// where each has a machine of its own.
-pub struct Batches {
+/// All buckets are on one master here, which runs one call after the other, so the row shows the cost of buckets without
+/// their gain: that needs a master per bucket.
+pub struct Batched {
     stock: RedisStock,
-    lanes: Batcher<Units>,
+    batcher: Batcher<Units>,
     buckets: u8,
 }
 
-impl Batches {
-    pub fn new(stock: &RedisStock, buckets: u8) -> Batches {
-        let lanes = Batcher::new(Arc::new(Units(Arc::new(stock.clone()))), Arc::new(Metrics::default()));
-        Batches { stock: stock.clone(), lanes, buckets }
+impl Batched {
+    pub fn new(stock: &RedisStock, buckets: u8) -> Batched {
+        let batcher = Batcher::new(Arc::new(Units(Arc::new(stock.clone()))), Arc::new(Metrics::default()));
+        Batched { stock: stock.clone(), batcher, buckets }
     }
 
     fn sale(&self, stock: u64) -> Sale {
@@ -50,8 +50,8 @@ fn sale(buckets: u8, stock: u64) -> Sale {
     sale
 }
 
-pub async fn forget(stock: &RedisStock) -> anyhow::Result<()> {
-    for buckets in 1..=MOST {
+pub async fn clean(stock: &RedisStock) -> anyhow::Result<()> {
+    for buckets in 1..=MAX_BUCKETS {
         for bucket in Bucket::of_sale(&sale(buckets, 1)) {
             stock.unload(bucket).await?;
         }
@@ -60,7 +60,7 @@ pub async fn forget(stock: &RedisStock) -> anyhow::Result<()> {
 }
 
 #[async_trait]
-impl Deduct for Batches {
+impl StockStrategy for Batched {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
         master::open(&self.stock, &self.sale(stock)).await
     }
@@ -68,12 +68,12 @@ impl Deduct for Batches {
     async fn claim(&self, user: Uuid, _until: Instant) -> anyhow::Result<Answer> {
         let claim = Claim { user_id: UserId(user), order_id: OrderId(Uuid::now_v7()), quantity: 1 };
         let bucket = Bucket::of_user(self.sale(1).id, self.buckets, claim.user_id);
-        match self.lanes.claim(bucket, claim, None).await? {
-            Decision::Granted(_) => Ok(Answer::OutboxItem),
+        match self.batcher.claim(bucket, claim, None).await? {
+            Decision::Granted(_) => Ok(Answer::Granted),
             Decision::Repeated(_) => Ok(Answer::Repeated),
-            // Nobody moves units between buckets here.
+            // No allotter runs, so a busy bucket stays empty.
             Decision::SoldOut | Decision::Busy => Ok(Answer::SoldOut),
-            other => bail!("decided {other:?}"),
+            other => bail!("unexpected decision {other:?}"),
         }
     }
 
@@ -89,8 +89,8 @@ impl Deduct for Batches {
     async fn orders(&self) -> anyhow::Result<HashSet<Uuid>> {
         let mut users = HashSet::new();
         for bucket in Bucket::of_sale(&self.sale(1)) {
-            let won = outbox::all(&mut self.stock.connection(), bucket).await?;
-            users.extend(won.iter().filter_map(OutboxItem::order).map(|order| order.user_id.0));
+            let items = outbox::all(&mut self.stock.connection(), bucket).await?;
+            users.extend(items.iter().filter_map(OutboxItem::order).map(|order| order.user_id.0));
         }
         Ok(users)
     }

@@ -1,4 +1,4 @@
-//! Where orders go that a strategy grants without recording them.
+//! Sinks for the orders of strategies that deduct a unit without recording the order.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::postgres::{self, Conditional};
-use crate::strategy::{Behind, Deduct};
+use crate::strategy::{OrderSink, StockStrategy};
 
-/// A queue in the process, from which one thread writes to the database, one transaction for each order, which checks
-/// the user and the stock again.
+/// A queue in the process. One task writes its orders to the database, one transaction per order, which checks the user
+/// and the stock again.
 pub struct BlockingQueue {
     database: Conditional,
     orders: mpsc::UnboundedSender<Uuid>,
@@ -32,11 +32,11 @@ impl BlockingQueue {
     }
 }
 
-/// How long an order waits for a connection to the database.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an order waits for a database connection.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[async_trait]
-impl Behind for BlockingQueue {
+impl OrderSink for BlockingQueue {
     async fn open(&self, stock: u64) -> anyhow::Result<()> {
         let mut waiting = self.waiting.lock().await;
         while waiting.try_recv().is_ok() {}
@@ -50,7 +50,7 @@ impl Behind for BlockingQueue {
     async fn work(&self) -> anyhow::Result<()> {
         let mut waiting = self.waiting.lock().await;
         while let Some(user) = waiting.recv().await {
-            Deduct::claim(&self.database, user, Instant::now() + PATIENCE).await?;
+            StockStrategy::claim(&self.database, user, Instant::now() + CONNECTION_TIMEOUT).await?;
         }
         Ok(())
     }
@@ -60,12 +60,12 @@ impl Behind for BlockingQueue {
     }
 }
 
-/// A durable queue of its own; the buyer is told when the broker has confirmed the order.
+/// A durable queue in RabbitMQ. The buyer is answered after the broker's confirm.
 pub struct RabbitQueue(pub Channel);
 
 const QUEUE: &str = "strategies.orders";
-/// A queue that has said nothing for so long is empty.
-const SILENCE: Duration = Duration::from_millis(1000);
+/// A queue counts as empty after this time without a message.
+const EMPTY_AFTER: Duration = Duration::from_millis(1000);
 
 impl RabbitQueue {
     pub async fn delete(&self) -> anyhow::Result<()> {
@@ -75,7 +75,7 @@ impl RabbitQueue {
 }
 
 #[async_trait]
-impl Behind for RabbitQueue {
+impl OrderSink for RabbitQueue {
     async fn open(&self, _stock: u64) -> anyhow::Result<()> {
         self.delete().await?;
         let mut quorum = FieldTable::default();
@@ -90,7 +90,7 @@ impl Behind for RabbitQueue {
         let mandatory = BasicPublishOptions { mandatory: true, ..Default::default() };
         let publish = self.0.basic_publish("".into(), QUEUE.into(), mandatory, user.as_bytes(), properties);
         let confirmed = publish.await?.await?;
-        ensure!(matches!(confirmed, Confirmation::Ack(None)), "RabbitMQ did not take the order");
+        ensure!(matches!(confirmed, Confirmation::Ack(None)), "RabbitMQ did not accept the order");
         Ok(())
     }
 
@@ -98,7 +98,7 @@ impl Behind for RabbitQueue {
         let options = BasicConsumeOptions { no_ack: true, ..Default::default() };
         let mut messages = self.0.basic_consume(QUEUE.into(), "".into(), options, FieldTable::default()).await?;
         let mut users = HashSet::new();
-        while let Ok(Some(message)) = tokio::time::timeout(SILENCE, messages.next()).await {
+        while let Ok(Some(message)) = tokio::time::timeout(EMPTY_AFTER, messages.next()).await {
             users.insert(Uuid::from_slice(&message?.data)?);
         }
         Ok(users)
