@@ -1,13 +1,13 @@
-//! Imports go one way. A module of the crate imports only modules that `src/lib.rs` declares below it, and of the modules
-//! that share a folder none import each other in a circle, at any depth, in `src/` and in `benches/`.
+//! The direction of imports. A module of the crate imports only modules that `src/lib.rs` declares below it. Modules in the
+//! same folder do not import each other in a cycle, at any depth, in `src/` and in `benches/`.
 //!
-//! Imports of `#[cfg(test)]` modules do not count: a test may use whatever it checks.
+//! Imports in `#[cfg(test)]` modules do not count, because a test may use any module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A Rust file and its module path below the crate's root.
+/// One Rust file: its module path from the crate root, and its imports.
 struct Source {
     module: Vec<String>,
     imports: BTreeSet<Vec<String>>,
@@ -23,42 +23,42 @@ fn modules_import_only_modules_declared_below_them() {
 }
 
 #[test]
-fn modules_beside_each_other_do_not_import_in_a_circle() {
+fn sibling_modules_have_no_import_cycle() {
     for root in ["src", "benches"] {
-        let circle = find_circle(&sibling_graph(&read_sources(root)));
-        assert_eq!(circle, None, "a circle of imports below {root}/");
+        let cycle = find_cycle(&sibling_graph(&read_sources(root)));
+        assert_eq!(cycle, None, "an import cycle below {root}/");
     }
 }
 
 #[test]
-fn planted_upward_import_is_found() {
+fn upward_import_is_found() {
     let order = ["web", "store"].map(String::from);
-    let planted =
+    let sources =
         [source("store/sales.rs", "use crate::web::router;"), source("web/mod.rs", "use crate::store::Store;")];
-    assert_eq!(upward(&order, &planted), ["store::sales imports web"]);
+    assert_eq!(upward(&order, &sources), ["store::sales imports web"]);
 }
 
 #[test]
-fn planted_circle_is_found() {
-    let planted = [
+fn import_cycle_is_found() {
+    let sources = [
         source("store/orders.rs", "use super::payments::pay;"),
         source("store/payments.rs", "use crate::store::{orders::{self, Order}, Store};"),
         source("store/mod.rs", "mod orders;\nmod payments;"),
         source("store/orders/search.rs", "use super::Order;"),
     ];
-    let circle = find_circle(&sibling_graph(&planted)).unwrap();
-    assert_eq!(circle, ["store::orders", "store::payments", "store::orders"]);
+    let cycle = find_cycle(&sibling_graph(&sources)).unwrap();
+    assert_eq!(cycle, ["store::orders", "store::payments", "store::orders"]);
 }
 
 #[test]
-fn imports_of_tests_and_comments_do_not_count() {
+fn imports_in_tests_and_comments_do_not_count() {
     let text =
         "// use crate::web::a;\nuse crate::clock::Clock;\n#[cfg(test)]\nmod tests {\n    use crate::web::b;\n}\n";
     let imports: Vec<_> = source("store/a.rs", text).imports.into_iter().collect();
     assert_eq!(imports, [["clock", "Clock"]]);
 }
 
-/// Every import of a module that stands above the importing one.
+/// Every import of a module that is declared above the importing one.
 fn upward(order: &[String], sources: &[Source]) -> Vec<String> {
     let rank = |name: &str| order.iter().position(|module| module == name);
     let mut found = BTreeSet::new();
@@ -74,14 +74,14 @@ fn upward(order: &[String], sources: &[Source]) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// The modules that a file declares, in their order.
+/// The public modules that a file declares, in order.
 fn declared(text: &str) -> Vec<String> {
     let name = |line: &str| line.strip_prefix("pub mod ")?.strip_suffix(';').map(String::from);
     text.lines().filter_map(name).collect()
 }
 
-/// Which module imports from which of those beside it: `a::b::c` importing `a::d::e` is an edge from `a::b` to `a::d`.
-/// Parents and children know each other.
+/// Imports between modules of the same folder: `a::b::c` importing `a::d::e` is an edge from `a::b` to `a::d`. Imports
+/// between parent and child are no edges.
 fn sibling_graph(sources: &[Source]) -> Graph {
     let mut graph = Graph::new();
     for Source { module, imports } in sources {
@@ -97,8 +97,8 @@ fn sibling_graph(sources: &[Source]) -> Graph {
     graph
 }
 
-/// One circle, from a module back to itself.
-fn find_circle(graph: &Graph) -> Option<Vec<String>> {
+/// One cycle, from a module back to itself.
+fn find_cycle(graph: &Graph) -> Option<Vec<String>> {
     let mut done = BTreeSet::new();
     graph.keys().find_map(|start| visit(graph, start, &mut Vec::new(), &mut done))
 }
@@ -112,10 +112,10 @@ fn visit(graph: &Graph, at: &str, path: &mut Vec<String>, done: &mut BTreeSet<St
         return None;
     }
     path.push(at.to_owned());
-    let circle = graph.get(at).into_iter().flatten().find_map(|next| visit(graph, next, path, done));
+    let cycle = graph.get(at).into_iter().flatten().find_map(|next| visit(graph, next, path, done));
     path.pop();
     done.insert(at.to_owned());
-    circle
+    cycle
 }
 
 fn read_sources(root: &str) -> Vec<Source> {
@@ -132,7 +132,7 @@ fn read_sources(root: &str) -> Vec<Source> {
         .collect()
 }
 
-/// The folder of the crate's root: `src`, or that of one benchmark.
+/// The folder of the crate root: `src`, or the folder of one benchmark.
 fn base(root: &str, file: &Path) -> PathBuf {
     let folder = file.components().take(2).collect::<PathBuf>();
     if root == "benches" && folder.is_dir() { folder } else { root.into() }
