@@ -11,7 +11,8 @@ use crate::packets::redis::RedisShares;
 use crate::redis::connection;
 use crate::redis::connection::RedisConnection;
 use crate::stock::database::DatabaseStock;
-use crate::stock::redis::{RedisFacts, RedisStock};
+use crate::stock::facts::RedisFacts;
+use crate::stock::redis::RedisStock;
 use crate::stock::{FactSource, Stock};
 use crate::store::Store;
 

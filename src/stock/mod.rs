@@ -6,6 +6,7 @@
 //! a client that timed out repeats its request.
 
 pub mod database;
+pub mod facts;
 pub mod load;
 pub mod probe;
 pub mod redis;

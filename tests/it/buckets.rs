@@ -16,8 +16,8 @@ mod stack {
     use seckill::domain::claim::{Claim, Decision};
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, UserId, Window};
     use seckill::redis::{connection, keys};
+    use seckill::stock::facts::RedisFacts;
     use seckill::stock::load::{BucketShare, LoadOptions};
-    use seckill::stock::redis::RedisFacts;
     use seckill::stock::redis::RedisStock;
     use seckill::stock::{FactSource, Stock};
     use seckill::store::{Allotment, GoodsDraft, HeldUnits, Retarget, SaleChange, SaleDraft, Store};

@@ -19,8 +19,9 @@ mod stack {
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, UserId, Window};
     use seckill::redis::connection;
     use seckill::stock::database::DatabaseStock;
+    use seckill::stock::facts::RedisFacts;
     use seckill::stock::load::{HoldRepair, LoadOptions};
-    use seckill::stock::redis::{RedisFacts, RedisStock};
+    use seckill::stock::redis::RedisStock;
     use seckill::stock::{DefineOutcome, FactSource, Stock};
     use seckill::store::{GoodsDraft, HeldUnits, SaleChange, SaleDraft, Store};
     use secrecy::SecretString;
