@@ -19,10 +19,10 @@ pub const MAX_SHARES_PER_USER: i64 = 1_000;
 pub const MAX_GREETING_CHARS: usize = 100;
 /// How far ahead a packet's opening may lie.
 const MAX_OPENING_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);
-/// A packet of at least so many shares is split over [`SPLIT_BUCKETS`] buckets.
+/// Packets from this size are split over [`SPLIT_BUCKETS`] buckets.
 const MIN_SHARES_TO_SPLIT: i64 = 50_000;
 pub const SPLIT_BUCKETS: u8 = 8;
-/// A packet of up to so many shares is loaded into Redis before the giver is answered; data control loads larger ones.
+/// Packets up to this size are loaded into Redis before the giver is answered; data control loads larger ones.
 const MAX_SHARES_LOADED_INLINE: i64 = 1_000;
 /// Packet ids are random and have twelve digits.
 const PACKET_IDS: std::ops::Range<i64> = 100_000_000_000..1_000_000_000_000;

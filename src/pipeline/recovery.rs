@@ -50,7 +50,7 @@ pub enum Action {
     Maintain,
 }
 
-/// A state that keys are in, since when, and since when RabbitMQ has been empty meanwhile.
+/// The present state of keys, since when it lasts, and since when RabbitMQ has been empty during it.
 struct Observed<G> {
     state: KeyState<G>,
     since: Instant,
