@@ -60,9 +60,9 @@ pub use payments::records::{PaymentRecord, WebhookRecord};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::{CaptureOutcome, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
 pub use sales::buckets::{Allotment, Retarget};
+pub use sales::changes::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleChange, SaleDraft, SaleRefusal, SaveOptions};
 pub use sales::counters::{OrderCounts, StatusCount};
 pub use sales::drafts::PastPage;
-pub use sales::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleChange, SaleDraft, SaleRefusal, SaveOptions};
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 
 /// Rows of one statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,

@@ -5,8 +5,9 @@ use sqlx::AssertSqlSafe;
 
 use crate::domain::{GoodsId, Sale, SaleId, SaleState};
 use crate::store::audit_log::log;
+use crate::store::sales::changes::saved_state;
 use crate::store::sales::revision::{next_id, touch};
-use crate::store::sales::{check_goods, columns, lock, sale, saved_state};
+use crate::store::sales::{check_goods, columns, lock, sale};
 use crate::store::{OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
 
 /// A page of ended sales.
