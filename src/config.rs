@@ -14,7 +14,7 @@ use crate::domain::wire::wire_enum;
 
 wire_enum! {
     /// A role of the process: a part of the shop that it runs.
-    pub enum Role {
+    pub enum ProcessRole {
         Serve = "serve",
         Relay = "relay",
         Consume = "consume",

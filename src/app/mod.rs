@@ -12,11 +12,11 @@ use anyhow::bail;
 
 pub use self::services::Services;
 pub use self::startup::open_database;
-use crate::config::{Config, Role};
+use crate::config::{Config, ProcessRole};
 use crate::lifecycle::Lifecycle;
 
 /// Runs the roles until a signal stops the process or one of them fails.
-pub async fn run(roles: &[Role], config: Config) -> anyhow::Result<ExitCode> {
+pub async fn run(roles: &[ProcessRole], config: Config) -> anyhow::Result<ExitCode> {
     check_roles(roles, &config)?;
     let fresh = !config.data_dir.exists();
     let services = Services::build(&config).await?;
@@ -29,12 +29,12 @@ pub async fn run(roles: &[Role], config: Config) -> anyhow::Result<ExitCode> {
 }
 
 /// Without named roles, the process runs those that have work on its rung. A named role without work is an error.
-fn check_roles(roles: &[Role], config: &Config) -> anyhow::Result<()> {
-    let all = roles.len() == Role::ALL.len();
-    if !all && roles.contains(&Role::Relay) && config.amqp_url.is_none() {
+fn check_roles(roles: &[ProcessRole], config: &Config) -> anyhow::Result<()> {
+    let all = roles.len() == ProcessRole::ALL.len();
+    if !all && roles.contains(&ProcessRole::Relay) && config.amqp_url.is_none() {
         bail!("the role relay has nothing to do without SECKILL_AMQP_URL");
     }
-    if !all && roles.contains(&Role::Consume) && config.redis.is_none() {
+    if !all && roles.contains(&ProcessRole::Consume) && config.redis.is_none() {
         bail!("the role consume has nothing to do without SECKILL_REDIS_URL");
     }
     Ok(())

@@ -6,7 +6,7 @@ use tracing::info;
 
 use super::Services;
 use super::startup::max_connections;
-use crate::config::Role;
+use crate::config::ProcessRole;
 use crate::control;
 use crate::lifecycle::Lifecycle;
 use crate::pictures::cleanup;
@@ -20,7 +20,7 @@ const MAX_OPS_CONNECTIONS: usize = 256;
 
 impl Services {
     /// Starts the roles that have work on this rung.
-    pub(super) fn spawn_roles(&self, roles: &[Role], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
+    pub(super) fn spawn_roles(&self, roles: &[ProcessRole], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
         let stop = lifecycle.stop_token();
         let (catalogue, directory) = (self.catalogue.clone(), self.directory.clone());
         lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
@@ -28,22 +28,22 @@ impl Services {
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
         for role in roles {
             match role {
-                Role::Serve => self.spawn_serve(lifecycle)?,
-                Role::Relay => {
+                ProcessRole::Serve => self.spawn_serve(lifecycle)?,
+                ProcessRole::Relay => {
                     if let (Some(relay), Some(sweep)) = (self.relay(), self.sweep()) {
                         lifecycle.spawn("relay", relay.run(stop.clone()));
                         lifecycle.spawn("sweep", sweep.run(stop.clone()));
                     }
                 }
-                Role::Consume => {
+                ProcessRole::Consume => {
                     if let Some(consumer) = self.consumer() {
                         lifecycle.spawn("consume", consumer.run(stop.clone()));
                     }
                 }
-                Role::Control => lifecycle.spawn("control", self.control().run(stop.clone())),
+                ProcessRole::Control => lifecycle.spawn("control", self.control().run(stop.clone())),
             }
         }
-        if roles.contains(&Role::Serve) || roles.contains(&Role::Control) {
+        if roles.contains(&ProcessRole::Serve) || roles.contains(&ProcessRole::Control) {
             let pages = control::render_on_change(self.catalogue.clone(), self.pages.clone(), stop.clone());
             lifecycle.spawn("pages", pages);
             lifecycle.spawn("tidy", cleanup::run_cleanup(self.pictures(), self.pages.clone(), stop.clone()));

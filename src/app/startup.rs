@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::Services;
 use super::demo;
-use crate::config::{Config, DEFAULT_DATA_DIR, Role};
+use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole};
 use crate::control;
 use crate::pipeline::rabbit::Rabbit;
 use crate::store::{Store, StoreError};
@@ -91,7 +91,7 @@ pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> 
 
 impl Services {
     /// Waits for every service, then prepares the shop. `fresh` when there was no data directory.
-    pub(super) async fn prepare(&self, fresh: bool, roles: &[Role]) -> anyhow::Result<()> {
+    pub(super) async fn prepare(&self, fresh: bool, roles: &[ProcessRole]) -> anyhow::Result<()> {
         self.wait_for_services().await?;
         while let Err(error) = self.prepare_once(fresh, roles).await {
             if !matches!(error.downcast_ref(), Some(StoreError::Unavailable(_))) {
@@ -118,7 +118,7 @@ impl Services {
         Ok(())
     }
 
-    async fn prepare_once(&self, fresh: bool, roles: &[Role]) -> anyhow::Result<()> {
+    async fn prepare_once(&self, fresh: bool, roles: &[ProcessRole]) -> anyhow::Result<()> {
         self.prepare_database(fresh).await?;
         self.fill_caches(roles).await
     }
@@ -142,10 +142,10 @@ impl Services {
     }
 
     /// Reads the in-memory copies and renders the pages before the first request.
-    async fn fill_caches(&self, roles: &[Role]) -> anyhow::Result<()> {
+    async fn fill_caches(&self, roles: &[ProcessRole]) -> anyhow::Result<()> {
         self.catalogue.refresh().await?;
         self.directory.refresh().await?;
-        if roles.contains(&Role::Serve) {
+        if roles.contains(&ProcessRole::Serve) {
             self.gate.refresh().await;
             self.accounts.refresh().await?;
             let (catalogue, pages) = (self.catalogue.clone(), self.pages.clone());

@@ -5,13 +5,13 @@ use std::path::Path;
 use anyhow::bail;
 use clap::{Arg, ArgAction, Command};
 
-use crate::config::{self, Config, Role, SETTINGS, Source, variable};
+use crate::config::{self, Config, ProcessRole, SETTINGS, Source, variable};
 use crate::rehearse::options::{self, Options};
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {
-    Run(Vec<Role>),
+    Run(Vec<ProcessRole>),
     Migrate,
     Render,
     Doctor,
@@ -64,13 +64,13 @@ fn task(words: &[&str]) -> anyhow::Result<Task> {
     }
     let mut roles = Vec::new();
     for name in words {
-        match Role::ALL.into_iter().find(|role| role.as_str() == *name) {
-            Some(role) if !roles.contains(&role) => roles.push(role),
-            Some(_) => {}
-            None => bail!("{name:?} is neither a role (serve, relay, consume, control) nor, alone, a command"),
+        match name.parse() {
+            Ok(role) if !roles.contains(&role) => roles.push(role),
+            Ok(_) => {}
+            Err(()) => bail!("{name:?} is neither a role (serve, relay, consume, control) nor, alone, a command"),
         }
     }
-    Ok(Task::Run(if roles.is_empty() { Role::ALL.to_vec() } else { roles }))
+    Ok(Task::Run(if roles.is_empty() { ProcessRole::ALL.to_vec() } else { roles }))
 }
 
 #[cfg(test)]
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn roles_and_commands_are_recognized() {
-        assert_eq!(task(&[]).unwrap(), Task::Run(Role::ALL.to_vec()));
-        assert_eq!(task(&["relay", "relay"]).unwrap(), Task::Run(vec![Role::Relay]));
+        assert_eq!(task(&[]).unwrap(), Task::Run(ProcessRole::ALL.to_vec()));
+        assert_eq!(task(&["relay", "relay"]).unwrap(), Task::Run(vec![ProcessRole::Relay]));
         assert_eq!(task(&["audit"]).unwrap(), Task::Audit);
         assert!(task(&["audit", "serve"]).is_err());
         assert!(task(&["sell"]).is_err());

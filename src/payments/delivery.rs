@@ -16,15 +16,15 @@ use standardwebhooks::Webhook;
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub(super) struct Delivery {
+pub(super) struct WebhookClient {
     client: Client<HttpConnector, Full<Bytes>>,
     to: Uri,
 }
 
-impl Delivery {
-    pub(super) fn new(to: &str) -> anyhow::Result<Delivery> {
+impl WebhookClient {
+    pub(super) fn new(to: &str) -> anyhow::Result<WebhookClient> {
         let to: Uri = to.parse().context("invalid webhook URL")?;
-        Ok(Delivery { client: Client::builder(TokioExecutor::new()).build_http(), to })
+        Ok(WebhookClient { client: Client::builder(TokioExecutor::new()).build_http(), to })
     }
 
     /// Posts a webhook.

@@ -10,7 +10,7 @@ use standardwebhooks::Webhook;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::delivery::Delivery;
+use super::delivery::WebhookClient;
 use super::{CAPTURED, DECLINED, Report, ReportData};
 use crate::clock::Clock;
 use crate::domain::{Money, PaymentId};
@@ -27,7 +27,7 @@ pub struct Sandbox {
     store: Store,
     clock: Clock,
     webhook: Arc<Webhook>,
-    delivery: Delivery,
+    client: WebhookClient,
 }
 
 impl Sandbox {
@@ -35,8 +35,8 @@ impl Sandbox {
     pub fn new(store: Store, clock: Clock, secret: &SecretString, shop: &str) -> anyhow::Result<Sandbox> {
         let key = signing::key_for(secret, "sandbox webhooks");
         let webhook = Webhook::from_bytes(key.to_vec()).context("invalid webhook key")?;
-        let delivery = Delivery::new(&format!("{shop}/api/webhooks/payments/sandbox"))?;
-        Ok(Sandbox { store, clock, webhook: Arc::new(webhook), delivery })
+        let client = WebhookClient::new(&format!("{shop}/api/webhooks/payments/sandbox"))?;
+        Ok(Sandbox { store, clock, webhook: Arc::new(webhook), client })
     }
 
     /// The webhook key that shop and provider share.
@@ -73,7 +73,7 @@ impl Sandbox {
 
     async fn deliver(&self, webhook: &SandboxWebhook) -> Result<(), StoreError> {
         let at = self.clock.now();
-        match self.delivery.post(&self.webhook, &webhook.id, at, &webhook.body).await {
+        match self.client.post(&self.webhook, &webhook.id, at, &webhook.body).await {
             Ok(()) => self.store.sandbox_webhook_delivered(&webhook.id).await,
             Err(error) => {
                 let interval = Duration::from_secs(1 << webhook.attempts.clamp(0, 10)).min(MAX_RETRY_INTERVAL);
@@ -111,7 +111,7 @@ impl Sandbox {
 
 impl std::fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sandbox").field("delivery", &self.delivery).finish_non_exhaustive()
+        f.debug_struct("Sandbox").field("client", &self.client).finish_non_exhaustive()
     }
 }
 
