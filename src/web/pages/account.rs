@@ -146,8 +146,8 @@ fn enrolment(visitor: &Visitor, enrolment: Enrolment, errors: Vec<FieldError>) -
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let mut chrome = visitor.chrome();
     chrome.path = format!("{}/second-factor", account_path(visitor.locale));
-    let Enrolment { secret, url, signed: sealed } = enrolment;
-    personal(status, &SecondFactorPage { chrome, secret, url, sealed, errors })
+    let Enrolment { secret, url, signed } = enrolment;
+    personal(status, &SecondFactorPage { chrome, secret, url, signed, errors })
 }
 
 #[derive(Deserialize)]

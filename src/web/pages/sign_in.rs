@@ -124,7 +124,7 @@ fn code_page(
     let next = own_path(next).unwrap_or_default();
     let mut chrome = visitor.chrome();
     chrome.path = login_path(visitor.locale, next);
-    personal(status, &CodePage { chrome, half, next: next.to_owned(), error })
+    personal(status, &CodePage { chrome, proof: half, next: next.to_owned(), error })
 }
 
 /// The cookie and the redirect to the destination, or the form with the refusal.

@@ -66,7 +66,8 @@ pub struct SecondFactorPage {
     pub chrome: Chrome,
     pub secret: String,
     pub url: String,
-    pub sealed: String,
+    /// The signed enrolment, which the form sends back.
+    pub signed: String,
     pub errors: Vec<FieldError>,
 }
 

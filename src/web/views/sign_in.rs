@@ -32,7 +32,7 @@ impl SignInPage {
 pub struct CodePage {
     pub chrome: Chrome,
     /// The signed proof that the password was accepted.
-    pub half: String,
+    pub proof: String,
     /// The path to go to afterwards, on this origin; empty for the list of sales.
     pub next: String,
     /// A problem code.
