@@ -91,7 +91,7 @@ async fn serve_http(
     loop {
         tokio::select! {
             biased;
-            // An error here is caused by the client; no one reads a log line about it.
+            // An error here is the client's fault and is not logged.
             _ = &mut connection => return None,
             () = &mut idle_check => {}
         }

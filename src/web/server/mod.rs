@@ -1,4 +1,4 @@
-//! Accepts connections within the [`limits`], serves each in a task of its own ([`connection`]), and ends them at a stop.
+//! Accepts connections within the [`limits`], serves each in a task of its own (`connection`), and ends them at a stop.
 
 mod connection;
 pub mod limits;
