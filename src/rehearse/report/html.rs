@@ -33,7 +33,7 @@ pub fn page(report: &RehearsalReport, limits: VerdictLimits) -> askama::Result<S
         quantiles: QUANTILES,
         more_times: [("order persisted", report.persistence), ("sent late by", report.lag)],
         groups: [("shoppers", report.shoppers), ("bots", report.bots)],
-        funnel: bars("How far shoppers came", &report.funnel),
+        funnel: bars("Funnel", &report.funnel),
         peak,
         report,
     }
@@ -51,7 +51,7 @@ fn rates(report: &RehearsalReport) -> String {
         title: "Answers and arrivals per second",
         scale: Scale::Linear,
         series: vec![
-            series("good", "good answers", |second| second.good, true),
+            series("good", "successful answers", |second| second.good, true),
             series("refused", "refusals", |second| second.refused, false),
             series("errors", "errors", |second| second.errors, false),
             series("arrived", "arrivals", |second| second.arrived, false),
