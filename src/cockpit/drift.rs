@@ -1,41 +1,41 @@
-//! Whether Redis and the database tell the same story about a sale.
+//! Whether Redis and the database agree about a sale.
 
 use serde::Serialize;
 
-/// What both sides say, in units.
+/// The totals of both sides, in units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StockTotals {
-    /// Held, says the master.
+    /// Held, according to the master.
     pub booked: i64,
-    /// In live orders, says the database.
+    /// In live orders, according to the database.
     pub sold: i64,
-    /// Of ended orders, which the master has not let go of yet.
+    /// In ended orders that the master has not released yet.
     pub unreleased: i64,
-    /// Entries between the two.
+    /// Outbox entries between the two.
     pub outbox: i64,
 }
 
-/// How the two differ.
+/// The difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Drift {
     InStep,
-    /// The difference is explained by orders on their way to the database.
+    /// Orders on their way to the database explain the difference.
     OnTheWay {
         units: i64,
     },
-    /// Nothing explains the difference. Both sides are not read in the same instant, so a moment of this means nothing;
-    /// what stays is mended by data control. Below zero: the database has sold what the master does not hold.
+    /// Nothing explains the difference. The two sides are not read at the same instant, so a short one is normal; data
+    /// control repairs one that stays. Negative: the database has sold units that the master does not hold.
     Apart {
         units: i64,
     },
 }
 
-pub fn drift(books: StockTotals) -> Drift {
-    let units = books.booked - books.sold - books.unreleased;
+pub fn drift(totals: StockTotals) -> Drift {
+    let units = totals.booked - totals.sold - totals.unreleased;
     match units {
         0 => Drift::InStep,
-        1.. if books.outbox > 0 => Drift::OnTheWay { units },
+        1.. if totals.outbox > 0 => Drift::OnTheWay { units },
         _ => Drift::Apart { units },
     }
 }
@@ -45,14 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_is_drift_only_if_nothing_explains_it() {
-        let told = |booked, sold, unreleased, outbox| drift(StockTotals { booked, sold, unreleased, outbox });
-        assert_eq!(told(10, 10, 0, 0), Drift::InStep);
-        assert_eq!(told(10, 7, 3, 0), Drift::InStep, "cancelled, and not given back yet");
-        assert_eq!(told(10, 7, 0, 2), Drift::OnTheWay { units: 3 });
-        assert_eq!(told(10, 7, 1, 2), Drift::OnTheWay { units: 2 });
-        assert_eq!(told(10, 7, 0, 0), Drift::Apart { units: 3 });
-        assert_eq!(told(7, 10, 0, 5), Drift::Apart { units: -3 }, "an outbox cannot explain too few holds");
-        assert_eq!(told(10, 10, 1, 0), Drift::Apart { units: -1 });
+    fn difference_is_drift_only_if_unexplained() {
+        let drift_of = |booked, sold, unreleased, outbox| drift(StockTotals { booked, sold, unreleased, outbox });
+        assert_eq!(drift_of(10, 10, 0, 0), Drift::InStep);
+        assert_eq!(drift_of(10, 7, 3, 0), Drift::InStep, "cancelled, not released yet");
+        assert_eq!(drift_of(10, 7, 0, 2), Drift::OnTheWay { units: 3 });
+        assert_eq!(drift_of(10, 7, 1, 2), Drift::OnTheWay { units: 2 });
+        assert_eq!(drift_of(10, 7, 0, 0), Drift::Apart { units: 3 });
+        assert_eq!(drift_of(7, 10, 0, 5), Drift::Apart { units: -3 }, "an outbox cannot explain too few holds");
+        assert_eq!(drift_of(10, 10, 1, 0), Drift::Apart { units: -1 });
     }
 }

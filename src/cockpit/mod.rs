@@ -1,9 +1,10 @@
-//! The cockpit: watching a sale while it runs.
+//! The cockpit: a live view of one sale.
 //!
-//! Each process counts the requests that it serves ([`crate::counters`]) and writes its numbers to the database once a second
-//! (`books`); any process can add them up. An `eye` looks at one sale: gate, database, Redis and RabbitMQ, each with its own
-//! deadline and age. One sampler per watched sale looks once a second, however many watch; it begins with its first
-//! viewer and ends with its last. Live sales have a viewer in any case, so that the plots of a new one are not empty.
+//! Each process counts the requests it serves ([`crate::counters`]) and writes its counters to the database once a second
+//! ([`counter_store`]); any process can add them up. A [`sampler`] reads gate, database, Redis and RabbitMQ for one sale, each
+//! with its own deadline and age. A watched sale has one sampler that runs once a second, however many viewers it has. It
+//! starts with the first viewer and ends with the last. Live sales always have one viewer, the process itself, so that the
+//! plots of a new viewer are not empty.
 
 mod counter_store;
 mod sampler;
@@ -19,6 +20,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 pub use sample::Sample;
 
@@ -29,24 +31,28 @@ use crate::control::stock_sync::StockSync;
 use crate::counters::CounterRegistry;
 use crate::domain::{SaleId, SaleState};
 use crate::gate::Gate;
+use crate::periodic::{Periodic, run_every};
 use crate::pipeline::rabbit::Monitor;
 use crate::store::Store;
 use counter_store::CounterStore;
 use sampler::Sampler;
 
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// What a new viewer's plots begin with.
+/// A watched sale is sampled once a second: fast enough to follow, cheap enough to leave on.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+/// How far back the plots of a new viewer reach.
 pub const HISTORY_MS: i64 = 15 * 60 * 1000;
-/// A sample that is older than this is not shown as the present one.
-const FRESH_MS: i64 = 2_500;
-/// Samples of sales at which nobody looks that are taken at the same time, and how long a turn takes at least: forty sales
-/// are sampled every second, and of a thousand the plots have fewer points. Each sample asks database, Redis and RabbitMQ,
-/// which are there for shoppers.
-const IN_TURN: usize = 2;
-const TURN: Duration = Duration::from_millis(50);
-const FOLD_EVERY: Duration = Duration::from_secs(10 * 60);
+/// An older sample is not shown as the current one.
+const MAX_SAMPLE_AGE_MS: i64 = 2_500;
+/// Unwatched sales sampled at the same time. Each sample queries database, Redis and RabbitMQ, whose time belongs to
+/// shoppers. With [`MIN_UNWATCHED_SAMPLE_TIME`] forty unwatched sales are sampled every second; with a thousand, the plots
+/// have fewer points.
+const MAX_UNWATCHED_SAMPLES: usize = 2;
+/// The least time that one sample of an unwatched sale occupies its permit.
+const MIN_UNWATCHED_SAMPLE_TIME: Duration = Duration::from_millis(50);
+/// How often the counters of ended processes are merged.
+const FOLD_INTERVAL: Duration = Duration::from_secs(10 * 60);
 
-/// Where the numbers come from.
+/// Where samples are read from.
 struct Sources {
     store: Store,
     catalogue: Arc<Catalogue>,
@@ -54,14 +60,14 @@ struct Sources {
     stock_sync: Option<Arc<StockSync>>,
     monitor: Option<Arc<Monitor>>,
     clock: Clock,
-    books: CounterStore,
+    counter_store: CounterStore,
 }
 
-/// What a sampler shows, and how it learns that somebody has come to look.
+/// The latest sample of a sale, and the signal that a viewer has joined.
 #[derive(Default)]
 struct SampleFeed {
     latest: watch::Sender<Option<Arc<Sample>>>,
-    noticed: Notify,
+    joined: Notify,
 }
 
 type History = Arc<Mutex<VecDeque<Point>>>;
@@ -69,24 +75,24 @@ type History = Arc<Mutex<VecDeque<Point>>>;
 #[derive(Default)]
 struct Watched {
     samplers: HashMap<SaleId, Arc<SampleFeed>>,
-    /// Outlives its sampler, for whoever comes back.
+    /// Outlives the sampler, so that a viewer who returns sees what was there.
     histories: HashMap<SaleId, History>,
-    /// Live sales, watched by nobody in particular.
-    kept: HashMap<SaleId, watch::Receiver<Option<Arc<Sample>>>>,
+    /// The process's own subscriptions to live sales.
+    live: HashMap<SaleId, watch::Receiver<Option<Arc<Sample>>>>,
 }
 
-/// The cockpit of one process; clones share everything.
+/// The samplers of one process. Clones share them.
 #[derive(Clone)]
 pub struct Cockpit {
     sources: Arc<Sources>,
     watched: Arc<Mutex<Watched>>,
-    /// Sales at which nobody looks are sampled in turn.
-    turns: Arc<Semaphore>,
+    /// Permits for sampling unwatched sales.
+    unwatched: Arc<Semaphore>,
     closing: CancellationToken,
 }
 
-/// What the cockpit is built from.
-pub struct Dependencies {
+/// The parts that the cockpit reads.
+pub struct CockpitSources {
     pub store: Store,
     pub catalogue: Arc<Catalogue>,
     pub gate: Arc<Gate>,
@@ -96,10 +102,10 @@ pub struct Dependencies {
     pub registry: Arc<CounterRegistry>,
 }
 
-/// Somebody who watches a sale. The sampler goes on for as long as there is one.
+/// A subscription to a sale's samples. The sampler runs as long as one exists.
 pub struct Viewer {
     latest: watch::Receiver<Option<Arc<Sample>>>,
-    /// What was seen before, oldest first.
+    /// Earlier points, oldest first.
     pub history: Vec<Point>,
 }
 
@@ -120,15 +126,15 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Cockpit {
-    pub fn new(parts: Dependencies) -> Cockpit {
-        let Dependencies { store, catalogue, gate, stock_sync, monitor, clock, registry } = parts;
-        let books = CounterStore::new(store.clone(), registry, clock.clone());
-        let sources = Sources { store, catalogue, gate, stock_sync, monitor, clock, books };
-        let (turns, closing) = (Arc::new(Semaphore::new(IN_TURN)), CancellationToken::new());
-        Cockpit { sources: Arc::new(sources), watched: Arc::default(), turns, closing }
+    pub fn new(sources: CockpitSources) -> Cockpit {
+        let CockpitSources { store, catalogue, gate, stock_sync, monitor, clock, registry } = sources;
+        let counter_store = CounterStore::new(store.clone(), registry, clock.clone());
+        let sources = Sources { store, catalogue, gate, stock_sync, monitor, clock, counter_store };
+        let (unwatched, closing) = (Arc::new(Semaphore::new(MAX_UNWATCHED_SAMPLES)), CancellationToken::new());
+        Cockpit { sources: Arc::new(sources), watched: Arc::default(), unwatched, closing }
     }
 
-    /// Cancelled when streams should end, because the process stops.
+    /// Cancelled when event streams have to end because the process stops.
     pub fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }
@@ -138,154 +144,152 @@ impl Cockpit {
         self.closing.cancel();
     }
 
-    /// Begins to watch a sale.
+    /// Subscribes to a sale and wakes its sampler.
     pub fn watch(&self, sale: SaleId) -> Viewer {
-        let (sampler, viewer) = self.join(sale);
-        sampler.noticed.notify_one();
+        let (feed, viewer) = self.join(sale);
+        feed.joined.notify_one();
         viewer
     }
 
-    /// As `watch`, without the sampler's notice.
+    /// Subscribes to a sale without waking its sampler.
     fn join(&self, sale: SaleId) -> (Arc<SampleFeed>, Viewer) {
         let mut watched = locked(&self.watched);
         let now = self.sources.clock.now();
         let history = watched.histories.entry(sale).or_default().clone();
-        let sampler = watched.samplers.entry(sale).or_insert_with(|| {
-            let sampler = Arc::new(SampleFeed::default());
-            tokio::spawn(self.clone().sample(sale, sampler.clone(), history.clone()));
-            sampler
+        let feed = watched.samplers.entry(sale).or_insert_with(|| {
+            let feed = Arc::new(SampleFeed::default());
+            tokio::spawn(self.clone().run_sampler(sale, feed.clone(), history.clone()));
+            feed
         });
-        let mut latest = sampler.latest.subscribe();
-        // What is there already is news to a new viewer.
+        let mut latest = feed.latest.subscribe();
+        // A new viewer receives the current sample at once.
         latest.mark_changed();
-        (sampler.clone(), Viewer { latest, history: recent(&history, now) })
+        (feed.clone(), Viewer { latest, history: recent(&history, now) })
     }
 
-    /// How many sales are being sampled.
+    /// The number of sales that are sampled.
     pub fn samplers(&self) -> usize {
         locked(&self.watched).samplers.len()
     }
 
-    /// The present numbers of a sale: those of its sampler, or, when these are from before the sale's version
-    /// `at_least`, of a look of their own.
-    pub async fn look(&self, sale: SaleId, at_least: i64) -> Arc<Sample> {
+    /// A current sample: the sampler's latest, or a fresh one when that is older than the sale's version `min_version`.
+    pub async fn sample_now(&self, sale: SaleId, min_version: i64) -> Arc<Sample> {
         let latest = locked(&self.watched).samplers.get(&sale).and_then(|sampler| sampler.latest.borrow().clone());
         let now = self.sources.clock.now().as_millisecond();
-        let fresh = |sample: &Arc<Sample>| {
-            let knows = sample.sale.value.is_some_and(|sale| sale.version >= at_least);
-            knows && now - sample.at.as_millisecond() <= FRESH_MS
+        let is_current = |sample: &Arc<Sample>| {
+            sample.sale.value.is_some_and(|sale| sale.version >= min_version)
+                && now - sample.at.as_millisecond() <= MAX_SAMPLE_AGE_MS
         };
-        match latest.filter(fresh) {
+        match latest.filter(is_current) {
             Some(sample) => sample,
-            None => Arc::new(Sampler::new(self.sources.clone(), sale).look(true).await),
+            None => Arc::new(Sampler::new(self.sources.clone(), sale).sample(true).await),
         }
     }
 
-    async fn sample(self, sale: SaleId, sampler: Arc<SampleFeed>, history: History) {
-        let mut eye = Sampler::new(self.sources.clone(), sale);
-        let mut tick = tokio::time::interval(LOOK_EVERY);
+    async fn run_sampler(self, sale: SaleId, feed: Arc<SampleFeed>, history: History) {
+        let mut sampler = Sampler::new(self.sources.clone(), sale);
+        let mut tick = tokio::time::interval(SAMPLE_INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = self.closing.cancelled() => return self.forget(sale),
-                () = sampler.latest.closed() => if self.forget_unwatched(sale, &sampler) { return },
+                () = self.closing.cancelled() => return self.remove(sale),
+                () = feed.latest.closed() => if self.remove_unwatched(sale, &feed) { return },
                 _ = tick.tick() => {
-                    let looked = self.closing.run_until_cancelled(self.look_in_turn(&mut eye, sale, &sampler)).await;
-                    let Some(sample) = looked else { continue };
+                    let sampled = self.closing.run_until_cancelled(self.sample_in_turn(&mut sampler, sale, &feed)).await;
+                    let Some(sample) = sampled else { continue };
                     remember(&history, &sample);
-                    sampler.latest.send_replace(Some(Arc::new(sample)));
+                    feed.latest.send_replace(Some(Arc::new(sample)));
                 }
             }
         }
     }
 
-    /// At once for somebody who looks, otherwise when it is this sale's turn or somebody comes.
-    async fn look_in_turn(&self, eye: &mut Sampler, sale: SaleId, sampler: &SampleFeed) -> Sample {
-        if !self.is_watched(sale, sampler) {
+    /// Samples a watched sale at once, an unwatched one when a permit is free or a viewer joins.
+    async fn sample_in_turn(&self, sampler: &mut Sampler, sale: SaleId, feed: &SampleFeed) -> Sample {
+        if !self.is_watched(sale, feed) {
             tokio::select! {
-                Ok(_turn) = self.turns.acquire() => {
-                    return tokio::join!(eye.look(false), tokio::time::sleep(TURN)).0;
+                Ok(_permit) = self.unwatched.acquire() => {
+                    return tokio::join!(sampler.sample(false), tokio::time::sleep(MIN_UNWATCHED_SAMPLE_TIME)).0;
                 }
-                () = sampler.noticed.notified() => {}
+                () = feed.joined.notified() => {}
             }
         }
-        eye.look(true).await
+        sampler.sample(true).await
     }
 
-    /// Whether anybody but this process itself looks.
-    fn is_watched(&self, sale: SaleId, sampler: &SampleFeed) -> bool {
-        sampler.latest.receiver_count() > usize::from(locked(&self.watched).kept.contains_key(&sale))
+    /// Whether the sale has a viewer besides the process itself.
+    fn is_watched(&self, sale: SaleId, feed: &SampleFeed) -> bool {
+        feed.latest.receiver_count() > usize::from(locked(&self.watched).live.contains_key(&sale))
     }
 
-    /// Under the lock, because somebody may just be coming back.
-    fn forget_unwatched(&self, sale: SaleId, sampler: &SampleFeed) -> bool {
+    /// Removes the sampler if it has no viewer. Checks under the lock, because a viewer may join at the same time.
+    fn remove_unwatched(&self, sale: SaleId, feed: &SampleFeed) -> bool {
         let mut watched = locked(&self.watched);
-        let over = sampler.latest.receiver_count() == 0;
+        let over = feed.latest.receiver_count() == 0;
         if over {
             watched.samplers.remove(&sale);
         }
         over
     }
 
-    fn forget(&self, sale: SaleId) {
+    fn remove(&self, sale: SaleId) {
         locked(&self.watched).samplers.remove(&sale);
     }
 
-    /// Writes the books, watches live sales, and folds what gone processes have left, until it is stopped.
+    /// Writes the counters, keeps live sales sampled, and merges the counters of ended processes, until stopped.
     pub async fn run(self, stop: CancellationToken) {
-        let mut tick = tokio::time::interval(LOOK_EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut fold = tokio::time::interval(FOLD_EVERY);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return self.close(),
-                _ = fold.tick() => self.sources.books.fold().await,
-                _ = tick.tick() => {
-                    self.keep_live_sales();
-                    self.sources.books.retain(|sale| self.sources.catalogue.known(sale).is_some());
-                    self.sources.books.write().await;
-                }
+        let write = async {
+            let mut periodic = Periodic::new("cockpit counters", SAMPLE_INTERVAL, &stop);
+            while periodic.tick().await {
+                self.subscribe_to_live_sales();
+                self.sources.counter_store.retain(|sale| self.sources.catalogue.known(sale).is_some());
+                periodic.record(self.sources.counter_store.write().await);
             }
+        };
+        let fold = run_every(FOLD_INTERVAL, &stop, "cockpit counter merge", || self.sources.counter_store.fold());
+        tokio::join!(write, fold);
+        self.close();
+    }
+
+    /// Writes the counters a last time before the process ends.
+    pub async fn write_counters(&self) {
+        if let Err(error) = self.sources.counter_store.write().await {
+            warn!(error = format!("{error:#}"), "the last sale counters were not written and are lost");
         }
     }
 
-    /// Writes down what was counted, for a process that ends.
-    pub async fn write_down(&self) {
-        self.sources.books.write().await;
-    }
-
-    fn keep_live_sales(&self) {
+    fn subscribe_to_live_sales(&self) {
         let catalogue = &self.sources.catalogue;
         let is_live = |sale: SaleId| catalogue.known(sale).is_some_and(|entry| entry.sale.state == SaleState::Live);
         let live: Vec<SaleId> = catalogue.active().into_iter().filter(|sale| is_live(*sale)).collect();
         let missing: Vec<SaleId> = {
             let mut watched = locked(&self.watched);
-            watched.kept.retain(|sale, _| live.contains(sale));
-            forget_old(&mut watched, self.sources.clock.now());
-            live.into_iter().filter(|sale| !watched.kept.contains_key(sale)).collect()
+            watched.live.retain(|sale, _| live.contains(sale));
+            remove_old_histories(&mut watched, self.sources.clock.now());
+            live.into_iter().filter(|sale| !watched.live.contains_key(sale)).collect()
         };
         for sale in missing {
             let (_, viewer) = self.join(sale);
-            locked(&self.watched).kept.insert(sale, viewer.latest);
+            locked(&self.watched).live.insert(sale, viewer.latest);
         }
     }
 }
 
 #[cfg(test)]
 impl Cockpit {
-    /// All turns of those at whom nobody looks.
-    pub(crate) async fn take_turns(&self) -> tokio::sync::OwnedSemaphorePermit {
-        self.turns.clone().acquire_many_owned(IN_TURN as u32).await.unwrap()
+    /// Takes all permits for unwatched sales.
+    pub(crate) async fn take_unwatched_permits(&self) -> tokio::sync::OwnedSemaphorePermit {
+        self.unwatched.clone().acquire_many_owned(MAX_UNWATCHED_SAMPLES as u32).await.unwrap()
     }
 
-    /// When the sale was sampled last.
+    /// The time of the sale's latest sample.
     pub(crate) fn sampled_at(&self, sale: SaleId) -> Option<Timestamp> {
         Some(locked(&self.watched).samplers.get(&sale)?.latest.borrow().as_ref()?.at)
     }
 }
 
-/// Histories of which everything is too old.
-fn forget_old(watched: &mut Watched, now: Timestamp) {
+/// Removes histories without a recent point.
+fn remove_old_histories(watched: &mut Watched, now: Timestamp) {
     let Watched { samplers, histories, .. } = watched;
     histories.retain(|sale, history| samplers.contains_key(sale) || !recent(history, now).is_empty());
 }

@@ -1,4 +1,4 @@
-//! What the cockpit shows: one look at a sale, each part with its own age.
+//! A sample of a sale: every number that the cockpit shows, each part with its own age.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::domain::Bucket;
 use crate::domain::{Phase, SaleState};
 use crate::store::OrderCounts;
 
-/// What one engine said, or since when it has said nothing.
+/// What one engine answered, or since when it has not answered.
 #[derive(Debug, Clone, Serialize)]
 pub struct Part<T> {
     /// `None` while the engine does not answer.
     pub value: Option<T>,
-    /// When it answered last.
+    /// When it last answered.
     pub at: Option<Timestamp>,
     pub unknown_since: Option<Timestamp>,
 }
@@ -37,47 +37,47 @@ impl<T> Part<T> {
     }
 }
 
-/// What the gate of this process judges by.
+/// The facts by which the gate of this process decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct GateFacts {
     pub phase: Phase,
     pub total: i64,
     pub remaining: i64,
-    /// `None` while the backend of stock does not know the sale.
+    /// `None` while the stock backend does not know the sale.
     pub booked: Option<i64>,
     pub access: Option<i64>,
 }
 
-/// What the database says about the sale itself.
+/// The sale as the database has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SaleFacts {
     pub state: SaleState,
-    /// Rises with every change by the staff or the schedule.
+    /// Increases with every change by staff or schedule.
     pub version: i64,
     pub phase: Phase,
     pub total: i64,
     /// Units in live orders.
     pub sold: i64,
-    /// Units ever written as orders.
+    /// Units ever persisted as orders.
     pub persisted: i64,
-    /// Units of ended orders that are on their way back.
+    /// Units of ended orders that Redis still holds.
     pub unreleased: i64,
 }
 
-/// What became of the buying requests, over all processes that serve.
+/// The outcomes of buying requests, over all processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
     pub asked: u64,
     pub let_in: u64,
     pub reserved: u64,
     pub repeated: u64,
-    /// By reason, at the gate or by the backend of stock.
+    /// By reason, whether the gate or the stock backend refused.
     pub refused: BTreeMap<&'static str, u64>,
 }
 
 impl Requests {
     pub(super) fn of(numbers: &CounterSnapshot) -> Requests {
-        let refused = numbers.refused().filter(|(_, n)| *n > 0).map(|(reason, n)| (reason.code(), n)).collect();
+        let refused = numbers.refused().filter(|(_, n)| *n > 0).map(|(reason, n)| (reason.as_str(), n)).collect();
         Requests {
             asked: numbers.asked,
             let_in: numbers.let_in,
@@ -92,7 +92,7 @@ impl Requests {
     }
 }
 
-/// How the orders stand.
+/// The orders by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct OrderFacts {
     pub persisted: i64,
@@ -100,7 +100,7 @@ pub struct OrderFacts {
     pub paid: i64,
     pub cancelled: i64,
     pub rejected: i64,
-    /// Paid too late: the money is going back, or is back.
+    /// Paid too late: the money is being refunded, or has been.
     pub refunded: i64,
     /// Units of ended orders that are on sale again.
     pub returned_units: i64,
@@ -124,7 +124,7 @@ impl OrderFacts {
     }
 }
 
-/// What the Redis master holds.
+/// What the Redis master has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StockFacts {
     /// `None` when the sale is not loaded.
@@ -133,25 +133,26 @@ pub struct StockFacts {
     pub outbox: i64,
 }
 
-/// A bucket of a split sale, by the master.
+/// A bucket of a split sale, as the master has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BucketFacts {
     pub bucket: Bucket,
-    /// Units it was given, booked ones included.
+    /// Units allotted to it, booked ones included.
     pub allotted: i64,
     pub booked: i64,
 }
 
+/// Messages in RabbitMQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct QueueFacts {
     pub ready: u32,
     pub dead: u32,
 }
 
-/// A point of the plots: what happened in a second, averaged over the last few.
+/// A point of the plots: rates per second, averaged over the last few samples.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Point {
-    /// Milliseconds since 1970.
+    /// Unix time in milliseconds.
     pub at: i64,
     pub asked: Option<f64>,
     pub accepted: Option<f64>,
@@ -164,7 +165,7 @@ pub struct Point {
     pub dead: Option<u32>,
 }
 
-/// How Redis and the database differ, and since when they do so in this way.
+/// How Redis and the database differ, and since when.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct DriftSince {
     #[serde(flatten)]
@@ -172,19 +173,19 @@ pub struct DriftSince {
     pub since: Timestamp,
 }
 
-/// One look at a sale.
+/// All numbers of a sale at one instant.
 #[derive(Debug, Clone, Serialize)]
 pub struct Sample {
     pub at: Timestamp,
     pub gate: Part<GateFacts>,
     pub sale: Part<SaleFacts>,
     pub requests: Part<Requests>,
-    /// Counted less often than the rest; its `at` says when.
+    /// Counted less often than the rest; `at` is the time of the count.
     pub orders: Part<OrderFacts>,
     /// `None` where no Redis is configured.
     #[serde(rename = "keeper")]
     pub stock: Option<Part<StockFacts>>,
-    /// Empty where the sale is not split, and while the master does not answer.
+    /// Empty if the sale is not split, and while the master does not answer.
     pub buckets: Vec<BucketFacts>,
     /// `None` where no RabbitMQ is configured.
     pub queue: Option<Part<QueueFacts>>,
@@ -193,7 +194,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What shoppers meet, as far as anybody knows.
+    /// The phase that shoppers see: the gate's, or the database's while the gate's is unknown.
     pub fn phase(&self) -> Option<Phase> {
         self.gate.value.map(|gate| gate.phase).or(self.sale.value.map(|sale| sale.phase))
     }
@@ -202,7 +203,7 @@ impl Sample {
         self.sale.value.map(|sale| sale.total).or(self.gate.value.map(|gate| gate.total))
     }
 
-    /// Units that somebody holds: by the master, or what the gate heard of it, or where there is neither the database.
+    /// Units held: the master's number, else the gate's last one; without Redis the database's.
     pub fn booked(&self) -> Option<i64> {
         match &self.stock {
             Some(stock) => stock.value.and_then(|k| k.booked).or(self.gate.value.and_then(|gate| gate.booked)),
@@ -215,25 +216,25 @@ impl Sample {
 mod tests {
     use super::*;
     use crate::domain::OrderStatus;
-    use crate::store::Counted;
+    use crate::store::StatusCount;
 
     #[test]
-    fn a_part_that_is_silent_says_since_when() {
+    fn silent_engine_reports_since_when() {
         let at = |s| Timestamp::from_second(s).unwrap();
-        let heard = Part::default().after(Some(5), at(10));
-        let silent = heard.after(None, at(11)).after(None, at(12));
+        let answered = Part::default().after(Some(5), at(10));
+        let silent = answered.after(None, at(11)).after(None, at(12));
         assert_eq!((silent.value, silent.at, silent.unknown_since), (None, Some(at(10)), Some(at(11))));
         let again = silent.after(Some(6), at(13));
         assert_eq!((again.value, again.unknown_since), (Some(6), None));
     }
 
     #[test]
-    fn orders_are_told_by_what_became_of_them() {
+    fn orders_are_counted_by_status() {
         let mut counts = OrderCounts { unreleased: 1, ..OrderCounts::default() };
         for (status, orders, units) in
             [(OrderStatus::Paid, 3, 4), (OrderStatus::Cancelled, 2, 3), (OrderStatus::Refunded, 1, 1)]
         {
-            counts.by_status.insert(status.as_str(), Counted { orders, units });
+            counts.by_status.insert(status.as_str(), StatusCount { orders, units });
         }
         let facts = OrderFacts::of(&counts);
         assert_eq!((facts.persisted, facts.paid, facts.cancelled, facts.refunded), (6, 3, 3, 1));

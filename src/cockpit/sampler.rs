@@ -1,5 +1,5 @@
-//! Looks at one sale. Every engine is asked at the same time and has a deadline of its own, so one that is away does not
-//! delay what the others say.
+//! Samples one sale. All engines are queried at the same time, each with its own deadline, so that one that is down does
+//! not delay the others.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,24 +17,26 @@ use super::sample::{
 use crate::counters::CounterSnapshot;
 use crate::domain::Bucket;
 use crate::domain::SaleId;
-use crate::stock::load::Loaded;
+use crate::stock::load::StockCounters;
 use crate::store::OrderCounts;
 
-const ANSWER_WITHIN: Duration = Duration::from_millis(700);
-/// Facts of the gate are read twenty times a second; what is older than this is not what it should judge by.
-const FACTS_OLD_AFTER_MS: i64 = 2_000;
-/// Rates are averages over so many looks: processes write once a second, but not at the same instant.
-const RATES_OVER: usize = 3;
-/// Counting orders may take a while in a large sale; it takes at most a twentieth of the time.
-const COUNT_EVERY: Duration = Duration::from_secs(3);
-const COUNT_EVERY_UNWATCHED: Duration = Duration::from_secs(60);
-const COUNT_SHARE: u32 = 20;
-const COUNT_WITHIN: Duration = Duration::from_secs(25);
+/// How long one engine may take to answer: less than the interval between samples.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
+/// The gate reads its facts twenty times a second; older ones are shown as unknown.
+const MAX_FACTS_AGE_MS: i64 = 2_000;
+/// Samples over which rates are averaged. Processes write their counters once a second, but not at the same instant.
+const RATE_SAMPLES: usize = 3;
+/// How often the orders of a watched sale are counted.
+const COUNT_INTERVAL: Duration = Duration::from_secs(3);
+const UNWATCHED_COUNT_INTERVAL: Duration = Duration::from_secs(60);
+/// Counting the orders of a large sale is slow: a count starts only after this many times the duration of the last one.
+const COUNT_REST_FACTOR: u32 = 20;
+const COUNT_TIMEOUT: Duration = Duration::from_secs(25);
 
-/// What was counted at one look, for rates.
-struct Mark {
+/// The counters at one sample, from which rates are computed.
+struct CounterReading {
     when: Instant,
-    /// `None` while it is not known what others have counted.
+    /// `None` while the counters of the other processes are unknown.
     numbers: Option<CounterSnapshot>,
     persisted: Option<i64>,
 }
@@ -44,31 +46,32 @@ pub(super) struct Sampler {
     sale: SaleId,
     last: Option<Sample>,
     others: CounterSnapshot,
-    marks: VecDeque<Mark>,
+    readings: VecDeque<CounterReading>,
     orders: Part<OrderFacts>,
     counting: Option<JoinHandle<(Option<OrderCounts>, Duration)>>,
     counted: Option<(Instant, Duration)>,
 }
 
+/// The answer, or `None` after an error or [`ANSWER_TIMEOUT`].
 async fn within<T, E>(read: impl Future<Output = Result<T, E>>) -> Option<T> {
-    timeout(ANSWER_WITHIN, read).await.ok()?.ok()
+    timeout(ANSWER_TIMEOUT, read).await.ok()?.ok()
 }
 
 impl Sampler {
     pub(super) fn new(sources: Arc<Sources>, sale: SaleId) -> Sampler {
-        let (others, marks, orders) = (CounterSnapshot::default(), VecDeque::new(), Part::default());
-        Sampler { sources, sale, last: None, others, marks, orders, counting: None, counted: None }
+        let (others, readings, orders) = (CounterSnapshot::default(), VecDeque::new(), Part::default());
+        Sampler { sources, sale, last: None, others, readings, orders, counting: None, counted: None }
     }
 
-    /// One look. With `watched` the orders are counted as often as that is cheap.
-    pub(super) async fn look(&mut self, watched: bool) -> Sample {
+    /// Takes one sample. `watched` decides how often the orders are counted.
+    pub(super) async fn sample(&mut self, watched: bool) -> Sample {
         self.count_if_due(watched);
         let sources = self.sources.clone();
-        let stock = async { Some(within(sources.stock_sync.as_ref()?.look_at(self.sale)).await) };
+        let stock = async { Some(within(sources.stock_sync.as_ref()?.survey_sale(self.sale)).await) };
         let queue = async { Some(within(sources.monitor.as_ref()?.depths()).await) };
         let (sale, others, stock, queue, ()) = tokio::join!(
             within(sale_facts(&sources, self.sale)),
-            within(sources.books.others(self.sale)),
+            within(sources.counter_store.others(self.sale)),
             stock,
             queue,
             collect(&mut self.counting, &mut self.counted, &mut self.orders, &sources, self.last.is_none())
@@ -79,7 +82,7 @@ impl Sampler {
         let last = last.as_ref();
         let buckets = buckets(stock.as_ref().and_then(Option::as_ref));
         let stock = stock.map(|read| {
-            let facts = read.map(|survey| Loaded::of_sale(&survey)).map(|loaded| StockFacts {
+            let facts = read.map(|survey| StockCounters::of_sale(&survey)).map(|loaded| StockFacts {
                 booked: loaded.map(|loaded| loaded.booked),
                 outbox: loaded.map_or(0, |loaded| loaded.outbox),
             });
@@ -108,7 +111,7 @@ impl Sampler {
 
     fn gate_facts(&self, now: Timestamp) -> Part<GateFacts> {
         let at = self.sources.gate.facts_at();
-        let fresh = at.is_some_and(|at| now.as_millisecond() - at.as_millisecond() <= FACTS_OLD_AFTER_MS);
+        let fresh = at.is_some_and(|at| now.as_millisecond() - at.as_millisecond() <= MAX_FACTS_AGE_MS);
         let facts = self.sources.gate.status(self.sale).map(|status| GateFacts {
             phase: status.phase,
             total: status.total,
@@ -119,9 +122,9 @@ impl Sampler {
         Part { value: facts.filter(|_| fresh), at, unknown_since: if fresh { None } else { Some(at.unwrap_or(now)) } }
     }
 
-    /// All processes together. This one is always known; without the others the sum would look like a loss.
+    /// The sum over all processes; `None` while that of the others is unknown, because a partial sum would look like a loss.
     fn add_up(&mut self, others: Option<CounterSnapshot>) -> Option<CounterSnapshot> {
-        let mine = self.sources.books.mine(self.sale);
+        let mine = self.sources.counter_store.mine(self.sale);
         match others {
             Some(others) => {
                 self.others = others;
@@ -133,15 +136,15 @@ impl Sampler {
     }
 
     fn count_if_due(&mut self, watched: bool) {
-        let every = if watched { COUNT_EVERY } else { COUNT_EVERY_UNWATCHED };
-        let due = self.counted.is_none_or(|(when, took)| when.elapsed() >= every.max(took * COUNT_SHARE));
+        let every = if watched { COUNT_INTERVAL } else { UNWATCHED_COUNT_INTERVAL };
+        let due = self.counted.is_none_or(|(when, took)| when.elapsed() >= every.max(took * COUNT_REST_FACTOR));
         if self.counting.is_some() || !due {
             return;
         }
         let (store, sale) = (self.sources.store.clone(), self.sale);
         self.counting = Some(tokio::spawn(async move {
             let began = Instant::now();
-            let counts = timeout(COUNT_WITHIN, store.count_orders(sale)).await.ok().and_then(Result::ok);
+            let counts = timeout(COUNT_TIMEOUT, store.count_orders(sale)).await.ok().and_then(Result::ok);
             (counts, began.elapsed())
         }));
     }
@@ -154,7 +157,7 @@ impl Sampler {
         queue: Option<&Part<QueueFacts>>,
         now: Timestamp,
     ) -> Point {
-        let mark = Mark { when: Instant::now(), numbers, persisted: sale.map(|sale| sale.persisted) };
+        let reading = CounterReading { when: Instant::now(), numbers, persisted: sale.map(|sale| sale.persisted) };
         let mut point = Point {
             at: now.as_millisecond(),
             outbox: stock.and_then(|stock| stock.value).map(|stock| stock.outbox),
@@ -162,22 +165,22 @@ impl Sampler {
             dead: queue.and_then(|queue| queue.value).map(|queue| queue.dead),
             ..Point::default()
         };
-        if let Some(before) = self.marks.front() {
-            rates(before, &mark, &mut point);
+        if let Some(before) = self.readings.front() {
+            rates(before, &reading, &mut point);
         }
-        self.marks.push_back(mark);
-        if self.marks.len() > RATES_OVER {
-            self.marks.pop_front();
+        self.readings.push_back(reading);
+        if self.readings.len() > RATE_SAMPLES {
+            self.readings.pop_front();
         }
         point
     }
 }
 
-/// Those of a split sale that are loaded.
-fn buckets(survey: Option<&Vec<(Bucket, Option<Loaded>)>>) -> Vec<BucketFacts> {
+/// The loaded buckets of a split sale.
+fn buckets(survey: Option<&Vec<(Bucket, Option<StockCounters>)>>) -> Vec<BucketFacts> {
     let split = survey.into_iter().flatten().filter(|(bucket, _)| bucket.part().is_some());
     let facts = split.filter_map(|&(bucket, loaded)| {
-        let Loaded { share, booked, .. } = loaded?;
+        let StockCounters { share, booked, .. } = loaded?;
         Some(BucketFacts { bucket, allotted: share, booked })
     });
     facts.collect()
@@ -196,15 +199,16 @@ async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> 
     })
 }
 
-/// What happened between two looks.
-fn rates(before: &Mark, now: &Mark, point: &mut Point) {
+/// Fills in the rates between two readings.
+fn rates(before: &CounterReading, now: &CounterReading, point: &mut Point) {
     let seconds = now.when.duration_since(before.when).as_secs_f64().max(0.001);
     let per_second = |n: f64| (n / seconds * 10.0).round() / 10.0;
     if let (Some(then), Some(now)) = (&before.numbers, &now.numbers) {
         let new = now.since(then);
         point.asked = Some(per_second(new.asked as f64));
         point.accepted = Some(per_second(new.reserved as f64));
-        point.refused = new.refused().filter(|(_, n)| *n > 0).map(|(r, n)| (r.code(), per_second(n as f64))).collect();
+        point.refused =
+            new.refused().filter(|(_, n)| *n > 0).map(|(r, n)| (r.as_str(), per_second(n as f64))).collect();
         (point.p50_ms, point.p99_ms) = (new.wait_ms(0.5), new.wait_ms(0.99));
     }
     if let (Some(then), Some(now)) = (before.persisted, now.persisted) {
@@ -212,7 +216,7 @@ fn rates(before: &Mark, now: &Mark, point: &mut Point) {
     }
 }
 
-/// Takes a count that is ready. The first look waits a little for it, so that nobody starts with nothing.
+/// Collects a finished count. The first sample waits for it, so that a new viewer starts with numbers.
 async fn collect(
     counting: &mut Option<JoinHandle<(Option<OrderCounts>, Duration)>>,
     counted: &mut Option<(Instant, Duration)>,
@@ -222,7 +226,7 @@ async fn collect(
 ) {
     let Some(handle) = counting.as_mut() else { return };
     let result = match handle.is_finished() || wait {
-        true => timeout(ANSWER_WITHIN, handle).await,
+        true => timeout(ANSWER_TIMEOUT, handle).await,
         false => return,
     };
     let Ok(result) = result else { return };
@@ -239,9 +243,9 @@ fn drift_since(
     now: Timestamp,
 ) -> Option<DriftSince> {
     let (sale, stock) = (sale?, stock?.value?);
-    let books =
+    let totals =
         StockTotals { booked: stock.booked?, sold: sale.sold, unreleased: sale.unreleased, outbox: stock.outbox };
-    let drift = drift(books);
+    let drift = drift(totals);
     let before = last.and_then(|last| last.drift);
     let same = before.filter(|before| std::mem::discriminant(&before.drift) == std::mem::discriminant(&drift));
     Some(DriftSince { drift, since: same.map_or(now, |before| before.since) })
