@@ -109,11 +109,10 @@ impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
 impl<G> Observed<G> {
     fn action(&self, max_drain_wait: Option<Duration>, now: Instant) -> Action {
         let drained = self.drained_since.is_some_and(|at| now - at >= DRAINED_FOR);
+        let overdue = max_drain_wait.is_some_and(|max| now - self.since >= max);
         match self.state {
             KeyState::New => Action::LoadOpen,
-            KeyState::Lost if drained || max_drain_wait.is_some_and(|max| now - self.since >= max) => {
-                Action::LoadClosed
-            }
+            KeyState::Lost if drained || overdue => Action::LoadClosed,
             KeyState::Closed(_) if now - self.since >= REPLAY_TIME => Action::Open,
             KeyState::Lost | KeyState::Closed(_) => Action::Wait,
             KeyState::Open => Action::Maintain,

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use tracing::info;
 
 use super::{PacketSync, buckets};
-use crate::domain::Bucket;
 use crate::domain::packet::{Packet, Share, ShareClaim};
-use crate::domain::{OutboxItem, UserId};
+use crate::domain::{Bucket, OutboxItem, UserId};
 use crate::pipeline::outbox;
 use crate::redis::grant_log::{ReplayGrants, Replayed};
 use crate::store::SHARES_PER_PART;
