@@ -135,7 +135,7 @@ impl OrderJson {
 }
 
 #[derive(Serialize)]
-struct OrderResponse {
+struct OwnOrderResponse {
     order: OrderJson,
 }
 
@@ -165,7 +165,7 @@ pub async fn show(
         OrderLookup::NotFound => return Err(Code::NotFound.into()),
         OrderLookup::Unknown => return Err(Code::Unavailable.into()),
     };
-    Ok((Cache::Private, Json(OrderResponse { order })).into_response())
+    Ok((Cache::Private, Json(OwnOrderResponse { order })).into_response())
 }
 
 #[derive(Deserialize)]
@@ -210,7 +210,7 @@ pub async fn cancel(
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
     let order = shop.orders.cancel(session.user_id, sale, order).await?;
-    Ok(Json(OrderResponse { order: OrderJson::of(order, None) }).into_response())
+    Ok(Json(OwnOrderResponse { order: OrderJson::of(order, None) }).into_response())
 }
 
 /// A saved address, or a new one: exactly one of the two.
@@ -236,7 +236,7 @@ pub async fn set_address(
         _ => return Err(Problem::invalid_field("address", "required")),
     };
     let order = shop.orders.deliver_to(session.user_id, sale, id, &address).await?;
-    Ok(Json(OrderResponse { order: OrderJson::of(order, None) }).into_response())
+    Ok(Json(OwnOrderResponse { order: OrderJson::of(order, None) }).into_response())
 }
 
 #[cfg(test)]
