@@ -58,7 +58,8 @@ async fn claim_all(users: Vec<(u64, Shopper)>, id: String, served: Arc<AtomicU64
             one.map(|share| (n, share))
         }
     });
-    stream::iter(tries).buffer_unordered(CONCURRENT_USERS).filter_map(async |granted| granted).collect().await
+    let granted: Vec<Option<(u64, Share)>> = stream::iter(tries).buffer_unordered(CONCURRENT_USERS).collect().await;
+    granted.into_iter().flatten().collect()
 }
 
 async fn survives_every_crash(rung: Rung) {
