@@ -53,15 +53,15 @@ pub async fn run(context: Arc<LoadContext>, plan: LoadPlan, began: Instant) -> L
 pub async fn print_progress(recorder: Arc<LoadRecorder>, began: Instant, opens: Duration) {
     let mut ticks = tokio::time::interval_at(began + Duration::from_secs(1), Duration::from_secs(1));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    say(&format!("{:>5} {}", "s", HEAD.map(|(name, width)| format!("{name:>width$}")).join(" ")));
+    print_line(&format!("{:>5} {}", "s", HEAD.map(|(name, width)| format!("{name:>width$}")).join(" ")));
     let mut announced = false;
     loop {
         ticks.tick().await;
         let now = began.elapsed();
         if now >= opens && !std::mem::replace(&mut announced, true) {
-            say("      the sale opens");
+            print_line("      the sale opens");
         }
-        say(&line(&recorder, now));
+        print_line(&line(&recorder, now));
     }
 }
 
@@ -101,6 +101,6 @@ fn line(recorder: &LoadRecorder, now: Duration) -> String {
 }
 
 /// Prints a line. A closed standard output is no reason to stop.
-pub fn say(line: &str) {
+pub fn print_line(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -47,7 +47,7 @@ use crate::app::Services;
 use crate::config::Config;
 use crate::domain::{OrderId, Sale, SaleId};
 use crate::lifecycle::signalled;
-use load::{LoadPlan, LoadResult, say};
+use load::{LoadPlan, LoadResult, print_line};
 use options::Options;
 use preflight::Preflight;
 
@@ -82,13 +82,13 @@ async fn run_with_lease(options: &Options, config: &Config) -> anyhow::Result<bo
 async fn rehearse(options: &Options, services: &Services, url: &str) -> anyhow::Result<bool> {
     let removed = until_signal(fixture::clean(services)).await.context("removing an earlier rehearsal")?;
     if removed > 0 {
-        say(&format!("removed {removed} rehearsals that an earlier run had left"));
+        print_line(&format!("removed {removed} rehearsals that an earlier run had left"));
     }
     if options.clean {
         return Ok(true);
     }
     let measured = until_signal(measure_shop(options, services, url)).await;
-    say("removing the rehearsal");
+    print_line("removing the rehearsal");
     let cleaned = until_signal(fixture::clean(services)).await;
     // A failed run is reported before a failed removal, because it is usually the cause.
     let report = measured?;
@@ -108,7 +108,7 @@ async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyho
 
 async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyhow::Result<RehearsalReport> {
     let sale = fixture::announce(services, options.units, options.rush).await?;
-    say(&format!("rehearsing with sale {} at {url}/zh/sales/{}, seed {}", sale.id, sale.id, options.seed));
+    print_line(&format!("rehearsing with sale {} at {url}/zh/sales/{}, seed {}", sale.id, sale.id, options.seed));
     let mut accounts = fixture::create_accounts(services, sale.id, options.shoppers + options.bots).await?;
     preflight::check_shop(services, url, sale.id, &accounts[0]).await?;
     let bots = accounts.split_off(options.shoppers as usize);
@@ -131,7 +131,7 @@ async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyh
         () = progress => bail!("the progress display ended"),
     };
     let lasted = began.elapsed();
-    say("all shoppers are done; checking orders and stock");
+    print_line("all shoppers are done; checking orders and stock");
     let settings = run_settings(options, services, url, (opens, lasted));
     conclude(options, services, &sale, (&recorder.snapshot(), &result), settings).await
 }
@@ -203,7 +203,7 @@ async fn read_totals(services: &Services, id: SaleId) -> anyhow::Result<SaleTota
 
 /// Prints the table, and writes page and JSON.
 fn publish(options: &Options, services: &Services, report: &RehearsalReport) -> anyhow::Result<()> {
-    say(&report::table::text(report));
+    print_line(&report::table::text(report));
     let file = options.report.clone().unwrap_or_else(|| {
         let name = report.settings.at.strftime("rehearsal-%Y%m%d-%H%M%SZ.html").to_string();
         services.config.data_dir.join(name)
@@ -212,7 +212,7 @@ fn publish(options: &Options, services: &Services, report: &RehearsalReport) -> 
     if let Some(file) = &options.json {
         write(file, serde_json::to_string_pretty(report)?)?;
     }
-    say(&format!("report: {}", file.display()));
+    print_line(&format!("report: {}", file.display()));
     Ok(())
 }
 

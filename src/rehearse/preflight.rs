@@ -15,7 +15,7 @@ use crate::app::Services;
 use crate::config::Config;
 use crate::control;
 use crate::domain::SaleId;
-use crate::rehearse::load::say;
+use crate::rehearse::load::print_line;
 use crate::stock::load::StockCounters;
 use crate::store::Store;
 
@@ -85,7 +85,7 @@ async fn take_lease(services: &Services, holder: &str) -> anyhow::Result<()> {
     while services.store.acquire_lease(LEASE, holder, services.clock.now(), LEASE_TIME).await?.is_none() {
         ensure!(Instant::now() < deadline, "another rehearsal of this shop is running");
         if !std::mem::replace(&mut announced, true) {
-            say("waiting: another rehearsal is running, or was killed less than 10 s ago");
+            print_line("waiting: another rehearsal is running, or was killed less than 10 s ago");
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
