@@ -98,7 +98,7 @@ export class Shop {
   }
 
   /** Waits until the sale has a page and this phase. */
-  async showsAddress(sale, phase) {
+  async shows(sale, phase) {
     await eventually(`sale ${sale} is ${phase}`, async () => {
       const page = await fetch(`${this.origin}/en/sales/${sale}`);
       return page.ok && (await this.button(sale)).phase === phase;

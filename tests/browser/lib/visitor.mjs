@@ -40,7 +40,7 @@ export class Visitor {
   }
 
   /** Logs in without pages. */
-  async carry(account) {
+  async logInAs(account) {
     const cookies = account.cookie.split('; ').map((cookie) => cookie.split('='));
     await this.context.addCookies(cookies.map(([name, value]) => ({ name, value, url: this.shop.origin })));
     this.account = account;
