@@ -15,7 +15,6 @@ use crate::domain::{PacketId, UserId};
 use crate::store::{ShareGrant, Store};
 
 /// Shares that only the database keeps.
-#[derive(Clone)]
 pub struct DatabaseShares {
     store: Store,
     clock: Clock,
@@ -78,7 +77,7 @@ fn decide(
     let mut held = held.clone();
     let mut free = free.iter();
     let mut given = Vec::new();
-    let mut decide_one = |user: &UserId| {
+    let decisions = users.iter().map(|user| {
         if let Some(share) = held.get(user) {
             return ShareDecision::Repeated(*share);
         }
@@ -89,7 +88,7 @@ fn decide(
         held.insert(*user, *share);
         given.push(ShareGrant { user_id: *user, share: *share });
         ShareDecision::Granted(*share)
-    };
-    let decisions = users.iter().map(&mut decide_one).collect();
+    });
+    let decisions = decisions.collect();
     (given, decisions)
 }

@@ -72,14 +72,14 @@ impl GiveRequest {
     /// The bounds of a share, with defaults filled in.
     fn bounds(&self) -> (i64, i64) {
         let min = self.min.unwrap_or(1);
-        let default_max = || {
+        let max = self.max.unwrap_or_else(|| {
             let (total, count) = (i128::from(self.total), i128::from(self.count.max(1)));
             // Twice the average minus the least share: as far above the average as the least share is below it.
             let twice = ((2 * total + count - 1) / count) - i128::from(min);
             let least = (total + count - 1) / count;
             i64::try_from(twice.max(least)).unwrap_or(i64::MAX)
-        };
-        (min, self.max.unwrap_or_else(default_max))
+        });
+        (min, max)
     }
 
     fn validate(&self, giver: Giver, now: Timestamp) -> Result<ValidRequest, GiveRefusal> {

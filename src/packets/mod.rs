@@ -335,12 +335,12 @@ impl Packets {
     async fn with_names(&self, packets: Vec<Packet>) -> Result<Vec<PacketView>, StoreError> {
         let users = packets.iter().flat_map(|p| [p.giver.user(), p.best.map(|(user, _)| user)]).flatten();
         let names = self.store.usernames(&users.collect::<Vec<_>>()).await?;
-        let view = |packet: Packet| PacketView {
+        let views = packets.into_iter().map(|packet| PacketView {
             giver: packet.giver.user().and_then(|user| names.get(&user).cloned()),
             luckiest: packet.best.and_then(|(user, _)| names.get(&user).cloned()),
             packet,
-        };
-        Ok(packets.into_iter().map(view).collect())
+        });
+        Ok(views.collect())
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use redis::{AsyncCommands, Cmd, Pipeline, Script, Value, from_redis_value_ref};
+use redis::{AsyncCommands, Cmd, Script, Value};
 
 use super::{ShareBackend, ShareDecision};
 use crate::batching::{Batch, BatchKey};
@@ -17,10 +17,9 @@ use crate::domain::packet::{Packet, Share};
 use crate::domain::{PacketId, UserId};
 use crate::redis::connection::RedisConnection;
 use crate::redis::grant_log::{GrantLog, ReplayGrants, Replayed};
-use crate::redis::keys;
-use crate::redis::malformed;
 use crate::redis::script::HotScript;
 use crate::redis::short_id::ShortId;
+use crate::redis::{keys, malformed, parse};
 
 struct Scripts {
     claim: HotScript,
@@ -78,12 +77,12 @@ impl RedisShares {
 
     /// The state of each bucket; `None` where it is not loaded.
     pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<Option<LoadedShares>>, Unavailable> {
-        let ask = |pipe: &mut Pipeline, bucket| {
+        let answers = self.master.each(buckets, |pipe, bucket| {
             pipe.hmget(keys::hash(bucket), &["Epoch", "State", "Expires", "Server"]);
             pipe.llen(keys::unclaimed(bucket)).hlen(keys::users(bucket)).xlen(keys::outbox(bucket));
-            pipe.cmd("EVAL").arg(include_str!("lua/server.lua")).arg(1).arg(keys::hash(bucket));
-        };
-        self.master.each(buckets, ask).await?.into_iter().map(|answers| loaded_shares(&answers?)).collect()
+            pipe.cmd("EVAL").arg(include_str!("lua/server.lua")).arg(1).arg(keys::hash(bucket))
+        });
+        answers.await?.into_iter().map(|answers| loaded_shares(&answers?)).collect()
     }
 
     /// Writes shares and users to staging keys, which [`RedisShares::load`] renames into place.
@@ -201,18 +200,17 @@ impl RedisShares {
 
 fn loaded_shares(answers: &[Value]) -> Result<Option<LoadedShares>, Unavailable> {
     let [fields, unclaimed, users, outbox, run_id] = answers else { return Err(malformed("a survey")) };
-    let fields: Vec<Option<String>> = from_redis_value_ref(fields).map_err(|_| malformed("a packet"))?;
-    let length = |value: &Value| from_redis_value_ref::<i64>(value).map_err(|_| malformed("a length"));
+    let fields: Vec<Option<String>> = parse(fields, "a packet")?;
     let [Some(epoch), Some(state), Some(expires), Some(server)] = fields.as_slice() else { return Ok(None) };
     Ok(Some(LoadedShares {
         epoch: epoch.parse().map_err(|_| malformed("an epoch"))?,
         open: state == "open",
         expires_ms: expires.parse().map_err(|_| malformed("a time"))?,
         granting_server: server.clone(),
-        current_server: from_redis_value_ref(run_id).map_err(|_| malformed("a run id"))?,
-        unclaimed: length(unclaimed)?,
-        users: length(users)?,
-        outbox: length(outbox)?,
+        current_server: parse(run_id, "a run id")?,
+        unclaimed: parse(unclaimed, "a length")?,
+        users: parse(users, "a length")?,
+        outbox: parse(outbox, "a length")?,
     }))
 }
 
@@ -251,11 +249,9 @@ fn decision(value: &Value) -> Result<ShareDecision, Unavailable> {
         Value::BulkString(text) => std::str::from_utf8(text).map_err(|_| malformed("a share"))?,
         _ => return Err(malformed("a claim")),
     };
-    let parse = |text: &str| text.parse().map_err(|()| malformed("a share"));
-    match text.strip_prefix('=') {
-        Some(share) => Ok(ShareDecision::Repeated(parse(share)?)),
-        None => Ok(ShareDecision::Granted(parse(text)?)),
-    }
+    let repeated = text.strip_prefix('=');
+    let share = repeated.unwrap_or(text).parse().map_err(|()| malformed("a share"))?;
+    Ok(if repeated.is_some() { ShareDecision::Repeated(share) } else { ShareDecision::Granted(share) })
 }
 
 #[async_trait]

@@ -11,7 +11,6 @@ use crate::packets::sync::PacketSync;
 use crate::store::{SettleOutcome, Store};
 
 /// Data control's step for packets. Every part of it is idempotent.
-#[derive(Clone)]
 pub struct PacketSettler {
     pub store: Store,
     /// `None` where the database keeps the shares.

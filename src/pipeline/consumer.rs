@@ -24,7 +24,6 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 const MAX_HOLD_TIME: Duration = Duration::from_secs(60);
 
 /// Moves orders from a source to the database.
-#[derive(Clone)]
 pub struct Consumer {
     pub origin: Origin,
     pub store: Store,
@@ -55,24 +54,22 @@ impl Consumer {
 
     /// One batch, from its delivery to its acknowledgement.
     pub async fn step(&self, source: &mut dyn OrderSource, stop: &CancellationToken) -> anyhow::Result<()> {
-        let mut deliveries = source.next(MAX_BATCH).await?;
+        let deliveries = source.next(MAX_BATCH).await?;
         let items: Vec<OutboxItem> =
             deliveries.iter().flat_map(|delivery| delivery.items.iter().flatten()).copied().collect();
         let mut invalid = Vec::new();
         if !items.is_empty() {
             invalid = self.persist_with_retries(&items, stop).await?;
         }
-        let is_valid = |delivery: &Delivery| match &delivery.items {
-            Some(items) => !items.iter().any(|item| invalid.contains(item)),
-            None => false,
-        };
-        for delivery in deliveries.iter().filter(|delivery| !is_valid(delivery)) {
+        let (persisted, refused): (Vec<Delivery>, Vec<Delivery>) = deliveries.into_iter().partition(|delivery| {
+            delivery.items.as_ref().is_some_and(|items| !items.iter().any(|item| invalid.contains(item)))
+        });
+        for delivery in &refused {
             error!(tag = ?delivery.tag, "delivery is invalid; moved to the dead letters");
             source.set_aside(delivery).await?;
             self.metrics.dead_lettered.inc();
         }
-        deliveries.retain(is_valid);
-        source.finish(&deliveries).await
+        source.finish(&persisted).await
     }
 
     /// Retries while the database fails for reasons other than the data. Returns the items that can never be persisted.

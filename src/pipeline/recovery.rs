@@ -87,7 +87,7 @@ impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
 
     fn decide(&mut self, survey: Vec<(I, KeyState<G>)>, drained: bool, now: Instant) -> Vec<Action> {
         let mut before = std::mem::take(&mut self.observed);
-        let decide = |(item, state)| {
+        let actions = survey.into_iter().map(|(item, state)| {
             let mut observed = before.remove(&item).filter(|before| before.state == state).unwrap_or_else(|| {
                 if state != KeyState::Open {
                     info!(?item, ?state, "keys grant nothing until they are loaded or opened");
@@ -101,8 +101,8 @@ impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
             }
             self.observed.insert(item, observed);
             action
-        };
-        survey.into_iter().map(decide).collect()
+        });
+        actions.collect()
     }
 }
 

@@ -32,7 +32,6 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 const BLOCKED_WARNING_DELAY: Duration = Duration::from_secs(2);
 
 /// Publishes outbox entries.
-#[derive(Clone)]
 pub struct Relay {
     pub redis_url: SecretString,
     pub amqp_url: SecretString,

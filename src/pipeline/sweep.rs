@@ -35,7 +35,6 @@ const OVERDUE_AFTER_IN_BACKLOG: Duration = Duration::from_secs(60);
 const MAX_DELAY_FACTOR: u32 = 64;
 
 /// Sweeps the outboxes.
-#[derive(Clone)]
 pub struct Sweep {
     pub amqp_url: SecretString,
     /// The shared connection to the master.
@@ -126,16 +125,17 @@ impl Sweep {
     /// Separates entries whose orders are all in the database from the others. The orders of an entry travel together: the
     /// database is asked about all of them only once it has the last one.
     async fn partition(&self, page: Vec<Entry>) -> anyhow::Result<(Vec<Entry>, Vec<Entry>)> {
-        let last = |entry: &Entry| entry.items.as_ref().and_then(|items| items.last().copied());
-        let known = self.persisted(&page.iter().filter_map(last).collect::<Vec<_>>()).await?;
-        let (candidates, mut unpersisted): (Vec<Entry>, Vec<Entry>) =
-            page.into_iter().partition(|entry| last(entry).is_some_and(|item| known.contains(&item)));
+        let last: Vec<OutboxItem> = page.iter().filter_map(|entry| entry.items.as_ref()?.last().copied()).collect();
+        let known = self.persisted(&last).await?;
+        let (candidates, mut unpersisted): (Vec<Entry>, Vec<Entry>) = page.into_iter().partition(|entry| {
+            entry.items.as_ref().and_then(|items| items.last()).is_some_and(|item| known.contains(item))
+        });
         let items: Vec<OutboxItem> =
             candidates.iter().flat_map(|entry| entry.items.iter().flatten()).copied().collect();
         let known = self.persisted(&items).await?;
         self.release_ended(&items, &known).await?;
-        let is_complete = |entry: &Entry| entry.items.iter().flatten().all(|item| known.contains(item));
-        let (persisted, mut incomplete): (Vec<Entry>, Vec<Entry>) = candidates.into_iter().partition(is_complete);
+        let (persisted, mut incomplete): (Vec<Entry>, Vec<Entry>) =
+            candidates.into_iter().partition(|entry| entry.items.iter().flatten().all(|item| known.contains(item)));
         unpersisted.append(&mut incomplete);
         Ok((persisted, unpersisted))
     }
@@ -144,9 +144,8 @@ impl Sweep {
     /// would ever release them.
     async fn release_ended(&self, items: &[OutboxItem], known: &PersistedItems) -> anyhow::Result<()> {
         let (orders, _) = OutboxItem::partition(items);
-        let has_ended = |order: &OrderId| known.statuses.get(order).is_some_and(|status| !status.is_live());
-        let ended: Vec<HeldUnits> =
-            orders.iter().filter(|order| has_ended(&order.order_id)).map(HeldUnits::of).collect();
+        let ended = orders.iter().filter(|order| known.statuses.get(&order.order_id).is_some_and(|s| !s.is_live()));
+        let ended: Vec<HeldUnits> = ended.map(HeldUnits::of).collect();
         if !ended.is_empty() {
             self.store.request_releases(&ended).await?;
         }
@@ -195,8 +194,8 @@ struct MissingEntry {
 
 impl MissingEntries {
     fn is_overdue(&mut self, entry: &Entry) -> bool {
-        let new = || MissingEntry { since: Instant::now(), delay_factor: 1, seen: true };
-        let missing = self.entries.entry((entry.bucket, entry.id.clone())).or_insert_with(new);
+        let new = MissingEntry { since: Instant::now(), delay_factor: 1, seen: true };
+        let missing = self.entries.entry((entry.bucket, entry.id.clone())).or_insert(new);
         missing.seen = true;
         let delay = if self.backlog { OVERDUE_AFTER_IN_BACKLOG } else { OVERDUE_AFTER };
         let overdue = missing.since.elapsed() >= delay * missing.delay_factor;

@@ -115,7 +115,7 @@ impl RedisConnection {
     pub async fn each(
         &self,
         buckets: &[Bucket],
-        ask: impl Fn(&mut Pipeline, Bucket),
+        ask: impl for<'a> Fn(&'a mut Pipeline, Bucket) -> &'a mut Pipeline,
     ) -> RedisResult<Vec<RedisResult<Vec<Value>>>> {
         if buckets.is_empty() {
             return Ok(Vec::new());
@@ -129,7 +129,9 @@ impl RedisConnection {
             return Ok(join_all(answers).await);
         }
         let mut pipe = redis::pipe();
-        buckets.iter().for_each(|&bucket| ask(&mut pipe, bucket));
+        for &bucket in buckets {
+            ask(&mut pipe, bucket);
+        }
         let commands = (pipe.len() / buckets.len()).max(1);
         let answers: Vec<Value> = pipe.query_async(&mut self.clone()).await?;
         Ok(answers.chunks(commands).map(|of_bucket| Ok(of_bucket.to_vec())).collect())

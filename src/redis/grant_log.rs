@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use redis::{Pipeline, Value, from_redis_value_ref};
+use redis::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -20,7 +20,7 @@ use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
 use crate::periodic::Periodic;
 use crate::redis::connection::RedisConnection;
-use crate::redis::malformed;
+use crate::redis::{malformed, parse};
 
 /// How long a grant is remembered: longer than the writes that a master with an append-only file, fsynced every second, can
 /// lose, and longer than the relay usually needs to publish an order.
@@ -174,16 +174,13 @@ async fn replay_if_forgotten<B: ReplayGrants>(backend: &B, run_id: &mut Option<S
     let present = server_run_id(backend.master()).await?;
     let server = backend.grant_log().server_number(run_id, present);
     let buckets: Vec<Bucket> = generations.iter().map(|(bucket, _)| *bucket).collect();
-    let ask = |pipe: &mut Pipeline, bucket| {
-        pipe.hget(keys::hash(bucket), "Epoch");
-    };
-    for ((bucket, generation), answer) in generations.into_iter().zip(backend.master().each(&buckets, ask).await?) {
+    let answers = backend.master().each(&buckets, |pipe, bucket| pipe.hget(keys::hash(bucket), "Epoch")).await?;
+    for ((bucket, generation), answer) in generations.into_iter().zip(answers) {
         let answer = answer?;
         let [epoch] = answer.as_slice() else { return Err(malformed("an epoch")) };
-        let epoch: Option<i64> = from_redis_value_ref(epoch).map_err(|_| malformed("an epoch"))?;
         // Not loaded: either data control is loading the bucket and a later check replays, or the sale is over and the
         // grants expire.
-        let Some(epoch) = epoch else { continue };
+        let Some(epoch) = parse(epoch, "an epoch")? else { continue };
         let now = Generation { epoch, server };
         if generation != now {
             replay_bucket(backend, bucket, generation, now).await?;
@@ -223,7 +220,7 @@ async fn server_run_id(master: &RedisConnection) -> Result<String, Unavailable> 
 }
 
 fn run_id(info: &Value) -> Result<String, Unavailable> {
-    let info: String = from_redis_value_ref(info).map_err(|_| malformed("INFO"))?;
+    let info: String = parse(info, "INFO")?;
     let line = info.lines().find_map(|line| line.strip_prefix("run_id:"));
     line.map(|id| id.trim().to_owned()).ok_or_else(|| malformed("INFO"))
 }

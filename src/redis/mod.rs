@@ -6,7 +6,8 @@ pub mod keys;
 pub(crate) mod script;
 pub mod short_id;
 
-use redis::RedisError;
+use jiff::Timestamp;
+use redis::{FromRedisValue, RedisError, Value, from_redis_value_ref};
 
 use crate::domain::claim::Unavailable;
 
@@ -14,6 +15,16 @@ impl From<RedisError> for Unavailable {
     fn from(error: RedisError) -> Self {
         Unavailable(error.to_string())
     }
+}
+
+/// Reads a part of an answer. `what` names it in the error.
+pub(crate) fn parse<T: FromRedisValue>(value: &Value, what: &str) -> Result<T, Unavailable> {
+    from_redis_value_ref(value).map_err(|_| malformed(what))
+}
+
+/// Milliseconds since the epoch, as the scripts write them.
+pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
+    Timestamp::from_millisecond(text.parse().ok()?).ok()
 }
 
 /// The error for an answer that does not have the expected form.

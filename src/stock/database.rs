@@ -21,7 +21,6 @@ impl From<StoreError> for Unavailable {
 }
 
 /// Stock in the database, without Redis.
-#[derive(Clone)]
 pub struct DatabaseStock {
     store: Store,
     clock: Clock,
@@ -54,8 +53,9 @@ impl Stock for DatabaseStock {
             match self.reserve_units(of_sale[0].bucket, &claims).await {
                 Ok(decisions) => {
                     let mut decisions = decisions.into_iter();
-                    let of_bucket = |batch: &Batch<Claim>| Ok(decisions.by_ref().take(batch.claims.len()).collect());
-                    answers.extend(of_sale.iter().map(of_bucket));
+                    for batch in of_sale {
+                        answers.push(Ok(decisions.by_ref().take(batch.claims.len()).collect()));
+                    }
                 }
                 Err(error) => answers.extend(of_sale.iter().map(|_| Err(error.clone()))),
             }

@@ -1,15 +1,14 @@
 //! Reads facts and winners for the gate from Redis.
 
 use async_trait::async_trait;
-use jiff::Timestamp;
-use redis::{Pipeline, RedisError, Value, from_redis_value_ref};
+use redis::{Pipeline, RedisError, Value};
 
 use super::redis::holds_page;
 use super::{FactSource, Facts, Unavailable};
 use crate::domain::sale::SaleState;
 use crate::domain::{Bucket, SaleId, UserId, Window};
 use crate::redis::connection::RedisConnection;
-use crate::redis::{keys, malformed};
+use crate::redis::{keys, malformed, parse, parse_time};
 
 /// Reads facts from the first server that answers: the replicas, then the master.
 pub struct RedisFacts {
@@ -70,9 +69,9 @@ async fn holders(server: &RedisConnection, bucket: Bucket) -> Result<Vec<UserId>
     }
 }
 
-fn ask_facts(pipe: &mut Pipeline, bucket: Bucket) {
+fn ask_facts(pipe: &mut Pipeline, bucket: Bucket) -> &mut Pipeline {
     pipe.mget(&[keys::start(bucket), keys::access(bucket), keys::count(bucket)]);
-    pipe.hmget(keys::hash(bucket), &["Version", "State", "Opens", "Closes", "Booked", "Limit", "Granted", "Whole"]);
+    pipe.hmget(keys::hash(bucket), &["Version", "State", "Opens", "Closes", "Booked", "Limit", "Granted", "Whole"])
 }
 
 /// Adds up the buckets of each sale. State, window and total are those of the bucket with the newest definition.
@@ -84,8 +83,8 @@ fn read_facts(
     for (bucket, answer) in buckets.iter().zip(answers) {
         let Ok(answer) = answer else { continue };
         let [flags, hash] = answer.as_slice() else { return Err(malformed("facts")) };
-        let flags: Vec<Option<i64>> = from_redis_value_ref(flags).map_err(|_| malformed("flags"))?;
-        let hash: Vec<Option<String>> = from_redis_value_ref(hash).map_err(|_| malformed("a sale"))?;
+        let flags: Vec<Option<i64>> = parse(flags, "flags")?;
+        let hash: Vec<Option<String>> = parse(hash, "a sale")?;
         let (Some(id), Some((version, mut facts))) = (bucket.sale(), read_one(&flags, &hash)) else { continue };
         match all.last_mut().filter(|(sale, ..)| *sale == id) {
             Some((_, newest, together)) if version > *newest => {
@@ -109,10 +108,9 @@ fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Fact
     let state: SaleState = state.parse().unwrap_or(SaleState::Paused);
     // The start flag overrules the state.
     let state = if state == SaleState::Live && start != Some(1) { SaleState::Paused } else { state };
-    let time = |text: &str| Timestamp::from_millisecond(text.parse().ok()?).ok();
     let facts = Facts {
         state,
-        window: Window { opens_at: time(opens), closes_at: time(closes) },
+        window: Window { opens_at: parse_time(opens), closes_at: parse_time(closes) },
         total: whole.as_ref().map_or(Some(share), |whole| whole.parse().ok())?,
         booked: booked.parse().ok()?,
         access: access.unwrap_or(0),

@@ -1,7 +1,7 @@
 //! Maintenance of a Redis master by data control: loads buckets, synchronizes their counters, reads and repairs their holds,
 //! and unloads buckets of retired sales.
 
-use redis::{AsyncCommands, Pipeline};
+use redis::AsyncCommands;
 
 use super::redis::{AWAITING_REPLAY, RedisStock, holds_page, start_flag};
 use super::{Unavailable, time_text};
@@ -9,7 +9,7 @@ use crate::domain::Bucket;
 use crate::domain::claim::Hold;
 use crate::domain::{Sale, UserId};
 use crate::redis::short_id::ShortId;
-use crate::redis::{keys, malformed};
+use crate::redis::{keys, malformed, parse};
 use crate::store::{Allotment, HeldUnits};
 
 /// Holds per call; larger calls would block the server for too long.
@@ -83,15 +83,15 @@ pub enum HoldRepair {
 impl RedisStock {
     /// The counters of each bucket; `None` where it is not loaded.
     pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, Option<StockCounters>)>, Unavailable> {
-        let ask = |pipe: &mut Pipeline, bucket| {
-            pipe.hmget(keys::hash(bucket), &["Epoch", "Version", "Booked", "Total"]).xlen(keys::outbox(bucket));
-        };
+        let answers = self.master.each(buckets, |pipe, bucket| {
+            pipe.hmget(keys::hash(bucket), &["Epoch", "Version", "Booked", "Total"]).xlen(keys::outbox(bucket))
+        });
         let mut survey = Vec::with_capacity(buckets.len());
-        for (bucket, answer) in buckets.iter().zip(self.master.each(buckets, ask).await?) {
+        for (bucket, answer) in buckets.iter().zip(answers.await?) {
             let answer = answer?;
             let [fields, outbox] = answer.as_slice() else { return Err(malformed("a survey")) };
-            let fields: Vec<Option<i64>> = redis::from_redis_value_ref(fields).map_err(|_| malformed("a sale"))?;
-            let outbox = redis::from_redis_value_ref(outbox).map_err(|_| malformed("a length"))?;
+            let fields: Vec<Option<i64>> = parse(fields, "a sale")?;
+            let outbox = parse(outbox, "a length")?;
             let loaded = match fields.as_slice() {
                 &[Some(epoch), Some(version), Some(booked), Some(share)] => {
                     Some(StockCounters { epoch, version, booked, share, outbox })
@@ -105,18 +105,17 @@ impl RedisStock {
 
     /// The shares of buckets of split sales; `None` where a bucket is not loaded or its server does not answer.
     pub async fn shares(&self, buckets: &[Bucket]) -> Result<Vec<Option<BucketShare>>, Unavailable> {
-        let ask = |pipe: &mut Pipeline, bucket| {
-            pipe.hmget(keys::hash(bucket), &["Total", "Booked", "Fence", "More", "Missed"]);
-        };
+        let answers = self.master.each(buckets, |pipe, bucket| {
+            pipe.hmget(keys::hash(bucket), &["Total", "Booked", "Fence", "More", "Missed"])
+        });
         let mut shares = Vec::with_capacity(buckets.len());
-        for answer in self.master.each(buckets, ask).await? {
+        for answer in answers.await? {
             let Ok(answer) = answer else {
                 shares.push(None);
                 continue;
             };
             let [fields] = answer.as_slice() else { return Err(malformed("a share")) };
-            let fields: Vec<Option<i64>> = redis::from_redis_value_ref(fields).map_err(|_| malformed("a share"))?;
-            shares.push(match fields.as_slice() {
+            shares.push(match parse::<Vec<Option<i64>>>(fields, "a share")?.as_slice() {
                 &[Some(total), Some(booked), Some(fence), more, missed] => {
                     Some(BucketShare { total, booked, fence, more: more == Some(1), missed: missed.unwrap_or(0) })
                 }

@@ -207,8 +207,9 @@ impl PacketSync {
                 violations.push(format!("packet {}: not loaded", packet.id));
                 continue;
             };
-            let sum = |of: fn(&LoadedShares) -> i64| loaded.iter().map(of).sum::<i64>();
-            let (users, unclaimed, outbox) = (sum(|b| b.users), sum(|b| b.unclaimed), sum(|b| b.outbox));
+            let users: i64 = loaded.iter().map(|bucket| bucket.users).sum();
+            let unclaimed: i64 = loaded.iter().map(|bucket| bucket.unclaimed).sum();
+            let outbox: i64 = loaded.iter().map(|bucket| bucket.outbox).sum();
             let Some(saved) = self.store.packet(packet.id).await? else { continue };
             if users + unclaimed != packet.count || users != saved.claimed || outbox > 0 {
                 violations.push(format!(

@@ -59,8 +59,7 @@ pub(super) fn id_of(parts: &[&[u8]]) -> String {
 /// The beginning of the content as text.
 pub(super) fn displayed(content: &[u8]) -> String {
     let text = String::from_utf8_lossy(&content[..content.len().min(MAX_CONTENT)]);
-    let plain = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
-    text.chars().map(plain).collect()
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

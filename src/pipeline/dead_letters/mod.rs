@@ -30,19 +30,7 @@ pub enum DeadLetterError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("dead letters are unavailable: {0:#}")]
-    Unavailable(anyhow::Error),
-}
-
-impl From<anyhow::Error> for DeadLetterError {
-    fn from(error: anyhow::Error) -> DeadLetterError {
-        DeadLetterError::Unavailable(error)
-    }
-}
-
-impl From<redis::RedisError> for DeadLetterError {
-    fn from(error: redis::RedisError) -> DeadLetterError {
-        DeadLetterError::Unavailable(error.into())
-    }
+    Unavailable(#[from] anyhow::Error),
 }
 
 /// The dead letters of each place; `None` where it is not configured.
@@ -87,9 +75,8 @@ impl DeadLetters {
         let _guard = self.exclusive.lock().await;
         let buckets = self.buckets().await?;
         let queue = futures::future::OptionFuture::from(self.amqp_url.as_ref().map(queue::list));
-        let outboxes = futures::future::OptionFuture::from(
-            self.master.as_ref().map(|master| async { Ok(stream::list(master, &buckets).await?) }),
-        );
+        let outboxes = self.master.as_ref().map(|master| stream::list(master, &buckets));
+        let outboxes = futures::future::OptionFuture::from(outboxes);
         let (queue, outboxes) = tokio::join!(queue, outboxes);
         Ok(DeadLetterList { queue, outboxes })
     }

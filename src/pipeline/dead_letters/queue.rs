@@ -102,12 +102,12 @@ impl DeadLetterReader {
 
 pub(super) fn letter(message: &Delivery) -> DeadLetter {
     let properties = &message.properties;
-    let text = |value: &Option<lapin::types::ShortString>| value.as_ref().map(|text| text.as_str().to_owned());
-    let (message_type, message_id) = (text(properties.kind()), text(properties.message_id()));
-    let named = |text: &Option<String>| text.clone().unwrap_or_default().into_bytes();
+    let [message_type, message_id] =
+        [properties.kind(), properties.message_id()].map(|text| text.as_ref().map(ToString::to_string));
+    let [kind, id] = [&message_type, &message_id].map(|text| text.as_deref().unwrap_or_default().as_bytes());
     let death = properties.headers().as_ref().and_then(first_death);
     DeadLetter {
-        id: id_of(&[&message.data, &named(&message_type), &named(&message_id)]),
+        id: id_of(&[&message.data, kind, id]),
         place: DeadLetterSource::Queue,
         content: displayed(&message.data),
         size: message.data.len(),

@@ -1,25 +1,24 @@
 //! Dead letters of the outboxes, in a Redis Stream beside each.
 
-use jiff::Timestamp;
-use redis::{Pipeline, RedisError, Script, Value, from_redis_value};
+use redis::{Script, Value, from_redis_value};
 
 use super::letter::{DeadLetter, DeadLetterSource, displayed, id_of};
 use super::{MAX_LETTERS, Settlement};
 use crate::domain::Bucket;
 use crate::redis::connection::RedisConnection;
-use crate::redis::keys;
+use crate::redis::{keys, parse_time};
 
 /// Buckets per call.
 const MAX_BUCKETS: usize = 200;
 
 /// The first entries of each bucket, [`MAX_LETTERS`] in all.
-pub(super) async fn list(master: &RedisConnection, buckets: &[Bucket]) -> Result<Vec<DeadLetter>, RedisError> {
+pub(super) async fn list(master: &RedisConnection, buckets: &[Bucket]) -> anyhow::Result<Vec<DeadLetter>> {
     let mut letters = Vec::new();
     for chunk in buckets.chunks(MAX_BUCKETS) {
-        let ask = |pipe: &mut Pipeline, bucket| {
-            pipe.cmd("XRANGE").arg(keys::dead(bucket)).arg("-").arg("+").arg("COUNT").arg(MAX_LETTERS);
-        };
-        for (&bucket, answer) in chunk.iter().zip(master.each(chunk, ask).await?) {
+        let answers = master.each(chunk, |pipe, bucket| {
+            pipe.cmd("XRANGE").arg(keys::dead(bucket)).arg("-").arg("+").arg("COUNT").arg(MAX_LETTERS)
+        });
+        for (&bucket, answer) in chunk.iter().zip(answers.await?) {
             let entries: Vec<(String, Vec<Value>)> =
                 from_redis_value(answer?.into_iter().next().unwrap_or(Value::Nil))?;
             letters.extend(entries.into_iter().map(|(entry, fields)| letter(bucket, entry, &fields)));
@@ -39,7 +38,6 @@ fn letter(bucket: Bucket, entry: String, fields: &[Value]) -> DeadLetter {
             }
         }
     }
-    let milliseconds = entry.split('-').next().and_then(|ms| ms.parse().ok());
     DeadLetter {
         id: id_of(&[bucket.to_string().as_bytes(), entry.as_bytes()]),
         content: displayed(&content),
@@ -47,7 +45,7 @@ fn letter(bucket: Bucket, entry: String, fields: &[Value]) -> DeadLetter {
         message_type: None,
         message_id: None,
         reason: None,
-        at: milliseconds.and_then(|ms| Timestamp::from_millisecond(ms).ok()),
+        at: entry.split('-').next().and_then(parse_time),
         place: DeadLetterSource::Outbox { sale: bucket.sale(), packet: bucket.packet(), bucket, entry },
     }
 }
@@ -57,7 +55,7 @@ pub(super) async fn settle(
     master: &mut RedisConnection,
     letter: &DeadLetter,
     settlement: Settlement,
-) -> Result<(), RedisError> {
+) -> anyhow::Result<()> {
     let DeadLetterSource::Outbox { bucket, entry, .. } = &letter.place else { return Ok(()) };
     let script = Script::new(include_str!("settle.lua"));
     let mut call = script.key(keys::dead(*bucket));

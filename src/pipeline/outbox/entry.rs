@@ -2,15 +2,14 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use redis::{RedisError, Value, from_redis_value_ref};
 
 use crate::domain::bucket::Owner;
 use crate::domain::claim::Hold;
 use crate::domain::packet::{Share, ShareClaim};
 use crate::domain::{Bucket, OutboxItem, PacketId, Reservation, SaleId, UserId};
-use crate::redis::keys;
 use crate::redis::short_id::ShortId;
+use crate::redis::{keys, parse_time};
 
 /// The id of a stream entry: the master's clock in milliseconds, and a number within the millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +66,7 @@ pub(super) fn parse_entries(bucket: Bucket, answer: &Value) -> Result<Vec<Entry>
 
 /// Fields `at` (the master's clock in ms) and `orders` (user id, hold, user id, hold, …).
 fn parse_orders(sale: SaleId, fields: &[String]) -> Option<Vec<OutboxItem>> {
-    let reserved_at = time(fields)?;
+    let reserved_at = parse_time(field(fields, "at")?)?;
     parse_pairs(field(fields, "orders")?, |user_id, hold| {
         let Hold { order_id, quantity } = Hold::parse(hold).filter(|hold| hold.quantity > 0)?;
         Some(OutboxItem::Order(Reservation { order_id, sale_id: sale, user_id, quantity, reserved_at }))
@@ -76,7 +75,7 @@ fn parse_orders(sale: SaleId, fields: &[String]) -> Option<Vec<OutboxItem>> {
 
 /// Fields `at` (the master's clock in ms) and `claims` (user id, share, user id, share, …).
 fn parse_claims(packet: PacketId, fields: &[String]) -> Option<Vec<OutboxItem>> {
-    let claimed_at = time(fields)?;
+    let claimed_at = parse_time(field(fields, "at")?)?;
     parse_pairs(field(fields, "claims")?, |user_id, share| {
         let Share { index, amount } = share.parse().ok()?;
         Some(OutboxItem::Share(ShareClaim { packet_id: packet, user_id, share: index, amount, claimed_at }))
@@ -95,10 +94,6 @@ fn parse_pairs(text: &str, item: impl Fn(UserId, &str) -> Option<OutboxItem>) ->
 
 fn field<'a>(fields: &'a [String], name: &str) -> Option<&'a String> {
     fields.chunks(2).find_map(|pair| (pair[0] == name).then(|| pair.get(1)).flatten())
-}
-
-fn time(fields: &[String]) -> Option<Timestamp> {
-    Timestamp::from_millisecond(field(fields, "at")?.parse().ok()?).ok()
 }
 
 #[cfg(test)]

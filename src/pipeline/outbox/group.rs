@@ -136,9 +136,12 @@ pub async fn last_read(
         Err(error) if error.code() == Some("ERR") => return Ok(None),
         Err(error) => return Err(error),
     };
-    let text = |value: &Value| from_redis_value_ref::<String>(value).unwrap_or_default();
-    let ours = groups.iter().find(|g| g.get("name").map(text).as_deref() == Some(group.as_str()));
-    Ok(ours.and_then(|g| g.get("last-delivered-id")).and_then(|id| EntryId::parse(&text(id))))
+    let ours = groups.iter().find(|fields| text(fields, "name").as_deref() == Some(group.as_str()));
+    Ok(ours.and_then(|fields| EntryId::parse(&text(fields, "last-delivered-id")?)))
+}
+
+fn text(fields: &HashMap<String, Value>, name: &str) -> Option<String> {
+    from_redis_value_ref(fields.get(name)?).ok()
 }
 
 /// Acknowledges entries on behalf of the group. They stay in the stream.

@@ -42,7 +42,6 @@ pub trait OrderSource: Send {
 }
 
 /// Where to open a source.
-#[derive(Clone)]
 pub enum Origin {
     Rabbit { url: SecretString },
     Stream { url: SecretString, master: RedisConnection, outboxes: Outboxes, member: String },
