@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::reconcile::{self, HoldMismatches};
 use crate::clock::Clock;
 use crate::control::stock_sync::StockSync;
@@ -10,14 +12,14 @@ use crate::domain::{Bucket, Sale};
 use crate::packets::sync::PacketSync;
 use crate::pipeline::rabbit::Monitor;
 use crate::stock::load::BucketShare;
-use crate::store::{HeldUnits, Store};
+use crate::store::{Allotment, Store};
 
 /// Orders in flight look like violations, so the checks are repeated; what fails every time is a violation.
 const MAX_ATTEMPTS: u32 = 12;
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The result for one invariant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditCheck {
     pub promise: &'static str,
     /// What contradicts it; empty when it holds.
@@ -48,36 +50,27 @@ impl Audit {
 
     /// Checks every invariant once.
     pub async fn check_once(&self) -> anyhow::Result<Vec<AuditCheck>> {
-        let mut checks = vec![self.sold_matches_orders().await?, self.sold_within_total().await?];
-        checks.push(AuditCheck {
-            promise: "a user has at most one live order per sale",
-            violations: self.store.users_with_two_orders().await?,
-        });
-        checks.push(AuditCheck {
-            promise: "every charge has an order and every paid order has a charge",
-            violations: self.store.money_mismatches().await?,
-        });
-        checks.push(AuditCheck {
-            promise: "every wallet payment has its ledger entries",
-            violations: self.store.wallet_payment_mismatches().await?,
-        });
-        checks.push(AuditCheck {
-            promise: "the wallet ledger balances",
-            violations: self.store.wallet_mismatches().await?,
-        });
-        checks.push(AuditCheck {
-            promise: "the claimed, remaining and returned money of a red packet equals its funding",
-            violations: self.store.packet_mismatches().await?,
-        });
-        checks.push(self.units_are_returned().await?);
+        let mut checks = vec![
+            check("the sold units of a sale equal the units of its live orders", self.miscounted_sales().await?),
+            check("no sale sells more than its total", self.oversold_sales().await?),
+            check("a user has at most one live order per sale", self.store.users_with_two_orders().await?),
+            check("every charge has an order and every paid order has a charge", self.store.money_mismatches().await?),
+            check("every wallet payment has its ledger entries", self.store.wallet_payment_mismatches().await?),
+            check("the wallet ledger balances", self.store.wallet_mismatches().await?),
+            check(
+                "the claimed, remaining and returned money of a red packet equals its funding",
+                self.store.packet_mismatches().await?,
+            ),
+            check("the units of ended orders have been returned", self.held_units_of_ended_orders().await?),
+        ];
         if let Some(stock_sync) = &self.stock_sync {
             checks.append(&mut self.redis_matches_database(stock_sync).await?);
         }
         if let Some(packet_sync) = &self.packet_sync {
-            checks.push(AuditCheck {
-                promise: "every share of an open red packet is either unclaimed in Redis or claimed in the database",
-                violations: packet_sync.violations().await?,
-            });
+            checks.push(check(
+                "every share of an open red packet is either unclaimed in Redis or claimed in the database",
+                packet_sync.violations().await?,
+            ));
         }
         if let Some(monitor) = &self.monitor {
             checks.push(queue_is_empty(monitor).await?);
@@ -85,29 +78,20 @@ impl Audit {
         Ok(checks)
     }
 
-    async fn sold_matches_orders(&self) -> anyhow::Result<AuditCheck> {
-        let wrong = self.store.miscounted_sales().await?;
-        let line = |(sale, sold, counted)| format!("sale {sale}: {sold} sold, {counted} in live orders");
-        Ok(AuditCheck {
-            promise: "the sold units of a sale equal the units of its live orders",
-            violations: wrong.into_iter().map(line).collect(),
-        })
+    async fn miscounted_sales(&self) -> anyhow::Result<Vec<String>> {
+        let wrong = self.store.miscounted_sales().await?.into_iter();
+        Ok(wrong.map(|(sale, sold, counted)| format!("sale {sale}: {sold} sold, {counted} in live orders")).collect())
     }
 
-    async fn sold_within_total(&self) -> anyhow::Result<AuditCheck> {
+    async fn oversold_sales(&self) -> anyhow::Result<Vec<String>> {
         let sales = self.store.all_sales().await?;
         let oversold = sales.iter().filter(|sale| sale.sold > sale.total);
-        let line = |sale: &Sale| format!("sale {}: {} sold of {}", sale.id, sale.sold, sale.total);
-        Ok(AuditCheck { promise: "no sale sells more than its total", violations: oversold.map(line).collect() })
+        Ok(oversold.map(|sale| format!("sale {}: {} sold of {}", sale.id, sale.sold, sale.total)).collect())
     }
 
-    async fn units_are_returned(&self) -> anyhow::Result<AuditCheck> {
+    async fn held_units_of_ended_orders(&self) -> anyhow::Result<Vec<String>> {
         let waiting = self.store.pending_releases(1000).await?;
-        let line = |release: &HeldUnits| format!("order {}: its units are still held", release.order_id);
-        Ok(AuditCheck {
-            promise: "the units of ended orders have been returned",
-            violations: waiting.iter().map(line).collect(),
-        })
+        Ok(waiting.iter().map(|held| format!("order {}: its units are still held", held.order_id)).collect())
     }
 
     /// No bucket has more than its allotment, and the allotments are at most the total.
@@ -119,14 +103,13 @@ impl Audit {
             violations.push(format!("sale {}: {allotted} allotted of {}", sale.id, sale.total));
         }
         for (row, share) in rows.iter().zip(stock_sync.shares(sale).await?) {
+            let Allotment { part, allotted, .. } = row;
             // Held units count even beyond the allotment: they have been granted.
-            if let Some(share) = share.filter(|share| share.total > row.allotted.max(share.booked)) {
-                let BucketShare { total, booked, .. } = share;
-                let allotted = row.allotted;
-                violations.push(format!(
-                    "sale {}.{}: share {total}, {allotted} allotted, {booked} booked",
-                    sale.id, row.part
-                ));
+            if let Some(BucketShare { total, booked, .. }) = share
+                && total > booked.max(*allotted)
+            {
+                let bucket = format!("sale {}.{part}", sale.id);
+                violations.push(format!("{bucket}: share {total}, {allotted} allotted, {booked} booked"));
             }
         }
         Ok(violations)
@@ -160,15 +143,16 @@ impl Audit {
             }
         }
         Ok(vec![
-            AuditCheck { promise: "every hold has an order and every live order has a hold", violations: holds },
-            AuditCheck { promise: "the allotments of a split sale stay within its total", violations: shares },
-            AuditCheck {
-                promise: "the units booked in Redis equal the units sold in the database",
-                violations: counts,
-            },
-            AuditCheck { promise: "no order waits in an outbox", violations: outboxes },
+            check("every hold has an order and every live order has a hold", holds),
+            check("the allotments of a split sale stay within its total", shares),
+            check("the units booked in Redis equal the units sold in the database", counts),
+            check("no order waits in an outbox", outboxes),
         ])
     }
+}
+
+fn check(promise: &'static str, violations: Vec<String>) -> AuditCheck {
+    AuditCheck { promise, violations }
 }
 
 fn hold_violations(bucket: Bucket, found: &HoldMismatches) -> Vec<String> {
@@ -177,15 +161,15 @@ fn hold_violations(bucket: Bucket, found: &HoldMismatches) -> Vec<String> {
         (&found.missing_holds, "is live but has no hold"),
         (&found.lost_orders, "has a hold but is neither in the database nor in the outbox"),
     ];
-    let lines = |(holds, what): (&Vec<HeldUnits>, &str)| {
-        holds.iter().map(|hold| format!("sale {bucket}: order {} {what}", hold.order_id)).collect::<Vec<_>>()
-    };
-    kinds.into_iter().flat_map(lines).collect()
+    let lines = kinds.into_iter().flat_map(|(holds, what)| {
+        holds.iter().map(move |hold| format!("sale {bucket}: order {} {what}", hold.order_id))
+    });
+    lines.collect()
 }
 
 async fn queue_is_empty(monitor: &Monitor) -> anyhow::Result<AuditCheck> {
     let depths = monitor.depths().await?;
     let violations =
         if depths.ready > 0 { vec![format!("{} orders are ready in the queue", depths.ready)] } else { vec![] };
-    Ok(AuditCheck { promise: "no order waits in RabbitMQ", violations })
+    Ok(check("no order waits in RabbitMQ", violations))
 }

@@ -53,7 +53,6 @@ const RECONCILE_INTERVAL: Duration = Duration::from_secs(5);
 const RECONCILE_PAUSE_FACTOR: u32 = 5;
 
 /// The tasks of data control and what they work with.
-#[derive(Clone)]
 pub struct Control {
     pub store: Store,
     pub stock: Arc<dyn Stock>,

@@ -19,7 +19,8 @@ use crate::pipeline::rabbit::Monitor;
 use crate::stock::probe::RedisProbe;
 use crate::stock::{DefineOutcome, Stock};
 use crate::store::{
-    GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, SaleChange, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError,
+    GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, SaleChange, SaleDraft, SaleRefusal, SaveOptions, Store,
+    StoreError,
 };
 
 /// How long a request waits for the stock backend to take a change. After that, stock sync passes it on.
@@ -71,7 +72,6 @@ pub struct PastSales {
     pub next: Option<(i64, SaleId)>,
 }
 
-#[derive(Clone)]
 pub struct SalesAdmin {
     pub store: Store,
     pub stock: Arc<dyn Stock>,
@@ -115,7 +115,12 @@ impl SalesAdmin {
         self.create_sale_with(draft, &SaveOptions::default(), actor).await
     }
 
-    pub async fn create_sale_with(&self, draft: SaleDraft, options: &SaveOptions, actor: &str) -> Result<Sale, SaleRefusal> {
+    pub async fn create_sale_with(
+        &self,
+        draft: SaleDraft,
+        options: &SaveOptions,
+        actor: &str,
+    ) -> Result<Sale, SaleRefusal> {
         let sale = self.store.create_sale_with(&draft, options, actor, self.clock.now()).await?;
         self.catalogue.refresh().await?;
         self.gate.refresh().await;
@@ -197,8 +202,8 @@ impl SalesAdmin {
         let mut found = self.store.past_sales(&PastPage { limit: page.limit + 1, ..page.clone() }).await?;
         let more = found.len() as i64 > page.limit;
         found.truncate(page.limit as usize);
-        let mark = |sale: &Sale| Some((sale.window.closes_at?.as_millisecond(), sale.id));
-        let next = found.last().filter(|_| more).and_then(mark);
+        let last = found.last().filter(|_| more);
+        let next = last.and_then(|sale| Some((sale.window.closes_at?.as_millisecond(), sale.id)));
         Ok(PastSales { sales: self.rows(found, goods).await?, next })
     }
 
@@ -209,7 +214,7 @@ impl SalesAdmin {
             Some(stock_sync) => stock_sync.survey().await.unwrap_or_default(),
             None => HashMap::new(),
         };
-        let row = |sale: Sale| {
+        let rows = sales.into_iter().filter_map(|sale| {
             let goods = by_id.get(&sale.goods_id)?;
             let totals = totals.get(&sale.id).copied().unwrap_or_default();
             Some(SaleRow {
@@ -220,7 +225,7 @@ impl SalesAdmin {
                 goods: (*goods).clone(),
                 sale,
             })
-        };
-        Ok(sales.into_iter().filter_map(row).collect())
+        });
+        Ok(rows.collect())
     }
 }

@@ -142,10 +142,10 @@ impl StockSync {
         let mut holders: HashMap<Bucket, HashMap<UserId, HeldUnits>> = HashMap::new();
         for bucket in Bucket::of_sale(sale).filter(|bucket| buckets.contains(bucket)) {
             // The outbox is read first: an order that leaves it meanwhile is found in the database.
-            let hold = |hold: HeldUnits| (hold.user_id, hold);
-            holders.insert(bucket, self.in_flight(bucket).await?.into_iter().map(hold).collect());
+            let in_flight = self.in_flight(bucket).await?;
+            holders.insert(bucket, in_flight.into_iter().map(|hold| (hold.user_id, hold)).collect());
         }
-        for hold in self.live_orders(sale.id).await? {
+        for hold in live_orders(&self.store, sale.id).await? {
             if let Some(of_bucket) = holders.get_mut(&bucket_of(sale, &hold)) {
                 of_bucket.insert(hold.user_id, hold);
             }
@@ -166,17 +166,6 @@ impl StockSync {
             }
         }
         Ok(())
-    }
-
-    async fn live_orders(&self, sale: SaleId) -> anyhow::Result<Vec<HeldUnits>> {
-        let mut all = Vec::new();
-        let mut after: Option<OrderId> = None;
-        loop {
-            let mut page = self.store.live_orders(sale, after, PAGE_SIZE).await?;
-            let Some(last) = page.last() else { return Ok(all) };
-            after = Some(last.order_id);
-            all.append(&mut page);
-        }
     }
 
     /// Orders in the outbox that have not reached the database.
@@ -271,16 +260,16 @@ impl StockSync {
             snapshots.push((bucket, self.redis_snapshot(bucket).await?));
         }
         let mut orders: HashMap<Bucket, HashMap<UserId, HeldUnits>> = HashMap::new();
-        for hold in self.live_orders(sale.id).await? {
+        for hold in live_orders(&self.store, sale.id).await? {
             orders.entry(bucket_of(sale, &hold)).or_default().insert(hold.user_id, hold);
         }
         for (bucket, snapshot) in &mut snapshots {
             let Some(snapshot) = snapshot else { continue };
             snapshot.orders = orders.remove(bucket).unwrap_or_default();
-            let matches = |user: &UserId, hold: &Hold| {
-                snapshot.orders.get(user).is_some_and(|order| order.order_id == hold.order_id)
-            };
-            let unmatched = snapshot.holds.iter().filter(|(user, hold)| !matches(user, hold));
+            let unmatched = snapshot
+                .holds
+                .iter()
+                .filter(|(user, hold)| snapshot.orders.get(user).is_none_or(|order| order.order_id != hold.order_id));
             let ids: Vec<OrderId> = unmatched.map(|(_, hold)| hold.order_id).collect();
             snapshot.statuses = self.store.order_statuses(&ids).await?;
         }
@@ -311,6 +300,18 @@ impl StockSync {
             orders: HashMap::new(),
             statuses: HashMap::new(),
         }))
+    }
+}
+
+/// All live orders of a sale.
+pub async fn live_orders(store: &Store, sale: SaleId) -> anyhow::Result<Vec<HeldUnits>> {
+    let mut all = Vec::new();
+    let mut after: Option<OrderId> = None;
+    loop {
+        let mut page = store.live_orders(sale, after, PAGE_SIZE).await?;
+        let Some(last) = page.last() else { return Ok(all) };
+        after = Some(last.order_id);
+        all.append(&mut page);
     }
 }
 

@@ -18,12 +18,12 @@ pub struct ArrivalProfile {
 /// The instants, counted from the beginning, in order.
 pub fn arrivals(profile: ArrivalProfile, dice: &mut StdRng) -> Vec<Duration> {
     let mut expected = 0.0;
-    let draw = |_| {
+    let instants = (0..profile.shoppers).map(|_| {
         // The expected number of arrivals grows by an exponential step from one arrival to the next.
         expected += exponential(dice);
         profile.instant_of(expected)
-    };
-    (0..profile.shoppers).map(draw).collect()
+    });
+    instants.collect()
 }
 
 /// A draw from the exponential distribution with mean 1.

@@ -34,8 +34,17 @@ const COUNTER_FLUSH_DELAY: Duration = Duration::from_secs(3);
 /// Announces the sale, without an opening time yet.
 pub async fn announce(services: &Services, units: u32, rush: Rush) -> anyhow::Result<Sale> {
     let goods = goods(services).await?;
+    let draft = SaleDraft {
+        goods_id: goods.id,
+        price: Money::new(100, Currency::CNY),
+        list_price: None,
+        total: units.into(),
+        per_user_limit: 1,
+        window: Window { opens_at: None, closes_at: None },
+        rush,
+    };
     let options = SaveOptions { announce: Announce::Schedule, shadow: true, ..SaveOptions::default() };
-    Ok(services.sales_admin().create_sale_with(draft(&goods, units, rush), &options, ACTOR).await?)
+    Ok(services.sales_admin().create_sale_with(draft, &options, ACTOR).await?)
 }
 
 /// The goods that were changed last, which are most likely those of the coming sale. A rehearsal does not change them.
@@ -45,28 +54,15 @@ async fn goods(services: &Services) -> anyhow::Result<Goods> {
     newest.context("the shop has no goods to rehearse with; add some at /admin/goods first")
 }
 
-fn draft(goods: &Goods, units: u32, rush: Rush) -> SaleDraft {
-    SaleDraft {
-        goods_id: goods.id,
-        price: Money::new(100, Currency::CNY),
-        list_price: None,
-        total: units.into(),
-        per_user_limit: 1,
-        window: Window { opens_at: None, closes_at: None },
-        rush,
-    }
-}
-
 /// Sets the opening time. From here on the shop treats the sale like any other.
 pub async fn open_at(services: &Services, sale: &Sale, opens: Timestamp) -> anyhow::Result<()> {
-    let window = Window { opens_at: Some(opens), closes_at: Some(opens + ENDS_AFTER) };
     let draft = SaleDraft {
         goods_id: sale.goods_id,
         price: sale.price,
         list_price: sale.list_price,
         total: sale.total,
         per_user_limit: sale.per_user_limit,
-        window,
+        window: Window { opens_at: Some(opens), closes_at: Some(opens + ENDS_AFTER) },
         rush: sale.rush,
     };
     let options = SaveOptions { announce: Announce::Schedule, ..SaveOptions::default() };
@@ -77,16 +73,16 @@ pub async fn open_at(services: &Services, sale: &Sale, opens: Timestamp) -> anyh
 /// Creates accounts with sessions. Their names have a space in them and so cannot collide with registered names.
 pub async fn create_accounts(services: &Services, sale: SaleId, count: u32) -> anyhow::Result<Vec<TestAccount>> {
     let now = services.clock.now();
-    // No password has this hash, so these accounts cannot sign in.
-    let hash = "none".to_owned();
-    let user = |n| User::new(UserId(Uuid::now_v7()), &format!("rehearsal {sale}/{n}"), hash.clone(), Role::User, now);
-    let users: Vec<User> = (1..=count).map(user).collect();
+    let names = (1..=count).map(|n| format!("rehearsal {sale}/{n}"));
+    // No password has the hash "none", so these accounts cannot sign in.
+    let users = names.map(|name| User::new(UserId(Uuid::now_v7()), &name, "none".into(), Role::User, now));
+    let users: Vec<User> = users.collect();
     let device = Device::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "seckill-rehearse");
     let cookies = services.accounts().open_test_accounts(sale, &users, &device).await?;
-    let account = |(user, cookie): (&User, String)| {
+    let accounts = users.iter().zip(cookies).map(|(user, cookie)| {
         Ok(TestAccount { user: user.id, cookie: HeaderValue::try_from(cookie).context("a cookie")? })
-    };
-    users.iter().zip(cookies).map(account).collect()
+    });
+    accounts.collect()
 }
 
 /// Removes every rehearsal and returns how many there were. Idempotent.

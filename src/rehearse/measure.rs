@@ -109,16 +109,10 @@ fn micros(time: Duration) -> u64 {
     (time.as_micros() as u64).clamp(1, MAX_TIME_US)
 }
 
-impl StepStats {
-    fn empty() -> StepStats {
-        StepStats { times: histogram(3), errors: 0, answers: BTreeMap::new() }
-    }
-}
-
 impl LoadRecorder {
     pub fn new(began: Instant) -> LoadRecorder {
         let measurements = Measurements {
-            steps: Step::ALL.map(|_| StepStats::empty()).into(),
+            steps: Step::ALL.map(|_| StepStats { times: histogram(3), errors: 0, answers: BTreeMap::new() }).into(),
             seconds: Vec::new(),
             milestones: Default::default(),
             lag: histogram(3),

@@ -45,7 +45,8 @@ use self::shopper::{LoadContext, TestAccount};
 use self::verdict::{SaleTotals, VerdictInput};
 use crate::app::Services;
 use crate::config::Config;
-use crate::domain::{OrderId, Sale, SaleId};
+use crate::control::stock_sync::live_orders;
+use crate::domain::{Sale, SaleId};
 use crate::lifecycle::signalled;
 use load::{LoadPlan, LoadResult, print_line};
 use options::Options;
@@ -55,7 +56,6 @@ use preflight::Preflight;
 const LEAD: Duration = Duration::from_secs(1);
 /// The shortest time from the first arrival to the opening. By then every process has read the opening time.
 const MIN_WAIT_BEFORE_OPENING: Duration = Duration::from_secs(2);
-const ORDERS_PER_PAGE: i64 = 1000;
 
 /// Exit code 0: go; 1: no go; 2: the rehearsal could not run or could not be removed.
 pub async fn run(options: Options, config: &Config) -> ExitCode {
@@ -186,19 +186,14 @@ async fn conclude(
         totals: &totals,
         audit: &audit,
     };
-    Ok(RehearsalReport::new(settings, measurements, (&result.shoppers, &result.bots), input.evaluate(), &audit))
+    let criteria = input.evaluate();
+    Ok(RehearsalReport::new(settings, measurements, (&result.shoppers, &result.bots), criteria, audit))
 }
 
 async fn read_totals(services: &Services, id: SaleId) -> anyhow::Result<SaleTotals> {
     let sale = services.store.sale(id).await?.context("the sale has vanished")?;
-    let mut totals = SaleTotals { units: sale.total, sold: sale.sold, live: Default::default() };
-    let mut after: Option<OrderId> = None;
-    loop {
-        let page = services.store.live_orders(id, after, ORDERS_PER_PAGE).await?;
-        let Some(last) = page.last() else { return Ok(totals) };
-        after = Some(last.order_id);
-        totals.live.extend(page.iter().map(|order| order.order_id));
-    }
+    let live = live_orders(&services.store, id).await?.iter().map(|order| order.order_id).collect();
+    Ok(SaleTotals { units: sale.total, sold: sale.sold, live })
 }
 
 /// Prints the table, and writes page and JSON.

@@ -62,25 +62,26 @@ const FLAGS: [(&str, &str, &str, &str); 14] = [
 
 const CLEAN: &str = "clean";
 
+fn flag((name, value, default, help): (&'static str, &'static str, &'static str, &'static str)) -> Arg {
+    let arg = Arg::new(name).long(name).value_name(value).help(help).help_heading("For the command rehearse");
+    let arg = if default.is_empty() { arg } else { arg.default_value(default) };
+    match (name, value) {
+        ("seed", _) => arg.value_parser(value_parser!(u64)),
+        ("bots", _) => arg.value_parser(value_parser!(u32).range(0..=1_000)),
+        ("errors" | "lot", _) => arg.value_parser(value_parser!(u32)),
+        ("buckets", _) => arg.value_parser(value_parser!(u8).range(1..=i64::from(Rush::MAX_BUCKETS))),
+        ("rps", _) => arg.value_parser(value_parser!(u32).range(1..=100_000)),
+        (_, "N") => arg.value_parser(value_parser!(u32).range(1..=1_000_000)),
+        (_, "TIME") => arg.value_parser(time),
+        (_, "FILE") => arg.value_parser(value_parser!(PathBuf)),
+        _ => arg.value_parser(origin),
+    }
+}
+
 /// The flags for the command line.
 pub fn flags() -> Vec<Arg> {
-    let arg = |(name, value, default, help): (&'static str, &'static str, &'static str, &'static str)| {
-        let arg = Arg::new(name).long(name).value_name(value).help(help).help_heading("For the command rehearse");
-        let arg = if default.is_empty() { arg } else { arg.default_value(default) };
-        match (name, value) {
-            ("seed", _) => arg.value_parser(value_parser!(u64)),
-            ("bots", _) => arg.value_parser(value_parser!(u32).range(0..=1_000)),
-            ("errors" | "lot", _) => arg.value_parser(value_parser!(u32)),
-            ("buckets", _) => arg.value_parser(value_parser!(u8).range(1..=i64::from(Rush::MAX_BUCKETS))),
-            ("rps", _) => arg.value_parser(value_parser!(u32).range(1..=100_000)),
-            (_, "N") => arg.value_parser(value_parser!(u32).range(1..=1_000_000)),
-            (_, "TIME") => arg.value_parser(time),
-            (_, "FILE") => arg.value_parser(value_parser!(PathBuf)),
-            _ => arg.value_parser(origin),
-        }
-    };
     let clean = Arg::new(CLEAN).long(CLEAN).action(ArgAction::SetTrue).help_heading("For the command rehearse");
-    let mut all: Vec<Arg> = FLAGS.map(arg).into();
+    let mut all: Vec<Arg> = FLAGS.map(flag).into();
     all.push(clean.help("Only remove what a killed rehearsal has left"));
     all
 }

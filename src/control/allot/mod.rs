@@ -68,8 +68,8 @@ impl Allotter {
 
     /// One step for every split sale that has not ended. Returns whether anything had to be done.
     pub async fn step(&self) -> anyhow::Result<bool> {
-        let is_split = |id| self.catalogue.known(id).is_some_and(|entry| entry.sale.rush.buckets > 1);
-        if !self.catalogue.active().into_iter().any(is_split) {
+        let mut active = self.catalogue.active().into_iter().filter_map(|id| self.catalogue.known(id));
+        if !active.any(|entry| entry.sale.rush.buckets > 1) {
             return Ok(false);
         }
         let mut busy = false;
@@ -129,7 +129,7 @@ impl Allotter {
     async fn plan_changes(&self, sale: &Sale, buckets: &[BucketAllotment]) -> Vec<Reallotment> {
         let mut raised = self.raised.lock().await;
         raised.retain(|_, at| at.elapsed() < self.cooldown);
-        let allocation = |bucket: &BucketAllotment| match bucket.redis {
+        let allocations = buckets.iter().map(|bucket| match bucket.redis {
             // A bucket with a pending change, or one that is not loaded, keeps what it has.
             Some(redis) if !bucket.is_pending() => Allocation {
                 allotted: bucket.row.allotted,
@@ -143,9 +143,8 @@ impl Allotter {
                 starved: false,
                 cooled_down: false,
             },
-        };
-        let allocations: Vec<Allocation> = buckets.iter().map(allocation).collect();
-        let mut changes = plan(sale.total, sale.rush.lot, &allocations);
+        });
+        let mut changes = plan(sale.total, sale.rush.lot, &allocations.collect::<Vec<_>>());
         changes.retain(|change| buckets[change.bucket].redis.is_some() && !buckets[change.bucket].is_pending());
         for (n, bucket) in buckets.iter().enumerate() {
             if bucket.is_inconsistent() && !bucket.is_pending() && changes.iter().all(|change| change.bucket != n) {
@@ -162,12 +161,12 @@ impl Allotter {
         buckets: &mut [BucketAllotment],
         changes: &[Reallotment],
     ) -> anyhow::Result<bool> {
-        let retarget = |change: &Reallotment| {
+        let retargets = changes.iter().map(|change| {
             let BucketAllotment { row, redis, .. } = &buckets[change.bucket];
             let applied = redis.map_or(0, |redis| redis.fence);
             Retarget { part: row.part, after: row.fence, fence: row.fence.max(applied) + 1, target: change.target }
-        };
-        let retargets: Vec<Retarget> = changes.iter().map(retarget).collect();
+        });
+        let retargets: Vec<Retarget> = retargets.collect();
         if !self.store.retarget(sale.id, &retargets).await? {
             debug!(sale = %sale.id, "another process hands out units; its changes stand");
             return Ok(false);
@@ -194,8 +193,8 @@ impl Allotter {
 
 /// For each bucket, whether units that are not held are in the pool or in other buckets.
 fn has_more(sale: &Sale, buckets: &[BucketAllotment]) -> Vec<bool> {
-    let booked = |bucket: &BucketAllotment| bucket.redis.map_or(bucket.row.allotted, |redis| redis.booked);
-    let free = sale.total - buckets.iter().map(booked).sum::<i64>();
-    let own = |bucket: &BucketAllotment| bucket.redis.map_or(0, |redis| (redis.total - redis.booked).max(0));
-    buckets.iter().map(|bucket| free > own(bucket)).collect()
+    let booked = buckets.iter().map(|bucket| bucket.redis.map_or(bucket.row.allotted, |redis| redis.booked));
+    let free = sale.total - booked.sum::<i64>();
+    let own = buckets.iter().map(|bucket| bucket.redis.map_or(0, |redis| (redis.total - redis.booked).max(0)));
+    own.map(|own| free > own).collect()
 }

@@ -24,6 +24,10 @@ impl Allocation {
     fn free(&self) -> i64 {
         (self.allotted - self.booked).max(0)
     }
+
+    fn can_give(&self) -> bool {
+        self.cooled_down && self.free() > 0
+    }
 }
 
 /// Plans the next changes. A bucket is given at most `lot` units at a time; 0 hands out everything at once. Repeated with its
@@ -88,11 +92,11 @@ fn ceil(units: i64, shares: i64) -> i64 {
 
 /// Raises the lowest first, to a common level of at most `cap`.
 fn fill(mut pool: i64, cap: i64, among: &[usize], free: &[i64], targets: &mut [i64]) {
-    let missing = |level: i64| among.iter().map(|&n| (level - free[n]).max(0)).sum::<i64>();
     let (mut low, mut high) = (0, cap.min(free.iter().max().unwrap_or(&0) + pool));
     while low < high {
         let middle = low + (high - low + 1) / 2;
-        if missing(middle) <= pool { low = middle } else { high = middle - 1 }
+        let missing: i64 = among.iter().map(|&n| (middle - free[n]).max(0)).sum();
+        if missing <= pool { low = middle } else { high = middle - 1 }
     }
     for &n in among {
         let given = (low - free[n]).max(0);
@@ -116,18 +120,16 @@ fn level(lot: i64, shares: &[Allocation], targets: &mut [i64]) {
     }
     let most = if lot > 0 { lot } else { (idle / shares.len() as i64).max(1) };
     let mut need = starved * most;
-    let can_give = |share: &Allocation| share.cooled_down && share.free() > 0;
     let mut givers = order_by(shares, |share| -share.free());
-    givers.retain(|n| can_give(&shares[*n]) && !shares[*n].starved);
+    givers.retain(|n| shares[*n].can_give() && !shares[*n].starved);
     for &n in &givers {
-        let given = (shares[n].free() + 1) / 2;
-        let given = given.min(need);
+        let given = need.min((shares[n].free() + 1) / 2);
         targets[n] -= given;
         need -= given;
     }
     // Only starved buckets have units left, each too few: the one with the fewest returns them for the others.
     if givers.is_empty() && starved > 1 {
-        let least = order_by(shares, Allocation::free).into_iter().find(|n| can_give(&shares[*n]));
+        let least = order_by(shares, Allocation::free).into_iter().find(|n| shares[*n].can_give());
         least.into_iter().for_each(|n| targets[n] -= shares[n].free());
     }
 }

@@ -16,12 +16,12 @@ const FEW_USERS: i64 = 3;
 
 /// Evaluates what was entered about the sale.
 pub(super) fn evaluate_sale(sale: &Sale, goods: Option<&Goods>, now: Timestamp) -> Vec<ChecklistItem> {
-    let given = |text: &str| !text.trim().is_empty();
     let text = match goods {
         None => Finding::GoodsGone,
         Some(goods) => {
             let texts = [&goods.name.zh, &goods.name.en, &goods.description.zh, &goods.description.en];
-            if texts.into_iter().all(|text| given(text)) { Finding::TextGiven } else { Finding::TextMissing }
+            let missing = texts.into_iter().any(|text| text.trim().is_empty());
+            if missing { Finding::TextMissing } else { Finding::TextGiven }
         }
     };
     let pictured = goods.is_some_and(|goods| !goods.pictures.is_empty());
@@ -38,11 +38,10 @@ pub(super) fn evaluate_sale(sale: &Sale, goods: Option<&Goods>, now: Timestamp) 
 }
 
 fn window(sale: &Sale, now: Timestamp) -> Finding {
-    let passed = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
     match (sale.window.opens_at, sale.window.closes_at) {
-        (_, closes) if passed(closes) => Finding::WindowPast,
+        (_, Some(closes)) if closes <= now => Finding::WindowPast,
         _ if !sale.state.is_planned() => Finding::WindowBegun,
-        (opens, _) if passed(opens) => Finding::WindowPast,
+        (Some(opens), _) if opens <= now => Finding::WindowPast,
         _ if sale.state == SaleState::Draft => Finding::WindowDraft,
         (None, _) => Finding::WindowByHand,
         (Some(_), None) => Finding::WindowEndless,

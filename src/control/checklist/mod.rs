@@ -166,8 +166,8 @@ impl SalesAdmin {
         if self.catalogue.known(sale.id).is_none_or(|entry| entry.sale.version != sale.version) {
             return false;
         }
-        let (pages, id) = (self.pages.clone(), sale.id);
-        let rendered = move || Locale::ALL.iter().all(|locale| pages.is_on_disk(&format!("/{locale}/sales/{id}")));
-        tokio::task::spawn_blocking(rendered).await.unwrap_or(false)
+        let pages = self.pages.clone();
+        let mut paths = Locale::ALL.map(|locale| format!("/{locale}/sales/{}", sale.id)).into_iter();
+        tokio::task::spawn_blocking(move || paths.all(|path| pages.is_on_disk(&path))).await.unwrap_or(false)
     }
 }

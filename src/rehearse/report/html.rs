@@ -79,15 +79,12 @@ fn times(report: &RehearsalReport, limits: VerdictLimits) -> String {
 }
 
 fn steps(report: &RehearsalReport, limits: VerdictLimits) -> String {
-    let row = |row: &StepRow| DotRow {
-        name: row.step,
-        values: [row.times.p50, row.times.p90, row.times.p99, row.times.p999],
-    };
-    let mut rows: Vec<DotRow> = report.steps.iter().map(row).collect();
-    if report.persistence.count > 0 {
-        let times = report.persistence;
-        rows.push(DotRow { name: "order persisted", values: [times.p50, times.p90, times.p99, times.p999] });
-    }
+    let steps = report.steps.iter().map(|row| (row.step, row.times));
+    let persistence = Some(("order persisted", report.persistence)).filter(|(_, times)| times.count > 0);
+    let rows = steps
+        .chain(persistence)
+        .map(|(name, times)| DotRow { name, values: [times.p50, times.p90, times.p99, times.p999] });
+    let rows: Vec<DotRow> = rows.collect();
     dots("Time of each step at four percentiles, in milliseconds", &rows, Some(limits.p99.as_secs_f64() * 1000.0))
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::measure::{Measurements, Milestone, SecondStats, Step};
 use super::verdict::{Criterion, CriterionStatus};
-use crate::control::audit;
+use crate::control::audit::AuditCheck;
 use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
 
 /// Where and how the rehearsal ran.
@@ -51,8 +51,9 @@ pub struct Times {
 
 impl Times {
     fn of(times: &Histogram<u64>) -> Times {
-        let at = |quantile| times.value_at_quantile(quantile) as f64 / 1000.0;
-        Times { count: times.len(), p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: at(1.0) }
+        let [p50, p90, p99, p999, max] =
+            [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| times.value_at_quantile(quantile) as f64 / 1000.0);
+        Times { count: times.len(), p50, p90, p99, p999, max }
     }
 }
 
@@ -112,14 +113,7 @@ pub struct RehearsalReport {
     #[serde(rename = "people")]
     pub shoppers: GroupTotals,
     pub bots: GroupTotals,
-    pub audit: Vec<AuditRow>,
-}
-
-/// A promise that the audit checked.
-#[derive(Debug, Clone, Serialize)]
-pub struct AuditRow {
-    pub promise: &'static str,
-    pub violations: Vec<String>,
+    pub audit: Vec<AuditCheck>,
 }
 
 impl RehearsalReport {
@@ -128,10 +122,9 @@ impl RehearsalReport {
         measurements: &Measurements,
         (shoppers, bots): (&[AccountRecord], &[AccountRecord]),
         criteria: Vec<Criterion>,
-        audit: &[audit::AuditCheck],
+        audit: Vec<AuditCheck>,
     ) -> RehearsalReport {
         let of_shoppers = Step::ALL.into_iter().filter(|step| *step != Step::Bot);
-        let row = |check: &audit::AuditCheck| AuditRow { promise: check.promise, violations: check.violations.clone() };
         RehearsalReport {
             go: criteria.iter().all(|criterion| criterion.status != CriterionStatus::Fail),
             criteria,
@@ -144,7 +137,7 @@ impl RehearsalReport {
             seconds: measurements.seconds.iter().map(second_row).collect(),
             shoppers: group_totals(measurements, of_shoppers, shoppers),
             bots: group_totals(measurements, [Step::Bot].into_iter(), bots),
-            audit: audit.iter().map(row).collect(),
+            audit,
         }
     }
 }
@@ -176,15 +169,16 @@ fn step_row(measurements: &Measurements, step: Step) -> Option<StepRow> {
 
 fn second_row(second: &SecondStats) -> SecondRow {
     let has_times = !second.times.is_empty();
-    let at = |quantile| has_times.then(|| second.times.value_at_quantile(quantile) as f64 / 1000.0);
+    let [p50, p99] =
+        [0.5, 0.99].map(|quantile| has_times.then(|| second.times.value_at_quantile(quantile) as f64 / 1000.0));
     SecondRow {
         arrived: second.arrived,
         good: second.good,
         refused: second.refused,
         errors: second.errors,
         granted: second.granted,
-        p50: at(0.5),
-        p99: at(0.99),
+        p50,
+        p99,
     }
 }
 
@@ -247,8 +241,8 @@ pub(super) mod tests {
             cores: 2,
             shares_machine: true,
         };
-        let check = audit::AuditCheck { promise: "no sale sells more than its total", violations: vec![] };
-        RehearsalReport::new(settings, &recorder.snapshot(), (&[], &[]), criteria, &[check])
+        let check = AuditCheck { promise: "no sale sells more than its total", violations: vec![] };
+        RehearsalReport::new(settings, &recorder.snapshot(), (&[], &[]), criteria, vec![check])
     }
 
     #[tokio::test]

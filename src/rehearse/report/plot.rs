@@ -118,6 +118,10 @@ fn open(title: &str, height: f64) -> String {
     format!(r#"<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{}">"#, escape(title))
 }
 
+fn text(svg: &mut String, class: &str, x: f64, y: f64, content: &str) {
+    let _ = write!(svg, r#"<text class="{class}" x="{x:.1}" y="{y:.1}">{content}</text>"#);
+}
+
 impl LinePlot<'_> {
     pub fn draw(&self) -> String {
         const HEIGHT: f64 = 250.0;
@@ -129,43 +133,24 @@ impl LinePlot<'_> {
         for tick in y.ticks() {
             let at = y.position(tick);
             let _ = write!(svg, r#"<path class="grid" d="M{LEFT} {at:.1}H{:.1}"/>"#, WIDTH - RIGHT);
-            let _ = write!(
-                svg,
-                r#"<text class="tick end" x="{:.1}" y="{:.1}">{}</text>"#,
-                LEFT - 8.0,
-                at + 4.0,
-                number(tick)
-            );
+            text(&mut svg, "tick end", LEFT - 8.0, at + 4.0, &number(tick));
         }
         let every = step((seconds - 1) as f64 / 1.6).max(1.0);
         for n in 0..=((seconds - 1) as f64 / every) as usize {
             let second = n as f64 * every;
             let label = if n == 0 { "0 s".to_owned() } else { number(second) };
-            let _ =
-                write!(svg, r#"<text class="tick mid" x="{:.1}" y="{:.1}">{label}</text>"#, x(second), HEIGHT - 9.0);
+            text(&mut svg, "tick mid", x(second), HEIGHT - 9.0, &label);
         }
         for (second, label) in &self.marks {
             let at = x(second.min((seconds - 1) as f64));
-            let (class, dx) = if at > WIDTH * 0.75 { ("end", -6.0) } else { ("start", 6.0) };
+            let (class, dx) = if at > WIDTH * 0.75 { ("note end", -6.0) } else { ("note start", 6.0) };
             let _ = write!(svg, r#"<path class="mark" d="M{at:.1} {TOP}V{:.1}"/>"#, HEIGHT - BOTTOM);
-            let _ = write!(
-                svg,
-                r#"<text class="note {class}" x="{:.1}" y="{:.1}">{}</text>"#,
-                at + dx,
-                TOP + 9.0,
-                escape(label)
-            );
+            text(&mut svg, class, at + dx, TOP + 9.0, &escape(label));
         }
         if let Some((value, label)) = &self.limit {
             let at = y.position(*value);
             let _ = write!(svg, r#"<path class="limit" d="M{LEFT} {at:.1}H{:.1}"/>"#, WIDTH - RIGHT);
-            let _ = write!(
-                svg,
-                r#"<text class="note end" x="{:.1}" y="{:.1}">{}</text>"#,
-                WIDTH - RIGHT - 4.0,
-                at - 5.0,
-                escape(label)
-            );
+            text(&mut svg, "note end", WIDTH - RIGHT - 4.0, at - 5.0, &escape(label));
         }
         for series in &self.series {
             series.draw(&mut svg, x, &y);
@@ -237,7 +222,7 @@ pub fn dots(title: &str, rows: &[DotRow], limit: Option<f64>) -> String {
     for tick in x.ticks() {
         let at = x.position(tick);
         let _ = write!(svg, r#"<path class="grid" d="M{at:.1} {TOP}V{:.1}"/>"#, height - BOTTOM);
-        let _ = write!(svg, r#"<text class="tick mid" x="{at:.1}" y="{:.1}">{} ms</text>"#, height - 9.0, number(tick));
+        text(&mut svg, "tick mid", at, height - 9.0, &format!("{} ms", number(tick)));
     }
     if let Some(limit) = limit {
         let _ = write!(svg, r#"<path class="limit" d="M{:.1} {TOP}V{:.1}"/>"#, x.position(limit), height - BOTTOM);
@@ -275,12 +260,8 @@ pub fn bars(title: &str, rows: &[(&str, u64)]) -> String {
         let share = *count as f64 / whole * 100.0;
         let _ = write!(svg, r#"<text class="name" x="0" y="{:.1}">{}</text>"#, y + 17.0, escape(name));
         let _ = write!(svg, r#"<rect class="bar" x="{NAMES}" y="{y:.1}" width="{width:.1}" height="24" rx="4"/>"#);
-        let _ = write!(
-            svg,
-            r#"<text class="value" x="{:.1}" y="{:.1}">{count} <tspan class="share">{share:.1} %</tspan></text>"#,
-            NAMES + width + 9.0,
-            y + 17.0
-        );
+        let value = format!(r#"{count} <tspan class="share">{share:.1} %</tspan>"#);
+        text(&mut svg, "value", NAMES + width + 9.0, y + 17.0, &value);
     }
     svg + "</svg>"
 }
