@@ -14,7 +14,7 @@ use crate::app::startup::{generated_secret, open_database};
 use crate::batching::Batcher;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
-use crate::cockpit::{self, Cockpit};
+use crate::cockpit::Cockpit;
 use crate::config::Config;
 use crate::control::Control;
 use crate::control::allot::{self, Allotter};
@@ -124,15 +124,15 @@ impl Services {
             user_rate: config.web.user_rate,
             lifetime: config.packet_lifetime,
         });
-        let cockpit = Cockpit::new(cockpit::CockpitSources {
-            store: store.clone(),
-            catalogue: catalogue.clone(),
-            gate: gate.clone(),
-            stock_sync: stock_sync.clone(),
-            monitor: monitor.clone(),
-            clock: clock.clone(),
+        let cockpit = Cockpit::new(
+            store.clone(),
+            catalogue.clone(),
+            gate.clone(),
+            stock_sync.clone(),
+            monitor.clone(),
+            clock.clone(),
             registry,
-        });
+        );
         let sandbox = Sandbox::new(store.clone(), clock.clone(), &secret, &webhook_origin(config))?;
         let replicas = backends.replicas();
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));

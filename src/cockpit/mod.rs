@@ -91,17 +91,6 @@ pub struct Cockpit {
     closing: CancellationToken,
 }
 
-/// The parts that the cockpit reads.
-pub struct CockpitSources {
-    pub store: Store,
-    pub catalogue: Arc<Catalogue>,
-    pub gate: Arc<Gate>,
-    pub stock_sync: Option<Arc<StockSync>>,
-    pub monitor: Option<Arc<Monitor>>,
-    pub clock: Clock,
-    pub registry: Arc<CounterRegistry>,
-}
-
 /// A subscription to a sale's samples. The sampler runs as long as one exists.
 pub struct Viewer {
     latest: watch::Receiver<Option<Arc<Sample>>>,
@@ -126,8 +115,15 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Cockpit {
-    pub fn new(sources: CockpitSources) -> Cockpit {
-        let CockpitSources { store, catalogue, gate, stock_sync, monitor, clock, registry } = sources;
+    pub fn new(
+        store: Store,
+        catalogue: Arc<Catalogue>,
+        gate: Arc<Gate>,
+        stock_sync: Option<Arc<StockSync>>,
+        monitor: Option<Arc<Monitor>>,
+        clock: Clock,
+        registry: Arc<CounterRegistry>,
+    ) -> Cockpit {
         let counter_store = CounterStore::new(store.clone(), registry, clock.clone());
         let sources = Sources { store, catalogue, gate, stock_sync, monitor, clock, counter_store };
         let (unwatched, closing) = (Arc::new(Semaphore::new(MAX_UNWATCHED_SAMPLES)), CancellationToken::new());
@@ -176,11 +172,11 @@ impl Cockpit {
     pub async fn sample_now(&self, sale: SaleId, min_version: i64) -> Arc<Sample> {
         let latest = locked(&self.watched).samplers.get(&sale).and_then(|sampler| sampler.latest.borrow().clone());
         let now = self.sources.clock.now().as_millisecond();
-        let is_current = |sample: &Arc<Sample>| {
+        let current = latest.filter(|sample| {
             sample.sale.value.is_some_and(|sale| sale.version >= min_version)
                 && now - sample.at.as_millisecond() <= MAX_SAMPLE_AGE_MS
-        };
-        match latest.filter(is_current) {
+        });
+        match current {
             Some(sample) => sample,
             None => Arc::new(Sampler::new(self.sources.clone(), sale).sample(true).await),
         }
@@ -260,8 +256,9 @@ impl Cockpit {
 
     fn subscribe_to_live_sales(&self) {
         let catalogue = &self.sources.catalogue;
-        let is_live = |sale: SaleId| catalogue.known(sale).is_some_and(|entry| entry.sale.state == SaleState::Live);
-        let live: Vec<SaleId> = catalogue.active().into_iter().filter(|sale| is_live(*sale)).collect();
+        let active = catalogue.active().into_iter().filter_map(|sale| catalogue.known(sale));
+        let live = active.filter(|entry| entry.sale.state == SaleState::Live).map(|entry| entry.sale.id);
+        let live: Vec<SaleId> = live.collect();
         let missing: Vec<SaleId> = {
             let mut watched = locked(&self.watched);
             watched.live.retain(|sale, _| live.contains(sale));

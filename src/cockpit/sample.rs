@@ -109,16 +109,17 @@ pub struct OrderFacts {
 impl OrderFacts {
     pub(super) fn of(counts: &OrderCounts) -> OrderFacts {
         use crate::domain::OrderStatus::*;
-        let orders = |status| counts.of(status).orders;
+        let [unpaid, paid, cancelled, rejected, pending, refunded] =
+            [Unpaid, Paid, Cancelled, Rejected, RefundPending, Refunded].map(|status| counts.of(status).orders);
         let ended: i64 =
             [Cancelled, Rejected, RefundPending, Refunded].map(|status| counts.of(status).units).iter().sum();
         OrderFacts {
             persisted: counts.by_status.values().map(|counted| counted.orders).sum(),
-            unpaid: orders(Unpaid),
-            paid: orders(Paid),
-            cancelled: orders(Cancelled) + orders(RefundPending) + orders(Refunded),
-            rejected: orders(Rejected),
-            refunded: orders(RefundPending) + orders(Refunded),
+            unpaid,
+            paid,
+            cancelled: cancelled + pending + refunded,
+            rejected,
+            refunded: pending + refunded,
             returned_units: (ended - counts.unreleased).max(0),
         }
     }
