@@ -35,17 +35,11 @@ impl Health {
     pub async fn report(&self) -> Vec<Part> {
         let database = part("database", async { Ok(self.store.ping().await?) });
         let redis = futures::future::join_all(self.redis.iter().map(|(name, connection)| {
-            part(name, async move {
-                redis::cmd("PING").query_async::<()>(&mut connection.clone()).await?;
-                Ok(())
-            })
+            part(name, async { Ok(redis::cmd("PING").query_async(&mut connection.clone()).await?) })
         }));
-        let rabbit = futures::future::OptionFuture::from(self.monitor.as_ref().map(|monitor| {
-            part("rabbitmq", async {
-                monitor.depths().await?;
-                Ok(())
-            })
-        }));
+        let rabbit = futures::future::OptionFuture::from(
+            self.monitor.as_ref().map(|monitor| part("rabbitmq", async { monitor.depths().await.map(drop) })),
+        );
         let (database, redis, rabbit) = tokio::join!(database, redis, rabbit);
         [database].into_iter().chain(redis).chain(rabbit).collect()
     }

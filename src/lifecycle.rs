@@ -15,15 +15,10 @@ use tracing::{error, info};
 pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// The running tasks of the process. A task that fails, or ends before a stop was requested, stops all the others.
+#[derive(Default)]
 pub struct Lifecycle {
     stop: CancellationToken,
     tasks: JoinSet<(&'static str, anyhow::Result<()>)>,
-}
-
-impl Default for Lifecycle {
-    fn default() -> Self {
-        Lifecycle { stop: CancellationToken::new(), tasks: JoinSet::new() }
-    }
 }
 
 impl Lifecycle {

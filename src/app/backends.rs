@@ -32,8 +32,8 @@ pub(super) struct Backends {
 
 impl Backends {
     pub(super) fn replicas(&self) -> Vec<RedisConnection> {
-        let named = |(name, connection): &(&str, RedisConnection)| (*name == REPLICA).then(|| connection.clone());
-        self.connections.iter().filter_map(named).collect()
+        let replicas = self.connections.iter().filter(|(name, _)| *name == REPLICA);
+        replicas.map(|(_, connection)| connection.clone()).collect()
     }
 
     pub(super) fn build(

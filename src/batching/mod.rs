@@ -267,11 +267,11 @@ impl<D: BatchHandler> Batcher<D> {
     }
 
     async fn decide(&self, pending: PendingBatches<D>) {
-        let of_bucket = |(bucket, pending): &(Bucket, VecDeque<PendingClaim<D>>)| Batch {
+        let batches = pending.iter().map(|(bucket, pending)| Batch {
             bucket: *bucket,
             claims: pending.iter().map(|pending| pending.claim).collect(),
-        };
-        let batches: Vec<Batch<D::Claim>> = pending.iter().map(of_bucket).collect();
+        });
+        let batches: Vec<Batch<D::Claim>> = batches.collect();
         let started = Instant::now();
         let answers = self.backend.decide(&batches).await;
         let now = Instant::now();

@@ -170,14 +170,14 @@ impl SaleBoard {
         let active = self.catalogue.active().into_iter().filter_map(|id| self.catalogue.known(id));
         let sales: Vec<Arc<CatalogueEntry>> = active.filter(|entry| is_public(&entry.sale)).collect();
         let chosen = choose(&last, &sales);
-        let is_chosen = |entry: &&Arc<CatalogueEntry>| chosen.contains(&entry.sale.id);
-        let buckets: Vec<Bucket> = sales.iter().filter(is_chosen).flat_map(|e| Bucket::of_sale(&e.sale)).collect();
+        let to_read = sales.iter().filter(|entry| chosen.contains(&entry.sale.id));
+        let buckets: Vec<Bucket> = to_read.flat_map(|entry| Bucket::of_sale(&entry.sale)).collect();
         let facts = self.read_facts(&buckets, &mut state).await;
         let read_at = if facts.is_some() { Some(self.clock.now()) } else { last.read_at };
         let mut entries = BTreeMap::new();
         for entry in &sales {
             let (sale, before) = (&entry.sale, last.sales.get(&entry.sale.id));
-            let now = match (before, is_chosen(&entry)) {
+            let now = match (before, chosen.contains(&sale.id)) {
                 (Some(before), false) if before.sale.version == sale.version => before.clone(),
                 (before, chosen) => {
                     let known = before.and_then(|before| before.facts);
@@ -219,8 +219,8 @@ impl SaleBoard {
         let snapshot = self.snapshot.load_full();
         let mut lists = self.winners.load().as_ref().clone();
         lists.retain(|id, _| snapshot.sales.contains_key(id));
-        let is_closed = |entry: &&Arc<BoardEntry>| entry.granted_if_closed(self.clock.now()).is_some();
-        let mut closed: Vec<&Arc<BoardEntry>> = snapshot.sales.values().filter(is_closed).collect();
+        let mut closed: Vec<&Arc<BoardEntry>> = snapshot.sales.values().collect();
+        closed.retain(|entry| entry.granted_if_closed(self.clock.now()).is_some());
         // Short lists first, so that a long one does not delay them.
         closed.sort_by_key(|entry| entry.facts.map(|facts| facts.booked));
         for entry in closed {
