@@ -211,9 +211,10 @@ fn add_headers(headers: &mut HeaderMap, request: &RequestContext, https: bool) {
 
 /// The id from a proxy's `X-Request-Id`, if it has the form of one, else a new id.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let sane = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    let given = headers.get(X_REQUEST_ID).filter(|id| (8..=64).contains(&id.len()) && id.as_bytes().iter().all(sane));
-    given.cloned().unwrap_or_else(new_id)
+    let given = headers.get(X_REQUEST_ID).filter(|id| (8..=64).contains(&id.len()));
+    let sane =
+        given.filter(|id| id.as_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte)));
+    sane.cloned().unwrap_or_else(new_id)
 }
 
 /// A random prefix per process and a counter: unique, and cheaper than a random id per request.

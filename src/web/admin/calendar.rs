@@ -1,7 +1,5 @@
 //! The calendar of sales, one month per page, in the time zone that the query names.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -10,11 +8,11 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
+use super::StaffVisit;
 use crate::domain::calendar::{Month, day, hour};
 use crate::domain::{Goods, Sale};
-use crate::web::Shop;
 use crate::web::extract::Query;
-use crate::web::extract::session::{Staff, ViewConsole};
+use crate::web::extract::session::ViewConsole;
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
 use crate::web::shared::response::personal;
@@ -31,9 +29,7 @@ pub struct CalendarQuery {
 }
 
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<CalendarQuery>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
@@ -48,10 +44,10 @@ pub async fn show(
     };
     let sales = shop.store.sales_between(from, to).await?;
     let goods = shop.store.all_goods().await?;
-    let with_name = |sale: Sale| (goods_name(&sale, &goods, &visitor), sale);
-    let sales: Vec<(String, Sale)> = sales.into_iter().map(with_name).collect();
-    let cell = |date: Date| cell(date, month, &sales, &zone, now);
-    let weeks = weeks.into_iter().map(|week| week.into_iter().map(cell).collect()).collect();
+    let sales: Vec<_> = sales.into_iter().map(|sale| (goods_name(&sale, &goods, &visitor), sale)).collect();
+    let weeks =
+        weeks.into_iter().map(|week| week.into_iter().map(|date| cell(date, month, &sales, &zone, now)).collect());
+    let weeks = weeks.collect();
     personal(StatusCode::OK, &CalendarPage { chrome: visitor.chrome(), month, zone: zone_name, weeks })
 }
 
@@ -68,28 +64,20 @@ fn zone(name: &str) -> (TimeZone, String) {
 
 fn cell(date: Date, month: Month, sales: &[(String, Sale)], zone: &TimeZone, now: Timestamp) -> CalendarDay {
     let (begins, ends) = day(date, zone);
-    let touches = |sale: &Sale| {
-        let Some(opens) = sale.window.opens_at else { return false };
+    let sales = sales.iter().filter_map(|(name, sale)| {
+        let opens = sale.window.opens_at?;
         // A sale without an end would fill every later day; it is listed only on the day it opens.
         let until = sale.window.closes_at.unwrap_or(opens);
-        opens < ends && (until > begins || opens >= begins)
-    };
-    let entry = |(name, sale): &(String, Sale)| CalendarSale {
-        id: sale.id,
-        name: name.clone(),
-        state: sale.state,
-        starts: sale
-            .window
-            .opens_at
-            .filter(|opens| *opens >= begins)
-            .map(|opens| opens.to_zoned(zone.clone()).strftime("%H:%M").to_string()),
-    };
+        let starts = (opens >= begins).then(|| opens.to_zoned(zone.clone()).strftime("%H:%M").to_string());
+        let touches = opens < ends && (until > begins || starts.is_some());
+        touches.then(|| CalendarSale { id: sale.id, name: name.clone(), state: sale.state, starts })
+    });
     CalendarDay {
         date,
         in_month: month.contains(date),
         today: (begins..ends).contains(&now),
         new_at: hour(date, DEFAULT_OPENING_HOUR, zone).filter(|_| ends > now),
-        sales: sales.iter().filter(|(_, sale)| touches(sale)).map(entry).collect(),
+        sales: sales.collect(),
     }
 }
 

@@ -1,16 +1,15 @@
 //! The console's page of dead letters.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
+use super::StaffVisit;
 use crate::i18n;
 use crate::pipeline::dead_letters::Settlement;
 use crate::web::Shop;
-use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
+use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, Query};
 use crate::web::problem::Problem;
@@ -27,10 +26,7 @@ pub struct DeadLettersQuery {
 }
 
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    may: Result<Staff<ManageSales>, Problem>,
-    visitor: Visitor,
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<DeadLettersQuery>,
 ) -> Result<Response, Problem> {
     let t = &i18n::text(visitor.locale).cockpit;
@@ -40,7 +36,7 @@ pub async fn show(
         Some("discard") => Some(i18n::fill(t.discarded, count)),
         _ => None,
     };
-    page(&shop, &visitor, may.is_ok(), StatusCode::OK, notice, None).await
+    page(&shop, &visitor, staff.may::<ManageSales>(), StatusCode::OK, notice, None).await
 }
 
 async fn page(
@@ -49,11 +45,10 @@ async fn page(
     may_act: bool,
     status: StatusCode,
     notice: Option<String>,
-    warning: Option<String>,
+    warning: Option<&'static str>,
 ) -> Result<Response, Problem> {
     let found = shop.dead_letters.list().await?;
-    let mut chrome = visitor.chrome();
-    chrome.path = format!("{PATH}?lang={}", visitor.locale);
+    let chrome = visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale));
     personal(status, &DeadLettersPage::new(chrome, found, may_act, notice, warning))
 }
 
@@ -69,40 +64,29 @@ pub struct DeadLetterForm {
     typed: String,
 }
 
-pub async fn replay(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
-    visitor: Visitor,
-    Form(form): Form<DeadLetterForm>,
-) -> Result<Response, Problem> {
+pub async fn replay(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Result<Response, Problem> {
     let confirmed = (form.confirm == "yes").then_some(Settlement::Replay);
-    settle(&shop, &staff, &visitor, form.id.as_deref(), confirmed).await
+    settle(visit, form.id.as_deref(), confirmed).await
 }
 
-pub async fn discard(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
-    visitor: Visitor,
-    Form(form): Form<DeadLetterForm>,
-) -> Result<Response, Problem> {
+pub async fn discard(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Result<Response, Problem> {
     let is_confirmed = form.id.as_deref().is_some_and(|id| id == form.typed.trim()) && form.confirm == "yes";
-    settle(&shop, &staff, &visitor, form.id.as_deref(), is_confirmed.then_some(Settlement::Discard)).await
+    settle(visit, form.id.as_deref(), is_confirmed.then_some(Settlement::Discard)).await
 }
 
 async fn settle(
-    shop: &Shop,
-    staff: &Staff<ManageSales>,
-    visitor: &Visitor,
+    (State(shop), staff, visitor): StaffVisit<ManageSales>,
     id: Option<&str>,
     confirmed: Option<Settlement>,
 ) -> Result<Response, Problem> {
-    let refuse = async |status, warning: &str| page(shop, visitor, true, status, None, Some(warning.to_owned())).await;
     let Some(settlement) = confirmed else {
-        return refuse(StatusCode::UNPROCESSABLE_ENTITY, i18n::problem("not_confirmed").text(visitor.locale)).await;
+        let warning = i18n::problem("not_confirmed").text(visitor.locale);
+        return page(&shop, &visitor, true, StatusCode::UNPROCESSABLE_ENTITY, None, Some(warning)).await;
     };
     let settled = shop.dead_letters.settle(id, settlement, staff.actor()).await?;
     if settled == 0 && id.is_some() {
-        return refuse(StatusCode::NOT_FOUND, i18n::text(visitor.locale).cockpit.letter_gone).await;
+        let warning = i18n::text(visitor.locale).cockpit.letter_gone;
+        return page(&shop, &visitor, true, StatusCode::NOT_FOUND, None, Some(warning)).await;
     }
     let done = settlement.as_str();
     Ok(see_other(&format!("{PATH}?lang={}&done={done}&count={settled}", visitor.locale)))

@@ -1,7 +1,5 @@
 //! The console's pages of goods: the list, archiving, and the form that creates and edits them.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,9 +10,9 @@ use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture};
 use crate::i18n;
 use crate::store::{GoodsDraft, GoodsRefusal};
 use crate::web::Shop;
-use crate::web::admin::ConfirmForm;
 use crate::web::admin::goods_upload::{GoodsForm, UploadedFile};
-use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
+use crate::web::admin::{ConfirmForm, StaffVisit, StaffVisitTo};
+use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
@@ -39,9 +37,7 @@ pub struct GoodsListQuery {
 }
 
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<GoodsListQuery>,
 ) -> Result<Response, Problem> {
     show_list(&shop, &visitor, query, StatusCode::OK, None).await
@@ -52,7 +48,7 @@ async fn show_list(
     visitor: &Visitor,
     query: GoodsListQuery,
     status: StatusCode,
-    warning: Option<String>,
+    warning: Option<&'static str>,
 ) -> Result<Response, Problem> {
     let all = shop.store.all_goods().await?;
     let done = query.goods.and_then(|id| all.iter().find(|goods| goods.id == id));
@@ -60,17 +56,16 @@ async fn show_list(
     let with_archived = !query.archived.is_empty();
     let archived = all.iter().filter(|goods| goods.is_archived()).count();
     let words = query.q.trim().to_lowercase();
-    let matches = |goods: &Goods| {
+    // Newest first: goods that were just created are the likeliest to be edited.
+    let mut goods: Vec<Goods> = all.into_iter().rev().collect();
+    goods.retain(|goods| {
         (with_archived || !goods.is_archived())
             && (goods.id.to_string() == words
                 || [&goods.name.zh, &goods.name.en].iter().any(|name| name.to_lowercase().contains(&words)))
-    };
-    // Newest first: goods that were just created are the likeliest to be edited.
-    let mut goods: Vec<Goods> = all.into_iter().rev().filter(matches).collect();
+    });
     let more = goods.len() > MAX_LISTED;
     goods.truncate(MAX_LISTED);
-    let mut chrome = visitor.chrome();
-    chrome.path = list_path(visitor.locale);
+    let chrome = visitor.chrome_at(list_path(visitor.locale));
     let query = query.q.trim().to_owned();
     personal(status, &AdminGoodsList { chrome, goods, query, with_archived, archived, more, done, warning })
 }
@@ -84,96 +79,73 @@ fn see_list(visitor: &Visitor, what: &str, id: GoodsId) -> Response {
     see_other(&format!("{}&done={what}&goods={id}", list_path(visitor.locale)))
 }
 
-type GoodsAction = (State<Arc<Shop>>, Staff<ManageSales>, Visitor, PathIds<GoodsId>);
-
-pub async fn archive(action: GoodsAction, Form(form): Form<ConfirmForm>) -> Result<Response, Problem> {
-    set_archived(action, &form, true).await
+pub async fn archive(
+    visit: StaffVisitTo<ManageSales, GoodsId>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    set_archived(visit, &form, true).await
 }
 
-pub async fn unarchive(action: GoodsAction, Form(form): Form<ConfirmForm>) -> Result<Response, Problem> {
-    set_archived(action, &form, false).await
+pub async fn unarchive(
+    visit: StaffVisitTo<ManageSales, GoodsId>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    set_archived(visit, &form, false).await
 }
 
 async fn set_archived(
-    (State(shop), staff, visitor, PathIds(id)): GoodsAction,
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, GoodsId>,
     form: &ConfirmForm,
     archive: bool,
 ) -> Result<Response, Problem> {
-    let warn = async |code: Code, words: &str| {
-        let warning = i18n::problem(words).text(visitor.locale).to_owned();
-        let archived = if archive { String::new() } else { "1".to_owned() };
-        let query = GoodsListQuery { archived, ..GoodsListQuery::default() };
-        show_list(&shop, &visitor, query, code.status(), Some(warning)).await
+    let (code, words) = match form.is_confirmed() {
+        false => (Code::Invalid, "not_confirmed"),
+        true => match shop.sales_admin.archive_goods(id, archive, staff.actor()).await {
+            Ok(_) => return Ok(see_list(&visitor, if archive { "archived" } else { "unarchived" }, id)),
+            Err(GoodsRefusal::OnSale) => (Code::GoodsOnSale, Code::GoodsOnSale.as_str()),
+            Err(refusal) => return Err(refusal.into()),
+        },
     };
-    if !form.is_confirmed() {
-        return warn(Code::Invalid, "not_confirmed").await;
-    }
-    match shop.sales_admin.archive_goods(id, archive, staff.actor()).await {
-        Ok(_) => Ok(see_list(&visitor, if archive { "archived" } else { "unarchived" }, id)),
-        Err(GoodsRefusal::OnSale) => warn(Code::GoodsOnSale, Code::GoodsOnSale.as_str()).await,
-        Err(refusal) => Err(refusal.into()),
-    }
+    let archived = if archive { String::new() } else { "1".to_owned() };
+    let query = GoodsListQuery { archived, ..GoodsListQuery::default() };
+    show_list(&shop, &visitor, query, code.status(), Some(i18n::problem(words).text(visitor.locale))).await
 }
 
-pub async fn blank(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
-) -> Result<Response, Problem> {
-    show_form(&visitor, StatusCode::OK, GoodsFormState::of(blank_goods(&shop), None))
+pub async fn blank((State(shop), _, visitor): StaffVisit<ViewConsole>) -> Result<Response, Problem> {
+    personal(StatusCode::OK, &goods_form(&visitor, None, blank_goods(&shop)))
 }
 
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
-    PathIds(id): PathIds<GoodsId>,
+    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, GoodsId>,
 ) -> Result<Response, Problem> {
     let goods = shop.store.goods(id).await?.ok_or(Code::NotFound)?;
-    show_form(&visitor, StatusCode::OK, GoodsFormState::of(goods, Some(id)))
+    personal(StatusCode::OK, &goods_form(&visitor, Some(id), goods))
 }
 
-pub async fn create(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
-    visitor: Visitor,
-    form: GoodsForm,
-) -> Result<Response, Problem> {
-    save(&shop, &staff, &visitor, None, form).await
+pub async fn create(visit: StaffVisit<ManageSales>, form: GoodsForm) -> Result<Response, Problem> {
+    save(visit, None, form).await
 }
 
 pub async fn edit(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
-    visitor: Visitor,
-    PathIds(id): PathIds<GoodsId>,
+    (shop, staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, GoodsId>,
     form: GoodsForm,
 ) -> Result<Response, Problem> {
-    save(&shop, &staff, &visitor, Some(id), form).await
+    save((shop, staff, visitor), Some(id), form).await
 }
 
-/// The form as it is shown.
-struct GoodsFormState {
-    id: Option<GoodsId>,
-    goods: Goods,
-    preview: bool,
-    errors: Vec<FieldError>,
-    uploads: Vec<UploadError>,
-}
-
-impl GoodsFormState {
-    fn of(goods: Goods, id: Option<GoodsId>) -> GoodsFormState {
-        GoodsFormState { id, goods, preview: false, errors: Vec::new(), uploads: Vec::new() }
-    }
+/// The form with these values and without errors.
+fn goods_form(visitor: &Visitor, id: Option<GoodsId>, goods: Goods) -> AdminGoodsForm {
+    let page = id.map_or_else(|| "new".to_owned(), |id| id.to_string());
+    let chrome = visitor.chrome_at(format!("/admin/goods/{page}?lang={}", visitor.locale));
+    AdminGoodsForm { chrome, id, goods, preview: false, errors: Vec::new(), uploads: Vec::new() }
 }
 
 /// Goods without any value.
 fn blank_goods(shop: &Shop) -> Goods {
-    let empty = || Bilingual::new("", "");
     Goods {
         id: GoodsId(0),
-        name: empty(),
-        description: empty(),
+        name: Bilingual::new("", ""),
+        description: Bilingual::new("", ""),
         pictures: Vec::new(),
         updated_at: shop.clock.now(),
         archived_at: None,
@@ -181,73 +153,62 @@ fn blank_goods(shop: &Shop) -> Goods {
 }
 
 async fn save(
-    shop: &Shop,
-    staff: &Staff<ManageSales>,
-    visitor: &Visitor,
+    (State(shop), staff, visitor): StaffVisit<ManageSales>,
     id: Option<GoodsId>,
     form: GoodsForm,
 ) -> Result<Response, Problem> {
     let goods = match id {
         Some(id) => shop.store.goods(id).await?.ok_or(Code::NotFound)?,
-        None => blank_goods(shop),
+        None => blank_goods(&shop),
     };
     let preview = form.preview;
-    let mut state = GoodsFormState::of(goods, id);
-    state.goods.name = Bilingual::new(form.name[0].trim(), form.name[1].trim());
-    state.goods.description = Bilingual::new(form.description[0].trim(), form.description[1].trim());
-    state.errors = check_name(&state.goods.name);
-    state.errors.extend(check_description(&state.goods.description));
-    update_gallery(shop, &mut state, form).await?;
-    if !state.errors.is_empty() || !state.uploads.is_empty() {
-        return show_form(visitor, StatusCode::UNPROCESSABLE_ENTITY, state);
+    let mut page = goods_form(&visitor, id, goods);
+    page.goods.name = Bilingual::new(form.name[0].trim(), form.name[1].trim());
+    page.goods.description = Bilingual::new(form.description[0].trim(), form.description[1].trim());
+    page.errors = check_name(&page.goods.name);
+    page.errors.extend(check_description(&page.goods.description));
+    update_gallery(&shop, &mut page, form).await?;
+    if !page.errors.is_empty() || !page.uploads.is_empty() {
+        return personal(StatusCode::UNPROCESSABLE_ENTITY, &page);
     }
     if preview {
-        return show_form(visitor, StatusCode::OK, GoodsFormState { preview, ..state });
+        return personal(StatusCode::OK, &AdminGoodsForm { preview, ..page });
     }
-    let Goods { name, description, pictures, .. } = state.goods;
+    let Goods { name, description, pictures, .. } = page.goods;
     let draft = GoodsDraft { name: Some(name), description: Some(description), pictures: Some(pictures) };
     let goods = shop.sales_admin.put_goods(id, draft, staff.actor()).await?.ok_or(Code::NotFound)?;
-    Ok(see_list(visitor, if id.is_some() { "saved" } else { "created" }, goods.id))
+    Ok(see_list(&visitor, if id.is_some() { "saved" } else { "created" }, goods.id))
 }
 
 /// Sets the gallery: the pictures that stay in their order, then the uploads. Accepted uploads are stored at once, so that
 /// a form with an error elsewhere does not need them again.
-async fn update_gallery(shop: &Shop, state: &mut GoodsFormState, form: GoodsForm) -> Result<(), Problem> {
+async fn update_gallery(shop: &Shop, page: &mut AdminGoodsForm, form: GoodsForm) -> Result<(), Problem> {
     let names = form.arranged_pictures();
     let mut gallery = shop.store.pictures(&names).await?;
     if gallery.len() < names.len() {
-        state.errors.push(FieldError { field: "pictures", code: "no_such_picture" });
+        page.errors.push(FieldError::new("pictures", "no_such_picture"));
     }
     for file in form.uploads {
         match store_upload(shop, file).await? {
             Ok(picture) if gallery.iter().all(|other| other.name != picture.name) => gallery.push(picture),
             Ok(_) => {}
-            Err(error) => state.uploads.push(error),
+            Err(error) => page.uploads.push(error),
         }
     }
     if form.too_many_uploads || gallery.len() > MAX_GALLERY_PICTURES {
-        state.errors.push(FieldError { field: "pictures", code: "too_many_pictures" });
+        page.errors.push(FieldError::new("pictures", "too_many_pictures"));
     }
-    state.goods.pictures = gallery;
+    page.goods.pictures = gallery;
     Ok(())
 }
 
 async fn store_upload(shop: &Shop, upload: UploadedFile) -> Result<Result<Picture, UploadError>, Problem> {
-    let refused = |code| UploadError { file: upload.file.clone(), code };
-    let Some(bytes) = upload.bytes else { return Ok(Err(refused("picture_too_large"))) };
-    match shop.pictures.add(bytes).await {
-        Ok(picture) => Ok(Ok(picture)),
-        Err(refusal) => match refusal.field_code() {
-            Some(code) => Ok(Err(refused(code))),
-            None => Err(refusal.into()),
+    let code = match upload.bytes {
+        None => "picture_too_large",
+        Some(bytes) => match shop.pictures.add(bytes).await {
+            Ok(picture) => return Ok(Ok(picture)),
+            Err(refusal) => refusal.field_code().ok_or(refusal)?,
         },
-    }
-}
-
-fn show_form(visitor: &Visitor, status: StatusCode, state: GoodsFormState) -> Result<Response, Problem> {
-    let GoodsFormState { id, goods, preview, errors, uploads } = state;
-    let mut chrome = visitor.chrome();
-    let page = id.map_or_else(|| "new".to_owned(), |id| id.to_string());
-    chrome.path = format!("/admin/goods/{page}?lang={}", visitor.locale);
-    personal(status, &AdminGoodsForm { chrome, id, goods, preview, errors, uploads })
+    };
+    Ok(Err(UploadError { file: upload.file, code }))
 }

@@ -43,13 +43,12 @@ pub struct GoodsForm {
 impl GoodsForm {
     /// The pictures that stay, in the order that the typed places give.
     pub fn arranged_pictures(&self) -> Vec<String> {
-        let typed = |name: &String| self.places.get(name).and_then(|place| place.trim().parse::<i64>().ok());
         let mut seen = HashSet::new();
-        let rows = self.pictures.iter().filter(|name| seen.insert(*name)).zip(1..);
-        let mut rows: Vec<(i64, &String)> =
-            rows.map(|(name, at)| (rank(at, typed(name).unwrap_or(at)), name)).collect();
-        rows.sort_by_key(|(rank, _)| *rank);
-        let stay = rows.into_iter().map(|(_, name)| name).filter(|name| !self.removed.contains(*name));
+        let mut rows: Vec<_> = self.pictures.iter().filter(|name| seen.insert(*name)).zip(1..).collect();
+        rows.sort_by_cached_key(|(name, at)| {
+            rank(*at, self.places.get(*name).and_then(|place| place.trim().parse().ok()).unwrap_or(*at))
+        });
+        let stay = rows.into_iter().map(|(name, _)| name).filter(|name| !self.removed.contains(*name));
         stay.take(MAX_GALLERY_PICTURES).cloned().collect()
     }
 }

@@ -1,17 +1,14 @@
 //! The console's page of the audit log.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
+use super::StaffVisit;
 use crate::domain::{Locale, Page};
-use crate::web::Shop;
 use crate::web::extract::Query;
-use crate::web::extract::session::{Staff, ViewConsole};
-use crate::web::extract::visitor::Visitor;
+use crate::web::extract::session::ViewConsole;
 use crate::web::problem::Problem;
 use crate::web::shared::audit_log_query::{AuditLogQuery, audit_log_page};
 use crate::web::shared::response::personal;
@@ -39,9 +36,7 @@ pub fn subject_path(locale: Locale, subject: &str) -> String {
 }
 
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<AuditLogQuery>,
 ) -> Result<Response, Problem> {
     let errors = query.filter().1;
@@ -52,11 +47,6 @@ pub async fn show(
     let actions = shop.store.audit_actions().await?;
     let older = page.next.map(|id| next_page_path(&query, visitor.locale, &id));
     let filtered = !query.is_blank() || query.before.is_some();
-    let AuditLogQuery { actor, action, subject, from, to, .. } = query;
-    let mut chrome = visitor.chrome();
-    chrome.path = format!("/admin/log?lang={}", visitor.locale);
-    personal(
-        status,
-        &AdminLogPage { chrome, rows: page.items, older, actions, filtered, actor, action, subject, from, to, errors },
-    )
+    let chrome = visitor.chrome_at(format!("/admin/log?lang={}", visitor.locale));
+    personal(status, &AdminLogPage { chrome, rows: page.items, older, actions, filtered, query, errors })
 }

@@ -2,7 +2,6 @@
 //! ([`Permission`](crate::web::extract::session::Permission)).
 
 pub mod goods_upload;
-pub mod sale_input;
 pub mod sales;
 
 pub mod calendar;
@@ -17,7 +16,21 @@ pub mod sale_form;
 pub mod staff;
 pub mod users;
 
+use std::sync::Arc;
+
+use axum::extract::State;
 use serde::Deserialize;
+
+use crate::web::Shop;
+use crate::web::extract::PathIds;
+use crate::web::extract::session::Staff;
+use crate::web::extract::visitor::Visitor;
+
+/// What most pages of the console extract: `P` is the permission that they need.
+type StaffVisit<P> = (State<Arc<Shop>>, Staff<P>, Visitor);
+
+/// The same for a page about the one thing whose id is in the path.
+type StaffVisitTo<P, Id> = (State<Arc<Shop>>, Staff<P>, Visitor, PathIds<Id>);
 
 /// The form of an action that only has to be confirmed.
 #[derive(Deserialize)]

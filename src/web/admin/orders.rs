@@ -1,33 +1,28 @@
 //! The console's pages about orders: the search, one order with its history and payments, and its cancellation or refund.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
+use super::{StaffVisit, StaffVisitTo};
 use crate::domain::{Order, OrderId, Page};
 use crate::orders::support::StaffActionReason;
 use crate::store::StaffAction;
 use crate::web::Shop;
-use crate::web::extract::session::{Staff, SupportShoppers, ViewConsole};
+use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{
-    AddressView, AdminOrderPage, AdminOrdersPage, OrderFilter, OrderRow, PaymentLine, StaffActionFormState,
-};
+use crate::web::shared::{FieldError, NoticeQuery};
+use crate::web::views::{AddressView, AdminOrderPage, AdminOrdersPage, StaffActionFormState};
 
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
-    Query(query): Query<OrderSearchQuery>,
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    Query(mut query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
     let (status, found, errors) = match query.read(&shop.store).await? {
         Ok(parsed) => {
@@ -41,26 +36,17 @@ pub async fn list(
         let entry = shop.catalogue.entry(sale.id).await?;
         sales.push((sale.id, goods_name_and_cover(entry.as_deref(), visitor.locale).0));
     }
-    let mut chrome = visitor.chrome();
-    chrome.path = format!("/admin/orders?lang={}", visitor.locale);
-    let is_later = !query.before.is_empty();
+    let chrome = visitor.chrome_at(format!("/admin/orders?lang={}", visitor.locale));
+    if query.user.trim().is_empty() {
+        query.user = std::mem::take(&mut query.username);
+    }
     let older = found.next.map(|id| id.to_string());
-    let rows = found.items.into_iter().map(|found| OrderRow { order: found.order, username: found.username }).collect();
-    personal(status, &AdminOrdersPage { chrome, rows, older, sales, filter: OrderFilter::of(&query, errors), is_later })
-}
-
-/// The action that the page reports as done.
-#[derive(Deserialize)]
-pub struct OrderNoticeQuery {
-    done: Option<String>,
+    personal(status, &AdminOrdersPage { chrome, rows: found.items, older, sales, query, errors })
 }
 
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ViewConsole>,
-    visitor: Visitor,
-    PathIds(id): PathIds<OrderId>,
-    Query(OrderNoticeQuery { done }): Query<OrderNoticeQuery>,
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, OrderId>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
     let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
     let state = OrderPageState { done, may_act: staff.may::<SupportShoppers>(), form: StaffActionFormState::default() };
@@ -69,7 +55,7 @@ pub async fn show(
 
 /// What the page shows besides the order.
 struct OrderPageState {
-    done: Option<String>,
+    done: String,
     may_act: bool,
     form: StaffActionFormState,
 }
@@ -77,7 +63,7 @@ struct OrderPageState {
 impl OrderPageState {
     /// The form again, for a member of the staff who may act.
     fn of(form: StaffActionFormState) -> OrderPageState {
-        OrderPageState { done: None, may_act: true, form }
+        OrderPageState { done: String::new(), may_act: true, form }
     }
 }
 
@@ -89,15 +75,13 @@ async fn page(
     state: OrderPageState,
 ) -> Result<Response, Problem> {
     let entry = shop.catalogue.entry(order.sale_id).await?;
-    let payments = shop.store.payments_of(order.id).await?;
-    let mut chrome = visitor.chrome();
-    chrome.path = format!("/admin/orders/{}?lang={}", order.id, visitor.locale);
+    let chrome = visitor.chrome_at(format!("/admin/orders/{}?lang={}", order.id, visitor.locale));
     let page = AdminOrderPage {
         chrome,
         goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
         username: shop.store.user(order.user_id).await?.map(|user| user.username),
         steps: shop.store.steps(&order).await?,
-        payments: payments.into_iter().map(PaymentLine::from).collect(),
+        payments: shop.store.payments_of(order.id).await?,
         address: order.address.as_deref().map(|address| AddressView::of(address, visitor.locale)),
         order,
         done: state.done,
@@ -119,30 +103,21 @@ pub struct StaffActionForm {
 }
 
 pub async fn cancel(
-    shop: State<Arc<Shop>>,
-    staff: Staff<SupportShoppers>,
-    visitor: Visitor,
-    PathIds(id): PathIds<OrderId>,
+    visit: StaffVisitTo<SupportShoppers, OrderId>,
     Form(form): Form<StaffActionForm>,
 ) -> Result<Response, Problem> {
-    act(shop, &staff, &visitor, id, StaffAction::Cancel, form).await
+    act(visit, StaffAction::Cancel, form).await
 }
 
 pub async fn refund(
-    shop: State<Arc<Shop>>,
-    staff: Staff<SupportShoppers>,
-    visitor: Visitor,
-    PathIds(id): PathIds<OrderId>,
+    visit: StaffVisitTo<SupportShoppers, OrderId>,
     Form(form): Form<StaffActionForm>,
 ) -> Result<Response, Problem> {
-    act(shop, &staff, &visitor, id, StaffAction::Refund, form).await
+    act(visit, StaffAction::Refund, form).await
 }
 
 async fn act(
-    State(shop): State<Arc<Shop>>,
-    staff: &Staff<SupportShoppers>,
-    visitor: &Visitor,
-    id: OrderId,
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
     action: StaffAction,
     form: StaffActionForm,
 ) -> Result<Response, Problem> {
@@ -155,10 +130,10 @@ async fn act(
             let errors = checked.err().unwrap_or_default();
             state.errors = errors.into_iter().map(|(field, code)| FieldError { field, code }).collect();
             if form.confirm != "yes" {
-                state.errors.push(FieldError { field: "sure", code: "not_confirmed" });
+                state.errors.push(FieldError::new("sure", "not_confirmed"));
             }
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            return page(&shop, visitor, order, status, OrderPageState::of(state)).await;
+            return page(&shop, &visitor, order, status, OrderPageState::of(state)).await;
         }
     };
     if shop.orders.apply_staff_action(&order, action, reason.by(staff.actor())).await? {
@@ -167,5 +142,5 @@ async fn act(
     }
     let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
     state.changed = true;
-    page(&shop, visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await
+    page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await
 }

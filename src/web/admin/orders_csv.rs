@@ -77,9 +77,10 @@ pub async fn export(
 
 /// The name of the goods of each sale.
 async fn products(store: &Store, locale: Locale) -> Result<HashMap<SaleId, String>, StoreError> {
-    let goods: HashMap<_, _> = store.all_goods().await?.into_iter().map(|goods| (goods.id, goods)).collect();
-    let name = |id| goods.get(&id).map(|goods| goods.name.get(locale).to_owned()).unwrap_or_default();
-    Ok(store.all_sales().await?.into_iter().map(|sale| (sale.id, name(sale.goods_id))).collect())
+    let goods = store.all_goods().await?.into_iter().map(|goods| (goods.id, goods.name.get(locale).to_owned()));
+    let names: HashMap<_, _> = goods.collect();
+    let sales = store.all_sales().await?.into_iter();
+    Ok(sales.map(|sale| (sale.id, names.get(&sale.goods_id).cloned().unwrap_or_default())).collect())
 }
 
 struct Export {

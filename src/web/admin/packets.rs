@@ -1,13 +1,11 @@
 //! The console's pages of red packets: the list, funding a packet from the shop, one packet, stopping it.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::ConfirmForm;
+use super::{ConfirmForm, StaffVisit, StaffVisitTo};
 use crate::domain::packet::Giver;
 use crate::domain::{Locale, PacketId};
 use crate::store::StopOutcome;
@@ -16,6 +14,7 @@ use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
+use crate::web::shared::NoticeQuery;
 use crate::web::shared::packet_form::{PacketForm, PacketFormOutcome};
 use crate::web::shared::pagination::LARGE_PAGE_SIZE;
 use crate::web::shared::paths::packet_share_url;
@@ -32,9 +31,7 @@ pub struct AdminPacketsQuery {
 }
 
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<AdminPacketsQuery>,
 ) -> Result<Response, Problem> {
     let page = shop.packets.all(query.before, LARGE_PAGE_SIZE).await?;
@@ -54,34 +51,21 @@ pub async fn new(_: Staff<ManageSales>, visitor: Visitor) -> Result<Response, Pr
 }
 
 pub async fn fund(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
-    visitor: Visitor,
+    (State(shop), staff, visitor): StaffVisit<ManageSales>,
     Form(form): Form<PacketForm>,
 ) -> Result<Response, Problem> {
     match form.submit(&shop, Giver::Shop, Some(staff.actor())).await? {
         PacketFormOutcome::Given(id) => Ok(see_other(&format!("{}&done=fund", packet_path(visitor.locale, id)))),
         PacketFormOutcome::ShowAgain(status, form) => {
-            let mut chrome = visitor.chrome();
-            chrome.path = format!("/admin/packets/new?lang={}", visitor.locale);
+            let chrome = visitor.chrome_at(format!("/admin/packets/new?lang={}", visitor.locale));
             personal(status, &AdminPacketForm { chrome, form: *form })
         }
     }
 }
 
-#[derive(Deserialize)]
-pub struct PacketNoticeQuery {
-    /// The action that the page reports as done.
-    #[serde(default)]
-    done: String,
-}
-
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
-    PathIds(id): PathIds<PacketId>,
-    Query(PacketNoticeQuery { done }): Query<PacketNoticeQuery>,
+    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, PacketId>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
     page(&shop, &visitor, StatusCode::OK, id, done, None).await
 }
@@ -95,17 +79,13 @@ async fn page(
     problem: Option<&'static str>,
 ) -> Result<Response, Problem> {
     let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
-    let mut chrome = visitor.chrome();
-    chrome.path = packet_path(visitor.locale, id);
+    let chrome = visitor.chrome_at(packet_path(visitor.locale, id));
     let phase = view.packet.phase(shop.clock.now());
     personal(status, &AdminPacketPage { chrome, view, phase, link: packet_share_url(shop, id), done, problem })
 }
 
 pub async fn stop(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
-    visitor: Visitor,
-    PathIds(id): PathIds<PacketId>,
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, PacketId>,
     Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
     if !form.is_confirmed() {

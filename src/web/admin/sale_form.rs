@@ -1,7 +1,5 @@
 //! The form that creates a sale, edits one that has not begun, or creates a copy.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -14,15 +12,16 @@ use crate::domain::{Sale, SaleId, Window};
 use crate::i18n;
 use crate::store::SaleRefusal;
 use crate::web::Shop;
-use crate::web::admin::sale_input::SaleForm;
 use crate::web::admin::sales::done_path;
-use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
+use crate::web::admin::{StaffVisit, StaffVisitTo};
+use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
 use crate::web::shared::response::{personal, see_other};
+use crate::web::shared::sale_form::SaleForm;
 use crate::web::shared::validation::time;
+use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::{AdminSaleForm, AdminSaleLocked, admin_notice};
 
 /// The values that a new form is filled with.
@@ -36,13 +35,6 @@ pub struct NewSaleQuery {
     opens_at: String,
 }
 
-/// The action that the page reports as done.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct SaleEditQuery {
-    done: String,
-}
-
 /// What the page shows besides the form's values.
 #[derive(Default)]
 struct SaleFormState {
@@ -54,9 +46,7 @@ struct SaleFormState {
 }
 
 pub async fn blank(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<NewSaleQuery>,
 ) -> Result<Response, Problem> {
     let model = match query.from.parse::<SaleId>() {
@@ -88,14 +78,12 @@ fn moved_into_future(window: Window, now: Timestamp) -> Window {
     let Some(opens) = window.opens_at else { return Window { opens_at: None, closes_at: None } };
     let late = now.as_millisecond() - opens.as_millisecond();
     let days = if late < 0 { 1 } else { late / DAY_MS + 1 };
-    let moved = |at: Timestamp| at.checked_add((days * 24).hours()).ok();
-    Window { opens_at: moved(opens), closes_at: window.closes_at.and_then(moved) }
+    let [opens_at, closes_at] = [Some(opens), window.closes_at].map(|at| at?.checked_add((days * 24).hours()).ok());
+    Window { opens_at, closes_at }
 }
 
 pub async fn create(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    visitor: Visitor,
+    (State(shop), admin, visitor): StaffVisit<ManageSales>,
     Form(form): Form<SaleForm>,
 ) -> Result<Response, Problem> {
     let refusal = match form.parse(shop.clock.now()) {
@@ -113,11 +101,8 @@ pub async fn create(
 }
 
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
-    PathIds(id): PathIds<SaleId>,
-    Query(SaleEditQuery { done }): Query<SaleEditQuery>,
+    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NotFound)?;
     if !sale.state.is_planned() {
@@ -128,10 +113,7 @@ pub async fn show(
 }
 
 pub async fn edit(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    visitor: Visitor,
-    PathIds(id): PathIds<SaleId>,
+    (State(shop), admin, visitor, PathIds(id)): StaffVisitTo<ManageSales, SaleId>,
     Form(mut form): Form<SaleForm>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NotFound)?;
@@ -168,22 +150,18 @@ impl SaleFormState {
 
     /// The form's state after a refusal. A refusal that concerns no field stays a problem.
     fn of_refusal(refusal: SaleRefusal, locale: crate::domain::Locale) -> Result<SaleFormState, Problem> {
-        let field = |field, code| Ok(SaleFormState::with_errors(vec![FieldError { field, code }]));
-        match refusal {
-            SaleRefusal::NoSuchGoods => field("goods_id", "no_such_goods"),
-            SaleRefusal::GoodsArchived => field("goods_id", "goods_archived"),
-            SaleRefusal::Overlap(other) => Ok(SaleFormState {
-                status: StatusCode::CONFLICT,
-                overlap: Some(other),
-                ..SaleFormState::with_errors(vec![FieldError { field: "opens_at", code: "overlap" }])
-            }),
-            SaleRefusal::ChangedMeanwhile => Ok(SaleFormState {
-                status: StatusCode::CONFLICT,
-                warning: Some(i18n::problem("changed_meanwhile").text(locale)),
-                ..SaleFormState::default()
-            }),
-            other => Err(other.into()),
-        }
+        let (error, overlap) = match refusal {
+            SaleRefusal::NoSuchGoods => (FieldError::new("goods_id", "no_such_goods"), None),
+            SaleRefusal::GoodsArchived => (FieldError::new("goods_id", "goods_archived"), None),
+            SaleRefusal::Overlap(other) => (FieldError::new("opens_at", "overlap"), Some(other)),
+            SaleRefusal::ChangedMeanwhile => {
+                let warning = Some(i18n::problem("changed_meanwhile").text(locale));
+                return Ok(SaleFormState { status: StatusCode::CONFLICT, warning, ..SaleFormState::default() });
+            }
+            other => return Err(other.into()),
+        };
+        let status = if overlap.is_some() { StatusCode::CONFLICT } else { StatusCode::UNPROCESSABLE_ENTITY };
+        Ok(SaleFormState { status, overlap, ..SaleFormState::with_errors(vec![error]) })
     }
 }
 
@@ -195,9 +173,8 @@ async fn page(
     form: SaleForm,
     state: SaleFormState,
 ) -> Result<Response, Problem> {
-    let mut chrome = visitor.chrome();
     let path = sale.map_or_else(|| "new".to_owned(), |sale| format!("{}/edit", sale.id));
-    chrome.path = format!("/admin/sales/{path}?lang={}", visitor.locale);
+    let chrome = visitor.chrome_at(format!("/admin/sales/{path}?lang={}", visitor.locale));
     let checklist = match sale {
         Some(sale) => shop.sales_admin.checklist(sale).await?,
         None => Vec::new(),
@@ -208,17 +185,7 @@ async fn page(
         chrome,
         sale: sale.map(|sale| (sale.id, sale.state)),
         goods,
-        goods_id: form.goods_id,
-        price: form.price,
-        list_price: form.list_price,
-        currency: form.currency,
-        total: form.total,
-        per_user_limit: form.per_user_limit,
-        opens_at: form.opens_at,
-        closes_at: form.closes_at,
-        rush: [form.buckets, form.lot, form.spread_ms],
-        key: form.key,
-        version: form.version,
+        form,
         errors: state.errors,
         warning: state.warning,
         overlap: state.overlap,
@@ -230,8 +197,7 @@ async fn page(
 
 /// A sale that has begun cannot be edited; only its stock can be topped up.
 fn locked(visitor: &Visitor, sale: Sale) -> Result<Response, Problem> {
-    let mut chrome = visitor.chrome();
-    chrome.path = format!("/admin/sales/{}/edit?lang={}", sale.id, visitor.locale);
+    let chrome = visitor.chrome_at(format!("/admin/sales/{}/edit?lang={}", sale.id, visitor.locale));
     personal(StatusCode::CONFLICT, &AdminSaleLocked { chrome, id: sale.id })
 }
 

@@ -1,20 +1,18 @@
 //! The console's list of sales, and the actions on a sale.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::cockpit;
+use super::{StaffVisit, StaffVisitTo, cockpit};
 use crate::control::sales_admin::{SaleCommand, SaleRow};
 use crate::domain::{Goods, GoodsId, Locale, Sale, SaleId};
 use crate::i18n;
 use crate::store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
 use crate::web::Shop;
-use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
+use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::Problem;
@@ -38,9 +36,7 @@ pub struct SaleListQuery {
 }
 
 pub async fn sales(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<SaleListQuery>,
 ) -> Result<Response, Problem> {
     page(&shop, &visitor, StatusCode::OK, query, None).await
@@ -71,8 +67,7 @@ async fn page(
     let group = SaleGroup::ALL.into_iter().find(|group| group.as_str() == query.state);
     let only = group.or(before.map(|_| SaleGroup::Past));
     let (text, other) = warning.map_or((None, None), |warning| (Some(warning.text), warning.other));
-    let mut chrome = visitor.chrome();
-    chrome.path = admin_path(visitor.locale);
+    let chrome = visitor.chrome_at(format!("/admin?lang={}", visitor.locale));
     let page = AdminSalesPage {
         groups: AdminSalesPage::grouped(rows, ended, only),
         goods: current.goods,
@@ -118,9 +113,9 @@ impl SaleFilter {
         if words.is_empty() {
             return SaleFilter { number: None, goods: None };
         }
-        let matches = |goods: &&Goods| Locale::ALL.iter().any(|l| goods.name.get(*l).to_lowercase().contains(&words));
-        let found = goods.iter().filter(matches).map(|goods| goods.id).take(Self::MAX_GOODS).collect();
-        SaleFilter { number: words.trim_start_matches('#').parse().ok(), goods: Some(found) }
+        let found = goods.iter().filter(|g| Locale::ALL.iter().any(|l| g.name.get(*l).to_lowercase().contains(&words)));
+        let goods = found.map(|goods| goods.id).take(Self::MAX_GOODS).collect();
+        SaleFilter { number: words.trim_start_matches('#').parse().ok(), goods: Some(goods) }
     }
 
     fn matches(&self, sale: &Sale) -> bool {
@@ -132,10 +127,6 @@ impl SaleFilter {
 fn parse_cursor(before: &str) -> Option<(i64, SaleId)> {
     let (closed, id) = before.split_once('-')?;
     Some((closed.parse().ok()?, id.parse().ok()?))
-}
-
-pub fn admin_path(locale: Locale) -> String {
-    format!("/admin?lang={locale}")
 }
 
 /// The address of a page of the console that reports an action on a sale as done.
@@ -169,7 +160,7 @@ impl SaleActionForm {
     }
 }
 
-type SaleActionRequest = (State<Arc<Shop>>, Staff<ManageSales>, Visitor, PathIds<SaleId>);
+type SaleActionRequest = StaffVisitTo<ManageSales, SaleId>;
 
 /// A handler for each action that only has to be confirmed.
 macro_rules! actions {
@@ -268,7 +259,7 @@ async fn warn(
     warning: SaleWarning,
 ) -> Result<Response, Problem> {
     match sale_page {
-        Some(id) => cockpit::show_with_warning(shop, visitor, id, status, warning.text.to_owned()).await,
+        Some(id) => cockpit::show_with_warning(shop, visitor, id, status, warning.text).await,
         None => page(shop, visitor, status, SaleListQuery::default(), Some(warning)).await,
     }
 }

@@ -1,38 +1,29 @@
 //! The console's page about the staff, for owners.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::ConfirmForm;
+use super::{ConfirmForm, StaffVisit};
 use crate::accounts::AccountRefusal;
 use crate::accounts::staff_rules::staff_role;
 use crate::domain::{Locale, UserId};
 use crate::store::{AccountChange, Role};
 use crate::web::Shop;
-use crate::web::extract::session::{ManageStaff, Staff};
+use crate::web::extract::session::ManageStaff;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
 use crate::web::shared::response::{personal, see_other};
+use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::StaffPage;
 
-/// The action that the page reports as done.
-#[derive(Deserialize)]
-pub struct StaffNoticeQuery {
-    #[serde(default)]
-    done: String,
-}
-
-type OwnerRequest = (State<Arc<Shop>>, Staff<ManageStaff>, Visitor);
+type OwnerRequest = StaffVisit<ManageStaff>;
 
 pub async fn list(
     (State(shop), _, visitor): OwnerRequest,
-    Query(StaffNoticeQuery { done }): Query<StaffNoticeQuery>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
     page(&shop, &visitor, StatusCode::OK, StaffPageState { done, ..StaffPageState::default() }).await
 }
@@ -53,8 +44,7 @@ struct StaffPageState {
 
 async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPageState) -> Result<Response, Problem> {
     let staff = shop.store.staff().await?;
-    let mut chrome = visitor.chrome();
-    chrome.path = staff_path(visitor.locale);
+    let chrome = visitor.chrome_at(staff_path(visitor.locale));
     let StaffPageState { form, username, role, errors, problem, done, created } = state;
     personal(status, &StaffPage { chrome, staff, form, username, role, errors, problem, done, created })
 }
@@ -76,7 +66,7 @@ pub struct StaffMemberForm {
 
 impl StaffMemberForm {
     fn with_error(self, form: &'static str, field: &'static str, code: &'static str) -> StaffPageState {
-        let errors = vec![FieldError { field, code }];
+        let errors = vec![FieldError::new(field, code)];
         StaffPageState { form, username: self.username, role: self.role, errors, ..StaffPageState::default() }
     }
 }
@@ -94,7 +84,7 @@ pub async fn appoint(
     if form.confirm != "yes" {
         return page(&shop, &visitor, unprocessable, form.with_error("appoint", "confirm", "confirm")).await;
     }
-    change(&shop, &staff, &visitor, user.id, AccountChange::SetRole(role), "appoint").await
+    change((State(shop), staff, visitor), user.id, Some(AccountChange::SetRole(role)), "appoint").await
 }
 
 /// Creates an account. The answer itself carries its one-time password, which is stored only as a hash.
@@ -130,50 +120,41 @@ pub struct RoleForm {
 }
 
 pub async fn set_role(
-    (State(shop), staff, visitor): OwnerRequest,
+    visit: OwnerRequest,
     PathIds(id): PathIds<UserId>,
     Form(form): Form<RoleForm>,
 ) -> Result<Response, Problem> {
     let role = staff_role(&form.role).filter(|_| form.confirm == "yes");
-    let Some(role) = role else { return unconfirmed(&shop, &visitor).await };
-    change(&shop, &staff, &visitor, id, AccountChange::SetRole(role), "role").await
+    change(visit, id, role.map(AccountChange::SetRole), "role").await
 }
 
 pub async fn dismiss(
-    (State(shop), staff, visitor): OwnerRequest,
+    visit: OwnerRequest,
     PathIds(id): PathIds<UserId>,
     Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
-    if !form.is_confirmed() {
-        return unconfirmed(&shop, &visitor).await;
-    }
-    change(&shop, &staff, &visitor, id, AccountChange::SetRole(Role::User), "dismiss").await
+    change(visit, id, form.is_confirmed().then_some(AccountChange::SetRole(Role::User)), "dismiss").await
 }
 
 pub async fn reset_second_factor(
-    (State(shop), staff, visitor): OwnerRequest,
+    visit: OwnerRequest,
     PathIds(id): PathIds<UserId>,
     Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
-    if !form.is_confirmed() {
-        return unconfirmed(&shop, &visitor).await;
-    }
-    change(&shop, &staff, &visitor, id, AccountChange::ResetSecondFactor, "reset").await
+    change(visit, id, form.is_confirmed().then_some(AccountChange::ResetSecondFactor), "reset").await
 }
 
-async fn unconfirmed(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
-    let state = StaffPageState { problem: Some("not_confirmed"), ..StaffPageState::default() };
-    page(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, state).await
-}
-
+/// Applies a confirmed change to a member of the staff and redirects to the page. Otherwise the page shows the problem.
 async fn change(
-    shop: &Shop,
-    staff: &Staff<ManageStaff>,
-    visitor: &Visitor,
+    (State(shop), staff, visitor): OwnerRequest,
     id: UserId,
-    change: AccountChange,
+    confirmed: Option<AccountChange>,
     done: &str,
 ) -> Result<Response, Problem> {
+    let Some(change) = confirmed else {
+        let state = StaffPageState { problem: Some("not_confirmed"), ..StaffPageState::default() };
+        return page(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, state).await;
+    };
     let refusal = match shop.accounts.change_account(&staff.session, id, &change).await {
         Ok(_) => return Ok(see_other(&format!("{}&done={done}", staff_path(visitor.locale)))),
         Err(refusal) => Problem::from(refusal),
@@ -181,7 +162,7 @@ async fn change(
     match refusal.code() {
         Code::LastOwner | Code::Yourself | Code::NotAllowed => {
             let state = StaffPageState { problem: Some(refusal.code().as_str()), ..StaffPageState::default() };
-            page(shop, visitor, refusal.code().status(), state).await
+            page(&shop, &visitor, refusal.code().status(), state).await
         }
         _ => Err(refusal),
     }

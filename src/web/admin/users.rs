@@ -1,32 +1,29 @@
 //! The console's pages about accounts.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
 use super::log::subject_path;
+use super::{StaffVisit, StaffVisitTo};
 use crate::accounts::staff_rules::check_block_reason;
 use crate::domain::{Locale, UserId};
 use crate::store::AccountChange;
 use crate::web::Shop;
-use crate::web::extract::session::{Staff, SupportShoppers, ViewConsole};
+use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
 use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::user_search::{UserSearchQuery, find_users};
 use crate::web::shared::wallet::balance_of;
+use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::{UserPage, UsersPage};
 
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<UserSearchQuery>,
 ) -> Result<Response, Problem> {
     let found = find_users(&shop.store, &query).await?;
@@ -40,19 +37,9 @@ pub async fn list(
     personal(StatusCode::OK, &page)
 }
 
-/// The action that the page reports as done.
-#[derive(Deserialize)]
-pub struct UserNoticeQuery {
-    #[serde(default)]
-    done: String,
-}
-
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    visitor: Visitor,
-    PathIds(id): PathIds<UserId>,
-    Query(UserNoticeQuery { done }): Query<UserNoticeQuery>,
+    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, UserId>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
     page(&shop, &visitor, StatusCode::OK, id, UserPageState { done, ..UserPageState::default() }).await
 }
@@ -77,8 +64,7 @@ async fn page(
     let sessions = shop.store.sessions_of(id, shop.clock.now()).await?;
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?.items;
     let balance = balance_of(&shop.store, id).await?;
-    let mut chrome = visitor.chrome();
-    chrome.path = user_path(visitor.locale, id);
+    let chrome = visitor.chrome_at(user_path(visitor.locale, id));
     let log_path = subject_path(visitor.locale, &format!("user {id}"));
     let UserPageState { reason, errors, problem, done } = state;
     personal(status, &UserPage { chrome, user, sessions, orders, balance, reason, errors, problem, done, log_path })
@@ -97,47 +83,36 @@ pub struct UserActionForm {
     reason: String,
 }
 
-type UserAction = (State<Arc<Shop>>, Staff<SupportShoppers>, Visitor, PathIds<UserId>);
+type UserAction = StaffVisitTo<SupportShoppers, UserId>;
 
-pub async fn block(
-    (State(shop), staff, visitor, PathIds(id)): UserAction,
-    Form(form): Form<UserActionForm>,
-) -> Result<Response, Problem> {
+pub async fn block(visit: UserAction, Form(form): Form<UserActionForm>) -> Result<Response, Problem> {
     match check_block_reason(&form.reason) {
-        Ok(reason) => change(&shop, &staff, &visitor, id, form, AccountChange::Block { reason }).await,
+        Ok(reason) => change(visit, form, AccountChange::Block { reason }).await,
         Err(code) => {
-            let errors = vec![FieldError { field: "reason", code }];
+            let (State(shop), _, visitor, PathIds(id)) = visit;
+            let errors = vec![FieldError::new("reason", code)];
             let state = UserPageState { reason: form.reason, errors, ..UserPageState::default() };
             page(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, id, state).await
         }
     }
 }
 
-pub async fn unblock(
-    (State(shop), staff, visitor, PathIds(id)): UserAction,
-    Form(form): Form<UserActionForm>,
-) -> Result<Response, Problem> {
-    change(&shop, &staff, &visitor, id, form, AccountChange::Unblock).await
+pub async fn unblock(visit: UserAction, Form(form): Form<UserActionForm>) -> Result<Response, Problem> {
+    change(visit, form, AccountChange::Unblock).await
 }
 
-pub async fn end_sessions(
-    (State(shop), staff, visitor, PathIds(id)): UserAction,
-    Form(form): Form<UserActionForm>,
-) -> Result<Response, Problem> {
-    change(&shop, &staff, &visitor, id, form, AccountChange::EndSessions).await
+pub async fn end_sessions(visit: UserAction, Form(form): Form<UserActionForm>) -> Result<Response, Problem> {
+    change(visit, form, AccountChange::EndSessions).await
 }
 
 async fn change(
-    shop: &Shop,
-    staff: &Staff<SupportShoppers>,
-    visitor: &Visitor,
-    id: UserId,
+    (State(shop), staff, visitor, PathIds(id)): UserAction,
     form: UserActionForm,
     change: AccountChange,
 ) -> Result<Response, Problem> {
     if form.confirm != "yes" {
         let state = UserPageState { reason: form.reason, problem: Some("not_confirmed"), ..UserPageState::default() };
-        return page(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, id, state).await;
+        return page(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, id, state).await;
     }
     let refusal = match shop.accounts.change_account(&staff.session, id, &change).await {
         Ok(_) => return Ok(see_other(&format!("{}&done={}", user_path(visitor.locale, id), change.action()))),
@@ -147,7 +122,7 @@ async fn change(
         Code::LastOwner | Code::Yourself | Code::NotAllowed => {
             let problem = Some(refusal.code().as_str());
             let state = UserPageState { reason: form.reason, problem, ..UserPageState::default() };
-            page(shop, visitor, refusal.code().status(), id, state).await
+            page(&shop, &visitor, refusal.code().status(), id, state).await
         }
         _ => Err(refusal),
     }

@@ -1,20 +1,17 @@
 //! The addresses saved in a shopper's account.
 
-use std::sync::Arc;
-
-use axum::Json;
+use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use super::UserCall;
 use crate::domain::{Address, AddressId};
 use crate::store::{SaveAddressOutcome, SavedAddress};
-use crate::web::Shop;
 use crate::web::cache_policy::Cache;
-use crate::web::extract;
-use crate::web::extract::PathIds;
 use crate::web::extract::session::SignedIn;
+use crate::web::extract::{Json, PathIds};
 use crate::web::problem::{Code, FieldProblem, Problem};
 
 /// A new or changed address.
@@ -39,60 +36,52 @@ struct AddressList {
 /// The address in the form in which it is stored. An error names its fields below `prefix`.
 pub fn check_address(address: Address, prefix: &str) -> Result<Address, Problem> {
     address.checked().map_err(|errors| {
-        let problem = |(field, code)| FieldProblem { field: format!("{prefix}{field}"), code };
-        Problem::invalid(errors.into_iter().map(problem))
+        let errors = errors.into_iter();
+        Problem::invalid(errors.map(|(field, code)| FieldProblem { field: format!("{prefix}{field}"), code }))
     })
 }
 
-pub async fn list(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn) -> Result<Response, Problem> {
+pub async fn list((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let addresses = shop.store.addresses_of(session.user_id).await?;
-    Ok((Cache::Private, Json(AddressList { addresses })).into_response())
+    Ok((Cache::Private, Answer(AddressList { addresses })).into_response())
 }
 
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
     let address = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
-    Ok((Cache::Private, Json(OneAddress { address })).into_response())
+    Ok((Cache::Private, Answer(OneAddress { address })).into_response())
 }
 
-pub async fn create(
-    shop: State<Arc<Shop>>,
-    signed_in: SignedIn,
-    extract::Json(body): extract::Json<AddressBody>,
-) -> Result<Response, Problem> {
-    save(shop, signed_in, None, body, StatusCode::CREATED).await
+pub async fn create(call: UserCall, Json(body): Json<AddressBody>) -> Result<Response, Problem> {
+    save(call, None, body, StatusCode::CREATED).await
 }
 
 pub async fn change(
-    shop: State<Arc<Shop>>,
-    signed_in: SignedIn,
+    call: UserCall,
     PathIds(id): PathIds<AddressId>,
-    extract::Json(body): extract::Json<AddressBody>,
+    Json(body): Json<AddressBody>,
 ) -> Result<Response, Problem> {
-    save(shop, signed_in, Some(id), body, StatusCode::OK).await
+    save(call, Some(id), body, StatusCode::OK).await
 }
 
 async fn save(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     id: Option<AddressId>,
     body: AddressBody,
     success: StatusCode,
 ) -> Result<Response, Problem> {
     let address = check_address(body.address, "address.")?;
     match shop.store.save_address(session.user_id, id, &address, body.is_default, shop.clock.now()).await? {
-        SaveAddressOutcome::Done(address) => Ok((success, Json(OneAddress { address: *address })).into_response()),
+        SaveAddressOutcome::Done(address) => Ok((success, Answer(OneAddress { address: *address })).into_response()),
         SaveAddressOutcome::TooMany => Err(Code::TooManyAddresses.into()),
         SaveAddressOutcome::NoSuchAddress => Err(Code::NotFound.into()),
     }
 }
 
 pub async fn delete(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<StatusCode, Problem> {
     match shop.store.delete_address(session.user_id, id).await? {

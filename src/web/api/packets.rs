@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{UserCall, json_response};
 use crate::accounts::Session;
-use crate::domain::packet::{Giver, PacketPhase, Share, ShareClaim, Split};
+use crate::domain::packet::{Giver, PacketPhase, Share, Split};
 use crate::domain::wallet::{CURRENCY, money};
 use crate::domain::{Money, PacketId};
 use crate::packets::{ClaimedShare, GiveRequest, PacketView};
@@ -244,17 +244,17 @@ pub async fn show(
     };
     let claims = shop.packets.claims(id, query.before, LARGE_PAGE_SIZE).await?;
     let best = view.packet.best;
-    let line = |PacketClaim { claim, username }: PacketClaim| ClaimJson {
+    let lines = claims.items.into_iter().map(|PacketClaim { claim, username }| ClaimJson {
         share: claim.share,
         username,
         amount: money(claim.amount),
         claimed_at: claim.claimed_at,
         luckiest: best.is_some_and(|(user, _)| user == claim.user_id),
-    };
+    });
     let detail = PacketDetail {
         packet: PacketJson::of(view, &shop),
         mine: mine.map(|share| money(share.amount)),
-        claims: claims.items.into_iter().map(line).collect(),
+        claims: lines.collect(),
         next: claims.next,
     };
     Ok((Cache::Private, Answer(detail)).into_response())
@@ -291,12 +291,12 @@ pub async fn list(
     let user = session.user_id;
     if query.received.is_some() && query.given.is_none() {
         let page = shop.packets.received(user, query.before, LARGE_PAGE_SIZE).await?;
-        let item = |(claim, view): (ShareClaim, PacketView)| ReceivedPacketJson {
+        let packets = page.items.into_iter().map(|(claim, view)| ReceivedPacketJson {
             mine: money(claim.amount),
             claimed_at: claim.claimed_at,
             packet: PacketJson::of(view, &shop),
-        };
-        let packets: Vec<ReceivedPacketJson> = page.items.into_iter().map(item).collect();
+        });
+        let packets = packets.collect();
         return Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response());
     }
     if query.received.is_some() {

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use super::UserCall;
 use crate::domain::{OrderId, PaymentId, SaleId};
 use crate::store::PaymentStatus;
 use crate::web::Shop;
@@ -62,8 +63,7 @@ enum PaymentSource {
 /// Begins a payment at the provider, or pays from the wallet at once. Paying from the wallet again is 200 with the first
 /// payment. The checkout returns the payer to the order's page, in the language of `?lang=` or of the browser.
 pub async fn start(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
     uri: Uri,
     headers: HeaderMap,

@@ -1,7 +1,5 @@
 //! The wallet: balance, entries, top-ups.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -9,11 +7,11 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::UserCall;
 use super::payments::CheckoutJson;
 use crate::domain::Money;
 use crate::domain::wallet::{TransferKind, money};
 use crate::store::{EntrySubject, WalletEntry};
-use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract;
 use crate::web::extract::Query;
@@ -57,12 +55,11 @@ pub struct WalletQuery {
 
 /// Balance and entries, newest first.
 pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     Query(query): Query<WalletQuery>,
 ) -> Result<Response, Problem> {
-    let bad = |()| Problem::invalid_field("before", "bad_cursor");
-    let before = query.before.map(|text| text.parse().map_err(bad)).transpose()?;
+    let before = query.before.map(|text| text.parse()).transpose();
+    let before = before.map_err(|()| Problem::invalid_field("before", "bad_cursor"))?;
     let page = wallet_entries(&shop.store, session.user_id, before.as_ref()).await?;
     let wallet = WalletJson {
         balance: balance_of(&shop.store, session.user_id).await?,
@@ -81,8 +78,7 @@ pub struct TopUpBody {
 
 /// Begins a payment into the wallet. The checkout returns the payer to the page of the wallet.
 pub async fn top_up(
-    State(shop): State<Arc<Shop>>,
-    SignedIn(session): SignedIn,
+    (State(shop), SignedIn(session)): UserCall,
     uri: Uri,
     headers: HeaderMap,
     extract::Json(body): extract::Json<TopUpBody>,

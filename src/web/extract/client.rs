@@ -40,11 +40,10 @@ impl FromRequestParts<Arc<Shop>> for Device {
 /// The rightmost address that is not a trusted proxy. Each proxy appends the address of its peer, so everything further left
 /// may be forged. An entry that is not an address ends the search: no trusted proxy wrote it.
 fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
-    let is_trusted = |address: IpAddr| trusted.iter().any(|proxy| proxy.to_canonical() == address);
     let mut nearest = peer.to_canonical();
     let lines: Vec<&str> = headers.get_all("x-forwarded-for").iter().map(|v| v.to_str().unwrap_or_default()).collect();
     for entry in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
-        if !is_trusted(nearest) {
+        if !trusted.iter().any(|proxy| proxy.to_canonical() == nearest) {
             break;
         }
         let Ok(address) = entry.trim().parse::<IpAddr>() else { break };

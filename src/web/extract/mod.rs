@@ -68,9 +68,9 @@ pub async fn json_body(request: Request) -> Result<Bytes, Problem> {
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let essence = |value: &str| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    named.is_some_and(|value| value == "application/json" || essence(value) == "application/json")
+    let essence = named.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
 }
 
 /// Parses JSON. An error names the field that is wrong.

@@ -19,7 +19,7 @@ impl FromRequestParts<Arc<Shop>> for SignedIn {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        shop.accounts.session(&parts.headers).map(SignedIn).ok_or(Problem::new(Code::NotSignedIn))
+        shop.accounts.session(&parts.headers).map(SignedIn).ok_or(Code::NotSignedIn.into())
     }
 }
 
@@ -76,14 +76,13 @@ impl<P: Permission> FromRequestParts<Arc<Shop>> for Staff<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        let not_found = || Problem::new(Code::NotFound);
-        let session = shop.accounts.session(&parts.headers).ok_or_else(not_found)?;
-        let user = shop.accounts.staff(&session).await?.ok_or_else(not_found)?;
+        let session = shop.accounts.session(&parts.headers).ok_or(Code::NotFound)?;
+        let user = shop.accounts.staff(&session).await?.ok_or(Code::NotFound)?;
         shop.accounts.seen(&session);
         match P::ROLES.contains(&user.role) {
-            _ if user.must_change_password => Err(Problem::new(Code::MustChangePassword)),
+            _ if user.must_change_password => Err(Code::MustChangePassword.into()),
             true => Ok(Staff { session, role: user.role, permission: PhantomData }),
-            false => Err(Problem::new(Code::NotAllowed)),
+            false => Err(Code::NotAllowed.into()),
         }
     }
 }

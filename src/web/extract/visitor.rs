@@ -44,6 +44,11 @@ impl Visitor {
             role: self.session.as_ref().map_or(Role::User, |session| session.role),
         }
     }
+
+    /// The same for a page whose path is not that of the request: the response to a form is shown at another path.
+    pub fn chrome_at(&self, path: String) -> Chrome {
+        Chrome { path, ..self.chrome() }
+    }
 }
 
 impl FromRequestParts<Arc<Shop>> for Visitor {
@@ -61,8 +66,7 @@ impl FromRequestParts<Arc<Shop>> for Visitor {
 /// The language of the first path segment, else of `?lang=`, else the one that the browser prefers.
 pub fn locale(uri: &Uri, headers: &HeaderMap) -> Locale {
     let first = uri.path().split('/').nth(1).unwrap_or_default();
-    let requested = || query_value(uri.query()?, "lang")?.parse().ok();
-    first.parse().ok().or_else(requested).unwrap_or_else(|| {
+    first.parse().ok().or_else(|| query_value(uri.query()?, "lang")?.parse().ok()).unwrap_or_else(|| {
         let accepted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
         Locale::negotiate(accepted.unwrap_or_default())
     })

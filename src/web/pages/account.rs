@@ -11,25 +11,19 @@ use uuid::Uuid;
 
 use super::UserVisit;
 use crate::accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Device, Enrolment, Session};
+use crate::pages::Chrome;
 use crate::store::Role;
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query, Secret};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
 use crate::web::shared::account::{delete_account, export_account};
 use crate::web::shared::paths::account_path;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::wallet::balance_of;
+use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
-
-#[derive(Deserialize)]
-pub struct AccountNoticeQuery {
-    /// The action that has succeeded, which the page reports.
-    #[serde(default)]
-    done: String,
-}
 
 fn report_done(visitor: &Visitor, action: &str) -> Response {
     see_other(&format!("{}?done={action}", account_path(visitor.locale)))
@@ -37,7 +31,7 @@ fn report_done(visitor: &Visitor, action: &str) -> Response {
 
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
-    Query(AccountNoticeQuery { done }): Query<AccountNoticeQuery>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
     page(&shop, &session, &visitor, AccountFormState { done, ..AccountFormState::default() }).await
 }
@@ -66,8 +60,7 @@ async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountF
     let balance = balance_of(&shop.store, user.id).await?;
     let recovery_left = shop.store.recovery_codes_left(user.id).await?;
     let sessions = shop.accounts.sessions_of(session).await?;
-    let mut chrome = visitor.chrome();
-    chrome.path = account_path(visitor.locale);
+    let chrome = visitor.chrome_at(account_path(visitor.locale));
     let refused = !state.errors.is_empty();
     let status = if refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = AccountPage {
@@ -89,10 +82,10 @@ async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountF
 /// The field that a refusal is about.
 fn field_of(refusal: AccountRefusal) -> Result<FieldError, Problem> {
     match refusal {
-        AccountRefusal::WrongPassword => Ok(FieldError { field: "password", code: "wrong_password" }),
-        AccountRefusal::WeakPassword => Ok(FieldError { field: "new_password", code: "weak_password" }),
-        AccountRefusal::BadCode => Ok(FieldError { field: "code", code: "bad_code" }),
-        AccountRefusal::Throttled(_) => Ok(FieldError { field: "password", code: "wait" }),
+        AccountRefusal::WrongPassword => Ok(FieldError::new("password", "wrong_password")),
+        AccountRefusal::WeakPassword => Ok(FieldError::new("new_password", "weak_password")),
+        AccountRefusal::BadCode => Ok(FieldError::new("code", "bad_code")),
+        AccountRefusal::Throttled(_) => Ok(FieldError::new("password", "wait")),
         refusal => Err(refusal.into()),
     }
 }
@@ -144,8 +137,7 @@ pub async fn enrol((State(shop), SignedIn(session), visitor): UserVisit) -> Resu
 
 fn enrolment(visitor: &Visitor, enrolment: Enrolment, errors: Vec<FieldError>) -> Result<Response, Problem> {
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-    let mut chrome = visitor.chrome();
-    chrome.path = format!("{}/second-factor", account_path(visitor.locale));
+    let chrome = visitor.chrome_at(format!("{}/second-factor", account_path(visitor.locale)));
     let Enrolment { secret, url, signed } = enrolment;
     personal(status, &SecondFactorPage { chrome, secret, url, signed, errors })
 }
@@ -168,8 +160,7 @@ pub async fn set_second_factor(
     let SecondFactorForm { enrolment: sealed, password, code } = form;
     match shop.accounts.set_second_factor(&session, &device, &sealed, password.0, &code).await {
         Ok(codes) => {
-            let mut chrome = visitor.chrome();
-            chrome.path = account_path(visitor.locale);
+            let chrome = visitor.chrome_at(account_path(visitor.locale));
             personal(StatusCode::OK, &RecoveryPage { chrome, codes })
         }
         Err(refusal) => {
@@ -231,26 +222,24 @@ pub async fn delete(
 }
 
 fn deleted(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
-    let mut chrome = visitor.chrome();
-    chrome.username = None;
-    chrome.role = Role::User;
-    chrome.path = format!("/{}/login", visitor.locale);
+    let path = format!("/{}/login", visitor.locale);
+    let chrome = Chrome { username: None, role: Role::User, ..visitor.chrome_at(path) };
     let cookie = [(SET_COOKIE, shop.accounts.removal_cookie())];
     Ok((cookie, personal(StatusCode::OK, &DeletedPage { chrome })?).into_response())
 }
 
 /// The form with the reason of the refusal. Unexpected errors are not shown in the form.
 fn refused_deletion(refusal: DeletionRefusal) -> Result<AccountFormState, Problem> {
-    let error = |field, code| Ok(AccountFormState::of("delete", FieldError { field, code }));
-    match refusal {
-        DeletionRefusal::WrongName => error("username", "not_your_name"),
-        DeletionRefusal::Throttled => error("password", "wait"),
-        DeletionRefusal::Other(AccountRefusal::WrongPassword) => error("password", "wrong_password"),
+    let error = match refusal {
+        DeletionRefusal::WrongName => FieldError::new("username", "not_your_name"),
+        DeletionRefusal::Throttled => FieldError::new("password", "wait"),
+        DeletionRefusal::Other(AccountRefusal::WrongPassword) => FieldError::new("password", "wrong_password"),
         DeletionRefusal::OrdersOpen | DeletionRefusal::IsStaff | DeletionRefusal::WalletNotEmpty => {
             let code = Problem::from(refusal).code();
             let (status, problem) = (Some(code.status()), Some(code.as_str()));
-            Ok(AccountFormState { form: "delete", status, problem, ..AccountFormState::default() })
+            return Ok(AccountFormState { form: "delete", status, problem, ..AccountFormState::default() });
         }
-        refusal => Err(refusal.into()),
-    }
+        refusal => return Err(refusal.into()),
+    };
+    Ok(AccountFormState::of("delete", error))
 }

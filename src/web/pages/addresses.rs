@@ -13,8 +13,8 @@ use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
 use crate::web::shared::response::{personal, see_other};
+use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::{AddressCard, AddressForm, AddressPage, AddressesPage};
 
 /// The fields of an address as entered, and those that the forms around them add.
@@ -67,19 +67,13 @@ fn list_path(locale: Locale, done: &str) -> String {
     format!("/{locale}/account/addresses?done={done}")
 }
 
-#[derive(Deserialize)]
-pub struct AddressNoticeQuery {
-    done: Option<String>,
-}
-
 pub async fn list(
     (State(shop), SignedIn(session), visitor): UserVisit,
-    Query(AddressNoticeQuery { done }): Query<AddressNoticeQuery>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
     let addresses = shop.store.addresses_of(session.user_id).await?;
     let addresses = addresses.iter().map(|saved| AddressCard::of(saved, visitor.locale)).collect();
-    let mut chrome = visitor.chrome();
-    chrome.path = format!("/{}/account/addresses", visitor.locale);
+    let chrome = visitor.chrome_at(format!("/{}/account/addresses", visitor.locale));
     personal(StatusCode::OK, &AddressesPage { chrome, addresses, done })
 }
 
@@ -104,9 +98,8 @@ fn show(
     as_default: bool,
     full: bool,
 ) -> Result<Response, Problem> {
-    let mut chrome = visitor.chrome();
     let page = id.map_or_else(|| "new".to_owned(), |id| id.to_string());
-    chrome.path = format!("/{}/account/addresses/{page}", visitor.locale);
+    let chrome = visitor.chrome_at(format!("/{}/account/addresses/{page}", visitor.locale));
     personal(status, &AddressPage { chrome, id, form, as_default, full })
 }
 
@@ -128,18 +121,17 @@ async fn save(
     input: AddressInput,
 ) -> Result<Response, Problem> {
     let as_default = input.as_default == "yes";
-    let show_again = |status, errors, full| {
-        show(&visitor, status, id, address_form(visitor.locale, input.address(), errors), as_default, full)
+    let (status, errors, full) = match input.address().checked() {
+        Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, errors, false),
+        Ok(address) => {
+            match shop.store.save_address(session.user_id, id, &address, as_default, shop.clock.now()).await? {
+                SaveAddressOutcome::Done(_) => return Ok(see_other(&list_path(visitor.locale, "saved"))),
+                SaveAddressOutcome::TooMany => (Code::TooManyAddresses.status(), Vec::new(), true),
+                SaveAddressOutcome::NoSuchAddress => return Err(Code::NotFound.into()),
+            }
+        }
     };
-    let address = match input.address().checked() {
-        Ok(address) => address,
-        Err(errors) => return show_again(StatusCode::UNPROCESSABLE_ENTITY, errors, false),
-    };
-    match shop.store.save_address(session.user_id, id, &address, as_default, shop.clock.now()).await? {
-        SaveAddressOutcome::Done(_) => Ok(see_other(&list_path(visitor.locale, "saved"))),
-        SaveAddressOutcome::TooMany => show_again(Code::TooManyAddresses.status(), Vec::new(), true),
-        SaveAddressOutcome::NoSuchAddress => Err(Code::NotFound.into()),
-    }
+    show(&visitor, status, id, address_form(visitor.locale, input.address(), errors), as_default, full)
 }
 
 pub async fn make_default(

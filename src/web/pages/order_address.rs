@@ -85,12 +85,11 @@ pub async fn page(
     state: OrderAddressState,
 ) -> Result<Response, Problem> {
     let saved = shop.store.addresses_of(session.user_id).await?;
-    let is_present = |address: &Address| order.address.as_deref().is_none_or(|present| present == address);
-    let present = saved.iter().find(|saved| is_present(&saved.address)).map(|saved| saved.id.to_string());
+    let present = saved.iter().find(|saved| order.address.as_deref().is_none_or(|address| *address == saved.address));
+    let present = present.map(|saved| saved.id.to_string());
     let choice = Some(state.choice).filter(|choice| !choice.is_empty()).or(present).unwrap_or_else(|| "new".to_owned());
     let entry = shop.catalogue.entry(order.sale_id).await?;
-    let mut chrome = visitor.chrome();
-    chrome.path = format!("{}/address", order_path(visitor.locale, order.sale_id, order.id));
+    let chrome = visitor.chrome_at(format!("{}/address", order_path(visitor.locale, order.sale_id, order.id)));
     let page = OrderAddressPage {
         chrome,
         sale_id: order.sale_id,

@@ -29,8 +29,7 @@ async fn page(
     status: StatusCode,
     form: PacketForm,
 ) -> Result<Response, Problem> {
-    let mut chrome = visitor.chrome();
-    chrome.path = format!("/{}/packets/new", visitor.locale);
+    let chrome = visitor.chrome_at(format!("/{}/packets/new", visitor.locale));
     let balance = balance_of(&shop.store, user).await?;
     personal(status, &PacketGivePage { chrome, form, balance })
 }

@@ -55,12 +55,10 @@ fn form(
     error: Option<&'static str>,
 ) -> Result<Response, Problem> {
     let next = own_path(next).unwrap_or_default();
-    let mut chrome = visitor.chrome();
     // Without the rest of the query: the language switch links to this path.
-    chrome.path = login_path(visitor.locale, next);
-    if register {
-        chrome.path = chrome.path.replacen("login", "register", 1);
-    }
+    let login = login_path(visitor.locale, next);
+    let path = if register { login.replacen("login", "register", 1) } else { login };
+    let chrome = visitor.chrome_at(path);
     personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), error })
 }
 
@@ -122,8 +120,7 @@ fn code_page(
     error: Option<&'static str>,
 ) -> Result<Response, Problem> {
     let next = own_path(next).unwrap_or_default();
-    let mut chrome = visitor.chrome();
-    chrome.path = login_path(visitor.locale, next);
+    let chrome = visitor.chrome_at(login_path(visitor.locale, next));
     personal(status, &CodePage { chrome, proof: half, next: next.to_owned(), error })
 }
 

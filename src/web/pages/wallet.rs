@@ -47,11 +47,10 @@ async fn page(
     typed: String,
 ) -> Result<Response, Problem> {
     let entries = wallet_entries(&shop.store, user, before.as_ref()).await?;
-    let mut chrome = visitor.chrome();
-    if !errors.is_empty() {
-        chrome.path = wallet_path(visitor.locale);
-    }
-    let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let (status, chrome) = match errors.is_empty() {
+        true => (StatusCode::OK, visitor.chrome()),
+        false => (StatusCode::UNPROCESSABLE_ENTITY, visitor.chrome_at(wallet_path(visitor.locale))),
+    };
     let page = WalletPage {
         chrome,
         balance: balance_of(&shop.store, user).await?,
@@ -83,5 +82,5 @@ pub async fn top_up(
             Err(error) => return Err(error.into()),
         },
     };
-    page(&shop, session.user_id, &visitor, None, vec![FieldError { field: "amount", code }], form.amount).await
+    page(&shop, session.user_id, &visitor, None, vec![FieldError::new("amount", code)], form.amount).await
 }

@@ -31,14 +31,13 @@ impl AuditLogQuery {
     /// The filter without the fields that cannot be read, and an error for each of those.
     pub fn filter(&self) -> (AuditFilter, Vec<FieldError>) {
         let mut errors = Vec::new();
-        let mut moment = |field, text: &str| {
+        let [from, to] = [("from", &self.from), ("to", &self.to)].map(|(field, text)| {
             let at = time(text).or_else(|| time(&format!("{}T00:00", text.trim())));
             if at.is_none() && !text.trim().is_empty() {
-                errors.push(FieldError { field, code: "bad_time" });
+                errors.push(FieldError::new(field, "bad_time"));
             }
             at
-        };
-        let (from, to) = (moment("from", &self.from), moment("to", &self.to));
+        });
         let filter = AuditFilter {
             actor: self.actor.trim().to_owned(),
             action: self.action.trim().to_owned(),

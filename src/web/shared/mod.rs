@@ -4,6 +4,7 @@
 pub mod account;
 pub mod goods;
 pub mod packet_form;
+pub mod sale_form;
 pub mod user_search;
 pub mod wallet;
 
@@ -19,9 +20,24 @@ pub mod paths;
 pub mod negotiation;
 pub mod response;
 
+use serde::Deserialize;
+
+/// The query of a page after a redirect: the action that it reports as done. Unknown values show nothing.
+#[derive(Deserialize)]
+pub struct NoticeQuery {
+    #[serde(default)]
+    pub done: String,
+}
+
 /// A form's error in one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldError {
     pub field: &'static str,
     pub code: &'static str,
+}
+
+impl FieldError {
+    pub fn new(field: &'static str, code: &'static str) -> FieldError {
+        FieldError { field, code }
+    }
 }

@@ -64,10 +64,9 @@ fn accepts(request: &HeaderMap, coding: &str) -> bool {
 
 /// Whether `If-None-Match` names this tag. The comparison is weak, as for every conditional GET.
 fn has_already(request: &HeaderMap, etag: &str) -> bool {
-    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let lines = request.get_all(IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
-    let etag = opaque(etag);
-    lines.flat_map(|line| line.split(',')).any(|tag| tag.trim() == "*" || opaque(tag) == etag)
+    let etag = etag.trim_start_matches("W/");
+    lines.flat_map(|line| line.split(',').map(str::trim)).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::domain::{OrderStatus, UserId};
 use crate::store::{OrderSearch, Store, StoreError};
 use crate::web::shared::FieldError;
 use crate::web::shared::pagination::{LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
-use crate::web::shared::validation::time;
+use crate::web::shared::validation::{optional, time};
 
 /// The query of a search, as entered. Every field may be missing.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -54,37 +54,36 @@ impl OrderSearchQuery {
     /// The search without its user names, the names, and the limit.
     fn parse(&self) -> Result<(OrderSearch, Vec<String>, usize), Vec<FieldError>> {
         let mut errors = Vec::new();
-        let mut wrong = |field, code| errors.push(FieldError { field, code });
         let mut search = OrderSearch::default();
         let mut names = Vec::new();
-        match parse_optional(&self.order, |text| text.parse().ok()) {
+        match optional(&self.order, |text| text.parse().ok()) {
             Some(order) => search.order = order,
-            None => wrong("order", "bad_id"),
+            None => errors.push(FieldError::new("order", "bad_id")),
         }
-        match parse_optional(&self.sale, |text| text.parse().ok()) {
+        match optional(&self.sale, |text| text.parse().ok()) {
             Some(sale) => search.sale = sale,
-            None => wrong("sale", "bad_id"),
+            None => errors.push(FieldError::new("sale", "bad_id")),
         }
-        match parse_optional(&self.before, |text| text.parse().ok()) {
+        match optional(&self.before, |text| text.parse().ok()) {
             Some(before) => search.before = before,
-            None => wrong("before", "bad_cursor"),
+            None => errors.push(FieldError::new("before", "bad_cursor")),
         }
         match parse_statuses(&self.status) {
             Some(statuses) => search.statuses = statuses,
-            None => wrong("status", "bad_status"),
+            None => errors.push(FieldError::new("status", "bad_status")),
         }
         for (field, text, at) in [("from", &self.from, &mut search.from), ("to", &self.to, &mut search.to)] {
-            match parse_optional(text, time) {
+            match optional(text, time) {
                 Some(time) => *at = time,
-                None => wrong(field, "bad_time"),
+                None => errors.push(FieldError::new(field, "bad_time")),
             }
         }
         if search.from.zip(search.to).is_some_and(|(from, to)| from >= to) {
-            wrong("to", "time_order");
+            errors.push(FieldError::new("to", "time_order"));
         }
-        let limit = parse_optional(&self.limit, |text| text.parse().ok().filter(|n| (1..=MAX_PAGE_SIZE).contains(n)));
+        let limit = optional(&self.limit, |text| text.parse().ok().filter(|n| (1..=MAX_PAGE_SIZE).contains(n)));
         if limit.is_none() {
-            wrong("limit", "bad_number");
+            errors.push(FieldError::new("limit", "bad_number"));
         }
         match self.user.trim() {
             "" => {}
@@ -104,14 +103,6 @@ impl OrderSearchQuery {
 pub fn parse_statuses(text: &str) -> Option<Vec<OrderStatus>> {
     let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
     names.map(|name| name.parse().ok()).collect()
-}
-
-/// `Some(None)` for an empty text, `None` for one that cannot be read.
-fn parse_optional<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
-    match text.trim() {
-        "" => Some(None),
-        text => parse(text).map(Some),
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::packets::{GiveRefusal, GiveRequest};
 use crate::web::Shop;
 use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
-use crate::web::shared::validation::{price, time};
+use crate::web::shared::validation::{optional, price, time};
 
 /// The fields as entered.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -110,7 +110,7 @@ impl PacketForm {
                 Ok(self.show_again(StatusCode::UNPROCESSABLE_ENTITY, errors))
             }
             GiveRefusal::NotEnough => {
-                Ok(self.show_again(StatusCode::CONFLICT, vec![FieldError { field: "total", code: "not_enough" }]))
+                Ok(self.show_again(StatusCode::CONFLICT, vec![FieldError::new("total", "not_enough")]))
             }
             refusal => Err(refusal.into()),
         }
@@ -123,31 +123,28 @@ impl PacketForm {
     /// The request that the form makes, or every field that cannot be read.
     fn parse(&self) -> Result<GiveRequest, Vec<FieldError>> {
         let mut errors = Vec::new();
-        let mut wrong = |field, code| errors.push(FieldError { field, code });
-        let units = |text: &str| price(text, CURRENCY).map(|money| money.amount);
         let total = units(&self.total);
         if total.is_none() {
-            wrong("total", if self.total.trim().is_empty() { "required" } else { "bad_amount" });
+            errors.push(FieldError::new("total", if self.total.trim().is_empty() { "required" } else { "bad_amount" }));
         }
         let count = self.count.trim().parse().ok();
         if count.is_none() {
-            wrong("count", if self.count.trim().is_empty() { "required" } else { "bad_number" });
+            errors.push(FieldError::new("count", if self.count.trim().is_empty() { "required" } else { "bad_number" }));
         }
-        let mut bound = |field, text: &str| {
-            let units = units(text);
-            if units.is_none() && !text.trim().is_empty() {
-                wrong(field, "bad_amount");
+        let [min, max] = [("min", &self.min), ("max", &self.max)].map(|(field, text)| {
+            let bound = optional(text, units);
+            if bound.is_none() {
+                errors.push(FieldError::new(field, "bad_amount"));
             }
-            units
-        };
-        let (min, max) = (bound("min", &self.min), bound("max", &self.max));
+            bound.flatten()
+        });
         let split = self.split.parse().ok();
         if split.is_none() {
-            wrong("split", "bad_text");
+            errors.push(FieldError::new("split", "bad_text"));
         }
-        let opens_at = time(&self.opens_at);
-        if opens_at.is_none() && !self.opens_at.trim().is_empty() {
-            wrong("opens_at", "bad_time");
+        let opens_at = optional(&self.opens_at, time);
+        if opens_at.is_none() {
+            errors.push(FieldError::new("opens_at", "bad_time"));
         }
         match (total, count, split) {
             (Some(total), Some(count), Some(split)) if errors.is_empty() => Ok(GiveRequest {
@@ -158,12 +155,16 @@ impl PacketForm {
                 split,
                 greeting: self.greeting.clone(),
                 own: self.own == "yes",
-                opens_at,
+                opens_at: opens_at.flatten(),
                 key: Some(self.key.clone()).filter(|key| !key.is_empty()),
             }),
             _ => Err(errors),
         }
     }
+}
+
+fn units(text: &str) -> Option<i64> {
+    price(text, CURRENCY).map(|money| money.amount)
 }
 
 /// Splits on a blocking thread: a million shares keep a thread busy for a while.

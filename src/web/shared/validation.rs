@@ -20,48 +20,46 @@ impl From<FieldError> for FieldProblem {
     }
 }
 
-fn error(field: &'static str, code: &'static str) -> FieldError {
-    FieldError { field, code }
+/// The errors of the checks that fail: whether the value is right, its field, and the code of the error.
+pub fn failed(
+    checks: impl IntoIterator<Item = (bool, &'static str, &'static str)>,
+) -> impl Iterator<Item = FieldError> {
+    checks.into_iter().filter(|(is_right, ..)| !is_right).map(|(_, field, code)| FieldError { field, code })
 }
 
 pub fn check_name(name: &Bilingual) -> Vec<FieldError> {
-    let fields = [("name_zh", &name.zh), ("name_en", &name.en)];
-    let error_of = |(field, text): (&'static str, &String)| match text.trim() {
-        "" => Some(error(field, "required")),
-        text if text.chars().count() > MAX_NAME_CHARS => Some(error(field, "too_long")),
-        _ => None,
-    };
-    fields.into_iter().filter_map(error_of).collect()
+    let fields = [("name_zh", name.zh.trim()), ("name_en", name.en.trim())];
+    let checks = fields.map(|(field, text)| match text {
+        "" => (false, field, "required"),
+        text => (text.chars().count() <= MAX_NAME_CHARS, field, "too_long"),
+    });
+    failed(checks).collect()
 }
 
 pub fn check_description(description: &Bilingual) -> Vec<FieldError> {
     let fields = [("description_zh", &description.zh), ("description_en", &description.en)];
-    let too_long = fields.into_iter().filter(|(_, text)| text.chars().count() > MAX_DESCRIPTION_CHARS);
-    too_long.map(|(field, _)| error(field, "too_long")).collect()
+    failed(fields.map(|(field, text)| (text.chars().count() <= MAX_DESCRIPTION_CHARS, field, "too_long"))).collect()
 }
 
 /// The errors of a sale, by field.
 pub fn check_sale(draft: &SaleDraft) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let mut check = |right: bool, field, code| {
-        if !right {
-            errors.push(error(field, code));
-        }
-    };
-    let in_range = |price: Money| (0..=MAX_PRICE).contains(&price.amount);
-    check(in_range(draft.price), "price", "bad_price");
-    let comparable = |list: Money| in_range(list) && list.currency == draft.price.currency;
-    check(draft.list_price.is_none_or(comparable), "list_price", "bad_price");
-    check((1..=MAX_SALE_UNITS).contains(&draft.total), "total", "bad_number");
-    check(draft.per_user_limit >= 1, "per_user_limit", "bad_number");
+    let prices = 0..=MAX_PRICE;
+    let list_price_is_right =
+        draft.list_price.is_none_or(|list| prices.contains(&list.amount) && list.currency == draft.price.currency);
     let total_known = draft.total >= 1 && draft.per_user_limit >= 1;
-    check(!total_known || draft.per_user_limit <= draft.total, "per_user_limit", "bad_limit");
-    check((1..=Rush::MAX_BUCKETS).contains(&draft.rush.buckets), "buckets", "bad_buckets");
-    check((0..=MAX_SALE_UNITS).contains(&draft.rush.lot), "lot", "bad_lot");
-    check((0..=Rush::MAX_SPREAD_MS).contains(&draft.rush.spread_ms), "spread_ms", "bad_spread");
     let order = draft.window.opens_at.zip(draft.window.closes_at);
-    check(order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order");
-    errors
+    failed([
+        (prices.contains(&draft.price.amount), "price", "bad_price"),
+        (list_price_is_right, "list_price", "bad_price"),
+        ((1..=MAX_SALE_UNITS).contains(&draft.total), "total", "bad_number"),
+        (draft.per_user_limit >= 1, "per_user_limit", "bad_number"),
+        (!total_known || draft.per_user_limit <= draft.total, "per_user_limit", "bad_limit"),
+        ((1..=Rush::MAX_BUCKETS).contains(&draft.rush.buckets), "buckets", "bad_buckets"),
+        ((0..=MAX_SALE_UNITS).contains(&draft.rush.lot), "lot", "bad_lot"),
+        ((0..=Rush::MAX_SPREAD_MS).contains(&draft.rush.spread_ms), "spread_ms", "bad_spread"),
+        (order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order"),
+    ])
+    .collect()
 }
 
 /// The shortest sale, in milliseconds. A shorter one is a typing error.
@@ -69,24 +67,21 @@ const MIN_DURATION_MS: i64 = 60_000;
 
 /// The errors of a window at the time `now`, by field. The window of a draft may have passed: drafts are finished later.
 pub fn check_window(window: Window, draft: bool, now: Timestamp) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    let passed = |at: Option<Timestamp>| !draft && at.is_some_and(|at| at <= now);
-    if passed(window.opens_at) {
-        errors.push(error("opens_at", "in_past"));
-    }
+    let [opened, closed] = [window.opens_at, window.closes_at].map(|at| !draft && at.is_some_and(|at| at <= now));
     let lasts = window.opens_at.zip(window.closes_at).map(|(o, c)| c.as_millisecond() - o.as_millisecond());
-    if passed(window.closes_at) {
-        errors.push(error("closes_at", "in_past"));
-    } else if lasts.is_some_and(|ms| (1..MIN_DURATION_MS).contains(&ms)) {
-        errors.push(error("closes_at", "too_short"));
-    }
-    errors
+    let too_short = !closed && lasts.is_some_and(|ms| (1..MIN_DURATION_MS).contains(&ms));
+    failed([
+        (!opened, "opens_at", "in_past"),
+        (!closed, "closes_at", "in_past"),
+        (!too_short, "closes_at", "too_short"),
+    ])
+    .collect()
 }
 
 /// Values that are possible but probably wrong, by field.
 pub fn doubts(draft: &SaleDraft) -> Vec<FieldError> {
     let not_lower = draft.list_price.is_some_and(|list| draft.price.amount >= list.amount);
-    if not_lower { vec![error("price", "not_lower")] } else { Vec::new() }
+    failed([(!not_lower, "price", "not_lower")]).collect()
 }
 
 /// An amount as a form shows it. [`price`] reads it back.
@@ -101,8 +96,8 @@ pub fn price_text(money: Money) -> String {
 pub fn price(text: &str, currency: Currency) -> Option<Money> {
     let digits = currency.digits() as usize;
     let (whole, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
-    let numeric = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !numeric(whole) || !numeric(fraction) || fraction.len() > digits {
+    let is_numeric = whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_numeric || fraction.len() > digits {
         return None;
     }
     format!("{whole}{fraction:0<digits$}").parse().ok().map(|amount| Money::new(amount, currency))
@@ -111,8 +106,15 @@ pub fn price(text: &str, currency: Currency) -> Option<Money> {
 /// Parses a time as a script or a `datetime-local` field sends it. Without an offset it is UTC.
 pub fn time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
-    let utc = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
-    text.parse().ok().or_else(|| utc().map(|zoned| zoned.timestamp()))
+    text.parse().ok().or_else(|| Some(text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp()))
+}
+
+/// Parses a field that may be empty: `Some(None)` for an empty text, `None` for one that cannot be read.
+pub fn optional<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+    match text.trim() {
+        "" => Some(None),
+        text => parse(text).map(Some),
+    }
 }
 
 #[cfg(test)]
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(check_sale(&draft()), []);
         let mut wrong = draft();
         wrong.per_user_limit = 101;
-        assert_eq!(check_sale(&wrong), [error("per_user_limit", "bad_limit")]);
+        assert_eq!(check_sale(&wrong), [FieldError::new("per_user_limit", "bad_limit")]);
         wrong.total = 0;
         wrong.per_user_limit = 0;
         wrong.price.amount = -1;

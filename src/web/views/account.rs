@@ -3,10 +3,10 @@
 use askama::Template;
 use uuid::Uuid;
 
-use super::Chrome;
 use super::packets::qr_code;
+use super::{Chrome, error_text};
 use crate::domain::Money;
-use crate::i18n::{field_error, problem};
+use crate::i18n::problem;
 use crate::pages::filters;
 use crate::store::{SessionRow, User};
 use crate::web::shared::FieldError;
@@ -35,8 +35,7 @@ pub struct AccountPage {
 
 impl AccountPage {
     fn error_text(&self, form: &str, field: &str) -> Option<&'static str> {
-        let error = self.errors.iter().find(|e| self.form == form && e.field == field)?;
-        Some(field_error(self.chrome.locale, error.code))
+        (self.form == form).then(|| error_text(&self.chrome, &self.errors, field))?
     }
 
     fn problem_of(&self, form: &str) -> Option<&'static str> {
@@ -73,8 +72,7 @@ pub struct SecondFactorPage {
 
 impl SecondFactorPage {
     fn error_text(&self, field: &str) -> Option<&'static str> {
-        let error = self.errors.iter().find(|e| e.field == field)?;
-        Some(field_error(self.chrome.locale, error.code))
+        error_text(&self.chrome, &self.errors, field)
     }
 
     /// The QR code as a `data:` URL: the secret must not be requested under an address of its own.

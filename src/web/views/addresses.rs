@@ -42,8 +42,10 @@ impl AddressForm {
     /// The fields with errors, and their labels.
     fn wrong_fields(&self) -> Vec<(&'static str, &'static str)> {
         let t = self.t();
-        let label = |field| t.entries().find(|(key, _)| *key == field).map_or(field, |(_, words)| words);
-        self.errors.iter().map(|error| (error.field, label(error.field))).collect()
+        let fields = self.errors.iter().map(|error| error.field);
+        fields
+            .map(|field| (field, t.entries().find(|(key, _)| *key == field).map_or(field, |(_, words)| words)))
+            .collect()
     }
 
     fn countries(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
@@ -93,13 +95,13 @@ pub struct AddressesPage {
     pub chrome: Chrome,
     pub addresses: Vec<AddressCard>,
     /// The action that the page reports as done: `saved`, `deleted`, `default`.
-    pub done: Option<String>,
+    pub done: String,
 }
 
 impl AddressesPage {
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().orders;
-        match self.done.as_deref()? {
+        match self.done.as_str() {
             "saved" => Some(t.done_saved),
             "deleted" => Some(t.done_deleted),
             "default" => Some(t.done_default),

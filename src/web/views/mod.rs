@@ -15,10 +15,10 @@ pub use account::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use addresses::{AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, OrderAddressPage};
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
-    CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, GalleryRow, SaleGroup, StaffPage,
+    CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, SaleGroup, StaffPage,
     UploadError, UserPage, UsersPage, admin_notice,
 };
-pub use admin::{AdminOrderPage, AdminOrdersPage, OrderFilter, OrderRow, PaymentLine, StaffActionFormState};
+pub use admin::{AdminOrderPage, AdminOrdersPage, StaffActionFormState};
 pub use admin::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 pub use askama::Template;
 pub use cashier::CashierPage;
@@ -30,7 +30,15 @@ pub use packets::{
 pub use sign_in::{CodePage, SignInPage};
 pub use wallet::WalletPage;
 
+use crate::i18n::field_error;
 use crate::pages::Chrome;
+use crate::web::shared::FieldError;
+
+/// The text of a field's error, if it has one.
+fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option<&'static str> {
+    let error = errors.iter().find(|error| error.field == field)?;
+    Some(field_error(chrome.locale, error.code))
+}
 
 /// The chrome of a page for a signed-in shopper.
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Accounts of shoppers and staff.
 
-use std::sync::Arc;
-
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,14 +7,14 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::{StaffCall, StaffCallTo};
 use crate::accounts::staff_rules::{check_block_reason, staff_role};
 use crate::domain::UserId;
 use crate::store::{AccountChange, Role, User};
-use crate::web::Shop;
 use crate::web::api::orders::OrderJson;
 use crate::web::api::own_account::SessionJson;
 use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{ManageStaff, Permission, Staff, SupportShoppers, ViewConsole};
+use crate::web::extract::session::{ManageStaff, Permission, SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
@@ -36,8 +34,7 @@ fn private(status: StatusCode, body: Value) -> Response {
 }
 
 pub async fn users(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
+    (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<UserSearchQuery>,
 ) -> Result<Response, Problem> {
     let found = find_users(&shop.store, &query).await?;
@@ -45,11 +42,7 @@ pub async fn users(
     Ok(private(StatusCode::OK, json!({"users": users, "next": found.next})))
 }
 
-pub async fn user(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    PathIds(id): PathIds<UserId>,
-) -> Result<Response, Problem> {
+pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId>) -> Result<Response, Problem> {
     let user = shop.store.user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions_of(id, shop.clock.now()).await?;
     let sessions: Vec<SessionJson> = sessions.into_iter().map(|row| SessionJson::of(row, None)).collect();
@@ -64,35 +57,31 @@ pub struct BlockRequest {
     reason: String,
 }
 
-type UserRequest = (State<Arc<Shop>>, Staff<SupportShoppers>, PathIds<UserId>);
-
 pub async fn block(
-    (State(shop), staff, PathIds(id)): UserRequest,
+    call: StaffCallTo<SupportShoppers, UserId>,
     Json(BlockRequest { reason }): Json<BlockRequest>,
 ) -> Result<Response, Problem> {
     let reason = check_block_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
-    change(&shop, &staff, id, AccountChange::Block { reason }).await
+    change(call, AccountChange::Block { reason }).await
 }
 
-pub async fn unblock((State(shop), staff, PathIds(id)): UserRequest) -> Result<Response, Problem> {
-    change(&shop, &staff, id, AccountChange::Unblock).await
+pub async fn unblock(call: StaffCallTo<SupportShoppers, UserId>) -> Result<Response, Problem> {
+    change(call, AccountChange::Unblock).await
 }
 
-pub async fn end_sessions((State(shop), staff, PathIds(id)): UserRequest) -> Result<Response, Problem> {
-    change(&shop, &staff, id, AccountChange::EndSessions).await
+pub async fn end_sessions(call: StaffCallTo<SupportShoppers, UserId>) -> Result<Response, Problem> {
+    change(call, AccountChange::EndSessions).await
 }
 
-async fn change<D: Permission>(
-    shop: &Shop,
-    staff: &Staff<D>,
-    id: UserId,
+async fn change<P: Permission>(
+    (State(shop), staff, PathIds(id)): StaffCallTo<P, UserId>,
     change: AccountChange,
 ) -> Result<Response, Problem> {
     let user = shop.accounts.change_account(&staff.session, id, &change).await?;
     Ok(private(StatusCode::OK, json!({"user": json_of(&user)})))
 }
 
-pub async fn staff(State(shop): State<Arc<Shop>>, _: Staff<ManageStaff>) -> Result<Response, Problem> {
+pub async fn staff((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
     let staff: Vec<Value> = shop.store.staff().await?.iter().map(json_of).collect();
     Ok(private(StatusCode::OK, json!({"staff": staff})))
 }
@@ -110,8 +99,7 @@ fn checked_role(name: &str) -> Result<Role, Problem> {
 
 /// Creates an account. The answer carries its one-time password.
 pub async fn add_staff(
-    State(shop): State<Arc<Shop>>,
-    by: Staff<ManageStaff>,
+    (State(shop), by): StaffCall<ManageStaff>,
     Json(new): Json<NewStaffMember>,
 ) -> Result<Response, Problem> {
     let (user, password) = shop.accounts.add_staff(&by.session, &new.username, checked_role(&new.role)?).await??;
@@ -124,19 +112,17 @@ pub struct RoleRequest {
     role: String,
 }
 
-type StaffMemberRequest = (State<Arc<Shop>>, Staff<ManageStaff>, PathIds<UserId>);
-
 pub async fn set_role(
-    (State(shop), by, PathIds(id)): StaffMemberRequest,
+    call: StaffCallTo<ManageStaff, UserId>,
     Json(new): Json<RoleRequest>,
 ) -> Result<Response, Problem> {
-    change(&shop, &by, id, AccountChange::SetRole(checked_role(&new.role)?)).await
+    change(call, AccountChange::SetRole(checked_role(&new.role)?)).await
 }
 
-pub async fn dismiss((State(shop), by, PathIds(id)): StaffMemberRequest) -> Result<Response, Problem> {
-    change(&shop, &by, id, AccountChange::SetRole(Role::User)).await
+pub async fn dismiss(call: StaffCallTo<ManageStaff, UserId>) -> Result<Response, Problem> {
+    change(call, AccountChange::SetRole(Role::User)).await
 }
 
-pub async fn reset_second_factor((State(shop), by, PathIds(id)): StaffMemberRequest) -> Result<Response, Problem> {
-    change(&shop, &by, id, AccountChange::ResetSecondFactor).await
+pub async fn reset_second_factor(call: StaffCallTo<ManageStaff, UserId>) -> Result<Response, Problem> {
+    change(call, AccountChange::ResetSecondFactor).await
 }

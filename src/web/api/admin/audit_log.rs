@@ -1,7 +1,5 @@
 //! The audit log.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -9,11 +7,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::StaffCall;
 use crate::store::AuditRow;
-use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::Query;
-use crate::web::extract::session::{Staff, ViewConsole};
+use crate::web::extract::session::ViewConsole;
 use crate::web::problem::Problem;
 use crate::web::shared::audit_log_query::{AuditLogQuery, audit_log_page};
 
@@ -38,23 +36,14 @@ struct AuditEntry {
 impl From<AuditRow> for AuditEntry {
     fn from(row: AuditRow) -> Self {
         // A row without a value has an empty text, which is not JSON and becomes `null`.
-        let json = |text: String| RawValue::from_string(text).ok();
-        AuditEntry {
-            id: row.id,
-            at: row.at,
-            actor: row.actor,
-            action: row.action,
-            subject: row.subject,
-            before: json(row.before),
-            after: json(row.after),
-        }
+        let [before, after] = [row.before, row.after].map(|text| RawValue::from_string(text).ok());
+        AuditEntry { id: row.id, at: row.at, actor: row.actor, action: row.action, subject: row.subject, before, after }
     }
 }
 
 /// One page of the log, newest first.
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
+    (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<AuditLogQuery>,
 ) -> Result<Response, Problem> {
     let page = audit_log_page(&shop.store, &query).await?;

@@ -1,16 +1,14 @@
 //! Dead letters: list, replay, discard.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use super::StaffCall;
 use crate::pipeline::dead_letters::{DeadLetter, Settlement};
-use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::Json;
-use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
+use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::problem::{Code, Problem};
 
 #[derive(Serialize)]
@@ -30,18 +28,17 @@ enum SourceStatus {
 }
 
 /// The first hundred letters of each source.
-pub async fn list(State(shop): State<Arc<Shop>>, _: Staff<ViewConsole>) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
     let found = shop.dead_letters.list().await?;
     let mut letters = Vec::new();
-    let mut collect = |source: Option<anyhow::Result<Vec<DeadLetter>>>| match source {
-        Some(Ok(mut found)) => {
-            letters.append(&mut found);
+    let [queue, outboxes] = [found.queue, found.outboxes].map(|source| match source {
+        Some(Ok(found)) => {
+            letters.extend(found);
             SourceStatus::Listed
         }
         Some(Err(_)) => SourceStatus::Away,
         None => SourceStatus::NotConfigured,
-    };
-    let (queue, outboxes) = (collect(found.queue), collect(found.outboxes));
+    });
     Ok((Cache::Private, axum::Json(DeadLettersResponse { letters, queue, outboxes })).into_response())
 }
 
@@ -65,28 +62,26 @@ struct SettledCount {
     settled: usize,
 }
 
-pub async fn replay(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
-    Json(request): Json<ReplayRequest>,
-) -> Result<Response, Problem> {
-    match (request.id, request.all) {
-        (Some(id), false) => settle(&shop, Some(&id), Settlement::Replay, staff.actor()).await,
-        (None, true) => settle(&shop, None, Settlement::Replay, staff.actor()).await,
-        _ => Err(Problem::invalid_field("id", "required")),
+pub async fn replay(call: StaffCall<ManageSales>, Json(request): Json<ReplayRequest>) -> Result<Response, Problem> {
+    if request.id.is_some() == request.all {
+        return Err(Problem::invalid_field("id", "required"));
     }
+    settle(call, request.id.as_deref(), Settlement::Replay).await
 }
 
 pub async fn discard(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
+    call: StaffCall<ManageSales>,
     Json(DiscardRequest { id }): Json<DiscardRequest>,
 ) -> Result<Response, Problem> {
-    settle(&shop, Some(&id), Settlement::Discard, staff.actor()).await
+    settle(call, Some(&id), Settlement::Discard).await
 }
 
-async fn settle(shop: &Shop, id: Option<&str>, settlement: Settlement, actor: &str) -> Result<Response, Problem> {
-    let settled = shop.dead_letters.settle(id, settlement, actor).await?;
+async fn settle(
+    (State(shop), staff): StaffCall<ManageSales>,
+    id: Option<&str>,
+    settlement: Settlement,
+) -> Result<Response, Problem> {
+    let settled = shop.dead_letters.settle(id, settlement, staff.actor()).await?;
     if settled == 0 && id.is_some() {
         return Err(Code::NotFound.into());
     }

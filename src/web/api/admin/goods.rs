@@ -1,21 +1,18 @@
 //! Goods and their pictures.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use super::{StaffCall, StaffCallTo};
 use crate::domain::{Bilingual, GalleryChange, Goods, GoodsId, Picture};
 use crate::pictures;
 use crate::store::GoodsDraft;
-use crate::web::Shop;
-use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
+use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds, body};
 use crate::web::problem::{Code, FieldProblem, Problem};
-use crate::web::shared::FieldError;
 use crate::web::shared::validation::{check_description, check_name};
 
 #[derive(Deserialize)]
@@ -59,60 +56,46 @@ struct AllGoods {
 }
 
 /// All goods, with archived ones.
-pub async fn list(State(shop): State<Arc<Shop>>, _: Staff<ViewConsole>) -> Result<Response, Problem> {
+pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
     let goods = shop.store.all_goods().await?.into_iter().map(GoodsJson::from).collect();
     Ok(axum::Json(AllGoods { goods }).into_response())
 }
 
-pub async fn create(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    Json(new): Json<NewGoods>,
-) -> Result<Response, Problem> {
-    let draft = draft(Some(new.name), Some(new.description))?;
-    save(&shop, &admin, None, draft, StatusCode::CREATED).await
+pub async fn create(call: StaffCall<ManageSales>, Json(new): Json<NewGoods>) -> Result<Response, Problem> {
+    save(call, None, draft(Some(new.name), Some(new.description))?, StatusCode::CREATED).await
 }
 
 pub async fn edit(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<GoodsId>,
+    (shop, admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
     Json(edit): Json<GoodsEdit>,
 ) -> Result<Response, Problem> {
-    let draft = draft(edit.name, edit.description)?;
-    save(&shop, &admin, Some(id), draft, StatusCode::OK).await
+    save((shop, admin), Some(id), draft(edit.name, edit.description)?, StatusCode::OK).await
 }
 
 /// Replaces the cover. The body is the picture's bytes.
 pub async fn set_image(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<GoodsId>,
+    call: StaffCallTo<ManageSales, GoodsId>,
     headers: HeaderMap,
     content: Body,
 ) -> Result<Response, Problem> {
-    let picture = store_picture(&shop, id, &headers, content).await?;
-    change(&shop, &admin, id, GalleryChange::Cover(picture), StatusCode::OK).await
+    let picture = store_picture(&call, &headers, content).await?;
+    change(call, GalleryChange::Cover(picture), StatusCode::OK).await
 }
 
 /// Appends a picture to the gallery. The body is the picture's bytes.
 pub async fn add_picture(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<GoodsId>,
+    call: StaffCallTo<ManageSales, GoodsId>,
     headers: HeaderMap,
     content: Body,
 ) -> Result<Response, Problem> {
-    let picture = store_picture(&shop, id, &headers, content).await?;
-    change(&shop, &admin, id, GalleryChange::Add(picture), StatusCode::CREATED).await
+    let picture = store_picture(&call, &headers, content).await?;
+    change(call, GalleryChange::Add(picture), StatusCode::CREATED).await
 }
 
 pub async fn remove_picture(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds((id, name)): PathIds<(GoodsId, String)>,
+    (shop, admin, PathIds((id, name))): StaffCallTo<ManageSales, (GoodsId, String)>,
 ) -> Result<Response, Problem> {
-    change(&shop, &admin, id, GalleryChange::Remove(name), StatusCode::OK).await
+    change((shop, admin, PathIds(id)), GalleryChange::Remove(name), StatusCode::OK).await
 }
 
 #[derive(Deserialize)]
@@ -122,41 +105,37 @@ pub struct PictureOrder {
 }
 
 pub async fn order_pictures(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<GoodsId>,
+    call: StaffCallTo<ManageSales, GoodsId>,
     Json(order): Json<PictureOrder>,
 ) -> Result<Response, Problem> {
-    change(&shop, &admin, id, GalleryChange::Order(order.pictures), StatusCode::OK).await
+    change(call, GalleryChange::Order(order.pictures), StatusCode::OK).await
 }
 
 pub async fn archive(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<GoodsId>,
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
 ) -> Result<Response, Problem> {
     Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, true, admin.actor()).await?))
 }
 
 pub async fn unarchive(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<GoodsId>,
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
 ) -> Result<Response, Problem> {
     Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, false, admin.actor()).await?))
 }
 
 /// Validates and stores the picture, if the goods exist.
-async fn store_picture(shop: &Shop, id: GoodsId, headers: &HeaderMap, content: Body) -> Result<Picture, Problem> {
+async fn store_picture(
+    (State(shop), _, PathIds(id)): &StaffCallTo<ManageSales, GoodsId>,
+    headers: &HeaderMap,
+    content: Body,
+) -> Result<Picture, Problem> {
     let bytes = body(headers, content, pictures::MAX_PICTURE_BYTES).await?;
-    shop.store.goods(id).await?.ok_or(Code::NotFound)?;
+    shop.store.goods(*id).await?.ok_or(Code::NotFound)?;
     Ok(shop.pictures.add(bytes.into()).await?)
 }
 
 async fn change(
-    shop: &Shop,
-    admin: &Staff<ManageSales>,
-    id: GoodsId,
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
     change: GalleryChange,
     status: StatusCode,
 ) -> Result<Response, Problem> {
@@ -172,15 +151,14 @@ fn draft(name: Option<Bilingual>, description: Option<Bilingual>) -> Result<Good
     errors.extend(description.as_ref().map(check_description).unwrap_or_default());
     if !errors.is_empty() {
         // The form's `name_zh` is `name.zh` in JSON.
-        let field_in_json = |error: FieldError| FieldProblem { field: error.field.replace('_', "."), code: error.code };
-        return Err(Problem::invalid(errors.into_iter().map(field_in_json)));
+        let errors = errors.into_iter();
+        return Err(Problem::invalid(errors.map(|e| FieldProblem { field: e.field.replace('_', "."), code: e.code })));
     }
     Ok(GoodsDraft { name, description, pictures: None })
 }
 
 async fn save(
-    shop: &Shop,
-    admin: &Staff<ManageSales>,
+    (State(shop), admin): StaffCall<ManageSales>,
     id: Option<GoodsId>,
     draft: GoodsDraft,
     status: StatusCode,

@@ -14,3 +14,17 @@ pub mod packets;
 pub mod accounts;
 
 pub mod audit_log;
+
+use std::sync::Arc;
+
+use axum::extract::State;
+
+use crate::web::Shop;
+use crate::web::extract::PathIds;
+use crate::web::extract::session::Staff;
+
+/// What most handlers for the staff extract: `P` is the permission that they need.
+type StaffCall<P> = (State<Arc<Shop>>, Staff<P>);
+
+/// The same for the one thing whose id is in the path.
+type StaffCallTo<P, Id> = (State<Arc<Shop>>, Staff<P>, PathIds<Id>);

@@ -1,13 +1,12 @@
 //! Orders of shoppers: search, detail, cancellation, refund.
 
-use std::sync::Arc;
-
-use axum::Json;
+use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::{StaffCall, StaffCallTo};
 use crate::domain::order::OrderStep;
 use crate::domain::{Money, Order, OrderId, PaymentId, UserId};
 use crate::orders::support::StaffActionReason;
@@ -15,9 +14,8 @@ use crate::store::{FoundOrder, PaymentRecord, StaffAction, WebhookRecord};
 use crate::web::Shop;
 use crate::web::api::orders::{OrderJson, OrderList};
 use crate::web::cache_policy::Cache;
-use crate::web::extract;
-use crate::web::extract::session::{Staff, SupportShoppers, ViewConsole};
-use crate::web::extract::{PathIds, Query};
+use crate::web::extract::session::{SupportShoppers, ViewConsole};
+use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::order_search::OrderSearchQuery;
 
@@ -41,14 +39,13 @@ impl From<FoundOrder> for FoundOrderJson {
 
 /// Orders that match, newest first.
 pub async fn search(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
+    (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
     let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
     let orders: Vec<FoundOrderJson> = found.items.into_iter().map(FoundOrderJson::from).collect();
-    Ok((Cache::Private, Json(OrderList { orders, next: found.next })).into_response())
+    Ok((Cache::Private, Answer(OrderList { orders, next: found.next })).into_response())
 }
 
 #[derive(Serialize)]
@@ -92,11 +89,7 @@ impl From<PaymentRecord> for AdminPaymentJson {
 }
 
 /// One order with its history, payments and webhooks.
-pub async fn show(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
-    PathIds(id): PathIds<OrderId>,
-) -> Result<Response, Problem> {
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderId>) -> Result<Response, Problem> {
     detail(&shop, id).await
 }
 
@@ -106,7 +99,7 @@ async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
     let payments = shop.store.payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
     let username = shop.store.user(order.user_id).await?.map(|user| user.username);
     let order = OrderDetail { found: FoundOrder { order, username }.into(), history, payments };
-    Ok((Cache::Private, Json(OneOrder { order })).into_response())
+    Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }
 
 async fn existing_order(shop: &Shop, id: OrderId) -> Result<Order, Problem> {
@@ -123,34 +116,28 @@ pub struct StaffActionRequest {
 }
 
 pub async fn cancel(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<SupportShoppers>,
-    PathIds(id): PathIds<OrderId>,
-    extract::Json(request): extract::Json<StaffActionRequest>,
+    call: StaffCallTo<SupportShoppers, OrderId>,
+    Json(request): Json<StaffActionRequest>,
 ) -> Result<Response, Problem> {
-    act(&shop, staff.actor(), id, StaffAction::Cancel, request).await
+    act(call, StaffAction::Cancel, request).await
 }
 
 pub async fn refund(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<SupportShoppers>,
-    PathIds(id): PathIds<OrderId>,
-    extract::Json(request): extract::Json<StaffActionRequest>,
+    call: StaffCallTo<SupportShoppers, OrderId>,
+    Json(request): Json<StaffActionRequest>,
 ) -> Result<Response, Problem> {
-    act(&shop, staff.actor(), id, StaffAction::Refund, request).await
+    act(call, StaffAction::Refund, request).await
 }
 
 async fn act(
-    shop: &Shop,
-    actor: &str,
-    id: OrderId,
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     action: StaffAction,
     request: StaffActionRequest,
 ) -> Result<Response, Problem> {
-    let order = existing_order(shop, id).await?;
+    let order = existing_order(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
-    if shop.orders.apply_staff_action(&order, action, reason.by(actor)).await? {
-        return detail(shop, id).await;
+    if shop.orders.apply_staff_action(&order, action, reason.by(staff.actor())).await? {
+        return detail(&shop, id).await;
     }
     Err(Problem::new(match action {
         StaffAction::Cancel => Code::NotCancellable,

@@ -1,19 +1,17 @@
 //! Red packets: the list, funding a packet from the shop, stopping one.
 
-use std::sync::Arc;
-
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use super::{StaffCall, StaffCallTo};
 use crate::domain::PacketId;
 use crate::domain::packet::Giver;
 use crate::store::StopOutcome;
-use crate::web::Shop;
 use crate::web::api::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
+use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::pagination::LARGE_PAGE_SIZE;
@@ -31,8 +29,7 @@ struct OnePacket {
 
 /// All packets, newest first.
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
+    (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<AllPacketsQuery>,
 ) -> Result<Response, Problem> {
     let page = shop.packets.all(query.before, LARGE_PAGE_SIZE).await?;
@@ -42,8 +39,7 @@ pub async fn list(
 
 /// Gives a packet from the shop, of up to a million shares.
 pub async fn fund(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
+    (State(shop), staff): StaffCall<ManageSales>,
     Json(new): Json<NewPacket>,
 ) -> Result<Response, Problem> {
     if new.from == Some(PacketSource::Wallet) {
@@ -53,11 +49,7 @@ pub async fn fund(
 }
 
 /// Ends a packet. The unclaimed amount returns to its giver.
-pub async fn stop(
-    State(shop): State<Arc<Shop>>,
-    staff: Staff<ManageSales>,
-    PathIds(id): PathIds<PacketId>,
-) -> Result<Response, Problem> {
+pub async fn stop((State(shop), staff, PathIds(id)): StaffCallTo<ManageSales, PacketId>) -> Result<Response, Problem> {
     match shop.packets.stop(id, staff.actor()).await? {
         StopOutcome::Done(_) => {}
         StopOutcome::Over(_) => return Err(Code::PacketExpired.into()),

@@ -1,7 +1,5 @@
 //! Sales: planning, running, and the list with live counters.
 
-use std::sync::Arc;
-
 use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -9,13 +7,14 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::{StaffCall, StaffCallTo};
 use crate::control::checklist::{CheckState, ChecklistItem};
-use crate::control::sales_admin::{SaleCommand, SaleRow};
+use crate::control::sales_admin::SaleCommand;
 use crate::domain::{GoodsId, Money, Phase, Rush, Sale, SaleId, SaleState, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
+use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
@@ -111,8 +110,7 @@ struct PlanWarning {
 }
 
 pub async fn create(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
+    (State(shop), admin): StaffCall<ManageSales>,
     Json(new): Json<NewSale>,
 ) -> Result<Response, Problem> {
     let draft = SaleDraft {
@@ -150,9 +148,7 @@ async fn planned(shop: &Shop, sale: Sale, mut warnings: Vec<PlanWarning>) -> Res
 
 /// Changes a sale that has not begun.
 pub async fn edit(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<SaleId>,
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
     Json(edit): Json<SaleEdit>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
@@ -185,9 +181,7 @@ pub async fn edit(
 
 /// Schedules a draft.
 pub async fn schedule(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<SaleId>,
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
     request: Request,
 ) -> Result<Response, Problem> {
     let body = match request.headers().contains_key(CONTENT_TYPE) {
@@ -200,20 +194,12 @@ pub async fn schedule(
 }
 
 /// Makes a scheduled sale a draft again.
-pub async fn unschedule(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
-    change(&shop, &admin, id, SaleCommand::Unschedule).await
+pub async fn unschedule(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Unschedule).await
 }
 
 /// Deletes a draft.
-pub async fn delete(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
+pub async fn delete((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
     shop.sales_admin.delete_draft(id, admin.actor()).await?;
     Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
 }
@@ -236,16 +222,16 @@ struct ChecklistItemJson {
 
 /// The checks before the sale begins.
 pub async fn checklist(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
+    (State(shop), _): StaffCall<ViewConsole>,
     visitor: Visitor,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
     let checks = shop.sales_admin.checklist(&sale).await?;
     let ready = checks.iter().all(|check| check.state != CheckState::NotOk);
-    let with_text = |check: ChecklistItem| ChecklistItemJson { text: finding_sentence(visitor.locale, &check), check };
-    let checks = checks.into_iter().map(with_text).collect();
+    let checks = checks.into_iter();
+    let checks =
+        checks.map(|check| ChecklistItemJson { text: finding_sentence(visitor.locale, &check), check }).collect();
     Ok((Cache::Private, axum::Json(ChecklistResponse { sale_id: id, ready, checks })).into_response())
 }
 
@@ -257,51 +243,36 @@ fn checked(draft: SaleDraft) -> Result<SaleDraft, Problem> {
     }
 }
 
-pub async fn start(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
-    change(&shop, &admin, id, SaleCommand::Start).await
+pub async fn start(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Start).await
 }
 
-pub async fn pause(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
-    change(&shop, &admin, id, SaleCommand::Pause).await
+pub async fn pause(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Pause).await
 }
 
-pub async fn resume(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
-    change(&shop, &admin, id, SaleCommand::Resume).await
+pub async fn resume(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Resume).await
 }
 
-pub async fn stop(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<SaleId>,
-) -> Result<Response, Problem> {
-    change(&shop, &admin, id, SaleCommand::Stop).await
+pub async fn stop(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Stop).await
 }
 
 pub async fn top_up(
-    State(shop): State<Arc<Shop>>,
-    admin: Staff<ManageSales>,
-    PathIds(id): PathIds<SaleId>,
+    call: StaffCallTo<ManageSales, SaleId>,
     Json(StockTopUpRequest { units }): Json<StockTopUpRequest>,
 ) -> Result<Response, Problem> {
     if !(1..=MAX_SALE_UNITS).contains(&units) {
         return Err(Problem::invalid_field("units", "bad_number"));
     }
-    change(&shop, &admin, id, SaleCommand::TopUp(units)).await
+    change(call, SaleCommand::TopUp(units)).await
 }
 
-async fn change(shop: &Shop, admin: &Staff<ManageSales>, id: SaleId, change: SaleCommand) -> Result<Response, Problem> {
+async fn change(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
+    change: SaleCommand,
+) -> Result<Response, Problem> {
     let sale = shop.sales_admin.change(id, change, admin.actor()).await?;
     Ok(axum::Json(OneSale { sale }).into_response())
 }
@@ -341,13 +312,12 @@ pub struct SalesQuery {
 
 /// All sales with their live counters.
 pub async fn list(
-    State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
+    (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<SalesQuery>,
 ) -> Result<Response, Problem> {
     let overview = if query.current { shop.sales_admin.current().await? } else { shop.sales_admin.overview().await? };
     let now = shop.clock.now();
-    let row = |row: SaleRow| SaleListItem {
+    let sales = overview.sales.into_iter().map(|row| SaleListItem {
         id: row.sale.id,
         state: row.sale.state,
         phase: row.status.map_or_else(|| row.sale.phase(now), |status| status.phase),
@@ -358,8 +328,7 @@ pub async fn list(
         outbox: row.outbox,
         unpaid: row.unpaid,
         paid: row.paid,
-    };
-    let sales = overview.sales.into_iter().map(row).collect();
-    Ok((Cache::Private, axum::Json(SaleList { sales, queue: QueueDepth { ready: overview.queue_ready } }))
-        .into_response())
+    });
+    let list = SaleList { sales: sales.collect(), queue: QueueDepth { ready: overview.queue_ready } };
+    Ok((Cache::Private, axum::Json(list)).into_response())
 }

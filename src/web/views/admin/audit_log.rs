@@ -1,11 +1,12 @@
 //! The console's page of the audit log.
 
 use askama::Template;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{FieldError, error_text};
 use crate::pages::filters;
 use crate::store::AuditRow;
+use crate::web::shared::audit_log_query::AuditLogQuery;
 use crate::web::views::Chrome;
 
 /// One value that an action changed. An absent value is empty.
@@ -27,11 +28,7 @@ pub struct AdminLogPage {
     /// The actions that the filter offers.
     pub actions: Vec<String>,
     pub filtered: bool,
-    pub actor: String,
-    pub action: String,
-    pub subject: String,
-    pub from: String,
-    pub to: String,
+    pub query: AuditLogQuery,
     pub errors: Vec<FieldError>,
 }
 
@@ -80,27 +77,34 @@ impl AdminLogPage {
     }
 }
 
-/// The values that differ between two JSON records. A text that is not JSON counts as empty.
+/// The values that differ between two JSON records.
 fn changes(before: &str, after: &str) -> Vec<ChangedValue> {
-    let record = |text: &str| match serde_json::from_str(text) {
-        Ok(Value::Object(record)) => record,
-        Ok(value) => serde_json::Map::from_iter([(String::new(), value)]),
-        Err(_) => serde_json::Map::new(),
-    };
-    let (before, after) = (record(before), record(after));
-    let words = |value: Option<&Value>| match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
-    };
+    let [before, after] = [before, after].map(record);
     let keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
     let changed = keys.filter(|key| before.get(*key) != after.get(*key));
     let changed = changed.map(|key| ChangedValue {
         key: key.clone(),
-        before: words(before.get(key)),
-        after: words(after.get(key)),
+        before: value_text(before.get(key)),
+        after: value_text(after.get(key)),
     });
     changed.filter(|change| !(change.before.is_empty() && change.after.is_empty())).collect()
+}
+
+/// A text that is not JSON counts as empty.
+fn record(text: &str) -> Map<String, Value> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(record)) => record,
+        Ok(value) => Map::from_iter([(String::new(), value)]),
+        Err(_) => Map::new(),
+    }
+}
+
+fn value_text(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    }
 }
 
 #[cfg(test)]

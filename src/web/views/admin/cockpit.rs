@@ -30,7 +30,7 @@ pub struct CockpitPage {
     pub may_run: bool,
     /// The action that the page reports as done.
     pub notice: Option<String>,
-    pub warning: Option<String>,
+    pub warning: Option<&'static str>,
 }
 
 /// One counter with its bar.
@@ -54,10 +54,14 @@ struct SampleSource {
     unknown_since: Option<Timestamp>,
 }
 
-fn percent(part: Option<i64>, whole: Option<i64>) -> f64 {
-    match (part, whole) {
-        (Some(part), Some(whole)) if whole > 0 => (part as f64 / whole as f64 * 100.0).clamp(0.0, 100.0),
-        _ => 0.0,
+impl CounterRow {
+    /// `whole` is the first counter of the group.
+    fn new(key: impl Into<String>, label: &'static str, value: Option<i64>, whole: Option<i64>) -> CounterRow {
+        let percent = match (value, whole) {
+            (Some(part), Some(whole)) if whole > 0 => (part as f64 / whole as f64 * 100.0).clamp(0.0, 100.0),
+            _ => 0.0,
+        };
+        CounterRow { key: key.into(), label, value, percent, inner: false }
     }
 }
 
@@ -115,20 +119,14 @@ impl CockpitPage {
         let sold = sample.sale.value.map(|sale| sale.sold);
         let in_transit = booked.zip(sold).map(|(booked, sold)| (booked - sold).max(0));
         let left = total.zip(booked).map(|(total, booked)| (total - booked).max(0));
-        let row = |key: &str, label, value| CounterRow {
-            key: key.to_owned(),
-            label,
-            value,
-            percent: percent(value, total),
-            inner: false,
-        };
         [
-            row("sold", t.sold, sold),
-            row("on_the_way", t.on_the_way, in_transit),
-            row("left", t.left, left),
-            row("booked", t.booked, booked),
-            row("total", t.total, total),
+            ("sold", t.sold, sold),
+            ("on_the_way", t.on_the_way, in_transit),
+            ("left", t.left, left),
+            ("booked", t.booked, booked),
+            ("total", t.total, total),
         ]
+        .map(|(key, label, value)| CounterRow::new(key, label, value, total))
     }
 
     /// The ends of the bars of sold units and of sold or reserved units, in percent.
@@ -147,26 +145,20 @@ impl CockpitPage {
         let t = self.text();
         let requests = self.sample.requests.value.as_ref();
         let asked = requests.map(|r| r.asked as i64);
-        let row = |key: String, label, value: Option<i64>, inner| CounterRow {
-            percent: percent(value, asked),
-            key,
-            label,
-            value,
-            inner,
-        };
+        let refused = requests.map(|r| r.refused_in_all() as i64);
         let mut rows = vec![
-            row("asked".into(), t.asked, asked, false),
-            row("refused".into(), t.refused, requests.map(|r| r.refused_in_all() as i64), false),
+            CounterRow::new("asked", t.asked, asked, asked),
+            CounterRow::new("refused", t.refused, refused, asked),
         ];
         for reason in crate::domain::Refusal::ALL {
             let key = format!("reason_{}", reason.as_str());
             let label = t.entries().find(|(name, _)| *name == key).map_or(reason.as_str(), |(_, label)| label);
             let count = requests.map(|r| r.refused.get(reason.as_str()).copied().unwrap_or(0) as i64);
-            rows.push(row(key, label, count, true));
+            rows.push(CounterRow { inner: true, ..CounterRow::new(key, label, count, asked) });
         }
-        rows.push(row("let_in".into(), t.let_in, requests.map(|r| r.let_in as i64), false));
-        rows.push(row("reserved".into(), t.reserved, requests.map(|r| r.reserved as i64), false));
-        rows.push(row("repeated".into(), t.repeated, requests.map(|r| r.repeated as i64), false));
+        rows.push(CounterRow::new("let_in", t.let_in, requests.map(|r| r.let_in as i64), asked));
+        rows.push(CounterRow::new("reserved", t.reserved, requests.map(|r| r.reserved as i64), asked));
+        rows.push(CounterRow::new("repeated", t.repeated, requests.map(|r| r.repeated as i64), asked));
         rows
     }
 
@@ -174,22 +166,17 @@ impl CockpitPage {
         let t = self.text();
         let orders = self.sample.orders.value;
         let all = orders.map(|o| o.persisted);
-        let row = |key: &str, label, value: Option<i64>| CounterRow {
-            percent: percent(value, all),
-            key: key.to_owned(),
-            label,
-            value,
-            inner: false,
-        };
-        vec![
-            row("persisted", t.persisted, all),
-            row("unpaid", t.unpaid, orders.map(|o| o.unpaid)),
-            row("paid", t.paid, orders.map(|o| o.paid)),
-            row("cancelled", t.cancelled, orders.map(|o| o.cancelled)),
-            row("rejected", t.rejected, orders.map(|o| o.rejected)),
-            row("refunded", t.refunded, orders.map(|o| o.refunded)),
-            row("returned_units", t.returned, orders.map(|o| o.returned_units)),
+        [
+            ("persisted", t.persisted, all),
+            ("unpaid", t.unpaid, orders.map(|o| o.unpaid)),
+            ("paid", t.paid, orders.map(|o| o.paid)),
+            ("cancelled", t.cancelled, orders.map(|o| o.cancelled)),
+            ("rejected", t.rejected, orders.map(|o| o.rejected)),
+            ("refunded", t.refunded, orders.map(|o| o.refunded)),
+            ("returned_units", t.returned, orders.map(|o| o.returned_units)),
         ]
+        .map(|(key, label, value)| CounterRow::new(key, label, value, all))
+        .into()
     }
 
     fn sources(&self) -> [SampleSource; 6] {

@@ -15,7 +15,7 @@ pub struct DeadLettersPage {
     pub letters: Vec<DeadLetter>,
     pub may_act: bool,
     pub notice: Option<String>,
-    pub warning: Option<String>,
+    pub warning: Option<&'static str>,
     /// Notes about places that could not be read.
     pub notes: Vec<&'static str>,
 }
@@ -26,7 +26,7 @@ impl DeadLettersPage {
         found: DeadLetterList,
         may_act: bool,
         notice: Option<String>,
-        warning: Option<String>,
+        warning: Option<&'static str>,
     ) -> DeadLettersPage {
         let t = &chrome.text().cockpit;
         let notes = match (&found.queue, &found.outboxes) {

@@ -22,7 +22,7 @@ pub struct AdminGoodsList {
     pub more: bool,
     /// The action that the page reports as done, and the name of the goods.
     pub done: Option<(String, String)>,
-    pub warning: Option<String>,
+    pub warning: Option<&'static str>,
 }
 
 impl AdminGoodsList {
@@ -61,13 +61,6 @@ pub struct UploadError {
     pub code: &'static str,
 }
 
-/// A picture of the form, with its place in the gallery.
-#[derive(Debug)]
-pub struct GalleryRow {
-    pub picture: Picture,
-    pub place: usize,
-}
-
 /// The form of new or existing goods.
 #[derive(Debug, Template)]
 #[template(path = "admin/goods_form.html")]
@@ -100,9 +93,9 @@ impl AdminGoodsForm {
         !self.errors.is_empty() || !self.uploads.is_empty()
     }
 
-    fn rows(&self) -> impl Iterator<Item = GalleryRow> {
-        let pictures = self.goods.pictures.iter().cloned();
-        pictures.zip(1..).map(|(picture, place)| GalleryRow { picture, place })
+    /// The pictures with their places in the gallery.
+    fn rows(&self) -> impl Iterator<Item = (usize, &Picture)> {
+        (1..).zip(&self.goods.pictures)
     }
 
     /// The chrome of the preview in each language.

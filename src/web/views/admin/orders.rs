@@ -1,96 +1,54 @@
 //! The console's pages of orders.
 
 use askama::Template;
-use jiff::Timestamp;
 
 use super::sale_form::for_time_field;
-use super::{Chrome, FieldError};
+use super::{Chrome, FieldError, error_text};
 use crate::domain::order::OrderStep;
 use crate::domain::{Order, OrderStatus, SaleId};
 use crate::i18n::{field_error, problem};
 use crate::pages::filters;
-use crate::store::{PaymentRecord, PaymentStatus, WebhookRecord};
+use crate::store::{FoundOrder, PaymentRecord, PaymentStatus};
 use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::views::AddressView;
-
-/// The search form as entered.
-#[derive(Debug, Default)]
-pub struct OrderFilter {
-    pub order: String,
-    pub user: String,
-    pub sale: String,
-    pub status: String,
-    pub from: String,
-    pub to: String,
-    pub errors: Vec<FieldError>,
-}
-
-impl OrderFilter {
-    pub fn of(query: &OrderSearchQuery, errors: Vec<FieldError>) -> OrderFilter {
-        let user = if query.user.trim().is_empty() { &query.username } else { &query.user };
-        OrderFilter {
-            order: query.order.clone(),
-            user: user.clone(),
-            sale: query.sale.clone(),
-            status: query.status.clone(),
-            from: query.from.clone(),
-            to: query.to.clone(),
-            errors,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        [&self.order, &self.user, &self.sale, &self.status, &self.from, &self.to].iter().all(|text| text.is_empty())
-    }
-
-    /// The query of links that keep the search.
-    fn query(&self) -> String {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        let fields = [
-            ("order", &self.order),
-            ("user", &self.user),
-            ("sale", &self.sale),
-            ("status", &self.status),
-            ("from", &self.from),
-            ("to", &self.to),
-        ];
-        query.extend_pairs(fields.into_iter().filter(|(_, value)| !value.is_empty()));
-        query.finish()
-    }
-}
-
-/// One order in the table.
-#[derive(Debug)]
-pub struct OrderRow {
-    pub order: Order,
-    pub username: Option<String>,
-}
 
 /// The orders that match a search.
 #[derive(Debug, Template)]
 #[template(path = "admin/orders.html")]
 pub struct AdminOrdersPage {
     pub chrome: Chrome,
-    pub rows: Vec<OrderRow>,
+    pub rows: Vec<FoundOrder>,
     /// A cursor for `before`; `None` on the last page.
     pub older: Option<String>,
     pub sales: Vec<(SaleId, String)>,
-    pub filter: OrderFilter,
-    pub is_later: bool,
+    /// The search as entered. A user's name or id is in `user`.
+    pub query: OrderSearchQuery,
+    pub errors: Vec<FieldError>,
 }
 
 impl AdminOrdersPage {
     fn error_text(&self, field: &str) -> Option<&'static str> {
-        let error = self.filter.errors.iter().find(|e| e.field == field)?;
-        Some(field_error(self.chrome.locale, error.code))
+        error_text(&self.chrome, &self.errors, field)
+    }
+
+    /// The query of links that keep the search; empty without one.
+    fn link_query(&self) -> String {
+        let OrderSearchQuery { order, user, sale, status, from, to, .. } = &self.query;
+        let fields = [("order", order), ("user", user), ("sale", sale), ("status", status), ("from", from), ("to", to)];
+        let given = fields.into_iter().filter(|(_, value)| !value.is_empty());
+        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish()
+    }
+
+    fn is_later(&self) -> bool {
+        !self.query.before.is_empty()
     }
 
     fn is_sale(&self, id: &SaleId) -> bool {
-        self.filter.sale.trim() == id.to_string()
+        self.query.sale.trim() == id.to_string()
     }
 
     fn is_status(&self, status: &OrderStatus) -> bool {
-        self.filter.status == status.as_str()
+        self.query.status == status.as_str()
     }
 
     /// All statuses but `reserved`, which the database does not have.
@@ -109,34 +67,6 @@ pub struct StaffActionFormState {
     pub changed: bool,
 }
 
-/// One payment of an order.
-#[derive(Debug)]
-pub struct PaymentLine {
-    pub id: String,
-    pub provider: String,
-    pub amount: String,
-    pub status: PaymentStatus,
-    pub created_at: Timestamp,
-    pub captured_at: Option<Timestamp>,
-    pub refunded_at: Option<Timestamp>,
-    pub webhooks: Vec<WebhookRecord>,
-}
-
-impl From<PaymentRecord> for PaymentLine {
-    fn from(record: PaymentRecord) -> Self {
-        PaymentLine {
-            id: record.payment.id.to_string(),
-            provider: record.payment.provider,
-            amount: record.payment.amount.to_string(),
-            status: record.payment.status,
-            created_at: record.created_at,
-            captured_at: record.captured_at,
-            refunded_at: record.refunded_at,
-            webhooks: record.webhooks,
-        }
-    }
-}
-
 /// One order with its history and payments.
 #[derive(Debug, Template)]
 #[template(path = "admin/order.html")]
@@ -146,10 +76,10 @@ pub struct AdminOrderPage {
     pub goods_name: String,
     pub username: Option<String>,
     pub steps: Vec<OrderStep>,
-    pub payments: Vec<PaymentLine>,
+    pub payments: Vec<PaymentRecord>,
     pub address: Option<AddressView>,
     /// The action that the page reports as done: `cancel`, `refund`.
-    pub done: Option<String>,
+    pub done: String,
     pub may_act: bool,
     pub form: StaffActionFormState,
 }
@@ -157,7 +87,7 @@ pub struct AdminOrderPage {
 impl AdminOrderPage {
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().support;
-        match self.done.as_deref()? {
+        match self.done.as_str() {
             "cancel" => Some(t.done_cancel),
             "refund" => Some(t.done_refund),
             _ => None,

@@ -10,6 +10,7 @@ use crate::domain::{Goods, Locale, Rush, SaleId, SaleState};
 use crate::i18n::{fill, text};
 use crate::pages::filters;
 use crate::web::shared::checklist_text::{checklist_words, finding_sentence};
+use crate::web::shared::sale_form::SaleForm;
 
 /// The form of a new sale or one that has not begun. All values are as entered.
 #[derive(Debug, Template)]
@@ -19,21 +20,7 @@ pub struct AdminSaleForm {
     /// `None` for a new sale.
     pub sale: Option<(SaleId, SaleState)>,
     pub goods: Vec<Goods>,
-    pub goods_id: String,
-    pub price: String,
-    pub list_price: String,
-    pub currency: String,
-    pub total: String,
-    pub per_user_limit: String,
-    /// RFC 3339 in UTC from the script; without the script `2026-11-21T20:00`, which also means UTC.
-    pub opens_at: String,
-    pub closes_at: String,
-    /// Buckets, lot, and spread in milliseconds; empty for the default.
-    pub rush: [String; 3],
-    /// Identifies the rendered form: submitted twice, it creates one sale.
-    pub key: String,
-    /// The version of the sale that is shown.
-    pub version: String,
+    pub form: SaleForm,
     pub errors: Vec<FieldError>,
     /// An error of the form as a whole.
     pub warning: Option<&'static str>,
@@ -54,7 +41,7 @@ impl AdminSaleForm {
     }
 
     fn chosen(&self, goods: &Goods) -> bool {
-        self.goods_id == goods.id.to_string()
+        self.form.goods_id == goods.id.to_string()
     }
 
     /// Whether the price is not below the list price and has to be confirmed.
@@ -64,16 +51,17 @@ impl AdminSaleForm {
 
     fn rush_fields(&self) -> [(&'static str, &str, &'static str); 3] {
         let t = &self.chrome.text().sales;
-        let [buckets, lot, spread] = self.rush.each_ref().map(String::as_str);
-        [("buckets", buckets, t.buckets_help), ("lot", lot, t.lot_help), ("spread_ms", spread, t.spread_help)]
+        let SaleForm { buckets, lot, spread_ms, .. } = &self.form;
+        [("buckets", buckets, t.buckets_help), ("lot", lot, t.lot_help), ("spread_ms", spread_ms, t.spread_help)]
     }
 
     /// Whether a rush setting differs from its default or has an error.
     fn shows_rush(&self) -> bool {
         let default = Rush::default();
         let defaults = [i64::from(default.buckets), default.lot, default.spread_ms].map(|number| number.to_string());
-        let is_changed = self.rush.iter().zip(&defaults).any(|(value, default)| !value.is_empty() && value != default);
-        is_changed || self.rush_fields().iter().any(|(field, ..)| self.error_text(field).is_some())
+        self.rush_fields().iter().zip(&defaults).any(|((field, value, _), default)| {
+            (!value.is_empty() && value != default) || self.error_text(field).is_some()
+        })
     }
 
     fn is_draft(&self) -> bool {
@@ -99,8 +87,8 @@ impl CheckList<'_> {
     }
 
     fn worst_state(&self) -> CheckState {
-        let has = |state| self.count(state) > 0;
-        [CheckState::NotOk, CheckState::Warning].into_iter().find(|s| has(*s)).unwrap_or(CheckState::Ok)
+        let states = [CheckState::NotOk, CheckState::Warning];
+        states.into_iter().find(|state| self.count(*state) > 0).unwrap_or(CheckState::Ok)
     }
 
     /// One sentence about the whole list.

@@ -1,6 +1,8 @@
 use super::*;
 use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture, SaleState};
 use crate::pages::sale_pages::tests::{at, sample};
+use crate::web::shared::audit_log_query::AuditLogQuery;
+use crate::web::shared::sale_form::SaleForm;
 use askama::Template;
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
@@ -27,22 +29,20 @@ pub fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
     AdminSaleForm {
         chrome: chrome(locale, "/admin/sales/new"),
         sale: None,
-        currency: String::new(),
-        key: String::new(),
-        version: String::new(),
         warning: None,
         overlap: None,
         note: None,
         checklist: Vec::new(),
         goods: vec![sample(1, "Phone").1, sample(2, "Shoes").1],
-        goods_id: "2".into(),
-        price: "1999.00".into(),
-        list_price: String::new(),
-        total: "-5".into(),
-        per_user_limit: "1".into(),
-        opens_at: "2026-11-21T12:00:00Z".into(),
-        closes_at: "2026-11-21T10:00".into(),
-        rush: Default::default(),
+        form: SaleForm {
+            goods_id: "2".into(),
+            price: "1999.00".into(),
+            total: "-5".into(),
+            per_user_limit: "1".into(),
+            opens_at: "2026-11-21T12:00:00Z".into(),
+            closes_at: "2026-11-21T10:00".into(),
+            ..SaleForm::default()
+        },
         errors,
     }
 }
@@ -128,11 +128,12 @@ fn audit_log_escapes_values() {
         older: None,
         actions: vec!["<script>".into()],
         filtered: false,
-        actor: "<script>".into(),
-        action: String::new(),
-        subject: "<script>".into(),
-        from: "<script>".into(),
-        to: String::new(),
+        query: AuditLogQuery {
+            actor: "<script>".into(),
+            subject: "<script>".into(),
+            from: "<script>".into(),
+            ..AuditLogQuery::default()
+        },
         errors: Vec::new(),
     };
     let html = page(Locale::En, vec![row("<script>"), row("\"'&")]).render().unwrap();

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::domain::{Currency, GoodsId, Money, Rush, Sale, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::shared::FieldError;
-use crate::web::shared::validation::{check_sale, check_window, doubts, price, price_text, time};
+use crate::web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, price_text, time};
 
 /// All values as entered.
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -19,6 +19,7 @@ pub struct SaleForm {
     pub currency: String,
     pub total: String,
     pub per_user_limit: String,
+    /// RFC 3339 in UTC from the script; without the script `2026-11-21T20:00`, which also means UTC.
     pub opens_at: String,
     pub closes_at: String,
     pub buckets: String,
@@ -36,7 +37,8 @@ pub struct SaleForm {
 
 impl SaleForm {
     pub fn of(sale: &Sale) -> SaleForm {
-        let moment = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
+        let window = [sale.window.opens_at, sale.window.closes_at];
+        let [opens_at, closes_at] = window.map(|at| at.map(|at| at.to_string()).unwrap_or_default());
         SaleForm {
             goods_id: sale.goods_id.to_string(),
             price: price_text(sale.price),
@@ -44,8 +46,8 @@ impl SaleForm {
             currency: sale.price.currency.as_str().to_owned(),
             total: sale.total.to_string(),
             per_user_limit: sale.per_user_limit.to_string(),
-            opens_at: moment(sale.window.opens_at),
-            closes_at: moment(sale.window.closes_at),
+            opens_at,
+            closes_at,
             buckets: sale.rush.buckets.to_string(),
             lot: sale.rush.lot.to_string(),
             spread_ms: sale.rush.spread_ms.to_string(),
@@ -74,37 +76,27 @@ impl SaleForm {
 
     /// The sale, or every field with an error.
     pub fn parse(&self, now: Timestamp) -> Result<SaleDraft, Vec<FieldError>> {
-        let mut errors = Vec::new();
-        let mut wrong = |field, code| errors.push(FieldError { field, code });
         let currency = Currency::parse(&self.currency).unwrap_or(Currency::CNY);
-        let price = |text: &str| price(text, currency);
         let goods_id = self.goods_id.parse::<GoodsId>();
-        if goods_id.is_err() {
-            wrong("goods_id", "required");
-        }
-        let sale_price = price(&self.price);
-        if sale_price.is_none() {
-            wrong("price", if self.price.trim().is_empty() { "required" } else { "bad_price" });
-        }
-        let list_price = optional(&self.list_price, price);
+        let sale_price = price(&self.price, currency);
+        let bad_price = if self.price.trim().is_empty() { "required" } else { "bad_price" };
+        let list_price = optional(&self.list_price, |text| price(text, currency));
         let [total, limit] = [&self.total, &self.per_user_limit].map(|text| text.trim().parse::<i64>());
         let [opens_at, closes_at] = [&self.opens_at, &self.closes_at].map(|text| optional(text, time));
-        let number = |text: &String| optional(text, |text| text.trim().parse::<i64>().ok());
-        let [buckets, lot, spread_ms] = [&self.buckets, &self.lot, &self.spread_ms].map(number);
-        let buckets = buckets.and_then(|given| given.map(u8::try_from).transpose().ok());
-        let mut check = |right: bool, field, code| {
-            if !right {
-                wrong(field, code);
-            }
-        };
-        check(list_price.is_some(), "list_price", "bad_price");
-        check(total.is_ok(), "total", "bad_number");
-        check(limit.is_ok(), "per_user_limit", "bad_number");
-        check(opens_at.is_some(), "opens_at", "bad_time");
-        check(closes_at.is_some(), "closes_at", "bad_time");
-        check(buckets.is_some(), "buckets", "bad_buckets");
-        check(lot.is_some(), "lot", "bad_lot");
-        check(spread_ms.is_some(), "spread_ms", "bad_spread");
+        let buckets = optional(&self.buckets, |text| text.parse::<u8>().ok());
+        let [lot, spread_ms] = [&self.lot, &self.spread_ms].map(|text| optional(text, |text| text.parse::<i64>().ok()));
+        let mut errors = Vec::from_iter(failed([
+            (goods_id.is_ok(), "goods_id", "required"),
+            (sale_price.is_some(), "price", bad_price),
+            (list_price.is_some(), "list_price", "bad_price"),
+            (total.is_ok(), "total", "bad_number"),
+            (limit.is_ok(), "per_user_limit", "bad_number"),
+            (opens_at.is_some(), "opens_at", "bad_time"),
+            (closes_at.is_some(), "closes_at", "bad_time"),
+            (buckets.is_some(), "buckets", "bad_buckets"),
+            (lot.is_some(), "lot", "bad_lot"),
+            (spread_ms.is_some(), "spread_ms", "bad_spread"),
+        ]));
         // A field that cannot be read has its error already. A valid value in its place lets the other checks run.
         let draft = SaleDraft {
             goods_id: goods_id.unwrap_or(GoodsId(1)),
@@ -122,11 +114,6 @@ impl SaleForm {
         }
         if errors.is_empty() { Ok(draft) } else { Err(errors) }
     }
-}
-
-/// `Some(None)` for an empty text, `None` for one that cannot be read.
-fn optional<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
-    if text.trim().is_empty() { Some(None) } else { read(text).map(Some) }
 }
 
 #[cfg(test)]
