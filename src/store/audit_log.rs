@@ -40,10 +40,6 @@ pub(super) async fn log<T: Serialize>(
     after: Option<&T>,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    let json = |value: Option<&T>| match value {
-        Some(value) => serde_json::to_string(value).map_err(|e| sqlx::Error::Encode(e.into())),
-        None => Ok(String::new()),
-    };
     sqlx::query(
         "INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
@@ -57,6 +53,11 @@ pub(super) async fn log<T: Serialize>(
     .execute(&mut **tx)
     .await?;
     Ok(())
+}
+
+fn json<T: Serialize>(value: Option<&T>) -> Result<String, sqlx::Error> {
+    let text = value.map(serde_json::to_string).transpose().map_err(|e| sqlx::Error::Encode(e.into()))?;
+    Ok(text.unwrap_or_default())
 }
 
 impl Store {
@@ -95,8 +96,7 @@ impl Store {
         before: Option<&str>,
         limit: i64,
     ) -> Result<Vec<AuditRow>, StoreError> {
-        let ms = |at: Option<Timestamp>, none| at.map_or(none, Timestamp::as_millisecond);
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT id, at_ms, actor, action, subject, before, after FROM audit_log
              WHERE id < $1 AND ($2 = '' OR LOWER(actor) = $2) AND ($3 = '' OR action = $3)
                AND ($4 = '' OR subject = $4) AND at_ms >= $5 AND at_ms < $6
@@ -107,12 +107,10 @@ impl Store {
         .bind(filter.actor.to_lowercase())
         .bind(&filter.action)
         .bind(&filter.subject)
-        .bind(ms(filter.from, i64::MIN))
-        .bind(ms(filter.to, i64::MAX))
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        let read = |row| {
+        .bind(filter.from.map_or(i64::MIN, Timestamp::as_millisecond))
+        .bind(filter.to.map_or(i64::MAX, Timestamp::as_millisecond))
+        .bind(limit);
+        self.all(query, |row| {
             Ok(AuditRow {
                 id: row::text(row, "id")?,
                 at: row::time(row, "at_ms")?,
@@ -122,13 +120,13 @@ impl Store {
                 before: row::text(row, "before")?,
                 after: row::text(row, "after")?,
             })
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        })
+        .await
     }
 
     /// Every action name that occurs in the log.
     pub async fn audit_actions(&self) -> Result<Vec<String>, StoreError> {
-        let rows = sqlx::query("SELECT DISTINCT action FROM audit_log ORDER BY action").fetch_all(&self.pool).await?;
-        Ok(rows.iter().map(|row| row::text(row, "action")).collect::<Result<_, _>>()?)
+        let query = sqlx::query("SELECT DISTINCT action FROM audit_log ORDER BY action");
+        self.all(query, |row| row::text(row, "action")).await
     }
 }

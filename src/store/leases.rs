@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::Row;
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, row};
 
 /// A lease on a job. `token` is a fencing token: it rises with every new holder, so that a late holder is detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +22,7 @@ impl Store {
         duration: Duration,
     ) -> Result<Option<Lease>, StoreError> {
         let expires = now.as_millisecond() + duration.as_millis() as i64;
-        let row = sqlx::query(
+        let query = sqlx::query(
             "INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, 1, $3)
              ON CONFLICT (name) DO UPDATE SET
                token = CASE WHEN leases.holder = excluded.holder THEN leases.token ELSE leases.token + 1 END,
@@ -35,10 +34,8 @@ impl Store {
         .bind(name)
         .bind(holder)
         .bind(expires)
-        .bind(now.as_millisecond())
-        .fetch_optional(&self.pool)
-        .await?;
-        row.map(|row| Ok(Lease { token: row.try_get("token")? })).transpose()
+        .bind(now.as_millisecond());
+        self.optional(query, |row| Ok(Lease { token: row::int(row, "token")? })).await
     }
 
     /// Whether a process holds the lease at `now`.

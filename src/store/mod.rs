@@ -36,8 +36,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::any::{AnyArguments, AnyConnectOptions, AnyPoolOptions, AnyRow};
 use sqlx::migrate::MigrateError;
+use sqlx::query::Query;
 use sqlx::{Any, AnyPool, Connection, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -73,6 +74,8 @@ const MAX_ROWS: usize = 500;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an unused connection stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+
+type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 
 /// A handle to the database. Clones share one pool.
 #[derive(Clone)]
@@ -158,6 +161,24 @@ impl Store {
         self.pool.close().await;
     }
 
+    /// Every row of a query, mapped.
+    async fn all<T>(
+        &self,
+        query: AnyQuery<'_>,
+        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        Ok(query.fetch_all(&self.pool).await?.iter().map(map).collect::<Result<_, _>>()?)
+    }
+
+    /// The row of a query, mapped; `None` when there is none.
+    async fn optional<T>(
+        &self,
+        query: AnyQuery<'_>,
+        map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(query.fetch_optional(&self.pool).await?.as_ref().map(map).transpose()?)
+    }
+
     async fn begin(&self) -> Result<Tx, StoreError> {
         let permit = self.writer.clone().acquire_owned().await.map_err(|_| sqlx::Error::PoolClosed)?;
         Ok(Tx { inner: self.pool.begin_with(self.begin).await?, _permit: permit })
@@ -203,6 +224,11 @@ fn placeholders(rows: usize, columns: usize) -> String {
 fn list(count: usize, after: usize) -> String {
     let numbers: Vec<String> = (1..=count).map(|n| format!("${}", after + n)).collect();
     format!("({})", numbers.join(","))
+}
+
+/// Binds the ids of an `IN` list.
+fn bind_ids<'q>(query: AnyQuery<'q>, ids: &[impl ToString]) -> AnyQuery<'q> {
+    ids.iter().fold(query, |query, id| query.bind(id.to_string()))
 }
 
 /// Chunks for `IN` lists. The last item is repeated until the length is a power of two or [`MAX_ROWS`], so that only a

@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use crate::domain::{Address, AddressId, UserId};
-use crate::store::{Store, StoreError, Tx, row};
+use crate::store::{AnyQuery, Store, StoreError, Tx, row};
 
 /// Addresses in one user's address book.
 pub const MAX_ADDRESSES_PER_USER: i64 = 20;
@@ -56,15 +56,13 @@ impl Store {
     pub async fn addresses_of(&self, user: UserId) -> Result<Vec<SavedAddress>, StoreError> {
         let sql =
             concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 ORDER BY is_default DESC, id DESC");
-        let rows = sqlx::query(sql).bind(user.to_string()).fetch_all(&self.pool).await?;
-        Ok(rows.iter().map(saved).collect::<Result<_, _>>()?)
+        self.all(sqlx::query(sql).bind(user.to_string()), saved).await
     }
 
     /// An address, if it is this user's.
     pub async fn address(&self, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 AND id = $2");
-        let row = sqlx::query(sql).bind(user.to_string()).bind(id.to_string()).fetch_optional(&self.pool).await?;
-        Ok(row.as_ref().map(saved).transpose()?)
+        self.optional(sqlx::query(sql).bind(user.to_string()).bind(id.to_string()), saved).await
     }
 
     /// Saves a new address (`id` is `None`) or a changed one. The first address becomes the default, and so does one
@@ -139,44 +137,31 @@ async fn count(tx: &mut Tx, user: UserId) -> Result<i64, sqlx::Error> {
 
 async fn add(tx: &mut Tx, user: UserId, address: &Address, now: Timestamp) -> Result<AddressId, sqlx::Error> {
     let id = AddressId(Uuid::now_v7());
-    sqlx::query(
+    let query = sqlx::query(
         "INSERT INTO addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code,
            is_default, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)",
     )
     .bind(id.to_string())
-    .bind(user.to_string())
-    .bind(&address.recipient)
-    .bind(&address.phone)
-    .bind(&address.country)
-    .bind(&address.region)
-    .bind(&address.city)
-    .bind(&address.line1)
-    .bind(&address.line2)
-    .bind(&address.postal_code)
-    .bind(now.as_millisecond())
-    .execute(&mut **tx)
-    .await?;
+    .bind(user.to_string());
+    bind_address(query, address).bind(now.as_millisecond()).execute(&mut **tx).await?;
     Ok(id)
 }
 
 async fn change(tx: &mut Tx, user: UserId, id: AddressId, address: &Address) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query(
+    let query = sqlx::query(
         "UPDATE addresses SET recipient = $3, phone = $4, country = $5, region = $6, city = $7, line1 = $8, line2 = $9,
            postal_code = $10 WHERE user_id = $1 AND id = $2",
     )
     .bind(user.to_string())
-    .bind(id.to_string())
-    .bind(&address.recipient)
-    .bind(&address.phone)
-    .bind(&address.country)
-    .bind(&address.region)
-    .bind(&address.city)
-    .bind(&address.line1)
-    .bind(&address.line2)
-    .bind(&address.postal_code)
-    .execute(&mut **tx)
-    .await?;
-    Ok(done.rows_affected() == 1)
+    .bind(id.to_string());
+    Ok(bind_address(query, address).execute(&mut **tx).await?.rows_affected() == 1)
+}
+
+/// Binds the fields of an address in the order of the columns.
+fn bind_address<'q>(query: AnyQuery<'q>, address: &Address) -> AnyQuery<'q> {
+    let Address { recipient, phone, country, region, city, line1, line2, postal_code } = address;
+    let query = query.bind(recipient).bind(phone).bind(country).bind(region);
+    query.bind(city).bind(line1).bind(line2).bind(postal_code)
 }
 
 /// Makes `id` the default address; without `id`, the newest one if there is no default.

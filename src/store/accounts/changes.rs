@@ -62,6 +62,14 @@ fn audit_details(user: &User) -> Value {
     })
 }
 
+/// Logs a change that staff make to their own account. Those of shoppers are not logged.
+pub(super) async fn log_own_change(tx: &mut Tx, user: &User, action: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+    if !user.role.is_staff() {
+        return Ok(());
+    }
+    audit_log::log::<Value>(tx, &user.username, action, &format!("user {}", user.id), None, None, now).await
+}
+
 /// A change that staff make to an account.
 #[derive(Debug, Clone)]
 pub enum AccountChange {
@@ -89,10 +97,6 @@ impl AccountChange {
         matches!(self, AccountChange::Block { .. })
             || matches!(self, AccountChange::SetRole(role) if *role != Role::Admin)
     }
-
-    fn keeps_sessions(&self) -> bool {
-        matches!(self, AccountChange::Unblock)
-    }
 }
 
 impl Store {
@@ -113,10 +117,7 @@ impl Store {
         if let Some((user, mut session)) = keep {
             session.issued_at = first_valid_issue(ended.revoked_until);
             sessions::insert(&mut tx, id, &session).await?;
-            if user.role.is_staff() {
-                let subject = format!("user {id}");
-                audit_log::log::<Value>(&mut tx, &user.username, "change-password", &subject, None, None, now).await?;
-            }
+            log_own_change(&mut tx, user, "change-password", now).await?;
             kept = Some(session);
         }
         tx.commit().await?;
@@ -143,9 +144,9 @@ impl Store {
         }
         check_allowed(&mut tx, actor, &before, change).await?;
         apply(&mut tx, id, change, now).await?;
-        let ended = match change.keeps_sessions() {
-            true => None,
-            false => Some(sessions::end_all(&mut tx, number, id, now).await?),
+        let ended = match change {
+            AccountChange::Unblock => None,
+            _ => Some(sessions::end_all(&mut tx, number, id, now).await?),
         };
         let after = accounts::read(&mut tx, id).await?.ok_or(AccountChangeRefusal::NoSuchUser)?;
         let (old, new) = (audit_details(&before), audit_details(&after));

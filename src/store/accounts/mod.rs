@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
-use super::{Store, StoreError, Tx, list, padded, row};
+use super::{Store, StoreError, Tx, bind_ids, list, padded, row};
 use crate::domain::UserId;
 use crate::domain::wire::wire_enum;
 
@@ -146,10 +146,7 @@ impl Store {
         let mut names = HashMap::new();
         for chunk in padded(ids) {
             let sql = format!("SELECT id, username FROM users WHERE id IN {}", list(chunk.len(), 0));
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for id in chunk {
-                query = query.bind(id.to_string());
-            }
+            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
             for row in query.fetch_all(&self.pool).await? {
                 names.insert(row::parsed(&row, "id")?, row::text(&row, "username")?);
             }
@@ -158,19 +155,13 @@ impl Store {
     }
 
     pub async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {
-        let row = sqlx::query(concat!("SELECT ", columns!(), " FROM users WHERE username_key = $1"))
-            .bind(key(username))
-            .fetch_optional(&self.pool)
-            .await?;
-        Ok(row.as_ref().map(user).transpose()?)
+        let query =
+            sqlx::query(concat!("SELECT ", columns!(), " FROM users WHERE username_key = $1")).bind(key(username));
+        self.optional(query, user).await
     }
 
     pub async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
-        let row = sqlx::query(concat!("SELECT ", columns!(), " FROM users WHERE id = $1"))
-            .bind(id.to_string())
-            .fetch_optional(&self.pool)
-            .await?;
-        Ok(row.as_ref().map(user).transpose()?)
+        Ok(read(&mut *self.pool.acquire().await?, id).await?)
     }
 
     /// Accounts without test accounts, newest first, older than the account `before`.
@@ -193,21 +184,18 @@ impl Store {
             " FROM users WHERE username_key LIKE $1 ESCAPE '\\' AND id < $2 AND rehearsal IS NULL
              ORDER BY id DESC LIMIT $3"
         );
-        let rows = sqlx::query(sql)
+        let query = sqlx::query(sql)
             .bind(pattern)
             // Sorts after every UUID.
             .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
-            .bind(limit)
-            .fetch_all(&self.pool)
-            .await?;
-        Ok(rows.iter().map(user).collect::<Result<_, _>>()?)
+            .bind(limit);
+        self.all(query, user).await
     }
 
     /// All staff.
     pub async fn staff(&self) -> Result<Vec<User>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM users WHERE role <> 'user' ORDER BY id");
-        let rows = sqlx::query(sql).fetch_all(&self.pool).await?;
-        Ok(rows.iter().map(user).collect::<Result<_, _>>()?)
+        self.all(sqlx::query(sql), user).await
     }
 }
 
@@ -230,9 +218,8 @@ pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
     Ok(done.rows_affected() == 1)
 }
 
-/// Reads an account within the transaction.
-pub(super) async fn read(tx: &mut Tx, id: UserId) -> Result<Option<User>, sqlx::Error> {
+pub(super) async fn read(connection: &mut AnyConnection, id: UserId) -> Result<Option<User>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM users WHERE id = $1");
-    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
+    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(connection).await?;
     row.as_ref().map(user).transpose()
 }

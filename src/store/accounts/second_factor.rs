@@ -1,10 +1,10 @@
 //! The second factor of an account: the authenticator's secret, used codes, and recovery codes.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
+use super::changes::log_own_change;
 use crate::domain::UserId;
-use crate::store::{Store, StoreError, User, audit_log};
+use crate::store::{Store, StoreError, User, row};
 
 impl Store {
     /// Sets the encrypted secret and the hashes of new recovery codes. `step` is the time step of the code that
@@ -33,10 +33,7 @@ impl Store {
                 .execute(&mut *tx)
                 .await?;
         }
-        if user.role.is_staff() {
-            let subject = format!("user {id}");
-            audit_log::log::<Value>(&mut tx, &user.username, "set-second-factor", &subject, None, None, now).await?;
-        }
+        log_own_change(&mut tx, user, "set-second-factor", now).await?;
         Ok(tx.commit().await?)
     }
 
@@ -48,10 +45,7 @@ impl Store {
         {
             sqlx::query(sql).bind(&id).execute(&mut *tx).await?;
         }
-        if user.role.is_staff() {
-            let subject = format!("user {id}");
-            audit_log::log::<Value>(&mut tx, &user.username, "remove-second-factor", &subject, None, None, now).await?;
-        }
+        log_own_change(&mut tx, user, "remove-second-factor", now).await?;
         Ok(tx.commit().await?)
     }
 
@@ -72,6 +66,6 @@ impl Store {
     pub async fn recovery_codes_left(&self, user: UserId) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = $1";
         let row = sqlx::query(sql).bind(user.to_string()).fetch_one(&self.pool).await?;
-        Ok(crate::store::row::int(&row, "n")?)
+        Ok(row::int(&row, "n")?)
     }
 }

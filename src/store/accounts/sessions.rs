@@ -82,15 +82,13 @@ impl Store {
 
     /// Sessions of a user that have not expired, the latest first.
     pub async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT id, created_at_ms, seen_at_ms, address, agent FROM sessions
              WHERE user_id = $1 AND expires_at_ms > $2 ORDER BY seen_at_ms DESC, id DESC LIMIT 200",
         )
         .bind(user.to_string())
-        .bind(now.as_millisecond())
-        .fetch_all(&self.pool)
-        .await?;
-        let read = |row: &AnyRow| {
+        .bind(now.as_millisecond());
+        self.all(query, |row| {
             Ok(SessionRow {
                 id: row::parsed(row, "id")?,
                 created_at: row::time(row, "created_at_ms")?,
@@ -98,8 +96,8 @@ impl Store {
                 address: row::text(row, "address")?,
                 agent: row::text(row, "agent")?,
             })
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        })
+        .await
     }
 
     /// Stores when sessions were last used.
@@ -138,14 +136,12 @@ impl Store {
 
     /// Revocations after `number`, in order.
     pub async fn revocations(&self, number: i64, limit: i64) -> Result<Vec<Revocation>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT subject, dead_until_ms, number FROM revocations WHERE number > $1 ORDER BY number LIMIT $2",
         )
         .bind(number)
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(revocation).collect::<Result<_, _>>()?)
+        .bind(limit);
+        self.all(query, revocation).await
     }
 
     /// Deletes expired sessions, and revocations of cookies that have expired. `lifetime` is that of a cookie.

@@ -63,8 +63,11 @@ impl Store {
     pub async fn all_goods(&self) -> Result<Vec<Goods>, StoreError> {
         let rows = sqlx::query(concat!("SELECT ", columns!(), " FROM goods ORDER BY id")).fetch_all(&self.pool).await?;
         let mut pictures: HashMap<i64, Vec<Picture>> = galleries(&mut *self.pool.acquire().await?).await?;
-        let read = |row| goods(row, pictures.remove(&row::int(row, "id")?).unwrap_or_default());
-        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+        let mut all = Vec::with_capacity(rows.len());
+        for row in &rows {
+            all.push(goods(row, pictures.remove(&row::int(row, "id")?).unwrap_or_default())?);
+        }
+        Ok(all)
     }
 
     pub async fn goods(&self, id: GoodsId) -> Result<Option<Goods>, StoreError> {
@@ -141,8 +144,8 @@ impl Store {
 
 /// New goods without text or pictures.
 fn blank(id: GoodsId, now: Timestamp) -> Goods {
-    let empty = || Bilingual::new("", "");
-    Goods { id, name: empty(), description: empty(), pictures: Vec::new(), updated_at: now, archived_at: None }
+    let empty = Bilingual::new("", "");
+    Goods { id, name: empty.clone(), description: empty, pictures: Vec::new(), updated_at: now, archived_at: None }
 }
 
 async fn read(connection: &mut sqlx::AnyConnection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {

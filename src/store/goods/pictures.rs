@@ -16,13 +16,16 @@ macro_rules! columns {
 }
 
 fn picture(row: &AnyRow) -> Result<Picture, sqlx::Error> {
-    let pixels = |column| u32::try_from(row::int(row, column)?).map_err(|_| row::undecodable(column));
     Ok(Picture {
         name: row::text(row, "name")?,
-        width: pixels("width")?,
-        height: pixels("height")?,
+        width: pixels(row, "width")?,
+        height: pixels(row, "height")?,
         placeholder: row::text(row, "placeholder")?,
     })
+}
+
+fn pixels(row: &AnyRow, column: &str) -> Result<u32, sqlx::Error> {
+    u32::try_from(row::int(row, column)?).map_err(|_| row::undecodable(column))
 }
 
 impl Store {
@@ -59,8 +62,11 @@ impl Store {
 
     /// The names of all pictures.
     pub async fn picture_names(&self) -> Result<HashSet<String>, StoreError> {
-        let rows = sqlx::query("SELECT name FROM pictures").fetch_all(&self.pool).await?;
-        Ok(rows.iter().map(|row| row::text(row, "name")).collect::<Result<_, _>>()?)
+        Ok(self
+            .all(sqlx::query("SELECT name FROM pictures"), |row| row::text(row, "name"))
+            .await?
+            .into_iter()
+            .collect())
     }
 
     /// Deletes pictures that are in no gallery and were last used before `since`. Returns their number.

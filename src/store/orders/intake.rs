@@ -10,7 +10,7 @@ use sqlx::AssertSqlSafe;
 use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 use crate::store::sales::add_sold;
-use crate::store::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
+use crate::store::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
 
 /// The outcome of persisting one reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,10 +222,7 @@ async fn live_orders(
             ),
             list(chunk.len(), 1)
         );
-        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0);
-        for user in chunk {
-            query = query.bind(user.to_string());
-        }
+        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
         for row in query.fetch_all(&mut **tx).await? {
             let units = held_units(&row)?;
             held.insert(units.user_id, (units.order_id, units.quantity));

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
 use super::sales::add_sold;
-use super::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
+use super::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
 use releases::{HeldUnits, held_columns, held_units};
@@ -61,10 +61,7 @@ impl Store {
         let mut statuses = HashMap::with_capacity(orders.len());
         for chunk in padded(orders) {
             let sql = format!("SELECT id, status FROM orders WHERE id IN {}", list(chunk.len(), 0));
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for id in chunk {
-                query = query.bind(id.to_string());
-            }
+            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
             for row in query.fetch_all(&self.pool).await? {
                 statuses.insert(row::parsed(&row, "id")?, row::parsed(&row, "status")?);
             }
@@ -74,15 +71,12 @@ impl Store {
 
     pub async fn order(&self, sale: SaleId, id: OrderId) -> Result<Option<Order>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1 AND sale_id = $2");
-        let row = sqlx::query(sql).bind(id.to_string()).bind(sale.0).fetch_optional(&self.pool).await?;
-        Ok(row.as_ref().map(order).transpose()?)
+        self.optional(sqlx::query(sql).bind(id.to_string()).bind(sale.0), order).await
     }
 
     /// An order of any sale.
     pub async fn order_with_id(&self, id: OrderId) -> Result<Option<Order>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
-        let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&self.pool).await?;
-        Ok(row.as_ref().map(order).transpose()?)
+        Ok(read(&mut *self.pool.acquire().await?, id).await?)
     }
 
     /// Every status change of the order so far, oldest first.
@@ -117,14 +111,12 @@ impl Store {
             "SELECT {} FROM orders WHERE user_id = $1 AND id < $2 {with} ORDER BY id DESC LIMIT $3",
             columns!()
         );
-        let rows = sqlx::query(AssertSqlSafe(sql))
+        let query = sqlx::query(AssertSqlSafe(sql))
             .bind(user.to_string())
             // Sorts after every UUID.
             .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
-            .bind(limit)
-            .fetch_all(&self.pool)
-            .await?;
-        Ok(rows.iter().map(order).collect::<Result<_, _>>()?)
+            .bind(limit);
+        self.all(query, order).await
     }
 
     /// Units in live orders of a sale, by order id, after the order `after`.
@@ -134,7 +126,7 @@ impl Store {
         after: Option<OrderId>,
         limit: i64,
     ) -> Result<Vec<HeldUnits>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let query = sqlx::query(concat!(
             "SELECT ",
             held_columns!(),
             " FROM orders
@@ -142,10 +134,8 @@ impl Store {
         ))
         .bind(sale.0)
         .bind(after.map_or_else(String::new, |id| id.to_string()))
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(held_units).collect::<Result<_, _>>()?)
+        .bind(limit);
+        self.all(query, held_units).await
     }
 
     /// The number of unpaid and paid orders of each sale.
@@ -169,26 +159,21 @@ impl Store {
 
     /// Describes users with more than one live order of a sale. The unique index should make this impossible.
     pub async fn users_with_two_orders(&self) -> Result<Vec<String>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
              FROM orders WHERE status IN ('unpaid', 'paid') GROUP BY sale_id, user_id HAVING COUNT(*) > 1",
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>()?)
+        );
+        self.all(query, |row| row::text(row, "problem")).await
     }
 
     /// Unpaid orders whose payment window is over, the longest overdue first.
     pub async fn overdue_orders(&self, now: Timestamp, limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT sale_id, id FROM orders WHERE status = 'unpaid' AND pay_by_ms <= $1 ORDER BY pay_by_ms LIMIT $2",
         )
         .bind(now.as_millisecond())
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        let read = |row| Ok((SaleId(row::int(row, "sale_id")?), row::parsed(row, "id")?));
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        .bind(limit);
+        self.all(query, |row| Ok((SaleId(row::int(row, "sale_id")?), row::parsed(row, "id")?))).await
     }
 
     /// Cancels those of a sale's orders that are still unpaid, and returns their units in the same transaction. Returns
@@ -212,10 +197,7 @@ impl Store {
                 ),
                 list(chunk.len(), 2)
             );
-            let mut query = sqlx::query(AssertSqlSafe(sql)).bind(reason).bind(sale.0);
-            for id in chunk {
-                query = query.bind(id.to_string());
-            }
+            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(reason).bind(sale.0), &chunk);
             for row in query.fetch_all(&mut *tx).await? {
                 cancelled.push(held_units(&row)?);
             }
@@ -232,10 +214,9 @@ impl Store {
     }
 }
 
-/// Reads an order within the transaction.
-pub(super) async fn read(tx: &mut Tx, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
+pub(super) async fn read(connection: &mut AnyConnection, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
-    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
+    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(connection).await?;
     row.as_ref().map(order).transpose()
 }
 

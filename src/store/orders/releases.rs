@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::domain::{OrderId, Reservation, SaleId, UserId};
-use crate::store::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row};
+use crate::store::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row};
 
 /// Units that an order holds. The backend releases them only if the user's hold still belongs to this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,29 +27,24 @@ impl HeldUnits {
 impl Store {
     /// The oldest pending releases.
     pub async fn pending_releases(&self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
-        let rows = sqlx::query("SELECT order_id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1")
-            .bind(limit)
-            .fetch_all(&self.pool)
-            .await?;
-        let read = |row| {
+        let query = sqlx::query("SELECT order_id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1")
+            .bind(limit);
+        self.all(query, |row| {
             Ok(HeldUnits {
                 order_id: row::parsed(row, "order_id")?,
                 sale_id: SaleId(row::int(row, "sale_id")?),
                 user_id: row::parsed(row, "user_id")?,
                 quantity: row::int(row, "quantity")? as u32,
             })
-        };
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        })
+        .await
     }
 
     /// Deletes releases that the stock backend has carried out.
     pub async fn delete_releases(&self, orders: &[OrderId]) -> Result<(), StoreError> {
         for chunk in padded(orders) {
             let sql = format!("DELETE FROM releases WHERE order_id IN {}", list(chunk.len(), 0));
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for order in chunk {
-                query = query.bind(order.to_string());
-            }
+            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
             query.execute(&self.pool).await?;
         }
         Ok(())

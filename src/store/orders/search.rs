@@ -1,14 +1,12 @@
 //! Searches over orders, and an order's history. Staff and the CSV export read through this.
 
 use jiff::Timestamp;
-use sqlx::any::{AnyArguments, AnyRow};
-use sqlx::query::Query;
-use sqlx::{Any, AssertSqlSafe, Row};
+use sqlx::{AssertSqlSafe, Row};
 
 use crate::domain::order::{OrderEvent, OrderStep};
 use crate::domain::{Order, OrderId, OrderStatus, SaleId, UserId};
 use crate::store::orders::{columns, order};
-use crate::store::{Store, StoreError, row};
+use crate::store::{AnyQuery, Store, StoreError, row};
 
 /// A search over orders. Every field is optional; an order must match all that are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,15 +40,15 @@ enum Value {
 
 impl OrderSearch {
     fn conditions(&self) -> Vec<(&'static str, Value)> {
-        let mut all = Vec::new();
-        let mut add = |sql, value: Option<Value>| all.extend(value.map(|value| (sql, value)));
-        add("id =", self.order.map(|id| Value::Text(id.to_string())));
-        add("user_id =", self.user.map(|id| Value::Text(id.to_string())));
-        add("sale_id =", self.sale.map(|id| Value::Int(id.0)));
-        add("id >=", self.from.map(|at| Value::Text(first_id_of(at))));
-        add("id <", self.to.map(|at| Value::Text(first_id_of(at))));
-        add("id <", self.before.map(|id| Value::Text(id.to_string())));
-        all
+        let all = [
+            ("id =", self.order.map(|id| Value::Text(id.to_string()))),
+            ("user_id =", self.user.map(|id| Value::Text(id.to_string()))),
+            ("sale_id =", self.sale.map(|id| Value::Int(id.0))),
+            ("id >=", self.from.map(|at| Value::Text(first_id_of(at)))),
+            ("id <", self.to.map(|at| Value::Text(first_id_of(at)))),
+            ("id <", self.before.map(|id| Value::Text(id.to_string()))),
+        ];
+        all.into_iter().filter_map(|(sql, value)| Some((sql, value?))).collect()
     }
 
     /// Order ids sort by time, so every page is one range of one index.
@@ -93,8 +91,6 @@ fn first_id_of(at: Timestamp) -> String {
     format!("{}-{}-0000-0000-000000000000", &hex[..8], &hex[8..])
 }
 
-type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
-
 fn bind<'q>(query: AnyQuery<'q>, value: Value) -> AnyQuery<'q> {
     match value {
         Value::Text(text) => query.bind(text),
@@ -109,9 +105,7 @@ impl Store {
         for (_, value) in search.conditions() {
             query = bind(query, value);
         }
-        let found = |row: &AnyRow| Ok(FoundOrder { order: order(row)?, username: row.try_get("username")? });
-        let rows = query.fetch_all(&self.pool).await?;
-        Ok(rows.iter().map(found).collect::<Result<_, sqlx::Error>>()?)
+        self.all(query, |row| Ok(FoundOrder { order: order(row)?, username: row.try_get("username")? })).await
     }
 
     /// Every status change of an order with its actor, oldest first.
@@ -123,11 +117,7 @@ impl Store {
         let mut steps = vec![plain(of.reserved_at, OrderStatus::Reserved), plain(of.created_at, persisted)];
         for row in &rows {
             let event = OrderEvent { at: row::time(row, "at_ms")?, status: row::parsed(row, "status")? };
-            steps.push(OrderStep {
-                event,
-                actor: row.try_get("actor").map_err(StoreError::from)?,
-                note: row.try_get("note").map_err(StoreError::from)?,
-            });
+            steps.push(OrderStep { event, actor: row.try_get("actor")?, note: row.try_get("note")? });
         }
         // Events of the same millisecond are ordered by their place in the order's life.
         steps.sort_by_key(|step| (step.event.at, step.event.status.rank()));

@@ -156,17 +156,15 @@ impl Store {
 
     /// A user's claim of a packet.
     pub async fn packet_claim_of(&self, id: PacketId, user: UserId) -> Result<Option<ShareClaim>, StoreError> {
-        let row = sqlx::query(concat!(
+        let query = sqlx::query(concat!(
             "SELECT ",
             columns!(),
             " FROM packet_claims
              WHERE packet_id = $1 AND user_id = $2"
         ))
         .bind(id.0)
-        .bind(user.to_string())
-        .fetch_optional(&self.pool)
-        .await?;
-        Ok(row.as_ref().map(claim).transpose()?)
+        .bind(user.to_string());
+        self.optional(query, claim).await
     }
 
     /// The claims of a packet in descending order of shares, below the share `before`.
@@ -176,18 +174,15 @@ impl Store {
         before: Option<i64>,
         limit: i64,
     ) -> Result<Vec<PacketClaim>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT c.packet_id, c.share, c.user_id, c.amount, c.claimed_at_ms, u.username
              FROM packet_claims c LEFT JOIN users u ON u.id = c.user_id
              WHERE c.packet_id = $1 AND c.share < $2 ORDER BY c.share DESC LIMIT $3",
         )
         .bind(id.0)
         .bind(before.unwrap_or(i64::MAX))
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        let read = |row| Ok(PacketClaim { claim: claim(row)?, username: row.try_get("username")? });
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        .bind(limit);
+        self.all(query, |row| Ok(PacketClaim { claim: claim(row)?, username: row.try_get("username")? })).await
     }
 
     /// The claims of a packet in ascending order of shares, above the share `after`.
@@ -197,7 +192,7 @@ impl Store {
         after: Option<i64>,
         limit: i64,
     ) -> Result<Vec<ShareClaim>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let query = sqlx::query(concat!(
             "SELECT ",
             columns!(),
             " FROM packet_claims
@@ -205,10 +200,8 @@ impl Store {
         ))
         .bind(id.0)
         .bind(after.unwrap_or(-1))
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(claim).collect::<Result<_, _>>()?)
+        .bind(limit);
+        self.all(query, claim).await
     }
 }
 
@@ -226,10 +219,8 @@ async fn persisted(
         for (chunk, table) in padded(&shares).flat_map(|c| [(c.clone(), "packet_claims"), (c, "packet_rejections")]) {
             let indexes = list(chunk.len(), 1);
             let sql = format!("SELECT share, user_id FROM {table} WHERE packet_id = $1 AND share IN {indexes}");
-            let mut query = sqlx::query(AssertSqlSafe(sql)).bind(id.0);
-            for share in chunk {
-                query = query.bind(*share);
-            }
+            let query =
+                chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)).bind(id.0), |query, share| query.bind(*share));
             for row in query.fetch_all(&mut *connection).await? {
                 persisted.insert((id, row::int(&row, "share")?, row::parsed(&row, "user_id")?));
             }
@@ -298,10 +289,7 @@ async fn shares_of_users(tx: &mut Tx, id: PacketId, users: &[UserId]) -> Result<
             "SELECT user_id, share, amount FROM packet_claims WHERE packet_id = $1 AND user_id IN {}",
             list(chunk.len(), 1)
         );
-        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(id.0);
-        for user in chunk {
-            query = query.bind(user.to_string());
-        }
+        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(id.0), &chunk);
         for row in query.fetch_all(&mut **tx).await? {
             let share = Share { index: row::int(&row, "share")?, amount: row::int(&row, "amount")? };
             held.insert(row::parsed(&row, "user_id")?, share);

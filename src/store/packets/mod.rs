@@ -13,7 +13,7 @@ pub use claims::{PersistedClaim, ShareGrant};
 pub use settle::{SettleOutcome, StopOutcome};
 
 use super::wallet::{Posted, post};
-use super::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row};
+use super::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row};
 use crate::domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::domain::{PacketId, UserId};
@@ -30,13 +30,11 @@ macro_rules! columns {
 }
 
 fn packet(row: &AnyRow) -> Result<Packet, sqlx::Error> {
-    let giver: Option<String> = row.try_get("giver")?;
-    let giver = match giver {
+    let giver = match row.try_get::<Option<String>, _>("giver")? {
         Some(_) => Giver::User(row::parsed(row, "giver")?),
         None => Giver::Shop,
     };
-    let best: Option<String> = row.try_get("best_user")?;
-    let best = match best {
+    let best = match row.try_get::<Option<String>, _>("best_user")? {
         Some(_) => Some((row::parsed(row, "best_user")?, row::int(row, "best_amount")?)),
         None => None,
     };
@@ -133,25 +131,20 @@ impl Store {
     }
 
     pub async fn packet(&self, id: PacketId) -> Result<Option<Packet>, StoreError> {
-        let row = sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE id = $1"))
-            .bind(id.0)
-            .fetch_optional(&self.pool)
-            .await?;
-        Ok(row.as_ref().map(packet).transpose()?)
+        let query = sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE id = $1")).bind(id.0);
+        self.optional(query, packet).await
     }
 
     /// Every packet that is not settled.
     pub async fn open_packets(&self) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' ORDER BY id");
-        let rows = sqlx::query(sql).fetch_all(&self.pool).await?;
-        Ok(rows.iter().map(packet).collect::<Result<_, _>>()?)
+        self.all(sqlx::query(sql), packet).await
     }
 
     /// Packets that were settled in `from..to`.
     pub async fn packets_settled(&self, from: Timestamp, to: Timestamp) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
-        let query = sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond());
-        Ok(query.fetch_all(&self.pool).await?.iter().map(packet).collect::<Result<_, _>>()?)
+        self.all(sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond()), packet).await
     }
 
     /// Packets of a giver, newest first, older than `before`.
@@ -172,20 +165,18 @@ impl Store {
             ),
             whose = whose
         );
-        let rows = sqlx::query(AssertSqlSafe(sql))
+        let query = sqlx::query(AssertSqlSafe(sql))
             .bind(giver.user().map(|user| user.to_string()).unwrap_or_default())
             .bind(at)
             .bind(id)
-            .bind(limit)
-            .fetch_all(&self.pool)
-            .await?;
-        Ok(rows.iter().map(packet).collect::<Result<_, _>>()?)
+            .bind(limit);
+        self.all(query, packet).await
     }
 
     /// All packets, newest first, older than `before`.
     pub async fn packets(&self, before: Option<&Packet>, limit: i64) -> Result<Vec<Packet>, StoreError> {
         let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
-        let rows = sqlx::query(concat!(
+        let query = sqlx::query(concat!(
             "SELECT ",
             columns!(),
             " FROM packets WHERE created_at_ms <= $1 AND (created_at_ms < $1 OR id < $2)
@@ -193,10 +184,8 @@ impl Store {
         ))
         .bind(at)
         .bind(id)
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(packet).collect::<Result<_, _>>()?)
+        .bind(limit);
+        self.all(query, packet).await
     }
 
     /// A user's claims with their packets, newest first, older than `before`.
@@ -207,7 +196,7 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<(ShareClaim, Packet)>, StoreError> {
         let (at, id) = keyset(before);
-        let rows = sqlx::query(concat!(
+        let query = sqlx::query(concat!(
             "SELECT ",
             claims::columns!(),
             " FROM packet_claims
@@ -217,16 +206,14 @@ impl Store {
         .bind(user.to_string())
         .bind(at)
         .bind(id)
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        let claims: Vec<ShareClaim> = rows.iter().map(claims::claim).collect::<Result<_, _>>()?;
+        .bind(limit);
+        let claims = self.all(query, claims::claim).await?;
         let packets = self.packets_with_ids(&claims.iter().map(|claim| claim.packet_id).collect::<Vec<_>>()).await?;
-        let with_packet = |claim: ShareClaim| {
+        let with_packets = claims.into_iter().filter_map(|claim| {
             let packet = packets.iter().find(|packet| packet.id == claim.packet_id)?;
             Some((claim, packet.clone()))
-        };
-        Ok(claims.into_iter().filter_map(with_packet).collect())
+        });
+        Ok(with_packets.collect())
     }
 
     async fn packets_with_ids(&self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
@@ -234,11 +221,8 @@ impl Store {
             return Ok(Vec::new());
         }
         let sql = format!(concat!("SELECT ", columns!(), " FROM packets WHERE id IN {}"), list(ids.len(), 0));
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for id in ids {
-            query = query.bind(id.0);
-        }
-        Ok(query.fetch_all(&self.pool).await?.iter().map(packet).collect::<Result<_, _>>()?)
+        let query = ids.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+        self.all(query, packet).await
     }
 
     /// Starts a new epoch of a packet's keys in Redis and returns its number.
@@ -249,12 +233,8 @@ impl Store {
 
     /// The shares of one part of a packet, whether claimed or not. Empty after the last part.
     pub async fn packet_part(&self, id: PacketId, part: i64) -> Result<Vec<Share>, StoreError> {
-        let row = sqlx::query("SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2")
-            .bind(id.0)
-            .bind(part)
-            .fetch_optional(&self.pool)
-            .await?;
-        Ok(row.as_ref().map(shares_of_part).transpose()?.unwrap_or_default())
+        let sql = "SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2";
+        Ok(self.optional(sqlx::query(sql).bind(id.0).bind(part), shares_of_part).await?.unwrap_or_default())
     }
 }
 
@@ -266,11 +246,10 @@ fn keyset(before: Option<(Timestamp, PacketId)>) -> (i64, i64) {
 fn shares_of_part(row: &AnyRow) -> Result<Vec<Share>, sqlx::Error> {
     let first = row::int(row, "part")? * SHARES_PER_PART;
     let amounts = row::text(row, "amounts")?;
-    let share = |(n, amount): (usize, &str)| {
-        let amount = amount.parse().map_err(|_| row::undecodable("amounts"))?;
-        Ok(Share { index: first + n as i64, amount })
-    };
-    amounts.split(' ').enumerate().map(share).collect()
+    let shares = (first..)
+        .zip(amounts.split(' '))
+        .map(|(index, amount)| Ok(Share { index, amount: amount.parse().map_err(|_| row::undecodable("amounts"))? }));
+    shares.collect()
 }
 
 /// The packet that was created with this idempotency key.

@@ -72,8 +72,8 @@ impl Store {
         }
         let stop = sqlx::query("UPDATE packets SET expires_at_ms = $2 WHERE id = $1");
         stop.bind(id.0).bind(now.as_millisecond()).execute(&mut *tx).await?;
-        let details = |at: Timestamp| serde_json::json!({"expires_at": at});
-        let (before, after) = (details(packet.expires_at), details(now));
+        let before = serde_json::json!({"expires_at": packet.expires_at});
+        let after = serde_json::json!({"expires_at": now});
         log(&mut tx, actor, "stop", &format!("packet {id}"), Some(&before), Some(&after), now).await?;
         tx.commit().await?;
         Ok(StopOutcome::Done(Packet { expires_at: now, ..packet }))
@@ -82,7 +82,7 @@ impl Store {
     /// Describes packets whose money does not add up. Invariants: claimed + left + returned = funded, and the packet's
     /// balance is what is left.
     pub async fn packet_mismatches(&self) -> Result<Vec<String>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT p.id, p.total, p.claimed, p.claimed_amount, p.state,
                CAST(COALESCE(c.shares, 0) AS BIGINT) AS shares, CAST(COALESCE(c.amount, 0) AS BIGINT) AS amount,
                CAST(COALESCE(b.balance, 0) AS BIGINT) AS balance, CAST(COALESCE(f.amount, 0) AS BIGINT) AS funded,
@@ -99,26 +99,23 @@ impl Store {
                OR (p.state = 'settled' AND COALESCE(b.balance, 0) <> 0)
                OR (p.state = 'open' AND r.amount IS NOT NULL)
              ORDER BY p.id",
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        let line = |row: &AnyRow| {
-            let int = |column| row::int(row, column);
+        );
+        self.all(query, |row| {
             Ok(format!(
                 "packet {} ({}): funded {} of {}, records {} shares with {} as claimed, its claims are {} with {}, \
                  returned {}, balance {}",
-                int("id")?,
+                row::int(row, "id")?,
                 row::text(row, "state")?,
-                int("funded")?,
-                int("total")?,
-                int("claimed")?,
-                int("claimed_amount")?,
-                int("shares")?,
-                int("amount")?,
-                int("returned")?,
-                int("balance")?,
+                row::int(row, "funded")?,
+                row::int(row, "total")?,
+                row::int(row, "claimed")?,
+                row::int(row, "claimed_amount")?,
+                row::int(row, "shares")?,
+                row::int(row, "amount")?,
+                row::int(row, "returned")?,
+                row::int(row, "balance")?,
             ))
-        };
-        Ok(rows.iter().map(line).collect::<Result<_, sqlx::Error>>()?)
+        })
+        .await
     }
 }

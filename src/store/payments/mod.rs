@@ -210,15 +210,13 @@ impl Store {
 
     /// Payments whose refund is pending.
     pub async fn refunds_due(&self, limit: i64) -> Result<Vec<Payment>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let query = sqlx::query(concat!(
             "SELECT ",
             columns!(),
             " FROM payments WHERE status = 'refund_pending' ORDER BY id LIMIT $1"
         ))
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(payment).collect::<Result<_, _>>()?)
+        .bind(limit);
+        self.all(query, payment).await
     }
 
     /// Records that a payment was refunded. A payment from a wallet is refunded by this call itself. The order becomes
@@ -252,7 +250,7 @@ impl Store {
     /// Describes disagreements between payments, orders and the sandbox provider. Empty when every captured payment has
     /// its paid order and every paid order its payment.
     pub async fn money_mismatches(&self) -> Result<Vec<String>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT 'order ' || orders.id || ' is paid without exactly one captured payment' AS problem FROM orders
                WHERE orders.status = 'paid' AND 1 <> (SELECT COUNT(*) FROM payments
                  WHERE payments.order_id = orders.id AND payments.status = 'captured'
@@ -265,10 +263,8 @@ impl Store {
              SELECT 'payment ' || payments.id || ' is ' || payments.status || ' here and ' || sandbox_payments.status
                || ' at the provider' FROM payments JOIN sandbox_payments ON sandbox_payments.id = payments.id
                WHERE (payments.status = 'refunded') <> (sandbox_payments.status = 'refunded')",
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>()?)
+        );
+        self.all(query, |row| row::text(row, "problem")).await
     }
 }
 

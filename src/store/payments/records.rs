@@ -52,8 +52,10 @@ impl Store {
     async fn webhooks_of(&self, payment: &Payment) -> Result<Vec<WebhookRecord>, StoreError> {
         let sql = "SELECT webhook_id, received_at_ms FROM webhook_events WHERE payment_id = $1
                    ORDER BY received_at_ms, webhook_id";
-        let rows = sqlx::query(sql).bind(payment.id.to_string()).fetch_all(&self.pool).await?;
-        let read = |row| Ok(WebhookRecord { id: row::text(row, "webhook_id")?, at: row::time(row, "received_at_ms")? });
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        let query = sqlx::query(sql).bind(payment.id.to_string());
+        self.all(query, |row| {
+            Ok(WebhookRecord { id: row::text(row, "webhook_id")?, at: row::time(row, "received_at_ms")? })
+        })
+        .await
     }
 }

@@ -49,17 +49,16 @@ impl Store {
     }
 
     pub async fn sandbox_payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
-        let row = sqlx::query("SELECT id, amount, currency, return_path, status FROM sandbox_payments WHERE id = $1")
-            .bind(id.to_string())
-            .fetch_optional(&self.pool)
-            .await?;
-        let Some(row) = row else { return Ok(None) };
-        Ok(Some(SandboxPayment {
-            id,
-            amount: row::money(&row, "amount")?,
-            return_path: row::text(&row, "return_path")?,
-            status: row::text(&row, "status")?,
-        }))
+        let sql = "SELECT id, amount, currency, return_path, status FROM sandbox_payments WHERE id = $1";
+        self.optional(sqlx::query(sql).bind(id.to_string()), |row| {
+            Ok(SandboxPayment {
+                id,
+                amount: row::money(row, "amount")?,
+                return_path: row::text(row, "return_path")?,
+                status: row::text(row, "status")?,
+            })
+        })
+        .await
     }
 
     /// Settles an open payment and queues the webhook about it. `false` when it was settled before.
@@ -101,14 +100,12 @@ impl Store {
     }
 
     pub async fn sandbox_webhooks_due(&self, now: Timestamp, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT id, body, attempts FROM sandbox_webhooks WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $2",
         )
         .bind(now.as_millisecond())
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(webhook).collect::<Result<_, _>>()?)
+        .bind(limit);
+        self.all(query, webhook).await
     }
 
     pub async fn sandbox_webhook_delivered(&self, id: &str) -> Result<(), StoreError> {

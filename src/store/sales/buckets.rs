@@ -47,8 +47,8 @@ impl Store {
 
     async fn known_allotments(&self, sale: SaleId) -> Result<Vec<Allotment>, StoreError> {
         let sql = "SELECT bucket, allotted, target, fence FROM sale_buckets WHERE sale_id = $1 ORDER BY bucket";
-        let rows = sqlx::query(sql).bind(sale.0).fetch_all(&self.pool).await?;
-        let allotment = |row| {
+        let query = sqlx::query(sql).bind(sale.0);
+        self.all(query, |row| {
             Ok(Allotment {
                 // At most 64 buckets.
                 part: row::int(row, "bucket")? as u8,
@@ -56,8 +56,8 @@ impl Store {
                 target: row::int(row, "target")?,
                 fence: row::int(row, "fence")?,
             })
-        };
-        Ok(rows.iter().map(allotment).collect::<Result<_, sqlx::Error>>()?)
+        })
+        .await
     }
 
     /// Sets new targets. Units that a bucket gains are allotted to it at once; units that it loses stay allotted until

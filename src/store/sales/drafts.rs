@@ -7,7 +7,7 @@ use crate::domain::{GoodsId, Sale, SaleId, SaleState};
 use crate::store::audit_log::log;
 use crate::store::sales::changes::saved_state;
 use crate::store::sales::revision::{next_id, touch};
-use crate::store::sales::{check_goods, columns, lock, sale};
+use crate::store::sales::{bind_definition, check_goods, columns, lock, sale};
 use crate::store::{OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
 
 /// A page of ended sales.
@@ -119,8 +119,7 @@ impl Store {
         for id in goods {
             query = query.bind(id.0);
         }
-        let rows = query.fetch_all(&self.pool).await?;
-        Ok(rows.iter().map(sale).collect::<Result<_, _>>()?)
+        self.all(query, sale).await
     }
 
     /// Sales whose window overlaps `from..to`, without rehearsals. A sale without a closing time counts where it opens.
@@ -131,9 +130,7 @@ impl Store {
             " FROM sales WHERE opens_at_ms < $2 AND (closes_at_ms > $1 OR opens_at_ms >= $1) AND shadow = 0
               ORDER BY opens_at_ms, id"
         );
-        let query = sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond());
-        let rows = query.fetch_all(&self.pool).await?;
-        Ok(rows.iter().map(sale).collect::<Result<_, _>>()?)
+        self.all(sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond()), sale).await
     }
 }
 
@@ -177,29 +174,19 @@ async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<S
 }
 
 async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query(
+    let query = sqlx::query(
         "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
            state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
-    )
-    .bind(sale.goods_id.0)
-    .bind(sale.price.amount)
-    .bind(sale.list_price.map(|p| p.amount))
-    .bind(sale.price.currency.as_str().to_owned())
-    .bind(sale.total)
-    .bind(sale.per_user_limit)
-    .bind(sale.window.opens_at.map(Timestamp::as_millisecond))
-    .bind(sale.window.closes_at.map(Timestamp::as_millisecond))
-    .bind(sale.state.as_str())
-    .bind(sale.version)
-    .bind(sale.id.0)
-    .bind(now.as_millisecond())
-    .bind(form_key.map(str::to_owned))
-    .bind(i64::from(sale.rush.buckets))
-    .bind(sale.rush.lot)
-    .bind(sale.rush.spread_ms)
-    .bind(i64::from(sale.shadow))
-    .execute(&mut **tx)
-    .await?;
+    );
+    bind_definition(query, sale)
+        .bind(now.as_millisecond())
+        .bind(form_key.map(str::to_owned))
+        .bind(i64::from(sale.rush.buckets))
+        .bind(sale.rush.lot)
+        .bind(sale.rush.spread_ms)
+        .bind(i64::from(sale.shadow))
+        .execute(&mut **tx)
+        .await?;
     Ok(())
 }

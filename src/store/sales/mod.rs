@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::{Store, StoreError, Tx, row};
+use super::{AnyQuery, Store, StoreError, Tx, row};
 use crate::domain::sale::SaleMove;
 use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, Window};
 use crate::store::audit_log::log;
@@ -56,6 +56,22 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
     })
 }
 
+/// Binds `$1` to `$11` of the statements that write a sale.
+fn bind_definition<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
+    query
+        .bind(sale.goods_id.0)
+        .bind(sale.price.amount)
+        .bind(sale.list_price.map(|p| p.amount))
+        .bind(sale.price.currency.as_str().to_owned())
+        .bind(sale.total)
+        .bind(sale.per_user_limit)
+        .bind(sale.window.opens_at.map(Timestamp::as_millisecond))
+        .bind(sale.window.closes_at.map(Timestamp::as_millisecond))
+        .bind(sale.state.as_str())
+        .bind(sale.version)
+        .bind(sale.id.0)
+}
+
 /// Reads a sale and locks its row until the end of the transaction.
 pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
     let row = sqlx::query(concat!("UPDATE sales SET sold = sold WHERE id = $1 RETURNING ", columns!()))
@@ -93,16 +109,11 @@ impl Store {
     }
 
     pub(super) async fn sales_where(&self, sql: &'static str) -> Result<Vec<Sale>, StoreError> {
-        let rows = sqlx::query(sql).fetch_all(&self.pool).await?;
-        Ok(rows.iter().map(sale).collect::<Result<_, _>>()?)
+        self.all(sqlx::query(sql), sale).await
     }
 
     pub async fn sale(&self, id: SaleId) -> Result<Option<Sale>, StoreError> {
-        let row = sqlx::query(concat!("SELECT ", columns!(), " FROM sales WHERE id = $1"))
-            .bind(id.0)
-            .fetch_optional(&self.pool)
-            .await?;
-        Ok(row.as_ref().map(sale).transpose()?)
+        self.optional(sqlx::query(concat!("SELECT ", columns!(), " FROM sales WHERE id = $1")).bind(id.0), sale).await
     }
 
     /// Changes a sale and logs the actor. Returns the changed sale.
@@ -123,27 +134,13 @@ impl Store {
         if change.refuses_overlap() {
             drafts::refuse_overlap(&mut tx, &after).await?;
         }
-        sqlx::query(
+        let query = sqlx::query(
             "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
                per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10,
                buckets = $12, lot = $13, spread_ms = $14 WHERE id = $11",
-        )
-        .bind(after.goods_id.0)
-        .bind(after.price.amount)
-        .bind(after.list_price.map(|p| p.amount))
-        .bind(after.price.currency.as_str().to_owned())
-        .bind(after.total)
-        .bind(after.per_user_limit)
-        .bind(after.window.opens_at.map(Timestamp::as_millisecond))
-        .bind(after.window.closes_at.map(Timestamp::as_millisecond))
-        .bind(after.state.as_str())
-        .bind(after.version)
-        .bind(id.0)
-        .bind(i64::from(after.rush.buckets))
-        .bind(after.rush.lot)
-        .bind(after.rush.spread_ms)
-        .execute(&mut *tx)
-        .await?;
+        );
+        let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);
+        query.bind(after.rush.spread_ms).execute(&mut *tx).await?;
         log(&mut tx, actor, change.audit_name(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
         tx.commit().await?;
         Ok(after)
@@ -204,16 +201,14 @@ impl Store {
 
     /// Sales that ended before `before` and have no unpaid order and no pending release.
     pub async fn retirable_sales(&self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended'
                AND (closes_at_ms IS NULL OR closes_at_ms <= $1)
                AND NOT EXISTS (SELECT 1 FROM orders WHERE sale_id = sales.id AND status = 'unpaid')
                AND NOT EXISTS (SELECT 1 FROM releases WHERE sale_id = sales.id)",
         )
-        .bind(before.as_millisecond())
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(|row| Ok(SaleId(row::int(row, "id")?))).collect::<Result<_, sqlx::Error>>()?)
+        .bind(before.as_millisecond());
+        self.all(query, |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
     /// Sales whose `sold` differs from the units in their live orders, as (sale, sold, counted).
@@ -222,8 +217,8 @@ impl Store {
                CAST(COALESCE(SUM(orders.quantity), 0) AS BIGINT) AS counted
              FROM sales LEFT JOIN orders ON orders.sale_id = sales.id AND orders.status IN ('unpaid', 'paid')
              GROUP BY sales.id, sales.sold HAVING COALESCE(SUM(orders.quantity), 0) <> sales.sold";
-        let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&self.pool).await?;
-        let read = |row| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?, row::int(row, "counted")?));
-        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+        let query = sqlx::query(AssertSqlSafe(sql));
+        self.all(query, |row| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?, row::int(row, "counted")?)))
+            .await
     }
 }

@@ -5,7 +5,7 @@ use crate::store::{Store, StoreError, row};
 impl Store {
     /// Describes inconsistencies of the ledger. Empty when no money was created or lost.
     pub async fn wallet_mismatches(&self) -> Result<Vec<String>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT 'all entries together sum to ' || CAST(total AS TEXT) AS problem
                FROM (SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS total FROM wallet_entries) sums
                WHERE total <> 0
@@ -24,15 +24,13 @@ impl Store {
              UNION ALL
              SELECT 'account ' || e.account || ' has entries and no balance' FROM wallet_entries e
                WHERE NOT EXISTS (SELECT 1 FROM wallet_balances b WHERE b.account = e.account) GROUP BY e.account",
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>()?)
+        );
+        self.all(query, |row| row::text(row, "problem")).await
     }
 
     /// Describes payments into or out of wallets without their transfer, and such transfers without their payment.
     pub async fn wallet_payment_mismatches(&self) -> Result<Vec<String>, StoreError> {
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT 'payment ' || p.id || ' is ' || p.status || ' without the transfer ' || p.transfer AS problem
                FROM (SELECT id, status, 'topup:' || id AS transfer FROM payments
                        WHERE user_id IS NOT NULL AND status = 'captured'
@@ -49,9 +47,7 @@ impl Store {
                    WHERE p.order_id = t.reference AND p.provider = 'wallet')
                  OR t.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM payments p
                    WHERE p.order_id = t.reference AND p.provider = 'wallet' AND p.status = 'refunded')",
-        )
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(|row| row::text(row, "problem")).collect::<Result<_, _>>()?)
+        );
+        self.all(query, |row| row::text(row, "problem")).await
     }
 }

@@ -82,11 +82,8 @@ fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
 impl Store {
     /// The balance of an account, in minor units.
     pub async fn wallet_balance(&self, account: LedgerAccount) -> Result<i64, StoreError> {
-        let row = sqlx::query("SELECT balance FROM wallet_balances WHERE account = $1")
-            .bind(account.to_string())
-            .fetch_optional(&self.pool)
-            .await?;
-        Ok(row.map(|row| row::int(&row, "balance")).transpose()?.unwrap_or_default())
+        let query = sqlx::query("SELECT balance FROM wallet_balances WHERE account = $1").bind(account.to_string());
+        Ok(self.optional(query, |row| row::int(row, "balance")).await?.unwrap_or_default())
     }
 
     /// The lines of an account, newest first, older than `before`.
@@ -97,7 +94,7 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<WalletEntry>, StoreError> {
         let (at, id) = before.map_or((i64::MAX, ""), |cursor| (cursor.at_ms, cursor.id.as_str()));
-        let rows = sqlx::query(
+        let query = sqlx::query(
             "SELECT e.transfer_id, e.amount, e.at_ms, t.kind, t.reference, o.sale_id
              FROM wallet_entries e JOIN wallet_transfers t ON t.id = e.transfer_id
                LEFT JOIN orders o ON t.kind IN ('pay', 'refund') AND o.id = t.reference
@@ -107,9 +104,7 @@ impl Store {
         .bind(account.to_string())
         .bind(at)
         .bind(id)
-        .bind(limit)
-        .fetch_all(&self.pool)
-        .await?;
-        Ok(rows.iter().map(entry).collect::<Result<_, _>>()?)
+        .bind(limit);
+        self.all(query, entry).await
     }
 }
