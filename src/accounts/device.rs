@@ -37,9 +37,13 @@ const SYSTEMS: [(&str, &str); 7] = [
     ("Linux", "Linux"),
 ];
 
+/// The name beside the first token that the user agent contains.
+fn name_in(tokens: &[(&str, &'static str)], user_agent: &str) -> Option<&'static str> {
+    tokens.iter().find(|(token, _)| user_agent.contains(token)).map(|(_, name)| *name)
+}
+
 fn summary(user_agent: &str) -> String {
-    let find = |marks: &[(&str, &'static str)]| marks.iter().find(|(mark, _)| user_agent.contains(mark)).map(|m| m.1);
-    match (find(&BROWSERS), find(&SYSTEMS)) {
+    match (name_in(&BROWSERS, user_agent), name_in(&SYSTEMS, user_agent)) {
         (Some(browser), Some(system)) => format!("{browser} · {system}"),
         (Some(one), None) | (None, Some(one)) => one.to_owned(),
         (None, None) => {

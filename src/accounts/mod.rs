@@ -219,12 +219,11 @@ impl Accounts {
         let sessions: Vec<Session> = users.iter().map(|user| Session::of(user, self.clock.now())).collect();
         let records: Vec<NewSession> = sessions.iter().map(|session| session_row(session, device)).collect();
         self.store.add_test_accounts(sale, users, &records).await?;
-        let pair = |session: &Session| {
+        let pairs = sessions.iter().map(|session| {
             let cookie = self.cookie(session);
-            let text = cookie.to_str().unwrap_or_default();
-            text.split(';').next().unwrap_or_default().to_owned()
-        };
-        Ok(sessions.iter().map(pair).collect())
+            cookie.to_str().unwrap_or_default().split(';').next().unwrap_or_default().to_owned()
+        });
+        Ok(pairs.collect())
     }
 
     /// The current time, or the first valid one after a revocation by a process whose clock is ahead.
@@ -363,8 +362,8 @@ fn session_row(session: &Session, device: &Device) -> NewSession {
 
 /// 3 to 32 letters or digits of any script, or `_-.`, so that a name is readable within a line of text.
 fn is_username(text: &str) -> bool {
-    let possible = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    USERNAME_CHARS.contains(&text.chars().count()) && text.chars().all(possible)
+    USERNAME_CHARS.contains(&text.chars().count())
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 fn is_password(password: &SecretString) -> bool {

@@ -35,8 +35,8 @@ impl Revocations {
 
     /// Whether the session was revoked. Two look-ups in memory, without a lock.
     pub fn has_ended(&self, session: &Session) -> bool {
-        let is_revoked = |subject| self.revoked_until(subject).is_some_and(|until| session.issued_at <= until);
-        is_revoked(session.id) || is_revoked(session.user_id.0)
+        let subjects = [session.id, session.user_id.0];
+        subjects.into_iter().filter_map(|id| self.revoked_until(id)).any(|until| session.issued_at <= until)
     }
 
     /// The time up to which issued cookies of this user or session are revoked.

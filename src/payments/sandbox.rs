@@ -31,6 +31,9 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
+    /// The provider's name in the database.
+    pub(super) const NAME: &'static str = "sandbox";
+
     /// `shop` is the origin that receives the webhooks.
     pub fn new(store: Store, clock: Clock, secret: &SecretString, shop: &str) -> anyhow::Result<Sandbox> {
         let key = signing::key_for(secret, "sandbox webhooks");
@@ -82,11 +85,6 @@ impl Sandbox {
             }
         }
     }
-}
-
-impl Sandbox {
-    /// The provider's name in the database.
-    pub(super) const NAME: &'static str = "sandbox";
 
     /// Prepares a charge and returns the checkout URL. After checkout the payer is sent to the shop's `return_path`.
     /// Idempotent.
