@@ -56,19 +56,20 @@ impl Address {
 
     fn errors(&self) -> Vec<AddressError> {
         let mut errors = Vec::new();
-        let mut text = |field, text: &str, max_chars: usize, required: bool| {
+        let has_regions = matches!(self.country.as_str(), "CN" | "US" | "CA" | "AU");
+        for (field, text, max_chars, required) in [
+            ("recipient", &self.recipient, MAX_RECIPIENT_CHARS, true),
+            ("region", &self.region, MAX_PLACE_CHARS, has_regions),
+            ("city", &self.city, MAX_PLACE_CHARS, true),
+            ("line1", &self.line1, MAX_LINE_CHARS, true),
+            ("line2", &self.line2, MAX_LINE_CHARS, false),
+        ] {
             if required && text.is_empty() {
                 errors.push((field, "required"));
             } else if text.chars().count() > max_chars {
                 errors.push((field, "too_long"));
             }
-        };
-        let has_regions = matches!(self.country.as_str(), "CN" | "US" | "CA" | "AU");
-        text("recipient", &self.recipient, MAX_RECIPIENT_CHARS, true);
-        text("region", &self.region, MAX_PLACE_CHARS, has_regions);
-        text("city", &self.city, MAX_PLACE_CHARS, true);
-        text("line1", &self.line1, MAX_LINE_CHARS, true);
-        text("line2", &self.line2, MAX_LINE_CHARS, false);
+        }
         if !COUNTRIES.contains(&self.country.as_str()) {
             errors.push(("country", if self.country.is_empty() { "required" } else { "bad_country" }));
         }
@@ -80,10 +81,6 @@ impl Address {
     /// The printed lines without the country: from the largest unit to the smallest in East Asia, the other way round
     /// elsewhere.
     pub fn lines(&self) -> Vec<String> {
-        let join = |parts: &[&str], with: &str| {
-            let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
-            parts.join(with)
-        };
         let lines = if self.is_largest_unit_first() {
             [
                 join(&[&self.postal_code, &self.region, &self.city], " "),
@@ -98,17 +95,26 @@ impl Address {
     }
 
     fn is_largest_unit_first(&self) -> bool {
-        let cjk = |c: char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}');
-        matches!(self.country.as_str(), "CN" | "HK" | "MO" | "TW" | "JP" | "KR") && self.line1.contains(cjk)
+        matches!(self.country.as_str(), "CN" | "HK" | "MO" | "TW" | "JP" | "KR") && self.line1.contains(is_cjk)
     }
+}
+
+fn is_cjk(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
+}
+
+/// Joins the parts that are not empty.
+fn join(parts: &[&str], with: &str) -> String {
+    parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(with)
 }
 
 /// The text as one line: no control characters, and no direction marks that would reorder the text next to it.
 pub fn tidy(text: &str) -> String {
-    let is_direction_mark =
-        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let kept: String =
-        text.chars().filter(|c| !is_direction_mark(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let kept: String = text
+        .chars()
+        .filter(|c| !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     kept.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -122,18 +128,21 @@ fn phone_error(phone: &str) -> Option<&'static str> {
     }
 }
 
+fn is_digits(text: &str, count: usize) -> bool {
+    text.len() == count && text.bytes().all(|b| b.is_ascii_digit())
+}
+
 fn postal_code_error(country: &str, code: &str) -> Option<&'static str> {
-    let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
     let needed = matches!(country, "US" | "CA" | "GB" | "AU" | "DE" | "FR" | "JP");
     let right = match (country, code) {
         (_, "") => return needed.then_some("required"),
-        ("CN", code) => digits(code, 6),
+        ("CN", code) => is_digits(code, 6),
         ("US", code) => match code.split_once('-') {
-            Some((zip, more)) => digits(zip, 5) && digits(more, 4),
-            None => digits(code, 5),
+            Some((zip, more)) => is_digits(zip, 5) && is_digits(more, 4),
+            None => is_digits(code, 5),
         },
-        ("DE" | "FR", code) => digits(code, 5),
-        ("AU", code) => digits(code, 4),
+        ("DE" | "FR", code) => is_digits(code, 5),
+        ("AU", code) => is_digits(code, 4),
         (_, code) => {
             code.chars().count() <= MAX_POSTAL_CHARS
                 && code.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ' || c == '-')

@@ -74,8 +74,9 @@ impl Bucket {
         if count <= 1 {
             return Bucket::whole(owner);
         }
-        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        let hash = user.0.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix);
+        let hash = user.0.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
         // The upper half of the hash's bits is better mixed than the lower half.
         Bucket::nth(owner, count, ((hash >> 32) % u64::from(count)) as u8)
     }

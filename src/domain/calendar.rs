@@ -50,8 +50,9 @@ impl Month {
     pub fn weeks(self) -> Vec<Vec<Date>> {
         let before = i64::from(self.first.weekday().to_monday_zero_offset());
         let days = before + i64::from(self.first.days_in_month());
-        let day = |n: i64| self.first.saturating_add((n - before).days());
-        (0..(days + 6) / 7).map(|week| (week * 7..week * 7 + 7).map(day).collect()).collect()
+        let dates: Vec<Date> =
+            (0..(days + 6) / 7 * 7).map(|n| self.first.saturating_add((n - before).days())).collect();
+        dates.chunks(7).map(<[Date]>::to_vec).collect()
     }
 }
 
@@ -74,8 +75,9 @@ impl FromStr for Month {
 
 /// The instants at which a day and the next day begin: 23 or 25 hours apart on days of a clock change.
 pub fn day(date: Date, zone: &TimeZone) -> (Timestamp, Timestamp) {
-    let begins = |date: Date| date.to_zoned(zone.clone()).map_or(Timestamp::MAX, |zoned| zoned.timestamp());
-    (begins(date), begins(date.saturating_add(1.day())))
+    [date, date.saturating_add(1.day())]
+        .map(|date| date.to_zoned(zone.clone()).map_or(Timestamp::MAX, |zoned| zoned.timestamp()))
+        .into()
 }
 
 /// The instant of an hour of a day in local time.

@@ -69,9 +69,7 @@ impl Money {
     pub fn times(self, quantity: u32) -> Option<Money> {
         Some(Money { amount: self.amount.checked_mul(quantity.into())?, ..self })
     }
-}
 
-impl Money {
     /// The amount in the major unit, for spreadsheets: `1999.00`.
     pub fn decimal(self) -> String {
         let digits = self.currency.digits();

@@ -71,10 +71,13 @@ pub enum GalleryRefusal {
     OtherPictures,
 }
 
+fn position(gallery: &[Picture], name: &str) -> Option<usize> {
+    gallery.iter().position(|picture| picture.name == name)
+}
+
 impl GalleryChange {
     /// The gallery after the change. A picture that it already contains is moved, not duplicated.
     pub fn apply(self, mut gallery: Vec<Picture>) -> Result<Vec<Picture>, GalleryRefusal> {
-        let position = |gallery: &[Picture], name: &str| gallery.iter().position(|picture| picture.name == name);
         match self {
             GalleryChange::Cover(picture) => {
                 // A picture of the gallery moves to the front; a new one replaces the old cover.
@@ -94,11 +97,10 @@ impl GalleryChange {
                 gallery.remove(at);
             }
             GalleryChange::Order(names) => {
-                let rank = |picture: &Picture| names.iter().position(|name| *name == picture.name);
-                if names.len() != gallery.len() || gallery.iter().any(|picture| rank(picture).is_none()) {
+                if names.len() != gallery.len() || !gallery.iter().all(|picture| names.contains(&picture.name)) {
                     return Err(GalleryRefusal::OtherPictures);
                 }
-                gallery.sort_by_key(rank);
+                gallery.sort_by_key(|picture| names.iter().position(|name| *name == picture.name));
             }
         }
         if gallery.len() > MAX_GALLERY_PICTURES { Err(GalleryRefusal::Full) } else { Ok(gallery) }

@@ -40,8 +40,7 @@ macro_rules! wire_enum {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = <std::borrow::Cow<'_, str> as serde::Deserialize>::deserialize(deserializer)?;
-                let unknown = |()| serde::de::Error::unknown_variant(&text, &[$($text),+]);
-                text.parse().map_err(unknown)
+                text.parse().map_err(|()| serde::de::Error::unknown_variant(&text, &[$($text),+]))
             }
         }
     };

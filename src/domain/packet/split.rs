@@ -61,11 +61,11 @@ impl SplitPlan {
         if !(1..=MAX_SHARES).contains(&count) {
             return Err(SplitError::Count);
         }
-        let all = |share: i64| i128::from(share) * i128::from(count);
-        if min < 1 || all(min) > i128::from(total) {
+        let [least, most] = [min, max].map(|share| i128::from(share) * i128::from(count));
+        if min < 1 || least > i128::from(total) {
             return Err(SplitError::Min);
         }
-        if max < min || all(max) < i128::from(total) {
+        if max < min || most < i128::from(total) {
             return Err(SplitError::Max);
         }
         // A share is at most the total, so nothing below can overflow.
@@ -106,7 +106,7 @@ impl SplitPlan {
         let (min, max) = (self.min as f64, self.max as f64);
         let average = self.total as f64 / self.count as f64;
         let below = if self.max > self.min { (max - average) / (max - min) } else { 0.0 };
-        let draw = |_| {
+        let shares = (0..self.count).map(|_| {
             // The square root of a uniform draw has a density that grows linearly.
             let distance = random.random::<f64>().sqrt();
             let share = if random.random::<f64>() < below {
@@ -115,8 +115,8 @@ impl SplitPlan {
                 max - (max - average) * distance
             };
             (share.round() as i64).clamp(self.min, self.max)
-        };
-        let mut shares: Vec<i64> = (0..self.count).map(draw).collect();
+        });
+        let mut shares: Vec<i64> = shares.collect();
         self.distribute_difference(&mut shares);
         shares
     }
