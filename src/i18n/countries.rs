@@ -21,11 +21,7 @@ static NAMES: &[(&str, &str, &str)] = &[
 
 /// The name of a country or region; its code when it has none here.
 pub fn country(locale: Locale, code: &str) -> &str {
-    match (NAMES.iter().find(|name| name.0 == code), locale) {
-        (Some((_, zh, _)), Locale::Zh) => zh,
-        (Some((_, _, en)), Locale::En) => en,
-        (None, _) => code,
-    }
+    super::text_of(NAMES, locale, code)
 }
 
 #[cfg(test)]

@@ -234,11 +234,7 @@ pub fn refusals() -> impl Iterator<Item = &'static Problem> {
 
 /// The text of an invalid form field; the code itself if it is unknown.
 pub fn field_error(locale: Locale, code: &'static str) -> &'static str {
-    match (FIELD_ERRORS.iter().find(|e| e.0 == code), locale) {
-        (Some((_, zh, _)), Locale::Zh) => zh,
-        (Some((_, _, en)), Locale::En) => en,
-        (None, _) => code,
-    }
+    super::text_of(FIELD_ERRORS, locale, code)
 }
 
 #[cfg(test)]
