@@ -60,9 +60,8 @@ impl Chrome {
     /// Whether this page belongs to a section of the console.
     pub(crate) fn is_at(&self, section: &str) -> bool {
         let page = self.path.split('?').next().unwrap_or_default();
-        let of =
-            |section: &str| page == section || page.strip_prefix(section).is_some_and(|rest| rest.starts_with('/'));
-        if section == "/admin" { page == section || of("/admin/sales") } else { of(section) }
+        let below = if section == "/admin" { "/admin/sales" } else { section };
+        page == section || page.strip_prefix(below).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// A bilingual text in the page's language.

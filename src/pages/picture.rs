@@ -106,8 +106,8 @@ impl<'a> PictureView<'a> {
     }
 
     fn source_set(&self, picture: &Picture, extension: &str) -> String {
-        let copy = |width| format!("/uploads/{} {width}w", picture.copy(width, extension));
-        picture.widths().map(copy).collect::<Vec<_>>().join(", ")
+        let copies = picture.widths().map(|width| format!("/uploads/{} {width}w", picture.copy(width, extension)));
+        copies.collect::<Vec<_>>().join(", ")
     }
 
     /// A copy of medium width, for browsers without `srcset`.

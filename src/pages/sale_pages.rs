@@ -56,12 +56,10 @@ struct ListPage<'a> {
 
 impl<'a> ListPage<'a> {
     fn new(locale: Locale, sales: &[&'a (Sale, Goods)]) -> ListPage<'a> {
-        let in_state = |states: &[SaleState]| -> Vec<_> {
+        let states = [&[SaleState::Live, SaleState::Paused][..], &[SaleState::Scheduled], &[SaleState::Ended]];
+        let [mut live, mut next, mut past] = states.map(|states| -> Vec<_> {
             sales.iter().copied().filter(|(sale, _)| states.contains(&sale.state)).collect()
-        };
-        let mut live = in_state(&[SaleState::Live, SaleState::Paused]);
-        let mut next = in_state(&[SaleState::Scheduled]);
-        let mut past = in_state(&[SaleState::Ended]);
+        });
         // The latest start first.
         live.sort_by_key(|(sale, _)| (sale.state == SaleState::Paused, Reverse((sale.window.opens_at, sale.id))));
         next.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));

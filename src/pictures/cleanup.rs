@@ -31,9 +31,8 @@ impl Pictures {
         }
         // Read after the files: an upload from here on has young files.
         let known = self.store.picture_names().await?;
-        let is_unused = |name: &&String| picture_of(name).is_none_or(|picture| !known.contains(picture));
         let mut removed = 0;
-        for name in old.iter().filter(is_unused) {
+        for name in old.iter().filter(|name| picture_of(name).is_none_or(|picture| !known.contains(picture))) {
             let file = self.folder.join(name);
             if modified(&file)?.is_some_and(|at| at < SystemTime::from(since)) {
                 std::fs::remove_file(file)?;

@@ -56,10 +56,9 @@ fn name(bytes: &[u8]) -> String {
 }
 
 fn decode(validated: &ValidatedPicture) -> Result<DynamicImage, PictureRefusal> {
-    let broken = |_| PictureRefusal::Broken;
     let mut decoder = validated.decoder()?;
     let orientation = decoder.orientation().unwrap_or(image::metadata::Orientation::NoTransforms);
-    let mut decoded = DynamicImage::from_decoder(decoder).map_err(broken)?;
+    let mut decoded = DynamicImage::from_decoder(decoder).map_err(|_| PictureRefusal::Broken)?;
     decoded.apply_orientation(orientation);
     let flat = if decoded.color().has_alpha() { on_white(decoded) } else { decoded.into_rgb8() };
     Ok(DynamicImage::ImageRgb8(flat))
@@ -71,11 +70,10 @@ fn on_white(decoded: DynamicImage) -> RgbImage {
     let mut flat = RgbImage::new(layers.width(), layers.height());
     for (pixel, layer) in flat.pixels_mut().zip(layers.pixels()) {
         let [colours @ .., alpha] = layer.0;
-        let mix = |colour: u8| {
+        *pixel = Rgb(colours.map(|colour| {
             let sum = u32::from(colour) * u32::from(alpha) + 255 * (255 - u32::from(alpha));
             u8::try_from(sum / 255).unwrap_or(u8::MAX)
-        };
-        *pixel = Rgb(colours.map(mix));
+        }));
     }
     flat
 }
@@ -86,15 +84,17 @@ fn scaled(picture: &DynamicImage, width: u32) -> DynamicImage {
     if width == picture.width() {
         return picture.clone();
     }
-    let height_of = |width: u32| {
-        let height = u64::from(picture.height()) * u64::from(width) * 2 / u64::from(picture.width());
-        u32::try_from(height.div_ceil(2)).unwrap_or(u32::MAX).max(1)
-    };
     if width * 4 < picture.width() {
-        let halfway = picture.thumbnail_exact(width * 2, height_of(width * 2));
-        return halfway.resize_exact(width, height_of(width), FilterType::Lanczos3);
+        let halfway = picture.thumbnail_exact(width * 2, height_at(picture, width * 2));
+        return halfway.resize_exact(width, height_at(picture, width), FilterType::Lanczos3);
     }
-    picture.resize_exact(width, height_of(width), FilterType::Lanczos3)
+    picture.resize_exact(width, height_at(picture, width), FilterType::Lanczos3)
+}
+
+/// The height of a picture that is scaled to a width.
+fn height_at(picture: &DynamicImage, width: u32) -> u32 {
+    let height = u64::from(picture.height()) * u64::from(width) * 2 / u64::from(picture.width());
+    u32::try_from(height.div_ceil(2)).unwrap_or(u32::MAX).max(1)
 }
 
 fn jpeg(picture: &DynamicImage) -> Result<Vec<u8>, PictureRefusal> {
@@ -113,7 +113,8 @@ fn webp(picture: &RgbImage, quality: f32) -> Result<Vec<u8>, PictureRefusal> {
 
 fn placeholder(picture: &DynamicImage) -> Result<String, PictureRefusal> {
     let (width, height) = (picture.width(), picture.height());
-    let side = |length: u32| (length * PLACEHOLDER_SIDE).div_ceil(width.max(height)).max(1);
-    let tiny = picture.thumbnail_exact(side(width), side(height)).into_rgb8();
+    let longer = width.max(height);
+    let [width, height] = [width, height].map(|side| (side * PLACEHOLDER_SIDE).div_ceil(longer).max(1));
+    let tiny = picture.thumbnail_exact(width, height).into_rgb8();
     Ok(format!("data:image/webp;base64,{}", STANDARD.encode(webp(&tiny, PLACEHOLDER_QUALITY)?)))
 }
