@@ -10,8 +10,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::Bucket;
-use crate::domain::{Goods, Sale, SaleId, SaleState};
+use crate::domain::{Bucket, Goods, Sale, SaleId, SaleState};
 use crate::periodic::run_every;
 use crate::store::{Store, StoreError};
 
@@ -116,12 +115,11 @@ impl Catalogue {
         let active = self.store.active_sales().await?;
         let buckets = active.iter().flat_map(Bucket::of_sale).collect();
         let active = active.iter().map(|sale| sale.id).collect();
-        let with_goods = |sale: Sale| {
+        let entries = self.store.all_sales().await?.into_iter().filter_map(|sale| {
             let goods = goods.get(&sale.goods_id)?.clone();
             Some((sale.id, Arc::new(CatalogueEntry { sale, goods })))
-        };
-        let entries = self.store.all_sales().await?.into_iter().filter_map(with_goods).collect();
-        self.view.store(Arc::new(Snapshot { revision, entries, active, buckets }));
+        });
+        self.view.store(Arc::new(Snapshot { revision, entries: entries.collect(), active, buckets }));
         self.changed.send_replace(revision);
         Ok(())
     }

@@ -82,12 +82,15 @@ impl SaleCounters {
 
     /// Reads outcomes before requests, so that a snapshot never contains an outcome without its request.
     pub fn read(&self) -> CounterSnapshot {
-        let all = |counters: &[AtomicU64]| counters.iter().map(|counter| counter.load(Relaxed)).collect::<Vec<_>>();
-        let waits = all(&self.waits);
-        let (reserved, repeated, stock) = (self.reserved.load(Relaxed), self.repeated.load(Relaxed), all(&self.stock));
-        let (let_in, gate) = (self.let_in.load(Relaxed), all(&self.gate));
+        let waits = load(&self.waits);
+        let (reserved, repeated, stock) = (self.reserved.load(Relaxed), self.repeated.load(Relaxed), load(&self.stock));
+        let (let_in, gate) = (self.let_in.load(Relaxed), load(&self.gate));
         CounterSnapshot { asked: self.asked.load(Relaxed), let_in, reserved, repeated, gate, stock, waits }
     }
+}
+
+fn load(counters: &[AtomicU64]) -> Vec<u64> {
+    counters.iter().map(|counter| counter.load(Relaxed)).collect()
 }
 
 /// The bucket of a duration: its highest bit, and the two after it.
@@ -102,6 +105,11 @@ fn bucket(took: Duration) -> usize {
 fn upper_ms(bucket: usize) -> f64 {
     let (high, next) = ((bucket / 4) as i32, (bucket % 4) as f64);
     2f64.powi(high) * (1.0 + (next + 1.0) / 4.0) / 1000.0
+}
+
+/// An entry of a list, where missing entries are zero.
+fn at(list: &[u64], n: usize) -> u64 {
+    list.get(n).copied().unwrap_or(0)
 }
 
 /// Counters as they were read, or the sum of several. Missing list entries stand for zeros.
@@ -131,7 +139,6 @@ impl CounterSnapshot {
 
     fn with(&self, other: &CounterSnapshot, combine: impl Fn(u64, u64) -> u64 + Copy) -> CounterSnapshot {
         let each = |mine: &[u64], theirs: &[u64]| {
-            let at = |list: &[u64], n: usize| list.get(n).copied().unwrap_or(0);
             (0..mine.len().max(theirs.len())).map(|n| combine(at(mine, n), at(theirs, n))).collect()
         };
         CounterSnapshot {
@@ -147,7 +154,6 @@ impl CounterSnapshot {
 
     /// Refusals by reason, of the gate and the stock together.
     pub fn refused(&self) -> impl Iterator<Item = (Refusal, u64)> {
-        let at = |list: &[u64], n: usize| list.get(n).copied().unwrap_or(0);
         Refusal::ALL.into_iter().map(move |reason| {
             let n = reason as usize;
             (reason, at(&self.gate, n) + at(&self.stock, n))

@@ -12,7 +12,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::domain::Refusal;
 
@@ -74,82 +74,57 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut root = Registry::default();
         let registry = root.sub_registry_with_prefix("seckill");
-        let counter = |registry: &mut Registry, name: &str, help: &str| {
-            let counter = Counter::default();
-            registry.register(name, help, counter.clone());
-            counter
-        };
-        let gauge = |registry: &mut Registry, name: &str, help: &str| {
-            let gauge = Gauge::default();
-            registry.register(name, help, gauge.clone());
-            gauge
-        };
-        let sizes = |registry: &mut Registry, name: &str, help: &str| {
-            let histogram = Histogram::new(exponential_buckets(1.0, 2.0, 11));
-            registry.register(name, help, histogram.clone());
-            histogram
-        };
-        let seconds = |registry: &mut Registry, name: &str, help: &str| {
-            let histogram = Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
-            registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
-            histogram
-        };
-        let waits = |registry: &mut Registry, name: &str, help: &str| {
-            let waits = WaitHistogram::default();
-            registry.register_with_unit(name, help, Unit::Seconds, waits.clone());
-            waits
-        };
         Metrics {
-            button_reads: counter(registry, "button_reads", "Answers about a sale's button"),
-            asked: counter(registry, "purchases_asked", "Buying requests of signed-in shoppers"),
-            let_in: counter(registry, "purchases_let_in", "Buying requests admitted to the stock"),
-            reserved: counter(registry, "purchases_reserved", "Buying requests that got units"),
-            repeated: counter(registry, "purchases_repeated", "Buying requests answered with an earlier order"),
+            button_reads: register(registry, "button_reads", "Answers about a sale's button"),
+            asked: register(registry, "purchases_asked", "Buying requests of signed-in shoppers"),
+            let_in: register(registry, "purchases_let_in", "Buying requests admitted to the stock"),
+            reserved: register(registry, "purchases_reserved", "Buying requests that got units"),
+            repeated: register(registry, "purchases_repeated", "Buying requests answered with an earlier order"),
             refused: refusals(registry),
             purchase_seconds: waits(registry, "purchase", "Time from the gate to the decision, of admitted requests"),
             batch_size: sizes(registry, "reserve_batch_size", "Claims per call to the stock"),
             batch_seconds: seconds(registry, "reserve_batch", "Time of a call to the stock"),
-            published: counter(registry, "orders_published", "Orders confirmed by RabbitMQ"),
-            republished: counter(registry, "orders_republished", "Orders published again because they were overdue"),
-            persisted: counter(registry, "orders_persisted", "Orders written to the database"),
-            rejected: counter(
+            published: register(registry, "orders_published", "Orders confirmed by RabbitMQ"),
+            republished: register(registry, "orders_republished", "Orders published again because they were overdue"),
+            persisted: register(registry, "orders_persisted", "Orders written to the database"),
+            rejected: register(
                 registry,
                 "orders_rejected",
                 "Reservations rejected because the sale had no units left in the database",
             ),
-            dead_lettered: counter(registry, "orders_dead_lettered", "Messages that could not be parsed"),
+            dead_lettered: register(registry, "orders_dead_lettered", "Messages that could not be parsed"),
             persist_size: sizes(registry, "persist_batch_size", "Orders per transaction"),
             persist_seconds: seconds(registry, "persist_batch", "Time of a transaction that persists orders"),
-            paid: counter(registry, "orders_paid", "Orders paid"),
-            refunded: counter(registry, "payments_refunded", "Payments refunded"),
-            cancelled: counter(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
-            released: counter(registry, "releases", "Holds released"),
-            rebuilt: counter(registry, "sales_loaded", "Sales loaded into Redis"),
-            packets_given: counter(registry, "packets_given", "Red packets given"),
-            packets_loaded: counter(registry, "packets_loaded", "Buckets of red packets loaded into Redis"),
-            packets_settled: counter(
+            paid: register(registry, "orders_paid", "Orders paid"),
+            refunded: register(registry, "payments_refunded", "Payments refunded"),
+            cancelled: register(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
+            released: register(registry, "releases", "Holds released"),
+            rebuilt: register(registry, "sales_loaded", "Sales loaded into Redis"),
+            packets_given: register(registry, "packets_given", "Red packets given"),
+            packets_loaded: register(registry, "packets_loaded", "Buckets of red packets loaded into Redis"),
+            packets_settled: register(
                 registry,
                 "packets_settled",
                 "Red packets that have ended, with the rest returned",
             ),
-            claims_asked: counter(registry, "claims_asked", "Claims on red packets"),
-            claims_won: counter(registry, "claims_won", "Claims that got a share"),
-            claims_repeated: counter(registry, "claims_repeated", "Claims answered with an earlier share"),
-            claims_refused: counter(registry, "claims_refused", "Claims that got nothing"),
-            claims_persisted: counter(registry, "claims_persisted", "Claims written to the database"),
-            claims_rejected: counter(
+            claims_asked: register(registry, "claims_asked", "Claims on red packets"),
+            claims_won: register(registry, "claims_won", "Claims that got a share"),
+            claims_repeated: register(registry, "claims_repeated", "Claims answered with an earlier share"),
+            claims_refused: register(registry, "claims_refused", "Claims that got nothing"),
+            claims_persisted: register(registry, "claims_persisted", "Claims written to the database"),
+            claims_rejected: register(
                 registry,
                 "claims_rejected",
                 "Claims rejected because the share was taken in the database",
             ),
             claim_batch_size: sizes(registry, "claim_batch_size", "Claims per call to the share backend"),
             claim_batch_seconds: seconds(registry, "claim_batch", "Time of a call to the share backend"),
-            outbox_length: gauge(registry, "outbox_entries", "Entries in the outboxes"),
-            queue_ready: gauge(registry, "queue_ready", "Messages ready in seckill.orders"),
-            dead_letters: gauge(registry, "queue_dead", "Messages ready in seckill.orders.dead"),
-            facts_age_ms: gauge(registry, "facts_age_ms", "Age of the facts that the gate checks requests against"),
-            connections: gauge(registry, "connections", "Open connections of shoppers"),
-            turned_away: counter(
+            outbox_length: register(registry, "outbox_entries", "Entries in the outboxes"),
+            queue_ready: register(registry, "queue_ready", "Messages ready in seckill.orders"),
+            dead_letters: register(registry, "queue_dead", "Messages ready in seckill.orders.dead"),
+            facts_age_ms: register(registry, "facts_age_ms", "Age of the facts that the gate checks requests against"),
+            connections: register(registry, "connections", "Open connections of shoppers"),
+            turned_away: register(
                 registry,
                 "connections_turned_away",
                 "Connections closed because the limit was reached",
@@ -159,9 +134,32 @@ impl Default for Metrics {
     }
 }
 
+fn register<M: Metric + Default + Clone>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+fn sizes(registry: &mut Registry, name: &str, help: &str) -> Histogram {
+    let histogram = Histogram::new(exponential_buckets(1.0, 2.0, 11));
+    registry.register(name, help, histogram.clone());
+    histogram
+}
+
+fn seconds(registry: &mut Registry, name: &str, help: &str) -> Histogram {
+    let histogram = Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
+    registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
+    histogram
+}
+
+fn waits(registry: &mut Registry, name: &str, help: &str) -> WaitHistogram {
+    let waits = WaitHistogram::default();
+    registry.register_with_unit(name, help, Unit::Seconds, waits.clone());
+    waits
+}
+
 fn refusals(registry: &mut Registry) -> Vec<(Refusal, Counter)> {
-    let family = Family::<Label, Counter>::default();
-    registry.register("purchases_refused", "Buying requests refused, by reason", family.clone());
+    let family: Family<Label, Counter> = register(registry, "purchases_refused", "Buying requests refused, by reason");
     Refusal::ALL.map(|refusal| (refusal, family.get_or_create_owned(&[("reason", refusal.as_str())]))).to_vec()
 }
 
@@ -217,11 +215,8 @@ impl WaitHistogram {
 
     /// The upper bound of each bucket in seconds, and its count.
     fn read(&self) -> Vec<(f64, u64)> {
-        let end = |n: usize| match n {
-            n if n + 1 == WAIT_BUCKETS => f64::INFINITY,
-            n => (MIN_BUCKET_MICROS << n) as f64 / 1e6,
-        };
-        self.0.buckets.iter().enumerate().map(|(n, count)| (end(n), count.load(Relaxed))).collect()
+        let bounds = (0..WAIT_BUCKETS - 1).map(|n| (MIN_BUCKET_MICROS << n) as f64 / 1e6).chain([f64::INFINITY]);
+        bounds.zip(&self.0.buckets).map(|(bound, count)| (bound, count.load(Relaxed))).collect()
     }
 }
 
