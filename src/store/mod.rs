@@ -15,6 +15,7 @@
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
 
 mod error;
+mod migrations;
 mod row;
 
 mod goods;
@@ -137,7 +138,7 @@ impl Store {
     pub async fn migrate(&self) -> Result<(), StoreError> {
         // A failure leaves PostgreSQL's lock around migrations with the connection: it must end.
         let mut connection = self.pool.acquire().await?.detach();
-        let done = sqlx::migrate!("./migrations").run(&mut connection).await;
+        let done = migrations::migrator().run(&mut connection).await;
         connection.close().await?;
         done.map_err(|error| match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),

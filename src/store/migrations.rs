@@ -1,0 +1,78 @@
+//! The schema's migrations, built into the program.
+//!
+//! An explicit list instead of `sqlx::migrate!`: the macro needs the database drivers at compile time and compiles all of
+//! them a second time for it. What a database records of a migration (version, description, SHA-384 of the SQL) is the same
+//! either way.
+
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+
+/// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
+/// applied anywhere must not change: databases compare its checksum.
+const MIGRATIONS: [(i64, &str, &str); 11] = [
+    (1, "shop", include_str!("../../migrations/0001_shop.sql")),
+    (2, "staff", include_str!("../../migrations/0002_staff.sql")),
+    (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
+    (4, "accounts", include_str!("../../migrations/0004_accounts.sql")),
+    (5, "orders", include_str!("../../migrations/0005_orders.sql")),
+    (6, "cockpit", include_str!("../../migrations/0006_cockpit.sql")),
+    (7, "sales", include_str!("../../migrations/0007_sales.sql")),
+    (8, "buckets", include_str!("../../migrations/0008_buckets.sql")),
+    (9, "rehearsals", include_str!("../../migrations/0009_rehearsals.sql")),
+    (10, "wallet", include_str!("../../migrations/0010_wallet.sql")),
+    (11, "packets", include_str!("../../migrations/0011_packets.sql")),
+];
+
+/// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an
+/// unknown migration.
+pub(super) fn migrator() -> Migrator {
+    let migrations = MIGRATIONS.map(|(version, description, sql)| {
+        Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    });
+    Migrator::with_migrations(migrations.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// As in the column `checksum` of `_sqlx_migrations` of databases that `sqlx::migrate!` has brought up to date.
+    const CHECKSUMS: [&str; 11] = [
+        "54cd8ec17c1e17d0492ed26c7a8df489cdf6e4bff36a0db9078e3d6b4715a5cad42811203beee9cf397ddc372d3a4db5",
+        "9c07a0c8ce2a16707338841685e668d76169926a8ac89cf1596c6d24ab7c1fac82517ee667d887b2f91f6c0636f963c5",
+        "3fa603e5626683f71273dbef98968b3a4ec3bb5152da3e1dfeb9b6326cb9f3ba695e3466bd73390dc05116929e41b248",
+        "87ccde1741adf0db5d39f047e16c7b38f1f27c9696747011aedb6d033c3acebb0664293683398a752f038f8376ebffaf",
+        "558ce6c5574a8c2742af4132bdf6fc29d192d8ef48590681b445d9524bad51fafb1a988cd467249022cf8e03052a7511",
+        "2e6273071716714c9d667897e982ebf6529b03d70e07f4b748448cb80a8d51b019f7115ee5484d57bb30d79868df9817",
+        "435fd1751e0a9a4c070e21a34b58c882f3e2aff9ad8ea5aa488076c6f7515e6bc544e8b4658c9b0720b3b00759713f9c",
+        "d8dc0121be8a59693db07effe171ef481228d7294b13b88726fb1f2a8c2e3bd76b227d7fa3f35a6fac4c77286daa992f",
+        "0ac0f794bc23c44785fd18b349d3b902b304b541970d005efd93a1ba7b973f797d76f1be7dc15e4809934a926a17c8b3",
+        "b93dbe6813d8e14c0ddb9da7ab1a9246c42ffb5ed4706b778834a09871205ff7b95024ff447dfeac7b300d5d2dc315ae",
+        "9a188a0d69ea1dad07fdd91f1e5faa981f18e0c57b6014edac16f4792a8c6fe95b6c54fca3aac197b71b0c2405cf3e54",
+    ];
+
+    #[test]
+    fn migrations_have_the_checksums_that_databases_have_recorded() {
+        let migrator = migrator();
+        let checksums: Vec<String> = migrator
+            .iter()
+            .map(|migration| migration.checksum.iter().map(|byte| format!("{byte:02x}")).collect())
+            .collect();
+        assert_eq!(checksums[..CHECKSUMS.len()], CHECKSUMS);
+    }
+
+    #[tokio::test]
+    async fn migrations_are_those_that_sqlx_reads_from_the_folder() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+        let of_folder = Migrator::new(folder).await.unwrap();
+        let embedded = migrator();
+        assert_eq!(embedded.iter().count(), of_folder.iter().count());
+        for (embedded, file) in embedded.iter().zip(of_folder.iter()) {
+            assert_eq!((embedded.version, &embedded.description), (file.version, &file.description));
+            assert_eq!((embedded.migration_type, embedded.no_tx), (file.migration_type, file.no_tx));
+            assert_eq!((embedded.sql.as_str(), &embedded.checksum), (file.sql.as_str(), &file.checksum));
+        }
+    }
+}
