@@ -7,16 +7,66 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 use axum::body::Bytes;
-use rust_embed::RustEmbed;
 
 use crate::pages::compression::{self, Compressed, Effort};
 
 /// The path prefix of all assets.
 pub const PREFIX: &str = "/static/";
 
-#[derive(RustEmbed)]
-#[folder = "static/"]
-struct Files;
+/// Defines `NAMES` and `read` for the listed files below `static/`.
+macro_rules! embed {
+    ($($name:literal)*) => {
+        /// The files that are served, without the notes and licenses that lie beside them.
+        const NAMES: &[&str] = &[$($name),*];
+
+        /// The content of a listed file.
+        #[cfg(not(debug_assertions))]
+        fn read(name: &str) -> Option<Bytes> {
+            let bytes: &'static [u8] = match name {
+                $($name => include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/static/", $name)),)*
+                _ => return None,
+            };
+            Some(Bytes::from_static(bytes))
+        }
+    };
+}
+
+embed! {
+    "admin.css"
+    "admin.js"
+    "admin_gallery.js"
+    "cockpit.js"
+    "gallery.css"
+    "gallery.js"
+    "goods/espresso.svg"
+    "goods/headphones.svg"
+    "goods/phone.svg"
+    "goods/placeholder.svg"
+    "goods/sneakers.svg"
+    "lib.js"
+    "logo.svg"
+    "packet_watch.js"
+    "packets.css"
+    "packets.js"
+    "purchase.js"
+    "reminder.js"
+    "sale.js"
+    "shop.css"
+    "shop.js"
+    "spread.js"
+    "store.css"
+    "vendor/pico.min.css"
+    "vendor/uPlot.iife.min.js"
+    "vendor/uPlot.min.css"
+    "wallet.css"
+}
+
+/// The content of a listed file. A debug build reads it at each start, so that a changed file needs no build.
+#[cfg(debug_assertions)]
+fn read(name: &str) -> Option<Bytes> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("static");
+    std::fs::read(folder.join(name)).ok().map(Bytes::from)
+}
 
 /// One file, ready to be served.
 #[derive(Debug)]
@@ -59,18 +109,18 @@ impl Asset {
 }
 
 struct Table {
-    by_name: HashMap<String, &'static Asset>,
+    by_name: HashMap<&'static str, &'static Asset>,
     by_path: HashMap<&'static str, &'static Asset>,
 }
 
 /// Built once and leaked, so that addresses are `&'static str`.
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table { by_name: HashMap::new(), by_path: HashMap::new() };
-    for name in Files::iter() {
-        let (Some(content_type), Some(content)) = (content_type(&name), content(&name)) else { continue };
-        let asset = &*Box::leak(Box::new(Asset::new(&name, content_type, content)));
+    for name in NAMES {
+        let (Some(content_type), Some(content)) = (content_type(name), content(name)) else { continue };
+        let asset = &*Box::leak(Box::new(Asset::new(name, content_type, content)));
         table.by_path.insert(&asset.path, asset);
-        table.by_name.insert(name.into_owned(), asset);
+        table.by_name.insert(name, asset);
     }
     table
 });
@@ -78,15 +128,15 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 /// A file as it is served. A script's imports (`from './lib.js'`) are replaced by the addresses of the imported scripts.
 /// Circular imports do not terminate.
 fn content(name: &str) -> Option<Bytes> {
-    let bytes = Files::get(name)?.data.into_owned();
+    let bytes = read(name)?;
     if !name.ends_with(".js") {
-        return Some(bytes.into());
+        return Some(bytes);
     }
-    let mut script = String::from_utf8(bytes).ok()?;
-    for other in Files::iter().filter(|other| other.ends_with(".js")) {
+    let mut script = String::from_utf8(bytes.into()).ok()?;
+    for other in NAMES.iter().filter(|other| other.ends_with(".js")) {
         let import = format!("from './{other}'");
         if script.contains(&import) {
-            let address = address(&other, &content(&other)?);
+            let address = address(other, &content(other)?);
             script = script.replace(&import, &format!("from '{address}'"));
         }
     }
@@ -139,7 +189,8 @@ pub fn picture(image: &str) -> String {
     if is_upload {
         return format!("/uploads/{image}");
     }
-    let asset = TABLE.by_name.get(&format!("goods/{image}")).or_else(|| TABLE.by_name.get("goods/placeholder.svg"));
+    let asset =
+        TABLE.by_name.get(format!("goods/{image}").as_str()).or_else(|| TABLE.by_name.get("goods/placeholder.svg"));
     asset.map(|a| a.path.clone()).unwrap_or_default()
 }
 
@@ -167,6 +218,24 @@ mod tests {
         let script = std::str::from_utf8(&find(url("sale.js")).unwrap().bytes).unwrap();
         assert!(script.contains(&format!("from '{}'", url("lib.js"))));
         assert!(!script.contains("from './"), "an import without an address");
+    }
+
+    #[test]
+    fn every_file_below_static_is_embedded() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("static");
+        let (mut folders, mut files) = (vec![root.clone()], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    files.push(entry.path().strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
+                }
+            }
+        }
+        files.retain(|name| !name.ends_with(".md"));
+        files.sort();
+        assert_eq!(files, NAMES);
     }
 
     #[test]
