@@ -2,8 +2,8 @@
 //!
 //! Implements the generic cell rate algorithm (ITU-T I.371, annex A). The state per user is one timestamp: the moment at
 //! which the full burst is available again. A user whose timestamp has passed needs no entry, so a table of fixed size
-//! serves any number of users. A check reads one cache line, without locks, allocations or cleanup. governor's map of
-//! users, which guards log-ins, takes locks and grows until it is swept; here it took 0.6 of the 8 µs that a refusal costs.
+//! serves any number of users. A check reads one cache line, without locks, allocations or cleanup. The map of users of the
+//! crate governor takes locks and grows until it is swept; it took 0.6 of the 8 µs that a refusal costs.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,7 +16,7 @@ use crate::domain::UserId;
 /// Requests that a user may send at once before the rate applies: a double click, a reload and a second tab.
 const MIN_BURST: u64 = 10;
 /// Lines of the table. Each has slots for eight users; all lines together hold 32,768 users in a quarter of a mebibyte.
-/// When more users send requests within one burst period, the enrequests closest to a full burst are evicted early.
+/// When more users send requests within one burst period, the entries closest to a full burst are evicted early.
 const LINES: usize = 1 << 12;
 /// The low bits of a slot are the timestamp in microseconds, which wraps after twelve days. The high bits are a tag from
 /// the user's hash.
@@ -28,15 +28,35 @@ const TIMESTAMP_MASK: u64 = (1 << TIMESTAMP_BITS) - 1;
 #[repr(align(64))]
 struct Line([AtomicU64; 8]);
 
+/// The rate of the algorithm, in any unit of time.
+#[derive(Clone, Copy)]
+pub(crate) struct CellRate {
+    /// Time after which one more event is allowed.
+    pub(crate) interval: u64,
+    /// Events that are allowed at once, at least one.
+    pub(crate) burst: u64,
+}
+
+impl CellRate {
+    /// Adds an event. `ahead` is the time until the full burst is available; the result is that time after the event.
+    ///
+    /// # Errors
+    /// The event is not allowed, and the next one only after this time.
+    pub(crate) fn add(self, ahead: u64) -> Result<u64, u64> {
+        match ahead.checked_sub(self.interval * (self.burst - 1)) {
+            None | Some(0) => Ok(ahead + self.interval),
+            Some(wait) => Err(wait),
+        }
+    }
+}
+
 /// The rate limit of all users.
 pub(crate) struct UserLimit {
     lines: Box<[Line]>,
     hasher: RandomState,
     started: Instant,
-    /// Microseconds per request at the permitted rate.
-    interval: u64,
-    /// Requests that may be sent at once.
-    burst: u64,
+    /// In microseconds.
+    rate: CellRate,
 }
 
 impl UserLimit {
@@ -46,8 +66,7 @@ impl UserLimit {
             lines: (0..LINES).map(|_| Line::default()).collect(),
             hasher: RandomState::default(),
             started: Instant::now(),
-            interval: 1_000_000 / per_second.min(1_000_000),
-            burst: MIN_BURST.max(per_second),
+            rate: CellRate { interval: 1_000_000 / per_second.min(1_000_000), burst: MIN_BURST.max(per_second) },
         }
     }
 
@@ -63,10 +82,8 @@ impl UserLimit {
             let states = slots.iter().map(|slot| self.read(slot, hash, now));
             let best = states.min_by_key(|state| (!state.own, state.ahead)).expect("a line has eight slots");
             let ahead = if best.own { best.ahead } else { 0 };
-            if ahead > self.interval * (self.burst - 1) {
-                return false;
-            }
-            let next = hash & !TIMESTAMP_MASK | (now + ahead + self.interval) & TIMESTAMP_MASK;
+            let Ok(ahead) = self.rate.add(ahead) else { return false };
+            let next = hash & !TIMESTAMP_MASK | (now + ahead) & TIMESTAMP_MASK;
             // A concurrent update makes the exchange fail; the next iteration reads it.
             if best.slot.compare_exchange_weak(best.bits, next, Relaxed, Relaxed).is_ok() {
                 return true;
@@ -78,7 +95,7 @@ impl UserLimit {
         let bits = slot.load(Relaxed);
         let ahead = (bits & TIMESTAMP_MASK).wrapping_sub(now) & TIMESTAMP_MASK;
         // No timestamp is further ahead than one burst: a larger difference means that it has passed.
-        let ahead = if ahead > self.interval * self.burst { 0 } else { ahead };
+        let ahead = if ahead > self.rate.interval * self.rate.burst { 0 } else { ahead };
         SlotState { slot, bits, ahead, own: bits & !TIMESTAMP_MASK == hash & !TIMESTAMP_MASK }
     }
 }

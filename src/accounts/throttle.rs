@@ -1,85 +1,83 @@
-//! How often somebody may guess a password. Only wrong guesses count, so a whole campus behind one address can log in.
+//! Limits wrong guesses of passwords and codes. Right ones are not counted, so a whole campus behind one address can log in.
 //!
-//! The keys are the client's address, and the address together with the name; never the name alone, or anybody could
-//! keep its owner out.
+//! Passwords are limited per client address, and per address and user name. They are never limited per user name alone:
+//! that would let any client lock out the owner of an account.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use governor::middleware::NoOpMiddleware;
-use governor::state::keyed::DefaultKeyedStateStore;
-use governor::{Quota, RateLimiter};
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::rate_limit::CellRate;
 
-/// Wrong guesses at one name from one address: so many at once, then about one in each period.
+/// Wrong passwords for one user name from one address: the burst, then one per period.
 const PER_NAME: (u32, Duration) = (8, Duration::from_secs(30));
-/// Wrong guesses from one address, whatever the names.
+/// Wrong passwords from one address for any user name.
 const PER_ADDRESS: (u32, Duration) = (60, Duration::from_secs(2));
-/// Wrong codes of one account, from wherever: only who has its password comes so far.
+/// Wrong codes for one account from any address: a client that gets this far has sent the right password.
 const PER_CODE: (u32, Duration) = (5, Duration::from_secs(120));
-/// Wrong guesses between two clearances of what is long past.
-const CLEAR_EVERY: u32 = 1000;
+/// Expired keys are removed after this many wrong guesses.
+const CLEANUP_INTERVAL: u32 = 1000;
 
+/// The wrong guesses that one process has seen.
 pub struct Guesses {
-    per_name: Wrongs<(IpAddr, u64)>,
-    per_address: Wrongs<IpAddr>,
-    per_code: Wrongs<Uuid>,
+    per_name: KeyedLimit<(IpAddr, u64)>,
+    per_address: KeyedLimit<IpAddr>,
+    per_code: KeyedLimit<Uuid>,
     hasher: RandomState,
-    since_cleared: AtomicU32,
+    since_cleanup: AtomicU32,
 }
 
 impl Guesses {
     pub fn new(clock: Clock) -> Guesses {
         Guesses {
-            per_name: Wrongs::new(PER_NAME, clock.clone()),
-            per_address: Wrongs::new(PER_ADDRESS, clock.clone()),
-            per_code: Wrongs::new(PER_CODE, clock),
+            per_name: KeyedLimit::new(PER_NAME, clock.clone()),
+            per_address: KeyedLimit::new(PER_ADDRESS, clock.clone()),
+            per_code: KeyedLimit::new(PER_CODE, clock),
             hasher: RandomState::new(),
-            since_cleared: AtomicU32::new(0),
+            since_cleanup: AtomicU32::new(0),
         }
     }
 
-    /// How long the next guess has to wait; `None` when it need not.
+    /// The time until the next guess is allowed; `None` if it is allowed now.
     pub fn wait(&self, client: IpAddr, username: &str) -> Option<Duration> {
         let client = network(client);
-        self.per_address.wait(&client).max(self.per_name.wait(&(client, self.name(username))))
+        self.per_address.wait(&client).max(self.per_name.wait(&(client, self.name_key(username))))
     }
 
     pub fn was_wrong(&self, client: IpAddr, username: &str) {
         let client = network(client);
         self.per_address.add(client);
-        self.per_name.add((client, self.name(username)));
-        if self.since_cleared.fetch_add(1, Ordering::Relaxed) >= CLEAR_EVERY {
-            self.since_cleared.store(0, Ordering::Relaxed);
-            self.per_address.clear();
-            self.per_name.clear();
+        self.per_name.add((client, self.name_key(username)));
+        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
+            self.since_cleanup.store(0, Ordering::Relaxed);
+            self.per_address.remove_expired();
+            self.per_name.remove_expired();
         }
     }
 
-    /// As [`Guesses::wait`], for codes of the second factor.
+    /// The time until the next code of the second factor is allowed; `None` if it is allowed now.
     pub fn code_wait(&self, user: Uuid) -> Option<Duration> {
         self.per_code.wait(&user)
     }
 
     pub fn code_was_wrong(&self, user: Uuid) {
         self.per_code.add(user);
-        self.per_code.clear();
+        self.per_code.remove_expired();
     }
 
-    /// A name of any length takes little memory.
-    fn name(&self, username: &str) -> u64 {
+    /// A fixed-size key for a user name of any length.
+    fn name_key(&self, username: &str) -> u64 {
         self.hasher.hash_one(username.to_lowercase())
     }
 }
 
-/// One household usually has a whole /64 of IPv6.
+/// The network that counts as one client: an IPv4 address, or the /64 that one household usually has of IPv6.
 fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
@@ -87,59 +85,54 @@ fn network(client: IpAddr) -> IpAddr {
     }
 }
 
-/// The shop's clock as the limiter wants it: the time since 1970.
-#[derive(Clone)]
-struct Ticks(Clock);
-
-impl governor::clock::Clock for Ticks {
-    type Instant = Duration;
-
-    fn now(&self) -> Duration {
-        Duration::from_millis(u64::try_from(self.0.now().as_millisecond()).unwrap_or_default())
-    }
+/// The wrong guesses per key. A key without allowance is locked until it has some again; reading does not count.
+/// The table is exact, so that guesses from other addresses cannot evict a key. It grows until expired keys are removed.
+struct KeyedLimit<K: Hash + Eq> {
+    rate: CellRate,
+    keys: Mutex<HashMap<K, KeyState>>,
+    clock: Clock,
 }
 
-type Limiter<K> = RateLimiter<K, DefaultKeyedStateStore<K>, Ticks, NoOpMiddleware<Duration>>;
-
-/// Counts wrong guesses. A key that has used up its allowance is locked until it has some again; looking costs nothing.
-struct Wrongs<K: Hash + Eq + Clone> {
-    allowance: Limiter<K>,
-    locked: Mutex<HashMap<K, Duration>>,
-    clock: Ticks,
+/// The state of a key, in Unix milliseconds.
+#[derive(Default)]
+struct KeyState {
+    /// When the full allowance is available again.
+    restored_at: u64,
+    locked_until: u64,
 }
 
-impl<K: Hash + Eq + Clone> Wrongs<K> {
-    fn new((burst, period): (u32, Duration), clock: Clock) -> Wrongs<K> {
-        let quota = Quota::with_period(period).expect("the period is not zero");
-        let quota = quota.allow_burst(NonZeroU32::new(burst).expect("the burst is not zero"));
-        let clock = Ticks(clock);
-        let allowance = RateLimiter::new(quota, DefaultKeyedStateStore::default(), clock.clone());
-        Wrongs { allowance, locked: Mutex::default(), clock }
+impl<K: Hash + Eq> KeyedLimit<K> {
+    fn new((burst, period): (u32, Duration), clock: Clock) -> KeyedLimit<K> {
+        let rate = CellRate { interval: period.as_millis() as u64, burst: u64::from(burst) };
+        KeyedLimit { rate, keys: Mutex::default(), clock }
     }
 
-    fn now(&self) -> Duration {
-        governor::clock::Clock::now(&self.clock)
+    fn now(&self) -> u64 {
+        u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default()
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<K, Duration>> {
-        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn keys(&self) -> MutexGuard<'_, HashMap<K, KeyState>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait(&self, key: &K) -> Option<Duration> {
-        let until = self.locked().get(key).copied()?;
-        until.checked_sub(self.now()).filter(|wait| !wait.is_zero())
+        let until = self.keys().get(key)?.locked_until;
+        until.checked_sub(self.now()).filter(|wait| *wait > 0).map(Duration::from_millis)
     }
 
     fn add(&self, key: K) {
-        if let Err(not_until) = self.allowance.check_key(&key) {
-            self.locked().insert(key, not_until.earliest_possible());
+        let now = self.now();
+        let mut keys = self.keys();
+        let wrong = keys.entry(key).or_default();
+        match self.rate.add(wrong.restored_at.saturating_sub(now)) {
+            Ok(ahead) => wrong.restored_at = now + ahead,
+            Err(wait) => wrong.locked_until = now + wait,
         }
     }
 
-    fn clear(&self) {
+    fn remove_expired(&self) {
         let now = self.now();
-        self.allowance.retain_recent();
-        self.locked().retain(|_, until| *until > now);
+        self.keys().retain(|_, wrong| wrong.restored_at > now);
     }
 }
 
@@ -148,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_guesses_too_often_waits_and_nobody_else_does() {
+    fn only_the_address_that_guesses_too_often_has_to_wait() {
         let clock = Clock::manual(jiff::Timestamp::from_second(1_800_000_000).unwrap());
         let guesses = Guesses::new(clock.clone());
         let (here, there) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
@@ -163,10 +156,33 @@ mod tests {
         assert_eq!(guesses.wait(there, "mei"), None);
         clock.advance(wait);
         assert_eq!(guesses.wait(here, "mei"), None);
+        // One guess is there again, not all of them.
+        guesses.was_wrong(here, "mei");
+        guesses.was_wrong(here, "mei");
+        assert_eq!(guesses.wait(here, "mei"), Some(PER_NAME.1));
+        clock.advance(PER_NAME.1 * PER_NAME.0);
+        for _ in 0..PER_NAME.0 {
+            guesses.was_wrong(here, "mei");
+            assert_eq!(guesses.wait(here, "mei"), None);
+        }
     }
 
     #[test]
-    fn many_names_from_one_address_do_not_help() {
+    fn guesses_while_locked_do_not_prolong_the_lock() {
+        let clock = Clock::manual(jiff::Timestamp::from_second(1_800_000_000).unwrap());
+        let guesses = Guesses::new(clock.clone());
+        let user = Uuid::from_u128(7);
+        for _ in 0..=PER_CODE.0 {
+            guesses.code_was_wrong(user);
+        }
+        assert_eq!(guesses.code_wait(user), Some(PER_CODE.1));
+        clock.advance(Duration::from_secs(20));
+        guesses.code_was_wrong(user);
+        assert_eq!(guesses.code_wait(user), Some(PER_CODE.1 - Duration::from_secs(20)));
+    }
+
+    #[test]
+    fn address_limit_covers_all_user_names() {
         let guesses = Guesses::new(Clock::manual(jiff::Timestamp::UNIX_EPOCH));
         let neighbours = ["2001:db8::1", "2001:db8::ffff:1"].map(|text| text.parse::<IpAddr>().unwrap());
         for n in 0..=PER_ADDRESS.0 {
@@ -177,15 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_past_is_forgotten() {
+    fn expired_keys_are_removed() {
         let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);
         let guesses = Guesses::new(clock.clone());
         for n in 0..=PER_ADDRESS.0 {
             guesses.was_wrong(IpAddr::from([192, 0, 2, 1]), &n.to_string());
         }
         clock.advance(Duration::from_secs(3600));
-        guesses.per_name.clear();
-        guesses.per_address.clear();
-        assert!(guesses.per_name.allowance.is_empty() && guesses.per_address.locked().is_empty());
+        guesses.per_name.remove_expired();
+        guesses.per_address.remove_expired();
+        assert!(guesses.per_name.keys().is_empty() && guesses.per_address.keys().is_empty());
     }
 }
