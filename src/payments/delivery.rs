@@ -10,7 +10,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use jiff::Timestamp;
-use standardwebhooks::Webhook;
+
+use super::webhook::{self, Webhook};
 
 /// The time within which the shop must answer. Delivery is retried, so it need not be long.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -43,11 +44,11 @@ impl WebhookClient {
 
 /// The headers of a Standard Webhook.
 pub(super) fn headers(key: &Webhook, id: &str, at: Timestamp, body: &str) -> anyhow::Result<HeaderMap> {
-    let signature = key.sign(id, at.as_second(), body.as_bytes()).context("cannot sign the webhook")?;
+    let signature = key.sign(id, at, body.as_bytes());
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert("webhook-id", id.parse()?);
-    headers.insert("webhook-timestamp", at.as_second().into());
-    headers.insert("webhook-signature", signature.parse()?);
+    headers.insert(webhook::ID, id.parse()?);
+    headers.insert(webhook::TIMESTAMP, at.as_second().into());
+    headers.insert(webhook::SIGNATURE, signature.parse()?);
     Ok(headers)
 }

@@ -5,16 +5,17 @@
 
 mod delivery;
 mod sandbox;
+mod webhook;
 
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
-use standardwebhooks::Webhook;
 use tracing::{info, warn};
 use uuid::Uuid;
 
 pub use sandbox::Sandbox;
+use webhook::Webhook;
 
 use crate::clock::Clock;
 use crate::domain::wallet::{TopUpRefusal, check_top_up};
@@ -128,8 +129,8 @@ impl Payments {
 
     /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.
     pub async fn receive(&self, headers: &HeaderMap, body: &[u8]) -> Result<(), PaymentError> {
-        self.webhook.verify(body, headers).map_err(|_| PaymentError::BadSignature)?;
-        let id = headers.get("webhook-id").and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
+        self.webhook.verify(body, headers, self.clock.now()).map_err(|_| PaymentError::BadSignature)?;
+        let id = headers.get(webhook::ID).and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
         let report: Report = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
         let payment = report.data.payment_id;
         if report.kind != CAPTURED {

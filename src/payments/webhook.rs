@@ -1,0 +1,114 @@
+//! Standard Webhooks 1.0: signs and verifies the deliveries of payment reports.
+//! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
+
+use anyhow::{Context, ensure};
+use axum::http::HeaderMap;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use jiff::Timestamp;
+use sha2::Sha256;
+
+pub(super) const ID: &str = "webhook-id";
+pub(super) const TIMESTAMP: &str = "webhook-timestamp";
+pub(super) const SIGNATURE: &str = "webhook-signature";
+
+/// Seconds that a delivery may be old or ahead; the specification leaves the number open, its libraries use this one.
+const TOLERANCE: u64 = 5 * 60;
+/// HMAC-SHA256, the symmetric scheme of the specification.
+const VERSION: &str = "v1";
+
+/// The key of one sender.
+pub(super) struct Webhook {
+    keyed: Hmac<Sha256>,
+}
+
+impl Webhook {
+    pub(super) fn new(key: &[u8]) -> Webhook {
+        Webhook { keyed: Hmac::new_from_slice(key).expect("HMAC takes keys of any length") }
+    }
+
+    fn mac(&self, id: &str, seconds: i64, body: &[u8]) -> Hmac<Sha256> {
+        self.keyed.clone().chain_update(format!("{id}.{seconds}.")).chain_update(body)
+    }
+
+    /// The value of the header `webhook-signature`.
+    pub(super) fn sign(&self, id: &str, at: Timestamp, body: &[u8]) -> String {
+        let mac = self.mac(id, at.as_second(), body).finalize().into_bytes();
+        format!("{VERSION},{}", STANDARD.encode(mac))
+    }
+
+    /// Verifies that one of the delivery's signatures fits its id, time and raw body, in constant time.
+    pub(super) fn verify(&self, body: &[u8], headers: &HeaderMap, now: Timestamp) -> anyhow::Result<()> {
+        let header = |name| headers.get(name).with_context(|| format!("no {name}"))?.to_str().context(name);
+        let seconds: i64 = header(TIMESTAMP)?.parse()?;
+        ensure!(seconds.abs_diff(now.as_second()) <= TOLERANCE, "too old, or of the future");
+        let mac = self.mac(header(ID)?, seconds, body);
+        let fits = |signature: &str| match signature.split_once(',') {
+            Some((VERSION, text)) => STANDARD.decode(text).is_ok_and(|bytes| mac.clone().verify_slice(&bytes).is_ok()),
+            _ => false,
+        };
+        ensure!(header(SIGNATURE)?.split(' ').any(fits), "no signature fits");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: &[u8] = br#"{"email":"test@example.com","username":"test_user"}"#;
+
+    fn webhook() -> Webhook {
+        Webhook::new(&STANDARD.decode("C2FVsBQIhrscChlQIMV+b5sSYspob7oD").unwrap())
+    }
+
+    fn headers(id: &str, timestamp: &str, signature: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [(ID, id), (TIMESTAMP, timestamp), (SIGNATURE, signature)] {
+            headers.insert(name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    /// The example of the specification's reference libraries.
+    #[test]
+    fn webhook_signature_is_that_of_the_reference_libraries() {
+        let at = Timestamp::from_second(1_649_367_553).unwrap();
+        let signature = webhook().sign("msg_27UH4WbU6Z5A5EzD8u03UvzRbpk", at, BODY);
+        assert_eq!(signature, "v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=");
+    }
+
+    #[test]
+    fn webhook_is_verified_as_a_whole() {
+        let at = Timestamp::from_second(1_800_000_000).unwrap();
+        let signature = webhook().sign("msg_1", at, BODY);
+        let verifies = |id: &str, timestamp: &str, signature: &str, body: &[u8]| {
+            webhook().verify(body, &headers(id, timestamp, signature), at).is_ok()
+        };
+        assert!(verifies("msg_1", "1800000000", &signature, BODY));
+        assert!(verifies("msg_1", "1800000000", &format!("v1a,AAAA v1,AAAA {signature}"), BODY), "one of several");
+        assert!(!verifies("msg_2", "1800000000", &signature, BODY));
+        assert!(!verifies("msg_1", "1800000001", &signature, BODY));
+        assert!(!verifies("msg_1", "soon", &signature, BODY));
+        assert!(!verifies("msg_1", "1800000000", &signature, b"{}"));
+        assert!(!verifies("msg_1", "1800000000", &signature.replace("v1,", "v2,"), BODY));
+        for part in ["", "v1", "v1,", "v1,%", &signature[..signature.len() - 4]] {
+            assert!(!verifies("msg_1", "1800000000", part, BODY), "{part:?}");
+        }
+        for missing in [ID, TIMESTAMP, SIGNATURE] {
+            let mut headers = headers("msg_1", "1800000000", &signature);
+            headers.remove(missing);
+            assert!(webhook().verify(BODY, &headers, at).is_err(), "without {missing}");
+        }
+    }
+
+    #[test]
+    fn webhook_is_accepted_for_five_minutes() {
+        let at = Timestamp::from_second(1_800_000_000).unwrap();
+        let headers = headers("msg_1", "1800000000", &webhook().sign("msg_1", at, BODY));
+        let verifies_at = |seconds| webhook().verify(BODY, &headers, Timestamp::from_second(seconds).unwrap()).is_ok();
+        assert!(verifies_at(1_800_000_300) && verifies_at(1_799_999_700));
+        assert!(!verifies_at(1_800_000_301) && !verifies_at(1_799_999_699));
+    }
+}
