@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use secrecy::SecretString;
+use tracing_subscriber::filter::Targets;
 use url::Url;
 
 use crate::domain::wire::wire_enum;
@@ -45,7 +46,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("admission", "Requests admitted between two syncs, in percent of a sale's units [200]"),
     ("user-rate", "Buying requests per second and user [5]"),
     ("connections", "Open connections of shoppers, at most [20000, or what the system allows]"),
-    ("log", "What to log, in the syntax of tracing's EnvFilter [info,sqlx=warn,lapin=warn]"),
+    ("log", "What to log: a level, and levels of modules, comma separated [info,sqlx=warn,lapin=warn]"),
     ("log-format", "text or json [text]"),
 ];
 
@@ -64,7 +65,7 @@ pub struct Config {
     pub packet_lifetime: Duration,
     /// `None`: only when the data directory is the default one and new.
     pub demo: Option<bool>,
-    pub log: String,
+    pub log: Targets,
     pub log_json: bool,
 }
 
@@ -181,7 +182,7 @@ impl Config {
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
             demo: source.parse("demo", None, |t| t.parse().map(Some).context("expected true or false"))?,
-            log: source.text("log").unwrap_or_else(|| "info,sqlx=warn,lapin=warn".into()),
+            log: source.parse("log", log_levels("info,sqlx=warn,lapin=warn")?, log_levels)?,
             log_json: source.parse("log-format", false, log_format)?,
             web,
             data_dir,
@@ -295,6 +296,15 @@ fn duration(text: &str) -> anyhow::Result<Duration> {
     Ok(parsed)
 }
 
+/// A level for everything, levels for modules, or both: `info,sqlx=warn`.
+fn log_levels(text: &str) -> anyhow::Result<Targets> {
+    const EXPECTED: &str = "expected levels (off, error, warn, info, debug, trace) such as info,sqlx=warn";
+    // Filters of spans and fields, in brackets, are not supported; `Targets` takes them for names of modules.
+    anyhow::ensure!(!text.contains(['[', '{', '/']), EXPECTED);
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    parts.join(",").parse().context(EXPECTED)
+}
+
 fn log_format(text: &str) -> anyhow::Result<bool> {
     match text {
         "text" => Ok(false),
@@ -334,6 +344,8 @@ mod tests {
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("demo = 'maybe'", "SECKILL_DEMO"),
+            ("log = 'info,sqlx=loud'", "SECKILL_LOG"),
+            ("log = 'info[request]=debug'", "SECKILL_LOG"),
             ("admission = 5", "SECKILL_ADMISSION"),
         ];
         for (file, variable) in cases {
@@ -346,5 +358,19 @@ mod tests {
     fn values_of_any_toml_kind_are_read() {
         let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '::1']").unwrap();
         assert_eq!((config.demo, config.web.user_rate, config.web.trusted_proxies.len()), (Some(true), 9, 2));
+    }
+
+    #[test]
+    fn log_levels_apply_to_all_modules_or_to_one() {
+        use tracing::Level;
+        let default = log_levels("info,sqlx=warn,lapin=warn").unwrap();
+        assert!(default.would_enable("seckill::gate", &Level::INFO));
+        assert!(!default.would_enable("seckill::gate", &Level::DEBUG));
+        assert!(default.would_enable("sqlx::query", &Level::WARN));
+        assert!(!default.would_enable("sqlx::query", &Level::INFO));
+        let spaced = log_levels("warn, seckill::gate=trace").unwrap();
+        assert!(spaced.would_enable("seckill::gate", &Level::TRACE));
+        assert!(!spaced.would_enable("seckill::stock", &Level::INFO));
+        assert!(!log_levels("off").unwrap().would_enable("seckill", &Level::ERROR));
     }
 }

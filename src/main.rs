@@ -1,38 +1,10 @@
-//! The program: runs the command of its command line.
+//! The program: runs the command of its command line. The library contains everything, so that it is compiled once.
 
-use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::Duration;
-
-use tokio::runtime::Runtime;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Declines transparent huge pages. The allocator would get pages of two mebibytes, which Linux clears as a whole on first
-/// use, while shoppers wait, and which stay in memory as long as one byte of them is in use.
-fn disable_huge_pages() {
-    #[cfg(target_os = "linux")]
-    // If the system refuses, pages stay large and the process uses more memory; nothing else changes.
-    let _ = rustix::thread::disable_transparent_huge_pages(true);
-}
-
-/// Makes the allocator return unused memory to the system once a second. By itself it does so only when asked for a large
-/// block. A quiet shop asks for none and would keep the memory of its last rush; a busy one would do it while shoppers wait.
-fn return_unused_memory() {
-    loop {
-        std::thread::sleep(Duration::from_secs(1));
-        drop(black_box(Vec::<u8>::with_capacity(1 << 20)));
-    }
-}
-
 fn main() -> ExitCode {
-    disable_huge_pages();
-    std::thread::spawn(return_unused_memory);
-    let outcome = Runtime::new().map_err(Into::into).and_then(|runtime| runtime.block_on(seckill::cli::run()));
-    outcome.unwrap_or_else(|error| {
-        eprintln!("seckill: {error:#}");
-        // 1 is the verdict of an audit, a doctor or a rehearsal that found something.
-        ExitCode::from(2)
-    })
+    seckill::cli::main()
 }

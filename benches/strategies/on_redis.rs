@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
-use rand::Rng;
+use rand::RngExt;
 use redis::{AsyncCommands, Script};
 use seckill::redis::connection::RedisConnection;
 use tokio::time::Instant;

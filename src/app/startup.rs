@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use secrecy::SecretString;
 use tracing::{info, warn};
 use uuid::Uuid;
@@ -159,12 +160,23 @@ impl Services {
 /// system allows. Some files stay reserved for the database, Redis, RabbitMQ, pages and pictures.
 pub(super) fn max_connections() -> usize {
     const RESERVED_FILES: u64 = 256;
-    const MAX_FILES: u64 = 1 << 20;
-    match rlimit::increase_nofile_limit(MAX_FILES) {
+    match raise_open_files() {
         Ok(files) => usize::try_from(files.saturating_sub(RESERVED_FILES)).unwrap_or(usize::MAX).max(64),
         Err(error) => {
             warn!(%error, "the limit of open files is unknown; holding at most 64 connections");
             64
         }
     }
+}
+
+/// Raises the limit of open files as far as the system allows, and returns it.
+fn raise_open_files() -> rustix::io::Result<u64> {
+    const MAX_FILES: u64 = 1 << 20;
+    let mut limit = getrlimit(Resource::Nofile);
+    let target = limit.maximum.map_or(MAX_FILES, |maximum| maximum.min(MAX_FILES));
+    if limit.current.is_some_and(|files| files < target) {
+        limit.current = Some(target);
+        setrlimit(Resource::Nofile, limit)?;
+    }
+    Ok(limit.current.unwrap_or(u64::MAX))
 }

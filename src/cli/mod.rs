@@ -3,27 +3,29 @@
 mod audit;
 mod command_line;
 mod doctor;
+mod process;
 
 use std::process::ExitCode;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::prelude::*;
 
 use self::command_line::Task;
+pub use self::process::main;
 use crate::app::{self, Services};
 use crate::config::Config;
 use crate::{control, rehearse};
 
 /// Runs the command that the command line names.
-pub async fn run() -> anyhow::Result<ExitCode> {
+async fn run() -> anyhow::Result<ExitCode> {
     let (task, config) = command_line::parse()?;
     start_logging(&config);
     dispatch(task, config).await
 }
 
 fn start_logging(config: &Config) {
-    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    if config.log_json { logs.json().init() } else { logs.init() }
+    let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let logs = if config.log_json { logs.json().boxed() } else { logs.boxed() };
+    tracing_subscriber::registry().with(logs).with(config.log.clone()).init();
 }
 
 async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rand::RngExt;
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
 use tracing::warn;
 
 use super::Packets;
@@ -130,8 +130,8 @@ impl Packets {
         }
         let now = self.clock.now();
         let ValidRequest { plan, greeting, opens_at } = request.validate(giver, now)?;
-        // Seeded by the operating system and dropped after use, so that amounts cannot be predicted.
-        let mut random = StdRng::from_os_rng();
+        // Securely seeded and dropped after use, so that amounts cannot be predicted.
+        let mut random = rand::make_rng::<StdRng>();
         let split = request.split;
         let shares = tokio::task::spawn_blocking(move || plan.split(split, &mut random));
         let shares = shares.await.map_err(|error| StoreError::Refused(sqlx::Error::Encode(error.into())))?;
@@ -184,7 +184,7 @@ impl Packets {
     /// A sample of the amounts that a packet like this is split into. The packet itself is split anew.
     pub fn preview(&self, giver: Giver, request: &GiveRequest) -> Result<Vec<i64>, GiveRefusal> {
         let ValidRequest { plan, .. } = request.validate(giver, self.clock.now())?;
-        Ok(plan.split(request.split, &mut StdRng::from_os_rng()))
+        Ok(plan.split(request.split, &mut rand::make_rng::<StdRng>()))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use serde::Deserialize;
 use tokio::time::Instant;
 

@@ -6,7 +6,7 @@ mod stack {
     use std::time::Duration;
 
     use rand::rngs::StdRng;
-    use rand::{Rng, SeedableRng};
+    use rand::{RngExt, SeedableRng};
     use redis::AsyncCommands;
     use seckill::batching::Batch;
     use seckill::catalogue::Catalogue;

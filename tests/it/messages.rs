@@ -12,7 +12,7 @@ mod stack {
     use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
     use rand::rngs::StdRng;
     use rand::seq::SliceRandom;
-    use rand::{Rng, SeedableRng};
+    use rand::{RngExt, SeedableRng};
     use seckill::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, KINDS, ORDER, ORDER_QUEUE, SHARE};
     use serde_json::json;
 

@@ -7,7 +7,7 @@ mod stack {
 
     use jiff::Timestamp;
     use rand::rngs::StdRng;
-    use rand::{Rng, SeedableRng};
+    use rand::{RngExt, SeedableRng};
     use seckill::batching::Batch;
     use seckill::catalogue::Catalogue;
     use seckill::clock::Clock;

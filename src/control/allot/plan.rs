@@ -144,7 +144,7 @@ fn order_by(shares: &[Allocation], key: impl Fn(&Allocation) -> i64) -> Vec<usiz
 #[cfg(test)]
 mod tests {
     use rand::rngs::StdRng;
-    use rand::{Rng, SeedableRng};
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
 

@@ -3,8 +3,8 @@
 //! All three kinds are exact: the sum is the total, and every share is within the bounds. The work is linear in the
 //! number of shares. The shares are shuffled at the end, so that claiming early or late has no advantage.
 
-use rand::Rng;
 use rand::seq::SliceRandom;
+use rand::{Rng, RngExt};
 
 use crate::domain::wire::wire_enum;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 
 use super::crash::{CrashTarget, crash};
 use super::{assert_nothing_is_lost, open_shop};

@@ -10,7 +10,7 @@ use futures::future::join;
 use futures::stream::{self, StreamExt};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
 use super::QUEUE_SETTLE_MS;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::Method;
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use seckill::domain::wallet::LedgerAccount;
 use serde_json::json;
 use tokio::task::JoinSet;
