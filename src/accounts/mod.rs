@@ -47,7 +47,7 @@ pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
 use session::Sessions;
 pub use session::{SESSION_LIFETIME, Session, hint_cookie};
-use throttle::Guesses;
+use throttle::GuessLimits;
 
 /// How often a process reads the revocations of other processes. A revoked session stays valid elsewhere for this long.
 const REVOCATION_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -102,7 +102,7 @@ pub struct Accounts {
     store: Store,
     clock: Clock,
     passwords: Passwords,
-    guesses: Guesses,
+    guesses: GuessLimits,
     sessions: Sessions,
     revocations: Revocations,
     factors: SecondFactors,
@@ -115,7 +115,7 @@ impl Accounts {
     pub fn new(store: Store, clock: Clock, secret: &SecretString, secure: bool) -> Accounts {
         Accounts {
             sessions: Sessions::new(Signer::new(secret, "session"), clock.clone(), secure),
-            guesses: Guesses::new(clock.clone()),
+            guesses: GuessLimits::new(clock.clone()),
             passwords: Passwords::new(),
             revocations: Revocations::new(),
             factors: SecondFactors::new(secret),
@@ -164,11 +164,11 @@ impl Accounts {
         let hash = user.as_ref().map(|user| user.password_hash.clone());
         let right = self.passwords.verify(password, hash).await?;
         let Some(user) = user else {
-            self.guesses.was_wrong(device.address, username);
+            self.guesses.record_wrong_password(device.address, username);
             return Err(AccountRefusal::BadCredentials);
         };
         if !right {
-            self.guesses.was_wrong(device.address, username);
+            self.guesses.record_wrong_password(device.address, username);
             self.note_failure(&user, device, "password");
             return Err(AccountRefusal::BadCredentials);
         }

@@ -179,7 +179,7 @@ impl Accounts {
         if right {
             return Ok(());
         }
-        self.guesses.code_was_wrong(user.id.0);
+        self.guesses.record_wrong_code(user.id.0);
         Err(AccountRefusal::BadCode)
     }
 

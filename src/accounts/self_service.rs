@@ -23,7 +23,7 @@ impl Accounts {
         match (self.passwords.verify(password, hash).await?, user) {
             (true, Some(user)) => Ok(user),
             _ => {
-                self.guesses.was_wrong(device.address, &session.username);
+                self.guesses.record_wrong_password(device.address, &session.username);
                 Err(AccountRefusal::WrongPassword)
             }
         }

@@ -25,7 +25,7 @@ const PER_CODE: (u32, Duration) = (5, Duration::from_secs(120));
 const CLEANUP_INTERVAL: u32 = 1000;
 
 /// The wrong guesses that one process has seen.
-pub struct Guesses {
+pub struct GuessLimits {
     per_name: KeyedLimit<(IpAddr, u64)>,
     per_address: KeyedLimit<IpAddr>,
     per_code: KeyedLimit<Uuid>,
@@ -33,9 +33,9 @@ pub struct Guesses {
     since_cleanup: AtomicU32,
 }
 
-impl Guesses {
-    pub fn new(clock: Clock) -> Guesses {
-        Guesses {
+impl GuessLimits {
+    pub fn new(clock: Clock) -> GuessLimits {
+        GuessLimits {
             per_name: KeyedLimit::new(PER_NAME, clock.clone()),
             per_address: KeyedLimit::new(PER_ADDRESS, clock.clone()),
             per_code: KeyedLimit::new(PER_CODE, clock),
@@ -50,7 +50,7 @@ impl Guesses {
         self.per_address.wait(&client).max(self.per_name.wait(&(client, self.name_key(username))))
     }
 
-    pub fn was_wrong(&self, client: IpAddr, username: &str) {
+    pub fn record_wrong_password(&self, client: IpAddr, username: &str) {
         let client = network(client);
         self.per_address.add(client);
         self.per_name.add((client, self.name_key(username)));
@@ -66,7 +66,7 @@ impl Guesses {
         self.per_code.wait(&user)
     }
 
-    pub fn code_was_wrong(&self, user: Uuid) {
+    pub fn record_wrong_code(&self, user: Uuid) {
         self.per_code.add(user);
         self.per_code.remove_expired();
     }
@@ -143,13 +143,13 @@ mod tests {
     #[test]
     fn only_the_address_that_guesses_too_often_has_to_wait() {
         let clock = Clock::manual(jiff::Timestamp::from_second(1_800_000_000).unwrap());
-        let guesses = Guesses::new(clock.clone());
+        let guesses = GuessLimits::new(clock.clone());
         let (here, there) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
         for _ in 0..PER_NAME.0 {
-            guesses.was_wrong(here, "mei");
+            guesses.record_wrong_password(here, "mei");
             assert_eq!(guesses.wait(here, "mei"), None);
         }
-        guesses.was_wrong(here, "Mei");
+        guesses.record_wrong_password(here, "Mei");
         let wait = guesses.wait(here, "mei").unwrap();
         assert!(wait <= PER_NAME.1, "{wait:?}");
         assert_eq!(guesses.wait(here, "lei"), None);
@@ -157,12 +157,12 @@ mod tests {
         clock.advance(wait);
         assert_eq!(guesses.wait(here, "mei"), None);
         // One guess is there again, not all of them.
-        guesses.was_wrong(here, "mei");
-        guesses.was_wrong(here, "mei");
+        guesses.record_wrong_password(here, "mei");
+        guesses.record_wrong_password(here, "mei");
         assert_eq!(guesses.wait(here, "mei"), Some(PER_NAME.1));
         clock.advance(PER_NAME.1 * PER_NAME.0);
         for _ in 0..PER_NAME.0 {
-            guesses.was_wrong(here, "mei");
+            guesses.record_wrong_password(here, "mei");
             assert_eq!(guesses.wait(here, "mei"), None);
         }
     }
@@ -170,23 +170,23 @@ mod tests {
     #[test]
     fn guesses_while_locked_do_not_prolong_the_lock() {
         let clock = Clock::manual(jiff::Timestamp::from_second(1_800_000_000).unwrap());
-        let guesses = Guesses::new(clock.clone());
+        let guesses = GuessLimits::new(clock.clone());
         let user = Uuid::from_u128(7);
         for _ in 0..=PER_CODE.0 {
-            guesses.code_was_wrong(user);
+            guesses.record_wrong_code(user);
         }
         assert_eq!(guesses.code_wait(user), Some(PER_CODE.1));
         clock.advance(Duration::from_secs(20));
-        guesses.code_was_wrong(user);
+        guesses.record_wrong_code(user);
         assert_eq!(guesses.code_wait(user), Some(PER_CODE.1 - Duration::from_secs(20)));
     }
 
     #[test]
     fn address_limit_covers_all_user_names() {
-        let guesses = Guesses::new(Clock::manual(jiff::Timestamp::UNIX_EPOCH));
+        let guesses = GuessLimits::new(Clock::manual(jiff::Timestamp::UNIX_EPOCH));
         let neighbours = ["2001:db8::1", "2001:db8::ffff:1"].map(|text| text.parse::<IpAddr>().unwrap());
         for n in 0..=PER_ADDRESS.0 {
-            guesses.was_wrong(neighbours[0], &n.to_string());
+            guesses.record_wrong_password(neighbours[0], &n.to_string());
         }
         assert!(guesses.wait(neighbours[1], "mei").is_some());
         assert_eq!(guesses.wait("2001:db8:0:1::1".parse().unwrap(), "mei"), None);
@@ -195,9 +195,9 @@ mod tests {
     #[test]
     fn expired_keys_are_removed() {
         let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);
-        let guesses = Guesses::new(clock.clone());
+        let guesses = GuessLimits::new(clock.clone());
         for n in 0..=PER_ADDRESS.0 {
-            guesses.was_wrong(IpAddr::from([192, 0, 2, 1]), &n.to_string());
+            guesses.record_wrong_password(IpAddr::from([192, 0, 2, 1]), &n.to_string());
         }
         clock.advance(Duration::from_secs(3600));
         guesses.per_name.remove_expired();
