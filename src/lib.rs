@@ -20,7 +20,7 @@
 //! # Layers
 //!
 //! A module imports only modules that are declared below it; `tests/layers.rs` checks this. The configured addresses alone
-//! determine the backends of stock and orders; only [`app`] names concrete backends.
+//! determine the backends of stock and orders.
 
 // The process.
 pub mod cli;

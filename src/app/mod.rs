@@ -1,4 +1,4 @@
-//! Assembles a running process from the configuration. Only this module names concrete backends.
+//! Assembles a running process from the configuration. It chooses the backends.
 
 mod backends;
 pub mod demo;
