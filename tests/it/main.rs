@@ -19,6 +19,7 @@ mod outages;
 mod outbox;
 mod rehearse;
 mod stock;
+mod torture;
 mod wallet;
 
 mod browser;

@@ -19,7 +19,7 @@ pub use fixture::{Fixture, manage, on_postgres};
 pub use load::{Load, ShopperOutcome};
 pub use nginx::Nginx;
 pub use ports::free_address;
-pub use process::{Settings, program, run};
+pub use process::{Process, Settings, program, run};
 pub use proxy::Proxy;
 pub use rung::Rung;
 pub use sale::NewSale;

@@ -55,6 +55,10 @@ impl Process {
         self.settings.insert(name.into(), value.into());
     }
 
+    pub fn unset(&mut self, name: &str) {
+        self.settings.remove(name);
+    }
+
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -88,7 +92,12 @@ impl Process {
 
     /// `SIGTERM`.
     pub fn terminate(&self) {
-        let done = Command::new("kill").args(["-TERM", &self.id().to_string()]).status().unwrap();
+        self.signal("TERM");
+    }
+
+    /// Sends a signal, such as `STOP`.
+    pub fn signal(&self, name: &str) {
+        let done = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status().unwrap();
         assert!(done.success(), "cannot signal {}", self.role);
     }
 
@@ -100,7 +109,8 @@ impl Process {
         status
     }
 
-    fn exit_status(&mut self) -> Option<ExitStatus> {
+    /// The status of a process that was started and has ended by itself.
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child.as_mut()?.try_wait().unwrap()
     }
 

@@ -32,7 +32,11 @@ pub struct Plan {
     fixture: Fixture,
     roles: Vec<&'static str>,
     settings: Settings,
+    /// Changes the settings of single processes: number, role and settings.
+    each: Option<EachProcess>,
 }
+
+type EachProcess = Box<dyn FnMut(usize, &str, &mut Settings)>;
 
 impl Plan {
     /// One process with all roles.
@@ -46,7 +50,7 @@ impl Plan {
             ("SECKILL_DEMO", "false".into()),
         ];
         settings.extend(given.map(|(name, value)| (name.to_owned(), value)));
-        Plan { fixture, roles: vec![""], settings }
+        Plan { fixture, roles: vec![""], settings, each: None }
     }
 
     /// One role per process, two processes of each role that allows it.
@@ -67,6 +71,12 @@ impl Plan {
 
     pub fn setting(&self, name: &str) -> &str {
         &self.settings[name]
+    }
+
+    /// Changes the settings of single processes. The tests' own commands and the store keep the shared settings.
+    pub fn each_process(mut self, change: impl FnMut(usize, &str, &mut Settings) + 'static) -> Plan {
+        self.each = Some(Box::new(change));
+        self
     }
 
     pub fn unset(mut self, name: &str) -> Plan {
@@ -92,11 +102,15 @@ impl Plan {
     }
 
     /// Starts the processes.
-    pub fn launch(self) -> Shop {
+    pub fn launch(mut self) -> Shop {
         let mut processes: Vec<Process> = Vec::new();
         for (n, role) in self.roles.iter().enumerate() {
             let name = format!("{n}-{}", if role.is_empty() { "all" } else { role });
-            processes.push(Process::new(role, &name, &self.settings, self.fixture.dir()));
+            let mut settings = self.settings.clone();
+            if let Some(change) = &mut self.each {
+                change(n, role, &mut settings);
+            }
+            processes.push(Process::new(role, &name, &settings, self.fixture.dir()));
         }
         let origins: Vec<String> =
             processes.iter().filter(|p| p.serves()).map(|p| format!("http://{}", p.listen)).collect();
@@ -108,6 +122,7 @@ impl Plan {
             process.start();
         }
         Shop {
+            settings: processes[0].settings().clone().into_iter().chain(self.settings).collect(),
             processes,
             origins: origins.into(),
             connections: Connections::new(),
@@ -122,6 +137,8 @@ impl Plan {
 /// A running shop. Its processes are killed on drop.
 pub struct Shop {
     pub processes: Vec<Process>,
+    /// What the tests themselves use: the shared settings of all processes.
+    settings: Settings,
     origins: Arc<[String]>,
     connections: Connections,
     session_signer: SessionSigner,
@@ -142,7 +159,7 @@ impl Shop {
     }
 
     pub fn setting(&self, name: &str) -> &str {
-        &self.processes[0].settings()[name]
+        &self.settings[name]
     }
 
     /// The folder in which the processes run.
@@ -156,9 +173,16 @@ impl Shop {
 
     /// The shop's database.
     pub fn store(&self) -> Store {
+        Store::open(&self.database_url()).unwrap()
+    }
+
+    pub fn database_url(&self) -> String {
         let sqlite = || format!("sqlite://{}/seckill.sqlite", self.setting("SECKILL_DATA_DIR"));
-        let url = self.processes[0].settings().get("SECKILL_DATABASE_URL").cloned().unwrap_or_else(sqlite);
-        Store::open(&url).unwrap()
+        self.settings.get("SECKILL_DATABASE_URL").cloned().unwrap_or_else(sqlite)
+    }
+
+    pub fn rung(&self) -> Rung {
+        self.fixture.rung()
     }
 
     /// Waits until every process is ready and every server answers.
@@ -289,7 +313,7 @@ impl Shop {
 
     /// Runs a command of the program, such as `audit`.
     pub async fn run(&self, words: &[&str]) -> Output {
-        process::run(self.processes[0].settings(), self.fixture.dir(), words).await
+        process::run(&self.settings, self.fixture.dir(), words).await
     }
 
     /// Fails unless the audit finds no violation.

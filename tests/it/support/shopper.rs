@@ -82,6 +82,11 @@ impl Shopper {
         self.client.post(&format!("/api/sales/{sale}/token"), json!({})).await
     }
 
+    /// The next purchase fetches a new token.
+    pub fn forget_token(&self, sale: &str) {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).remove(sale);
+    }
+
     /// Tries to buy. Fetches a token first if there is none; when the token is refused, returns that answer.
     pub async fn try_buy(&self, sale: &str, quantity: i64) -> Result<Answer, String> {
         let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(sale).cloned();

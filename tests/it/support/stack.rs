@@ -38,6 +38,11 @@ impl Stack {
         self.variables.get(name).unwrap_or_else(|| panic!("{name} is not in {}/env", self.dir.display()))
     }
 
+    /// The folder of the stack.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Runs `scripts/stack` with these words, such as `kill redis`.
     pub async fn run(&self, words: &[&str]) {
         let mut command = self.script(words);

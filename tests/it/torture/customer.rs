@@ -1,0 +1,221 @@
+//! Shoppers who buy, buy again, cancel, pay and read, and who keep every answer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::http::Method;
+use futures::future::join;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use seckill::domain::OrderStatus;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::support::{Answer, Shop, Shopper, pause};
+
+/// How long a shopper waits for an answer. Hanging up is one of the things that shoppers do.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// Between two requests.
+const THINK_MS: std::ops::Range<u64> = 60..500;
+/// Refusals with these codes may be told at any time of a fault.
+const REFUSALS: [&str; 11] = [
+    "sold_out",
+    "not_open",
+    "busy",
+    "rate_limited",
+    "overloaded",
+    "unavailable",
+    "not_cancellable",
+    "not_payable",
+    "not_found",
+    // A server whose clock is wrong does not accept the others' signatures.
+    "bad_token",
+    "not_signed_in",
+];
+
+/// What a shopper was told about an order.
+#[derive(Debug, Clone)]
+pub struct ToldOrder {
+    pub sale: String,
+    pub id: String,
+    /// Before it was granted: when the request began that was answered with 202. `None` where that answer was lost.
+    pub before: Option<Instant>,
+    pub last: Option<OrderStatus>,
+    pub cancelled: bool,
+    /// Payments that the cashier accepted.
+    pub payments: Vec<String>,
+}
+
+/// Every answer that one shopper got.
+pub struct Diary {
+    pub n: u64,
+    pub shopper: Shopper,
+    pub orders: Vec<ToldOrder>,
+    /// Answers by their code or status, `lost` for none.
+    pub answers: BTreeMap<String, u32>,
+    /// Orders that were told and later 404, though they may have come back.
+    pub missing: u32,
+    /// What cannot be true whatever broke.
+    pub untrue: Vec<String>,
+}
+
+impl Diary {
+    pub fn new(shop: &Shop, n: u64) -> Diary {
+        let (orders, answers) = (Vec::new(), BTreeMap::new());
+        Diary { n, shopper: shop.shopper(n), orders, answers, missing: 0, untrue: Vec::new() }
+    }
+
+    /// Shops until `end`.
+    pub async fn live(mut self, sales: Vec<String>, seed: u64, window: Duration, end: Instant) -> Diary {
+        let mut random = StdRng::seed_from_u64(seed ^ self.n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let home = sales.choose(&mut random).expect("a sale").clone();
+        while Instant::now() < end {
+            self.act(&home, &mut random, window).await;
+            pause(random.random_range(THINK_MS)).await;
+        }
+        self
+    }
+
+    async fn act(&mut self, home: &str, random: &mut StdRng, window: Duration) {
+        let live =
+            self.orders.iter().rposition(|order| order.last.is_none_or(OrderStatus::is_live) && !order.cancelled);
+        let Some(n) = live else { return self.buy(home).await };
+        match random.random_range(0..100) {
+            0..12 => self.buy(home).await,
+            12..18 => self.buy_twice(home).await,
+            18..28 => self.cancel(n).await,
+            28..38 => self.pay(n).await,
+            38..46 => self.read(random.random_range(0..self.orders.len()), window).await,
+            _ => self.read(n, window).await,
+        }
+    }
+
+    async fn buy(&mut self, sale: &str) {
+        let began = Instant::now();
+        let answer = patiently(self.shopper.try_buy(sale, 1)).await;
+        self.bought(sale, began, answer);
+    }
+
+    /// Two clicks at the same moment.
+    async fn buy_twice(&mut self, sale: &str) {
+        let began = Instant::now();
+        let click = || patiently(self.shopper.try_buy(sale, 1));
+        let (one, other) = join(click(), click()).await;
+        self.bought(sale, began, one);
+        self.bought(sale, began, other);
+    }
+
+    fn bought(&mut self, sale: &str, began: Instant, answer: Option<Answer>) {
+        let Some(answer) = self.keep("buy", answer) else { return };
+        if answer.code() == "bad_token" {
+            self.shopper.forget_token(sale);
+        }
+        if !matches!(answer.status, 200 | 202) {
+            return;
+        }
+        let json = answer.json();
+        let id = json["order"]["id"].as_str().unwrap_or_default().to_owned();
+        if answer.status == 200 && json["repeated"] != true && json["order"].is_object() {
+            self.untrue.push(format!("shopper {}: 200 for a first purchase: {json}", self.n));
+        }
+        // The token's answer has no order.
+        if !id.is_empty() && !self.orders.iter().any(|order| order.id == id) {
+            let (sale, before) = (sale.to_owned(), Some(began).filter(|_| answer.status == 202));
+            self.orders.push(ToldOrder { sale, id, before, last: None, cancelled: false, payments: Vec::new() });
+        }
+    }
+
+    async fn read(&mut self, n: usize, window: Duration) {
+        let path = self.path(n);
+        let answer = patiently(self.shopper.client.request(Method::GET, &path).try_send()).await;
+        let Some(answer) = self.keep("read", answer) else { return };
+        match answer.status {
+            200 => self.saw(n, &answer.json()["order"], window),
+            404 => self.missing += 1,
+            _ => {}
+        }
+    }
+
+    /// Compares an order with what was told of it before.
+    fn saw(&mut self, n: usize, json: &Value, window: Duration) {
+        let order = &mut self.orders[n];
+        let Ok(status) = json["status"].as_str().unwrap_or_default().parse::<OrderStatus>() else {
+            return self.untrue.push(format!("order {}: no status in {json}", order.id));
+        };
+        if let Some(before) = order.last
+            && !may_reach(before, status)
+        {
+            self.untrue.push(format!("order {} was {before} and then {status}: {json}", order.id));
+        }
+        let lived = order.before.map(|before| before.elapsed());
+        if status == OrderStatus::Cancelled
+            && json["reason"] == "unpaid"
+            && let Some(after) = lived.filter(|lived| *lived < window)
+        {
+            self.untrue.push(format!("order {} was cancelled as unpaid after {after:?} of {window:?}", order.id));
+        }
+        order.last = Some(status);
+    }
+
+    async fn cancel(&mut self, n: usize) {
+        let path = format!("{}/cancel", self.path(n));
+        let request = self.shopper.client.request(Method::POST, &path).json(&json!({}));
+        let answer = patiently(request.try_send()).await;
+        if self.keep("cancel", answer).is_some_and(|answer| answer.status == 200) {
+            self.orders[n].cancelled = true;
+        }
+    }
+
+    async fn pay(&mut self, n: usize) {
+        let path = format!("{}/payments", self.path(n));
+        let request = self.shopper.client.request(Method::POST, &path).json(&json!({}));
+        let Some(begun) = self.keep("begin payment", patiently(request.try_send()).await) else { return };
+        if begun.status != 201 {
+            return;
+        }
+        let json = begun.json();
+        let (payment, checkout) = (json["payment"]["id"].as_str(), json["checkout_url"].as_str());
+        let (Some(payment), Some(checkout)) = (payment, checkout) else {
+            return self.untrue.push(format!("a payment without id or address: {json}"));
+        };
+        let request = self.shopper.client.request(Method::POST, &format!("{checkout}/pay")).form(&[]);
+        let paid = patiently(request.try_send()).await;
+        if self.keep("pay", paid).is_some_and(|answer| answer.status == 303) {
+            self.orders[n].payments.push(payment.to_owned());
+        }
+    }
+
+    pub fn path(&self, n: usize) -> String {
+        format!("/api/sales/{}/orders/{}", self.orders[n].sale, self.orders[n].id)
+    }
+
+    /// Counts an answer, and checks that it is one that the shop documents.
+    fn keep(&mut self, request: &str, answer: Option<Answer>) -> Option<Answer> {
+        let Some(answer) = answer else {
+            *self.answers.entry("lost".into()).or_default() += 1;
+            return None;
+        };
+        let code = answer.code();
+        let name = if code.is_empty() { answer.status.to_string() } else { format!("{} {code}", answer.status) };
+        let refused = answer.status >= 400;
+        let documented =
+            !refused || (REFUSALS.contains(&code.as_str()) && (answer.status < 500 || answer.status == 503));
+        let retryable = matches!(answer.status, 429 | 503);
+        if !documented || (refused && retryable == answer.header("retry-after").is_empty()) {
+            self.untrue.push(format!("shopper {}: {request}: {} {}", self.n, answer.status, answer.text()));
+        }
+        *self.answers.entry(name).or_default() += 1;
+        Some(answer)
+    }
+}
+
+/// The answer, unless it is lost or takes too long.
+async fn patiently(answer: impl Future<Output = Result<Answer, String>>) -> Option<Answer> {
+    tokio::time::timeout(PATIENCE, answer).await.ok()?.ok()
+}
+
+/// Whether an order may be in the status `to` some time after `from`.
+pub fn may_reach(from: OrderStatus, to: OrderStatus) -> bool {
+    from == to || OrderStatus::ALL.into_iter().any(|next| from.may_become(next) && may_reach(next, to))
+}

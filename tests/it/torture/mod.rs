@@ -1,0 +1,168 @@
+//! The torture: a shop of real processes on real services while everything breaks at random, and shoppers who keep every
+//! answer they ever got. Once the faults are lifted and the shop has settled, every answer must have been true.
+//!
+//! [`schedule`] derives what breaks and when from a seed; [`arena`] and [`strike`] do it; [`customer`] shops; [`verdict`]
+//! judges. `scripts/torture` runs it for longer, and many times.
+
+mod arena;
+mod customer;
+mod line;
+mod report;
+mod schedule;
+mod strike;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::future::{FutureExt, join_all};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::support::{NewSale, Rung, Stack, seed};
+use arena::Arena;
+use customer::Diary;
+use report::{Outcome, Report};
+use schedule::{Cast, Fault, FaultKind};
+
+/// Shoppers at the same time, more than there are units.
+const SHOPPERS: u64 = 90;
+/// Their numbers begin here: the late shoppers of the verdict have the numbers below.
+const FIRST_SHOPPER: u64 = 1_000_000;
+const UNITS: i64 = 32;
+/// Of one bucket of the split sale.
+const LOT: i64 = 3;
+/// In most runs no order may expire, however wrong the clocks are; in the others every unpaid one must.
+const LONG_WINDOW: Duration = Duration::from_secs(600);
+const SHORT_WINDOW: Duration = Duration::from_secs(15);
+
+/// How long and how often. The environment says it for `scripts/torture`.
+struct Options {
+    seconds: u64,
+    runs: u64,
+    /// Only these kinds of faults; empty for all.
+    only: Vec<FaultKind>,
+}
+
+impl Options {
+    fn from_environment(seconds: u64) -> Options {
+        let number = |name: &str, default| match std::env::var(name) {
+            Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is no number")),
+            Err(_) => default,
+        };
+        let names = std::env::var("SECKILL_TORTURE_FAULTS").unwrap_or_default();
+        let kind =
+            |name: &str| FaultKind::from_name(name).unwrap_or_else(|| panic!("no kind of fault is called {name}"));
+        let only = names.split(',').filter(|name| !name.is_empty()).map(kind).collect();
+        Options { seconds: number("SECKILL_TORTURE_SECONDS", seconds), runs: number("SECKILL_TORTURE_RUNS", 1), only }
+    }
+}
+
+/// The processes: every role twice, where the rung allows it.
+fn roles(rung: Rung) -> Vec<&'static str> {
+    match rung {
+        Rung::Rabbit | Rung::Cluster => {
+            vec!["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"]
+        }
+        other => other.split_roles().to_vec(),
+    }
+}
+
+/// Runs with consecutive seeds. Fails when an answer was untrue.
+async fn torture(rung: Rung, seconds: u64) {
+    let options = Options::from_environment(seconds);
+    let (mut kinds, missing) = arena::kinds(rung);
+    kinds.retain(|kind| options.only.is_empty() || options.only.contains(kind));
+    let cast = Cast { rung, roles: roles(rung), kinds };
+    let (first, mut report) = (seed(), Report::new(rung, options.seconds, missing));
+    for seed in (first..).take(options.runs as usize) {
+        let run = AssertUnwindSafe(run(cast.clone(), seed, Duration::from_secs(options.seconds))).catch_unwind();
+        let outcome = run.await.unwrap_or_else(|panic| Outcome::panicked(seed, panic.as_ref()));
+        report.add(outcome);
+    }
+    report.print();
+    assert!(report.broken().is_empty(), "broken seeds: {:?}", report.broken());
+}
+
+/// One run: break, lift, settle, judge.
+async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
+    let _restore = cast.rung.needs_stack().then(|| Stack::get().restore_on_drop());
+    let mut random = StdRng::seed_from_u64(seed);
+    let window = if random.random_ratio(1, 4) { SHORT_WINDOW } else { LONG_WINDOW };
+    let split = cast.rung.has_redis().then(|| NewSale::of(UNITS).split(4, LOT));
+    let sales: Vec<NewSale> = [Some(NewSale::of(UNITS)), split].into_iter().flatten().collect();
+    let faults = cast.schedule(&mut random, duration);
+    println!("\ntorture: seed {seed}, {duration:?}, {} faults, payment window {window:?}", faults.len());
+    let arena = Arena::start(cast, &format!("{}s", window.as_secs()), &sales).await;
+
+    let began = Instant::now();
+    let mut shopping = JoinSet::new();
+    for n in 0..SHOPPERS {
+        let diary = Diary::new(&arena.shop, FIRST_SHOPPER + n);
+        shopping.spawn(diary.live(arena.sales.clone(), seed, window, began + duration));
+    }
+    break_all(&arena, &faults, began).await;
+    let mut diaries = shopping.join_all().await;
+    diaries.sort_by_key(|diary| diary.n);
+
+    let sales = arena.sales.clone();
+    let (mut shop, _lines, untrue) = arena.finish();
+    println!("{:>8.1} s  faults lifted", began.elapsed().as_secs_f64());
+    let not_ready = verdict::wait_until_ready(&mut shop).await;
+    let mut verdict = verdict::judge(&shop, &sales, &diaries, Some(window).filter(|w| *w == SHORT_WINDOW)).await;
+    verdict.broken.extend(untrue.into_iter().chain(not_ready));
+    for (n, process) in shop.processes.iter_mut().enumerate() {
+        verdict.broken.extend(process.exit_status().map(|status| format!("process {n} ended by itself: {status}")));
+    }
+    let outcome = Outcome::new(seed, &faults, &diaries, verdict);
+    if !outcome.broken.is_empty() {
+        report::print_logs(&shop);
+    }
+    outcome
+}
+
+/// Does the faults at their times, and waits until all are lifted.
+async fn break_all(arena: &Arena, faults: &[Fault], began: Instant) {
+    let strikes = faults.iter().map(async |fault| {
+        tokio::time::sleep_until(began + fault.at).await;
+        let (at, length) = (began.elapsed().as_secs_f64(), fault.length.as_secs_f64());
+        println!("{at:>8.1} s  {:<16}{}, for {length:.1} s", fault.kind, arena.cast.name(fault.target));
+        arena.strike(fault).await;
+    });
+    join_all(strikes).await;
+}
+
+/// Faults by kind.
+fn count(faults: &[Fault]) -> BTreeMap<FaultKind, u32> {
+    let mut counts = BTreeMap::new();
+    faults.iter().for_each(|fault| *counts.entry(fault.kind).or_default() += 1);
+    counts
+}
+
+/// These tests break services, so no other test runs at the same time.
+mod faults {
+    use crate::support::Rung;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_answer_is_true_on_rung_3() {
+        super::torture(Rung::Rabbit, 45).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_answer_is_true_on_rung_2() {
+        super::torture(Rung::Redis, 30).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_answer_is_true_on_rung_1() {
+        super::torture(Rung::Postgres, 20).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_answer_is_true_on_sqlite() {
+        super::torture(Rung::Sqlite, 15).await;
+    }
+}

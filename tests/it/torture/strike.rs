@@ -1,0 +1,212 @@
+//! Doing one fault: it begins, lasts, and is lifted.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::arena::{Arena, FrozenService, address_of, clock_library, redis_command, small_disk};
+use super::line::LineState;
+use super::schedule::{Fault, FaultKind, Target};
+use crate::support::{Process, Stack, eventually, on_postgres, pause};
+
+/// How wrong a clock may be, in seconds. Payment windows, leases and tokens lie in between.
+const CLOCK_ERRORS: [i64; 8] = [-1_860, -600, -45, -3, 3, 45, 600, 1_860];
+/// How long a replica takes to have a master's data.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Arena {
+    /// Does a fault, from its beginning to its end.
+    pub async fn strike(&self, fault: &Fault) {
+        match fault.target {
+            Target::Line(..) => self.strike_line(fault).await,
+            Target::Process(n) => self.strike_process(fault, n).await,
+            Target::Service(service) => self.strike_service(fault, service).await,
+        }
+    }
+
+    async fn strike_line(&self, fault: &Fault) {
+        let state = match fault.kind {
+            FaultKind::Swallow => LineState::SwallowsAnswers,
+            FaultKind::Hold => LineState::Held,
+            FaultKind::Slow => LineState::Slow(Duration::from_millis(20 + fault.nonce % 280)),
+            FaultKind::Silence => LineState::Silent,
+            _ => return self.lines_of(fault.target).for_each(|line| line.reset()),
+        };
+        self.disturb(fault.target, state, fault.length).await;
+    }
+
+    async fn strike_process(&self, fault: &Fault, n: usize) {
+        let mut process = self.process(n).await;
+        match fault.kind {
+            FaultKind::Freeze => {
+                process.signal("STOP");
+                sleep(fault.length).await;
+                process.signal("CONT");
+            }
+            FaultKind::Kill => {
+                process.kill();
+                sleep(fault.length).await;
+                process.start();
+            }
+            FaultKind::Clock => {
+                set_clock(&mut process, CLOCK_ERRORS[fault.nonce as usize % CLOCK_ERRORS.len()]);
+                self.stop(n, &mut process).await;
+                process.start();
+                sleep(fault.length).await;
+                ["LD_PRELOAD", "FAKETIME"].iter().for_each(|name| process.unset(name));
+                self.stop(n, &mut process).await;
+                process.start();
+            }
+            _ => {
+                self.stop(n, &mut process).await;
+                sleep(fault.length).await;
+                process.start();
+            }
+        }
+    }
+
+    async fn strike_service(&self, fault: &Fault, service: &'static str) {
+        let stack = Stack::get();
+        match fault.kind {
+            FaultKind::FreezeService => {
+                let _frozen = FrozenService::freeze(service);
+                sleep(fault.length).await;
+            }
+            FaultKind::KillService | FaultKind::RestartService => {
+                let how = if fault.kind == FaultKind::KillService { "kill" } else { "stop" };
+                stack.run(&[how, service]).await;
+                sleep(fault.length).await;
+                stack.run(&["start", service]).await;
+            }
+            FaultKind::Refuse => self.refuse_writes(service, fault.length).await,
+            FaultKind::Flush => drop(redis_command("redis", "FLUSHALL").await),
+            FaultKind::Rollback => roll_back(fault.length).await,
+            FaultKind::Failover => self.fail_over(fault).await,
+            _ => fill_disk(fault.length).await,
+        }
+    }
+
+    /// The service answers, and takes no writes.
+    async fn refuse_writes(&self, service: &str, length: Duration) {
+        match service {
+            "redis" => {
+                redis_command("redis", "CONFIG SET maxmemory 1").await;
+                sleep(length).await;
+                redis_command("redis", "CONFIG SET maxmemory 0").await;
+            }
+            "rabbitmq" => {
+                Stack::get().run(&["rabbitmqctl", "set_disk_free_limit", "1000TB"]).await;
+                sleep(length).await;
+                Stack::get().run(&["rabbitmqctl", "set_disk_free_limit", "200MB"]).await;
+            }
+            _ => {
+                self.set_database_read_only("on").await;
+                sleep(length).await;
+                self.set_database_read_only("off").await;
+            }
+        }
+    }
+
+    /// For new sessions, and ends the existing ones.
+    async fn set_database_read_only(&self, on: &str) {
+        let name = self.shop.setting("SECKILL_DATABASE_URL").rsplit('/').next().unwrap_or_default().to_owned();
+        let set = format!("ALTER DATABASE {name} SET default_transaction_read_only = {on}");
+        let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+        // PostgreSQL may be restarting because of an earlier fault.
+        for sql in [set, end] {
+            eventually("PostgreSQL takes the setting", SYNC_TIMEOUT, async || {
+                on_postgres(&sql).await.map_err(|error| error.to_string())
+            })
+            .await;
+        }
+    }
+
+    /// The replica stops following, the master dies some moments later, and the lines of the master lead to the replica,
+    /// as a name does that an operator or a proxy moves. Then the planned way back, which loses nothing. With Sentinel in
+    /// the stack, this is the place where Sentinel would do the first half by itself.
+    async fn fail_over(&self, fault: &Fault) {
+        redis_command("replica", "REPLICAOF NO ONE").await;
+        pause(fault.nonce % 2_500).await;
+        Stack::get().run(&["kill", "redis"]).await;
+        self.retarget_master("replica");
+        Stack::get().run(&["start", "redis"]).await;
+        follow("redis", "replica").await;
+        sleep(fault.length).await;
+        redis_command("replica", &format!("FAILOVER TO {} TIMEOUT 20000", address_of("redis").replace(':', " "))).await;
+        eventually("the former master is the master again", SYNC_TIMEOUT, async || match role("redis").await {
+            role if role == "master" => Ok(()),
+            role => Err(role),
+        })
+        .await;
+        self.retarget_master("redis");
+    }
+}
+
+/// `follower` becomes a replica of `master`.
+async fn follow(follower: &str, master: &str) {
+    redis_command(follower, &format!("REPLICAOF {}", address_of(master).replace(':', " "))).await;
+    eventually("the replica has the master's data", SYNC_TIMEOUT, async || {
+        match redis_command(follower, "INFO replication").await {
+            redis::Value::BulkString(text) if String::from_utf8_lossy(&text).contains("master_link_status:up") => {
+                Ok(())
+            }
+            redis::Value::VerbatimString { text, .. } if text.contains("master_link_status:up") => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+}
+
+async fn role(service: &str) -> String {
+    match redis_command(service, "ROLE").await {
+        redis::Value::Array(parts) => match parts.first() {
+            Some(redis::Value::BulkString(role)) => String::from_utf8_lossy(role).into_owned(),
+            other => format!("{other:?}"),
+        },
+        other => format!("{other:?}"),
+    }
+}
+
+/// The master is killed some time after a copy of its append-only file was made, and starts with the copy.
+async fn roll_back(length: Duration) {
+    let folder = Stack::get().dir().join("redis");
+    let (present, older) = (folder.join("appendonlydir"), folder.join("older"));
+    let _ = std::fs::remove_dir_all(&older);
+    copy_folder(&present, &older);
+    sleep(length).await;
+    Stack::get().run(&["kill", "redis"]).await;
+    std::fs::remove_dir_all(&present).unwrap();
+    std::fs::rename(&older, &present).unwrap();
+    Stack::get().run(&["start", "redis"]).await;
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// The small disk of the Redis master is full for a while.
+async fn fill_disk(length: Duration) {
+    let filler = small_disk().expect("the kind is only drawn where there is one").join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    let block = vec![0; 1 << 16];
+    while file.write_all(&block).is_ok() {}
+    // What is left of the last block.
+    while file.write_all(&[0; 64]).is_ok() {}
+    sleep(length).await;
+    std::fs::remove_file(&filler).unwrap();
+}
+
+/// The next start of the process has a clock that is wrong by so many seconds.
+fn set_clock(process: &mut Process, seconds: i64) {
+    let library = clock_library().expect("the kind is only drawn where there is one");
+    process.set("LD_PRELOAD", &library.display().to_string());
+    process.set("FAKETIME", &format!("{seconds:+}"));
+    // Timers go on as they are.
+    process.set("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    process.set("DONT_FAKE_MONOTONIC", "1");
+}

@@ -1,0 +1,292 @@
+//! Whether every answer was true, once the faults are lifted and the shop has settled.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use axum::http::Method;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use redis::AsyncCommands;
+use seckill::domain::{Bucket, OrderStatus, SaleId, UserId};
+use seckill::redis::keys;
+use serde_json::Value;
+use sqlx::{AnyConnection, Connection, Row};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::customer::{Diary, ToldOrder, may_reach};
+use crate::support::{Load, Shop, pause};
+
+/// How long the shop may take to settle once the faults are lifted. A reload of lost keys takes up to a minute by itself.
+pub const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a process may take to reach all services again, on a busy machine.
+const READY_TIMEOUT: Duration = Duration::from_secs(45);
+/// Shoppers who come for what is left, beyond the units that are.
+const LATE_SHOPPERS: u64 = 5;
+
+/// What was found.
+#[derive(Default)]
+pub struct Verdict {
+    /// Empty: every answer was true.
+    pub broken: Vec<String>,
+    /// Orders that were told, by their end.
+    pub ends: BTreeMap<String, u32>,
+    /// How long settling took.
+    pub settled_after: Duration,
+}
+
+/// Waits until every process is ready. Returns those that are not.
+pub async fn wait_until_ready(shop: &mut Shop) -> Vec<String> {
+    let deadline = Instant::now() + READY_TIMEOUT;
+    loop {
+        let mut waiting = Vec::new();
+        for n in 0..shop.processes.len() {
+            let name = format!("process {n} {:?} is not ready", shop.processes[n].role);
+            match shop.ops(n).request(Method::GET, "/readyz").try_send().await {
+                Ok(answer) if answer.status == 200 => {}
+                Ok(answer) => waiting.push(format!("{name}: {}", answer.text())),
+                Err(error) => waiting.push(format!("{name}: {error}")),
+            }
+        }
+        if waiting.is_empty() || Instant::now() >= deadline {
+            return waiting;
+        }
+        pause(200).await;
+    }
+}
+
+/// Judges a shop whose faults are lifted. Orders that are still unpaid when `window` is over must expire.
+pub async fn judge(shop: &Shop, sales: &[String], diaries: &[Diary], window: Option<Duration>) -> Verdict {
+    let (mut verdict, began) = (Verdict::default(), Instant::now());
+    let mut ends = Ends::default();
+    ends.wait(diaries, window, &mut verdict).await;
+    verdict.settled_after = began.elapsed();
+    for diary in diaries {
+        verdict.broken.extend(diary.untrue.iter().cloned());
+        for order in &diary.orders {
+            if let Some(json) = ends.0.get(&order.id) {
+                check_end(diary, order, json, &mut verdict);
+            }
+        }
+    }
+    everything_sells(shop, sales, window, &mut verdict).await;
+    agree(shop, sales, &mut verdict).await;
+    verdict.broken.extend(payments_end(shop, diaries).await.unwrap_or_else(|error| vec![format!("payments: {error}")]));
+    audit(shop, &mut verdict).await;
+    verdict
+}
+
+/// The answers about orders that have settled, by order.
+#[derive(Default)]
+struct Ends(HashMap<String, Value>);
+
+impl Ends {
+    /// Asks until every order has an end that its owner can read.
+    async fn wait(&mut self, diaries: &[Diary], window: Option<Duration>, verdict: &mut Verdict) {
+        let deadline = Instant::now() + SETTLE_TIMEOUT + window.unwrap_or_default();
+        loop {
+            let mut waiting = Vec::new();
+            for diary in diaries {
+                for n in 0..diary.orders.len() {
+                    waiting.extend(self.ask(diary, n, window.is_some()).await);
+                }
+            }
+            if waiting.is_empty() {
+                return;
+            }
+            if Instant::now() >= deadline {
+                verdict.broken.extend(waiting);
+                return;
+            }
+            pause(400).await;
+        }
+    }
+
+    /// Asks about one order. Returns why it has not settled.
+    async fn ask(&mut self, diary: &Diary, n: usize, expires: bool) -> Option<String> {
+        let order = &diary.orders[n];
+        if self.0.contains_key(&order.id) {
+            return None;
+        }
+        let what = format!("order {} of shopper {} in sale {}", order.id, diary.n, order.sale);
+        let answer = match diary.shopper.client.request(Method::GET, &diary.path(n)).try_send().await {
+            Ok(answer) if answer.status == 200 => answer.json()["order"].take(),
+            Ok(answer) => return Some(format!("{what}: {} {}, told {:?}", answer.status, answer.code(), order.last)),
+            Err(error) => return Some(format!("{what}: {error}")),
+        };
+        let status = answer["status"].as_str().unwrap_or_default();
+        let moves = matches!(status, "reserved" | "refund_pending") || (expires && status == "unpaid");
+        // A payment that was accepted reaches the order a moment later.
+        if moves || (!order.payments.is_empty() && matches!(status, "unpaid" | "cancelled")) {
+            return Some(format!("{what} is still {status}: {answer}"));
+        }
+        self.0.insert(order.id.clone(), answer);
+        None
+    }
+}
+
+/// The end of an order agrees with everything that was told of it.
+fn check_end(diary: &Diary, order: &ToldOrder, json: &Value, verdict: &mut Verdict) {
+    let mut broken = |what: String| {
+        verdict.broken.push(format!("order {} of shopper {} in sale {}: {what}: {json}", order.id, diary.n, order.sale))
+    };
+    let status = |value: &Value| value.as_str().unwrap_or_default().parse::<OrderStatus>().ok();
+    let Some(end) = status(&json["status"]) else { return broken("no status".into()) };
+    if let Some(last) = order.last
+        && !may_reach(last, end)
+    {
+        broken(format!("it was told as {last} and is {end}"));
+    }
+    if order.cancelled && !may_reach(OrderStatus::Cancelled, end) {
+        broken("its cancellation was confirmed".into());
+    }
+    let steps: Vec<Option<OrderStatus>> =
+        json["history"].as_array().into_iter().flatten().map(|event| status(&event["status"])).collect();
+    let allowed = steps.windows(2).all(|pair| matches!(pair, [Some(a), Some(b)] if a.may_become(*b)));
+    if !allowed || steps.first() != Some(&Some(OrderStatus::Reserved)) || steps.last() != Some(&Some(end)) {
+        broken("its history is none".into());
+    }
+    let reason = json["reason"].as_str().map(|reason| format!(" {reason}")).unwrap_or_default();
+    *verdict.ends.entry(format!("{end}{reason}")).or_default() += 1;
+}
+
+/// With enough demand every unit is sold, and each late shopper gets an order or reads that the sale is sold out.
+async fn everything_sells(shop: &Shop, sales: &[String], window: Option<Duration>, verdict: &mut Verdict) {
+    for sale in sales {
+        let Ok(Some(before)) = shop.store().sale(sale_id(sale)).await else {
+            return verdict.broken.push(format!("sale {sale} cannot be read"));
+        };
+        let left = (before.total - before.sold).max(0) as u64;
+        let mut late = Load::new(sale);
+        late.arrive(shop, left + LATE_SHOPPERS, Duration::from_millis(500));
+        late.finish().await;
+        if late.winners() as u64 != left {
+            let refusals = late.refusals();
+            verdict
+                .broken
+                .push(format!("sale {sale}: {} of {left} units left were sold: {refusals:?}", late.winners()));
+        }
+        for outcome in late.outcomes() {
+            for order in &outcome.orders {
+                let path = format!("/api/sales/{sale}/orders/{order}");
+                verdict.broken.extend(settles(&outcome.shopper.client, &path, window.is_some()).await);
+            }
+        }
+    }
+}
+
+/// Waits until an order of a quiet shop is in the database and, if orders expire, has expired.
+async fn settles(client: &crate::support::Client, path: &str, expires: bool) -> Option<String> {
+    let wanted = if expires { "cancelled" } else { "unpaid" };
+    let deadline = Instant::now() + SETTLE_TIMEOUT;
+    loop {
+        let seen = match client.request(Method::GET, path).try_send().await {
+            Ok(answer) if answer.text().contains(&format!("\"status\":\"{wanted}\"")) => return None,
+            Ok(answer) => format!("{} {}", answer.status, answer.text()),
+            Err(error) => error,
+        };
+        if Instant::now() >= deadline {
+            return Some(format!("a late order, {path}, is not {wanted}: {seen}"));
+        }
+        pause(200).await;
+    }
+}
+
+/// Sold units, live orders, holders and `Booked` agree, order by order, and every outbox is empty.
+async fn agree(shop: &Shop, sales: &[String], verdict: &mut Verdict) {
+    let deadline = Instant::now() + SETTLE_TIMEOUT;
+    loop {
+        let mut broken = Vec::new();
+        for sale in sales {
+            broken
+                .extend(disagreements(shop, sale).await.unwrap_or_else(|error| vec![format!("sale {sale}: {error}")]));
+        }
+        if broken.is_empty() || Instant::now() >= deadline {
+            return verdict.broken.append(&mut broken);
+        }
+        pause(500).await;
+    }
+}
+
+async fn disagreements(shop: &Shop, sale: &str) -> anyhow::Result<Vec<String>> {
+    let (store, mut broken) = (shop.store(), Vec::new());
+    let row = store.sale(sale_id(sale)).await?.ok_or_else(|| anyhow::anyhow!("it is gone"))?;
+    let live = store.live_orders(row.id, None, 100_000).await?;
+    let units: i64 = live.iter().map(|order| i64::from(order.quantity)).sum();
+    if row.sold != units || units > row.total {
+        broken.push(format!("sale {sale}: {} sold, {units} in live orders, of {}", row.sold, row.total));
+    }
+    let users: HashSet<UserId> = live.iter().map(|order| order.user_id).collect();
+    if users.len() != live.len() {
+        broken.push(format!("sale {sale}: {} live orders of {} users", live.len(), users.len()));
+    }
+    if !shop.rung().has_redis() {
+        return Ok(broken);
+    }
+    let (mut booked, mut held) = (0, HashMap::new());
+    for bucket in Bucket::of_sale(&row) {
+        let mut master = master(shop).await?;
+        booked += master.hget::<_, _, Option<i64>>(keys::hash(bucket), "Booked").await?.unwrap_or(-1);
+        held.extend(master.hgetall::<_, HashMap<String, String>>(keys::holders(bucket)).await?);
+        let waiting: i64 = master.xlen(keys::outbox(bucket)).await?;
+        let dead: i64 = master.xlen(keys::dead(bucket)).await?;
+        if waiting + dead > 0 {
+            broken.push(format!("sale {sale}: {waiting} entries in the outbox of {bucket}, {dead} set aside"));
+        }
+    }
+    if booked != units {
+        broken.push(format!("sale {sale}: {booked} booked, {units} in live orders"));
+    }
+    for order in live {
+        let wanted = format!("{}:{}", short(order.order_id.0), order.quantity);
+        let found = held.remove(&short(order.user_id.0));
+        if found.as_ref() != Some(&wanted) {
+            broken.push(format!("sale {sale}: order {} is live, its owner's hold is {found:?}", order.order_id));
+        }
+    }
+    broken
+        .extend(held.into_iter().map(|(user, hold)| format!("sale {sale}: user {user} holds {hold} without an order")));
+    Ok(broken)
+}
+
+/// A connection of the tests' own to the master, or to the cluster.
+async fn master(shop: &Shop) -> anyhow::Result<seckill::redis::connection::RedisConnection> {
+    seckill::redis::connection::shared(&secrecy::SecretString::from(shop.setting("SECKILL_REDIS_URL").to_owned()))
+}
+
+/// An id as Redis has it.
+fn short(id: Uuid) -> String {
+    URL_SAFE_NO_PAD.encode(id.as_bytes())
+}
+
+/// Every payment that the cashier accepted ends in a paid order or is refunded.
+async fn payments_end(shop: &Shop, diaries: &[Diary]) -> anyhow::Result<Vec<String>> {
+    let mut broken = Vec::new();
+    let mut database = AnyConnection::connect(&shop.database_url()).await?;
+    for (diary, order) in diaries.iter().flat_map(|diary| diary.orders.iter().map(move |order| (diary, order))) {
+        for payment in &order.payments {
+            let sql = "SELECT payments.status AS payment, orders.status AS order_status FROM payments
+                 JOIN orders ON orders.id = payments.order_id WHERE payments.id = $1";
+            let row = sqlx::query(sql).bind(payment).fetch_optional(&mut database).await?;
+            let found = row.map(|row| (row.get::<String, _>("payment"), row.get::<String, _>("order_status")));
+            let true_end = matches!(&found, Some((payment, order)) if payment == "refunded" || (payment == "captured" && order == "paid"));
+            if !true_end {
+                broken.push(format!("payment {payment} of order {} of shopper {}: {found:?}", order.id, diary.n));
+            }
+        }
+    }
+    Ok(broken)
+}
+
+async fn audit(shop: &Shop, verdict: &mut Verdict) {
+    let audit = shop.run(&["audit"]).await;
+    if !audit.status.success() {
+        let text = String::from_utf8_lossy(&audit.stdout).into_owned() + &String::from_utf8_lossy(&audit.stderr);
+        let lines = text.lines().filter(|line| !line.starts_with("ok")).map(|line| format!("audit: {line}"));
+        verdict.broken.extend(lines);
+    }
+}
+
+fn sale_id(sale: &str) -> SaleId {
+    SaleId(sale.parse().expect("a sale's id"))
+}
