@@ -54,6 +54,11 @@ impl Client {
         Client { connections, origins, turn: Arc::default(), cookie: Arc::default() }
     }
 
+    /// A client with the same connections and servers, without the cookie.
+    pub fn another(&self) -> Client {
+        Client::new(self.connections.clone(), self.origins.clone())
+    }
+
     /// The same client with this cookie.
     pub fn with_cookie(self, cookie: &str) -> Client {
         *self.cookie.lock().unwrap_or_else(PoisonError::into_inner) = Some(cookie.to_owned());

@@ -225,6 +225,12 @@ impl Shop {
         Shopper::new(self.client().with_cookie(&self.session_signer.cookie(n)))
     }
 
+    /// Makes shoppers, also in other tasks.
+    pub fn shoppers(&self) -> impl Fn(u64) -> Shopper + Send + Sync + 'static {
+        let (client, signer) = (self.client(), SessionSigner::new(SECRET));
+        move |n| Shopper::new(client.another().with_cookie(&signer.cookie(n)))
+    }
+
     /// A client signed in to a new account.
     pub async fn register(&self, username: &str, password: &str) -> Client {
         let client = self.client();

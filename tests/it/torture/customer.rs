@@ -12,7 +12,7 @@ use seckill::domain::OrderStatus;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::support::{Answer, Shop, Shopper, pause};
+use crate::support::{Answer, Shopper, pause};
 
 /// How long a shopper waits for an answer. Hanging up is one of the things that shoppers do.
 const PATIENCE: Duration = Duration::from_secs(6);
@@ -61,20 +61,17 @@ pub struct Diary {
 }
 
 impl Diary {
-    pub fn new(shop: &Shop, n: u64) -> Diary {
+    pub fn new(n: u64, shopper: Shopper) -> Diary {
         let (orders, answers) = (Vec::new(), BTreeMap::new());
-        Diary { n, shopper: shop.shopper(n), orders, answers, missing: 0, untrue: Vec::new() }
+        Diary { n, shopper, orders, answers, missing: 0, untrue: Vec::new() }
     }
 
-    /// Shops until `end`.
-    pub async fn live(mut self, sales: Vec<String>, seed: u64, window: Duration, end: Instant) -> Diary {
-        let mut random = StdRng::seed_from_u64(seed ^ self.n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let home = sales.choose(&mut random).expect("a sale").clone();
-        while Instant::now() < end {
-            self.act(&home, &mut random, window).await;
+    /// Shops until `end`, or until an order is paid.
+    async fn live(&mut self, home: &str, random: &mut StdRng, window: Duration, end: Instant) {
+        while Instant::now() < end && !self.orders.iter().any(|order| order.last == Some(OrderStatus::Paid)) {
+            self.act(home, random, window).await;
             pause(random.random_range(THINK_MS)).await;
         }
-        self
     }
 
     async fn act(&mut self, home: &str, random: &mut StdRng, window: Duration) {
@@ -208,6 +205,26 @@ impl Diary {
         *self.answers.entry(name).or_default() += 1;
         Some(answer)
     }
+}
+
+/// One shopper after the other until `end`: one who has paid makes room for the next, so that orders are always under way.
+/// The numbers of the shoppers are `first`, `first + step` and so on.
+pub async fn shop_until(
+    shoppers: impl Fn(u64) -> Diary,
+    (first, step): (u64, u64),
+    (sales, seed): (Vec<String>, u64),
+    window: Duration,
+    end: Instant,
+) -> Vec<Diary> {
+    let mut random = StdRng::seed_from_u64(seed ^ first.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut diaries = Vec::new();
+    while Instant::now() < end {
+        let mut diary = shoppers(first + step * diaries.len() as u64);
+        let home = sales.choose(&mut random).expect("a sale");
+        diary.live(home, &mut random, window, end).await;
+        diaries.push(diary);
+    }
+    diaries
 }
 
 /// The answer, unless it is lost or takes too long.

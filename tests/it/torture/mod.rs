@@ -28,11 +28,12 @@ use customer::Diary;
 use report::{Outcome, Report};
 use schedule::{Cast, Fault, FaultKind};
 
-/// Shoppers at the same time, more than there are units.
+/// Shoppers at the same time.
 const SHOPPERS: u64 = 90;
 /// Their numbers begin here: the late shoppers of the verdict have the numbers below.
 const FIRST_SHOPPER: u64 = 1_000_000;
-const UNITS: i64 = 32;
+/// Of each sale. Enough to sell for most of a run, and not for all of it.
+const UNITS: i64 = 150;
 /// Of one bucket of the split sale.
 const LOT: i64 = 3;
 /// In most runs no order may expire, however wrong the clocks are; in the others every unpaid one must.
@@ -101,11 +102,13 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
     let began = Instant::now();
     let mut shopping = JoinSet::new();
     for n in 0..SHOPPERS {
-        let diary = Diary::new(&arena.shop, FIRST_SHOPPER + n);
-        shopping.spawn(diary.live(arena.sales.clone(), seed, window, began + duration));
+        let numbers = (FIRST_SHOPPER + n, SHOPPERS);
+        let shoppers = arena.shop.shoppers();
+        let diary = move |n| Diary::new(n, shoppers(n));
+        shopping.spawn(customer::shop_until(diary, numbers, (arena.sales.clone(), seed), window, began + duration));
     }
     break_all(&arena, &faults, began).await;
-    let mut diaries = shopping.join_all().await;
+    let mut diaries: Vec<Diary> = shopping.join_all().await.into_iter().flatten().collect();
     diaries.sort_by_key(|diary| diary.n);
 
     let sales = arena.sales.clone();

@@ -6,6 +6,8 @@ use std::time::Duration;
 use axum::http::Method;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures::future::join_all;
+use futures::stream::{self, StreamExt};
 use redis::AsyncCommands;
 use seckill::domain::{Bucket, OrderStatus, SaleId, UserId};
 use seckill::redis::keys;
@@ -15,12 +17,16 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::customer::{Diary, ToldOrder, may_reach};
-use crate::support::{Load, Shop, pause};
+use crate::support::{Answer, Client, Shop, Shopper, pause};
 
 /// How long the shop may take to settle once the faults are lifted. A reload of lost keys takes up to a minute by itself.
 pub const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a process may take to reach all services again, on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(45);
+/// For the checks that follow a broken answer: they tell more about it, and need not wait for what will not come.
+const BROKEN_PATIENCE: Duration = Duration::from_secs(15);
+const READ_TIMEOUT: Duration = Duration::from_secs(8);
+const CONCURRENT_READS: usize = 16;
 /// Shoppers who come for what is left, beyond the units that are.
 const LATE_SHOPPERS: u64 = 5;
 
@@ -85,10 +91,17 @@ impl Ends {
     async fn wait(&mut self, diaries: &[Diary], window: Option<Duration>, verdict: &mut Verdict) {
         let deadline = Instant::now() + SETTLE_TIMEOUT + window.unwrap_or_default();
         loop {
+            let open = diaries.iter().flat_map(|diary| (0..diary.orders.len()).map(move |n| (diary, n)));
+            let open = open.filter(|(diary, n)| !self.0.contains_key(&diary.orders[*n].id));
+            let asked: Vec<_> = stream::iter(open.map(|(diary, n)| ask(diary, n, window.is_some())))
+                .buffer_unordered(CONCURRENT_READS)
+                .collect()
+                .await;
             let mut waiting = Vec::new();
-            for diary in diaries {
-                for n in 0..diary.orders.len() {
-                    waiting.extend(self.ask(diary, n, window.is_some()).await);
+            for answer in asked {
+                match answer {
+                    Ok((id, order)) => drop(self.0.insert(id, order)),
+                    Err(why) => waiting.push(why),
                 }
             }
             if waiting.is_empty() {
@@ -101,28 +114,29 @@ impl Ends {
             pause(400).await;
         }
     }
+}
 
-    /// Asks about one order. Returns why it has not settled.
-    async fn ask(&mut self, diary: &Diary, n: usize, expires: bool) -> Option<String> {
-        let order = &diary.orders[n];
-        if self.0.contains_key(&order.id) {
-            return None;
-        }
-        let what = format!("order {} of shopper {} in sale {}", order.id, diary.n, order.sale);
-        let answer = match diary.shopper.client.request(Method::GET, &diary.path(n)).try_send().await {
-            Ok(answer) if answer.status == 200 => answer.json()["order"].take(),
-            Ok(answer) => return Some(format!("{what}: {} {}, told {:?}", answer.status, answer.code(), order.last)),
-            Err(error) => return Some(format!("{what}: {error}")),
-        };
-        let status = answer["status"].as_str().unwrap_or_default();
-        let moves = matches!(status, "reserved" | "refund_pending") || (expires && status == "unpaid");
-        // A payment that was accepted reaches the order a moment later.
-        if moves || (!order.payments.is_empty() && matches!(status, "unpaid" | "cancelled")) {
-            return Some(format!("{what} is still {status}: {answer}"));
-        }
-        self.0.insert(order.id.clone(), answer);
-        None
+/// Asks about one order. Returns its id and its end, or why it has none.
+async fn ask(diary: &Diary, n: usize, expires: bool) -> Result<(String, Value), String> {
+    let order = &diary.orders[n];
+    let what = format!("order {} of shopper {} in sale {}", order.id, diary.n, order.sale);
+    let answer = read(&diary.shopper.client, &diary.path(n)).await.map_err(|error| format!("{what}: {error}"))?;
+    if answer.status != 200 {
+        return Err(format!("{what}: {} {}, told {:?}", answer.status, answer.code(), order.last));
     }
+    let json = answer.json()["order"].take();
+    let status = json["status"].as_str().unwrap_or_default();
+    let moves = matches!(status, "reserved" | "refund_pending") || (expires && status == "unpaid");
+    // A payment that was accepted reaches the order a moment later.
+    if moves || (!order.payments.is_empty() && matches!(status, "unpaid" | "cancelled")) {
+        return Err(format!("{what} is still {status}: {json}"));
+    }
+    Ok((order.id.clone(), json))
+}
+
+async fn read(client: &Client, path: &str) -> Result<Answer, String> {
+    let answer = client.request(Method::GET, path).try_send();
+    tokio::time::timeout(READ_TIMEOUT, answer).await.unwrap_or_else(|_| Err("no answer".into()))
 }
 
 /// The end of an order agrees with everything that was told of it.
@@ -150,37 +164,58 @@ fn check_end(diary: &Diary, order: &ToldOrder, json: &Value, verdict: &mut Verdi
     *verdict.ends.entry(format!("{end}{reason}")).or_default() += 1;
 }
 
-/// With enough demand every unit is sold, and each late shopper gets an order or reads that the sale is sold out.
+/// With enough demand every unit is sold, and each late shopper gets an order or reads that the sale is sold out. Orders
+/// that expire free units again, so then only the orders are followed.
 async fn everything_sells(shop: &Shop, sales: &[String], window: Option<Duration>, verdict: &mut Verdict) {
+    let mut first = 0;
     for sale in sales {
         let Ok(Some(before)) = shop.store().sale(sale_id(sale)).await else {
             return verdict.broken.push(format!("sale {sale} cannot be read"));
         };
         let left = (before.total - before.sold).max(0) as u64;
-        let mut late = Load::new(sale);
-        late.arrive(shop, left + LATE_SHOPPERS, Duration::from_millis(500));
-        late.finish().await;
-        if late.winners() as u64 != left {
-            let refusals = late.refusals();
-            verdict
-                .broken
-                .push(format!("sale {sale}: {} of {left} units left were sold: {refusals:?}", late.winners()));
+        let patience = if verdict.broken.is_empty() { SETTLE_TIMEOUT } else { BROKEN_PATIENCE };
+        let shoppers = (first..first + left + LATE_SHOPPERS).map(|n| shop.shopper(n));
+        first += left + LATE_SHOPPERS;
+        let late = join_all(shoppers.map(|shopper| buy_late(shopper, sale, patience))).await;
+        let orders: Vec<_> = late.iter().filter_map(|end| end.as_ref().ok()).collect();
+        if orders.len() as u64 != left {
+            let mut refusals: BTreeMap<&str, u32> = BTreeMap::new();
+            late.iter().filter_map(|end| end.as_ref().err()).for_each(|why| *refusals.entry(why).or_default() += 1);
+            verdict.broken.push(format!("sale {sale}: {} of {left} units left were sold: {refusals:?}", orders.len()));
         }
-        for outcome in late.outcomes() {
-            for order in &outcome.orders {
-                let path = format!("/api/sales/{sale}/orders/{order}");
-                verdict.broken.extend(settles(&outcome.shopper.client, &path, window.is_some()).await);
-            }
+        for (shopper, order) in orders {
+            let path = format!("/api/sales/{sale}/orders/{order}");
+            verdict.broken.extend(settles(&shopper.client, &path, window.is_some(), patience).await);
         }
     }
 }
 
-/// Waits until an order of a quiet shop is in the database and, if orders expire, has expired.
-async fn settles(client: &crate::support::Client, path: &str, expires: bool) -> Option<String> {
-    let wanted = if expires { "cancelled" } else { "unpaid" };
-    let deadline = Instant::now() + SETTLE_TIMEOUT;
+/// Buys until there is an order or the sale is sold out. Returns the order, or the last refusal.
+async fn buy_late(shopper: Shopper, sale: &str, patience: Duration) -> Result<(Shopper, String), String> {
+    let deadline = Instant::now() + patience;
     loop {
-        let seen = match client.request(Method::GET, path).try_send().await {
+        let answer = tokio::time::timeout(READ_TIMEOUT, shopper.try_buy(sale, 1)).await;
+        let why = match answer.unwrap_or_else(|_| Err("no answer".into())) {
+            Ok(answer) if matches!(answer.status, 200 | 202) => {
+                let order = answer.order_id();
+                return Ok((shopper, order));
+            }
+            Ok(answer) => answer.code(),
+            Err(_) => "lost".to_owned(),
+        };
+        if why == "sold_out" || Instant::now() >= deadline {
+            return Err(why);
+        }
+        pause(250).await;
+    }
+}
+
+/// Waits until an order of a quiet shop is in the database and, if orders expire, has expired.
+async fn settles(client: &Client, path: &str, expires: bool, patience: Duration) -> Option<String> {
+    let wanted = if expires { "cancelled" } else { "unpaid" };
+    let deadline = Instant::now() + patience;
+    loop {
+        let seen = match read(client, path).await {
             Ok(answer) if answer.text().contains(&format!("\"status\":\"{wanted}\"")) => return None,
             Ok(answer) => format!("{} {}", answer.status, answer.text()),
             Err(error) => error,
@@ -194,7 +229,7 @@ async fn settles(client: &crate::support::Client, path: &str, expires: bool) -> 
 
 /// Sold units, live orders, holders and `Booked` agree, order by order, and every outbox is empty.
 async fn agree(shop: &Shop, sales: &[String], verdict: &mut Verdict) {
-    let deadline = Instant::now() + SETTLE_TIMEOUT;
+    let deadline = Instant::now() + if verdict.broken.is_empty() { SETTLE_TIMEOUT } else { BROKEN_PATIENCE };
     loop {
         let mut broken = Vec::new();
         for sale in sales {
