@@ -40,7 +40,11 @@ impl Arena {
     pub async fn start(cast: Cast, payment_window: &str, sales: &[NewSale]) -> Arena {
         let lines: Arc<StdMutex<Vec<Line>>> = Arc::default();
         let (drawn, whose) = (lines.clone(), cast.clone());
-        let plan = Plan::on(cast.rung).await.roles(&cast.roles).set("SECKILL_PAYMENT_WINDOW", payment_window);
+        let plan = Plan::on(cast.rung)
+            .await
+            .roles(&cast.roles)
+            .set("SECKILL_PAYMENT_WINDOW", payment_window)
+            .set("NO_COLOR", "1");
         let draw_lines = move |process: usize, _: &str, settings: &mut Settings| {
             for service in whose.lines(process) {
                 let name = SETTINGS.iter().find(|(known, _)| known == service).expect("a setting").1;

@@ -1,9 +1,10 @@
 //! The torture: a shop of real processes on real services while everything breaks at random, and shoppers who keep every
 //! answer they ever got. Once the faults are lifted and the shop has settled, every answer must have been true.
 //!
-//! [`schedule`] derives what breaks and when from a seed; [`arena`] and [`strike`] do it; [`customer`] shops; [`verdict`]
-//! judges. `scripts/torture` runs it for longer, and many times.
+//! [`schedule`] derives what breaks and when from a seed; [`arena`] and [`strike`] do it; [`customer`]s shop and an
+//! [`admin`]istrator pauses and tops up; [`verdict`] judges. `scripts/torture` runs it for longer, and many times.
 
+mod admin;
 mod arena;
 mod customer;
 mod line;
@@ -16,13 +17,14 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures::future::{FutureExt, join_all};
+use futures::future::{FutureExt, join, join_all};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::support::{NewSale, Rung, Stack, seed};
+use admin::AdminDiary;
 use arena::Arena;
 use customer::Diary;
 use report::{Outcome, Report};
@@ -81,7 +83,15 @@ async fn torture(rung: Rung, seconds: u64) {
     let (first, mut report) = (seed(), Report::new(rung, options.seconds, missing));
     for seed in (first..).take(options.runs as usize) {
         let run = AssertUnwindSafe(run(cast.clone(), seed, Duration::from_secs(options.seconds))).catch_unwind();
-        let outcome = run.await.unwrap_or_else(|panic| Outcome::panicked(seed, panic.as_ref()));
+        let outcome = match run.await {
+            Ok(outcome) => outcome,
+            Err(panic) => {
+                if rung.needs_stack() {
+                    strike::mend().await;
+                }
+                Outcome::panicked(seed, panic.as_ref())
+            }
+        };
         report.add(outcome);
     }
     report.print();
@@ -107,22 +117,26 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
         let diary = move |n| Diary::new(n, shoppers(n));
         shopping.spawn(customer::shop_until(diary, numbers, (arena.sales.clone(), seed), window, began + duration));
     }
-    break_all(&arena, &faults, began).await;
+    let admin = arena.shop.admin().await.clone();
+    let managing = AdminDiary::default().work(admin.clone(), arena.sales.clone(), seed, began + duration);
+    let (managed, ()) = join(managing, break_all(&arena, &faults, began)).await;
     let mut diaries: Vec<Diary> = shopping.join_all().await.into_iter().flatten().collect();
     diaries.sort_by_key(|diary| diary.n);
 
     let sales = arena.sales.clone();
     let (mut shop, _lines, untrue) = arena.finish();
     println!("{:>8.1} s  faults lifted", began.elapsed().as_secs_f64());
-    let not_ready = verdict::wait_until_ready(&mut shop).await;
+    let mut found = verdict::wait_until_ready(&mut shop).await;
+    found.extend(admin::resume(&admin, &sales, verdict::SETTLE_TIMEOUT).await);
     let mut verdict = verdict::judge(&shop, &sales, &diaries, Some(window).filter(|w| *w == SHORT_WINDOW)).await;
-    verdict.broken.extend(untrue.into_iter().chain(not_ready));
+    verdict.broken.extend(untrue.into_iter().chain(found));
+    verdict.broken.extend(verdict::totals(&shop, &sales, UNITS, &managed).await);
     for (n, process) in shop.processes.iter_mut().enumerate() {
         verdict.broken.extend(process.exit_status().map(|status| format!("process {n} ended by itself: {status}")));
     }
-    let outcome = Outcome::new(seed, &faults, &diaries, verdict);
+    let outcome = Outcome::new(seed, &faults, &diaries, &managed, verdict);
     if !outcome.broken.is_empty() {
-        report::print_logs(&shop);
+        report::keep_logs(&shop, seed);
     }
     outcome
 }

@@ -2,8 +2,10 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use super::admin::AdminDiary;
 use super::count;
 use super::customer::Diary;
 use super::schedule::{Fault, FaultKind};
@@ -12,8 +14,8 @@ use crate::support::{Rung, Shop, Stack};
 
 /// Broken answers of one run that are printed.
 const MAX_PRINTED: usize = 30;
-/// Lines of a service's log that are printed after a broken run.
-const TAIL_LINES: usize = 15;
+/// Lines of each log that are printed after a broken run.
+const TAIL_LINES: usize = 8;
 
 /// The end of one run.
 pub struct Outcome {
@@ -29,8 +31,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn new(seed: u64, faults: &[Fault], diaries: &[Diary], verdict: Verdict) -> Outcome {
-        let mut answers = BTreeMap::new();
+    pub fn new(seed: u64, faults: &[Fault], diaries: &[Diary], admin: &AdminDiary, verdict: Verdict) -> Outcome {
+        let mut answers = admin.answers.clone();
         for (name, times) in diaries.iter().flat_map(|diary| &diary.answers) {
             *answers.entry(name.clone()).or_default() += times;
         }
@@ -133,9 +135,22 @@ impl Report {
     }
 }
 
-/// Prints the last lines of every log.
-pub fn print_logs(shop: &Shop) {
-    shop.processes.iter().for_each(|process| process.print_tail());
+/// Keeps the logs of a broken run in `$SECKILL_TORTURE_LOGS`, and prints the last warnings of every process.
+pub fn keep_logs(shop: &Shop, seed: u64) {
+    for (n, process) in shop.processes.iter().enumerate() {
+        let log = process.log();
+        if let Some(folder) = std::env::var_os("SECKILL_TORTURE_LOGS") {
+            let folder = PathBuf::from(folder).join(seed.to_string());
+            std::fs::create_dir_all(&folder).expect("a folder for logs");
+            std::fs::write(folder.join(format!("{n}-{}.log", process.role)), &log).expect("a log");
+            if n == 0 {
+                println!("--- logs are kept in {}", folder.display());
+            }
+        }
+        println!("--- the last warnings of process {n} {:?}", process.role);
+        let warnings: Vec<&str> = log.lines().filter(|line| !line.contains(" INFO ")).collect();
+        warnings[warnings.len().saturating_sub(TAIL_LINES)..].iter().for_each(|line| println!("{line}"));
+    }
     if !shop.rung().needs_stack() {
         return;
     }

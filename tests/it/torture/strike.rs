@@ -97,7 +97,7 @@ impl Arena {
                 redis_command("redis", "CONFIG SET maxmemory 0").await;
             }
             "rabbitmq" => {
-                Stack::get().run(&["rabbitmqctl", "set_disk_free_limit", "1000TB"]).await;
+                Stack::get().run(&["rabbitmqctl", "set_disk_free_limit", "100000GB"]).await;
                 sleep(length).await;
                 Stack::get().run(&["rabbitmqctl", "set_disk_free_limit", "200MB"]).await;
             }
@@ -141,6 +141,25 @@ impl Arena {
         })
         .await;
         self.retarget_master("redis");
+    }
+}
+
+/// Undoes what a fault that could not be carried out may have left. Errors do not matter: the next run would show them.
+pub async fn mend() {
+    if let Some(folder) = small_disk() {
+        let _ = std::fs::remove_file(folder.join("filler"));
+    }
+    let stack = |words: &[&str]| drop(Stack::get().script(words).output());
+    stack(&["kill", "replica"]);
+    stack(&["up"]);
+    stack(&["rabbitmqctl", "set_disk_free_limit", "200MB"]);
+    for command in ["REPLICAOF NO ONE", "CONFIG SET maxmemory 0"] {
+        let client = redis::Client::open(format!("redis://{}/", address_of("redis"))).expect("an address");
+        if let Ok(mut connection) = client.get_multiplexed_async_connection().await {
+            let mut words = redis::Cmd::new();
+            words.arg(command.split(' ').collect::<Vec<_>>());
+            let _ = words.exec_async(&mut connection).await;
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use sqlx::{AnyConnection, Connection, Row};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::admin::AdminDiary;
 use super::customer::{Diary, ToldOrder, may_reach};
 use crate::support::{Answer, Client, Shop, Shopper, pause};
 
@@ -261,6 +262,10 @@ async fn disagreements(shop: &Shop, sale: &str) -> anyhow::Result<Vec<String>> {
     let (mut booked, mut held) = (0, HashMap::new());
     for bucket in Bucket::of_sale(&row) {
         let mut master = master(shop).await?;
+        let state: Option<String> = master.hget(keys::hash(bucket), "State").await?;
+        if state.as_deref() != Some(row.state.as_str()) {
+            broken.push(format!("sale {sale}: {} in the database, {state:?} in bucket {bucket}", row.state));
+        }
         booked += master.hget::<_, _, Option<i64>>(keys::hash(bucket), "Booked").await?.unwrap_or(-1);
         held.extend(master.hgetall::<_, HashMap<String, String>>(keys::holders(bucket)).await?);
         let waiting: i64 = master.xlen(keys::outbox(bucket)).await?;
@@ -282,6 +287,23 @@ async fn disagreements(shop: &Shop, sale: &str) -> anyhow::Result<Vec<String>> {
     broken
         .extend(held.into_iter().map(|(user, hold)| format!("sale {sale}: user {user} holds {hold} without an order")));
     Ok(broken)
+}
+
+/// Every top-up that was confirmed counts once, and one without an answer at most once.
+pub async fn totals(shop: &Shop, sales: &[String], units: i64, admin: &AdminDiary) -> Vec<String> {
+    let mut broken = Vec::new();
+    for sale in sales {
+        let least = units + admin.added.get(sale).copied().unwrap_or_default();
+        let most = least + admin.perhaps.get(sale).copied().unwrap_or_default();
+        match shop.store().sale(sale_id(sale)).await {
+            Ok(Some(row)) if (least..=most).contains(&row.total) => {}
+            Ok(Some(row)) => {
+                broken.push(format!("sale {sale}: {} units in total, {least} to {most} were told", row.total))
+            }
+            other => broken.push(format!("sale {sale} cannot be read: {other:?}")),
+        }
+    }
+    broken
 }
 
 /// A connection of the tests' own to the master, or to the cluster.
