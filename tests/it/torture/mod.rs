@@ -169,6 +169,11 @@ mod faults {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_answer_is_true_on_a_cluster() {
+        super::torture(Rung::Cluster, 30).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn every_answer_is_true_on_rung_2() {
         super::torture(Rung::Redis, 30).await;
     }
