@@ -8,7 +8,7 @@ mod stack {
     use seckill::domain::Bucket;
     use seckill::redis::keys;
 
-    use crate::support::{Load, NewSale, Plan, Rung, Shop, pause};
+    use crate::support::{Load, NewSale, Plan, Rung, Shop, eventually, pause};
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -40,6 +40,38 @@ mod stack {
                 outcome.shopper.wait_for_status(&sale, order, "unpaid").await;
             }
         }
+        shop.audit_is_clean().await;
+    }
+
+    /// The consumer has read the entry and holds its order, and dies before the database takes it.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn entry_outlives_a_consumer_that_dies_before_its_order_is_stored() {
+        let mut plan = Plan::on(Rung::Redis).await.roles(&["serve", "consume", "control"]);
+        let database = plan.through_proxy("SECKILL_DATABASE_URL");
+        database.restore().await;
+        let mut shop = plan.start().await;
+        let sale = shop.open(NewSale::of(5)).await;
+        // From here on the consumer knows the sale, which it would otherwise learn from the database.
+        let first = shop.shopper(1).buy_one(&sale).await;
+        shop.shopper(1).wait_for_status(&sale, &first, "unpaid").await;
+        let shopper = shop.shopper(2);
+        database.cut();
+        let order = shopper.buy_one(&sale).await;
+        let consumer = shop.process("consume", 0);
+        eventually("the consumer holds the order", TIMEOUT, async || {
+            let log = consumer.log();
+            if log.contains("does not take orders") { Ok(()) } else { Err(log) }
+        })
+        .await;
+        consumer.kill();
+        consumer.start();
+        database.restore().await;
+        // A consumer takes over what another has left for ten seconds.
+        eventually("the order is stored", TIMEOUT, async || {
+            let answer = shopper.order(&sale, &order).await;
+            if answer.text().contains("\"unpaid\"") { Ok(()) } else { Err(answer.text()) }
+        })
+        .await;
         shop.audit_is_clean().await;
     }
 
