@@ -48,6 +48,8 @@ struct Options {
     runs: u64,
     /// Only these kinds of faults; empty for all.
     only: Vec<FaultKind>,
+    /// None of these.
+    without: Vec<FaultKind>,
 }
 
 impl Options {
@@ -56,11 +58,16 @@ impl Options {
             Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is no number")),
             Err(_) => default,
         };
-        let names = std::env::var("SECKILL_TORTURE_FAULTS").unwrap_or_default();
+        let given = std::env::var("SECKILL_TORTURE_FAULTS").unwrap_or_default();
+        let names: Vec<&str> = given.split(',').filter(|name| !name.is_empty()).collect();
         let kind =
             |name: &str| FaultKind::from_name(name).unwrap_or_else(|| panic!("no kind of fault is called {name}"));
-        let only = names.split(',').filter(|name| !name.is_empty()).map(kind).collect();
-        Options { seconds: number("SECKILL_TORTURE_SECONDS", seconds), runs: number("SECKILL_TORTURE_RUNS", 1), only }
+        Options {
+            seconds: number("SECKILL_TORTURE_SECONDS", seconds),
+            runs: number("SECKILL_TORTURE_RUNS", 1),
+            only: names.iter().filter(|name| !name.starts_with('-')).map(|name| kind(name)).collect(),
+            without: names.iter().filter_map(|name| name.strip_prefix('-')).map(kind).collect(),
+        }
     }
 }
 
@@ -79,6 +86,7 @@ async fn torture(rung: Rung, seconds: u64) {
     let options = Options::from_environment(seconds);
     let (mut kinds, missing) = arena::kinds(rung);
     kinds.retain(|kind| options.only.is_empty() || options.only.contains(kind));
+    kinds.retain(|kind| !options.without.contains(kind));
     let cast = Cast { rung, roles: roles(rung), kinds };
     let (first, mut report) = (seed(), Report::new(rung, options.seconds, missing));
     for seed in (first..).take(options.runs as usize) {

@@ -12,8 +12,8 @@ use super::schedule::{Fault, FaultKind};
 use super::verdict::Verdict;
 use crate::support::{Rung, Shop, Stack};
 
-/// Broken answers of one run that are printed.
-const MAX_PRINTED: usize = 30;
+/// Broken answers of one sort that are printed after a run.
+const MAX_PRINTED: usize = 3;
 /// Lines of each log that are printed after a broken run.
 const TAIL_LINES: usize = 8;
 
@@ -92,9 +92,7 @@ impl Report {
         }
         println!("  answers: {:?}", outcome.answers);
         println!("  orders by end: {:?}; not found for a while: {}", outcome.ends, outcome.missing);
-        for line in outcome.broken.iter().take(MAX_PRINTED) {
-            println!("  BROKEN: {line}");
-        }
+        print_broken(&outcome.broken);
         let verdict =
             if broken { format!("BROKEN ({} answers)", outcome.broken.len()) } else { "every answer is true".into() };
         println!("seed {}: {verdict}, settled after {:.1} s", outcome.seed, outcome.settled_after.as_secs_f64());
@@ -131,6 +129,22 @@ impl Report {
             Rung::Redis => "2",
             Rung::Rabbit => "3",
             Rung::Cluster => "cluster",
+        }
+    }
+}
+
+/// Prints some broken answers of each sort. Two are of the same sort if they differ only in what contains a digit.
+fn print_broken(broken: &[String]) {
+    let mut sorts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for line in broken {
+        let told = line.split(": {").next().unwrap_or_default();
+        let words = told.split(' ').filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+        sorts.entry(words.collect::<Vec<_>>().join(" ")).or_default().push(line);
+    }
+    for lines in sorts.values() {
+        lines.iter().take(MAX_PRINTED).for_each(|line| println!("  BROKEN: {line}"));
+        if lines.len() > MAX_PRINTED {
+            println!("          and {} more of this sort", lines.len() - MAX_PRINTED);
         }
     }
 }
