@@ -196,8 +196,9 @@ impl Diary {
         let code = answer.code();
         let name = if code.is_empty() { answer.status.to_string() } else { format!("{} {code}", answer.status) };
         let refused = answer.status >= 400;
-        let documented =
-            !refused || (REFUSALS.contains(&code.as_str()) && (answer.status < 500 || answer.status == 503));
+        // The cashier answers with a page.
+        let known = REFUSALS.contains(&code.as_str()) || (request == "pay" && answer.status == 503);
+        let documented = !refused || (known && (answer.status < 500 || answer.status == 503));
         let retryable = matches!(answer.status, 429 | 503);
         if !documented || (refused && retryable == answer.header("retry-after").is_empty()) {
             self.untrue.push(format!("shopper {}: {request}: {} {}", self.n, answer.status, answer.text()));
