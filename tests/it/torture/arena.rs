@@ -1,5 +1,6 @@
 //! The shop under torture: its processes, each with lines of its own to the services.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
@@ -25,6 +26,9 @@ const SETTINGS: [(&str, &str); 4] = [
     ("rabbitmq", "SECKILL_AMQP_URL"),
 ];
 
+/// What faults act on one at a time.
+const SERVICES: [&str; 6] = ["redis", "postgres", "rabbitmq", "shard0", "shard1", "shard2"];
+
 /// A shop, its lines, and what was seen of it that must not be.
 pub struct Arena {
     pub cast: Cast,
@@ -32,6 +36,8 @@ pub struct Arena {
     /// What is on sale.
     pub sales: Vec<String>,
     processes: Vec<Mutex<Process>>,
+    /// Of services: on a busy machine one may still be starting when the schedule hits it again.
+    services: BTreeMap<&'static str, Mutex<()>>,
     lines: Vec<Line>,
     untrue: StdMutex<Vec<String>>,
 }
@@ -60,9 +66,10 @@ impl Arena {
         if cast.rung.has_rabbit() {
             pause(QUEUE_SETTLE_MS).await;
         }
+        let services = SERVICES.map(|service| (service, Mutex::default())).into();
         let processes = std::mem::take(&mut shop.processes).into_iter().map(Mutex::new).collect();
         let lines = std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner));
-        Arena { cast, shop, sales: open, processes, lines, untrue: StdMutex::default() }
+        Arena { cast, shop, sales: open, processes, services, lines, untrue: StdMutex::default() }
     }
 
     /// The shop again, and what must not have been seen. Faults must have ended.
@@ -91,6 +98,12 @@ impl Arena {
         let mut process = self.processes[n].lock().await;
         self.note_end(n, &mut process);
         process
+    }
+
+    /// Waits until no other fault acts on the service. The replica belongs to the master.
+    pub async fn service(&self, service: &str) -> MutexGuard<'_, ()> {
+        let service = if service == "replica" { "redis" } else { service };
+        self.services[service].lock().await
     }
 
     fn note_end(&self, n: usize, process: &mut Process) {

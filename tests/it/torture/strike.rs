@@ -68,7 +68,7 @@ impl Arena {
     }
 
     async fn strike_service(&self, fault: &Fault, service: &'static str) {
-        let stack = Stack::get();
+        let (_alone, stack) = (self.service(service).await, Stack::get());
         match fault.kind {
             FaultKind::FreezeService => {
                 let _frozen = FrozenService::freeze(service);
