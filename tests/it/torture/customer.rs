@@ -41,6 +41,8 @@ pub struct ToldOrder {
     pub id: String,
     /// Before it was granted: when the request began that was answered with 202. `None` where that answer was lost.
     pub before: Option<Instant>,
+    /// The receipt of the 202, where the shop gives one. It is the last copy of the promise when every other is lost.
+    pub receipt: Option<String>,
     pub last: Option<OrderStatus>,
     pub cancelled: bool,
     /// Payments that the cashier accepted.
@@ -119,13 +121,14 @@ impl Diary {
         // The token's answer has no order.
         if !id.is_empty() && !self.orders.iter().any(|order| order.id == id) {
             let (sale, before) = (sale.to_owned(), Some(began).filter(|_| answer.status == 202));
-            self.orders.push(ToldOrder { sale, id, before, last: None, cancelled: false, payments: Vec::new() });
+            let receipt = json["receipt"].as_str().map(str::to_owned);
+            let (last, payments) = (None, Vec::new());
+            self.orders.push(ToldOrder { sale, id, before, receipt, last, cancelled: false, payments });
         }
     }
 
     async fn read(&mut self, n: usize, window: Duration) {
-        let path = self.path(n);
-        let answer = patiently(self.shopper.client.request(Method::GET, &path).try_send()).await;
+        let answer = patiently(self.shopper.client.request(Method::GET, &self.page(n)).try_send()).await;
         let Some(answer) = self.keep("read", answer) else { return };
         match answer.status {
             200 => self.saw(n, &answer.json()["order"], window),
@@ -183,7 +186,13 @@ impl Diary {
         }
     }
 
-    pub fn path(&self, n: usize) -> String {
+    /// The address at which the owner asks for an order, with the receipt if there is one.
+    pub fn page(&self, n: usize) -> String {
+        let receipt = self.orders[n].receipt.as_ref().map(|receipt| format!("?receipt={receipt}"));
+        self.path(n) + &receipt.unwrap_or_default()
+    }
+
+    fn path(&self, n: usize) -> String {
         format!("/api/sales/{}/orders/{}", self.orders[n].sale, self.orders[n].id)
     }
 

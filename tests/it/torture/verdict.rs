@@ -121,7 +121,7 @@ impl Ends {
 async fn ask(diary: &Diary, n: usize, expires: bool) -> Result<(String, Value), String> {
     let order = &diary.orders[n];
     let what = format!("order {} of shopper {} in sale {}", order.id, diary.n, order.sale);
-    let answer = read(&diary.shopper.client, &diary.path(n)).await.map_err(|error| format!("{what}: {error}"))?;
+    let answer = read(&diary.shopper.client, &diary.page(n)).await.map_err(|error| format!("{what}: {error}"))?;
     if answer.status != 200 {
         return Err(format!("{what}: {} {}, told {:?}", answer.status, answer.code(), order.last));
     }
