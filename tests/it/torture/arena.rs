@@ -208,7 +208,7 @@ pub fn kinds(rung: Rung) -> (Vec<FaultKind>, Vec<(FaultKind, &'static str)>) {
     if clock_library().is_none() {
         missing.push((FaultKind::Clock, "libfaketime is not installed"));
     }
-    if !rung.has_redis() || rung == Rung::Cluster || small_disk().is_none() {
+    if !matches!(rung, Rung::Redis | Rung::Rabbit) || small_disk().is_none() {
         missing.push((
             FaultKind::DiskFull,
             "needs a Redis master on a small disk: scripts/torture as root, rungs 2 and 3",

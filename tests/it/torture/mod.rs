@@ -74,10 +74,10 @@ impl Options {
 /// The processes: every role twice, where the rung allows it.
 fn roles(rung: Rung) -> Vec<&'static str> {
     match rung {
-        Rung::Rabbit | Rung::Cluster => {
+        rung if rung.has_rabbit() => {
             vec!["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"]
         }
-        other => other.split_roles().to_vec(),
+        rung => rung.split_roles().to_vec(),
     }
 }
 

@@ -128,7 +128,7 @@ impl Report {
             Rung::Postgres => "1",
             Rung::Redis => "2",
             Rung::Rabbit => "3",
-            Rung::Cluster => "cluster",
+            _ => "cluster",
         }
     }
 }

@@ -134,11 +134,12 @@ impl Cast {
         match (self.rung, self.roles[process]) {
             (Rung::Sqlite, _) => &[],
             (Rung::Postgres, _) => &["postgres"],
-            (Rung::Cluster, "serve") => &["postgres"],
-            (Rung::Cluster, _) => &["postgres", "rabbitmq"],
-            (_, "serve") => &["redis", "replica", "postgres"],
+            (Rung::Redis | Rung::Rabbit, "serve") => &["redis", "replica", "postgres"],
             (Rung::Redis, _) => &["redis", "postgres"],
             (Rung::Rabbit, _) => &["redis", "postgres", "rabbitmq"],
+            // The servers of a cluster tell clients their addresses, so no line leads there.
+            (_, "serve") => &["postgres"],
+            _ => &["postgres", "rabbitmq"],
         }
     }
 
@@ -148,7 +149,7 @@ impl Cast {
             Rung::Postgres => &["postgres"],
             Rung::Redis => &["postgres", "redis", "replica"],
             Rung::Rabbit => &["postgres", "redis", "replica", "rabbitmq"],
-            Rung::Cluster => &["postgres", "shard0", "shard1", "shard2", "rabbitmq"],
+            _ => &["postgres", "shard0", "shard1", "shard2", "rabbitmq"],
         }
     }
 
