@@ -34,13 +34,12 @@ impl Stack {
         &STACK
     }
 
-    pub fn variable(&self, name: &str) -> &str {
-        self.variables.get(name).unwrap_or_else(|| panic!("{name} is not in {}/env", self.dir.display()))
-    }
-
-    /// The folder of the stack.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    pub fn variable(&self, name: &str) -> &str {
+        self.variables.get(name).unwrap_or_else(|| panic!("{name} is not in {}/env", self.dir.display()))
     }
 
     /// Runs `scripts/stack` with these words, such as `kill redis`.
