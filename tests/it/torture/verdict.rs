@@ -184,10 +184,11 @@ async fn everything_sells(shop: &Shop, sales: &[String], window: Option<Duration
             late.iter().filter_map(|end| end.as_ref().err()).for_each(|why| *refusals.entry(why).or_default() += 1);
             verdict.broken.push(format!("sale {sale}: {} of {left} units left were sold: {refusals:?}", orders.len()));
         }
-        for (shopper, order) in orders {
+        let settling = orders.into_iter().map(async |(shopper, order)| {
             let path = format!("/api/sales/{sale}/orders/{order}");
-            verdict.broken.extend(settles(&shopper.client, &path, window.is_some(), patience).await);
-        }
+            settles(&shopper.client, &path, window.is_some(), patience).await
+        });
+        verdict.broken.extend(join_all(settling).await.into_iter().flatten());
     }
 }
 
@@ -224,7 +225,7 @@ async fn settles(client: &Client, path: &str, expires: bool, patience: Duration)
         if Instant::now() >= deadline {
             return Some(format!("a late order, {path}, is not {wanted}: {seen}"));
         }
-        pause(200).await;
+        pause(500).await;
     }
 }
 
