@@ -76,6 +76,8 @@ pub async fn judge(shop: &Shop, sales: &[String], diaries: &[Diary], window: Opt
             }
         }
     }
+    // Reconciliation compares every five seconds, and repairs what differs twice.
+    agree(shop, sales, &mut verdict).await;
     everything_sells(shop, sales, window, &mut verdict).await;
     agree(shop, sales, &mut verdict).await;
     verdict.broken.extend(payments_end(shop, diaries).await.unwrap_or_else(|error| vec![format!("payments: {error}")]));
@@ -219,6 +221,9 @@ async fn settles(client: &Client, path: &str, expires: bool, patience: Duration)
     loop {
         let seen = match read(client, path).await {
             Ok(answer) if answer.text().contains(&format!("\"status\":\"{wanted}\"")) => return None,
+            Ok(answer) if answer.text().contains("\"status\":\"rejected\"") => {
+                return Some(format!("a late order, {path}, is rejected: {}", answer.text()));
+            }
             Ok(answer) => format!("{} {}", answer.status, answer.text()),
             Err(error) => error,
         };
