@@ -31,6 +31,7 @@ use seckill::packets::redis::RedisShares;
 use seckill::packets::{ShareBackend, ShareClaims, ShareDecision};
 use seckill::redis::connection;
 use seckill::redis::connection::RedisConnection;
+use seckill::store::Store;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 
@@ -68,13 +69,13 @@ async fn run() -> anyhow::Result<()> {
     let rounds = common::number("PACKETS_ROUNDS", 5);
     let config = Config::from_environment()?;
     let redis = config.redis.context("scripts/stack up && eval \"$(scripts/stack env)\"")?;
-    let master = connection::shared(&redis.master)?;
+    let (master, store) = (connection::shared(&redis.master)?, Store::open(&config.database_url)?);
     let mut ratios = BUCKETS.map(|_| Vec::new());
     for _ in 0..rounds {
         let peer = one_by_one(&master, redis.master.expose_secret()).await?;
         println!("{peer:.0} claims/s one by one with 20 connections");
         for (buckets, ratios) in BUCKETS.into_iter().zip(&mut ratios) {
-            let shop = in_batches(&master, buckets).await?;
+            let shop = in_batches(&master, &store, buckets).await?;
             println!("{shop:.0} claims/s in batches on {buckets} bucket(s): {:.1}", shop / peer);
             ratios.push(shop / peer);
         }
@@ -112,14 +113,14 @@ fn packet(buckets: u8) -> Packet {
     }
 }
 
-async fn in_batches(master: &RedisConnection, buckets: u8) -> anyhow::Result<f64> {
-    let backend = RedisShares::new(master.clone());
+async fn in_batches(master: &RedisConnection, store: &Store, buckets: u8) -> anyhow::Result<f64> {
+    let backend = RedisShares::new(master.clone(), store.clone(), Clock::system());
     for (part, bucket) in Bucket::all(PACKET, buckets).enumerate() {
         backend.unload(bucket).await?;
         let indices = (part as i64..SHOP_CLAIMS).step_by(buckets.into());
         let shares: Vec<Share> = indices.map(|index| Share { index, amount: 1 }).collect();
         backend.stage(bucket, 1, &shares, &[]).await?;
-        ensure!(backend.load(bucket, &packet(buckets), 1, true).await?, "another process loads the packet");
+        ensure!(backend.load(bucket, &packet(buckets), 1, false).await?, "another process loads the packet");
     }
     let batcher = Batcher::new(Arc::new(ShareClaims(Arc::new(backend.clone()))), Arc::new(Metrics::default()));
     let left = Arc::new(AtomicI64::new(SHOP_CLAIMS));

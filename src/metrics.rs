@@ -46,6 +46,7 @@ pub struct Metrics {
     pub cancelled: Counter,
     pub released: Counter,
     pub rebuilt: Counter,
+    pub grants_dropped: Counter,
     pub packets_given: Counter,
     pub packets_loaded: Counter,
     pub packets_settled: Counter,
@@ -100,6 +101,11 @@ impl Default for Metrics {
             cancelled: register(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
             released: register(registry, "releases", "Holds released"),
             rebuilt: register(registry, "sales_loaded", "Sales loaded into Redis"),
+            grants_dropped: register(
+                registry,
+                "grants_dropped",
+                "Grants that a process stopped remembering before they were seen in the database",
+            ),
             packets_given: register(registry, "packets_given", "Red packets given"),
             packets_loaded: register(registry, "packets_loaded", "Buckets of red packets loaded into Redis"),
             packets_settled: register(

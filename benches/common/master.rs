@@ -1,8 +1,10 @@
 //! The Redis master of the benchmarks, with sales that have no row in the database.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use seckill::catalogue::Catalogue;
+use seckill::clock::Clock;
 use seckill::domain::Bucket;
 use seckill::domain::sale::{Rush, SaleState};
 use seckill::domain::{Currency, GoodsId, Money, Sale, SaleId, Window};
@@ -21,6 +23,7 @@ redis.call('HINCRBY', KEYS[1], 'Booked', units)
 return units";
 
 /// Ids of benchmark sales start here, above the ids that a shop on the same stack reaches.
+const PAYMENT_WINDOW: Duration = Duration::from_secs(1_800);
 const FIRST_SALE: i64 = 900_000_000;
 
 /// The `n`th sale of a benchmark: live, one unit per user, nothing sold.
@@ -45,7 +48,9 @@ pub fn sale(n: i64, total: u64) -> Sale {
 
 /// The shop's Redis stock. It never reads these sales from the database.
 pub fn stock(master: RedisConnection, database_url: &str) -> anyhow::Result<RedisStock> {
-    Ok(RedisStock::new(master, Arc::new(Catalogue::new(Store::open(database_url)?))))
+    let store = Store::open(database_url)?;
+    let catalogue = Arc::new(Catalogue::new(store.clone()));
+    Ok(RedisStock::new(master, catalogue, store, Clock::system(), PAYMENT_WINDOW))
 }
 
 /// Loads a sale into Redis, in place of an earlier one. The units of a split sale are allotted at once, in equal shares.

@@ -64,8 +64,8 @@ impl Backends {
         // The master comes last: it is read only when no replica answers.
         let servers =
             reading.into_iter().chain(connections.iter().rev().map(|(_, connection)| connection.clone())).collect();
-        let shares = RedisShares::new(master.clone());
-        let stock = RedisStock::new(master, catalogue.clone());
+        let shares = RedisShares::new(master.clone(), store.clone(), clock.clone());
+        let stock = RedisStock::new(master, catalogue.clone(), store.clone(), clock.clone(), config.payment_window);
         Ok(Backends {
             stock: Arc::new(stock.clone()),
             facts: Arc::new(RedisFacts::new(servers)),

@@ -2,6 +2,7 @@
 
 mod backends;
 pub mod demo;
+mod grants;
 mod roles;
 mod services;
 mod startup;
@@ -22,7 +23,7 @@ pub async fn run(roles: &[ProcessRole], config: Config) -> anyhow::Result<ExitCo
     let services = Services::build(&config).await?;
     services.prepare(fresh, roles).await?;
     let mut lifecycle = Lifecycle::default();
-    services.spawn_roles(roles, &mut lifecycle)?;
+    services.spawn_roles(roles, &mut lifecycle).await?;
     let code = lifecycle.run().await;
     services.store.close().await;
     Ok(code)

@@ -1,16 +1,18 @@
 //! Starts the tasks of each role.
 
+use futures::future::OptionFuture;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
+use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::Services;
+use super::grants::ServeGrants;
 use super::startup::max_connections;
 use crate::config::ProcessRole;
 use crate::control;
 use crate::lifecycle::Lifecycle;
 use crate::pictures::cleanup;
-use crate::redis::grant_log::replay_grants;
 use crate::web;
 use crate::web::server::limits::{ConnectionLimiter, ConnectionLimits};
 use crate::web::server::{Listen, serve_on};
@@ -20,7 +22,7 @@ const MAX_OPS_CONNECTIONS: usize = 256;
 
 impl Services {
     /// Starts the roles that have work on this rung.
-    pub(super) fn spawn_roles(&self, roles: &[ProcessRole], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
+    pub(super) async fn spawn_roles(&self, roles: &[ProcessRole], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
         let stop = lifecycle.stop_token();
         let (catalogue, directory) = (self.catalogue.clone(), self.directory.clone());
         lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
@@ -28,7 +30,7 @@ impl Services {
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
         for role in roles {
             match role {
-                ProcessRole::Serve => self.spawn_serve(lifecycle)?,
+                ProcessRole::Serve => self.spawn_serve(lifecycle).await?,
                 ProcessRole::Relay => {
                     if let (Some(relay), Some(sweep)) = (self.relay(), self.sweep()) {
                         lifecycle.spawn("relay", relay.run(stop.clone()));
@@ -56,7 +58,7 @@ impl Services {
         Ok(())
     }
 
-    fn spawn_serve(&self, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
+    async fn spawn_serve(&self, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
         let stop = lifecycle.stop_token();
         let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
         let limits = ConnectionLimits::of(self.config.web.connections.min(max_connections()));
@@ -64,21 +66,26 @@ impl Services {
             ConnectionLimiter::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
         let serve = serve_on(listener, self.router(), limiter, stop);
         let (batcher, packets, cockpit) = (self.batcher.clone(), self.packets.clone(), self.cockpit.clone());
+        let grants = ServeGrants::begin(self).await?;
         lifecycle.spawn("serve", async move {
-            serve.await?;
-            batcher.finish().await;
-            packets.finish().await;
-            cockpit.write_counters().await;
-            Ok(())
+            let all_answered = CancellationToken::new();
+            let serve = async {
+                let served = serve.await;
+                batcher.finish().await;
+                packets.finish().await;
+                cockpit.write_counters().await;
+                all_answered.cancel();
+                served
+            };
+            let replay = OptionFuture::from(grants.map(|grants| grants.run(all_answered.clone())));
+            tokio::join!(serve, replay).0
         });
         let (cockpit, gate, accounts) = (self.cockpit.clone(), self.gate.clone(), self.accounts.clone());
         lifecycle.spawn_loop("cockpit", |stop| cockpit.run(stop));
         lifecycle.spawn_loop("gate", |stop| async move { gate.follow(stop).await });
         lifecycle.spawn_loop("accounts", |stop| async move { accounts.follow(stop).await });
-        if let (Some(units), Some(shares)) = (self.redis.clone(), self.redis_shares.clone()) {
-            lifecycle.spawn_loop("grant replay", |stop| async move {
-                tokio::join!(replay_grants(units, stop.clone()), replay_grants(shares, stop));
-            });
+        if let Some(stock) = self.redis.clone() {
+            lifecycle.spawn_loop("access counters", |stop| async move { stock.sync_access(stop).await });
         }
         info!(url = self.config.web.public_url, "the shop is open");
         Ok(())

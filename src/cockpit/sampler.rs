@@ -17,7 +17,7 @@ use super::sample::{
 use crate::counters::CounterSnapshot;
 use crate::domain::Bucket;
 use crate::domain::SaleId;
-use crate::stock::load::StockCounters;
+use crate::stock::load::{BucketState, StockCounters};
 use crate::store::OrderCounts;
 
 /// How long one engine may take to answer: less than the interval between samples.
@@ -177,10 +177,10 @@ impl Sampler {
 }
 
 /// The loaded buckets of a split sale.
-fn buckets(survey: Option<&Vec<(Bucket, Option<StockCounters>)>>) -> Vec<BucketFacts> {
+fn buckets(survey: Option<&Vec<(Bucket, BucketState)>>) -> Vec<BucketFacts> {
     let split = survey.into_iter().flatten().filter(|(bucket, _)| bucket.part().is_some());
-    let facts = split.filter_map(|&(bucket, loaded)| {
-        let StockCounters { share, booked, .. } = loaded?;
+    let facts = split.filter_map(|&(bucket, state)| {
+        let &StockCounters { share, booked, .. } = state.loaded()?;
         Some(BucketFacts { bucket, allotted: share, booked })
     });
     facts.collect()

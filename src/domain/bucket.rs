@@ -85,6 +85,20 @@ impl Bucket {
         Bucket { owner: owner.into(), part: (count > 1).then_some(n) }
     }
 
+    /// Parses the text of a bucket of an owner of this [`Owner::kind`].
+    pub fn parse(kind: &str, text: &str) -> Option<Bucket> {
+        let (id, part) = match text.split_once('.') {
+            Some((id, part)) => (id, Some(part.parse().ok()?)),
+            None => (text, None),
+        };
+        let owner = match kind {
+            "goods" => Owner::Sale(id.parse().ok()?),
+            "packet" => Owner::Packet(id.parse().ok()?),
+            _ => return None,
+        };
+        Some(Bucket { owner, part })
+    }
+
     /// The sale whose units the bucket holds; `None` for a packet's bucket.
     pub fn sale(self) -> Option<SaleId> {
         match self.owner {
@@ -157,5 +171,11 @@ mod tests {
         let names = |count| Bucket::all(SaleId(7), count).map(|b| b.to_string()).collect::<Vec<_>>();
         assert_eq!(names(1), ["7"]);
         assert_eq!(names(3), ["7.0", "7.1", "7.2"]);
+        for bucket in Bucket::all(PacketId(7), 3).chain([Bucket::whole(SaleId(7))]) {
+            assert_eq!(Bucket::parse(bucket.owner.kind(), &bucket.to_string()), Some(bucket));
+        }
+        for wrong in ["", "7.", "x", "7.256", "07"] {
+            assert_eq!(Bucket::parse("goods", wrong), None, "{wrong}");
+        }
     }
 }

@@ -1,13 +1,29 @@
 //! A claim on units of a sale, and the decision about it.
 
-use super::{OrderId, OrderStatus, UserId};
+use serde::{Deserialize, Serialize};
+
+use super::order::generated_at;
+use super::{OrderId, OrderStatus, Reservation, SaleId, UserId};
 
 /// One user's request for units of a sale. `order_id` becomes the id of the order if the claim is granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Claim {
     pub user_id: UserId,
     pub order_id: OrderId,
     pub quantity: u32,
+}
+
+impl Claim {
+    /// The reservation that the claim becomes once it is granted. Its time is that of the order's id.
+    pub fn reservation(&self, sale_id: SaleId) -> Reservation {
+        Reservation {
+            order_id: self.order_id,
+            sale_id,
+            user_id: self.user_id,
+            quantity: self.quantity,
+            reserved_at: generated_at(self.order_id),
+        }
+    }
 }
 
 /// Units that a user holds.

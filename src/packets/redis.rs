@@ -11,15 +11,19 @@ use redis::{AsyncCommands, Cmd, Script, Value};
 
 use super::{ShareBackend, ShareDecision};
 use crate::batching::{Batch, BatchKey};
+use crate::clock::Clock;
 use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
-use crate::domain::packet::{Packet, Share};
+use crate::domain::packet::{Packet, Share, ShareClaim};
 use crate::domain::{PacketId, UserId};
 use crate::redis::connection::RedisConnection;
-use crate::redis::grant_log::{GrantLog, ReplayGrants, Replayed};
+use crate::redis::generation::{Generation, ServerId};
+use crate::redis::grant_log::GrantLog;
+use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::redis::script::HotScript;
 use crate::redis::short_id::ShortId;
 use crate::redis::{keys, malformed, parse};
+use crate::store::Store;
 
 struct Scripts {
     claim: HotScript,
@@ -34,6 +38,8 @@ pub struct RedisShares {
     master: RedisConnection,
     scripts: Arc<Scripts>,
     grants: Arc<GrantLog<(UserId, Share)>>,
+    store: Store,
+    clock: Clock,
 }
 
 /// Shares or users per command; more would block the server for too long.
@@ -48,9 +54,9 @@ pub struct LoadedShares {
     /// `false` once the packet is being settled.
     pub open: bool,
     pub expires_ms: i64,
-    /// Run id of the server process that may grant shares; empty after a recovery until grants have been replayed.
+    /// Replication id of the server that may grant shares; empty after a recovery until grants have been replayed.
     pub granting_server: String,
-    /// Run id of the server process that has the keys now. Another one may have lost grants.
+    /// Replication id of the server that has the keys now. Another one may have lost grants.
     pub current_server: String,
     pub unclaimed: i64,
     /// Number of users with a share.
@@ -60,14 +66,15 @@ pub struct LoadedShares {
 }
 
 impl RedisShares {
-    pub fn new(master: RedisConnection) -> RedisShares {
+    /// The store is asked which grants it has.
+    pub fn new(master: RedisConnection, store: Store, clock: Clock) -> RedisShares {
         let scripts = Scripts {
             claim: HotScript::new(include_str!("lua/claim.lua")),
             keep: Script::new(include_str!("lua/keep.lua")),
             load: Script::new(include_str!("lua/load.lua")),
             set: Script::new(include_str!("lua/set.lua")),
         };
-        RedisShares { master, scripts: Arc::new(scripts), grants: Arc::default() }
+        RedisShares { master, scripts: Arc::new(scripts), grants: Arc::default(), store, clock }
     }
 
     /// The shared connection to the master.
@@ -162,6 +169,15 @@ impl RedisShares {
         Ok(())
     }
 
+    fn claims(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> Vec<ShareClaim> {
+        let claimed_at = self.clock.now();
+        let packet_id = bucket.packet();
+        let claim = |&(user_id, share): &(UserId, Share)| {
+            Some(ShareClaim { packet_id: packet_id?, user_id, share: share.index, amount: share.amount, claimed_at })
+        };
+        grants.iter().filter_map(claim).collect()
+    }
+
     fn claim_call(&self, Batch { bucket, claims: users }: &Batch<UserId>) -> Cmd {
         let distinct = users.iter().collect::<HashSet<_>>().len() == users.len();
         let names = [keys::hash, keys::unclaimed, keys::users, keys::outbox];
@@ -175,18 +191,23 @@ impl RedisShares {
 
     fn decisions(&self, batch: &Batch<UserId>, answer: Vec<Value>) -> Result<Vec<ShareDecision>, Unavailable> {
         let users = &batch.claims;
-        let [answers @ .., Value::Int(epoch)] = answer.as_slice() else {
+        let [answers @ .., Value::BulkString(server), Value::Int(epoch)] = answer.as_slice() else {
             return Ok(vec![ShareDecision::NotLoaded; users.len()]);
         };
         if answers.len() != users.len() {
             return Err(malformed("a batch"));
         }
         let decisions: Vec<ShareDecision> = answers.iter().map(decision).collect::<Result<_, _>>()?;
+        let generation = generation(*epoch, server)?;
         let granted = users.iter().zip(&decisions).filter_map(|(user, decision)| match decision {
             ShareDecision::Granted(share) => Some((*user, *share)),
             _ => None,
         });
-        self.grants.remember(batch.bucket, *epoch, granted.collect());
+        let repeated = users.iter().zip(&decisions).filter_map(|(user, decision)| match decision {
+            ShareDecision::Repeated(share) => Some((*user, *share)),
+            _ => None,
+        });
+        self.grants.remember((batch.bucket, generation), granted, repeated);
         Ok(decisions)
     }
 
@@ -196,6 +217,11 @@ impl RedisShares {
         let _: i64 = self.master.clone().unlink(&keys).await?;
         Ok(())
     }
+}
+
+fn generation(epoch: i64, server: &[u8]) -> Result<Generation, Unavailable> {
+    let server = std::str::from_utf8(server).ok().and_then(ServerId::parse);
+    Ok(Generation { epoch, server: server.ok_or_else(|| malformed("a replication id"))? })
 }
 
 fn loaded_shares(answers: &[Value]) -> Result<Option<LoadedShares>, Unavailable> {
@@ -224,6 +250,7 @@ impl ShareBackend for RedisShares {
     }
 
     async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>> {
+        let _unanswered = self.grants.begin_call();
         let calls = batches.iter().map(|batch| self.claim_call(batch)).collect();
         match self.scripts.claim.send(calls, &self.master).await {
             Ok(answers) => batches.iter().zip(answers).map(|(batch, answer)| self.decisions(batch, answer?)).collect(),
@@ -272,7 +299,34 @@ impl ReplayGrants for RedisShares {
         for (user, share) in grants {
             call.arg(ShortId::of(user.0)).arg(share.to_string());
         }
-        let kept: i64 = call.invoke_async(&mut self.master.clone()).await?;
-        Ok(usize::try_from(kept).map_or(Replayed::NotLoaded, Replayed::Forgotten))
+        let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
+        match answer.as_slice() {
+            [] => Ok(Replayed::NotLoaded),
+            [Value::Int(epoch), Value::BulkString(server), Value::Int(forgotten)] => {
+                Ok(Replayed::Forgotten((*forgotten).max(0) as usize, generation(*epoch, server)?))
+            }
+            _ => Err(malformed("a replay")),
+        }
+    }
+
+    /// Packets wait for a fixed time instead.
+    fn announced_buckets(&self) -> Vec<Bucket> {
+        Vec::new()
+    }
+
+    /// A packet is unloaded only after the database has every claim.
+    fn is_active(&self, _bucket: Bucket) -> bool {
+        true
+    }
+
+    async fn persist(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> anyhow::Result<()> {
+        self.store.persist_claims(&self.claims(bucket, grants), self.clock.now()).await?;
+        Ok(())
+    }
+
+    async fn are_persisted(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> anyhow::Result<Vec<bool>> {
+        let claims = self.claims(bucket, grants);
+        let known = self.store.persisted_claims(&claims).await?;
+        Ok(claims.iter().map(|claim| known.contains(&claim.key())).collect())
     }
 }

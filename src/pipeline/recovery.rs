@@ -4,11 +4,11 @@
 //!
 //! 1. Wait until orders in flight have reached the database: RabbitMQ has been empty for [`DRAINED_FOR`].
 //! 2. Load the keys from the database and the outbox, closed: they grant nothing.
-//! 3. Wait for [`REPLAY_TIME`] while every process replays its latest grants ([`crate::redis::grant_log`]).
+//! 3. Wait until each process has replayed its grants ([`crate::redis::replay`]), for a bounded time.
 //! 4. Open the keys.
 //!
-//! Keys that survived on a restarted server may lack its last writes; packets are closed then and enter at step 3. Steps follow
-//! from surveys of the master, so a process that takes over data control only starts the present wait anew.
+//! Keys that survived on a server with another history may lack its last writes; they are closed then and enter at step 3.
+//! Steps follow from surveys of the master, so a process that takes over data control only starts the present wait anew.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -23,9 +23,6 @@ use super::rabbit::Monitor;
 
 /// How long RabbitMQ must stay empty before a load. Consumers persist what they hold within milliseconds.
 const DRAINED_FOR: Duration = Duration::from_millis(1_500);
-/// Every process checks twice a second whether the master may have lost its grants.
-const REPLAY_TIME: Duration = Duration::from_secs(2);
-
 /// The keys of one item, a bucket of a sale or a whole packet, as a survey found them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyState<G> {
@@ -33,8 +30,10 @@ pub enum KeyState<G> {
     New,
     /// Loaded before, and gone.
     Lost,
-    /// Loaded, and closed until grants have been replayed to this generation: an epoch or server processes.
+    /// Loaded, and closed until grants have been replayed to this generation.
     Closed(G),
+    /// As `Closed`, and each living process has replayed its grants.
+    Replayed(G),
     Open,
 }
 
@@ -61,13 +60,19 @@ struct Observed<G> {
 pub struct Recovery<I, G> {
     monitor: Option<Arc<Monitor>>,
     max_drain_wait: Option<Duration>,
+    max_replay_wait: Duration,
     observed: HashMap<I, Observed<G>>,
 }
 
 impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
     /// After `max_drain_wait` keys are loaded even if RabbitMQ was never empty. Without a `monitor` there is none to drain.
-    pub fn new(monitor: Option<Arc<Monitor>>, max_drain_wait: Option<Duration>) -> Recovery<I, G> {
-        Recovery { monitor, max_drain_wait, observed: HashMap::new() }
+    /// After `max_replay_wait` keys are opened even if a process has not replayed its grants.
+    pub fn new(
+        monitor: Option<Arc<Monitor>>,
+        max_drain_wait: Option<Duration>,
+        max_replay_wait: Duration,
+    ) -> Recovery<I, G> {
+        Recovery { monitor, max_drain_wait, max_replay_wait, observed: HashMap::new() }
     }
 
     /// Decides on each item of a survey of all items.
@@ -95,7 +100,7 @@ impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
                 Observed { state, since: now, drained_since: None }
             });
             observed.drained_since = drained.then(|| observed.drained_since.unwrap_or(now));
-            let action = observed.action(self.max_drain_wait, now);
+            let action = observed.action(self.max_drain_wait, self.max_replay_wait, now);
             if matches!(action, Action::LoadClosed | Action::Open) {
                 warn!(?item, ?action, "recovering keys after a loss on the Redis master");
             }
@@ -107,13 +112,14 @@ impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
 }
 
 impl<G> Observed<G> {
-    fn action(&self, max_drain_wait: Option<Duration>, now: Instant) -> Action {
+    fn action(&self, max_drain_wait: Option<Duration>, max_replay_wait: Duration, now: Instant) -> Action {
         let drained = self.drained_since.is_some_and(|at| now - at >= DRAINED_FOR);
         let overdue = max_drain_wait.is_some_and(|max| now - self.since >= max);
         match self.state {
             KeyState::New => Action::LoadOpen,
             KeyState::Lost if drained || overdue => Action::LoadClosed,
-            KeyState::Closed(_) if now - self.since >= REPLAY_TIME => Action::Open,
+            KeyState::Replayed(_) => Action::Open,
+            KeyState::Closed(_) if now - self.since >= max_replay_wait => Action::Open,
             KeyState::Lost | KeyState::Closed(_) => Action::Wait,
             KeyState::Open => Action::Maintain,
         }
@@ -122,16 +128,18 @@ impl<G> Observed<G> {
 
 #[cfg(test)]
 mod tests {
-    use super::KeyState::{Closed, Lost, New, Open};
+    use super::KeyState::{Closed, Lost, New, Open, Replayed};
     use super::*;
 
     const ITEM: u8 = 7;
+    const MAX_REPLAY_WAIT: Duration = Duration::from_secs(2);
 
     /// One survey: its time in milliseconds, what it found, whether RabbitMQ was empty, and the expected action.
     type Row = (u64, KeyState<u8>, bool, Action);
 
     fn check(max_drain_wait: Option<u64>, rows: &[Row]) {
-        let (mut recovery, start) = (Recovery::new(None, max_drain_wait.map(Duration::from_millis)), Instant::now());
+        let (mut recovery, start) =
+            (Recovery::new(None, max_drain_wait.map(Duration::from_millis), MAX_REPLAY_WAIT), Instant::now());
         for (at, state, drained, expected) in rows {
             let survey = vec![(ITEM, state.clone())];
             let actions = recovery.decide(survey, *drained, start + Duration::from_millis(*at));
@@ -199,6 +207,17 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_opened_as_soon_as_each_process_has_replayed() {
+        let rows = [
+            (0, Closed(1), true, Action::Wait),
+            (100, Closed(1), true, Action::Wait),
+            (200, Replayed(1), true, Action::Open),
+            (300, Open, true, Action::Maintain),
+        ];
+        check(None, &rows);
+    }
+
+    #[test]
     fn another_generation_restarts_the_replay() {
         let rows = [
             (0, Closed(1), true, Action::Wait),
@@ -223,7 +242,7 @@ mod tests {
 
     #[test]
     fn keys_that_are_lost_again_after_a_load_wait_anew() {
-        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None), Instant::now());
+        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None, MAX_REPLAY_WAIT), Instant::now());
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start), [Action::Wait]);
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start + DRAINED_FOR), [Action::LoadClosed]);
         recovery.loaded(ITEM);
@@ -232,7 +251,7 @@ mod tests {
 
     #[test]
     fn items_that_are_not_surveyed_any_more_are_forgotten() {
-        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None), Instant::now());
+        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None, MAX_REPLAY_WAIT), Instant::now());
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start), [Action::Wait]);
         assert_eq!(recovery.decide(vec![(9, New)], true, start), [Action::LoadOpen]);
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start + DRAINED_FOR), [Action::Wait]);

@@ -1,286 +1,299 @@
-//! Remembers recent grants and replays them to a master that forgot them.
+//! Remembers every grant that this process has told to a client, until the database has it.
 //!
-//! A 202 is a promise to the client. A master that restarts without its last writes, or without any data, has forgotten
-//! it. The log then sends the same grants again. The script finds those that survived and changes nothing for them; the
-//! others it grants again and appends to the outbox.
+//! A 202 is a promise. A master that restarts without its last writes, or without any data, has forgotten it; then
+//! [`super::replay`] sends the remembered grants again. Grants that were answered once more to a repeated request are remembered
+//! as well, because the process that granted them may have ended.
+//!
+//! Memory: a grant on units takes 56 bytes, so [`MAX_GRANTS`] take 56 MB, and up to twice that while a queue grows.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use redis::Value;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tracing::info;
 
-use super::keys;
+use super::generation::Generation;
 use crate::domain::Bucket;
-use crate::domain::claim::Unavailable;
-use crate::periodic::Periodic;
-use crate::redis::connection::RedisConnection;
-use crate::redis::{malformed, parse};
 
-/// How long a grant is remembered: longer than the writes that a master with an append-only file, fsynced every second, can
-/// lose, and longer than the relay usually needs to publish an order.
-const RETENTION: Duration = Duration::from_secs(120);
-/// Bounds the memory of the log: about 100 MB when each grant was a batch of its own. The oldest grants are dropped first.
+/// Bounds the memory of the log. Beyond it the oldest grants are dropped, but only of generations that the master has just
+/// been seen to have.
 const MAX_GRANTS: usize = 1_000_000;
-/// How often the master's run id and epochs are checked.
-const CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// Grants per call.
-const MAX_BATCH: usize = 256;
+/// How long after a grant the database is first asked for it.
+const FIRST_CHECK_DELAY: Duration = Duration::from_secs(1);
+/// How long after a check a grant that was not in the database is checked again. Bounds the load during a backlog.
+const RECHECK_DELAY: Duration = Duration::from_secs(5);
 
-/// One incarnation of a bucket's keys: the epoch in which they were loaded and the server process that holds them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Generation {
-    epoch: i64,
-    /// Number of server changes that were seen before.
-    server: u64,
+/// Key of the grants on a bucket that a generation has.
+pub type Place = (Bucket, Generation);
+
+struct Remembered<G> {
+    grant: G,
+    check_at: Instant,
 }
 
-/// The grants of one batch.
-struct Batch<G> {
-    at: Instant,
-    grants: Vec<G>,
+/// The grants of one generation of a bucket, roughly oldest first.
+struct Grants<G> {
+    queue: VecDeque<Remembered<G>>,
+    /// Those of the queue that were told to a repeated request, so that many repetitions are remembered once.
+    repeated: HashSet<G>,
 }
 
-/// The remembered grants.
-struct Recent<G> {
-    /// By bucket and the generation that has them, oldest first.
-    by_generation: BTreeMap<(Bucket, Generation), VecDeque<Batch<G>>>,
-    /// Number of grants in all batches.
-    grants: usize,
-}
-
-/// The grants that this process has recently reported to clients.
+/// The grants that this process has reported to clients and the database does not have yet.
 pub struct GrantLog<G> {
-    recent: Mutex<Recent<G>>,
-    /// Counts server changes. A grant that is recorded before a change is noticed gets the old number, and is replayed
-    /// once more than needed, which changes nothing.
-    server: AtomicU64,
+    places: Mutex<BTreeMap<Place, Grants<G>>>,
+    calls: Mutex<Calls>,
+}
+
+/// Calls to the master, by the order of their start.
+#[derive(Default)]
+struct Calls {
+    started: u64,
+    unanswered: BTreeSet<u64>,
+}
+
+/// A call whose answer may still bring grants. Ends on drop.
+pub(crate) struct CallGuard<'a> {
+    calls: &'a Mutex<Calls>,
+    number: u64,
+}
+
+impl Drop for CallGuard<'_> {
+    fn drop(&mut self) {
+        lock(self.calls).unanswered.remove(&self.number);
+    }
 }
 
 impl<G> Default for GrantLog<G> {
     fn default() -> Self {
-        GrantLog { recent: Mutex::new(Recent { by_generation: BTreeMap::new(), grants: 0 }), server: AtomicU64::new(0) }
+        GrantLog { places: Mutex::default(), calls: Mutex::default() }
     }
 }
 
-impl<G> Recent<G> {
-    /// Drops older batches. Examines nothing else, because claims wait for the lock meanwhile.
-    fn forget(&mut self, retention: Duration) {
-        let now = Instant::now();
-        for batches in self.by_generation.values_mut() {
-            while let Some(old) = batches.pop_front_if(|batch| now - batch.at > retention) {
-                self.grants -= old.grants.len();
+impl<G> Default for Grants<G> {
+    fn default() -> Self {
+        Grants { queue: VecDeque::new(), repeated: HashSet::new() }
+    }
+}
+
+impl<G: Copy + Eq + Hash> Grants<G> {
+    fn push(&mut self, grant: G, check_at: Instant) {
+        self.queue.push_back(Remembered { grant, check_at });
+    }
+
+    fn pop(&mut self) -> Option<G> {
+        let oldest = self.queue.pop_front()?;
+        Some(oldest.grant)
+    }
+}
+
+impl<G: Copy + Eq + Hash> GrantLog<G> {
+    /// Begins a call to the master. Its grants are remembered before the guard is dropped.
+    pub(crate) fn begin_call(&self) -> CallGuard<'_> {
+        let mut calls = lock(&self.calls);
+        calls.started += 1;
+        let number = calls.started;
+        calls.unanswered.insert(number);
+        CallGuard { calls: &self.calls, number }
+    }
+
+    /// The number of calls that were started so far.
+    pub(super) fn calls_started(&self) -> u64 {
+        lock(&self.calls).started
+    }
+
+    /// Whether the first `number` calls have ended.
+    pub(super) fn have_ended(&self, number: u64) -> bool {
+        lock(&self.calls).unanswered.first().is_none_or(|oldest| *oldest > number)
+    }
+
+    /// Remembers new grants, and grants that were reported again to repeated requests.
+    pub(crate) fn remember(
+        &self,
+        place: Place,
+        granted: impl IntoIterator<Item = G>,
+        repeated: impl IntoIterator<Item = G>,
+    ) {
+        let (mut granted, mut repeated) = (granted.into_iter().peekable(), repeated.into_iter().peekable());
+        if granted.peek().is_none() && repeated.peek().is_none() {
+            return;
+        }
+        let check_at = Instant::now() + FIRST_CHECK_DELAY;
+        let mut places = lock(&self.places);
+        let grants = places.entry(place).or_default();
+        granted.for_each(|grant| grants.push(grant, check_at));
+        for grant in repeated {
+            if grants.repeated.insert(grant) {
+                grants.push(grant, check_at);
             }
         }
-        self.by_generation.retain(|_, batches| !batches.is_empty());
     }
-}
 
-impl<G: Copy> GrantLog<G> {
-    pub(crate) fn remember(&self, bucket: Bucket, epoch: i64, grants: Vec<G>) {
-        if !grants.is_empty() {
-            let batch = Batch { at: Instant::now(), grants };
-            let generation = Generation { epoch, server: self.server.load(Ordering::Relaxed) };
-            let mut recent = self.lock();
-            recent.grants += batch.grants.len();
-            recent.by_generation.entry((bucket, generation)).or_default().push_back(batch);
+    /// The number of remembered grants.
+    pub fn len(&self) -> usize {
+        lock(&self.places).values().map(|grants| grants.queue.len()).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The buckets and generations with remembered grants.
+    pub(super) fn places(&self) -> Vec<Place> {
+        lock(&self.places).keys().copied().collect()
+    }
+
+    pub(super) fn grants(&self, place: Place) -> Vec<G> {
+        let places = lock(&self.places);
+        places.get(&place).into_iter().flat_map(|grants| &grants.queue).map(|one| one.grant).collect()
+    }
+
+    /// Records that the generation `to` now has the first `count` grants of `from`. They go before the grants that `to` has
+    /// made since.
+    pub(super) fn reassign(&self, bucket: Bucket, from: Generation, to: Generation, count: usize) {
+        if from == to {
+            return;
+        }
+        let mut places = lock(&self.places);
+        let Some(older) = places.get_mut(&(bucket, from)) else { return };
+        let moved: Vec<Remembered<G>> = older.queue.drain(..count.min(older.queue.len())).collect();
+        let repeated: Vec<G> = moved.iter().map(|one| one.grant).filter(|grant| older.repeated.remove(grant)).collect();
+        if older.queue.is_empty() {
+            places.remove(&(bucket, from));
+        }
+        let newer = places.entry((bucket, to)).or_default();
+        newer.repeated.extend(repeated);
+        for one in moved.into_iter().rev() {
+            newer.queue.push_front(one);
         }
     }
 
-    /// Drops what is too old or too much, and returns the buckets and generations with remembered grants.
-    fn generations(&self) -> Vec<(Bucket, Generation)> {
-        let mut recent = self.lock();
-        let mut retention = RETENTION;
-        recent.forget(retention);
-        while recent.grants > MAX_GRANTS && !retention.is_zero() {
-            retention = retention * 9 / 10;
-            recent.forget(retention);
+    /// The first grants of a place, as far as their check is due.
+    pub(super) fn due(&self, place: Place, max: usize) -> Vec<G> {
+        let now = Instant::now();
+        let places = lock(&self.places);
+        let queue = places.get(&place).into_iter().flat_map(|grants| &grants.queue);
+        queue.take_while(|one| one.check_at <= now).take(max).map(|one| one.grant).collect()
+    }
+
+    /// Forgets those of the first grants of a place that are in the database. The others are checked again later.
+    pub(super) fn settle(&self, place: Place, persisted: &[bool]) {
+        let recheck_at = Instant::now() + RECHECK_DELAY;
+        let mut places = lock(&self.places);
+        let Some(grants) = places.get_mut(&place) else { return };
+        for persisted in persisted {
+            match grants.pop() {
+                Some(grant) if *persisted => drop(grants.repeated.remove(&grant)),
+                Some(grant) => grants.push(grant, recheck_at),
+                None => break,
+            }
         }
-        recent.by_generation.keys().copied().collect()
-    }
-
-    fn grants(&self, bucket: Bucket, generation: Generation) -> Vec<G> {
-        let recent = self.lock();
-        let batches = recent.by_generation.get(&(bucket, generation));
-        batches.into_iter().flatten().flat_map(|batch| &batch.grants).copied().collect()
-    }
-
-    /// Records that the generation `to` now has the grants of `from`. They go before the grants that `to` has made since.
-    fn reassign(&self, bucket: Bucket, from: Generation, to: Generation) {
-        let mut recent = self.lock();
-        if from != to
-            && let Some(mut older) = recent.by_generation.remove(&(bucket, from))
-        {
-            let newer = recent.by_generation.entry((bucket, to)).or_default();
-            older.append(newer);
-            *newer = older;
+        if grants.queue.is_empty() {
+            places.remove(&place);
         }
     }
 
-    /// Returns the number of the server process that answers with `present`, and counts a change.
-    fn server_number(&self, last: &mut Option<String>, present: String) -> u64 {
-        let changed = last.as_ref().is_some_and(|last| *last != present);
-        *last = Some(present);
-        self.server.fetch_add(changed.into(), Ordering::Relaxed) + u64::from(changed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Recent<G>> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The outcome of replaying grants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replayed {
-    /// The number of grants that the master had forgotten.
-    Forgotten(usize),
-    /// The bucket is not loaded at present.
-    NotLoaded,
-}
-
-/// A backend on a Redis master whose grants can be replayed.
-#[async_trait]
-pub trait ReplayGrants: Send + Sync {
-    type Grant: Copy + Send + Sync;
-
-    fn grant_log(&self) -> &GrantLog<Self::Grant>;
-
-    fn master(&self) -> &RedisConnection;
-
-    /// Replays a batch of at most 256 grants. Grants that the master remembers stay as they are.
-    async fn replay(&self, bucket: Bucket, grants: &[Self::Grant]) -> Result<Replayed, Unavailable>;
-}
-
-/// Watches the master and replays grants that it may have forgotten, until `stop` is cancelled.
-pub async fn replay_grants<B: ReplayGrants>(backend: B, stop: CancellationToken) {
-    let mut run_id = None;
-    let mut periodic = Periodic::new("grant replay", CHECK_INTERVAL, &stop);
-    while periodic.tick().await {
-        periodic.record(replay_if_forgotten(&backend, &mut run_id).await);
-    }
-}
-
-/// One check. `run_id` is that of the server process seen last.
-async fn replay_if_forgotten<B: ReplayGrants>(backend: &B, run_id: &mut Option<String>) -> Result<(), Unavailable> {
-    let generations = backend.grant_log().generations();
-    if generations.is_empty() && run_id.is_some() {
-        return Ok(());
-    }
-    let present = server_run_id(backend.master()).await?;
-    let server = backend.grant_log().server_number(run_id, present);
-    let buckets: Vec<Bucket> = generations.iter().map(|(bucket, _)| *bucket).collect();
-    let answers = backend.master().each(&buckets, |pipe, bucket| pipe.hget(keys::hash(bucket), "Epoch")).await?;
-    for ((bucket, generation), answer) in generations.into_iter().zip(answers) {
-        let answer = answer?;
-        let [epoch] = answer.as_slice() else { return Err(malformed("an epoch")) };
-        // Not loaded: either data control is loading the bucket and a later check replays, or the sale is over and the
-        // grants expire.
-        let Some(epoch) = parse(epoch, "an epoch")? else { continue };
-        let now = Generation { epoch, server };
-        if generation != now {
-            replay_bucket(backend, bucket, generation, now).await?;
+    /// Drops the oldest grants of these places beyond [`MAX_GRANTS`], and returns how many.
+    pub(super) fn drop_excess(&self, verified: &[Place]) -> usize {
+        let excess = self.len().saturating_sub(MAX_GRANTS);
+        let mut left = excess;
+        let mut places = lock(&self.places);
+        for place in verified {
+            let Some(grants) = places.get_mut(place) else { continue };
+            while left > 0
+                && let Some(grant) = grants.pop()
+            {
+                grants.repeated.remove(&grant);
+                left -= 1;
+            }
+            if grants.queue.is_empty() {
+                places.remove(place);
+            }
         }
+        excess - left
     }
-    Ok(())
 }
 
-async fn replay_bucket<B: ReplayGrants>(
-    backend: &B,
-    bucket: Bucket,
-    from: Generation,
-    to: Generation,
-) -> Result<(), Unavailable> {
-    let grants = backend.grant_log().grants(bucket, from);
-    let mut forgotten = 0;
-    for batch in grants.chunks(MAX_BATCH) {
-        match backend.replay(bucket, batch).await? {
-            Replayed::Forgotten(count) => forgotten += count,
-            Replayed::NotLoaded => return Ok(()),
-        }
-    }
-    backend.grant_log().reassign(bucket, from, to);
-    info!(%bucket, grants = grants.len(), forgotten, "replayed grants to a master that may have forgotten them");
-    Ok(())
-}
-
-/// The run ids of all servers of a cluster together: when one of them changes, all grants are replayed.
-async fn server_run_id(master: &RedisConnection) -> Result<String, Unavailable> {
-    let answer: Value = redis::cmd("INFO").arg("server").query_async(&mut master.clone()).await?;
-    let mut ids = match answer {
-        Value::Map(nodes) => nodes.iter().map(|(_, info)| run_id(info)).collect::<Result<Vec<_>, _>>()?,
-        info => vec![run_id(&info)?],
-    };
-    ids.sort();
-    Ok(ids.join(" "))
-}
-
-fn run_id(info: &Value) -> Result<String, Unavailable> {
-    let info: String = parse(info, "INFO")?;
-    let line = info.lines().find_map(|line| line.strip_prefix("run_id:"));
-    line.map(|id| id.trim().to_owned()).ok_or_else(|| malformed("INFO"))
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
-
     use super::*;
-    use crate::domain::claim::Claim;
-    use crate::domain::{OrderId, SaleId, UserId};
+    use crate::domain::SaleId;
+    use crate::redis::generation::ServerId;
 
-    fn claim(n: u128) -> Claim {
-        Claim { user_id: UserId(Uuid::from_u128(n)), order_id: OrderId(Uuid::from_u128(n)), quantity: 1 }
-    }
-
-    const fn generation(epoch: i64, server: u64) -> Generation {
-        Generation { epoch, server }
+    fn place(sale: i64, epoch: i64) -> Place {
+        let server = ServerId::parse(&"ab".repeat(20)).unwrap();
+        (Bucket::whole(SaleId(sale)), Generation { epoch, server })
     }
 
     #[tokio::test(start_paused = true)]
-    async fn grants_move_to_a_new_generation_in_order_and_expire() {
-        let log = GrantLog::<Claim>::default();
-        let sale = Bucket::whole(SaleId(7));
-        log.remember(sale, 1, vec![claim(1), claim(2)]);
-        log.remember(sale, 1, vec![]);
-        tokio::time::advance(RETENTION / 2).await;
-        log.remember(sale, 2, vec![claim(3)]);
-        assert_eq!(log.generations(), [(sale, generation(1, 0)), (sale, generation(2, 0))]);
-        log.reassign(sale, generation(1, 0), generation(2, 0));
-        assert_eq!(log.generations(), [(sale, generation(2, 0))]);
-        assert_eq!(log.grants(sale, generation(2, 0)), [claim(1), claim(2), claim(3)]);
-        tokio::time::advance(RETENTION * 2 / 3).await;
-        assert_eq!(log.generations(), [(sale, generation(2, 0))]);
-        assert_eq!(log.grants(sale, generation(2, 0)), [claim(3)]);
-        tokio::time::advance(RETENTION).await;
-        assert_eq!(log.generations(), []);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn oldest_grants_are_dropped_beyond_the_maximum() {
-        let log = GrantLog::<()>::default();
-        let sales = [1, 2, 3].map(|sale| Bucket::whole(SaleId(sale)));
-        for sale in sales {
-            log.remember(sale, 1, vec![(); MAX_GRANTS / 2]);
-            tokio::time::advance(Duration::from_secs(20)).await;
-        }
-        assert_eq!(log.generations(), [(sales[1], generation(1, 0)), (sales[2], generation(1, 0))]);
-        assert_eq!(log.grants(sales[1], generation(1, 0)).len(), MAX_GRANTS / 2);
-        log.remember(sales[2], 1, vec![(); 2 * MAX_GRANTS]);
-        assert_eq!(log.generations(), [(sales[2], generation(1, 0))], "the newest grants stay");
+    async fn grants_move_to_a_new_generation_in_order_and_never_expire() {
+        let log = GrantLog::<u32>::default();
+        let ((bucket, old), (_, new)) = (place(7, 1), place(7, 2));
+        log.remember((bucket, old), [1, 2], []);
+        log.remember((bucket, old), [], []);
+        log.remember((bucket, new), [3], []);
+        assert_eq!(log.places(), [(bucket, old), (bucket, new)]);
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        log.reassign(bucket, old, new, 2);
+        assert_eq!(log.places(), [(bucket, new)]);
+        assert_eq!(log.grants((bucket, new)), [1, 2, 3]);
     }
 
     #[test]
-    fn restarted_server_starts_a_new_generation() {
-        let log = GrantLog::<Claim>::default();
-        let mut last = None;
-        let numbers = ["a", "a", "b", "b", "a"].map(|run| log.server_number(&mut last, run.to_owned()));
-        assert_eq!(numbers, [0, 0, 1, 1, 2]);
-        log.remember(Bucket::whole(SaleId(7)), 1, vec![claim(1)]);
-        assert_eq!(log.generations(), [(Bucket::whole(SaleId(7)), generation(1, 2))]);
+    fn a_repeated_grant_is_remembered_once() {
+        let log = GrantLog::<u32>::default();
+        log.remember(place(7, 1), [1], [2, 2]);
+        log.remember(place(7, 1), [], [2]);
+        assert_eq!(log.grants(place(7, 1)), [1, 2]);
+        log.settle(place(7, 1), &[true, true]);
+        log.remember(place(7, 1), [], [2]);
+        assert_eq!(log.grants(place(7, 1)), [2], "told again after it was settled");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn grants_are_checked_until_the_database_has_them() {
+        let log = GrantLog::<u32>::default();
+        log.remember(place(7, 1), [1, 2, 3], []);
+        assert!(log.due(place(7, 1), 10).is_empty(), "too young");
+        tokio::time::advance(FIRST_CHECK_DELAY).await;
+        assert_eq!(log.due(place(7, 1), 2), [1, 2]);
+        log.settle(place(7, 1), &[false, true]);
+        assert_eq!(log.due(place(7, 1), 10), [3], "the first one waits");
+        log.settle(place(7, 1), &[true]);
+        tokio::time::advance(RECHECK_DELAY).await;
+        assert_eq!(log.due(place(7, 1), 10), [1]);
+        log.settle(place(7, 1), &[true]);
+        assert!(log.is_empty());
+        assert!(log.places().is_empty());
+    }
+
+    #[test]
+    fn oldest_grants_beyond_the_maximum_are_dropped_of_verified_generations_only() {
+        let log = GrantLog::<u32>::default();
+        log.remember(place(1, 1), 0..MAX_GRANTS as u32, []);
+        log.remember(place(2, 1), 0..10, []);
+        assert_eq!(log.drop_excess(&[]), 0);
+        assert_eq!(log.len(), MAX_GRANTS + 10);
+        assert_eq!(log.drop_excess(&[place(1, 1)]), 10);
+        assert_eq!(log.grants(place(1, 1)).first(), Some(&10));
+        assert_eq!(log.grants(place(2, 1)).len(), 10);
+    }
+
+    #[test]
+    fn earlier_calls_have_ended_once_each_guard_is_dropped() {
+        let log = GrantLog::<u32>::default();
+        assert!(log.have_ended(log.calls_started()));
+        let (first, second) = (log.begin_call(), log.begin_call());
+        let before = log.calls_started();
+        drop(second);
+        let later = log.begin_call();
+        assert!(!log.have_ended(before));
+        drop(first);
+        assert!(log.have_ended(before), "the later call does not matter");
+        drop(later);
     }
 }

@@ -37,6 +37,11 @@ pub fn users(bucket: Bucket) -> String {
     named(bucket, ":users")
 }
 
+/// The processes that have replayed their grants to the present generation of the bucket.
+pub fn replayed(bucket: Bucket) -> String {
+    named(bucket, ":replayed")
+}
+
 /// Outbox entries that could not be parsed, for operators to inspect.
 pub fn dead(bucket: Bucket) -> String {
     named(bucket, ":outbox:dead")

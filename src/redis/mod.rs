@@ -1,8 +1,11 @@
 //! Redis: connections, key names, scripts, the short form of ids, and the replay of grants to a master that forgot them.
 
 pub mod connection;
+pub mod generation;
+pub mod grant_file;
 pub mod grant_log;
 pub mod keys;
+pub mod replay;
 pub(crate) mod script;
 pub mod short_id;
 

@@ -135,7 +135,7 @@ async fn retire(services: &Services, sale: &Sale) -> anyhow::Result<()> {
 async fn is_quiet(services: &Services, sale: SaleId) -> anyhow::Result<bool> {
     let Some(stock_sync) = &services.stock_sync else { return Ok(true) };
     let buckets = stock_sync.survey_sale(sale).await?;
-    if buckets.iter().any(|(_, loaded)| loaded.is_some_and(|loaded| loaded.outbox > 0)) {
+    if buckets.iter().any(|(_, state)| state.loaded().is_some_and(|loaded| loaded.outbox > 0)) {
         return Ok(false);
     }
     match &services.monitor {

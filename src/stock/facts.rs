@@ -71,7 +71,10 @@ async fn holders(server: &RedisConnection, bucket: Bucket) -> Result<Vec<UserId>
 
 fn ask_facts(pipe: &mut Pipeline, bucket: Bucket) -> &mut Pipeline {
     pipe.mget(&[keys::start(bucket), keys::access(bucket), keys::count(bucket)]);
-    pipe.hmget(keys::hash(bucket), &["Version", "State", "Opens", "Closes", "Booked", "Limit", "Granted", "Whole"])
+    pipe.hmget(
+        keys::hash(bucket),
+        &["Version", "State", "Opens", "Closes", "Booked", "Limit", "Granted", "Whole", "Server"],
+    )
 }
 
 /// Adds up the buckets of each sale. State, window and total are those of the bucket with the newest definition.
@@ -101,13 +104,24 @@ fn read_facts(
 /// The facts of one bucket and the version of its definition; `None` when it is not loaded.
 fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Facts)> {
     let &[start, access, Some(share)] = flags else { return None };
-    let [Some(version), Some(state), Some(opens), Some(closes), Some(booked), Some(limit), Some(granted), whole] = hash
+    let [
+        Some(version),
+        Some(state),
+        Some(opens),
+        Some(closes),
+        Some(booked),
+        Some(limit),
+        Some(granted),
+        whole,
+        server,
+    ] = hash
     else {
         return None;
     };
     let state: SaleState = state.parse().unwrap_or(SaleState::Paused);
-    // The start flag overrules the state.
-    let state = if state == SaleState::Live && start != Some(1) { SaleState::Paused } else { state };
+    // The start flag overrules the state. A sale that was loaded again grants nothing until a server may.
+    let closed = start != Some(1) || server.as_ref().is_some_and(String::is_empty);
+    let state = if state == SaleState::Live && closed { SaleState::Paused } else { state };
     let facts = Facts {
         state,
         window: Window { opens_at: parse_time(opens), closes_at: parse_time(closes) },

@@ -1,16 +1,25 @@
 //! Maintenance of a Redis master by data control: loads buckets, synchronizes their counters, reads and repairs their holds,
 //! and unloads buckets of retired sales.
 
-use redis::AsyncCommands;
+use std::time::Duration;
 
-use super::redis::{AWAITING_REPLAY, RedisStock, holds_page, start_flag};
+use redis::AsyncCommands;
+use tokio_util::sync::CancellationToken;
+
+use super::redis::{RedisStock, holds_page, start_flag};
 use super::{Unavailable, time_text};
 use crate::domain::Bucket;
 use crate::domain::claim::Hold;
+use crate::domain::sale::SaleState;
 use crate::domain::{Sale, UserId};
+use crate::periodic::run_every;
+use crate::redis::generation::{self, LoadedGeneration};
 use crate::redis::short_id::ShortId;
 use crate::redis::{keys, malformed, parse};
 use crate::store::{Allotment, HeldUnits};
+
+/// The gate counts whom it lets in, and admits no more than there are units: those who get none must be forgotten soon.
+const ACCESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Holds per call; larger calls would block the server for too long.
 const MAX_HOLDS_PER_CALL: usize = 500;
@@ -18,13 +27,34 @@ const MAX_HOLDS_PER_CALL: usize = 500;
 /// The counters of a bucket on the master, or of all buckets of a sale together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StockCounters {
-    pub epoch: i64,
+    /// The generation of the keys; of a whole sale, that of its last bucket.
+    pub generation: LoadedGeneration,
+    /// The version of the definition that was applied last.
     pub version: i64,
+    pub state: SaleState,
     pub booked: i64,
     /// Units that the bucket may sell, sold ones included.
     pub share: i64,
     /// Entries in the outbox.
     pub outbox: i64,
+}
+
+/// A bucket as a survey of the master found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BucketState {
+    Loaded(StockCounters),
+    NotLoaded,
+    /// Its server does not answer. Buckets of other servers of a cluster are not affected.
+    Unreachable,
+}
+
+impl BucketState {
+    pub fn loaded(&self) -> Option<&StockCounters> {
+        match self {
+            BucketState::Loaded(counters) => Some(counters),
+            BucketState::NotLoaded | BucketState::Unreachable => None,
+        }
+    }
 }
 
 /// The share of a bucket of a split sale, as the bucket's hash records it.
@@ -46,28 +76,25 @@ pub struct LoadOptions {
     pub epoch: i64,
     /// Units of the staged holders.
     pub booked: i64,
-    /// Keep the bucket closed until all processes have replayed the grants that they remember.
-    pub await_replay: bool,
+    /// Number of staged holders.
+    pub holders: usize,
+    /// Keep the bucket closed until each process has replayed the grants that it remembers.
+    pub closed: bool,
     /// The allotment of a bucket of a split sale.
     pub share: Option<Allotment>,
 }
 
 impl StockCounters {
-    /// Whether the bucket is closed because it was loaded with [`LoadOptions::await_replay`].
-    pub fn awaits_replay(&self) -> bool {
-        self.version == AWAITING_REPLAY
-    }
-
     /// Adds up all buckets of one sale, with the oldest version of any; `None` when one of them is not loaded.
-    pub fn of_sale(survey: &[(Bucket, Option<StockCounters>)]) -> Option<StockCounters> {
+    pub fn of_sale(survey: &[(Bucket, BucketState)]) -> Option<StockCounters> {
         let add = |all: StockCounters, one: StockCounters| StockCounters {
-            epoch: all.epoch.max(one.epoch),
             version: all.version.min(one.version),
             booked: all.booked + one.booked,
             share: all.share + one.share,
             outbox: all.outbox + one.outbox,
+            ..one
         };
-        survey.iter().map(|(_, loaded)| *loaded).reduce(|all, one| Some(add(all?, one?)))?
+        survey.iter().map(|(_, state)| state.loaded().copied()).reduce(|all, one| Some(add(all?, one?)))?
     }
 }
 
@@ -81,26 +108,21 @@ pub enum HoldRepair {
 }
 
 impl RedisStock {
-    /// The counters of each bucket; `None` where it is not loaded.
-    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, Option<StockCounters>)>, Unavailable> {
+    /// The state of each bucket. Fails when no server answers.
+    pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, BucketState)>, Unavailable> {
         let answers = self.master.each(buckets, |pipe, bucket| {
-            pipe.hmget(keys::hash(bucket), &["Epoch", "Version", "Booked", "Total"]).xlen(keys::outbox(bucket))
+            pipe.hmget(keys::hash(bucket), &["Version", "State", "Booked", "Total"]).xlen(keys::outbox(bucket));
+            generation::read(pipe, bucket)
         });
-        let mut survey = Vec::with_capacity(buckets.len());
-        for (bucket, answer) in buckets.iter().zip(answers.await?) {
-            let answer = answer?;
-            let [fields, outbox] = answer.as_slice() else { return Err(malformed("a survey")) };
-            let fields: Vec<Option<i64>> = parse(fields, "a sale")?;
-            let outbox = parse(outbox, "a length")?;
-            let loaded = match fields.as_slice() {
-                &[Some(epoch), Some(version), Some(booked), Some(share)] => {
-                    Some(StockCounters { epoch, version, booked, share, outbox })
-                }
-                _ => None,
-            };
-            survey.push((*bucket, loaded));
+        let answers = answers.await?;
+        if let Some(error) = answers.iter().find_map(|answer| answer.as_ref().err())
+            && !answers.iter().any(Result::is_ok)
+        {
+            return Err(error.clone().into());
         }
-        Ok(survey)
+        let states =
+            answers.into_iter().map(|answer| answer.map_or(Ok(BucketState::Unreachable), |a| bucket_state(&a)));
+        buckets.iter().zip(states).map(|(bucket, state)| Ok((*bucket, state?))).collect()
     }
 
     /// The shares of buckets of split sales; `None` where a bucket is not loaded or its server does not answer.
@@ -161,41 +183,46 @@ impl RedisStock {
         Ok(())
     }
 
-    /// Loads a bucket with the staged holders. `false` when another process has loaded it meanwhile. With `await_replay` the
-    /// bucket stays closed, in every state of the sale, until [`super::Stock::define`] is called.
+    /// Loads a bucket with the staged holders. `false` when another process has loaded it meanwhile. A `closed` bucket grants
+    /// nothing until [`crate::redis::generation::open`] is called.
     pub async fn load(&self, sale: &Sale, bucket: Bucket, options: LoadOptions) -> Result<bool, Unavailable> {
-        let (version, state, start) = match options.await_replay {
-            true => (AWAITING_REPLAY, "paused", 0),
-            false => (sale.version, sale.state.as_str(), start_flag(sale)),
-        };
         let mut call = self.scripts.load.key(keys::hash(bucket));
         call.key(keys::holders(bucket)).key(keys::loading(bucket, options.epoch)).key(keys::start(bucket));
-        call.key(keys::count(bucket)).key(keys::access(bucket)).arg(options.epoch).arg(version).arg(state);
+        call.key(keys::count(bucket)).key(keys::access(bucket));
+        call.arg(options.epoch).arg(sale.version).arg(sale.state.as_str());
         call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
         call.arg(options.share.map_or(sale.total, |share| share.allotted)).arg(sale.per_user_limit);
-        call.arg(options.booked).arg(start);
+        call.arg(options.booked).arg(start_flag(sale));
+        call.arg(if options.closed { "closed" } else { "open" }).arg(options.holders);
         if let Some(share) = options.share {
             call.arg(share.fence).arg(sale.total);
         }
-        let loaded: i64 = call.invoke_async(&mut self.master.clone()).await?;
-        Ok(loaded == 1)
+        match call.invoke_async(&mut self.master.clone()).await? {
+            1 => Ok(true),
+            0 => Ok(false),
+            _ => Err(Unavailable("the staged holders are incomplete".into())),
+        }
     }
 
-    /// Resets the access counters to what is booked.
-    pub async fn sync_access(&self, buckets: &[Bucket]) -> Result<(), Unavailable> {
-        for &bucket in buckets {
-            let mut call = self.scripts.sync.key(keys::hash(bucket));
-            let _: i64 = call.key(keys::access(bucket)).invoke_async(&mut self.master.clone()).await?;
-        }
-        Ok(())
+    /// Resets the access counters of all active sales to what is booked, until `stop` is cancelled. Each process of the role
+    /// `serve` does it, because it needs nothing but Redis; the script changes a bucket once a second.
+    pub async fn sync_access(&self, stop: CancellationToken) {
+        run_every(ACCESS_INTERVAL, &stop, "access counters", async || {
+            let buckets = self.catalogue.active_buckets();
+            let answers = self.master.each(&buckets, |pipe, bucket| {
+                pipe.cmd("EVAL")
+                    .arg(include_str!("lua/sync.lua"))
+                    .arg(2)
+                    .arg(keys::hash(bucket))
+                    .arg(keys::access(bucket))
+            });
+            answers.await?.into_iter().find_map(Result::err).map_or(Ok(()), Err)
+        })
+        .await;
     }
 
     /// Writes the flags of split sales as a whole, for operators only; the shop never reads them.
-    pub async fn write_sale_flags(
-        &self,
-        sales: &[Sale],
-        survey: &[(Bucket, Option<StockCounters>)],
-    ) -> Result<(), Unavailable> {
+    pub async fn write_sale_flags(&self, sales: &[Sale], survey: &[(Bucket, BucketState)]) -> Result<(), Unavailable> {
         for sale in sales.iter().filter(|sale| sale.rush.buckets > 1) {
             let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(sale.id)).copied().collect();
             let Some(together) = StockCounters::of_sale(&of_sale) else { continue };
@@ -233,10 +260,35 @@ impl RedisStock {
         Ok(repaired)
     }
 
-    /// Deletes a bucket's keys.
+    /// Fails unless the master takes writes for this bucket.
+    pub async fn check_writable(&self, bucket: Bucket) -> Result<(), Unavailable> {
+        let _: i64 = self.master.clone().unlink(keys::loading(bucket, 0)).await?;
+        Ok(())
+    }
+
+    /// Deletes a bucket's keys. Dead letters stay for operators.
     pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
-        let names = [keys::hash, keys::count, keys::start, keys::access, keys::holders, keys::outbox];
+        let names = [keys::hash, keys::count, keys::start, keys::access, keys::holders, keys::outbox, keys::replayed];
         let _: i64 = self.master.clone().unlink(&names.map(|name| name(bucket))).await?;
         Ok(())
     }
+}
+
+fn bucket_state(answer: &[redis::Value]) -> Result<BucketState, Unavailable> {
+    let [fields, outbox, loaded] = answer else { return Err(malformed("a survey")) };
+    let fields: Vec<Option<String>> = parse(fields, "a sale")?;
+    let ([Some(version), Some(state), Some(booked), Some(share)], Some(generation)) =
+        (fields.as_slice(), generation::parse_loaded(loaded)?)
+    else {
+        return Ok(BucketState::NotLoaded);
+    };
+    let number = |text: &String| text.parse::<i64>().map_err(|_| malformed("a sale"));
+    Ok(BucketState::Loaded(StockCounters {
+        generation,
+        version: number(version)?,
+        state: state.parse().unwrap_or(SaleState::Paused),
+        booked: number(booked)?,
+        share: number(share)?,
+        outbox: parse(outbox, "a length")?,
+    }))
 }

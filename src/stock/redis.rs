@@ -11,21 +11,24 @@ use redis::{Cmd, Script, Value};
 use super::{DefineOutcome, Stock, Unavailable, time_text};
 use crate::batching::{Batch, BatchKey};
 use crate::catalogue::Catalogue;
+use crate::clock::Clock;
 use crate::domain::claim::{Claim, Decision, Hold};
 use crate::domain::sale::SaleState;
-use crate::domain::{Bucket, OrderId, OrderStatus, Sale, SaleId, UserId};
+use crate::domain::{Bucket, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 use crate::redis::connection::RedisConnection;
-use crate::redis::grant_log::{GrantLog, ReplayGrants, Replayed};
+use crate::redis::generation::{Generation, ServerId};
+use crate::redis::grant_log::GrantLog;
+use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::redis::script::HotScript;
 use crate::redis::short_id::ShortId;
 use crate::redis::{keys, malformed};
-use crate::store::HeldUnits;
+use crate::store::{HeldUnits, Store};
 
 pub(super) struct Scripts {
     reserve: HotScript,
+    hold: Script,
     define: Script,
     release: Script,
-    pub(super) sync: Script,
     pub(super) load: Script,
     pub(super) repair: Script,
     pub(super) allot: Script,
@@ -37,7 +40,10 @@ pub struct RedisStock {
     pub(super) master: RedisConnection,
     pub(super) scripts: Arc<Scripts>,
     grants: Arc<GrantLog<Claim>>,
-    catalogue: Arc<Catalogue>,
+    pub(super) catalogue: Arc<Catalogue>,
+    store: Store,
+    clock: Clock,
+    payment_window: Duration,
 }
 
 /// Holds released per call; more would block the server for too long.
@@ -49,10 +55,6 @@ const HOLDS_PER_PAGE: usize = 200;
 /// Pause between two pages, so that reading a million holds leaves most of the server's time to purchases.
 const PAGE_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The version of a sale that was loaded again and stays closed until grants have been replayed. Every definition has a
-/// higher version.
-pub(super) const AWAITING_REPLAY: i64 = 0;
-
 /// What the reserve script does with claims.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -62,18 +64,33 @@ enum Mode {
 }
 
 impl RedisStock {
-    /// The catalogue provides the number of buckets of each sale.
-    pub fn new(master: RedisConnection, catalogue: Arc<Catalogue>) -> RedisStock {
+    /// The catalogue provides the number of buckets of each sale. The store is asked which grants it has, and is given those
+    /// of sales that are over, with this payment window.
+    pub fn new(
+        master: RedisConnection,
+        catalogue: Arc<Catalogue>,
+        store: Store,
+        clock: Clock,
+        payment_window: Duration,
+    ) -> RedisStock {
         let scripts = Scripts {
             reserve: HotScript::new(include_str!("lua/reserve.lua")),
+            hold: Script::new(include_str!("lua/hold.lua")),
             define: Script::new(include_str!("lua/define.lua")),
             release: Script::new(include_str!("lua/release.lua")),
-            sync: Script::new(include_str!("lua/sync.lua")),
             load: Script::new(include_str!("lua/load.lua")),
             repair: Script::new(include_str!("lua/repair.lua")),
             allot: Script::new(include_str!("lua/allot.lua")),
         };
-        RedisStock { master, scripts: Arc::new(scripts), grants: Arc::default(), catalogue }
+        RedisStock {
+            master,
+            scripts: Arc::new(scripts),
+            grants: Arc::default(),
+            catalogue,
+            store,
+            clock,
+            payment_window,
+        }
     }
 
     /// Calls the reserve script for each bucket. `None` where the bucket is not loaded.
@@ -135,24 +152,26 @@ impl RedisStock {
 
 /// The answer of the reserve script.
 struct BatchDecisions {
-    /// The epoch in which the decisions were made.
-    epoch: i64,
+    /// The generation that has the grants.
+    generation: Generation,
     decisions: Vec<Decision>,
 }
 
 /// `None` when the bucket is not loaded.
 fn batch_decisions(answer: Vec<Value>, claims: &[Claim]) -> Result<Option<BatchDecisions>, Unavailable> {
-    let [epoch, _now, decisions @ ..] = answer.as_slice() else { return Ok(None) };
-    let &Value::Int(epoch) = epoch else { return Err(malformed("a batch")) };
+    let [epoch, server, decisions @ ..] = answer.as_slice() else { return Ok(None) };
+    let (Value::Int(epoch), Value::BulkString(server)) = (epoch, server) else { return Err(malformed("a batch")) };
+    let server = std::str::from_utf8(server).ok().and_then(ServerId::parse);
+    let generation = Generation { epoch: *epoch, server: server.ok_or_else(|| malformed("a replication id"))? };
     if decisions.is_empty() {
         let decisions = vec![Decision::Granted(OrderStatus::Reserved); claims.len()];
-        return Ok(Some(BatchDecisions { epoch, decisions }));
+        return Ok(Some(BatchDecisions { generation, decisions }));
     }
     if decisions.len() != claims.len() {
         return Err(malformed("a batch"));
     }
     let decisions = decisions.iter().map(decision).collect::<Result<_, _>>()?;
-    Ok(Some(BatchDecisions { epoch, decisions }))
+    Ok(Some(BatchDecisions { generation, decisions }))
 }
 
 /// Units of all claims; 0 when a user occurs twice.
@@ -179,6 +198,11 @@ fn decision(value: &Value) -> Result<Decision, Unavailable> {
 }
 
 impl Hold {
+    /// The claim that it was granted for.
+    fn claim_of(self, user_id: UserId) -> Claim {
+        Claim { user_id, order_id: self.order_id, quantity: self.quantity }
+    }
+
     /// Parses `order id:quantity`, the format of the holders hash and the outbox.
     pub(crate) fn parse(text: &str) -> Option<Hold> {
         let (order, quantity) = text.split_once(':')?;
@@ -194,13 +218,18 @@ pub(super) fn start_flag(sale: &Sale) -> i64 {
 #[async_trait]
 impl Stock for RedisStock {
     async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+        let _unanswered = self.grants.begin_call();
         let answers = self.call_reserve(Mode::Claim, batches).await;
         let decisions = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
-            let Some(BatchDecisions { epoch, decisions }) = answer? else {
+            let Some(BatchDecisions { generation, decisions }) = answer? else {
                 return Ok(vec![Decision::NotLoaded; claims.len()]);
             };
             let granted = claims.iter().zip(&decisions).filter(|(_, d)| matches!(d, Decision::Granted(_)));
-            self.grants.remember(*bucket, epoch, granted.map(|(claim, _)| *claim).collect());
+            let repeated = claims.iter().zip(&decisions).filter_map(|(claim, decision)| match decision {
+                Decision::Repeated(hold) => Some(hold.claim_of(claim.user_id)),
+                _ => None,
+            });
+            self.grants.remember((*bucket, generation), granted.map(|(claim, _)| *claim), repeated);
             Ok(decisions)
         });
         decisions.collect()
@@ -212,14 +241,17 @@ impl Stock for RedisStock {
 
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable> {
         let bucket = Bucket::of_user(sale, self.bucket_count(sale).await?, user);
-        let mut pipe = redis::pipe();
-        pipe.hget(keys::hash(bucket), "Version").hget(keys::holders(bucket), ShortId::of(user.0));
-        let (version, hold): (Option<i64>, Option<String>) = pipe.query_async(&mut self.master.clone()).await?;
-        match (version, hold) {
-            (Some(_), Some(text)) => Ok(Some(Hold::parse(&text).ok_or_else(|| malformed("a hold"))?)),
-            // Just loaded again: the hold may be a grant that is about to be replayed.
-            (None | Some(AWAITING_REPLAY), _) => Err(Unavailable("the sale is being loaded".into())),
-            (Some(_), None) => Ok(None),
+        let mut call = self.scripts.hold.key(keys::hash(bucket));
+        call.key(keys::holders(bucket)).arg(ShortId::of(user.0));
+        let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
+        match answer.as_slice() {
+            [_, Value::BulkString(text)] => {
+                let hold = std::str::from_utf8(text).ok().and_then(Hold::parse);
+                Ok(Some(hold.ok_or_else(|| malformed("a hold"))?))
+            }
+            [Value::Int(1), ..] => Ok(None),
+            // The hold may be a grant that is about to be replayed.
+            _ => Err(Unavailable("the sale is being loaded".into())),
         }
     }
 
@@ -269,14 +301,37 @@ impl ReplayGrants for RedisStock {
         &self.master
     }
 
+    fn announced_buckets(&self) -> Vec<Bucket> {
+        self.catalogue.active_buckets()
+    }
+
+    fn is_active(&self, bucket: Bucket) -> bool {
+        self.catalogue.active_buckets().contains(&bucket)
+    }
+
     async fn replay(&self, bucket: Bucket, grants: &[Claim]) -> Result<Replayed, Unavailable> {
         let batches = [Batch { bucket, claims: grants.to_vec() }];
         match self.call_reserve(Mode::Replay, &batches).await.pop().transpose()?.flatten() {
-            Some(BatchDecisions { decisions, .. }) => {
-                Ok(Replayed::Forgotten(decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count()))
+            Some(BatchDecisions { generation, decisions }) => {
+                let forgotten = decisions.iter().filter(|d| matches!(d, Decision::Granted(_))).count();
+                Ok(Replayed::Forgotten(forgotten, generation))
             }
             None => Ok(Replayed::NotLoaded),
         }
+    }
+
+    async fn persist(&self, bucket: Bucket, grants: &[Claim]) -> anyhow::Result<()> {
+        let Some(sale_id) = bucket.sale() else { return Ok(()) };
+        let reservations: Vec<Reservation> = grants.iter().map(|claim| claim.reservation(sale_id)).collect();
+        let now = self.clock.now();
+        self.store.persist_orders(&reservations, now, now + self.payment_window).await?;
+        Ok(())
+    }
+
+    async fn are_persisted(&self, _bucket: Bucket, grants: &[Claim]) -> anyhow::Result<Vec<bool>> {
+        let ids: Vec<OrderId> = grants.iter().map(|claim| claim.order_id).collect();
+        let known = self.store.order_statuses(&ids).await?;
+        Ok(ids.iter().map(|id| known.contains_key(id)).collect())
     }
 }
 

@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 11] = [
+const MIGRATIONS: [(i64, &str, &str); 12] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -21,6 +21,7 @@ const MIGRATIONS: [(i64, &str, &str); 11] = [
     (9, "rehearsals", include_str!("../../migrations/0009_rehearsals.sql")),
     (10, "wallet", include_str!("../../migrations/0010_wallet.sql")),
     (11, "packets", include_str!("../../migrations/0011_packets.sql")),
+    (12, "processes", include_str!("../../migrations/0012_processes.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

@@ -23,6 +23,7 @@ mod sales;
 
 mod orders;
 mod payments;
+mod processes;
 
 mod accounts;
 mod wallet;

@@ -55,7 +55,8 @@ mod stack {
             let catalogue = Arc::new(Catalogue::new(store.clone()));
             let master = connection::shared(&url).unwrap();
             let facts = RedisFacts::new(vec![master.clone()]);
-            let redis = RedisStock::new(master, catalogue.clone());
+            let redis =
+                RedisStock::new(master, catalogue.clone(), store.clone(), clock.clone(), Duration::from_secs(3_600));
             SplitStock { redis, store, database, catalogue, facts, goods, clock, _fixture: fixture }
         }
 

@@ -55,8 +55,9 @@ mod stack {
             let store = Store::open(&sqlite_in(fixture.dir())).unwrap();
             store.migrate().await.unwrap();
             let catalogue = Arc::new(Catalogue::new(store.clone()));
-            let redis = RedisStock::new(connection::shared(&master).unwrap(), catalogue.clone());
             let clock = Clock::system();
+            let master = connection::shared(&master).unwrap();
+            let redis = RedisStock::new(master, catalogue.clone(), store.clone(), clock.clone(), HOUR);
             let text = Bilingual::new("手机", "Phone");
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
             let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
@@ -119,7 +120,7 @@ mod stack {
         }
 
         async fn booked(&self, sale: SaleId) -> i64 {
-            self.redis.survey(&[Bucket::whole(sale)]).await.unwrap()[0].1.expect("the sale is loaded").booked
+            self.redis.survey(&[Bucket::whole(sale)]).await.unwrap()[0].1.loaded().expect("the sale is loaded").booked
         }
 
         async fn assert_backends_agree(&self, sale: SaleId) {

@@ -116,6 +116,7 @@ mod tests {
     use super::*;
     use crate::control::checklist::CheckState;
     use crate::domain::{Bilingual, Currency, GoodsId, Money, SaleId, Window};
+    use crate::redis::generation::{Generation, LoadedGeneration, ServerId};
     use crate::stock::load::StockCounters;
 
     fn at(second: i64) -> Timestamp {
@@ -153,9 +154,15 @@ mod tests {
         }
     }
 
+    fn counters(version: i64) -> StockCounters {
+        let server = ServerId::parse(&"0".repeat(40)).unwrap();
+        let generation = LoadedGeneration { present: Generation { epoch: 1, server }, open: true };
+        StockCounters { generation, version, state: SaleState::Scheduled, booked: 0, share: 100, outbox: 0 }
+    }
+
     fn reading(version: i64, replica: i64, ahead: i64) -> ProbeReport {
         ProbeReport {
-            master: Some(Some(StockCounters { epoch: 1, version, booked: 0, share: 100, outbox: 0 })),
+            master: Some(Some(counters(version))),
             replicas: vec![Some(Some(replica))],
             clock_ahead_ms: Some(ahead),
         }

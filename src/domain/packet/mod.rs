@@ -114,7 +114,7 @@ impl Packet {
 }
 
 /// One share of a packet. The index identifies it, because amounts can be equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Share {
     pub index: i64,
     pub amount: i64,

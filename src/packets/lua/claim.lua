@@ -1,12 +1,13 @@
 -- Gives shares of one bucket of a packet to a batch of users, one each. Everything is checked before the first write.
 -- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 outbox stream (which is the list of the claimed)
 -- ARGV 1 number of users, or 0 when a user appears twice; then user ids
--- Returns {} when the packet is not loaded or this server process may not grant its shares; otherwise per user
---      "index:amount" of a share granted now, "=index:amount" of the share held before, 0 no share left, -1 not open yet,
---      -2 expired or closed; last, the epoch
+-- Returns {} when the packet is not loaded or this server may not grant its shares; otherwise per user "index:amount" of a
+--      share granted now, "=index:amount" of the share held before, 0 no share left, -1 not open yet, -2 expired or
+--      closed; then the replication id and the epoch
 local packet = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Expires', 'Epoch', 'Server')
--- A server that restarted may have lost grants: it grants no share until all of them have been replayed.
-if not packet[1] or packet[5] ~= string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') then
+-- A server with another history may have lost grants: it grants no share until they have been replayed.
+local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+if not packet[1] or packet[5] ~= server then
   return {}
 end
 local time = redis.call('TIME')
@@ -85,5 +86,6 @@ local function one_by_one()
 end
 
 local answer = all_win() or one_by_one()
-answer[count + 1] = tonumber(packet[4])
+answer[count + 1] = server
+answer[count + 2] = tonumber(packet[4])
 return answer

@@ -1,9 +1,10 @@
 -- Replays grants that this master may have lost, whether or not the packet is open.
 -- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 outbox stream
 -- ARGV per user: user id, "index:amount" of their share
--- Returns -1 when the packet is not loaded, otherwise the number of grants that were lost and have been restored
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  return -1
+-- Returns {} when the packet is not loaded, otherwise {epoch, replication id, number of lost grants that were restored}
+local epoch = redis.call('HGET', KEYS[1], 'Epoch')
+if not epoch then
+  return {}
 end
 local function index(share)
   return tonumber(string.match(share, '^%d+'))
@@ -27,4 +28,4 @@ if #pairs > 0 then
   local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
   redis.call('XADD', KEYS[4], '*', 'at', now, 'claims', table.concat(pairs, ' '))
 end
-return #pairs / 2
+return { tonumber(epoch), string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)'), #pairs / 2 }

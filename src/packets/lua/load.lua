@@ -1,6 +1,6 @@
 -- Creates a bucket of a packet from the shares and users under the loading keys.
 -- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 loading list, 5 loading users
--- ARGV 1 epoch, 2 opens in ms, 3 expires in ms, 4 1 when this server process may grant shares at once
+-- ARGV 1 epoch, 2 opens in ms, 3 expires in ms, 4 1 when this server may grant shares at once
 -- Returns 0 when the bucket exists already, otherwise 1
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('UNLINK', KEYS[4], KEYS[5])
@@ -13,6 +13,6 @@ for n = 2, 3 do
     redis.call('PERSIST', KEYS[n])
   end
 end
-local server = ARGV[4] == '1' and string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
+local server = ARGV[4] == '1' and string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
 redis.call('HSET', KEYS[1], 'State', 'open', 'Epoch', ARGV[1], 'Opens', ARGV[2], 'Expires', ARGV[3], 'Server', server)
 return 1

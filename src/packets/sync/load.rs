@@ -8,7 +8,7 @@ use super::{PacketSync, buckets};
 use crate::domain::packet::{Packet, Share, ShareClaim};
 use crate::domain::{Bucket, OutboxItem, UserId};
 use crate::pipeline::outbox;
-use crate::redis::grant_log::{ReplayGrants, Replayed};
+use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::store::SHARES_PER_PART;
 
 /// Claims per page of a load.
@@ -89,7 +89,7 @@ impl PacketSync {
                 let of_bucket = page.iter().filter(|claim| claim.share as usize % all.len() == n);
                 let grants: Vec<(UserId, Share)> = of_bucket.map(|claim| (claim.user_id, claim.share())).collect();
                 if !grants.is_empty()
-                    && let Replayed::Forgotten(count) = self.shares.replay(bucket, &grants).await?
+                    && let Replayed::Forgotten(count, _) = self.shares.replay(bucket, &grants).await?
                 {
                     restored += count;
                 }

@@ -29,12 +29,14 @@ const UNLOAD_AFTER: Duration = Duration::from_secs(60);
 /// Until this long after it was settled, a packet is unloaded again and again, in case a process died halfway.
 const UNLOAD_UNTIL: Duration = Duration::from_secs(180);
 const UNLOAD_INTERVAL: Duration = Duration::from_secs(5);
+/// How long a packet whose server may have lost grants stays closed. Every process checks twice a second.
+const REPLAY_TIME: Duration = Duration::from_secs(2);
 /// Packets per survey of Redis.
 const SURVEY_SIZE: usize = 200;
 
 /// What packet sync knows from earlier steps. A successor starts without it.
 struct SyncState {
-    /// A generation is the run ids of the server processes, one per bucket.
+    /// A generation is the replication ids of the servers, one per bucket.
     recovery: Recovery<PacketId, Vec<String>>,
     /// Packets of which claims were missing in the database at the last step.
     incomplete: HashSet<PacketId>,
@@ -58,7 +60,7 @@ impl PacketSync {
         metrics: Arc<Metrics>,
     ) -> PacketSync {
         // A share that is granted twice cannot be made good, so a load waits for RabbitMQ however long that takes.
-        let recovery = Recovery::new(monitor, None);
+        let recovery = Recovery::new(monitor, None, REPLAY_TIME);
         let state = SyncState { recovery, incomplete: HashSet::new(), unloaded_at: None };
         PacketSync { shares, store, clock, metrics, state: Mutex::new(state) }
     }

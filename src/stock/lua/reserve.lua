@@ -2,19 +2,23 @@
 -- KEYS 1 sale hash, 2 holders hash, 3 outbox stream, 4 start flag, 5 access counter
 -- ARGV 1 "claim", or "keep" to replay grants that this master may have forgotten; 2 units of all claims, or 0 when a user
 --      occurs twice; 3 the largest quantity of one claim; then per user: user id, "order id:quantity"
--- Returns {} when the sale is not loaded; {epoch, now in ms} when every claim was granted; otherwise {epoch, now in ms,
---      then per user: 1 granted, 0 sold out, -1 over the limit, -2 not open, -3 ended, -4 none left here but elsewhere,
---      or "order id:quantity" of the user's existing hold}
--- A replayed grant is granted in disregard of stock, limit and window: the database decides about it in the end.
+-- Returns {} when the sale is not loaded, or this server may have lost grants that have not been replayed; {epoch,
+--      replication id} when every claim was granted; otherwise {epoch, replication id, then per user: 1 granted, 0 sold
+--      out, -1 over the limit, -2 not open, -3 ended, -4 none left here but elsewhere, or "order id:quantity" of the user's
+--      existing hold}
+-- A replayed grant is granted in disregard of stock, limit and window: the database decides about it in the end. If its user
+-- holds units of another order, it goes to the outbox only, so that it gets an end that the user can see.
 local FIRST = 4
-local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch', 'More', 'Granted')
-if not sale[1] then
+local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch', 'More', 'Granted',
+  'Server')
+local keep = ARGV[1] == 'keep'
+local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+if not sale[1] or (sale[10] ~= server and not keep) then
   return {}
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local epoch, left, limit = tonumber(sale[7]), sale[4] - sale[5], tonumber(sale[6])
-local keep = ARGV[1] == 'keep'
 -- A split sale may have units in other buckets. The allotter reads how many claims found none here.
 local none_left = sale[8] == '1' and -4 or 0
 
@@ -35,10 +39,14 @@ end
 local held = redis.call('HMGET', KEYS[2], unpack(users))
 
 -- `words` is a list of user, wish, user, wish, …, used from the index `from` on.
+local function send(words, from)
+  redis.call('XADD', KEYS[3], '*', 'at', string.format('%d', now), 'orders', table.concat(words, ' ', from))
+end
+
 local function grant(words, from, units)
   redis.call('HSET', KEYS[2], unpack(words, from))
   redis.call('HSET', KEYS[1], 'Booked', sale[5] + units, 'Granted', sale[9] + units)
-  redis.call('XADD', KEYS[3], '*', 'at', string.format('%d', now), 'orders', table.concat(words, ' ', from))
+  send(words, from)
 end
 
 -- Fast path: no user has a hold and the units suffice for all claims.
@@ -58,12 +66,15 @@ end
 
 -- Slow path: decides claim by claim. The second claim of a user in a batch finds the hold of the first.
 local function one_by_one(answer)
-  local granted, holders, units, missed = {}, {}, 0, 0
+  local granted, holders, displaced, units, missed = {}, {}, {}, 0, 0
   for n = 1, count do
     local user, wish = users[n], ARGV[FIRST + 2 * n - 1]
     local quantity = tonumber(string.match(wish, ':(%d+)$'))
     local decision = held[n] or granted[user]
-    if not decision then
+    if decision and keep and decision ~= wish then
+      displaced[#displaced + 1] = user
+      displaced[#displaced + 1] = wish
+    elseif not decision then
       if closed then
         decision = closed
       elseif quantity > limit and not keep then
@@ -84,16 +95,19 @@ local function one_by_one(answer)
   if units > 0 then
     grant(holders, 1, units)
   end
+  if #displaced > 0 then
+    send(displaced, 1)
+  end
   if missed > 0 and none_left ~= 0 then
     redis.call('HINCRBY', KEYS[1], 'Missed', missed)
   end
 end
 
-local answer = { epoch, now }
+local answer = { epoch, server }
 if not all_fit() then
   one_by_one(answer)
 end
-if not closed then
+if not closed and not keep then
   redis.call('INCRBY', KEYS[5], count)
 end
 return answer

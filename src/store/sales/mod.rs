@@ -103,6 +103,21 @@ impl Store {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE retired_at_ms IS NULL ORDER BY id")).await
     }
 
+    /// Sales that were retired since then.
+    pub async fn sales_retired_since(&self, since: Timestamp) -> Result<Vec<Sale>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM sales WHERE retired_at_ms >= $1 ORDER BY id");
+        self.all(sqlx::query(sql).bind(since.as_millisecond()), sale).await
+    }
+
+    /// Raises the version of a sale above another one, so that its definition counts as newer.
+    pub async fn raise_version(&self, id: SaleId, above: i64) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
+        let sql = "UPDATE sales SET version = $2 + 1 WHERE id = $1 AND version <= $2";
+        sqlx::query(sql).bind(id.0).bind(above).execute(&mut *tx).await?;
+        Ok(tx.commit().await?)
+    }
+
     /// Every sale, newest first.
     pub async fn all_sales(&self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales ORDER BY id DESC")).await

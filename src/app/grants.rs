@@ -1,0 +1,109 @@
+//! The grants of a process of the role `serve`: replayed while it serves, and kept for its next start when it stops.
+
+use std::hash::Hash;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+
+use super::Services;
+use crate::clock::Clock;
+use crate::metrics::Metrics;
+use crate::packets::redis::RedisShares;
+use crate::periodic::run_every;
+use crate::redis::grant_file::GrantFiles;
+use crate::redis::replay::{ReplayGrants, replay_grants};
+use crate::stock::redis::RedisStock;
+use crate::store::Store;
+
+/// Data control counts a process as dead after several missing reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Rows of processes that died without removing theirs.
+const DEAD_AFTER: Duration = Duration::from_secs(3_600);
+
+/// The grants on units and on shares of packets.
+pub(super) struct ServeGrants {
+    units: KeptGrants<RedisStock>,
+    shares: KeptGrants<RedisShares>,
+    store: Store,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    /// The name of this process.
+    process: String,
+}
+
+struct KeptGrants<B> {
+    backend: B,
+    files: GrantFiles,
+}
+
+impl ServeGrants {
+    /// Remembers the grants of processes that have stopped, and reports that this process is alive. Afterwards data control
+    /// waits for its replay. `None` where the database keeps the stock.
+    pub(super) async fn begin(services: &Services) -> anyhow::Result<Option<ServeGrants>> {
+        let (Some(units), Some(shares)) = (services.redis.clone(), services.redis_shares.clone()) else {
+            return Ok(None);
+        };
+        let data_dir = &services.config.data_dir;
+        let grants = ServeGrants {
+            units: KeptGrants::load(units, data_dir, "goods"),
+            shares: KeptGrants::load(shares, data_dir, "packet"),
+            store: services.store.clone(),
+            clock: services.clock.clone(),
+            metrics: services.metrics.clone(),
+            process: services.member.clone(),
+        };
+        grants.store.report_alive(&grants.process, grants.clock.now()).await?;
+        Ok(Some(grants))
+    }
+
+    /// Replays and reports until `stop` is cancelled, which happens after the last claim was answered.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let (process, metrics) = (&self.process, &self.metrics);
+        tokio::join!(
+            self.units.replay(process, metrics, &stop),
+            self.shares.replay(process, metrics, &stop),
+            run_every(REPORT_INTERVAL, &stop, "report of life", || async {
+                self.store.report_alive(process, self.clock.now()).await
+            }),
+        );
+        self.units.keep(process);
+        self.shares.keep(process);
+        // If the database does not answer, the row expires.
+        let _ = self.store.remove_process(process, self.clock.now() - DEAD_AFTER).await;
+    }
+}
+
+impl<B: ReplayGrants> KeptGrants<B>
+where
+    B::Grant: Serialize + DeserializeOwned + Hash,
+{
+    fn load(backend: B, data_dir: &Path, kind: &'static str) -> KeptGrants<B> {
+        let mut files = GrantFiles::new(data_dir, kind);
+        match files.load(backend.grant_log()) {
+            Ok(0) => {}
+            Ok(grants) => info!(grants, kind, "read the grants of a process that has stopped"),
+            // The shop opens nevertheless: the master most likely has all of them.
+            Err(error) => error!(error = format!("{error:#}"), "grants of a stopped process are not replayed"),
+        }
+        KeptGrants { backend, files }
+    }
+
+    async fn replay(&mut self, process: &str, metrics: &Metrics, stop: &CancellationToken) {
+        replay_grants(&self.backend, process, &mut self.files, metrics, stop).await;
+    }
+
+    fn keep(self, process: &str) {
+        match self.files.write(process, self.backend.grant_log()) {
+            Ok(0) => {}
+            Ok(grants) => {
+                info!(grants, "wrote grants that the database does not have yet; the next start replays them")
+            }
+            Err(error) => error!(error = format!("{error:#}"), "grants cannot be kept for the next start"),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Stock sync: keeps sales in Redis in step with the database. It loads them ahead of time, recovers what the master lost,
+//! passes on definitions, repairs single holds and unloads sales that are over.
+
+mod repair;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use self::repair::BookedDrift;
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::domain::sale::{SaleMove, SaleState};
+use crate::domain::{Bucket, OrderId, OutboxItem, Sale, SaleId, UserId};
+use crate::metrics::Metrics;
+use crate::pipeline::outbox;
+use crate::pipeline::rabbit::Monitor;
+use crate::pipeline::recovery::{Action, KeyState, Recovery};
+use crate::redis::generation::{self, Generation, LoadedGeneration};
+use crate::stock::load::{BucketShare, BucketState, LoadOptions, StockCounters};
+use crate::stock::redis::RedisStock;
+use crate::store::{HeldUnits, SaleChange, Store};
+
+/// A sale is to be open again within a minute. The database rejects what is oversold because an order was still in flight.
+const MAX_DRAIN_WAIT: Duration = Duration::from_secs(40);
+const COUNTERS_INTERVAL: Duration = Duration::from_secs(1);
+/// How long an ended sale stays loaded, as shoppers keep reading its status for a while.
+pub const RETIRE_AFTER: Duration = Duration::from_secs(60);
+/// Until this long after a sale was retired its keys are deleted again and again: a process may have died halfway, and a relay
+/// that still knew the sale may have created an outbox again.
+const UNLOAD_UNTIL: Duration = Duration::from_secs(3_600);
+/// The same for a process that takes over.
+const UNLOAD_UNTIL_AT_START: Duration = Duration::from_secs(7 * 24 * 3_600);
+const UNLOAD_INTERVAL: Duration = Duration::from_secs(30);
+/// How long a sale whose server may have lost grants stays closed at most, although a process that is alive has not replayed
+/// its grants. The grants of a process that is frozen or cut off for longer are decided about by the database.
+pub const MAX_REPLAY_WAIT: Duration = Duration::from_secs(10);
+/// A process of the role `serve` that has not reported for this long counts as dead. It reports every second.
+const SERVE_TIMEOUT: Duration = Duration::from_secs(5);
+const PAGE_SIZE: i64 = 1000;
+
+/// What stock sync knows from earlier steps. A successor starts without it.
+struct SyncState {
+    recovery: Recovery<Bucket, Generation>,
+    counters_synced: Option<Instant>,
+    unloaded: Option<Instant>,
+    /// Sales whose counts differed at the last comparison.
+    drifts: HashMap<SaleId, BookedDrift>,
+}
+
+pub struct StockSync {
+    stock: RedisStock,
+    store: Store,
+    catalogue: Arc<Catalogue>,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    state: Mutex<SyncState>,
+}
+
+impl StockSync {
+    pub fn new(
+        stock: RedisStock,
+        store: Store,
+        catalogue: Arc<Catalogue>,
+        monitor: Option<Arc<Monitor>>,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+    ) -> StockSync {
+        let recovery = Recovery::new(monitor, Some(MAX_DRAIN_WAIT), MAX_REPLAY_WAIT);
+        let state = SyncState { recovery, counters_synced: None, unloaded: None, drifts: HashMap::new() };
+        StockSync { stock, store, catalogue, clock, metrics, state: Mutex::new(state) }
+    }
+
+    /// The counters of the active sales of which every bucket is loaded.
+    pub async fn survey(&self) -> anyhow::Result<HashMap<SaleId, StockCounters>> {
+        let survey = self.stock.survey(&self.catalogue.active_buckets()).await?;
+        let by_sale = survey.chunk_by(|(one, _), (other, _)| one.owner == other.owner);
+        Ok(by_sale.filter_map(|of_sale| Some((of_sale[0].0.sale()?, StockCounters::of_sale(of_sale)?))).collect())
+    }
+
+    /// The state of each bucket of one sale.
+    pub async fn survey_sale(&self, sale: SaleId) -> anyhow::Result<Vec<(Bucket, BucketState)>> {
+        let Some(entry) = self.catalogue.entry(sale).await? else { return Ok(Vec::new()) };
+        let buckets: Vec<Bucket> = Bucket::of_sale(&entry.sale).collect();
+        Ok(self.stock.survey(&buckets).await?)
+    }
+
+    /// The shares of the buckets of a split sale; `None` where a bucket is not loaded.
+    pub async fn shares(&self, sale: &Sale) -> anyhow::Result<Vec<Option<BucketShare>>> {
+        Ok(self.stock.shares(&Bucket::of_sale(sale).collect::<Vec<_>>()).await?)
+    }
+
+    /// Deletes the keys of a sale.
+    pub async fn unload(&self, sale: &Sale) -> anyhow::Result<()> {
+        for bucket in Bucket::of_sale(sale) {
+            self.stock.unload(bucket).await?;
+        }
+        if sale.rush.buckets > 1 {
+            self.stock.unload(Bucket::whole(sale.id)).await?;
+        }
+        Ok(())
+    }
+
+    /// One step: loads or recovers what is missing, passes on definitions, retires what is over. Trouble with one sale or
+    /// bucket does not delay the others; the first error is returned.
+    pub async fn step(&self) -> anyhow::Result<()> {
+        let mut state = self.state.lock().await;
+        let sales = self.store.active_sales().await?;
+        let buckets: Vec<Bucket> = sales.iter().flat_map(Bucket::of_sale).collect();
+        let survey = self.stock.survey(&buckets).await?;
+        let of_sales = sales.iter().flat_map(|sale| vec![sale; sale.rush.buckets.into()]);
+        let reachable: Vec<(&Sale, Bucket, BucketState)> = of_sales
+            .zip(&survey)
+            .filter(|(_, (_, found))| *found != BucketState::Unreachable)
+            .map(|(sale, &(bucket, found))| (sale, bucket, found))
+            .collect();
+        let mut key_states = Vec::with_capacity(reachable.len());
+        let mut living = None;
+        for &(sale, bucket, found) in &reachable {
+            key_states.push((bucket, self.key_state(sale, bucket, found, &mut living).await?));
+        }
+        let actions = state.recovery.step(key_states).await;
+        let mut failure = None;
+        let mut missing: BTreeMap<(SaleId, bool), Vec<Bucket>> = BTreeMap::new();
+        for ((sale, bucket, found), action) in reachable.into_iter().zip(actions) {
+            let done = match (action, found.loaded()) {
+                (Action::LoadOpen, _) => Ok(missing.entry((sale.id, false)).or_default().push(bucket)),
+                (Action::LoadClosed, _) => Ok(missing.entry((sale.id, true)).or_default().push(bucket)),
+                (Action::Wait, _) | (_, None) => Ok(()),
+                (Action::Open, Some(loaded)) => self.open(bucket, loaded).await,
+                (Action::Maintain, Some(loaded)) => self.pass_on(sale, bucket, loaded).await,
+            };
+            failure = done.err().or(failure);
+        }
+        for ((sale, closed), buckets) in missing {
+            match self.load(sale, &buckets, closed).await {
+                Ok(()) => buckets.into_iter().for_each(|bucket| state.recovery.loaded(bucket)),
+                Err(error) => failure = Some(error),
+            }
+        }
+        if state.counters_synced.is_none_or(|at| at.elapsed() >= COUNTERS_INTERVAL) {
+            state.counters_synced = Some(Instant::now());
+            self.stock.write_sale_flags(&sales, &survey).await?;
+            self.metrics.outbox_length.set(survey.iter().filter_map(|(_, l)| l.loaded()).map(|l| l.outbox).sum());
+            self.retire(&sales, &survey).await?;
+        }
+        self.unload_retired(&mut state).await?;
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// `living` is read on first use: the processes that have to replay their grants to a closed bucket.
+    async fn key_state(
+        &self,
+        sale: &Sale,
+        bucket: Bucket,
+        found: BucketState,
+        living: &mut Option<HashSet<String>>,
+    ) -> anyhow::Result<KeyState<Generation>> {
+        let Some(loaded) = found.loaded() else {
+            return Ok(if sale.epoch == 0 { KeyState::New } else { KeyState::Lost });
+        };
+        let LoadedGeneration { present, open } = loaded.generation;
+        if open {
+            return Ok(KeyState::Open);
+        }
+        let living = match living {
+            Some(living) => living,
+            None => living.insert(self.store.living_processes(self.clock.now() - SERVE_TIMEOUT).await?),
+        };
+        let announced = generation::announced(&self.stock.connection(), bucket, present).await?;
+        let replayed = living.is_subset(&announced);
+        Ok(if replayed { KeyState::Replayed(present) } else { KeyState::Closed(present) })
+    }
+
+    async fn open(&self, bucket: Bucket, loaded: &StockCounters) -> anyhow::Result<()> {
+        generation::open(&self.stock.connection(), bucket, loaded.generation.present).await?;
+        info!(%bucket, generation = ?loaded.generation.present, "bucket opened: grants have been replayed");
+        Ok(())
+    }
+
+    /// Passes on a newer definition. The database may also be behind, after a failover that lost a change; its definition
+    /// counts, but a sale that Redis has been told not to sell is paused there as well.
+    async fn pass_on(&self, sale: &Sale, bucket: Bucket, loaded: &StockCounters) -> anyhow::Result<()> {
+        if loaded.version < sale.version {
+            self.stock.define_bucket(sale, bucket).await?;
+        }
+        if loaded.version <= sale.version {
+            return Ok(());
+        }
+        // The change may have been made between the two reads.
+        let Some(sale) = self.store.sale(sale.id).await?.filter(|sale| loaded.version > sale.version) else {
+            return Ok(());
+        };
+        warn!(%bucket, in_redis = loaded.version, in_database = sale.version, "the database has lost a change of a sale");
+        if sale.state == SaleState::Live && loaded.state != SaleState::Live {
+            let pause = SaleChange::Move(SaleMove::Pause);
+            let _ = self.store.change_sale(sale.id, &pause, "data control", self.clock.now()).await?;
+        }
+        Ok(self.store.raise_version(sale.id, loaded.version).await?)
+    }
+
+    /// Loads buckets of a sale from the database and their outboxes.
+    async fn load(&self, sale: SaleId, buckets: &[Bucket], closed: bool) -> anyhow::Result<()> {
+        // A master that takes no writes must not use up epochs.
+        for &bucket in buckets {
+            self.stock.check_writable(bucket).await?;
+        }
+        // Read anew: the number of buckets may have changed since the survey.
+        let sale = &self.store.next_epoch(sale).await?;
+        let mut holders: HashMap<Bucket, HashMap<UserId, HeldUnits>> = HashMap::new();
+        for bucket in Bucket::of_sale(sale).filter(|bucket| buckets.contains(bucket)) {
+            // The outbox is read first: an order that leaves it meanwhile is found in the database.
+            let in_flight = self.in_flight(bucket).await?;
+            holders.insert(bucket, in_flight.into_iter().map(|hold| (hold.user_id, hold)).collect());
+        }
+        for hold in live_orders(&self.store, sale.id).await? {
+            if let Some(of_bucket) = holders.get_mut(&bucket_of(sale, &hold)) {
+                of_bucket.insert(hold.user_id, hold);
+            }
+        }
+        let shares = match sale.rush.buckets {
+            1 => Vec::new(),
+            count => self.store.allotments(sale.id, count).await?,
+        };
+        for (bucket, holders) in holders {
+            let share = bucket.part().and_then(|part| shares.get(usize::from(part)).copied());
+            let holders: Vec<HeldUnits> = holders.into_values().collect();
+            let booked = holders.iter().map(|hold| i64::from(hold.quantity)).sum();
+            let options = LoadOptions { epoch: sale.epoch, booked, holders: holders.len(), closed, share };
+            self.stock.stage(bucket, sale.epoch, &holders).await?;
+            if self.stock.load(sale, bucket, options).await? {
+                self.metrics.rebuilt.inc();
+                info!(%bucket, epoch = sale.epoch, booked, holders = holders.len(), "bucket loaded into Redis");
+            }
+        }
+        Ok(())
+    }
+
+    /// Orders in the outbox that have not reached the database.
+    async fn in_flight(&self, bucket: Bucket) -> anyhow::Result<Vec<HeldUnits>> {
+        let (orders, _) = OutboxItem::partition(&outbox::all(&mut self.stock.connection(), bucket).await?);
+        let mut all: Vec<HeldUnits> = orders.iter().map(HeldUnits::of).collect();
+        let ids: Vec<OrderId> = all.iter().map(|hold| hold.order_id).collect();
+        let persisted = self.store.order_statuses(&ids).await?;
+        all.retain(|hold| !persisted.contains_key(&hold.order_id));
+        Ok(all)
+    }
+
+    /// Deletes keys of retired sales that a process left behind.
+    async fn unload_retired(&self, state: &mut SyncState) -> anyhow::Result<()> {
+        let since = match state.unloaded {
+            Some(at) if at.elapsed() < UNLOAD_INTERVAL => return Ok(()),
+            Some(_) => UNLOAD_UNTIL,
+            None => UNLOAD_UNTIL_AT_START,
+        };
+        for sale in self.store.sales_retired_since(self.clock.now() - since).await? {
+            self.unload(&sale).await?;
+        }
+        state.unloaded = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Unloads ended sales without orders in flight.
+    async fn retire(&self, sales: &[Sale], survey: &[(Bucket, BucketState)]) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        for id in self.store.retirable_sales(now - RETIRE_AFTER).await? {
+            let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(id)).copied().collect();
+            let empty = StockCounters::of_sale(&of_sale).is_some_and(|loaded| loaded.outbox == 0);
+            if let Some(sale) = sales.iter().find(|sale| sale.id == id).filter(|_| empty) {
+                // The survey may be old by now.
+                let again =
+                    StockCounters::of_sale(&self.stock.survey(&Bucket::of_sale(sale).collect::<Vec<_>>()).await?);
+                if again.is_none_or(|loaded| loaded.outbox > 0) {
+                    continue;
+                }
+                self.store.retire_sale(id, now).await?;
+                self.unload(sale).await?;
+                info!(sale = %id, "sale retired; its keys were deleted from Redis");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All live orders of a sale.
+pub async fn live_orders(store: &Store, sale: SaleId) -> anyhow::Result<Vec<HeldUnits>> {
+    let mut all = Vec::new();
+    let mut after: Option<OrderId> = None;
+    loop {
+        let mut page = store.live_orders(sale, after, PAGE_SIZE).await?;
+        let Some(last) = page.last() else { return Ok(all) };
+        after = Some(last.order_id);
+        all.append(&mut page);
+    }
+}
+
+/// The bucket that holds the units of an order.
+fn bucket_of(sale: &Sale, hold: &HeldUnits) -> Bucket {
+    Bucket::of_user(sale.id, sale.rush.buckets, hold.user_id)
+}
