@@ -93,7 +93,11 @@ impl Default for Metrics {
                 "orders_rejected",
                 "Reservations rejected because the sale had no units left in the database",
             ),
-            dead_lettered: register(registry, "orders_dead_lettered", "Messages that could not be parsed"),
+            dead_lettered: register(
+                registry,
+                "orders_dead_lettered",
+                "Dead letters: messages that could not be parsed, orders that the database refuses",
+            ),
             persist_size: sizes(registry, "persist_batch_size", "Orders per transaction"),
             persist_seconds: seconds(registry, "persist_batch", "Time of a transaction that persists orders"),
             paid: register(registry, "orders_paid", "Orders paid"),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::source::{Delivery, OrderSource, Origin};
+use super::source::{OrderSource, Origin};
 use crate::clock::Clock;
 use crate::domain::packet::ShareClaim;
 use crate::domain::{OutboxItem, Reservation};
@@ -61,13 +61,18 @@ impl Consumer {
         if !items.is_empty() {
             invalid = self.persist_with_retries(&items, stop).await?;
         }
-        let (persisted, refused): (Vec<Delivery>, Vec<Delivery>) = deliveries.into_iter().partition(|delivery| {
-            delivery.items.as_ref().is_some_and(|items| !items.iter().any(|item| invalid.contains(item)))
-        });
-        for delivery in &refused {
-            error!(tag = ?delivery.tag, "delivery is invalid; moved to the dead letters");
-            source.set_aside(delivery).await?;
-            self.metrics.dead_lettered.inc();
+        let mut persisted = Vec::with_capacity(deliveries.len());
+        for delivery in deliveries {
+            let refused: Vec<OutboxItem> =
+                delivery.items.iter().flatten().filter(|item| invalid.contains(item)).copied().collect();
+            if delivery.items.is_some() && refused.is_empty() {
+                persisted.push(delivery);
+                continue;
+            }
+            let orders = delivery.items.as_ref().map(Vec::len);
+            error!(tag = ?delivery.tag, orders, refused = refused.len(), "delivery is invalid; moved to the dead letters");
+            source.set_aside(&delivery, &refused).await?;
+            self.metrics.dead_lettered.inc_by(refused.len().max(1) as u64);
         }
         source.finish(&persisted).await
     }

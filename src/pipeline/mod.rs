@@ -1,11 +1,13 @@
 //! The way of an order from the outbox to the database.
 //!
-//! The reserving script appends to the [`outbox`]. The [`relay`] publishes its entries to [`rabbit`]; the [`consumer`] reads
+//! The reserving script appends to the [`outbox`]. The [`relay`] publishes each entry as one
+//! [`message`] to [`rabbit`]; the [`consumer`] reads
 //! from a [`source`], RabbitMQ or the outbox itself, and persists. The [`sweep`] deletes persisted entries and publishes
 //! overdue ones again. What cannot be parsed becomes one of the [`dead_letters`]. Keys that a Redis master lost return through [`recovery`].
 
 pub mod consumer;
 pub mod dead_letters;
+pub mod message;
 pub mod outbox;
 pub mod rabbit;
 pub mod recovery;

@@ -8,21 +8,17 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use lapin::options::{
     BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
-use lapin::types::{AMQPValue, FieldTable, ShortString};
-use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind, PublisherConfirm};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
 
-use crate::domain::OutboxItem;
+use super::message::{KINDS, Message};
+use super::outbox::Entry;
 
 pub const EXCHANGE: &str = "seckill";
 pub const ORDER_QUEUE: &str = "seckill.orders";
 pub const DEAD_LETTER_QUEUE: &str = "seckill.orders.dead";
-/// Messages about one order. All kinds of messages go to [`ORDER_QUEUE`].
-pub const ORDER: MessageKind = MessageKind { name: "order.reserved.v1", key: "order.reserved" };
-/// Messages about one claimed share of a packet.
-pub const SHARE: MessageKind = MessageKind { name: "packet.claimed.v1", key: "packet.claimed" };
-pub const KINDS: [MessageKind; 2] = [ORDER, SHARE];
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time-out of a confirm. After it, whether the broker has the message is unknown, and it is published again.
@@ -34,57 +30,8 @@ const PROBE_KEY: &str = "seckill.nowhere";
 /// A blocked broker does not answer the closing handshake either.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Messages that are sent before their confirms arrive.
-const MAX_UNCONFIRMED: usize = 1000;
-
-/// A kind of message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MessageKind {
-    /// The message's `type`.
-    pub name: &'static str,
-    /// The routing key.
-    pub key: &'static str,
-}
-
-/// One message to publish.
-struct Message {
-    kind: MessageKind,
-    id: String,
-    at_second: i64,
-    body: Vec<u8>,
-}
-
-impl Message {
-    fn of(item: &OutboxItem) -> serde_json::Result<Message> {
-        Ok(match item {
-            OutboxItem::Order(order) => Message {
-                kind: ORDER,
-                id: order.order_id.to_string(),
-                at_second: order.reserved_at.as_second(),
-                body: serde_json::to_vec(order)?,
-            },
-            OutboxItem::Share(claim) => Message {
-                kind: SHARE,
-                id: format!("{}:{}", claim.packet_id, claim.user_id),
-                at_second: claim.claimed_at.as_second(),
-                body: serde_json::to_vec(claim)?,
-            },
-        })
-    }
-}
-
-/// Parses the body of a message of that type; `None` when it is invalid.
-pub fn parse(kind: Option<&str>, body: &[u8]) -> Option<OutboxItem> {
-    if kind == Some(ORDER.name) {
-        let order: Option<crate::domain::Reservation> = serde_json::from_slice(body).ok();
-        return order.filter(|r| r.quantity > 0 && r.sale_id.0 > 0).map(OutboxItem::Order);
-    }
-    if kind == Some(SHARE.name) {
-        let claim: Option<crate::domain::packet::ShareClaim> = serde_json::from_slice(body).ok();
-        return claim.filter(|c| c.amount > 0 && c.share >= 0 && c.packet_id.0 > 0).map(OutboxItem::Share);
-    }
-    None
-}
+/// Messages that are sent before their confirms arrive. A message about 256 orders has some 30 KB.
+const MAX_UNCONFIRMED: usize = 256;
 
 /// A connection with one channel, on which the exchange and the queues are declared.
 pub struct Rabbit {
@@ -104,6 +51,30 @@ impl Rabbit {
         let channel = connection.create_channel().await?;
         declare(&channel).await.context("cannot declare the exchange and queues")?;
         Ok(Rabbit { connection, channel })
+    }
+
+    /// Publishes a mandatory message and waits until the broker has confirmed that a queue took it. The channel must be in
+    /// confirm mode.
+    pub async fn publish(
+        &self,
+        exchange: &str,
+        key: &str,
+        properties: BasicProperties,
+        body: &[u8],
+    ) -> anyhow::Result<()> {
+        let mandatory = BasicPublishOptions { mandatory: true, ..Default::default() };
+        let sent = self.channel.basic_publish(exchange.into(), key.into(), mandatory, body, properties);
+        match sent.await?.await? {
+            Confirmation::Ack(None) => Ok(()),
+            Confirmation::Ack(Some(_)) => bail!("no queue took the message"),
+            Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
+        }
+    }
+
+    /// Puts the channel into confirm mode.
+    pub async fn confirm(&self) -> anyhow::Result<()> {
+        let confirms = self.channel.confirm_select(ConfirmSelectOptions::default());
+        Ok(timeout(CONNECT_TIMEOUT, confirms).await.context("RabbitMQ does not answer")??)
     }
 
     /// Messages that are ready in a queue.
@@ -150,7 +121,7 @@ async fn declare(channel: &Channel) -> Result<(), lapin::Error> {
     Ok(())
 }
 
-/// Publishes messages and waits for their confirms.
+/// Publishes outbox entries and waits for their confirms.
 pub struct Publisher {
     rabbit: Rabbit,
 }
@@ -158,29 +129,28 @@ pub struct Publisher {
 impl Publisher {
     pub async fn connect(url: &SecretString, name: &str) -> anyhow::Result<Publisher> {
         let rabbit = Rabbit::connect(url, name).await?;
-        let confirms = rabbit.channel.confirm_select(ConfirmSelectOptions::default());
-        timeout(CONNECT_TIMEOUT, confirms).await.context("RabbitMQ does not answer")??;
+        rabbit.confirm().await?;
         Ok(Publisher { rabbit })
     }
 
-    /// Publishes one message per item and waits for all confirms. While the broker has blocked the connection, it waits
-    /// without a limit. After an error the broker may have any of the messages: publish all of them again.
-    pub async fn publish(&self, items: &[OutboxItem]) -> anyhow::Result<()> {
+    /// Publishes one message per entry that could be parsed and waits for all confirms. While the broker has blocked the
+    /// connection, it waits without a limit. After an error the broker may have any of the messages: publish all again.
+    pub async fn publish(&self, entries: &[Entry]) -> anyhow::Result<()> {
         // Concurrently, because lapin then writes many messages to the socket at once.
-        stream::iter(items).map(Ok).try_for_each_concurrent(MAX_UNCONFIRMED, |one| self.publish_one(one)).await
+        stream::iter(entries).map(Ok).try_for_each_concurrent(MAX_UNCONFIRMED, |entry| self.publish_entry(entry)).await
     }
 
-    async fn publish_one(&self, item: &OutboxItem) -> anyhow::Result<()> {
-        let mut confirmed = pin!(async { anyhow::Ok(self.send(item).await?.await?) });
-        let confirmation = loop {
-            match timeout(CONFIRM_TIMEOUT, &mut confirmed).await {
-                Ok(confirmation) => break confirmation?,
+    async fn publish_entry(&self, entry: &Entry) -> anyhow::Result<()> {
+        let Some(message) = Message::of_entry(entry)? else { return Ok(()) };
+        let mut published = pin!(self.rabbit.publish(EXCHANGE, message.kind.key, message.properties(), &message.body));
+        loop {
+            match timeout(CONFIRM_TIMEOUT, &mut published).await {
+                Ok(published) => return published,
                 // A new connection would be blocked as well, and this one cannot even be closed.
                 Err(_) if self.is_blocked() => {}
                 Err(_) => return Err(self.no_confirm()),
             }
-        };
-        check_confirmation(&confirmation)
+        }
     }
 
     /// Fails if the broker takes no messages. A broker that is short of memory or disk still answers all other requests.
@@ -206,34 +176,12 @@ impl Publisher {
         }
     }
 
-    async fn send(&self, item: &OutboxItem) -> anyhow::Result<PublisherConfirm> {
-        let Message { kind, id, at_second, body } = Message::of(item)?;
-        let properties = BasicProperties::default()
-            .with_delivery_mode(2)
-            .with_content_type("application/json".into())
-            .with_type(kind.name.into())
-            .with_message_id(ShortString::from(id))
-            .with_timestamp(at_second.max(0) as u64);
-        let mandatory = BasicPublishOptions { mandatory: true, ..Default::default() };
-        let channel = &self.rabbit.channel;
-        Ok(channel.basic_publish(EXCHANGE.into(), kind.key.into(), mandatory, &body, properties).await?)
-    }
-
     pub async fn close(self) {
         self.rabbit.close().await;
     }
 }
 
-/// Fails unless the broker has routed a mandatory message to a queue.
-pub(super) fn check_confirmation(confirmation: &Confirmation) -> anyhow::Result<()> {
-    match confirmation {
-        Confirmation::Ack(None) => Ok(()),
-        Confirmation::Ack(Some(_)) => bail!("no queue took the message"),
-        Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
-    }
-}
-
-/// The lengths of the queues.
+/// The lengths of the queues, in messages. Each carries up to 256 orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depths {
     pub ready: u32,

@@ -1,4 +1,4 @@
-//! The relay (rung 3): publishes the entries of the outboxes to RabbitMQ. The entries stay; [`super::sweep`] deletes them
+//! The relay (rung 3): publishes each entry of the outboxes as one message to RabbitMQ. The entries stay; [`super::sweep`] deletes them
 //! once their orders are in the database, and publishes overdue ones again.
 
 use std::sync::Arc;
@@ -9,9 +9,8 @@ use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::outbox::{self, Group, Outboxes};
+use super::outbox::{self, Entry, Group, Outboxes};
 use super::rabbit::Publisher;
-use crate::domain::OutboxItem;
 use crate::metrics::Metrics;
 use crate::periodic::restart_on_error;
 use crate::redis::connection;
@@ -77,9 +76,8 @@ impl Relay {
         if entries.is_empty() {
             return Ok(());
         }
-        let items: Vec<OutboxItem> = entries.iter().flat_map(|entry| entry.items.iter().flatten()).copied().collect();
-        publish(publisher, &items, stop).await?;
-        self.metrics.published.inc_by(items.len() as u64);
+        publish(publisher, &entries, stop).await?;
+        self.metrics.published.inc_by(outbox::count_items(&entries));
         for entry in entries.iter().filter(|entry| entry.items.is_none()) {
             outbox::set_aside(connection, entry).await?;
             self.metrics.dead_lettered.inc();
@@ -88,12 +86,8 @@ impl Relay {
     }
 }
 
-/// Publishes items and waits for the confirms; after a stop was requested for [`STOP_TIMEOUT`] at most.
-pub(super) async fn publish(
-    publisher: &Publisher,
-    items: &[OutboxItem],
-    stop: &CancellationToken,
-) -> anyhow::Result<()> {
+/// Publishes entries and waits for the confirms; after a stop was requested for [`STOP_TIMEOUT`] at most.
+pub(super) async fn publish(publisher: &Publisher, entries: &[Entry], stop: &CancellationToken) -> anyhow::Result<()> {
     let stopped = async {
         stop.cancelled().await;
         tokio::time::sleep(STOP_TIMEOUT).await;
@@ -101,13 +95,13 @@ pub(super) async fn publish(
     let warn_if_blocked = async {
         tokio::time::sleep(BLOCKED_WARNING_DELAY).await;
         if publisher.is_blocked() {
-            warn!(orders = items.len(), "RabbitMQ takes no messages: it is short of memory or disk; orders wait");
+            warn!(entries = entries.len(), "RabbitMQ takes no messages: it is short of memory or disk; orders wait");
         }
         std::future::pending().await
     };
     tokio::select! {
-        published = publisher.publish(items) => published,
-        () = stopped => bail!("RabbitMQ has not confirmed {} orders before the stop", items.len()),
+        published = publisher.publish(entries) => published,
+        () = stopped => bail!("RabbitMQ has not confirmed {} entries before the stop", entries.len()),
         never = warn_if_blocked => never,
     }
 }

@@ -80,18 +80,19 @@ impl Sweep {
         if overdue.is_empty() {
             return Ok(());
         }
-        warn!(orders = overdue.len(), "orders have not reached the database in time; publishing them again");
+        let orders = outbox::count_items(&overdue);
+        warn!(orders, entries = overdue.len(), "orders have not reached the database in time; publishing them again");
         let publisher = match publisher {
             Some(publisher) => publisher,
             None => publisher.insert(Publisher::connect(&self.amqp_url, CONNECTION_NAME).await?),
         };
         publish(publisher, &overdue, stop).await?;
-        self.metrics.republished.inc_by(overdue.len() as u64);
+        self.metrics.republished.inc_by(orders);
         Ok(())
     }
 
-    /// Deletes entries whose orders have been persisted, and returns the overdue items.
-    pub async fn sweep_once(&self, missing: &mut MissingEntries) -> anyhow::Result<Vec<OutboxItem>> {
+    /// Deletes entries whose orders have been persisted, and returns the overdue ones.
+    pub async fn sweep_once(&self, missing: &mut MissingEntries) -> anyhow::Result<Vec<Entry>> {
         let mut overdue = Vec::new();
         for bucket in self.outboxes.buckets() {
             self.sweep_bucket(bucket, missing, &mut overdue).await?;
@@ -104,7 +105,7 @@ impl Sweep {
         &self,
         bucket: Bucket,
         missing: &mut MissingEntries,
-        overdue: &mut Vec<OutboxItem>,
+        overdue: &mut Vec<Entry>,
     ) -> anyhow::Result<()> {
         let mut master = self.master.clone();
         let last_read = outbox::last_read(&mut master, Group::Relay, bucket).await?;
@@ -117,8 +118,7 @@ impl Sweep {
             after = Some(last.id.clone());
             let (persisted, unpersisted) = self.partition(page).await?;
             outbox::remove(&mut master, &persisted).await?;
-            let late = unpersisted.iter().filter(|entry| missing.is_overdue(entry));
-            overdue.extend(late.flat_map(|entry| entry.items.iter().flatten()).copied());
+            overdue.extend(unpersisted.into_iter().filter(|entry| missing.is_overdue(entry)));
         }
     }
 

@@ -11,6 +11,7 @@ mod contract;
 mod buckets;
 mod checklist;
 mod connections;
+mod dead_letters;
 mod faults;
 mod http;
 mod messages;

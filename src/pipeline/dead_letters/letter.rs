@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::domain::Bucket;
-use crate::domain::{PacketId, SaleId};
+use crate::domain::{Bucket, OutboxItem, PacketId, SaleId};
 
 /// Bytes of the content that are displayed and recorded in the audit log.
 const MAX_CONTENT: usize = 4096;
@@ -35,12 +34,15 @@ pub struct DeadLetter {
     pub place: DeadLetterSource,
     /// The content as text, truncated when it is long; bytes that are not text become �.
     pub content: String,
+    /// Its orders by id, its claims by packet and user; empty when the content cannot be parsed.
+    pub items: Vec<String>,
     /// Length of the whole content in bytes.
     pub size: usize,
     /// The message's `type` property.
     pub message_type: Option<String>,
     pub message_id: Option<String>,
-    /// The broker's reason: `rejected`, `expired`, `delivery_limit`.
+    /// The broker's reason, `rejected`, `expired` or `delivery_limit`; or `refused`: the database refuses the order, while it
+    /// took the others of the same message.
     pub reason: Option<String>,
     /// When it became a dead letter.
     pub at: Option<Timestamp>,
@@ -54,6 +56,15 @@ pub(super) fn id_of(parts: &[&[u8]]) -> String {
         hash.update(part);
     }
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The items of a letter, as operators search for them.
+pub(super) fn named(items: Option<Vec<OutboxItem>>) -> Vec<String> {
+    let name = |item| match item {
+        OutboxItem::Order(order) => order.order_id.to_string(),
+        OutboxItem::Share(claim) => format!("{}:{}", claim.packet_id, claim.user_id),
+    };
+    items.into_iter().flatten().map(name).collect()
 }
 
 /// The beginning of the content as text.

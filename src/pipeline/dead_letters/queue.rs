@@ -6,13 +6,14 @@ use std::time::Duration;
 use anyhow::Context;
 use jiff::Timestamp;
 use lapin::message::{BasicGetMessage, Delivery};
-use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions, BasicPublishOptions, ConfirmSelectOptions};
+use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use secrecy::SecretString;
 
 use super::MAX_LETTERS;
-use super::letter::{DeadLetter, DeadLetterSource, displayed, id_of};
-use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, KINDS, ORDER, Rabbit, check_confirmation};
+use super::letter::{DeadLetter, DeadLetterSource, displayed, id_of, named};
+use crate::pipeline::message::{self, KINDS};
+use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, Rabbit};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Newer brokers drop a message after twenty returns. A message with this many is published again, which resets the count.
@@ -32,7 +33,7 @@ pub(super) async fn list(url: &SecretString) -> anyhow::Result<Vec<DeadLetter>> 
         let Some(message) = reader.take().await? else { break };
         letters.push(letter(&message));
         if return_count(&message) >= MAX_RETURNS {
-            reader.publish("", DEAD_LETTER_QUEUE, &message, message.properties.headers().clone()).await?;
+            reader.publish("", DEAD_LETTER_QUEUE, &message, |header| header != "x-delivery-count").await?;
             reader.finish(&message).await?;
         }
     }
@@ -43,7 +44,7 @@ pub(super) async fn list(url: &SecretString) -> anyhow::Result<Vec<DeadLetter>> 
 impl DeadLetterReader {
     pub(super) async fn open(url: &SecretString) -> anyhow::Result<DeadLetterReader> {
         let rabbit = Rabbit::connect(url, "seckill dead letters").await?;
-        rabbit.channel.confirm_select(ConfirmSelectOptions::default()).await?;
+        rabbit.confirm().await?;
         Ok(DeadLetterReader { rabbit })
     }
 
@@ -59,31 +60,26 @@ impl DeadLetterReader {
 
     /// Publishes a message as it was first published.
     pub(super) async fn replay(&self, message: &Delivery) -> anyhow::Result<()> {
-        let kind = message.properties.kind().as_ref().map(|kind| kind.as_str());
-        let kind = KINDS.into_iter().find(|known| Some(known.name) == kind).unwrap_or(ORDER);
-        self.publish(EXCHANGE, kind.key, message, None).await
+        let key = message::routing_key(message_type(message));
+        self.publish(EXCHANGE, key, message, |header| KINDS.iter().any(|kind| kind.count == header)).await
     }
 
-    /// Publishes a copy and waits for the confirm.
+    /// Publishes a copy with some of its headers and waits for the confirm.
     async fn publish(
         &self,
         exchange: &str,
         key: &str,
         message: &Delivery,
-        headers: Option<FieldTable>,
+        keeps: impl Fn(&str) -> bool,
     ) -> anyhow::Result<()> {
+        let headers = message.properties.headers().iter().flat_map(FieldTable::inner);
         let mut kept = FieldTable::default();
-        for (name, value) in headers.unwrap_or_default().inner() {
-            if name.as_str() != "x-delivery-count" {
-                kept.insert(name.clone(), value.clone());
-            }
+        for (name, value) in headers.filter(|(name, _)| keeps(name.as_str())) {
+            kept.insert(name.clone(), value.clone());
         }
         let properties = message.properties.clone().with_delivery_mode(2).with_headers(kept);
-        let mandatory = BasicPublishOptions { mandatory: true, ..Default::default() };
-        let publish =
-            self.rabbit.channel.basic_publish(exchange.into(), key.into(), mandatory, &message.data, properties);
-        let confirmed = tokio::time::timeout(ANSWER_TIMEOUT, async { publish.await?.await }).await;
-        check_confirmation(&confirmed.context("RabbitMQ does not confirm")??)
+        let published = self.rabbit.publish(exchange, key, properties, &message.data);
+        tokio::time::timeout(ANSWER_TIMEOUT, published).await.context("RabbitMQ does not confirm")?
     }
 
     /// Removes a message from the queue.
@@ -100,15 +96,22 @@ impl DeadLetterReader {
     }
 }
 
+fn message_type(message: &Delivery) -> Option<&str> {
+    message.properties.kind().as_ref().map(|kind| kind.as_str())
+}
+
 pub(super) fn letter(message: &Delivery) -> DeadLetter {
     let properties = &message.properties;
     let [message_type, message_id] =
         [properties.kind(), properties.message_id()].map(|text| text.as_ref().map(ToString::to_string));
+    let items = message::parse(message_type.as_deref(), &message.data);
     let [kind, id] = [&message_type, &message_id].map(|text| text.as_deref().unwrap_or_default().as_bytes());
-    let death = properties.headers().as_ref().and_then(first_death);
+    // A letter that the consumer wrote itself has its reason in a header.
+    let death = properties.headers().as_ref().map(|headers| first_death(headers).unwrap_or(headers));
     DeadLetter {
         id: id_of(&[&message.data, kind, id]),
         place: DeadLetterSource::Queue,
+        items: named(items),
         content: displayed(&message.data),
         size: message.data.len(),
         message_type,

@@ -1,10 +1,11 @@
 //! Dead letters of the outboxes, in a Redis Stream beside each.
 
-use redis::{Script, Value, from_redis_value};
+use redis::{Script, Value, from_redis_value, from_redis_value_ref};
 
-use super::letter::{DeadLetter, DeadLetterSource, displayed, id_of};
+use super::letter::{DeadLetter, DeadLetterSource, displayed, id_of, named};
 use super::{MAX_LETTERS, Settlement};
 use crate::domain::Bucket;
+use crate::pipeline::outbox;
 use crate::redis::connection::RedisConnection;
 use crate::redis::{keys, parse_time};
 
@@ -38,7 +39,9 @@ fn letter(bucket: Bucket, entry: String, fields: &[Value]) -> DeadLetter {
             }
         }
     }
+    let words: Option<Vec<String>> = fields.iter().map(|value| from_redis_value_ref(value).ok()).collect();
     DeadLetter {
+        items: named(words.and_then(|words| outbox::parse_fields(bucket, &words))),
         id: id_of(&[bucket.to_string().as_bytes(), entry.as_bytes()]),
         content: displayed(&content),
         size: content.len(),

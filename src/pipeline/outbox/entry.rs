@@ -55,13 +55,18 @@ pub(super) fn parse_streams(buckets: &[Bucket], answer: &Value) -> Result<Vec<En
 pub(super) fn parse_entries(bucket: Bucket, answer: &Value) -> Result<Vec<Entry>, RedisError> {
     let raw: Vec<Option<(String, Option<Vec<String>>)>> = from_redis_value_ref(answer)?;
     let entries = raw.into_iter().flatten().map(|(id, fields)| {
-        let items = fields.as_deref().and_then(|fields| match bucket.owner {
-            Owner::Sale(sale) => parse_orders(sale, fields),
-            Owner::Packet(packet) => parse_claims(packet, fields),
-        });
+        let items = fields.as_deref().and_then(|fields| parse_fields(bucket, fields));
         Entry { bucket, id, items }
     });
     Ok(entries.collect())
+}
+
+/// Parses the fields of an entry of that bucket.
+pub fn parse_fields(bucket: Bucket, fields: &[String]) -> Option<Vec<OutboxItem>> {
+    match bucket.owner {
+        Owner::Sale(sale) => parse_orders(sale, fields),
+        Owner::Packet(packet) => parse_claims(packet, fields),
+    }
 }
 
 /// Fields `at` (the master's clock in ms) and `orders` (user id, hold, user id, hold, …).

@@ -11,7 +11,7 @@ use redis::aio::ConnectionLike;
 use redis::{RedisError, Value};
 use tracing::error;
 
-pub use self::entry::{Entry, EntryId};
+pub use self::entry::{Entry, EntryId, parse_fields};
 pub use self::group::{Group, acknowledge, last_read, read, take_over};
 use crate::catalogue::Catalogue;
 use crate::domain::{Bucket, OutboxItem};
@@ -69,6 +69,11 @@ pub async fn all(connection: &mut impl ConnectionLike, bucket: Bucket) -> Result
         after = Some(last.id.clone());
         all.extend(page.into_iter().flat_map(|entry| entry.items.unwrap_or_default()));
     }
+}
+
+/// The number of orders and claims in entries.
+pub fn count_items(entries: &[Entry]) -> u64 {
+    entries.iter().map(|entry| entry.items.as_ref().map_or(0, Vec::len) as u64).sum()
 }
 
 /// Deletes entries whose orders are in the database.

@@ -34,8 +34,9 @@ pub trait OrderSource: Send {
     /// Acknowledges deliveries that are in the database: all of one `next` except those that were set aside.
     async fn finish(&mut self, deliveries: &[Delivery]) -> anyhow::Result<()>;
 
-    /// Turns an invalid delivery into a dead letter.
-    async fn set_aside(&mut self, delivery: &Delivery) -> anyhow::Result<()>;
+    /// Turns a delivery into dead letters: it could not be parsed, or these of its items can never be persisted and the
+    /// others have been.
+    async fn set_aside(&mut self, delivery: &Delivery, refused: &[OutboxItem]) -> anyhow::Result<()>;
 
     /// Returns all unfinished deliveries.
     async fn close(self: Box<Self>);

@@ -7,19 +7,24 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use lapin::message::Delivery as Message;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, BasicRejectOptions};
-use lapin::types::FieldTable;
+use lapin::types::{AMQPValue, FieldTable};
 use secrecy::SecretString;
 
 use super::{Delivery, OrderSource, Tag};
-use crate::pipeline::rabbit;
-use crate::pipeline::rabbit::{ORDER_QUEUE, Rabbit};
+use crate::domain::OutboxItem;
+use crate::pipeline::message::{self, Message as SingleMessage};
+use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE, Rabbit};
 
-/// Messages in flight to this consumer: the batch that is being written and the next one.
-const PREFETCH: u16 = 1000;
+/// Messages in flight to this consumer: the batch that is being written and the next ones. Enough for a batch of messages
+/// with one order each; few enough that 256 orders in each are persisted within a second, because a recovery of lost keys
+/// does not see them ([`crate::pipeline::recovery`]).
+const PREFETCH: u16 = 64;
 /// How long to wait for the first message of a batch.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long to wait for each further message. Not noticeable for a single order; under load the batch fills up anyway.
 const LINGER: Duration = Duration::from_millis(3);
+/// Time-out of the confirm of a dead letter. After it, the deliveries return to the queue.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct RabbitSource {
     rabbit: Rabbit,
@@ -29,6 +34,7 @@ pub(super) struct RabbitSource {
 impl RabbitSource {
     pub(super) async fn open(url: &SecretString) -> anyhow::Result<RabbitSource> {
         let rabbit = Rabbit::connect(url, "seckill consumer").await?;
+        rabbit.confirm().await?;
         rabbit.channel.basic_qos(PREFETCH, BasicQosOptions::default()).await?;
         let options = BasicConsumeOptions::default();
         let consumer =
@@ -39,20 +45,21 @@ impl RabbitSource {
 
 fn delivery(message: &Message) -> Delivery {
     let kind = message.properties.kind().as_ref().map(|kind| kind.as_str());
-    let items = rabbit::parse(kind, &message.data).map(|item| vec![item]);
-    Delivery { tag: Tag::Message(message.delivery_tag), items }
+    Delivery { tag: Tag::Message(message.delivery_tag), items: message::parse(kind, &message.data) }
 }
 
 #[async_trait]
 impl OrderSource for RabbitSource {
     async fn next(&mut self, max_orders: usize) -> anyhow::Result<Vec<Delivery>> {
         let mut batch = Vec::new();
+        let mut orders = 0;
         let mut wait = FIRST_MESSAGE_TIMEOUT;
-        while batch.len() < max_orders {
-            match tokio::time::timeout(wait, self.consumer.next()).await {
-                Ok(message) => batch.push(delivery(&message.context("RabbitMQ has ended the subscription")??)),
-                Err(_) => break,
-            }
+        // Beyond its prefetch the broker sends nothing more.
+        while orders < max_orders && batch.len() < PREFETCH.into() {
+            let Ok(message) = tokio::time::timeout(wait, self.consumer.next()).await else { break };
+            let delivery = delivery(&message.context("RabbitMQ has ended the subscription")??);
+            orders += delivery.items.as_ref().map_or(1, Vec::len);
+            batch.push(delivery);
             wait = LINGER;
         }
         // A channel that was lost silently would deliver nothing forever.
@@ -72,12 +79,21 @@ impl OrderSource for RabbitSource {
         Ok(())
     }
 
-    async fn set_aside(&mut self, delivery: &Delivery) -> anyhow::Result<()> {
-        if let Tag::Message(tag) = delivery.tag {
+    async fn set_aside(&mut self, delivery: &Delivery, refused: &[OutboxItem]) -> anyhow::Result<()> {
+        let Tag::Message(tag) = delivery.tag else { return Ok(()) };
+        if refused.len() == delivery.items.as_ref().map_or(0, Vec::len) {
             // A message that is rejected without requeueing becomes a dead letter.
-            self.rabbit.channel.basic_reject(tag, BasicRejectOptions { requeue: false }).await?;
+            return Ok(self.rabbit.channel.basic_reject(tag, BasicRejectOptions { requeue: false }).await?);
         }
-        Ok(())
+        for item in refused {
+            let letter = SingleMessage::of_item(item)?;
+            let mut headers = FieldTable::default();
+            headers.insert("reason".into(), AMQPValue::LongString("refused".into()));
+            let properties = letter.properties().with_headers(headers);
+            let sent = self.rabbit.publish("", DEAD_LETTER_QUEUE, properties, &letter.body);
+            tokio::time::timeout(CONFIRM_TIMEOUT, sent).await.context("RabbitMQ does not confirm a dead letter")??;
+        }
+        Ok(self.rabbit.channel.basic_ack(tag, BasicAckOptions::default()).await?)
     }
 
     async fn close(self: Box<Self>) {

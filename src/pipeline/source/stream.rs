@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use tokio::time::Instant;
 
 use super::{Delivery, OrderSource, Tag};
+use crate::domain::OutboxItem;
 use crate::pipeline::outbox;
 use crate::pipeline::outbox::{Entry, Group, Outboxes};
 use crate::redis::connection;
@@ -78,7 +79,8 @@ impl OrderSource for StreamSource {
         Ok(outbox::remove(&mut self.master, &entries).await?)
     }
 
-    async fn set_aside(&mut self, delivery: &Delivery) -> anyhow::Result<()> {
+    /// Moves the whole entry: a replay changes nothing about orders that have been persisted.
+    async fn set_aside(&mut self, delivery: &Delivery, _refused: &[OutboxItem]) -> anyhow::Result<()> {
         match entry(delivery) {
             Some(entry) => Ok(outbox::set_aside(&mut self.master, &entry).await?),
             None => Ok(()),

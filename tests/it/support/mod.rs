@@ -1,5 +1,6 @@
 //! Fixtures for tests: shops in processes of their own, shoppers, clients, proxies.
 
+mod broker;
 mod client;
 mod fixture;
 mod load;
@@ -14,6 +15,7 @@ mod shopper;
 mod stack;
 mod wait;
 
+pub use broker::{Broker, order_count};
 pub use client::{Answer, Client};
 pub use fixture::{Fixture, manage, on_postgres};
 pub use load::{Load, ShopperOutcome};
