@@ -118,7 +118,18 @@ impl Sweep {
             after = Some(last.id.clone());
             let (persisted, unpersisted) = self.partition(page).await?;
             outbox::remove(&mut master, &persisted).await?;
-            overdue.extend(unpersisted.into_iter().filter(|entry| missing.is_overdue(entry)));
+            for entry in unpersisted {
+                if !missing.is_overdue(&entry) {
+                    continue;
+                }
+                if entry.items.is_some() {
+                    overdue.push(entry);
+                } else {
+                    // The relay that read it died before it moved the entry to the dead letters.
+                    outbox::set_aside(&mut master, &entry).await?;
+                    self.metrics.dead_lettered.inc();
+                }
+            }
         }
     }
 

@@ -112,4 +112,29 @@ mod stack {
     async fn relay_sets_an_unreadable_entry_aside() {
         unreadable_entry_becomes_a_dead_letter(Rung::Rabbit).await;
     }
+
+    /// The relay moves such an entry to the dead letters after it has published the others, and may die before.
+    #[tokio::test]
+    async fn unreadable_entry_that_a_dead_relay_has_read_becomes_a_dead_letter() {
+        let mut shop = Plan::on(Rung::Rabbit).await.roles(&["serve", "relay", "consume", "control"]).start().await;
+        let sale = shop.open(NewSale::of(1)).await;
+        shop.shopper(1).buy_one(&sale).await;
+        shop.wait_for_sold(&sale, 1, TIMEOUT).await;
+        shop.process("relay", 0).kill();
+        let bucket = Bucket::whole(sale.parse().map(seckill::domain::SaleId).unwrap());
+        let mut master = master(&shop).await;
+        let poison = [("at", "soon"), ("orders", "x")];
+        let id: String = master.xadd(keys::outbox(bucket), "*", &poison).await.unwrap();
+        let mut read = redis::cmd("XREADGROUP");
+        read.arg("GROUP").arg("relay").arg("dead").arg("STREAMS").arg(keys::outbox(bucket)).arg(">");
+        let read: redis::streams::StreamReadReply = read.query_async(&mut master).await.unwrap();
+        assert_eq!(read.keys[0].ids.last().unwrap().id, id);
+        shop.process("relay", 0).start();
+        eventually("the entry is a dead letter", TIMEOUT, async || {
+            let dead: i64 = master.clone().xlen(keys::dead(bucket)).await.unwrap();
+            if dead == 1 { Ok(()) } else { Err(dead.to_string()) }
+        })
+        .await;
+        shop.audit_is_clean().await;
+    }
 }
