@@ -170,6 +170,6 @@ fn hold_violations(bucket: Bucket, found: &HoldMismatches) -> Vec<String> {
 async fn queue_is_empty(monitor: &Monitor) -> anyhow::Result<AuditCheck> {
     let depths = monitor.depths().await?;
     let violations =
-        if depths.ready > 0 { vec![format!("{} orders are ready in the queue", depths.ready)] } else { vec![] };
+        if depths.ready > 0 { vec![format!("{} messages are ready in the queue", depths.ready)] } else { vec![] };
     Ok(check("no order waits in RabbitMQ", violations))
 }

@@ -55,6 +55,6 @@ texts! {
         time_over: "付款已超时", "Payment time has expired";
         data_old: "数据已有 {} 秒未更新", "Last updated {} s ago";
         data_live: "实时", "Live";
-        queue_ready: "队列中 {} 条", "{} in queue";
+        queue_ready: "队列中 {} 条消息", "messages in queue: {}";
     }
 }
