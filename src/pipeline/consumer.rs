@@ -15,8 +15,8 @@ use crate::metrics::Metrics;
 use crate::periodic::restart_on_error;
 use crate::store::{HeldUnits, PersistedClaim, PersistedOrder, Store, StoreError};
 
-/// Orders per transaction.
-const MAX_BATCH: usize = 500;
+/// Orders that make a batch full: two large outbox entries. The last message of a batch may exceed it by 255.
+const MAX_BATCH: usize = 512;
 /// Delay before the next attempt after a failure.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// How long deliveries are held while the database fails. After that they return to the source, which may deliver them to a

@@ -70,7 +70,7 @@ pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 
 /// Rows of one statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
 /// PostgreSQL 65 535).
-const MAX_ROWS: usize = 500;
+const MAX_ROWS: usize = 512;
 
 /// How long a caller waits for a free connection before the database counts as unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -233,11 +233,14 @@ fn bind_ids<'q>(query: AnyQuery<'q>, ids: &[impl ToString]) -> AnyQuery<'q> {
     ids.iter().fold(query, |query, id| query.bind(id.to_string()))
 }
 
-/// Chunks for `IN` lists. The last item is repeated until the length is a power of two or [`MAX_ROWS`], so that only a
-/// few distinct statements are prepared and planned.
+/// Chunks for `IN` lists, and for rows that may be written twice. The last item is repeated until the length is a power of
+/// two, beyond 64 a multiple of 64, so that only a few distinct statements are prepared and planned.
 fn padded<T>(all: &[T]) -> impl Iterator<Item = Vec<&T>> {
     all.chunks(MAX_ROWS).map(|chunk| {
-        let size = chunk.len().next_power_of_two().min(MAX_ROWS);
+        let size = match chunk.len() {
+            length @ ..64 => length.next_power_of_two(),
+            length => length.next_multiple_of(64),
+        };
         chunk.iter().chain(std::iter::repeat(&chunk[chunk.len() - 1])).take(size).collect()
     })
 }

@@ -40,7 +40,7 @@ async fn insert(
     pay_by: Timestamp,
 ) -> Result<HashSet<OrderId>, sqlx::Error> {
     let mut inserted = HashSet::with_capacity(orders.len());
-    for chunk in orders.chunks(MAX_ROWS) {
+    for chunk in padded(orders) {
         let sql = format!(
             "INSERT INTO orders (id, sale_id, user_id, quantity, amount, currency, status, reason, reserved_at_ms,
                created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING RETURNING id",
