@@ -9,7 +9,10 @@
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench purchases`
 //!
-//! `-- http` measures only the first two. `-- growth` measures instead the cost of an accepted purchase once a million
+//! `-- http` measures only the first two, `-- pipeline` only the last one. With the path of another version's program in
+//! `PURCHASES_BEFORE`, its `relay` and `consume` process a backlog of their own in each round, for a ratio of both versions.
+//!
+//! `-- growth` measures instead the cost of an accepted purchase once a million
 //! shoppers hold units of its sale, and with a thousand live sales, bought from one or all of them. It leaves a million
 //! orders in the outbox: run `scripts/stack purge` afterwards.
 //!
@@ -19,9 +22,9 @@
 mod common;
 #[path = "common/shop.rs"]
 mod shop;
+#[path = "common/wrk.rs"]
+mod wrk;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -33,8 +36,10 @@ use seckill::config::Config;
 use seckill::domain::{Refusal, SaleId, UserId};
 use shop::{RoleProcess, Shop};
 use uuid::Uuid;
+use wrk::{Load, write_requests, wrk};
 
 const CONNECTIONS: [u32; 2] = [64, 1000];
+const THIS_PROGRAM: &str = env!("CARGO_BIN_EXE_seckill");
 /// Distinct shoppers per second of a run, more than any run accepts.
 const SHOPPERS_PER_SECOND: usize = 60_000;
 
@@ -58,6 +63,8 @@ enum Scope {
     All,
     /// Purchases over HTTP.
     Http,
+    /// Persisting the backlog.
+    Pipeline,
     Growth,
 }
 
@@ -70,6 +77,7 @@ impl Plan {
             scope: match () {
                 () if has_argument("growth") => Scope::Growth,
                 () if has_argument("http") => Scope::Http,
+                () if has_argument("pipeline") => Scope::Pipeline,
                 () => Scope::All,
             },
         }
@@ -89,6 +97,10 @@ async fn run() -> anyhow::Result<()> {
         return growth(&shop, dir.path(), &plan).await;
     }
     for connections in CONNECTIONS {
+        if plan.scope == Scope::Pipeline {
+            pipeline(&shop, dir.path(), connections, &plan).await?;
+            continue;
+        }
         accepted(&shop, dir.path(), connections, &plan).await?;
         refused_and_button(&shop, dir.path(), connections, &plan).await?;
     }
@@ -98,7 +110,7 @@ async fn run() -> anyhow::Result<()> {
 
 async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
     let (config, shoppers) = (&shop.services.config, plan.shoppers());
-    let (mut pairs, mut persisted) = (Vec::new(), Vec::new());
+    let mut pairs = Vec::new();
     for _ in 0..plan.rounds {
         let sale = shop.open_sale(shoppers as i64).await?;
         let (noop, buy) = (dir.join("noop"), dir.join("buy"));
@@ -108,13 +120,38 @@ async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
         let above = wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
         pairs.push((above, below));
         if plan.scope == Scope::All {
-            persisted.push((persist(&shop.services, sale).await?, pgbench(config, dir, plan.seconds)?));
+            persist(&shop.services, sale, THIS_PROGRAM).await?;
         }
         shop.stop_sale(sale).await?;
     }
     print_ratio(connections, "accepted purchases", "no-op POST", pairs);
     if plan.scope == Scope::All {
-        print_ratio(connections, "orders persisted", "single-row conditional update with insert", persisted);
+        pipeline(shop, dir, connections, plan).await?;
+    }
+    Ok(())
+}
+
+/// In each round a backlog for this program's pipeline, one for that of the version before, and pgbench.
+async fn pipeline(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
+    let (config, shoppers) = (&shop.services.config, plan.shoppers());
+    let before = std::env::var("PURCHASES_BEFORE").ok();
+    let (mut to_pgbench, mut to_before) = (Vec::new(), Vec::new());
+    for _ in 0..plan.rounds {
+        let mut rates = Vec::new();
+        for program in std::iter::once(THIS_PROGRAM).chain(before.as_deref()) {
+            let sale = shop.open_sale(shoppers as i64).await?;
+            let buy = dir.join("buy");
+            write_requests(&shop.purchases(sale, shoppers)?, &buy)?;
+            wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
+            rates.push(persist(&shop.services, sale, program).await?);
+            shop.stop_sale(sale).await?;
+        }
+        to_pgbench.push((rates[0], pgbench(config, dir, plan.seconds)?));
+        to_before.extend(rates.get(1).map(|before| (rates[0], *before)));
+    }
+    print_ratio(connections, "orders persisted", "single-row conditional update with insert", to_pgbench);
+    if !to_before.is_empty() {
+        print_ratio(connections, "orders persisted", "the version before", to_before);
     }
     Ok(())
 }
@@ -202,9 +239,9 @@ fn in_turn(shop: &Shop, sales: &[SaleId], count: usize) -> anyhow::Result<Vec<Ve
 
 /// Starts relay and consumer, which persist the backlog of this sale and the earlier ones. Returns orders per second, from
 /// the first persisted order on.
-async fn persist(services: &Services, sale: SaleId) -> anyhow::Result<f64> {
+async fn persist(services: &Services, sale: SaleId, program: &str) -> anyhow::Result<f64> {
     let initial = persisted(services).await?;
-    let _pipeline = [RoleProcess::start("relay")?, RoleProcess::start("consume")?];
+    let _pipeline = [RoleProcess::of_program(program, "relay")?, RoleProcess::of_program(program, "consume")?];
     let before = loop {
         // The start of the processes is not measured.
         let persisted = persisted(services).await?;
@@ -217,7 +254,8 @@ async fn persist(services: &Services, sale: SaleId) -> anyhow::Result<f64> {
     let took = until_quiet(services, sale, began).await?;
     let orders = persisted(services).await? - before;
     let rate = orders as f64 / took.as_secs_f64();
-    println!("{orders} orders persisted in {:.1} s: {rate:.0}/s", took.as_secs_f64());
+    let version = if program == THIS_PROGRAM { "this version" } else { "the version before" };
+    println!("{version}: {orders} orders persisted in {:.1} s: {rate:.0}/s", took.as_secs_f64());
     Ok(rate)
 }
 
@@ -268,66 +306,6 @@ fn print_ratio(connections: u32, above: &str, below: &str, mut pairs: Vec<(f64, 
         a / b,
         ratios.join(" ")
     );
-}
-
-/// Writes complete requests to a file, each after its length, so that the generator only copies them.
-fn write_requests(requests: &[Vec<u8>], file: &Path) -> anyhow::Result<()> {
-    let mut file = BufWriter::new(File::create(file)?);
-    for request in requests {
-        writeln!(file, "{}", request.len())?;
-        file.write_all(request)?;
-    }
-    Ok(file.flush()?)
-}
-
-const SCRIPT: &str = r#"
-local file
-function init(args) file, expected = io.open(args[1], "rb"), tonumber(args[2]) end
-function request()
-  local length = file:read("*n")
-  if not length then file:seek("set", 0) length = file:read("*n") end
-  file:read(1)
-  return file:read(length)
-end
-local threads = {}
-function setup(thread) table.insert(threads, thread) end
-wrong = 0
-function response(status) if status ~= expected then wrong = wrong + 1 end end
-function done(summary)
-  local errors, wrong = summary.errors, 0
-  for _, thread in ipairs(threads) do wrong = wrong + thread:get("wrong") end
-  io.write(string.format("RATE %f WRONG %d\n", summary.requests / summary.duration * 1e6,
-    wrong + errors.connect + errors.read + errors.write + errors.timeout))
-end
-"#;
-
-/// A file of complete requests, and the status that every response must have.
-struct Load<'a> {
-    requests: &'a Path,
-    expected: u16,
-}
-
-/// Responses per second.
-fn wrk(config: &Config, load: Load, dir: &Path, connections: u32, seconds: u64) -> anyhow::Result<f64> {
-    let script = dir.join("wrk.lua");
-    std::fs::write(&script, SCRIPT)?;
-    let output = Command::new("wrk")
-        .args(["-t1", &format!("-c{connections}"), &format!("-d{seconds}s"), "-s"])
-        .arg(&script)
-        .arg(format!("http://{}", config.web.listen))
-        .arg("--")
-        .arg(load.requests)
-        .arg(load.expected.to_string())
-        .output()
-        .context("wrk is needed: apt-get install wrk")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("RATE"))
-        .with_context(|| format!("unexpected output of wrk: {text}"))?;
-    let words: Vec<&str> = line.split_whitespace().collect();
-    ensure!(words[3] == "0", "not every response was {}: {text}", load.expected);
-    Ok(words[1].parse()?)
 }
 
 /// Waits until every accepted order is in the database.

@@ -22,7 +22,12 @@ pub struct RoleProcess(Child);
 
 impl RoleProcess {
     pub fn start(role: &str) -> anyhow::Result<RoleProcess> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_seckill"));
+        RoleProcess::of_program(env!("CARGO_BIN_EXE_seckill"), role)
+    }
+
+    /// A process of another version of the program.
+    pub fn of_program(program: &str, role: &str) -> anyhow::Result<RoleProcess> {
+        let mut command = Command::new(program);
         command.arg(role).env("SECKILL_DEMO", "false").env("SECKILL_LOG", "warn").env("SECKILL_USER_RATE", "1000");
         if role != "serve" {
             let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
