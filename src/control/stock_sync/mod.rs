@@ -128,8 +128,11 @@ impl StockSync {
         let mut missing: BTreeMap<(SaleId, bool), Vec<Bucket>> = BTreeMap::new();
         for ((sale, bucket, found), action) in reachable.into_iter().zip(actions) {
             let done = match (action, found.loaded()) {
-                (Action::LoadOpen, _) => Ok(missing.entry((sale.id, false)).or_default().push(bucket)),
-                (Action::LoadClosed, _) => Ok(missing.entry((sale.id, true)).or_default().push(bucket)),
+                (Action::LoadOpen | Action::LoadClosed, _) => {
+                    let closed = action == Action::LoadClosed;
+                    missing.entry((sale.id, closed)).or_default().push(bucket);
+                    Ok(())
+                }
                 (Action::Wait, _) | (_, None) => Ok(()),
                 (Action::Open, Some(loaded)) => self.open(bucket, loaded).await,
                 (Action::Maintain, Some(loaded)) => self.pass_on(sale, bucket, loaded).await,

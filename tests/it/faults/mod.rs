@@ -8,6 +8,7 @@ mod crash;
 mod degraded;
 mod flush;
 mod kills;
+mod lossy;
 mod packet_load;
 mod packets;
 

@@ -1,0 +1,179 @@
+//! A Redis master that comes back without its last seconds, while the relays are away and the outbox was the only other copy of
+//! the orders. What a shopper was told stays true.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::open_shop;
+use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
+
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
+const WINNERS: u64 = 40;
+
+/// A copy of the master's append-only file.
+struct Backup {
+    present: PathBuf,
+    older: PathBuf,
+}
+
+impl Backup {
+    fn take() -> Backup {
+        let folder = Stack::get().dir().join("redis");
+        let backup = Backup { present: folder.join("appendonlydir"), older: folder.join("older") };
+        let _ = std::fs::remove_dir_all(&backup.older);
+        copy_folder(&backup.present, &backup.older);
+        backup
+    }
+
+    /// Kills the master and starts it with the copy.
+    async fn restore(self) {
+        Stack::get().run(&["kill", "redis"]).await;
+        std::fs::remove_dir_all(&self.present).unwrap();
+        std::fs::rename(&self.older, &self.present).unwrap();
+        Stack::get().run(&["start", "redis"]).await;
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// A shop whose relays are away, so that orders stay in Redis.
+async fn shop_without_relays(units: i64) -> (Shop, String) {
+    let (mut shop, sale) = open_shop(NewSale::of(units)).await;
+    for n in 0..2 {
+        shop.process("relay", n).kill();
+    }
+    // The master has written the sale to its file.
+    pause(1_500).await;
+    (shop, sale)
+}
+
+fn start_relays(shop: &mut Shop) {
+    for n in 0..2 {
+        shop.process("relay", n).start();
+    }
+}
+
+/// The n-th shopper, who uses only one server.
+fn shopper_at(shop: &Shop, n: u64, server: usize) -> Shopper {
+    let shopper = shop.shopper(n);
+    Shopper::new(shopper.client.at(server))
+}
+
+/// Buys until the answer is no refusal for the moment; `None` when the sale is sold out.
+async fn buy(shopper: &Shopper, sale: &str) -> Option<String> {
+    eventually("the purchase is decided", SETTLE_TIMEOUT, async || {
+        let answer = shopper.try_buy(sale, 1).await?;
+        match answer.status {
+            200 | 202 => Ok(Some(answer.order_id())),
+            409 if answer.code() == "sold_out" => Ok(None),
+            _ => Err(answer.text()),
+        }
+    })
+    .await
+}
+
+async fn buy_each(shop: &Shop, sale: &str) -> Vec<(Shopper, String)> {
+    let mut orders = Vec::new();
+    for n in 0..WINNERS {
+        let shopper = shop.shopper(n);
+        let order = buy(&shopper, sale).await.expect("units are left");
+        orders.push((shopper, order));
+    }
+    orders
+}
+
+async fn assert_all_become(orders: &[(Shopper, String)], sale: &str, status: &str) {
+    for (shopper, order) in orders {
+        eventually(&format!("order {order} is {status}"), SETTLE_TIMEOUT, async || {
+            let answer = shopper.order(sale, order).await;
+            let found = if answer.status == 200 { answer.json()["order"]["status"].take() } else { Default::default() };
+            if found == status { Ok(()) } else { Err(format!("{} {}", answer.status, answer.text())) }
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn newcomers_get_no_unit_that_a_forgetful_master_had_promised() {
+    let _restore = Stack::get().restore_on_drop();
+    let (mut shop, sale) = shop_without_relays(WINNERS as i64 + 20).await;
+    let backup = Backup::take();
+    let orders = buy_each(&shop, &sale).await;
+    backup.restore().await;
+    let newcomers: Vec<Shopper> = (1_000..1_080).map(|n| shop.shopper(n)).collect();
+    let bought = futures::future::join_all(newcomers.iter().map(|shopper| buy(shopper, &sale))).await;
+    start_relays(&mut shop);
+    assert_all_become(&orders, &sale, "unpaid").await;
+    assert_eq!(bought.iter().flatten().count(), 20, "newcomers get what was never promised");
+    shop.wait_for_sold(&sale, WINNERS as i64 + 20, SETTLE_TIMEOUT).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn grants_outlive_a_restart_of_the_server_that_made_them() {
+    let _restore = Stack::get().restore_on_drop();
+    let (mut shop, sale) = shop_without_relays(WINNERS as i64).await;
+    let backup = Backup::take();
+    let orders = buy_each(&shop, &sale).await;
+    for n in 0..2 {
+        let serve = shop.process("serve", n);
+        serve.terminate();
+        assert!(serve.ended(Duration::from_secs(30)).await.success());
+        serve.start();
+    }
+    // Processes that were killed on purpose are not asked.
+    for n in 0..2 {
+        let client = shop.client().at(n);
+        eventually("the server answers", SETTLE_TIMEOUT, async || {
+            client.request(axum::http::Method::GET, "/api/ping").try_send().await
+        })
+        .await;
+    }
+    backup.restore().await;
+    start_relays(&mut shop);
+    assert_all_become(&orders, &sale, "unpaid").await;
+    shop.wait_for_sold(&sale, WINNERS as i64, SETTLE_TIMEOUT).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_that_confirmed_an_order_of_another_one_replays_it() {
+    let _restore = Stack::get().restore_on_drop();
+    let (mut shop, sale) = shop_without_relays(10).await;
+    let backup = Backup::take();
+    let (first, second) = (shopper_at(&shop, 1, 0), shopper_at(&shop, 1, 1));
+    let order = first.buy_one(&sale).await;
+    assert_eq!(second.buy(&sale, 1).await.expect(200).order_id(), order, "repeated at the other server");
+    shop.process("serve", 0).kill();
+    backup.restore().await;
+    shop.process("serve", 0).start();
+    start_relays(&mut shop);
+    assert_all_become(&[(second, order)], &sale, "unpaid").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn order_of_a_frozen_server_that_was_displaced_is_rejected_visibly() {
+    let _restore = Stack::get().restore_on_drop();
+    let (mut shop, sale) = shop_without_relays(10).await;
+    let backup = Backup::take();
+    let (first, second) = (shopper_at(&shop, 1, 0), shopper_at(&shop, 1, 1));
+    let displaced = first.buy_one(&sale).await;
+    signal(&mut shop, "STOP");
+    backup.restore().await;
+    let order = buy(&second, &sale).await.expect("units are left");
+    assert_ne!(order, displaced, "the master has forgotten the first order");
+    signal(&mut shop, "CONT");
+    start_relays(&mut shop);
+    assert_all_become(&[(second, order)], &sale, "unpaid").await;
+    assert_all_become(&[(first, displaced)], &sale, "rejected").await;
+}
+
+fn signal(shop: &mut Shop, signal: &str) {
+    let id = shop.process("serve", 0).id().to_string();
+    assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
+}
