@@ -7,6 +7,8 @@ PORT_NAMES=(
     rabbitmq rabbitmq_management rabbitmq_prometheus rabbitmq_dist rabbitmq_epmd
     shard0 shard1 shard2 shard0_bus shard1_bus shard2_bus
     memcached
+    watched0 watched1 watched2 sentinel0 sentinel1 sentinel2
+    spare0 spare1 spare2 spare0_bus spare1_bus spare2_bus
 )
 
 install_packages() {
@@ -18,7 +20,7 @@ install_packages() {
 create_stack() {
     local service
     mkdir -p "$STACK"/{run,log,data/pages}
-    for service in "${SERVICES[@]}" "${SHARDS[@]}"; do
+    for service in "${SERVICES[@]}" "${ON_DEMAND[@]}"; do
         [[ -e $STACK/$service ]] || mkdir "$STACK/$service"
     done
     [[ -s $STACK/password ]] || (umask 077 && random_password >"$STACK/password")
@@ -33,24 +35,24 @@ password() {
     cat "$STACK/password"
 }
 
-# Ports are below the kernel's range for outgoing connections, in a block of 20 that is derived from the folder's name:
+# Ports are below the kernel's range for outgoing connections, in a block of 40 that is derived from the folder's name:
 # the same folder gets the same ports again, and different folders seldom collide.
 choose_ports() {
-    local first=20000 blocks=600 hash i base
+    local first=20000 blocks=300 hash i base
     hash=$(cksum <<<"$STACK")
     for ((i = 0; i < blocks; i++)); do
-        base=$((first + 20 * ((${hash%% *} + i) % blocks)))
+        base=$((first + 40 * ((${hash%% *} + i) % blocks)))
         if block_is_free "$base"; then
             write_ports "$base"
             return
         fi
     done
-    die "no 20 free ports in a row between $first and $((first + 20 * blocks))"
+    die "no 40 free ports in a row between $first and $((first + 40 * blocks))"
 }
 
 block_is_free() {
     local hex
-    hex=$(printf '%04X|' $(seq "$1" $(($1 + 19))))
+    hex=$(printf '%04X|' $(seq "$1" $(($1 + 39))))
     ! grep -qsE "^ *[0-9]+: [0-9A-F]+:(${hex%|}) [0-9A-F]+:[0-9A-F]+ 0A " /proc/net/tcp /proc/net/tcp6
 }
 

@@ -7,7 +7,7 @@ redis_start() {
 
 replica_start() {
     launch replica "$(home_of replica)" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 \
-        --port "${PORT[replica]}" --replicaof 127.0.0.1 "${PORT[redis]}" --appendonly no
+        --port "${PORT[replica]}" --replicaof 127.0.0.1 "${PORT[redis]}"
 }
 
 redis_ready() {
