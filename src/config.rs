@@ -11,6 +11,10 @@ use secrecy::SecretString;
 use tracing_subscriber::filter::Targets;
 use url::Url;
 
+mod redis_address;
+
+pub use redis_address::{RedisAddress, SentinelAddress};
+
 use crate::domain::wire::wire_enum;
 
 wire_enum! {
@@ -33,9 +37,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("database-url", "sqlite://… or postgres://… [SQLite in the data directory]"),
     (
         "redis-url",
-        "Redis master, or several members of a Redis Cluster, comma separated [none: the database alone decides]",
+        "Redis master, several members of a Redis Cluster, comma separated, or redis+sentinel://… [none: the database \
+         alone decides]",
     ),
-    ("redis-replica-urls", "Redis replicas, comma separated; the gate reads there [the master]"),
+    ("redis-replica-urls", "Redis replicas, comma separated; the gate reads there [Sentinel's, or the master]"),
     ("amqp-url", "RabbitMQ [none: orders go straight from Redis to the database]"),
     ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
     ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
@@ -92,9 +97,9 @@ impl WebConfig {
 
 #[derive(Debug, Clone)]
 pub struct RedisConfig {
-    /// One address, or those of several members of a cluster, comma separated.
+    /// See [`RedisAddress`].
     pub master: SecretString,
-    /// The gate reads from these, and from the master when none answers.
+    /// The gate reads from these, and from the master when none of them answers and keeps up.
     pub replicas: Vec<SecretString>,
 }
 
@@ -206,15 +211,16 @@ fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
 
 fn read_redis(source: &Source) -> anyhow::Result<Option<RedisConfig>> {
     let replicas = source.parse("redis-replica-urls", Vec::new(), |text| {
-        text.split(',').map(|url| redis_url(url.trim())).collect::<Result<Vec<_>, _>>()
+        text.split(',').map(redis_replica).collect::<Result<Vec<_>, _>>()
     })?;
     let master = source.parse("redis-url", None, |text| {
-        let members = text.split(',').map(|url| redis_url(url.trim())).collect::<Result<Vec<_>, _>>()?;
+        let master = SecretString::from(text.to_owned());
+        let is_cluster = matches!(RedisAddress::parse(&master)?, RedisAddress::Cluster(_));
         anyhow::ensure!(
-            members.len() == 1 || replicas.is_empty(),
+            !is_cluster || replicas.is_empty(),
             "SECKILL_REDIS_URL names a cluster, which has its own replicas; remove SECKILL_REDIS_REPLICA_URLS"
         );
-        Ok(Some(SecretString::from(text.to_owned())))
+        Ok(Some(master))
     })?;
     match master {
         Some(master) => Ok(Some(RedisConfig { master, replicas })),
@@ -266,10 +272,11 @@ fn database_url(text: &str) -> anyhow::Result<String> {
     Ok(text.to_owned())
 }
 
-fn redis_url(text: &str) -> anyhow::Result<SecretString> {
-    anyhow::ensure!(text.starts_with("redis://"), "expected redis://…");
-    Url::parse(text).context("not a valid address")?;
-    Ok(SecretString::from(text.to_owned()))
+fn redis_replica(text: &str) -> anyhow::Result<SecretString> {
+    match RedisAddress::parse(&SecretString::from(text.to_owned()))? {
+        RedisAddress::Server(url) => Ok(url),
+        _ => bail!("expected redis://…"),
+    }
 }
 
 fn amqp_url(text: &str) -> anyhow::Result<Option<SecretString>> {
@@ -336,6 +343,7 @@ mod tests {
             ("redis_url = 'http://x'", "SECKILL_REDIS_URL"),
             ("redis_replica_urls = 'redis://a'", "SECKILL_REDIS_URL"),
             ("redis_url = 'redis://a,http://b'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'redis+sentinel://a:26379'", "SECKILL_REDIS_URL"),
             ("redis_url = 'redis://a,redis://b'\nredis_replica_urls = 'redis://c'", "SECKILL_REDIS_REPLICA_URLS"),
             ("amqp_url = 'x'", "SECKILL_AMQP_URL"),
             ("secret = 'short'", "SECKILL_SECRET"),

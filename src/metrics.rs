@@ -65,6 +65,8 @@ pub struct Metrics {
     pub dead_letters: Gauge,
     /// Age of the gate's facts in milliseconds; -1 before the first read.
     pub facts_age_ms: Gauge<i64>,
+    /// Replicas that the gate does not read, because they do not answer or do not keep up with the master.
+    pub replicas_left: Gauge,
     /// Open connections of shoppers.
     pub connections: Gauge,
     /// Connections closed because the limit was reached.
@@ -133,6 +135,11 @@ impl Default for Metrics {
             queue_ready: register(registry, "queue_ready", "Messages ready in seckill.orders"),
             dead_letters: register(registry, "queue_dead", "Messages ready in seckill.orders.dead"),
             facts_age_ms: register(registry, "facts_age_ms", "Age of the facts that the gate checks requests against"),
+            replicas_left: register(
+                registry,
+                "facts_replicas_left",
+                "Replicas that the gate does not read because they do not answer or lag behind",
+            ),
             connections: register(registry, "connections", "Open connections of shoppers"),
             turned_away: register(
                 registry,

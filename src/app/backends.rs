@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::metrics::Metrics;
 use crate::packets::ShareBackend;
 use crate::packets::database::DatabaseShares;
 use crate::packets::redis::RedisShares;
@@ -16,9 +17,6 @@ use crate::stock::redis::RedisStock;
 use crate::stock::{FactSource, Stock};
 use crate::store::Store;
 
-/// The name of every replica in health reports.
-const REPLICA: &str = "redis replica";
-
 /// The backends of this rung.
 pub(super) struct Backends {
     pub(super) stock: Arc<dyn Stock>,
@@ -26,21 +24,17 @@ pub(super) struct Backends {
     pub(super) redis: Option<RedisStock>,
     pub(super) shares: Arc<dyn ShareBackend>,
     pub(super) redis_shares: Option<RedisShares>,
-    /// For health checks, by name.
-    pub(super) connections: Vec<(&'static str, RedisConnection)>,
+    /// The configured replicas.
+    pub(super) replicas: Vec<RedisConnection>,
 }
 
 impl Backends {
-    pub(super) fn replicas(&self) -> Vec<RedisConnection> {
-        let replicas = self.connections.iter().filter(|(name, _)| *name == REPLICA);
-        replicas.map(|(_, connection)| connection.clone()).collect()
-    }
-
     pub(super) fn build(
         config: &Config,
         store: &Store,
         catalogue: &Arc<Catalogue>,
         clock: &Clock,
+        metrics: &Metrics,
     ) -> anyhow::Result<Backends> {
         let Some(redis) = &config.redis else {
             let stock = Arc::new(DatabaseStock::new(store.clone(), clock.clone(), config.payment_window));
@@ -51,28 +45,28 @@ impl Backends {
                 redis: None,
                 shares,
                 redis_shares: None,
-                connections: Vec::new(),
+                replicas: Vec::new(),
             });
         };
         let master = connection::shared(&redis.master)?;
-        let mut connections = vec![("redis master", master.clone())];
-        for url in &redis.replicas {
-            connections.push((REPLICA, connection::shared(url)?));
+        let replicas = redis.replicas.iter().map(connection::any_role).collect::<anyhow::Result<Vec<_>>>()?;
+        let names = redis.replicas.iter().map(connection::host);
+        let mut readable: Vec<(String, RedisConnection)> = names.zip(replicas.iter().cloned()).collect();
+        if readable.is_empty()
+            && let Some(found) = connection::reading(&redis.master)?
+        {
+            readable.push(("found by its cluster or Sentinels".to_owned(), found));
         }
-        // A cluster routes reads to its own replicas.
-        let reading = connection::reading(&redis.master)?;
-        // The master comes last: it is read only when no replica answers.
-        let servers =
-            reading.into_iter().chain(connections.iter().rev().map(|(_, connection)| connection.clone())).collect();
+        let facts = RedisFacts::new(readable, master.clone(), metrics.replicas_left.clone());
         let shares = RedisShares::new(master.clone(), store.clone(), clock.clone());
         let stock = RedisStock::new(master, catalogue.clone(), store.clone(), clock.clone(), config.payment_window);
         Ok(Backends {
             stock: Arc::new(stock.clone()),
-            facts: Arc::new(RedisFacts::new(servers)),
+            facts: Arc::new(facts),
             redis: Some(stock),
             shares: Arc::new(shares.clone()),
             redis_shares: Some(shares),
-            connections,
+            replicas,
         })
     }
 }

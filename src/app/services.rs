@@ -95,7 +95,7 @@ impl Services {
         let metrics = Arc::new(Metrics::default());
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
-        let backends = Backends::build(config, &store, &catalogue, &clock)?;
+        let backends = Backends::build(config, &store, &catalogue, &clock, &metrics)?;
         let registry = Arc::new(CounterRegistry::default());
         let gate = Arc::new(Gate::new(
             backends.facts.clone(),
@@ -134,7 +134,8 @@ impl Services {
             registry,
         );
         let sandbox = Sandbox::new(store.clone(), clock.clone(), &secret, &webhook_origin(config))?;
-        let replicas = backends.replicas();
+        let (master, replicas) = (backends.redis.as_ref().map(RedisStock::connection), backends.replicas);
+        let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
         let accounts = Accounts::new(store.clone(), clock.clone(), &secret, config.web.is_https());
         Ok(Services {
@@ -143,7 +144,7 @@ impl Services {
             batcher: Batcher::new(Arc::new(Units(backends.stock.clone())), metrics.clone()),
             payments: Payments::new(store.clone(), clock.clone(), metrics.clone(), Arc::new(sandbox)),
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
-            health: Health::new(store.clone(), backends.connections, monitor.clone()),
+            health,
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
             gate,
             cockpit,

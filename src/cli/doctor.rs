@@ -6,10 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::ensure;
-use redis::IntoConnectionInfo;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
-use crate::config::Config;
+use crate::config::{Config, RedisAddress};
 use crate::pipeline::rabbit::Publisher;
 use crate::redis::connection;
 use crate::redis::connection::RedisConnection;
@@ -31,13 +30,20 @@ struct Problem(Cow<'static, str>);
 pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let mut findings = vec![data_dir(config), database(config).await];
     if let Some(redis) = &config.redis {
-        let members = connection::addresses(&redis.master);
-        let is_cluster = members.len() > 1;
-        for member in &members {
-            let repair = "start Redis or correct SECKILL_REDIS_URL";
-            match is_cluster {
-                true => findings.push(check(&at("redis cluster", member), cluster_member(member), repair).await),
-                false => findings.push(check("redis master", master(member), repair).await),
+        let repair = "start Redis or correct SECKILL_REDIS_URL";
+        match RedisAddress::parse(&redis.master)? {
+            RedisAddress::Cluster(members) => {
+                for member in &members {
+                    findings.push(check(&at("redis cluster", member), cluster_member(member), repair).await);
+                }
+            }
+            RedisAddress::Server(url) => {
+                findings.push(check("redis master", async { master(connection::any_role(&url)?).await }, repair).await);
+            }
+            RedisAddress::Sentinel(_) => {
+                let found = async { master(connection::shared(&redis.master)?).await };
+                let repair = "start Redis and its Sentinels or correct SECKILL_REDIS_URL";
+                findings.push(check("redis master, by Sentinel", found, repair).await);
             }
         }
         for replica in &redis.replicas {
@@ -72,8 +78,7 @@ fn unchangeable(error: impl Display) -> anyhow::Error {
 
 /// The subject of a check of one of several servers.
 fn at(service: &str, url: &SecretString) -> String {
-    let address = url.expose_secret().into_connection_info().map(|info| info.addr().to_string());
-    format!("{service} {}", address.unwrap_or_default())
+    format!("{service} {}", connection::host(url))
 }
 
 async fn check(subject: &str, probe: impl Future<Output = anyhow::Result<()>>, repair: &str) -> Finding {
@@ -107,19 +112,16 @@ async fn database(config: &Config) -> Finding {
     check("database", probe, "start the database or correct SECKILL_DATABASE_URL").await
 }
 
-async fn master(url: &SecretString) -> anyhow::Result<()> {
-    let mut connection = connection::shared(url)?;
+async fn master(mut connection: RedisConnection) -> anyhow::Result<()> {
     let role = info(&mut connection, "replication", "role").await?;
     ensure!(role.as_deref() == Some("master"), Problem("it is not a master; correct SECKILL_REDIS_URL".into()));
     check_durability(&mut connection).await?;
-    // Writes nothing, but a server that refuses writes refuses it.
-    let change = redis::cmd("SETRANGE").arg("seckill:doctor").arg(0).arg("").query_async::<()>(&mut connection).await;
-    change.map_err(unchangeable)
+    connection.check_writable().await.map_err(unchangeable)
 }
 
 /// Checks a master or replica of a cluster.
 async fn cluster_member(url: &SecretString) -> anyhow::Result<()> {
-    let mut connection = connection::shared(url)?;
+    let mut connection = connection::any_role(url)?;
     let state: String = redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await?;
     let complete = state.lines().any(|line| line.trim() == "cluster_state:ok");
     ensure!(complete, Problem("its cluster is incomplete; start the missing members".into()));
@@ -137,7 +139,7 @@ async fn check_durability(connection: &mut RedisConnection) -> anyhow::Result<()
 }
 
 async fn replica(url: &SecretString) -> anyhow::Result<()> {
-    let mut connection = connection::shared(url)?;
+    let mut connection = connection::any_role(url)?;
     let role = info(&mut connection, "replication", "role").await?;
     ensure!(
         role.as_deref() == Some("slave"),

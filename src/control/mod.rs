@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::clock::Clock;
 use crate::metrics::Metrics;
@@ -131,7 +131,9 @@ impl Control {
     async fn open_and_close_sales(&self) -> anyhow::Result<()> {
         for sale in self.store.follow_schedule(self.clock.now()).await? {
             info!(sale = %sale.id, state = %sale.state, "a sale changed state by its schedule");
-            self.stock.define(&sale).await?;
+            if let Some(error) = self.stock.define(&sale).await.failure {
+                warn!(sale = %sale.id, %error, "cannot pass a change on to every part of the stock; stock sync will");
+            }
         }
         Ok(())
     }

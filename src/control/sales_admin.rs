@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+use tokio::time::Instant;
 use tracing::warn;
 
 use crate::catalogue::Catalogue;
@@ -41,6 +43,20 @@ pub enum SaleCommand {
     /// Makes an announced sale a draft again.
     Unschedule,
     Edit(SaleDraft, SaveOptions),
+}
+
+/// A sale after a change, and how far the stock has it.
+#[derive(Debug, Clone)]
+pub struct ChangedSale {
+    pub sale: Sale,
+    pub applied: AppliedParts,
+}
+
+/// Parts of the stock that have a change: the buckets of a split sale. The others get it from stock sync.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AppliedParts {
+    pub parts: usize,
+    pub applied: usize,
 }
 
 /// One sale with its current numbers.
@@ -141,7 +157,7 @@ impl SalesAdmin {
     }
 
     /// Changes a sale in the database, which decides, and usually in the stock backend before this returns.
-    pub async fn change(&self, id: SaleId, command: SaleCommand, actor: &str) -> Result<Sale, SaleRefusal> {
+    pub async fn change(&self, id: SaleId, command: SaleCommand, actor: &str) -> Result<ChangedSale, SaleRefusal> {
         let now = self.clock.now();
         let change = match command {
             SaleCommand::Start => SaleChange::Start { at: now },
@@ -154,27 +170,28 @@ impl SalesAdmin {
             SaleCommand::Edit(draft, options) => SaleChange::Edit(draft, options),
         };
         let sale = self.store.change_sale(id, &change, actor, now).await?;
-        self.apply_to_stock(&sale).await;
+        let applied = self.apply_to_stock(&sale).await;
         self.catalogue.refresh().await?;
         self.gate.refresh().await;
-        Ok(sale)
+        Ok(ChangedSale { sale, applied })
     }
 
-    /// Retries while the sale is not loaded: stock sync loads it within moments.
-    async fn apply_to_stock(&self, sale: &Sale) {
-        let apply = async {
-            while self.stock.define(sale).await? == DefineOutcome::NotLoaded {
-                tokio::time::sleep(STOCK_RETRY_INTERVAL).await;
+    /// Retries while a part is not loaded: stock sync loads it within moments. A part that fails is left to stock sync.
+    async fn apply_to_stock(&self, sale: &Sale) -> AppliedParts {
+        let deadline = Instant::now() + STOCK_TIMEOUT;
+        let defined = loop {
+            let defined = self.stock.define(sale).await;
+            if defined.is_complete() || defined.failure.is_some() || Instant::now() >= deadline {
+                break defined;
             }
-            Ok::<(), crate::domain::claim::Unavailable>(())
+            tokio::time::sleep(STOCK_RETRY_INTERVAL).await;
         };
-        match tokio::time::timeout(STOCK_TIMEOUT, apply).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                warn!(sale = %sale.id, %error, "cannot pass a change on to the stock backend; stock sync will")
-            }
-            Err(_) => warn!(sale = %sale.id, "the sale is not loaded; stock sync will pass the change on"),
+        if !defined.is_complete() {
+            let DefineOutcome { parts, applied, not_loaded, failure } = &defined;
+            let error = failure.as_ref().map(ToString::to_string);
+            warn!(sale = %sale.id, parts, applied, not_loaded, error, "a change has not reached every part of the stock; stock sync passes it on");
         }
+        AppliedParts { parts: defined.parts, applied: defined.applied }
     }
 
     /// Every sale, newest first.

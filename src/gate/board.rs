@@ -37,7 +37,8 @@ type WinnerLists = HashMap<SaleId, Arc<Winners>>;
 /// Users who hold units of a sale. The gate admits them after the sale is sold out, so that they see their order.
 struct Winners {
     users: HashSet<UserId, RandomState>,
-    /// [`Facts::granted`] from before the list was read; any later grant makes the list stale.
+    /// [`Facts::granted`] of the server that gave the list, from before it was read. The list is current while the facts,
+    /// which may come from another server, have the same.
     granted: i64,
 }
 
@@ -228,18 +229,16 @@ impl SaleBoard {
             if lists.get(&entry.sale.id).is_some_and(|list| list.granted == granted) {
                 continue;
             }
-            if let Some(list) = self.list_winners(&entry.sale, granted).await {
+            if let Some(list) = self.list_winners(&entry.sale).await {
                 lists.insert(entry.sale.id, list);
                 self.winners.store(Arc::new(lists.clone()));
             }
         }
     }
 
-    /// The list contains every user who held units when [`Facts::granted`] was `granted`.
-    async fn list_winners(&self, sale: &Sale, granted: i64) -> Option<Arc<Winners>> {
-        let of_buckets = Bucket::of_sale(sale).map(|bucket| self.source.winners(bucket));
-        match futures::future::try_join_all(of_buckets).await {
-            Ok(users) => Some(Arc::new(Winners { users: users.into_iter().flatten().collect(), granted })),
+    async fn list_winners(&self, sale: &Sale) -> Option<Arc<Winners>> {
+        match self.source.winners(&Bucket::of_sale(sale).collect::<Vec<_>>()).await {
+            Ok(list) => Some(Arc::new(Winners { users: list.users.into_iter().collect(), granted: list.granted })),
             Err(error) => {
                 warn!(sale = %sale.id, %error, "cannot read the winners; requests go on to the master meanwhile");
                 None

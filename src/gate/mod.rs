@@ -217,7 +217,7 @@ mod tests {
     use crate::domain::Window;
     use crate::domain::claim::Unavailable;
     use crate::domain::sale::SaleState;
-    use crate::stock::Facts;
+    use crate::stock::{Facts, Winners};
     use crate::store::Store;
 
     /// Every sale is sold out, and reading the winners never ends.
@@ -242,7 +242,7 @@ mod tests {
             Ok(buckets.iter().filter_map(|bucket| Some((bucket.sale()?, facts))).collect())
         }
 
-        async fn winners(&self, _: Bucket) -> Result<Vec<UserId>, Unavailable> {
+        async fn winners(&self, _: &[Bucket]) -> Result<Winners, Unavailable> {
             std::future::pending().await
         }
     }

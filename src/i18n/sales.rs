@@ -43,6 +43,7 @@ texts! {
         done_resumed: "场次 {} 已恢复。", "Sale {} resumed.";
         done_stopped: "场次 {} 已终止。", "Sale {} stopped.";
         done_topped_up: "场次 {} 已增加库存。", "Stock added to sale {}.";
+        done_partly: "已应用到 {} 个分桶（共 {} 个），其余部分正在自动重试。", "Applied to {} of {} parts; the rest is retried.";
         form_edit: "编辑场次 {}", "Edit sale {}";
         form_what: "商品与价格", "Product and price";
         form_units: "数量", "Quantity";

@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::future::join_all;
-use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
+use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::cluster::{ClusterClientBuilder, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_read_routing::RandomReplicaStrategy;
+use redis::cluster_routing::{MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo};
 use redis::io::tcp::TcpSettings;
-use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, IntoConnectionInfo, Pipeline, RedisFuture, RedisResult, Value,
-};
+use redis::{Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline, RedisFuture, RedisResult, Value};
 use secrecy::{ExposeSecret, SecretString};
 
+use super::sentinel::Sentinels;
+use super::server::{ServerConnection, Source};
 use crate::batching::BatchKey;
+use crate::config::RedisAddress;
 use crate::domain::Bucket;
 
 /// Time-out of one command. After it, whether the command was executed is unknown.
@@ -26,54 +28,71 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub enum RedisConnection {
     /// To one server, for commands that return at once.
-    Shared(ConnectionManager),
+    Shared(ServerConnection),
     /// To one server, for one owner and commands that block.
     Private(MultiplexedConnection),
     /// To all servers of a cluster. Each command goes to the server that has its keys.
     Cluster(ClusterConnection),
 }
 
-/// The addresses in a setting. Several addresses are members of a cluster.
+/// The addresses in a setting that names servers. Several addresses are members of a cluster.
 pub fn addresses(url: &SecretString) -> Vec<SecretString> {
     url.expose_secret().split(',').map(|one| SecretString::from(one.trim().to_owned())).collect()
 }
 
-fn address(url: &SecretString) -> anyhow::Result<ConnectionInfo> {
-    let info = url.expose_secret().into_connection_info().context("not a Redis address")?;
-    // With Nagle's algorithm every small command would wait for the previous one's acknowledgement.
-    Ok(info.set_tcp_settings(TcpSettings::default().set_nodelay(true)))
+fn server(url: &SecretString) -> anyhow::Result<ConnectionInfo> {
+    url.expose_secret().into_connection_info().context("not a Redis address")
 }
 
-/// A shared connection for commands that return at once. It connects with the first command, fails commands while the
-/// server is down, and reconnects by itself.
+/// Host and port of a server's address, without a password.
+pub fn host(url: &SecretString) -> String {
+    server(url).map(|info| info.addr().to_string()).unwrap_or_default()
+}
+
+/// Where the master is found; `None` for a cluster.
+fn master_source(address: &RedisAddress) -> anyhow::Result<Option<Source>> {
+    Ok(match address {
+        RedisAddress::Server(url) => Some(Source::Master(server(url)?)),
+        RedisAddress::Sentinel(address) => Some(Source::SentinelMaster(Sentinels::new(address.clone()))),
+        RedisAddress::Cluster(_) => None,
+    })
+}
+
+fn one_server(source: Source) -> RedisConnection {
+    RedisConnection::Shared(ServerConnection::new(source, ANSWER_TIMEOUT))
+}
+
+/// A shared connection to the master or the cluster, for commands that return at once. It connects with the first command,
+/// fails commands while there is no master, and reconnects by itself.
 pub fn shared(url: &SecretString) -> anyhow::Result<RedisConnection> {
-    if addresses(url).len() > 1 {
-        return Ok(RedisConnection::Cluster(
+    match master_source(&RedisAddress::parse(url)?)? {
+        Some(source) => Ok(one_server(source)),
+        None => Ok(RedisConnection::Cluster(
             cluster(url)?.build()?.get_pending_async_connection_with_config(ClusterConfig::new()),
-        ));
+        )),
     }
-    let config = ConnectionManagerConfig::new()
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        .set_response_timeout(Some(ANSWER_TIMEOUT))
-        .set_number_of_retries(1)
-        .set_min_delay(Duration::from_millis(50))
-        .set_max_delay(Duration::from_millis(200));
-    let client = Client::open(address(url)?)?;
-    let manager = ConnectionManager::new_lazy_with_config(client, config);
-    Ok(RedisConnection::Shared(manager.context("cannot prepare the connection to Redis")?))
 }
 
-/// A read-only connection to a cluster, which routes commands to replicas where there are any. `None` for a single server.
+/// As [`shared`], for one server whatever its role.
+pub fn any_role(url: &SecretString) -> anyhow::Result<RedisConnection> {
+    Ok(one_server(Source::Server(server(url)?)))
+}
+
+/// A connection for reading only, to the replicas that come with the address: a cluster routes commands to replicas where
+/// there are any, Sentinels know one. `None` for a single server.
 pub fn reading(url: &SecretString) -> anyhow::Result<Option<RedisConnection>> {
-    if addresses(url).len() == 1 {
-        return Ok(None);
+    match RedisAddress::parse(url)? {
+        RedisAddress::Server(_) => Ok(None),
+        RedisAddress::Sentinel(address) => Ok(Some(one_server(Source::SentinelReplica(Sentinels::new(address))))),
+        RedisAddress::Cluster(_) => {
+            let client = cluster(url)?.read_routing_strategy(RandomReplicaStrategy).build()?;
+            Ok(Some(RedisConnection::Cluster(client.get_pending_async_connection_with_config(ClusterConfig::new()))))
+        }
     }
-    let client = cluster(url)?.read_routing_strategy(RandomReplicaStrategy).build()?;
-    Ok(Some(RedisConnection::Cluster(client.get_pending_async_connection_with_config(ClusterConfig::new()))))
 }
 
 fn cluster(url: &SecretString) -> anyhow::Result<ClusterClientBuilder> {
-    let members = addresses(url).iter().map(address).collect::<anyhow::Result<Vec<_>>>()?;
+    let members = addresses(url).iter().map(server).collect::<anyhow::Result<Vec<_>>>()?;
     Ok(ClusterClientBuilder::new(members)
         .tcp_settings(TcpSettings::default().set_nodelay(true))
         .connection_timeout(CONNECT_TIMEOUT)
@@ -83,25 +102,52 @@ fn cluster(url: &SecretString) -> anyhow::Result<ClusterClientBuilder> {
         .max_retry_wait(200))
 }
 
-/// A connection for one owner and commands that block for at most `max_block` at the server. A cluster gets a shared
-/// connection, because commands do not block there.
+/// A connection to the master for one owner and commands that block for at most `max_block` at the server. Its owner
+/// replaces it when it fails. A cluster gets a shared connection, because commands do not block there.
 pub async fn private(url: &SecretString, max_block: Duration) -> anyhow::Result<RedisConnection> {
-    if addresses(url).len() > 1 {
+    let Some(source) = master_source(&RedisAddress::parse(url)?)? else {
         let mut connection = shared(url)?;
         redis::cmd("PING").query_async::<()>(&mut connection).await.context("cannot connect to the Redis cluster")?;
         return Ok(connection);
-    }
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        .set_response_timeout(Some(max_block + ANSWER_TIMEOUT));
-    let client = Client::open(address(url)?)?;
-    let connection = client.get_multiplexed_async_connection_with_config(&config).await;
+    };
+    let connection = source.connect(max_block + ANSWER_TIMEOUT).await;
     Ok(RedisConnection::Private(connection.context("cannot connect to Redis")?))
 }
 
 impl RedisConnection {
     pub fn is_cluster(&self) -> bool {
         matches!(self, RedisConnection::Cluster(_))
+    }
+
+    /// Looks for the server again, for the next command.
+    pub fn reconnect(&self) {
+        if let RedisConnection::Shared(connection) = self {
+            connection.reconnect();
+        }
+    }
+
+    /// Changes when another server, or another process of the same one, answers. A cluster finds its servers by itself.
+    pub fn incarnation(&self) -> u64 {
+        match self {
+            RedisConnection::Shared(connection) => connection.number(),
+            RedisConnection::Private(_) | RedisConnection::Cluster(_) => 0,
+        }
+    }
+
+    /// Fails unless the server takes writes; of a cluster, unless every master answers.
+    pub async fn check_writable(&self) -> RedisResult<()> {
+        match self {
+            RedisConnection::Cluster(_) => redis::cmd("PING").query_async(&mut self.clone()).await,
+            // Writes nothing, but a server that refuses writes refuses it.
+            _ => redis::cmd("SETRANGE").arg("seckill:probe").arg(0).arg("").query_async(&mut self.clone()).await,
+        }
+    }
+
+    /// Fails unless some master of a cluster answers.
+    pub async fn check_any_master(&self) -> RedisResult<()> {
+        let RedisConnection::Cluster(connection) = self else { return self.check_writable().await };
+        let one = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, Some(ResponsePolicy::OneSucceeded)));
+        connection.clone().route_command(redis::cmd("PING"), one).await.map(drop)
     }
 
     /// Names the queue of a bucket's claims: all buckets share one on a single server. In a cluster each bucket has its own,
@@ -135,6 +181,24 @@ impl RedisConnection {
         let commands = (pipe.len() / buckets.len()).max(1);
         let answers: Vec<Value> = pipe.query_async(&mut self.clone()).await?;
         Ok(answers.chunks(commands).map(|of_bucket| Ok(of_bucket.to_vec())).collect())
+    }
+
+    /// As [`RedisConnection::each`], with one pipeline per bucket, each of which fails on its own after `limit`.
+    pub async fn each_within(
+        &self,
+        limit: Duration,
+        buckets: &[Bucket],
+        ask: impl for<'a> Fn(&'a mut Pipeline, Bucket) -> &'a mut Pipeline,
+    ) -> Vec<RedisResult<Vec<Value>>> {
+        let answers = buckets.iter().map(async |&bucket| {
+            let mut pipe = redis::pipe();
+            ask(&mut pipe, bucket);
+            match tokio::time::timeout(limit, pipe.query_async::<Vec<Value>>(&mut self.clone())).await {
+                Ok(answer) => answer,
+                Err(_) => Err((ErrorKind::Io, "the server of a bucket does not answer").into()),
+            }
+        });
+        join_all(answers).await
     }
 }
 

@@ -57,6 +57,22 @@ pub fn loading_users(bucket: Bucket, epoch: i64) -> String {
     format!("{}:{epoch}", named(bucket, ":loading-users"))
 }
 
+/// The heartbeat of a process on one master; `tag` chooses the master of a cluster.
+pub fn heartbeat(process: &str, tag: Option<u32>) -> String {
+    match tag {
+        None => format!("seckill:heartbeat:{process}"),
+        Some(tag) => format!("seckill:heartbeat:{process}:{{{tag}}}"),
+    }
+}
+
+/// The slot of a hash tag in a Redis Cluster: CRC-16 (XMODEM) modulo 16,384.
+pub fn slot(tag: &str) -> u16 {
+    let crc = tag.bytes().fold(0_u16, |crc, byte| {
+        (0..8).fold(crc ^ (u16::from(byte) << 8), |crc, _| (crc << 1) ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 })
+    });
+    crc % 16_384
+}
+
 fn named(bucket: Bucket, suffix: &str) -> String {
     format!("{}{{{bucket}}}{suffix}", bucket.owner.kind())
 }
@@ -65,6 +81,12 @@ fn named(bucket: Bucket, suffix: &str) -> String {
 mod tests {
     use super::*;
     use crate::domain::{PacketId, SaleId};
+
+    #[test]
+    fn slots_are_those_of_redis() {
+        // CLUSTER KEYSLOT
+        assert_eq!(["123456789", "foo", "user1000"].map(slot), [12_739, 12_182, 3_443]);
+    }
 
     #[test]
     fn key_names_are_stable() {

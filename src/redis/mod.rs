@@ -1,4 +1,4 @@
-//! Redis: connections, key names, scripts, the short form of ids, and the replay of grants to a master that forgot them.
+//! Redis: connections that follow the master, key names, scripts, the short form of ids, and the replay of grants to a master that forgot them.
 
 pub mod connection;
 pub mod generation;
@@ -7,6 +7,8 @@ pub mod grant_log;
 pub mod keys;
 pub mod replay;
 pub(crate) mod script;
+mod sentinel;
+mod server;
 pub mod short_id;
 
 use jiff::Timestamp;

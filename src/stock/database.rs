@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{DefineOutcome, FactSource, Facts, Stock, Unavailable};
+use super::{DefineOutcome, FactSource, Facts, Stock, Unavailable, Winners};
 use crate::batching::{Batch, BatchKey};
 use crate::clock::Clock;
 use crate::domain::Bucket;
@@ -73,9 +73,9 @@ impl Stock for DatabaseStock {
         Ok(None)
     }
 
-    async fn define(&self, _sale: &Sale) -> Result<DefineOutcome, Unavailable> {
+    async fn define(&self, _sale: &Sale) -> DefineOutcome {
         // Every batch reads the definition from the database.
-        Ok(DefineOutcome::Applied)
+        DefineOutcome { parts: 1, applied: 1, ..DefineOutcome::default() }
     }
 
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
@@ -145,16 +145,17 @@ impl FactSource for DatabaseStock {
         Ok(active.map(|sale| (sale.id, facts(sale))).collect())
     }
 
-    async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable> {
-        let mut winners = Vec::new();
-        let Some(sale) = bucket.sale() else { return Ok(winners) };
+    async fn winners(&self, buckets: &[Bucket]) -> Result<Winners, Unavailable> {
+        let Some(sale) = buckets.first().and_then(|bucket| bucket.sale()) else { return Ok(Winners::default()) };
+        let granted = self.store.sale(sale).await?.map_or(0, |sale| sale.granted);
+        let mut users = Vec::new();
         let mut after = None;
         loop {
             let page = self.store.live_orders(sale, after, 1000).await?;
-            winners.extend(page.iter().map(|hold| hold.user_id));
+            users.extend(page.iter().map(|hold| hold.user_id));
             match page.last() {
                 Some(last) => after = Some(last.order_id),
-                None => return Ok(winners),
+                None => return Ok(Winners { users, granted }),
             }
         }
     }

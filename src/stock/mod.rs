@@ -7,6 +7,7 @@
 
 pub mod database;
 pub mod facts;
+mod heartbeat;
 pub mod load;
 pub mod probe;
 pub mod redis;
@@ -43,12 +44,37 @@ impl Facts {
     }
 }
 
-/// Whether the backend applied a sale's new definition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DefineOutcome {
-    Applied,
-    /// The sale has to be loaded first.
-    NotLoaded,
+/// A list of users who hold units of a sale.
+#[derive(Debug, Clone, Default)]
+pub struct Winners {
+    pub users: Vec<UserId>,
+    /// [`Facts::granted`] as the server that gave the list had it before: the list contains everyone who had units then.
+    pub granted: i64,
+}
+
+impl Winners {
+    /// Adds another bucket of the same sale.
+    fn and(mut self, other: Winners) -> Winners {
+        self.users.extend(other.users);
+        Winners { granted: self.granted + other.granted, ..self }
+    }
+}
+
+/// How far the backend has applied a sale's new definition. Parts are the buckets of a split sale.
+#[derive(Debug, Clone, Default)]
+pub struct DefineOutcome {
+    pub parts: usize,
+    pub applied: usize,
+    /// Parts that have to be loaded first.
+    pub not_loaded: usize,
+    /// Why another part has not taken the definition, if any.
+    pub failure: Option<Unavailable>,
+}
+
+impl DefineOutcome {
+    pub fn is_complete(&self) -> bool {
+        self.applied == self.parts
+    }
 }
 
 /// A backend that grants units.
@@ -64,7 +90,8 @@ pub trait Stock: Send + Sync {
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable>;
 
     /// Applies the definition of a sale (state, window, total, limit) unless the backend has a newer one.
-    async fn define(&self, sale: &Sale) -> Result<DefineOutcome, Unavailable>;
+    /// Goes on past a part that fails.
+    async fn define(&self, sale: &Sale) -> DefineOutcome;
 
     /// Returns the units of each hold that still belongs to its order. The result is the orders that are done; call again
     /// for the others.
@@ -78,8 +105,8 @@ pub trait FactSource: Send + Sync {
     /// each sale, next to each other.
     async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable>;
 
-    /// All users who hold units of the bucket.
-    async fn winners(&self, bucket: Bucket) -> Result<Vec<UserId>, Unavailable>;
+    /// All users who hold units of a sale, given all its buckets.
+    async fn winners(&self, buckets: &[Bucket]) -> Result<Winners, Unavailable>;
 }
 
 /// Milliseconds since the epoch as the scripts read them; an empty string means no time.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::join_all;
 use redis::{Cmd, Script, Value};
 
 use super::{DefineOutcome, Stock, Unavailable, time_text};
@@ -48,6 +49,9 @@ pub struct RedisStock {
 
 /// Holds released per call; more would block the server for too long.
 const MAX_RELEASES_PER_CALL: usize = 500;
+
+/// How long a bucket's server may take to apply a definition; the other buckets do not wait for it.
+const DEFINE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Holds per page; more would block the server for too long.
 const HOLDS_PER_PAGE: usize = 200;
@@ -129,15 +133,15 @@ impl RedisStock {
         entry.map(|entry| entry.sale.rush.buckets).ok_or_else(|| Unavailable("there is no such sale".into()))
     }
 
-    /// As [`Stock::define`], for one bucket.
-    pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Result<DefineOutcome, Unavailable> {
+    /// As [`Stock::define`], for one bucket. `false` when the bucket is not loaded.
+    pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Result<bool, Unavailable> {
         let mut call = self.scripts.define.key(keys::hash(bucket));
         call.key(keys::start(bucket)).key(keys::count(bucket)).arg(sale.version).arg(sale.state.as_str());
         call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
         call.arg(sale.total).arg(sale.per_user_limit).arg(start_flag(sale));
         call.arg(if bucket.part().is_some() { "part" } else { "whole" });
         let known: i64 = call.invoke_async(&mut self.master.clone()).await?;
-        Ok(if known == 1 { DefineOutcome::Applied } else { DefineOutcome::NotLoaded })
+        Ok(known == 1)
     }
 
     /// The shared connection to the master.
@@ -255,14 +259,23 @@ impl Stock for RedisStock {
         }
     }
 
-    async fn define(&self, sale: &Sale) -> Result<DefineOutcome, Unavailable> {
-        let mut defined = DefineOutcome::Applied;
-        for bucket in Bucket::of_sale(sale) {
-            if self.define_bucket(sale, bucket).await? == DefineOutcome::NotLoaded {
-                defined = DefineOutcome::NotLoaded;
+    async fn define(&self, sale: &Sale) -> DefineOutcome {
+        let buckets = Bucket::of_sale(sale).map(async |bucket| {
+            match tokio::time::timeout(DEFINE_TIMEOUT, self.define_bucket(sale, bucket)).await {
+                Ok(defined) => defined,
+                Err(_) => Err(Unavailable(format!("no answer about {bucket} within {DEFINE_TIMEOUT:?}"))),
+            }
+        });
+        let mut outcome = DefineOutcome::default();
+        for defined in join_all(buckets).await {
+            outcome.parts += 1;
+            match defined {
+                Ok(true) => outcome.applied += 1,
+                Ok(false) => outcome.not_loaded += 1,
+                Err(error) => outcome.failure = Some(error),
             }
         }
-        Ok(defined)
+        outcome
     }
 
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {

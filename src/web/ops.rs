@@ -40,12 +40,13 @@ struct PartReport {
     problem: Option<String>,
 }
 
-/// 200 when every part is ok; otherwise 503 with the problem of each part that is not.
+/// 200 when shoppers can be served, otherwise 503; either way with the problem of each part that has one.
 async fn ready(State(ops): State<Arc<Ops>>) -> Response {
-    let parts = ops.health.report().await.into_iter();
+    let report = ops.health.report().await;
+    let ready = report.iter().all(|part| part.is_usable);
+    let parts = report.into_iter();
     let parts = parts.map(|part| PartReport { name: part.name, ok: part.problem.is_none(), problem: part.problem });
-    let parts: Vec<PartReport> = parts.collect();
-    let ready = parts.iter().all(|part| part.ok);
+    let parts = parts.collect();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, [(CACHE_CONTROL, "no-store")], Json(ReadinessReport { ready, parts })).into_response()
 }

@@ -5,6 +5,7 @@ mod stack {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use prometheus_client::metrics::gauge::Gauge;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
     use redis::AsyncCommands;
@@ -54,7 +55,7 @@ mod stack {
             let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let catalogue = Arc::new(Catalogue::new(store.clone()));
             let master = connection::shared(&url).unwrap();
-            let facts = RedisFacts::new(vec![master.clone()]);
+            let facts = RedisFacts::new(Vec::new(), master.clone(), Gauge::default());
             let redis =
                 RedisStock::new(master, catalogue.clone(), store.clone(), clock.clone(), Duration::from_secs(3_600));
             SplitStock { redis, store, database, catalogue, facts, goods, clock, _fixture: fixture }

@@ -14,6 +14,7 @@ mod connections;
 mod dead_letters;
 mod faults;
 mod http;
+mod master;
 mod messages;
 mod migrations;
 mod outages;

@@ -6,6 +6,7 @@ mod stack {
     use std::time::Duration;
 
     use jiff::Timestamp;
+    use prometheus_client::metrics::gauge::Gauge;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
     use seckill::batching::Batch;
@@ -22,7 +23,7 @@ mod stack {
     use seckill::stock::facts::RedisFacts;
     use seckill::stock::load::{HoldRepair, LoadOptions};
     use seckill::stock::redis::RedisStock;
-    use seckill::stock::{DefineOutcome, FactSource, Stock};
+    use seckill::stock::{FactSource, Stock};
     use seckill::store::{GoodsDraft, HeldUnits, SaleChange, SaleDraft, Store};
     use secrecy::SecretString;
     use uuid::Uuid;
@@ -105,7 +106,7 @@ mod stack {
 
         async fn change(&self, sale: SaleId, change: SaleChange) {
             if let Ok(sale) = self.store.change_sale(sale, &change, "test", self.clock.now()).await {
-                assert_eq!(self.redis.define(&sale).await.unwrap(), DefineOutcome::Applied);
+                assert!(self.redis.define(&sale).await.is_complete());
             }
         }
 
@@ -296,7 +297,7 @@ mod stack {
         let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
         let bucket = Bucket::whole(sale.id);
         let url = SecretString::from(backends.fixture.settings["SECKILL_REDIS_URL"].clone());
-        let facts = RedisFacts::new(vec![connection::shared(&url).unwrap()]);
+        let facts = RedisFacts::new(Vec::new(), connection::shared(&url).unwrap(), Gauge::default());
         let granted = async || facts.facts(&[bucket]).await.unwrap()[0].1.granted;
         let fresh = granted().await;
         decide(&backends.redis, bucket, &[claim(1, 1)]).await;

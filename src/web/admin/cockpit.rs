@@ -12,15 +12,15 @@ use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::NoticeQuery;
+use crate::web::shared::SaleNoticeQuery;
 use crate::web::shared::response::personal;
 use crate::web::views::{CockpitPage, admin_notice};
 
 pub async fn show(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
-    Query(NoticeQuery { done }): Query<NoticeQuery>,
+    Query(SaleNoticeQuery { done, applied }): Query<SaleNoticeQuery>,
 ) -> Result<Response, Problem> {
-    let notice = admin_notice(visitor.locale, &done, Some(id));
+    let notice = admin_notice(visitor.locale, &done, Some(id), &applied);
     let may_run = staff.may::<ManageSales>();
     page(&shop, &visitor, id, may_run, (StatusCode::OK, notice, None)).await
 }

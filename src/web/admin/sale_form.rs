@@ -12,7 +12,7 @@ use crate::domain::{Sale, SaleId, Window};
 use crate::i18n;
 use crate::store::SaleRefusal;
 use crate::web::Shop;
-use crate::web::admin::sales::done_path;
+use crate::web::admin::sales::{changed_path, done_path};
 use crate::web::admin::{StaffVisit, StaffVisitTo};
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
@@ -21,7 +21,7 @@ use crate::web::problem::{Code, Problem};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::sale_form::SaleForm;
 use crate::web::shared::validation::time;
-use crate::web::shared::{FieldError, NoticeQuery};
+use crate::web::shared::{FieldError, SaleNoticeQuery};
 use crate::web::views::{AdminSaleForm, AdminSaleLocked, admin_notice};
 
 /// The values that a new form is filled with.
@@ -102,13 +102,13 @@ pub async fn create(
 
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
-    Query(NoticeQuery { done }): Query<NoticeQuery>,
+    Query(SaleNoticeQuery { done, applied }): Query<SaleNoticeQuery>,
 ) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NotFound)?;
     if !sale.state.is_planned() {
         return locked(&visitor, sale);
     }
-    let note = admin_notice(visitor.locale, &done, Some(id));
+    let note = admin_notice(visitor.locale, &done, Some(id), &applied);
     page(&shop, &visitor, Some(&sale), SaleForm::of(&sale), SaleFormState { note, ..SaleFormState::default() }).await
 }
 
@@ -125,9 +125,9 @@ pub async fn edit(
         Ok(draft) => {
             let edit = SaleCommand::Edit(draft, form.save_options());
             match shop.sales_admin.change(id, edit, admin.actor()).await {
-                Ok(_) => {
+                Ok(changed) => {
                     let path = format!("/admin/sales/{id}/edit");
-                    return Ok(see_other(&done_path(visitor.locale, &path, "saved", id)));
+                    return Ok(see_other(&changed_path(visitor.locale, &path, "saved", &changed)));
                 }
                 // The sale began after it was read above.
                 Err(SaleRefusal::HasBegun) => return locked(&visitor, sale),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::{StaffVisit, StaffVisitTo, cockpit};
-use crate::control::sales_admin::{SaleCommand, SaleRow};
+use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand, SaleRow};
 use crate::domain::{Goods, GoodsId, Locale, Sale, SaleId};
 use crate::i18n;
 use crate::store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
@@ -33,6 +33,7 @@ pub struct SaleListQuery {
     before: String,
     done: String,
     sale: String,
+    applied: String,
 }
 
 pub async fn sales(
@@ -77,7 +78,7 @@ async fn page(
         next: past.next.map(|(closed, id)| format!("{closed}-{id}")),
         warning: text,
         other,
-        done: admin_notice(visitor.locale, &query.done, query.sale.parse().ok()),
+        done: admin_notice(visitor.locale, &query.done, query.sale.parse().ok(), &query.applied),
         chrome,
     };
     personal(status, &page)
@@ -132,6 +133,13 @@ fn parse_cursor(before: &str) -> Option<(i64, SaleId)> {
 /// The address of a page of the console that reports an action on a sale as done.
 pub fn done_path(locale: Locale, page: &str, done: &str, sale: SaleId) -> String {
     format!("{page}?lang={locale}&done={done}&sale={sale}")
+}
+
+/// As [`done_path`], with how far the stock has the change unless it is complete.
+pub fn changed_path(locale: Locale, page: &str, done: &str, ChangedSale { sale, applied }: &ChangedSale) -> String {
+    let path = done_path(locale, page, done, sale.id);
+    let AppliedParts { parts, applied } = applied;
+    if applied == parts { path } else { format!("{path}&applied={applied}-{parts}") }
 }
 
 /// The form of every action on a sale. Each is confirmed, so that a slip of the finger changes nothing.
@@ -220,9 +228,9 @@ async fn apply(
     let sale_page = form.page_of(id);
     let Some(command) = confirmed else { return unconfirmed(&shop, &visitor, sale_page).await };
     match shop.sales_admin.change(id, command, admin.actor()).await {
-        Ok(_) => {
+        Ok(changed) => {
             let path = sale_page.map_or_else(|| "/admin".to_owned(), |id| format!("/admin/sales/{id}"));
-            Ok(see_other(&done_path(visitor.locale, &path, done, id)))
+            Ok(see_other(&changed_path(visitor.locale, &path, done, &changed)))
         }
         Err(refusal) => refuse(&shop, &visitor, sale_page, refusal).await,
     }

@@ -29,6 +29,15 @@ pub struct NoticeQuery {
     pub done: String,
 }
 
+/// As [`NoticeQuery`], after an action on a sale.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct SaleNoticeQuery {
+    pub done: String,
+    /// How far the stock has the change, such as `6-8` parts; empty when it is complete.
+    pub applied: String,
+}
+
 /// A form's error in one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldError {

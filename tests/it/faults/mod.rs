@@ -11,6 +11,8 @@ mod kills;
 mod lossy;
 mod packet_load;
 mod packets;
+mod sentinel;
+mod shards;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

@@ -36,6 +36,7 @@ fn targets(rung: Rung, random: &mut StdRng) -> Vec<CrashTarget> {
         Rung::Redis => &["postgres", "redis", "replica"],
         Rung::Rabbit => &["postgres", "redis", "replica", "rabbitmq"],
         Rung::Cluster => &["postgres", "shard0", "shard1", "shard2", "rabbitmq"],
+        Rung::Sentinel => &["postgres", "watched0", "rabbitmq"],
     };
     let mut roles = rung.split_roles().to_vec();
     roles.dedup();

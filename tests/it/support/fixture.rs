@@ -36,6 +36,8 @@ impl Fixture {
         }
         if rung == Rung::Cluster {
             fixture.set("SECKILL_REDIS_URL", &empty_cluster().await);
+        } else if rung == Rung::Sentinel {
+            fixture.set("SECKILL_REDIS_URL", &empty_watched().await);
         } else if rung.has_redis() {
             let number = take_redis_database().await;
             for name in ["SECKILL_REDIS_URL", "SECKILL_REDIS_REPLICA_URLS"] {
@@ -112,6 +114,15 @@ async fn empty_cluster() -> String {
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         redis::cmd("FLUSHALL").query_async::<()>(&mut connection).await.unwrap();
     }
+    url.to_owned()
+}
+
+/// Empties the servers that the stack's Sentinels watch, and returns their address. Only one test at a time may use them.
+async fn empty_watched() -> String {
+    Stack::get().run(&["up", "--sentinel"]).await;
+    let url = Stack::get().variable("SECKILL_STACK_SENTINEL_URL");
+    let mut master = seckill::redis::connection::shared(&url.into()).unwrap();
+    redis::cmd("FLUSHALL").query_async::<()>(&mut master).await.unwrap();
     url.to_owned()
 }
 

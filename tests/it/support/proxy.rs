@@ -22,7 +22,7 @@ pub struct Proxy {
 /// The way to the service. Clones share it.
 #[derive(Clone)]
 pub struct ProxyTarget {
-    address: String,
+    address: Arc<Mutex<String>>,
     drops_responses: Arc<AtomicBool>,
     /// Reads from clients that had data: a measure of writes by the client.
     pub sent: Arc<AtomicUsize>,
@@ -31,7 +31,11 @@ pub struct ProxyTarget {
 impl Proxy {
     /// A proxy in front of `service`, cut off until [`Proxy::restore`].
     pub fn new(service: String) -> Proxy {
-        let target = ProxyTarget { address: service, drops_responses: Arc::default(), sent: Arc::default() };
+        let target = ProxyTarget {
+            address: Arc::new(Mutex::new(service)),
+            drops_responses: Arc::default(),
+            sent: Arc::default(),
+        };
         Proxy { address: free_address(), target, up: Mutex::new(None) }
     }
 
@@ -55,6 +59,11 @@ impl Proxy {
     /// From now on requests reach the service but its responses are dropped, until the next cut.
     pub fn drop_responses(&self) {
         self.target.drops_responses.store(true, Ordering::Relaxed);
+    }
+
+    /// Leads new connections to another service. Those that are open stay where they are.
+    pub fn redirect(&self, service: String) {
+        *self.target.address.lock().unwrap_or_else(PoisonError::into_inner) = service;
     }
 
     fn set(&self, up: Option<CancellationToken>) {
@@ -81,7 +90,8 @@ impl ProxyTarget {
 
     async fn forward(&self, client: TcpStream) {
         // Errors end the connection, which is what the tests are about.
-        let Ok(server) = TcpStream::connect(&self.address).await else { return };
+        let address = self.address.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Ok(server) = TcpStream::connect(address).await else { return };
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();

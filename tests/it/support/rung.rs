@@ -13,6 +13,8 @@ pub enum Rung {
     Rabbit,
     /// Rung 3 with a Redis Cluster of three masters.
     Cluster,
+    /// Rung 3 with a Redis master and two replicas that Sentinels watch.
+    Sentinel,
 }
 
 impl Rung {
@@ -22,11 +24,11 @@ impl Rung {
 
     /// Whether Redis holds the stock, so that an order is `reserved` before it is `unpaid`.
     pub fn has_redis(self) -> bool {
-        matches!(self, Rung::Redis | Rung::Rabbit | Rung::Cluster)
+        matches!(self, Rung::Redis | Rung::Rabbit | Rung::Cluster | Rung::Sentinel)
     }
 
     pub fn has_rabbit(self) -> bool {
-        matches!(self, Rung::Rabbit | Rung::Cluster)
+        matches!(self, Rung::Rabbit | Rung::Cluster | Rung::Sentinel)
     }
 
     /// The processes of a shop with one role per process, two of each role that allows it.
@@ -36,7 +38,9 @@ impl Rung {
             Rung::Sqlite => &[""],
             Rung::Postgres => &["serve", "serve", "control", "control"],
             Rung::Redis => &["serve", "serve", "consume", "consume", "control", "control"],
-            Rung::Rabbit | Rung::Cluster => &["serve", "serve", "relay", "consume", "consume", "control", "control"],
+            Rung::Rabbit | Rung::Cluster | Rung::Sentinel => {
+                &["serve", "serve", "relay", "consume", "consume", "control", "control"]
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{StaffCall, StaffCallTo};
 use crate::control::checklist::{CheckState, ChecklistItem};
-use crate::control::sales_admin::SaleCommand;
+use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
 use crate::domain::{GoodsId, Money, Phase, Rush, Sale, SaleId, SaleState, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::Shop;
@@ -90,12 +90,16 @@ pub struct StockTopUpRequest {
 #[derive(Serialize)]
 struct OneSale {
     sale: Sale,
+    stock: AppliedParts,
 }
 
 /// A sale that was accepted, with warnings about values that are probably not intended.
 #[derive(Serialize)]
 struct PlannedSale {
     sale: Sale,
+    /// How far the stock has the change; absent for a new sale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stock: Option<AppliedParts>,
     warnings: Vec<PlanWarning>,
 }
 
@@ -127,7 +131,7 @@ pub async fn create(
     let draft = checked(draft)?;
     let warnings = plan_warnings(&draft, new.draft, shop.clock.now());
     let sale = shop.sales_admin.create_sale_with(draft, &options, admin.actor()).await?;
-    Ok((StatusCode::CREATED, planned(&shop, sale, warnings).await?).into_response())
+    Ok((StatusCode::CREATED, planned(&shop, sale, None, warnings).await?).into_response())
 }
 
 fn overlap(allowed: bool) -> OverlapPolicy {
@@ -139,11 +143,16 @@ fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -> Vec<PlanW
     found.map(|FieldError { field, code }| PlanWarning { field, code, sale_id: None }).collect()
 }
 
-async fn planned(shop: &Shop, sale: Sale, mut warnings: Vec<PlanWarning>) -> Result<impl IntoResponse, Problem> {
+async fn planned(
+    shop: &Shop,
+    sale: Sale,
+    stock: Option<AppliedParts>,
+    mut warnings: Vec<PlanWarning>,
+) -> Result<impl IntoResponse, Problem> {
     if let Some(other) = shop.store.overlapping(&sale).await? {
         warnings.push(PlanWarning { field: "opens_at", code: "overlap", sale_id: Some(other) });
     }
-    Ok(axum::Json(PlannedSale { sale, warnings }))
+    Ok(axum::Json(PlannedSale { sale, stock, warnings }))
 }
 
 /// Changes a sale that has not begun.
@@ -172,11 +181,12 @@ pub async fn edit(
     let options = SaveOptions { announce, overlap: overlap(edit.allow_overlap), ..SaveOptions::default() };
     let draft = checked(draft)?;
     let mut warnings = plan_warnings(&draft, edit.draft == Some(true), shop.clock.now());
-    let sale = shop.sales_admin.change(id, SaleCommand::Edit(draft, options), admin.actor()).await?;
+    let ChangedSale { sale, applied } =
+        shop.sales_admin.change(id, SaleCommand::Edit(draft, options), admin.actor()).await?;
     if sale.state == SaleState::Draft {
         warnings.retain(|warning| warning.code != "in_past");
     }
-    Ok(planned(&shop, sale, warnings).await?.into_response())
+    Ok(planned(&shop, sale, Some(applied), warnings).await?.into_response())
 }
 
 /// Schedules a draft.
@@ -189,8 +199,9 @@ pub async fn schedule(
         false => ScheduleRequest::default(),
     };
     let overlap = overlap(body.allow_overlap.unwrap_or(true));
-    let sale = shop.sales_admin.change(id, SaleCommand::Schedule(overlap), admin.actor()).await?;
-    Ok(planned(&shop, sale, Vec::new()).await?.into_response())
+    let ChangedSale { sale, applied } =
+        shop.sales_admin.change(id, SaleCommand::Schedule(overlap), admin.actor()).await?;
+    Ok(planned(&shop, sale, Some(applied), Vec::new()).await?.into_response())
 }
 
 /// Makes a scheduled sale a draft again.
@@ -273,8 +284,8 @@ async fn change(
     (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
     change: SaleCommand,
 ) -> Result<Response, Problem> {
-    let sale = shop.sales_admin.change(id, change, admin.actor()).await?;
-    Ok(axum::Json(OneSale { sale }).into_response())
+    let ChangedSale { sale, applied } = shop.sales_admin.change(id, change, admin.actor()).await?;
+    Ok(axum::Json(OneSale { sale, stock: applied }).into_response())
 }
 
 #[derive(Serialize)]

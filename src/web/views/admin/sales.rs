@@ -155,9 +155,9 @@ impl AdminSalesPage {
     }
 }
 
-/// The text that reports an action on a sale as done. `done` and `sale` come from the query of a redirect; unknown values
-/// give no text.
-pub fn admin_notice(locale: Locale, done: &str, sale: Option<SaleId>) -> Option<String> {
+/// The text that reports an action on a sale as done. `done`, `sale` and `applied`, such as `6-8` parts of the stock, come
+/// from the query of a redirect; unknown values give no text.
+pub fn admin_notice(locale: Locale, done: &str, sale: Option<SaleId>, applied: &str) -> Option<String> {
     let t = &text(locale).sales;
     let words = match done {
         "created" => t.done_created,
@@ -173,5 +173,14 @@ pub fn admin_notice(locale: Locale, done: &str, sale: Option<SaleId>) -> Option<
         "topped_up" => t.done_topped_up,
         _ => return None,
     };
-    sale.map(|sale| fill(words, sale))
+    let mut notice = fill(words, sale?);
+    let parts =
+        applied.split_once('-').and_then(|(some, all)| Some((some.parse::<u8>().ok()?, all.parse::<u8>().ok()?)));
+    if let Some((some, all)) = parts {
+        if locale == Locale::En {
+            notice.push(' ');
+        }
+        notice.push_str(&fill(&fill(t.done_partly, some), all));
+    }
+    Some(notice)
 }

@@ -1,0 +1,217 @@
+//! The connection to one server, shared by all tasks of a process.
+//!
+//! It is made anew when it breaks, when the server does not answer, and when the server refuses a write because it has
+//! become a replica. Each time the name is resolved again, or the Sentinels are asked again, and the server's role is
+//! checked before the first command: a connection to the master never ends at a replica. Attempts have a minimum distance
+//! and a random delay, so that processes do not return all at once. While no server is found, commands fail at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use rand::RngExt;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
+    ServerErrorKind, Value,
+};
+use tokio::time::Instant;
+use tracing::info;
+
+use super::sentinel::Sentinels;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Between the beginnings of two attempts, at least; as much again at most is added at random.
+const MIN_RECONNECT_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Where the server is found, and what it must be.
+#[derive(Clone)]
+pub(super) enum Source {
+    /// A server by its name, whatever its role.
+    Server(ConnectionInfo),
+    /// The master, by a name that may move.
+    Master(ConnectionInfo),
+    SentinelMaster(Sentinels),
+    SentinelReplica(Sentinels),
+}
+
+impl Source {
+    fn db(&self) -> i64 {
+        match self {
+            Source::Server(info) | Source::Master(info) => info.redis_settings().db(),
+            Source::SentinelMaster(sentinels) | Source::SentinelReplica(sentinels) => sentinels.db(),
+        }
+    }
+
+    /// Finds the server, connects and checks its role.
+    pub(super) async fn connect(&self, answer_timeout: Duration) -> RedisResult<MultiplexedConnection> {
+        let (info, role) = match self {
+            Source::Server(info) => (info.clone(), None),
+            Source::Master(info) => (info.clone(), Some("master")),
+            Source::SentinelMaster(sentinels) => (sentinels.master().await?, Some("master")),
+            Source::SentinelReplica(sentinels) => (sentinels.replica().await?, Some("slave")),
+        };
+        let address = info.addr().to_string();
+        // With Nagle's algorithm every small command would wait for the previous one's acknowledgement.
+        let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(Some(answer_timeout));
+        let mut connection = Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await?;
+        if let Some(required) = role {
+            check_role(&mut connection, required, address).await?;
+        }
+        Ok(connection)
+    }
+}
+
+async fn check_role(connection: &mut MultiplexedConnection, required: &str, address: String) -> RedisResult<()> {
+    let answer = match redis::cmd("ROLE").query_async::<Vec<Value>>(connection).await {
+        // A user without this right meets READONLY later.
+        Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => return Ok(()),
+        answer => answer?,
+    };
+    let role: Option<String> = answer.first().and_then(|role| redis::from_redis_value_ref(role).ok());
+    match role.as_deref() {
+        Some(role) if role == required => Ok(()),
+        _ if required == "master" => {
+            Err((ErrorKind::Server(ServerErrorKind::ReadOnly), "the server is a replica, not the master", address)
+                .into())
+        }
+        _ => Err((ErrorKind::Io, "the server is not a replica", address).into()),
+    }
+}
+
+/// One attempt to connect, and its outcome.
+struct Attempt {
+    /// Counts attempts.
+    number: u64,
+    connection: Shared<BoxFuture<'static, RedisResult<MultiplexedConnection>>>,
+    /// The next attempt does not begin before this instant.
+    next_at: Instant,
+}
+
+impl Attempt {
+    fn new(source: Source, answer_timeout: Duration, number: u64, not_before: Instant) -> Attempt {
+        let interval = MIN_RECONNECT_INTERVAL + MIN_RECONNECT_INTERVAL.mul_f64(rand::rng().random());
+        let connect = async move {
+            tokio::time::sleep_until(not_before).await;
+            source.connect(answer_timeout).await
+        };
+        Attempt { number, connection: connect.boxed().shared(), next_at: not_before.max(Instant::now()) + interval }
+    }
+}
+
+/// The connection; clones share it.
+#[derive(Clone)]
+pub struct ServerConnection(Arc<Inner>);
+
+struct Inner {
+    source: Source,
+    answer_timeout: Duration,
+    attempt: ArcSwap<Attempt>,
+}
+
+impl ServerConnection {
+    /// Connects with the first command.
+    pub(super) fn new(source: Source, answer_timeout: Duration) -> ServerConnection {
+        let first = Attempt::new(source.clone(), answer_timeout, 0, Instant::now());
+        ServerConnection(Arc::new(Inner { source, answer_timeout, attempt: ArcSwap::from_pointee(first) }))
+    }
+
+    /// The number of the present attempt. While it stays the same, the same process has answered.
+    pub(super) fn number(&self) -> u64 {
+        self.0.attempt.load().number
+    }
+
+    /// Finds a server anew, for the next command.
+    pub(super) fn reconnect(&self) {
+        self.replace(&self.0.attempt.load_full());
+    }
+
+    /// The connection of the present attempt. An attempt that failed long enough ago is followed by another one here.
+    async fn connection(&self) -> RedisResult<(Arc<Attempt>, MultiplexedConnection)> {
+        let attempt = self.0.attempt.load_full();
+        match attempt.connection.clone().await {
+            Ok(connection) => Ok((attempt, connection)),
+            Err(error) if Instant::now() < attempt.next_at => Err(error),
+            Err(_) => {
+                let next = self.replace(&attempt);
+                let connection = next.connection.clone().await?;
+                Ok((next, connection))
+            }
+        }
+    }
+
+    /// Replaces an attempt, unless another task has done so, and returns the present one.
+    fn replace(&self, old: &Arc<Attempt>) -> Arc<Attempt> {
+        let Inner { source, answer_timeout, attempt } = &*self.0;
+        let new = Arc::new(Attempt::new(source.clone(), *answer_timeout, old.number + 1, old.next_at));
+        let previous = attempt.compare_and_swap(old, new.clone());
+        if !Arc::ptr_eq(&previous, old) {
+            return previous.clone();
+        }
+        // The attempt goes on even if the command that waits for it is given up.
+        tokio::spawn(new.connection.clone().map(drop));
+        new
+    }
+
+    fn note(&self, attempt: &Arc<Attempt>, failure: Option<&RedisError>) {
+        if let Some(error) = failure.filter(|error| is_broken(error)) {
+            info!(%error, "the connection to Redis is given up; looking for the server again");
+            self.replace(attempt);
+        }
+    }
+}
+
+/// Whether another connection may do better: this one is broken, its server is silent, or it is not the master any more.
+fn is_broken(error: &RedisError) -> bool {
+    error.is_io_error()
+        || error.is_unrecoverable_error()
+        || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+}
+
+/// The READONLY among the answers of a pipeline.
+fn read_only(answers: &[Value]) -> Option<RedisError> {
+    answers.iter().find_map(|answer| match answer {
+        Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly) => Some(error.clone().into()),
+        _ => None,
+    })
+}
+
+impl ConnectionLike for ServerConnection {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        async move {
+            let (attempt, mut connection) = self.connection().await?;
+            let answer = connection.req_packed_command(cmd).await;
+            self.note(&attempt, answer.as_ref().err());
+            answer
+        }
+        .boxed()
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        async move {
+            let (attempt, mut connection) = self.connection().await?;
+            let answers = connection.req_packed_commands(pipeline, offset, count).await;
+            match &answers {
+                Ok(answers) => self.note(&attempt, read_only(answers).as_ref()),
+                Err(error) => self.note(&attempt, Some(error)),
+            }
+            answers
+        }
+        .boxed()
+    }
+
+    fn get_db(&self) -> i64 {
+        self.0.source.db()
+    }
+}

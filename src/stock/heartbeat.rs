@@ -1,0 +1,215 @@
+//! Whether a replica keeps up with its master.
+//!
+//! Every process that reads facts writes a heartbeat to the master: a number of its own, under a key of its own. A replica
+//! that still lacks a number which the master took [`MAX_LAG`] ago is stale. No clock of another host is read. While the
+//! master takes no heartbeats, replicas are not judged: what is missing there is unknown.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use redis::{RedisResult, Value};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::redis::connection::RedisConnection;
+use crate::redis::keys;
+
+/// How often the heartbeat is written, and how often it is looked for on a replica.
+pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
+/// Longer than any pause of a healthy replication; short beside a sale.
+pub(super) const MAX_LAG: Duration = Duration::from_secs(3);
+/// After a longer pause between two heartbeats nothing older is expected on a replica: the master was away or has lost
+/// data, or this process stood still.
+const MAX_GAP: Duration = Duration::from_secs(2);
+/// The keys of a process that has ended expire.
+const EXPIRY_SECONDS: u64 = 60;
+/// How often the servers of a cluster are listed.
+const SHARDS_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The heartbeat of this process.
+pub(super) struct Heartbeat {
+    process: String,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The last number written.
+    number: u64,
+    /// One key per master.
+    keys: Vec<HeartbeatKey>,
+    shards_listed_at: Option<Instant>,
+}
+
+struct HeartbeatKey {
+    name: String,
+    /// The numbers that the master took and when it had answered, oldest first.
+    taken: VecDeque<(Instant, u64)>,
+}
+
+/// The numbers that a replica must have, by key.
+pub(super) type Expected = Vec<(String, u64)>;
+
+impl Heartbeat {
+    pub(super) fn new() -> Heartbeat {
+        let state = State { number: 0, keys: Vec::new(), shards_listed_at: None };
+        Heartbeat { process: Uuid::new_v4().simple().to_string(), state: Mutex::new(state) }
+    }
+
+    /// Writes the next number to every master.
+    pub(super) async fn write(&self, master: &RedisConnection) {
+        self.list_shards(master).await;
+        let (number, names): (u64, Vec<String>) = {
+            let mut state = self.lock();
+            state.number += 1;
+            (state.number, state.keys.iter().map(|key| key.name.clone()).collect())
+        };
+        let written = join_all(names.iter().map(async |name| {
+            let mut set = redis::cmd("SET");
+            set.arg(name).arg(number).arg("EX").arg(EXPIRY_SECONDS);
+            let done: RedisResult<Value> = set.query_async(&mut master.clone()).await;
+            done.is_ok().then(Instant::now)
+        }));
+        for (name, at) in names.iter().zip(written.await) {
+            let mut state = self.lock();
+            if let (Some(key), Some(at)) = (state.keys.iter_mut().find(|key| key.name == *name), at) {
+                key.record(at, number);
+            }
+        }
+    }
+
+    /// Finds a key for every master of a cluster. A single server needs one.
+    async fn list_shards(&self, master: &RedisConnection) {
+        let names = if master.is_cluster() {
+            let due = self.lock().shards_listed_at.is_none_or(|at| at.elapsed() >= SHARDS_INTERVAL);
+            if !due {
+                return;
+            }
+            let slots: RedisResult<Vec<Vec<Value>>> =
+                redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut master.clone()).await;
+            let Ok(slots) = slots else { return };
+            tags(&slots).into_iter().map(|tag| keys::heartbeat(&self.process, Some(tag))).collect()
+        } else {
+            vec![keys::heartbeat(&self.process, None)]
+        };
+        let mut state = self.lock();
+        state.shards_listed_at = Some(Instant::now());
+        state.keys.retain(|key| names.contains(&key.name));
+        for name in names {
+            if state.keys.iter().all(|key| key.name != name) {
+                state.keys.push(HeartbeatKey { name, taken: VecDeque::new() });
+            }
+        }
+    }
+
+    /// What a replica must have by now; empty while nothing is known.
+    pub(super) fn expected(&self) -> Expected {
+        let now = Instant::now();
+        let state = self.lock();
+        state.keys.iter().filter_map(|key| Some((key.name.clone(), key.expected(now)?))).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a server has all numbers that it must have. A number that cannot be read is an error; on a cluster, where other
+/// servers may answer, only if none can.
+pub(super) async fn keeps_up(server: &RedisConnection, expected: &Expected) -> RedisResult<bool> {
+    let read = join_all(expected.iter().map(async |(name, least)| {
+        let number: Option<u64> = redis::cmd("GET").arg(name).query_async(&mut server.clone()).await?;
+        Ok(number.unwrap_or(0) >= *least)
+    }));
+    let read: Vec<RedisResult<bool>> = read.await;
+    if read.contains(&Ok(false)) {
+        return Ok(false);
+    }
+    if expected.is_empty() {
+        return redis::cmd("PING").query_async::<()>(&mut server.clone()).await.map(|()| true);
+    }
+    match read.iter().any(Result::is_ok) {
+        true => Ok(true),
+        false => read.into_iter().next().unwrap_or(Ok(true)),
+    }
+}
+
+impl HeartbeatKey {
+    fn record(&mut self, at: Instant, number: u64) {
+        if self.taken.back().is_some_and(|(last, _)| at - *last > MAX_GAP) {
+            self.taken.clear();
+        }
+        self.taken.push_back((at, number));
+        // The newest number that is old enough is the one that is expected.
+        while self.taken.get(1).is_some_and(|(next, _)| at - *next >= MAX_LAG) {
+            self.taken.pop_front();
+        }
+    }
+
+    fn expected(&self, now: Instant) -> Option<u64> {
+        let (last, _) = self.taken.back()?;
+        if now - *last > MAX_GAP {
+            return None;
+        }
+        self.taken.iter().rev().find(|(at, _)| now - *at >= MAX_LAG).map(|(_, number)| *number)
+    }
+}
+
+/// A hash tag for each master: one whose slot is in the master's first range.
+fn tags(slots: &[Vec<Value>]) -> Vec<u32> {
+    let mut masters: Vec<(Vec<Value>, (u16, u16))> = Vec::new();
+    for range in slots {
+        let [Value::Int(first), Value::Int(last), Value::Array(master), ..] = range.as_slice() else { continue };
+        let (Ok(first), Ok(last)) = (u16::try_from(*first), u16::try_from(*last)) else { continue };
+        // Host and port; the server's id and its other names may follow.
+        let address: Vec<Value> = master.iter().take(2).cloned().collect();
+        if masters.iter().all(|(known, _)| *known != address) {
+            masters.push((address, (first, last)));
+        }
+    }
+    let in_range = |(first, last)| (0..).find(|tag: &u32| (first..=last).contains(&keys::slot(&tag.to_string())));
+    masters.into_iter().filter_map(|(_, range)| in_range(range)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(taken: &[(u64, u64)], start: Instant) -> HeartbeatKey {
+        let mut key = HeartbeatKey { name: "key".into(), taken: VecDeque::new() };
+        taken.iter().for_each(|(ms, number)| key.record(start + Duration::from_millis(*ms), *number));
+        key
+    }
+
+    #[test]
+    fn number_is_expected_once_it_is_old_enough() {
+        let start = Instant::now();
+        let every_half_second: Vec<(u64, u64)> = (0..20).map(|n| (500 * n, n)).collect();
+        let key = key(&every_half_second, start);
+        let at = |ms| key.expected(start + Duration::from_millis(ms));
+        assert_eq!(at(9_500), Some(13), "the newest that is three seconds old");
+        assert_eq!(at(10_000), Some(14));
+        assert_eq!(at(11_600), None, "the master has been silent for too long to judge");
+    }
+
+    #[test]
+    fn pause_of_the_master_or_of_this_process_starts_anew() {
+        let start = Instant::now();
+        let key = key(&[(0, 1), (500, 2), (10_000, 3), (10_500, 4)], start);
+        assert_eq!(key.expected(start + Duration::from_millis(11_000)), None);
+        assert_eq!(key.taken.len(), 2);
+    }
+
+    #[test]
+    fn every_master_of_a_cluster_has_a_tag() {
+        let address = |port| Value::Array(vec![Value::BulkString(b"127.0.0.1".into()), Value::Int(port)]);
+        let range = |first, last, port| vec![Value::Int(first), Value::Int(last), address(port), address(port + 100)];
+        let slots = [range(0, 99, 1), range(100, 5460, 2), range(5461, 10922, 3), range(10923, 16383, 1)];
+        let found = tags(&slots);
+        assert_eq!(found.len(), 3);
+        for (tag, (first, last)) in found.iter().zip([(0, 99), (100, 5460), (5461, 10922)]) {
+            assert!((first..=last).contains(&keys::slot(&tag.to_string())), "{tag}");
+        }
+    }
+}

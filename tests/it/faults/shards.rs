@@ -1,0 +1,107 @@
+//! One dead master of a Redis Cluster. What lives on the others goes on.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use redis::AsyncCommands;
+use seckill::domain::{Bucket, SaleId};
+use seckill::redis::keys;
+use serde_json::json;
+
+use crate::support::{NewSale, Plan, Rung, Shop, Stack, eventually};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+const BUCKETS: u8 = 8;
+
+/// The shard of a bucket, of three with a third of the slots each.
+fn shard(bucket: Bucket) -> usize {
+    usize::from(keys::slot(&bucket.to_string())) * 3 / 16_384
+}
+
+async fn state(bucket: Bucket) -> Result<String, String> {
+    let url = Stack::get().variable("SECKILL_STACK_CLUSTER_URL").split(',').nth(shard(bucket)).unwrap();
+    let client = redis::Client::open(url).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.map_err(|error| error.to_string())?;
+    connection.hget(keys::hash(bucket), "State").await.map_err(|error| error.to_string())
+}
+
+/// A shop whose first sale is split over the cluster, and the sale's buckets.
+async fn split_sale() -> (Shop, String, Vec<Bucket>) {
+    let shop = Plan::on(Rung::Cluster).await.start().await;
+    let sale = shop.open(NewSale::of(80).split(BUCKETS, 0)).await;
+    let buckets = Bucket::all(SaleId(sale.parse().unwrap()), BUCKETS).collect();
+    (shop, sale, buckets)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn change_reaches_the_living_buckets_and_later_the_others() {
+    let _restore = Stack::get().restore_on_drop();
+    let (shop, sale, buckets) = split_sale().await;
+    let dead = shard(buckets[3]);
+    let (living, lost): (Vec<Bucket>, Vec<Bucket>) = buckets.into_iter().partition(|bucket| shard(*bucket) != dead);
+    assert!(!living.is_empty());
+    Stack::get().run(&["kill", &format!("shard{dead}")]).await;
+
+    let path = format!("/api/admin/sales/{sale}/pause");
+    let answer = shop.admin().await.post(&path, json!({})).await.expect(200).json();
+    assert_eq!(answer["sale"]["state"], "paused", "{answer}");
+    assert_eq!(answer["stock"], json!({"parts": BUCKETS, "applied": living.len()}), "{answer}");
+    for bucket in &living {
+        assert_eq!(state(*bucket).await.unwrap(), "paused", "{bucket} is on a living shard");
+    }
+    // The console's page says the same in words.
+    let request = shop.admin().await.request(Method::POST, &format!("/admin/sales/{sale}/resume?lang=en"));
+    let answer = request.form(&[("confirm", "yes"), ("back", "sale")]).send().await.expect(303);
+    let page = shop.admin().await.get(answer.header("location")).await.expect(200).text();
+    let words = format!("Applied to {} of {BUCKETS} parts; the rest is retried.", living.len());
+    assert!(page.contains(&words), "{page}");
+
+    shop.admin().await.post(&path, json!({})).await.expect(200);
+    Stack::get().run(&["start", &format!("shard{dead}")]).await;
+    for bucket in lost {
+        eventually(&format!("{bucket} is paused"), TIMEOUT, async || match state(bucket).await? {
+            state if state == "paused" => Ok(()),
+            state => Err(state),
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sale_on_a_living_shard_sells_on() {
+    const UNITS: u64 = 5;
+    let _restore = Stack::get().restore_on_drop();
+    let (shop, split, buckets) = split_sale().await;
+    let other = shop.open(NewSale::of(UNITS as i64)).await;
+    let home = shard(Bucket::whole(SaleId(other.parse().unwrap())));
+    let dead = buckets.iter().map(|bucket| shard(*bucket)).find(|shard| *shard != home).unwrap();
+    Stack::get().run(&["kill", &format!("shard{dead}")]).await;
+
+    // Requests that bring nothing use up the admission of a sale until data control renews it.
+    let first = shop.shopper(1);
+    let order = eventually("a unit is sold", TIMEOUT, async || {
+        let answer = first.try_buy(&other, 1).await?;
+        if [200, 202].contains(&answer.status) { Ok(answer.order_id()) } else { Err(answer.text()) }
+    })
+    .await;
+    for _ in 0..4 * UNITS {
+        let _ = first.try_buy(&other, 1).await;
+    }
+    first.wait_for_status(&other, &order, "unpaid").await;
+    for n in 2..=UNITS {
+        let shopper = shop.shopper(n);
+        eventually(&format!("shopper {n} buys"), TIMEOUT, async || {
+            let answer = shopper.try_buy(&other, 1).await?;
+            if [200, 202].contains(&answer.status) { Ok(()) } else { Err(answer.text()) }
+        })
+        .await;
+    }
+    shop.wait_for_sold(&other, UNITS as i64, TIMEOUT).await;
+    assert_eq!(shop.numbers(&split).await["state"], "live");
+    Stack::get().run(&["start", &format!("shard{dead}")]).await;
+    eventually("the audit is clean", TIMEOUT, async || {
+        let audit = shop.run(&["audit"]).await;
+        if audit.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&audit.stdout).into_owned()) }
+    })
+    .await;
+}

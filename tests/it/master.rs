@@ -1,0 +1,163 @@
+//! A Redis master that moves, and replicas that do not follow it. The servers are the test's own.
+
+mod stack {
+    use std::time::Duration;
+
+    use crate::support::{NewSale, Plan, Proxy, RedisServer, Rung, Shop, Shopper, eventually};
+
+    const TIMEOUT: Duration = Duration::from_secs(30);
+    /// Includes that a master whose process is another one sells only after all grants have been repeated to it.
+    const MOVE_TIMEOUT: Duration = Duration::from_secs(60);
+
+    async fn buy_when_possible(shopper: &Shopper, sale: &str) {
+        let order = eventually("buying works again", MOVE_TIMEOUT, async || {
+            let answer = shopper.try_buy(sale, 1).await?;
+            if [200, 202].contains(&answer.status) { Ok(answer.order_id()) } else { Err(answer.text()) }
+        })
+        .await;
+        shopper.wait_for_status(sale, &order, "unpaid").await;
+    }
+
+    async fn is_ready(shop: &Shop) -> Result<(), String> {
+        let answer = shop.ops(0).request(axum::http::Method::GET, "/readyz").try_send().await?;
+        if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
+    }
+
+    async fn replicas_left(shop: &Shop) -> String {
+        let text = shop.ops(0).get("/metrics").await.expect(200).text();
+        let line = text.lines().find(|line| line.starts_with("seckill_facts_replicas_left "));
+        line.unwrap_or_default().to_owned()
+    }
+
+    /// `new` becomes the master and `old` its replica, as in a failover. Connections to both stay open.
+    async fn promote(new: &RedisServer, old: &RedisServer) {
+        let _: String = new.ask("REPLICAOF NO ONE").await;
+        old.follow(new.port).await;
+    }
+
+    /// The proxy is the stable name of the master. Open connections still end at the old one, which refuses writes.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn purchases_follow_a_master_that_moves_behind_a_stable_name() {
+        let one = RedisServer::start().await;
+        let two = RedisServer::replica_of(one.port).await;
+        let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_REDIS_URL", &one.url());
+        let mut plan = plan.unset("SECKILL_REDIS_REPLICA_URLS");
+        let name = plan.through_proxy("SECKILL_REDIS_URL");
+        name.restore().await;
+        let shop = plan.start().await;
+        let sale = shop.open(NewSale::of(10)).await;
+        shop.shopper(1).buy_one(&sale).await;
+
+        promote(&two, &one).await;
+        name.redirect(two.address());
+        buy_when_possible(&shop.shopper(2), &sale).await;
+        eventually("the shop is ready", TIMEOUT, async || is_ready(&shop).await).await;
+
+        promote(&one, &two).await;
+        name.redirect(one.address());
+        buy_when_possible(&shop.shopper(3), &sale).await;
+        eventually("the shop is ready", TIMEOUT, async || is_ready(&shop).await).await;
+        shop.wait_for_sold(&sale, 3, TIMEOUT).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn process_whose_master_refuses_writes_is_not_ready() {
+        let (master, other) = (RedisServer::start().await, RedisServer::start().await);
+        let plan = Plan::on(Rung::Redis).await.set("SECKILL_REDIS_URL", &master.url());
+        let shop = plan.set("SECKILL_REDIS_REPLICA_URLS", &other.url()).start().await;
+        for (refuse, accept) in [
+            (format!("REPLICAOF 127.0.0.1 {}", other.port), "REPLICAOF NO ONE"),
+            ("CONFIG SET min-replicas-to-write 3".to_owned(), "CONFIG SET min-replicas-to-write 0"),
+        ] {
+            let _: String = master.ask(&refuse).await;
+            let report = eventually(&format!("not ready after {refuse}"), TIMEOUT, async || {
+                is_ready(&shop).await.map_or_else(Ok, |()| Err("ready".to_owned()))
+            })
+            .await;
+            assert!(report.contains("redis master"), "{report}");
+            shop.ops(0).get("/livez").await.expect(200);
+            let _: String = master.ask(accept).await;
+            eventually(&format!("ready after {accept}"), TIMEOUT, async || is_ready(&shop).await).await;
+        }
+    }
+
+    /// How the link between a replica and its master fails.
+    #[derive(Clone, Copy)]
+    enum LinkFault {
+        Cut,
+        /// The link stays open and nothing comes through.
+        Silent,
+    }
+
+    /// The shop reads from a replica whose link fails before the sale begins.
+    async fn sale_opens_although_a_replica_lost_its_master(fault: LinkFault) {
+        let master = RedisServer::start().await;
+        let link = Proxy::new(master.address());
+        link.restore().await;
+        let replica = RedisServer::replica_of(link.address.port()).await;
+        let plan = Plan::on(Rung::Redis).await.set("SECKILL_REDIS_URL", &master.url());
+        let shop = plan.set("SECKILL_REDIS_REPLICA_URLS", &replica.url()).start().await;
+        shop.open(NewSale::of(5)).await;
+        eventually("the replica is read", TIMEOUT, async || match replicas_left(&shop).await.as_str() {
+            "seckill_facts_replicas_left 0" => Ok(()),
+            other => Err(other.to_owned()),
+        })
+        .await;
+
+        match fault {
+            LinkFault::Cut => link.cut(),
+            LinkFault::Silent => link.drop_responses(),
+        }
+        // The stale replica has never heard of this sale.
+        let sale = shop.open(NewSale::of(5)).await;
+        buy_when_possible(&shop.shopper(1), &sale).await;
+        assert_eq!(replicas_left(&shop).await, "seckill_facts_replicas_left 1");
+        let log = shop.processes[0].log();
+        assert!(log.contains("the gate leaves a replica"), "{log}");
+        is_ready(&shop).await.unwrap();
+
+        if let LinkFault::Silent = fault {
+            link.cut();
+        }
+        link.restore().await;
+        eventually("the replica is read again", TIMEOUT, async || match replicas_left(&shop).await.as_str() {
+            "seckill_facts_replicas_left 0" => Ok(()),
+            other => Err(other.to_owned()),
+        })
+        .await;
+        let log = shop.processes[0].log();
+        assert!(log.contains("the gate reads from the replica again"), "{log}");
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn sale_opens_although_the_link_of_a_replica_is_cut() {
+        sale_opens_although_a_replica_lost_its_master(LinkFault::Cut).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn sale_opens_although_the_link_of_a_replica_is_silent() {
+        sale_opens_although_a_replica_lost_its_master(LinkFault::Silent).await;
+    }
+
+    /// While the master is away nothing shows that a replica lags, so its facts stay in use.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn replica_is_not_left_because_the_master_is_away() {
+        let master = RedisServer::start().await;
+        let replica = RedisServer::replica_of(master.port).await;
+        let mut plan = Plan::on(Rung::Redis).await.set("SECKILL_REDIS_URL", &master.url());
+        let way = plan.through_proxy("SECKILL_REDIS_URL");
+        way.restore().await;
+        let shop = plan.set("SECKILL_REDIS_REPLICA_URLS", &replica.url()).start().await;
+        let sale = shop.open(NewSale::of(5)).await;
+        way.cut();
+        // Longer than a replica may lag.
+        crate::support::pause(5_000).await;
+        assert_eq!(replicas_left(&shop).await, "seckill_facts_replicas_left 0");
+        assert_eq!(shop.wait_for_phase(&sale, "open").await["remaining"], 5);
+        way.restore().await;
+        buy_when_possible(&shop.shopper(1), &sale).await;
+        shop.audit_is_clean().await;
+    }
+}
