@@ -220,7 +220,22 @@ mod tests {
     use crate::stock::{Facts, Winners};
     use crate::store::Store;
 
-    /// Every sale is sold out, and reading the winners never ends.
+    /// Every sale is sold out.
+    const SOLD_OUT: Facts = Facts {
+        state: SaleState::Live,
+        window: Window { opens_at: None, closes_at: None },
+        total: 9,
+        booked: 9,
+        access: 9,
+        granted: 9,
+        per_user_limit: 1,
+    };
+
+    fn sold_out(buckets: &[Bucket]) -> Vec<(SaleId, Facts)> {
+        buckets.iter().filter_map(|bucket| Some((bucket.sale()?, SOLD_OUT))).collect()
+    }
+
+    /// Reading the winners never ends.
     #[derive(Default)]
     struct EndlessWinners {
         reads: AtomicU32,
@@ -230,16 +245,7 @@ mod tests {
     impl FactSource for EndlessWinners {
         async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
             self.reads.fetch_add(1, Ordering::Relaxed);
-            let facts = Facts {
-                state: SaleState::Live,
-                window: Window { opens_at: None, closes_at: None },
-                total: 9,
-                booked: 9,
-                access: 9,
-                granted: 9,
-                per_user_limit: 1,
-            };
-            Ok(buckets.iter().filter_map(|bucket| Some((bucket.sale()?, facts))).collect())
+            Ok(sold_out(buckets))
         }
 
         async fn winners(&self, _: &[Bucket]) -> Result<Winners, Unavailable> {
@@ -247,18 +253,50 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn long_list_of_winners_does_not_delay_facts() {
+    /// The list of winners, which is empty, comes from a server that had granted this many units.
+    struct WinnersAsOf(AtomicU32);
+
+    #[async_trait]
+    impl FactSource for WinnersAsOf {
+        async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable> {
+            Ok(sold_out(buckets))
+        }
+
+        async fn winners(&self, _: &[Bucket]) -> Result<Winners, Unavailable> {
+            Ok(Winners { users: Vec::new(), granted: self.0.load(Ordering::Relaxed).into() })
+        }
+    }
+
+    /// A gate for the demo's sales, and one of them.
+    async fn gate_on(source: Arc<dyn FactSource>) -> (Gate, SaleId) {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
         demo::create(&store, Clock::system().now()).await.unwrap();
         let catalogue = Arc::new(Catalogue::new(store));
         catalogue.refresh().await.unwrap();
-        let source = Arc::new(EndlessWinners::default());
+        let sale = catalogue.active()[0];
         let (web, secret) = (Config::defaults().web, SecretString::from("s".repeat(64)));
         let (clock, metrics, registry) = (Clock::system(), Arc::default(), Arc::default());
-        let gate = Gate::new(source.clone(), catalogue.clone(), &web, &secret, clock, metrics, registry);
+        (Gate::new(source, catalogue, &web, &secret, clock, metrics, registry), sale)
+    }
+
+    /// The facts and the list may come from different servers.
+    #[tokio::test]
+    async fn list_of_winners_from_a_server_that_lags_excludes_no_one() {
+        let source = Arc::new(WinnersAsOf(AtomicU32::new(8)));
+        let (gate, sale) = gate_on(source.clone()).await;
+        gate.refresh_winners().await;
+        assert!(gate.request_admission(UserId(Uuid::now_v7()), sale).is_ok(), "the ninth unit may be this user's");
+        source.0.store(9, Ordering::Relaxed);
+        gate.refresh_winners().await;
+        assert_eq!(gate.request_admission(UserId(Uuid::now_v7()), sale).err(), Some(Refusal::SoldOut));
+    }
+
+    #[tokio::test]
+    async fn long_list_of_winners_does_not_delay_facts() {
+        let source = Arc::new(EndlessWinners::default());
+        let (gate, sale) = gate_on(source.clone()).await;
         let stop = CancellationToken::new();
         let read = async {
             while source.reads.load(Ordering::Relaxed) < 5 {
@@ -268,7 +306,6 @@ mod tests {
         };
         let both = futures::future::join(gate.follow(stop.clone()), read);
         tokio::time::timeout(Duration::from_secs(20), both).await.expect("facts are still read");
-        let sale = catalogue.active()[0];
         assert_eq!(gate.status(sale).map(|status| status.phase), Some(Phase::SoldOut));
         assert!(
             gate.request_admission(UserId(Uuid::now_v7()), sale).is_ok(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture, SaleState};
+use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture, SaleId, SaleState};
 use crate::pages::sale_pages::tests::{at, sample};
 use crate::web::shared::audit_log_query::AuditLogQuery;
 use crate::web::shared::sale_form::SaleForm;
@@ -139,4 +139,13 @@ fn audit_log_escapes_values() {
     let html = page(Locale::En, vec![row("<script>"), row("\"'&")]).render().unwrap();
     assert_eq!(html.matches("<script").count(), 2, "only the scripts of the page");
     assert!(page(Locale::Zh, Vec::new()).render().unwrap().contains("还没有操作记录"));
+}
+
+#[test]
+fn notice_says_how_far_the_stock_has_a_change() {
+    let notice = |locale, applied| admin_notice(locale, "paused", Some(SaleId(7)), applied).unwrap();
+    assert_eq!(notice(Locale::En, ""), "Sale 7 paused.");
+    assert_eq!(notice(Locale::En, "6-8"), "Sale 7 paused. Applied to 6 of 8 parts; the rest is retried.");
+    assert_eq!(notice(Locale::Zh, "6-8"), "场次 7 已暂停。已应用到 6 个分桶（共 8 个），其余部分正在自动重试。");
+    assert_eq!(notice(Locale::En, "<script>-8"), "Sale 7 paused.");
 }
