@@ -3,7 +3,7 @@
 //! It is made anew when it breaks, when the server does not answer, and when the server refuses a write because it has
 //! become a replica. Each time the name is resolved again, or the Sentinels are asked again, and the server's role is
 //! checked before the first command: a connection to the master never ends at a replica. Attempts have a minimum distance
-//! and a random delay, so that processes do not return all at once. While no server is found, commands fail at once.
+//! and a random delay, so that processes do not return all at once. Between two attempts commands fail at once.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -22,9 +22,9 @@ use crate::redis::{keys, malformed, parse, parse_time};
 /// A replica that was left must keep up for this long before it is read again.
 const RETURN_AFTER: Duration = Duration::from_secs(2);
 /// A bucket of a cluster that takes longer must not delay the others.
-const BUCKET_TIMEOUT: Duration = Duration::from_millis(500);
+const BUCKET_TIMEOUT: Duration = Duration::from_secs(1);
 /// A bucket whose server does not answer is passed over for this long.
-const BUCKET_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+const BUCKET_RETRY_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Reads facts from the first replica that answers and keeps up with the master, otherwise from the master. A replica that
 /// does not is left; it is read again once it has kept up for a while.
@@ -204,7 +204,8 @@ impl Servers {
             return Ok(true);
         }
         replica.state().checked_at = Some(Instant::now());
-        keeps_up(&replica.connection, &expected).await
+        // What is silent for longer is known from the facts.
+        tokio::time::timeout(BUCKET_TIMEOUT, keeps_up(&replica.connection, &expected)).await.unwrap_or(Ok(true))
     }
 
     fn leave(&self, replica: &Replica, reason: &str, lagged: bool) {

@@ -25,6 +25,8 @@ pub(super) const MAX_LAG: Duration = Duration::from_secs(3);
 const MAX_GAP: Duration = Duration::from_secs(2);
 /// The keys of a process that has ended expire.
 const EXPIRY_SECONDS: u64 = 60;
+/// One silent master of a cluster must not keep the others from getting the next number in time.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the servers of a cluster are listed.
 const SHARDS_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -68,8 +70,8 @@ impl Heartbeat {
         let written = join_all(names.iter().map(async |name| {
             let mut set = redis::cmd("SET");
             set.arg(name).arg(number).arg("EX").arg(EXPIRY_SECONDS);
-            let done: RedisResult<Value> = set.query_async(&mut master.clone()).await;
-            done.is_ok().then(Instant::now)
+            let done = tokio::time::timeout(WRITE_TIMEOUT, set.query_async::<Value>(&mut master.clone())).await;
+            done.is_ok_and(|done| done.is_ok()).then(Instant::now)
         }));
         for (name, at) in names.iter().zip(written.await) {
             let mut state = self.lock();
@@ -86,9 +88,9 @@ impl Heartbeat {
             if !due {
                 return;
             }
-            let slots: RedisResult<Vec<Vec<Value>>> =
-                redis::cmd("CLUSTER").arg("SLOTS").query_async(&mut master.clone()).await;
-            let Ok(slots) = slots else { return };
+            let (mut list, mut master) = (redis::cmd("CLUSTER"), master.clone());
+            let slots = list.arg("SLOTS").query_async::<Vec<Vec<Value>>>(&mut master);
+            let Ok(Ok(slots)) = tokio::time::timeout(WRITE_TIMEOUT, slots).await else { return };
             tags(&slots).into_iter().map(|tag| keys::heartbeat(&self.process, Some(tag))).collect()
         } else {
             vec![keys::heartbeat(&self.process, None)]
