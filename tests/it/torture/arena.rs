@@ -27,7 +27,8 @@ const SETTINGS: [(&str, &str); 4] = [
 ];
 
 /// What faults act on one at a time.
-const SERVICES: [&str; 6] = ["redis", "postgres", "rabbitmq", "shard0", "shard1", "shard2"];
+const SERVICES: [&str; 9] =
+    ["redis", "postgres", "rabbitmq", "shard0", "shard1", "shard2", "watched0", "watched1", "watched2"];
 
 /// A shop, its lines, and what was seen of it that must not be.
 pub struct Arena {

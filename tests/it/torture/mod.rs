@@ -182,6 +182,11 @@ mod faults {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_answer_is_true_with_sentinels() {
+        super::torture(Rung::Sentinel, 30).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn every_answer_is_true_on_rung_2() {
         super::torture(Rung::Redis, 30).await;
     }

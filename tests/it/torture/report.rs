@@ -128,7 +128,8 @@ impl Report {
             Rung::Postgres => "1",
             Rung::Redis => "2",
             Rung::Rabbit => "3",
-            _ => "cluster",
+            Rung::Cluster => "cluster",
+            Rung::Sentinel => "sentinel",
         }
     }
 }

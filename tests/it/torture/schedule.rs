@@ -137,7 +137,7 @@ impl Cast {
             (Rung::Redis | Rung::Rabbit, "serve") => &["redis", "replica", "postgres"],
             (Rung::Redis, _) => &["redis", "postgres"],
             (Rung::Rabbit, _) => &["redis", "postgres", "rabbitmq"],
-            // The servers of a cluster tell clients their addresses, so no line leads there.
+            // The servers of a cluster, and Sentinels, tell clients the addresses, so no line leads there.
             (_, "serve") => &["postgres"],
             _ => &["postgres", "rabbitmq"],
         }
@@ -149,7 +149,8 @@ impl Cast {
             Rung::Postgres => &["postgres"],
             Rung::Redis => &["postgres", "redis", "replica"],
             Rung::Rabbit => &["postgres", "redis", "replica", "rabbitmq"],
-            _ => &["postgres", "shard0", "shard1", "shard2", "rabbitmq"],
+            Rung::Cluster => &["postgres", "shard0", "shard1", "shard2", "rabbitmq"],
+            Rung::Sentinel => &["postgres", "watched0", "watched1", "watched2", "rabbitmq"],
         }
     }
 
@@ -169,7 +170,9 @@ impl Cast {
             FaultKind::Freeze | FaultKind::Kill | FaultKind::Restart | FaultKind::Clock => {
                 (0..self.roles.len()).map(Target::Process).collect()
             }
-            FaultKind::FreezeService => services(&["redis", "replica", "rabbitmq", "shard0", "shard1", "shard2"]),
+            FaultKind::FreezeService => services(&[
+                "redis", "replica", "rabbitmq", "shard0", "shard1", "shard2", "watched0", "watched1", "watched2",
+            ]),
             FaultKind::KillService | FaultKind::RestartService => services(self.services()),
             FaultKind::Refuse => services(&["redis", "postgres", "rabbitmq"]),
             FaultKind::Flush | FaultKind::Rollback | FaultKind::Failover | FaultKind::DiskFull => services(&["redis"]),
@@ -234,9 +237,13 @@ impl Fault {
     }
 }
 
-/// Whether two faults would act on the same thing. A failover and a replica's death do.
+/// Whether two faults would act on the same thing. A failover and a replica's death do, and so do servers of which one
+/// must be left to be the master.
 fn clash(one: Target, other: Target) -> bool {
-    let redis = |target: Target| matches!(target, Target::Service("redis" | "replica"));
+    let redis = |target: Target| match target {
+        Target::Service(name) => matches!(name, "redis" | "replica") || name.starts_with("watched"),
+        _ => false,
+    };
     match (one, other) {
         (Target::Line(a, service), Target::Line(b, same)) => service == same && (a == b || a.is_none() || b.is_none()),
         _ => one == other || (redis(one) && redis(other)),
