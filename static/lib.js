@@ -184,6 +184,19 @@ export function useLocalTime(field) {
 
 // ---- what outlives the page ----
 
+/**
+ * The answer about an order. An order that the shop has lost is granted again for the receipt that this browser kept, which is
+ * forgotten once the order is stored.
+ */
+export async function fetchOrder(statusUrl) {
+  const key = `receipt:${statusUrl}`;
+  const receipt = storage.get(key);
+  const answer = await call('GET', statusUrl);
+  if (answer.status === 404 && receipt) return call('GET', `${statusUrl}?receipt=${encodeURIComponent(receipt)}`);
+  if (answer.ok && answer.data.order && answer.data.order.status !== 'reserved') storage.set(key, null);
+  return answer;
+}
+
 /** Values in the browser's local storage. Where storage is full or forbidden, nothing is kept and nothing breaks. */
 export const storage = {
   get(key) {

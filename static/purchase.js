@@ -100,7 +100,11 @@ async function attemptUntilSettled(sale, quantity, tokens, spread, report, remem
     const began = Date.now();
     const answer = await attemptOnce(sale, quantity, tokens);
     remember();
-    if (answer.ok && answer.data.order) return { order: answer.data.order, statusUrl: answer.data.status_url };
+    if (answer.ok && answer.data.order) {
+      const { order, status_url: statusUrl, receipt } = answer.data;
+      storage.set(`receipt:${statusUrl}`, receipt ?? null);
+      return { order, statusUrl };
+    }
     if (answer.status === 401) return { signIn: true };
     if (answer.code === 'bad_token' && expiredTokens < 3) {
       expiredTokens += 1;

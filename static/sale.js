@@ -1,6 +1,6 @@
 // The page of one sale: the countdown, the button, and the path from a click to the order.
 
-import { call, clock, count, create, currentUser, digits, drawCountdown, jitter, locale, main, percentTaken, poll, say, show, sleep, slot, storage, table, write } from './lib.js';
+import { call, clock, count, create, currentUser, digits, drawCountdown, fetchOrder, jitter, locale, main, percentTaken, poll, say, show, sleep, slot, storage, table, write } from './lib.js';
 import { forget, liveOrder, purchase, Tokens, unfinished } from './purchase.js';
 import { reminder } from './reminder.js';
 import { nextPoll } from './spread.js';
@@ -199,7 +199,7 @@ async function follow({ order, statusUrl = `${api}/orders/${order.id}` }) {
   let { status } = order;
   for (let i = 0; status === 'reserved' && i < 20; i += 1) {
     await sleep(300 + 100 * i + jitter(200));
-    const answer = await call('GET', statusUrl);
+    const answer = await fetchOrder(statusUrl);
     status = answer.data.order?.status ?? status;
   }
   location.assign(orderPath(order.id));

@@ -1,7 +1,7 @@
 // What is live on every page: the visitor's name, local times, dialogs, the list of sales, an order that follows its
 // status. Every page works without this file. The page of a sale has `sale.js`.
 
-import { call, clock, count, create, currentUser, digits, jitter, language, main, page, percentTaken, poll, say, show, slot, useLocalTime, write } from './lib.js';
+import { call, clock, count, create, currentUser, digits, fetchOrder, jitter, language, main, page, percentTaken, poll, say, show, slot, useLocalTime, write } from './lib.js';
 
 /** Turns every printed UTC time into the visitor's own. */
 function localTimes() {
@@ -96,7 +96,7 @@ function runOrder() {
   if (status === 'reserved' || status === 'unpaid' || status === 'refund_pending') {
     const pause = status === 'reserved' ? 700 : 5000;
     poll(async () => {
-      const { ok, data } = await call('GET', statusUrl);
+      const { ok, data } = await fetchOrder(statusUrl);
       if (ok && data.order && data.order.status !== status) location.reload();
       return pause + jitter(pause);
     });

@@ -208,7 +208,8 @@ impl Services {
     }
 
     pub fn orders(&self) -> Orders {
-        Orders::new(self.store.clone(), self.stock.clone(), self.clock.clone(), self.metrics.clone())
+        let (store, stock, clock) = (self.store.clone(), self.stock.clone(), self.clock.clone());
+        Orders::new(store, stock, clock, self.metrics.clone(), &self.secret)
     }
 
     pub fn purchases(&self) -> Purchases {

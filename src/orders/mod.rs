@@ -2,14 +2,18 @@
 //! releases units of ended ones. How an order gets into the database is in [`crate::pipeline`].
 
 pub mod expiry;
+mod receipt;
 pub mod support;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use secrecy::SecretString;
 use tracing::{info, warn};
 
+use self::receipt::Receipts;
 use crate::clock::Clock;
+use crate::domain::claim::Claim;
 use crate::domain::order::{OrderEvent, generated_at};
 use crate::domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
 use crate::metrics::Metrics;
@@ -59,11 +63,45 @@ pub struct Orders {
     stock: Arc<dyn Stock>,
     clock: Clock,
     metrics: Arc<Metrics>,
+    receipts: Receipts,
 }
 
 impl Orders {
-    pub fn new(store: Store, stock: Arc<dyn Stock>, clock: Clock, metrics: Arc<Metrics>) -> Orders {
-        Orders { store, stock, clock, metrics }
+    pub fn new(
+        store: Store,
+        stock: Arc<dyn Stock>,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+        secret: &SecretString,
+    ) -> Orders {
+        Orders { store, stock, clock, metrics, receipts: Receipts::new(secret) }
+    }
+
+    /// The receipt for units that were granted.
+    pub fn receipt(&self, sale: SaleId, claim: &Claim) -> String {
+        self.receipts.issue(sale, claim)
+    }
+
+    /// As [`Orders::find`]. An order that is unknown, but of which the user has a receipt, was granted and lost: it is granted
+    /// again, as by a server that remembers it. A receipt is of no use once the sale has left the stock backend.
+    pub async fn find_with_receipt(
+        &self,
+        user: UserId,
+        sale: SaleId,
+        id: OrderId,
+        receipt: Option<&str>,
+    ) -> Result<OrderLookup, StoreError> {
+        let found = self.find(user, sale, id).await?;
+        let claim = receipt.and_then(|receipt| self.receipts.verify(receipt, user, sale, id));
+        let (OrderLookup::NotFound, Some(claim)) = (&found, claim) else { return Ok(found) };
+        match self.stock.grant_again(sale, claim).await {
+            Ok(true) => {
+                warn!(order = %id, %sale, "granted an order again for its receipt: it had been lost");
+                Ok(OrderLookup::Reserved { quantity: claim.quantity, reserved_at: generated_at(id) })
+            }
+            Ok(false) => Ok(found),
+            Err(_) => Ok(OrderLookup::Unknown),
+        }
     }
 
     /// Looks up an order of this user in the database and in the stock backend.

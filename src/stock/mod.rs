@@ -89,6 +89,10 @@ pub trait Stock: Send + Sync {
     /// What the user holds of the sale. An error also when the sale is not loaded, because then the answer is unknown.
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable>;
 
+    /// Grants a lost claim once more, in disregard of stock and window: the database decides about it in the end. `false` when
+    /// the backend has nothing to do with the sale any more.
+    async fn grant_again(&self, sale: SaleId, claim: Claim) -> Result<bool, Unavailable>;
+
     /// Applies the definition of a sale (state, window, total, limit) unless the backend has a newer one.
     /// Goes on past a part that fails.
     async fn define(&self, sale: &Sale) -> DefineOutcome;

@@ -259,6 +259,18 @@ impl Stock for RedisStock {
         }
     }
 
+    async fn grant_again(&self, sale: SaleId, claim: Claim) -> Result<bool, Unavailable> {
+        let bucket = Bucket::of_user(sale, self.bucket_count(sale).await?, claim.user_id);
+        match self.replay(bucket, &[claim]).await? {
+            Replayed::Forgotten(_, generation) => {
+                self.grants.remember((bucket, generation), [], [claim]);
+                Ok(true)
+            }
+            Replayed::NotLoaded if self.is_active(bucket) => Err(Unavailable("the sale is being loaded".into())),
+            Replayed::NotLoaded => Ok(false),
+        }
+    }
+
     async fn define(&self, sale: &Sale) -> DefineOutcome {
         let buckets = Bucket::of_sale(sale).map(async |bucket| {
             match tokio::time::timeout(DEFINE_TIMEOUT, self.define_bucket(sale, bucket)).await {

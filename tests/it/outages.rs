@@ -7,7 +7,7 @@ mod stack {
     use axum::http::Method;
     use serde_json::json;
 
-    use crate::support::{ADMIN_PASSWORD, Answer, NewSale, Plan, Proxy, Rung, Shop, Shopper, eventually, pause};
+    use crate::support::{ADMIN_PASSWORD, Answer, Load, NewSale, Plan, Proxy, Rung, Shop, Shopper, eventually, pause};
 
     const TIMEOUT: Duration = Duration::from_secs(20);
     /// Longer than a shopper waits for a page.
@@ -171,6 +171,28 @@ mod stack {
             if text.contains("\"unpaid\"") { Ok(()) } else { Err(text) }
         })
         .await;
+        shop.audit_is_clean().await;
+    }
+
+    /// The gate admits no more requests than there are units, and forgets those who got none without the database's help.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn units_that_are_left_are_sold_while_the_database_is_down() {
+        const UNITS: i64 = 20;
+        let (shop, proxies) = shop_behind(Rung::Redis, &["SECKILL_DATABASE_URL"]).await;
+        let sale = shop.open(NewSale::of(UNITS)).await;
+        proxies[0].cut();
+        // Repetitions use up what the gate admits.
+        let shopper = shop.shopper(1);
+        for _ in 0..60 {
+            shopper.try_buy(&sale, 1).await.unwrap();
+        }
+        let mut load = Load::new(&sale);
+        load.arrive(&shop, 2 * UNITS as u64, Duration::from_secs(1));
+        load.finish().await;
+        // The load has a shopper of the same number.
+        assert_eq!(load.winners() as i64, UNITS, "{:?}", load.refusals());
+        proxies[0].restore().await;
+        shop.wait_for_sold(&sale, UNITS, Duration::from_secs(30)).await;
         shop.audit_is_clean().await;
     }
 

@@ -344,4 +344,67 @@ mod stack {
         stock_sync.reconcile().await.unwrap();
         assert_eq!(outbox("XLEN").await, 1);
     }
+
+    impl StockPair {
+        fn stock_sync(&self) -> StockSync {
+            let (redis, clock) = (self.redis.clone(), self.clock.clone());
+            StockSync::new(redis, self.store.clone(), self.catalogue.clone(), None, clock, Arc::default())
+        }
+    }
+
+    /// As after a failover of PostgreSQL that lost a change.
+    #[tokio::test]
+    async fn sale_that_redis_has_a_newer_definition_of_stops_when_the_database_says_so() {
+        let backends = StockPair::new().await;
+        let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let ahead = Sale { version: sale.version + 3, ..sale.clone() };
+        backends.redis.define_bucket(&ahead, Bucket::whole(sale.id)).await.unwrap();
+        let pause = SaleChange::Move(SaleMove::Pause);
+        let paused = backends.store.change_sale(sale.id, &pause, "test", backends.clock.now()).await.unwrap();
+        assert!(paused.version < ahead.version);
+        let stock_sync = backends.stock_sync();
+        for _ in 0..2 {
+            stock_sync.step().await.unwrap();
+        }
+        assert_eq!(decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await, [Decision::NotOpen]);
+    }
+
+    #[tokio::test]
+    async fn keys_that_a_retired_sale_left_behind_are_deleted() {
+        let backends = StockPair::new().await;
+        let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let now = backends.clock.now();
+        backends.store.change_sale(sale.id, &SaleChange::Move(SaleMove::Stop), "test", now).await.unwrap();
+        // The process that retired the sale died before it deleted the keys.
+        backends.store.retire_sale(sale.id, now).await.unwrap();
+        backends.stock_sync().step().await.unwrap();
+        let mut keys = redis::cmd("KEYS");
+        keys.arg(format!("goods{{{}}}*", sale.id));
+        let left: Vec<String> = keys.query_async(&mut backends.redis.connection()).await.unwrap();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    /// A master with another history grants nothing until it has been opened; the holds of its users stay known.
+    #[tokio::test]
+    async fn master_that_may_have_lost_grants_sells_nothing() {
+        let backends = StockPair::new().await;
+        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
+        let bucket = Bucket::whole(sale.id);
+        let first = claim(1, 1);
+        assert!(matches!(decide(&backends.redis, bucket, &[first]).await[..], [Decision::Granted(_)]));
+        let mut forget = redis::cmd("HSET");
+        forget.arg(format!("goods{{{}}}", sale.id)).arg("Server").arg("0".repeat(40));
+        forget.exec_async(&mut backends.redis.connection()).await.unwrap();
+        assert_eq!(decide(&backends.redis, bucket, &[claim(2, 1)]).await, [Decision::NotLoaded]);
+        assert_eq!(backends.redis.hold(sale.id, first.user_id).await.unwrap().unwrap().order_id, first.order_id);
+        assert!(backends.redis.hold(sale.id, claim(2, 1).user_id).await.is_err(), "unknown until the replay");
+        // A process that reports but has not replayed its grants keeps it closed.
+        backends.store.report_alive("other", backends.clock.now()).await.unwrap();
+        let stock_sync = backends.stock_sync();
+        stock_sync.step().await.unwrap();
+        assert_eq!(decide(&backends.redis, bucket, &[claim(2, 1)]).await, [Decision::NotLoaded]);
+        backends.store.remove_process("other", backends.clock.now()).await.unwrap();
+        stock_sync.step().await.unwrap();
+        assert!(matches!(decide(&backends.redis, bucket, &[claim(2, 1)]).await[..], [Decision::Granted(_)]));
+    }
 }

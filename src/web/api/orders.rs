@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::addresses::check_address;
 use super::{UserCall, json_response};
 use crate::accounts::Session;
+use crate::domain::claim::Claim;
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, SaleId};
 use crate::gate::AdmissionRequest;
@@ -73,19 +74,25 @@ async fn buy_admitted(
     };
     match decision.await? {
         PurchaseOutcome::New { order, status } => {
-            Ok(json_response(StatusCode::ACCEPTED, receipt((sale, order), quantity, status, "")))
+            // The quantity was granted, so it is small.
+            let claim = Claim { user_id: session.user_id, order_id: order, quantity: quantity as u32 };
+            let receipt = shop.orders.receipt(sale, &claim);
+            Ok(json_response(StatusCode::ACCEPTED, order_text(sale, &claim, status, &receipt, "")))
         }
         PurchaseOutcome::Repeated { order, quantity } => {
             let status = Box::pin(current_status(&shop, &session, sale, order)).await;
-            Ok(json_response(StatusCode::OK, receipt((sale, order), quantity.into(), status, r#","repeated":true"#)))
+            let claim = Claim { user_id: session.user_id, order_id: order, quantity };
+            let receipt = shop.orders.receipt(sale, &claim);
+            Ok(json_response(StatusCode::OK, order_text(sale, &claim, status, &receipt, r#","repeated":true"#)))
         }
     }
 }
 
 /// JSON text, formatted without a serializer: winners are answered at the peak of load. No value in it needs escaping.
-fn receipt((sale, order): (SaleId, OrderId), quantity: i64, status: OrderStatus, more: &str) -> String {
+fn order_text(sale: SaleId, claim: &Claim, status: OrderStatus, receipt: &str, more: &str) -> String {
+    let Claim { order_id, quantity, .. } = claim;
     format!(
-        r#"{{"order":{{"id":"{order}","sale_id":"{sale}","quantity":{quantity},"status":"{status}"}},"status_url":"/api/sales/{sale}/orders/{order}"{more}}}"#
+        r#"{{"order":{{"id":"{order_id}","sale_id":"{sale}","quantity":{quantity},"status":"{status}"}},"status_url":"/api/sales/{sale}/orders/{order_id}","receipt":"{receipt}"{more}}}"#
     )
 }
 
@@ -139,12 +146,22 @@ struct OwnOrderResponse {
     order: OrderJson,
 }
 
-/// One order, also while it is on its way to the database. 404 for every user but its owner.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrderQuery {
+    /// What the answer to the purchase contained.
+    receipt: Option<String>,
+}
+
+/// One order, also while it is on its way to the database. 404 for every user but its owner. With its receipt, an order that
+/// was lost is granted again.
 pub async fn show(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale_id, id)): PathIds<(SaleId, OrderId)>,
+    Query(query): Query<OrderQuery>,
 ) -> Result<Response, Problem> {
-    let order = match shop.orders.find(session.user_id, sale_id, id).await? {
+    let found = shop.orders.find_with_receipt(session.user_id, sale_id, id, query.receipt.as_deref());
+    let order = match found.await? {
         OrderLookup::Order(order, history) => OrderJson::of(order, Some(history)),
         OrderLookup::Reserved { quantity, reserved_at } => {
             let entry = shop.catalogue.entry(sale_id).await?;
@@ -242,6 +259,7 @@ pub async fn set_address(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::UserId;
 
     fn read(text: &str) -> Result<i64, &'static str> {
         let body: Result<PurchaseBody, Problem> = from_json(text.as_bytes());
@@ -269,13 +287,15 @@ mod tests {
     }
 
     #[test]
-    fn receipt_is_valid_json() {
+    fn answer_to_a_purchase_is_valid_json() {
         let order: OrderId = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
-        let text = receipt((SaleId(7), order), 2, OrderStatus::Reserved, r#","repeated":true"#);
+        let claim = Claim { user_id: UserId(order.0), order_id: order, quantity: 2 };
+        let text = order_text(SaleId(7), &claim, OrderStatus::Reserved, "abc.def", r#","repeated":true"#);
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let expected = serde_json::json!({
             "order": {"id": order, "sale_id": "7", "quantity": 2, "status": "reserved"},
             "status_url": format!("/api/sales/7/orders/{order}"),
+            "receipt": "abc.def",
             "repeated": true,
         });
         assert_eq!(json, expected);

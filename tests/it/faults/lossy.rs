@@ -173,6 +173,37 @@ async fn order_of_a_frozen_server_that_was_displaced_is_rejected_visibly() {
     assert_all_become(&[(first, displaced)], &sale, "rejected").await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receipt_restores_an_order_that_every_server_has_forgotten() {
+    let _restore = Stack::get().restore_on_drop();
+    let (mut shop, sale) = shop_without_relays(10).await;
+    let backup = Backup::take();
+    let shopper = shop.shopper(1);
+    let answer = shopper.buy(&sale, 1).await.expect(202);
+    let (order, receipt) = (answer.order_id(), answer.json()["receipt"].as_str().unwrap().to_owned());
+    for n in 0..2 {
+        shop.process("serve", n).kill();
+    }
+    backup.restore().await;
+    for n in 0..2 {
+        shop.process("serve", n).start();
+    }
+    eventually("the order is unknown", SETTLE_TIMEOUT, async || {
+        let url = format!("/api/sales/{sale}/orders/{order}");
+        let answer = shopper.client.request(axum::http::Method::GET, &url).try_send().await?;
+        if answer.status == 404 { Ok(()) } else { Err(answer.text()) }
+    })
+    .await;
+    let with_receipt = format!("/api/sales/{sale}/orders/{order}?receipt={receipt}");
+    let other = shop.shopper(2).client.get(&with_receipt).await;
+    other.expect_problem(404, "not_found");
+    let answer = shopper.client.get(&with_receipt).await.expect(200);
+    assert_eq!(answer.json()["order"]["status"], "reserved");
+    start_relays(&mut shop);
+    assert_all_become(&[(shopper, order)], &sale, "unpaid").await;
+    shop.audit_is_clean().await;
+}
+
 fn signal(shop: &mut Shop, signal: &str) {
     let id = shop.process("serve", 0).id().to_string();
     assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
