@@ -1,6 +1,7 @@
 //! Purchases, and a shopper's orders.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -9,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 
 use super::addresses::check_address;
 use super::{UserCall, json_response};
@@ -26,6 +28,9 @@ use crate::web::extract::{self, PathIds, Query, SalePath, from_json, json_body};
 use crate::web::problem::{Code, Problem, refused_purchase};
 use crate::web::shared::order_search::parse_statuses;
 use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
+
+/// How long a repeated purchase waits for the status of its order. Without the database a read would take seconds.
+const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// `{"quantity":1,"token":"…"}`. [`quantity`] reads the quantity, so that every wrong value gets the same response.
 #[derive(Deserialize)]
@@ -98,8 +103,8 @@ fn order_text(sale: SaleId, claim: &Claim, status: OrderStatus, receipt: &str, m
 
 /// The status of the first order. Where it cannot be read now it is `reserved`: the units are held in any case.
 async fn current_status(shop: &Shop, session: &Session, sale: SaleId, order: OrderId) -> OrderStatus {
-    match shop.orders.find(session.user_id, sale, order).await {
-        Ok(OrderLookup::Order(order, _)) => order.status,
+    match timeout(STATUS_TIMEOUT, shop.orders.find(session.user_id, sale, order)).await {
+        Ok(Ok(OrderLookup::Order(order, _))) => order.status,
         _ => OrderStatus::Reserved,
     }
 }
