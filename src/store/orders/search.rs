@@ -108,7 +108,7 @@ impl Store {
         self.all(query, |row| Ok(FoundOrder { order: order(row)?, username: row.try_get("username")? })).await
     }
 
-    /// Every status change of an order with its actor, oldest first.
+    /// Every status change of an order with its actor, in the order in which they happened.
     pub async fn steps(&self, of: &Order) -> Result<Vec<OrderStep>, StoreError> {
         let sql = "SELECT status, at_ms, actor, note FROM order_events WHERE order_id = $1 ORDER BY at_ms, status";
         let rows = sqlx::query(sql).bind(of.id.to_string()).fetch_all(&self.pool).await?;
@@ -119,8 +119,8 @@ impl Store {
             let event = OrderEvent { at: row::time(row, "at_ms")?, status: row::parsed(row, "status")? };
             steps.push(OrderStep { event, actor: row.try_get("actor")?, note: row.try_get("note")? });
         }
-        // Events of the same millisecond are ordered by their place in the order's life.
-        steps.sort_by_key(|step| (step.event.at, step.event.status.rank()));
+        // By their place in the order's life, because a clock may have been set back between two events.
+        steps.sort_by_key(|step| (step.event.status.rank(), step.event.at));
         Ok(steps)
     }
 }
