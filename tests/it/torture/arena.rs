@@ -206,7 +206,9 @@ pub fn small_disk() -> Option<PathBuf> {
 /// Which kinds of faults this machine and this stack can do, and why not the others.
 pub fn kinds(rung: Rung) -> (Vec<FaultKind>, Vec<(FaultKind, &'static str)>) {
     let mut missing = Vec::new();
-    if clock_library().is_none() {
+    if rung == Rung::Sqlite {
+        missing.push((FaultKind::Clock, "SQLite has no clock but the process's own"));
+    } else if clock_library().is_none() {
         missing.push((FaultKind::Clock, "libfaketime is not installed"));
     }
     if !matches!(rung, Rung::Redis | Rung::Rabbit) || small_disk().is_none() {
