@@ -1,16 +1,24 @@
-//! Health checks of the services that this process needs.
+//! Health checks of the services that this process needs, and of its host's clock.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{OptionFuture, join_all};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
 
+use crate::clock::Clock;
+use crate::metrics::Metrics;
+use crate::periodic::Periodic;
 use crate::pipeline::rabbit::Monitor;
 use crate::redis::connection::RedisConnection;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// A service that takes longer counts as down.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// A host whose clock is further off than this is reported.
+const MAX_CLOCK_OFFSET_SECONDS: f64 = 1.0;
+const CLOCK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The health of one service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,4 +82,59 @@ async fn part(name: &'static str, check: impl Future<Output = anyhow::Result<()>
         Err(_) => Some(format!("no answer within {} s", ANSWER_TIMEOUT.as_secs())),
     };
     Part { name, is_usable: problem.is_none(), problem }
+}
+
+/// How far the clock of this host is ahead of the database's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockOffset {
+    pub seconds: f64,
+    /// Half of the time that asking took.
+    uncertainty: f64,
+}
+
+impl ClockOffset {
+    pub async fn measure(store: &Store, clock: &Clock) -> Result<ClockOffset, StoreError> {
+        let began = clock.now().as_millisecond();
+        let waited = tokio::time::Instant::now();
+        let database = store.now().await?.as_millisecond();
+        let uncertainty = waited.elapsed().as_secs_f64() / 2.0;
+        Ok(ClockOffset { seconds: (began - database) as f64 / 1e3 + uncertainty, uncertainty })
+    }
+
+    /// Whether the offset is certainly too large.
+    pub fn is_too_large(&self) -> bool {
+        self.seconds.abs() - self.uncertainty > MAX_CLOCK_OFFSET_SECONDS
+    }
+}
+
+/// Measures the offset of this host's clock until the process stops, and logs when it begins and ceases to be too large.
+/// The database's clock decides about leases and payment windows, so a wrong clock does little harm here: pages count down
+/// to the wrong moment, and sessions and tokens end early or late.
+pub async fn watch_clock(store: Store, clock: Clock, metrics: Arc<Metrics>, stop: CancellationToken) {
+    if store.shares_clock() {
+        return stop.cancelled().await;
+    }
+    let mut was_off = false;
+    let mut periodic = Periodic::new("clock offset", CLOCK_INTERVAL, &stop);
+    while periodic.tick().await {
+        let measured = ClockOffset::measure(&store, &clock).await;
+        if let Ok(offset) = measured {
+            metrics.clock_offset_seconds.set(offset.seconds);
+            let is_off = offset.is_too_large();
+            match (was_off, is_off) {
+                (false, true) => {
+                    warn!(
+                        seconds = offset.seconds,
+                        "the clock of this host differs from the database's; synchronize both (NTP)"
+                    )
+                }
+                (true, false) => {
+                    info!(seconds = offset.seconds, "the clock of this host agrees with the database's again")
+                }
+                _ => {}
+            }
+            was_off = is_off;
+        }
+        periodic.record(measured.map(drop));
+    }
 }

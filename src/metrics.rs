@@ -67,6 +67,8 @@ pub struct Metrics {
     pub facts_age_ms: Gauge<i64>,
     /// Replicas that the gate does not read, because they do not answer or do not keep up with the master.
     pub replicas_left: Gauge,
+    /// How far the clock of this host is ahead of the database's.
+    pub clock_offset_seconds: Gauge<f64, AtomicU64>,
     /// Open connections of shoppers.
     pub connections: Gauge,
     /// Connections closed because the limit was reached.
@@ -140,6 +142,11 @@ impl Default for Metrics {
                 "facts_replicas_left",
                 "Replicas that the gate does not read because they do not answer or lag behind",
             ),
+            clock_offset_seconds: offset(
+                registry,
+                "clock_offset",
+                "How far this host's clock is ahead of the database's",
+            ),
             connections: register(registry, "connections", "Open connections of shoppers"),
             turned_away: register(
                 registry,
@@ -167,6 +174,12 @@ fn seconds(registry: &mut Registry, name: &str, help: &str) -> Histogram {
     let histogram = Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
     registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
     histogram
+}
+
+fn offset(registry: &mut Registry, name: &str, help: &str) -> Gauge<f64, AtomicU64> {
+    let gauge = Gauge::default();
+    registry.register_with_unit(name, help, Unit::Seconds, gauge.clone());
+    gauge
 }
 
 fn waits(registry: &mut Registry, name: &str, help: &str) -> WaitHistogram {

@@ -1,6 +1,9 @@
 //! Background tasks: a step at a fixed interval until the process stops, and logs of when it begins and ceases to fail.
 
+use std::collections::HashMap;
 use std::fmt::Display;
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior};
@@ -108,6 +111,82 @@ impl FailureLog {
     }
 }
 
+/// The first wait of an item that failed; doubled after every further failure.
+const MIN_BACKOFF: Duration = Duration::from_millis(500);
+/// An item that works again is noticed this soon.
+const MAX_BACKOFF: Duration = Duration::from_secs(8);
+/// An item that was not tried for so long does not exist any more.
+const FORGET_AFTER: Duration = Duration::from_secs(600);
+
+/// The items of a repeated task that failed at their last attempt. Each waits for its next one, so that it delays no other
+/// item. Logs when an item begins to fail and when it works again. For state that ends with the process; a successor tries
+/// everything at once.
+#[derive(Debug)]
+pub struct Backoff<K> {
+    task: &'static str,
+    failing: Mutex<HashMap<K, FailingItem>>,
+}
+
+#[derive(Debug)]
+struct FailingItem {
+    since: Instant,
+    attempts: u64,
+    wait: Duration,
+    next: Instant,
+}
+
+impl<K: Copy + Eq + Hash + Display> Backoff<K> {
+    pub fn new(task: &'static str) -> Backoff<K> {
+        Backoff { task, failing: Mutex::default() }
+    }
+
+    /// Whether the item failed at its last attempt.
+    pub fn is_failing(&self, item: &K) -> bool {
+        self.items().contains_key(item)
+    }
+
+    /// Whether the item failed and its next attempt is not due.
+    pub fn is_waiting(&self, item: &K) -> bool {
+        self.items().get(item).is_some_and(|failing| failing.next > Instant::now())
+    }
+
+    /// The items whose next attempt is not due.
+    pub fn waiting(&self) -> Vec<K> {
+        let now = Instant::now();
+        self.items().iter().filter(|(_, failing)| failing.next > now).map(|(item, _)| *item).collect()
+    }
+
+    /// Takes note of one attempt.
+    pub fn record(&self, item: K, outcome: Result<(), impl Display>) {
+        let mut items = self.items();
+        items.retain(|_, failing| failing.next.elapsed() < FORGET_AFTER);
+        match outcome {
+            Ok(()) => {
+                if let Some(FailingItem { since, attempts, .. }) = items.remove(&item) {
+                    let seconds = since.elapsed().as_secs_f64();
+                    info!(task = self.task, %item, attempts, seconds, "an item that failed works again");
+                }
+            }
+            Err(error) => {
+                let now = Instant::now();
+                let fresh = || FailingItem { since: now, attempts: 0, wait: MIN_BACKOFF / 2, next: now };
+                let failing = items.entry(item).or_insert_with(fresh);
+                failing.attempts += 1;
+                failing.wait = (failing.wait * 2).min(MAX_BACKOFF);
+                failing.next = now + failing.wait;
+                if failing.attempts == 1 {
+                    let error = format!("{error:#}");
+                    warn!(task = self.task, %item, error, "an item failed; trying it again later, the others go on");
+                }
+            }
+        }
+    }
+
+    fn items(&self) -> MutexGuard<'_, HashMap<K, FailingItem>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +218,23 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(work)).await;
         }
         assert_eq!(waits, [0, 1, 0, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_item_waits_longer_and_longer_and_delays_no_other() {
+        let backoff = Backoff::new("test");
+        for wait_ms in [500, 1_000, 2_000, 4_000, 8_000, 8_000] {
+            backoff.record(1, Err("fails"));
+            tokio::time::advance(Duration::from_millis(wait_ms - 1)).await;
+            assert!(backoff.is_waiting(&1) && !backoff.is_waiting(&2), "{wait_ms} ms");
+            tokio::time::advance(Duration::from_millis(1)).await;
+            assert!(!backoff.is_waiting(&1) && backoff.is_failing(&1), "{wait_ms} ms");
+        }
+        backoff.record(1, Ok::<(), &str>(()));
+        backoff.record(1, Err("fails again"));
+        assert_eq!(backoff.waiting(), [1]);
+        tokio::time::advance(Duration::from_millis(500)).await;
+        assert!(backoff.waiting().is_empty());
     }
 
     #[test]

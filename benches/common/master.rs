@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seckill::catalogue::Catalogue;
-use seckill::clock::Clock;
 use seckill::domain::Bucket;
 use seckill::domain::sale::{Rush, SaleState};
 use seckill::domain::{Currency, GoodsId, Money, Sale, SaleId, Window};
@@ -50,7 +49,7 @@ pub fn sale(n: i64, total: u64) -> Sale {
 pub fn stock(master: RedisConnection, database_url: &str) -> anyhow::Result<RedisStock> {
     let store = Store::open(database_url)?;
     let catalogue = Arc::new(Catalogue::new(store.clone()));
-    Ok(RedisStock::new(master, catalogue, store, Clock::system(), PAYMENT_WINDOW))
+    Ok(RedisStock::new(master, catalogue, store, PAYMENT_WINDOW))
 }
 
 /// Loads a sale into Redis, in place of an earlier one. The units of a split sale are allotted at once, in equal shares.

@@ -287,7 +287,7 @@ impl Accounts {
             self.write_last_uses().await?;
         }
         if round.is_multiple_of(POLLS_PER_PURGE) {
-            self.store.purge_sessions(self.clock.now(), SESSION_LIFETIME).await?;
+            self.store.purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
             self.revocations.remove_expired(self.clock.now());
         }
         Ok(())

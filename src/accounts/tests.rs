@@ -29,7 +29,7 @@ async fn accounts() -> (Accounts, tempfile::TempDir) {
 
 /// One process of a shop; several share a store.
 fn of(store: &Store, clock: &Clock) -> Accounts {
-    Accounts::new(store.clone(), clock.clone(), &SecretString::from("s".repeat(64)), false)
+    Accounts::new(store.clone().with_clock(clock), clock.clone(), &SecretString::from("s".repeat(64)), false)
 }
 
 fn device(n: u8) -> Device {

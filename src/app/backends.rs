@@ -37,8 +37,8 @@ impl Backends {
         metrics: &Metrics,
     ) -> anyhow::Result<Backends> {
         let Some(redis) = &config.redis else {
-            let stock = Arc::new(DatabaseStock::new(store.clone(), clock.clone(), config.payment_window));
-            let shares = Arc::new(DatabaseShares::new(store.clone(), clock.clone()));
+            let stock = Arc::new(DatabaseStock::new(store.clone(), config.payment_window));
+            let shares = Arc::new(DatabaseShares::new(store.clone()));
             return Ok(Backends {
                 stock: stock.clone(),
                 facts: stock,
@@ -59,7 +59,7 @@ impl Backends {
         }
         let facts = RedisFacts::new(readable, master.clone(), metrics.replicas_left.clone());
         let shares = RedisShares::new(master.clone(), store.clone(), clock.clone());
-        let stock = RedisStock::new(master, catalogue.clone(), store.clone(), clock.clone(), config.payment_window);
+        let stock = RedisStock::new(master, catalogue.clone(), store.clone(), config.payment_window);
         Ok(Backends {
             stock: Arc::new(stock.clone()),
             facts: Arc::new(facts),

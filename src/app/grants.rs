@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
 use super::Services;
-use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::packets::redis::RedisShares;
 use crate::periodic::run_every;
@@ -30,7 +29,6 @@ pub(super) struct ServeGrants {
     units: KeptGrants<RedisStock>,
     shares: KeptGrants<RedisShares>,
     store: Store,
-    clock: Clock,
     metrics: Arc<Metrics>,
     /// The name of this process.
     process: String,
@@ -53,11 +51,10 @@ impl ServeGrants {
             units: KeptGrants::load(units, data_dir, "goods"),
             shares: KeptGrants::load(shares, data_dir, "packet"),
             store: services.store.clone(),
-            clock: services.clock.clone(),
             metrics: services.metrics.clone(),
             process: services.member.clone(),
         };
-        grants.store.report_alive(&grants.process, grants.clock.now()).await?;
+        grants.store.report_alive(&grants.process).await?;
         Ok(Some(grants))
     }
 
@@ -67,14 +64,12 @@ impl ServeGrants {
         tokio::join!(
             self.units.replay(process, metrics, &stop),
             self.shares.replay(process, metrics, &stop),
-            run_every(REPORT_INTERVAL, &stop, "report of life", || async {
-                self.store.report_alive(process, self.clock.now()).await
-            }),
+            run_every(REPORT_INTERVAL, &stop, "report of life", || async { self.store.report_alive(process).await }),
         );
         self.units.keep(process);
         self.shares.keep(process);
         // If the database does not answer, the row expires.
-        let _ = self.store.remove_process(process, self.clock.now() - DEAD_AFTER).await;
+        let _ = self.store.remove_process(process, DEAD_AFTER).await;
     }
 }
 

@@ -11,6 +11,7 @@ use super::grants::ServeGrants;
 use super::startup::max_connections;
 use crate::config::ProcessRole;
 use crate::control;
+use crate::health::watch_clock;
 use crate::lifecycle::Lifecycle;
 use crate::pictures::cleanup;
 use crate::web;
@@ -27,6 +28,8 @@ impl Services {
         let (catalogue, directory) = (self.catalogue.clone(), self.directory.clone());
         lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
         lifecycle.spawn_loop("packets", |stop| async move { directory.follow(stop).await });
+        let (store, clock, metrics) = (self.store.clone(), self.clock.clone(), self.metrics.clone());
+        lifecycle.spawn_loop("clock", |stop| watch_clock(store, clock, metrics, stop));
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
         for role in roles {
             match role {

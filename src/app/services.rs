@@ -20,6 +20,7 @@ use crate::control::Control;
 use crate::control::allot::{self, Allotter};
 use crate::control::audit::Audit;
 use crate::control::sales_admin::SalesAdmin;
+use crate::control::schedule::Schedule;
 use crate::control::stock_sync::StockSync;
 use crate::counters::CounterRegistry;
 use crate::gate::Gate;
@@ -38,6 +39,7 @@ use crate::pictures::Pictures;
 use crate::pipeline::consumer::Consumer;
 use crate::pipeline::dead_letters::DeadLetters;
 use crate::pipeline::outbox::Outboxes;
+use crate::pipeline::persist::Persister;
 use crate::pipeline::rabbit::Monitor;
 use crate::pipeline::relay::Relay;
 use crate::pipeline::source::Origin;
@@ -91,7 +93,7 @@ impl Services {
             Some(secret) => secret.clone(),
             None => generated_secret(&config.data_dir)?,
         };
-        let store = open_database(config).await?;
+        let store = open_database(config).await?.with_clock(&clock);
         let metrics = Arc::new(Metrics::default());
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
@@ -133,7 +135,7 @@ impl Services {
             clock.clone(),
             registry,
         );
-        let sandbox = Sandbox::new(store.clone(), clock.clone(), &secret, &webhook_origin(config))?;
+        let sandbox = Sandbox::new(store.clone(), &secret, &webhook_origin(config))?;
         let (master, replicas) = (backends.redis.as_ref().map(RedisStock::connection), backends.replicas);
         let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
@@ -142,7 +144,7 @@ impl Services {
             accounts: Arc::new(accounts),
             probe,
             batcher: Batcher::new(Arc::new(Units(backends.stock.clone())), metrics.clone()),
-            payments: Payments::new(store.clone(), clock.clone(), metrics.clone(), Arc::new(sandbox)),
+            payments: Payments::new(store.clone(), metrics.clone(), Arc::new(sandbox)),
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
             health,
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
@@ -254,8 +256,7 @@ impl Services {
         Some(Consumer {
             origin,
             store: self.store.clone(),
-            clock: self.clock.clone(),
-            payment_window: self.config.payment_window,
+            persister: Persister::new(self.store.clone(), self.config.payment_window, self.metrics.clone()),
             metrics: self.metrics.clone(),
         })
     }
@@ -277,7 +278,6 @@ impl Services {
             monitor: self.monitor.clone()?,
             store: self.store.clone(),
             outboxes: self.outboxes(),
-            clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             member: self.member.clone(),
         })
@@ -294,21 +294,15 @@ impl Services {
             stock: self.stock.clone(),
             stock_sync: self.stock_sync.clone(),
             allotter: self.allotter(),
-            expiry: Expiry {
-                store: self.store.clone(),
-                stock: self.stock.clone(),
-                clock: self.clock.clone(),
-                metrics: self.metrics.clone(),
-            },
+            schedule: Schedule::new(self.store.clone(), self.stock.clone()),
+            expiry: Expiry::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
             payments: self.payments.clone(),
             packets: PacketSettler {
                 store: self.store.clone(),
                 packet_sync: self.packet_sync.clone(),
-                clock: self.clock.clone(),
                 metrics: self.metrics.clone(),
             },
             monitor: self.monitor.clone(),
-            clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             member: self.member.clone(),
         }

@@ -133,9 +133,8 @@ impl Services {
         let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
         if self.config.demo.unwrap_or(fresh && default_dir) {
             // Of several processes that start together one adds the demo.
-            let now = self.clock.now();
-            let mine = self.store.acquire_lease("demo", &self.member, now, DEMO_LEASE_DURATION).await?.is_some();
-            if mine && demo::create(&self.store, now).await? {
+            let mine = self.store.acquire_lease("demo", &self.member, DEMO_LEASE_DURATION).await?;
+            if mine && demo::create(&self.store, self.store.now().await?).await? {
                 info!("added demo goods and sales");
             }
         }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::ensure;
 use secrecy::SecretString;
 
+use crate::clock::Clock;
 use crate::config::{Config, RedisAddress};
+use crate::health::ClockOffset;
 use crate::pipeline::rabbit::Publisher;
 use crate::redis::connection;
 use crate::redis::connection::RedisConnection;
@@ -29,6 +31,9 @@ struct Problem(Cow<'static, str>);
 
 pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let mut findings = vec![data_dir(config), database(config).await];
+    if findings.iter().all(|finding| finding.problem.is_none()) {
+        findings.push(check("clock", clock(config), "see the database's log").await);
+    }
     if let Some(redis) = &config.redis {
         let repair = "start Redis or correct SECKILL_REDIS_URL";
         match RedisAddress::parse(&redis.master)? {
@@ -110,6 +115,19 @@ async fn database(config: &Config) -> Finding {
         store.check_writable().await.map_err(unchangeable)
     };
     check("database", probe, "start the database or correct SECKILL_DATABASE_URL").await
+}
+
+/// Compares the clocks of this host and of the database's.
+async fn clock(config: &Config) -> anyhow::Result<()> {
+    let store = Store::open(&config.database_url)?;
+    // Opens the connection, so that the measurement is one round trip.
+    store.ping().await?;
+    let offset = ClockOffset::measure(&store, &Clock::system()).await?;
+    let side = if offset.seconds > 0.0 { "ahead of" } else { "behind" };
+    let seconds = offset.seconds.abs();
+    let problem = format!("this host's clock is {seconds:.1} s {side} the database's; synchronize both (NTP)");
+    ensure!(!offset.is_too_large(), Problem(problem.into()));
+    Ok(())
 }
 
 async fn master(mut connection: RedisConnection) -> anyhow::Result<()> {

@@ -1,10 +1,11 @@
 //! Data control (数据控制模块): keeps the stock backend in step with the database. One of several processes works at a time,
-//! under a lease. Every step is idempotent, so a process that works on after losing the lease does no harm.
+//! under a lease. Every step is guarded where it writes, so a process that works on after losing the lease does no harm
+//! (`docs/decisions/0025`). Tasks go on past an item that fails: one sale's or one payment's trouble is its own.
 //!
 //! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
 //! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
 //! [`sales_admin`] changes goods and sales, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
-//! the invariants.
+//! the invariants. [`schedule`] opens and closes sales.
 
 pub mod sales_admin;
 pub mod stock_sync;
@@ -13,16 +14,15 @@ pub mod allot;
 pub mod audit;
 pub mod checklist;
 pub mod reconcile;
+pub mod schedule;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::info;
 
-use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::orders::expiry::Expiry;
 use crate::packets::settle::PacketSettler;
@@ -33,6 +33,7 @@ use crate::pipeline::rabbit::Monitor;
 use crate::stock::Stock;
 use crate::store::Store;
 use allot::Allotter;
+use schedule::Schedule;
 use stock_sync::StockSync;
 
 pub(crate) const LEASE: &str = "control";
@@ -42,7 +43,7 @@ const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often schedules are read. An opening within the interval is waited for, so it is met to the millisecond.
 const SCHEDULE_INTERVAL: Duration = Duration::from_millis(500);
 const STOCK_SYNC_INTERVAL: Duration = Duration::from_millis(200);
-/// For overdue orders, releases, refunds and webhooks.
+/// For overdue orders, releases, refunds and webhooks; each a task of its own.
 const ORDERS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a bucket that has sold its lot gets another one.
 const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
@@ -59,11 +60,11 @@ pub struct Control {
     /// `None` where the database keeps the stock.
     pub stock_sync: Option<Arc<StockSync>>,
     pub allotter: Option<Arc<Allotter>>,
+    pub schedule: Schedule,
     pub expiry: Expiry,
     pub payments: Payments,
     pub packets: PacketSettler,
     pub monitor: Option<Arc<Monitor>>,
-    pub clock: Clock,
     pub metrics: Arc<Metrics>,
     /// Unique among all processes.
     pub member: String,
@@ -72,13 +73,15 @@ pub struct Control {
 impl Control {
     /// Runs every task until it is stopped.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        let leased = AtomicBool::new(false);
+        let leased = LeaseHeld::default();
         let schedule =
             LeasedTask { interval: SCHEDULE_INTERVAL, pause_factor: 0, name: "schedule", leased: &leased, stop: &stop };
         let stock_sync = LeasedTask { interval: STOCK_SYNC_INTERVAL, name: "stock sync", ..schedule };
         let allot = LeasedTask { interval: ALLOT_INTERVAL, name: "allotment", ..schedule };
         let orders = LeasedTask { interval: ORDERS_INTERVAL, name: "overdue orders", ..schedule };
-        let payments = LeasedTask { interval: ORDERS_INTERVAL, name: "payments", ..schedule };
+        let releases = LeasedTask { interval: ORDERS_INTERVAL, name: "releases", ..schedule };
+        let refunds = LeasedTask { interval: ORDERS_INTERVAL, name: "refunds", ..schedule };
+        let webhooks = LeasedTask { interval: ORDERS_INTERVAL, name: "webhooks", ..schedule };
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
         let queues = LeasedTask { interval: LEASE_RENEWAL_INTERVAL, name: "queue depths", ..schedule };
         let reconcile = LeasedTask {
@@ -89,11 +92,13 @@ impl Control {
         };
         tokio::join!(
             self.renew_lease(&leased, &stop),
-            schedule.run(|| self.follow_schedule()),
+            schedule.run(|| async { Ok(self.schedule.step(SCHEDULE_INTERVAL).await?) }),
             stock_sync.run(|| self.sync_stock()),
             allot.run(|| self.allot()),
-            orders.run(|| self.end_orders()),
-            payments.run(|| self.settle_payments()),
+            orders.run(|| async { Ok(self.expiry.cancel_overdue().await.map(drop)?) }),
+            releases.run(|| async { Ok(self.expiry.release().await.map(drop)?) }),
+            refunds.run(|| async { Ok(self.payments.refund_due().await.map(drop)?) }),
+            webhooks.run(|| async { Ok(self.payments.sandbox().deliver_due().await.map(drop)?) }),
             packets.run(|| self.packets.step()),
             queues.run(|| self.measure_queues()),
             // A comparison may take long, and an interrupted one leaves nothing half done.
@@ -102,48 +107,27 @@ impl Control {
         Ok(self.store.release_lease(LEASE, &self.member).await?)
     }
 
-    async fn renew_lease(&self, leased: &AtomicBool, stop: &CancellationToken) {
+    async fn renew_lease(&self, leased: &LeaseHeld, stop: &CancellationToken) {
         let mut periodic = Periodic::new("lease of data control", LEASE_RENEWAL_INTERVAL, stop);
         while periodic.tick().await {
-            let lease = self.store.acquire_lease(LEASE, &self.member, self.clock.now(), LEASE_DURATION).await;
+            let asked = Instant::now();
+            let lease = self.store.acquire_lease(LEASE, &self.member, LEASE_DURATION).await;
             // Without the database the holder is unknown, and no task could work anyway.
-            let held = lease.as_ref().is_ok_and(Option::is_some);
-            periodic.record(lease.map(|_| ()));
-            if leased.swap(held, Ordering::Relaxed) != held {
+            let held = *lease.as_ref().unwrap_or(&false);
+            periodic.record(lease.map(drop));
+            if leased.set(held.then(|| asked + LEASE_DURATION)) != held {
                 info!(held, "the lease of data control was acquired or lost");
             }
         }
-    }
-
-    async fn follow_schedule(&self) -> anyhow::Result<()> {
-        self.open_and_close_sales().await?;
-        let now = self.clock.now();
-        if let Some(next) = self.store.next_opening().await?
-            && let Ok(wait) = Duration::try_from(next.duration_since(now))
-            && wait < SCHEDULE_INTERVAL
-        {
-            tokio::time::sleep(wait).await;
-            self.open_and_close_sales().await?;
-        }
-        Ok(())
-    }
-
-    async fn open_and_close_sales(&self) -> anyhow::Result<()> {
-        for sale in self.store.follow_schedule(self.clock.now()).await? {
-            info!(sale = %sale.id, state = %sale.state, "a sale changed state by its schedule");
-            if let Some(error) = self.stock.define(&sale).await.failure {
-                warn!(sale = %sale.id, %error, "cannot pass a change on to every part of the stock; stock sync will");
-            }
-        }
-        Ok(())
     }
 
     async fn sync_stock(&self) -> anyhow::Result<()> {
         match &self.stock_sync {
             Some(stock_sync) => stock_sync.step().await,
             None => {
-                for sale in self.store.retirable_sales(self.clock.now() - stock_sync::RETIRE_AFTER).await? {
-                    self.store.retire_sale(sale, self.clock.now()).await?;
+                let now = self.store.now().await?;
+                for sale in self.store.retirable_sales(now - stock_sync::RETIRE_AFTER).await? {
+                    self.store.retire_sale(sale, now).await?;
                 }
                 Ok(())
             }
@@ -154,18 +138,6 @@ impl Control {
         if let Some(allotter) = &self.allotter {
             allotter.step().await?;
         }
-        Ok(())
-    }
-
-    async fn end_orders(&self) -> anyhow::Result<()> {
-        while self.expiry.cancel_overdue().await? > 0 {}
-        while self.expiry.release().await? > 0 {}
-        Ok(())
-    }
-
-    async fn settle_payments(&self) -> anyhow::Result<()> {
-        while self.payments.refund_due().await? > 0 {}
-        self.payments.sandbox().deliver_due().await?;
         Ok(())
     }
 
@@ -212,6 +184,22 @@ pub fn publish(catalogue: &crate::catalogue::Catalogue, pages: &Publisher) -> an
     Ok(())
 }
 
+/// Until when this process holds the lease. Measured from the moment before it was asked for, so that a process that was
+/// frozen begins no step when it wakes.
+#[derive(Default)]
+struct LeaseHeld(Mutex<Option<Instant>>);
+
+impl LeaseHeld {
+    /// Returns whether the lease was held before.
+    fn set(&self, until: Option<Instant>) -> bool {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), until).is_some()
+    }
+
+    fn is_held(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| Instant::now() < until)
+    }
+}
+
 /// Repeats a step while this process holds the lease.
 #[derive(Clone, Copy)]
 struct LeasedTask<'a> {
@@ -219,7 +207,7 @@ struct LeasedTask<'a> {
     /// A step is followed by a pause of at least this multiple of its duration.
     pause_factor: u32,
     name: &'static str,
-    leased: &'a AtomicBool,
+    leased: &'a LeaseHeld,
     stop: &'a CancellationToken,
 }
 
@@ -227,7 +215,7 @@ impl LeasedTask<'_> {
     async fn run<F: Future<Output = anyhow::Result<()>>>(self, step: impl Fn() -> F) {
         let mut periodic = Periodic::new(self.name, self.interval, self.stop);
         while periodic.tick().await {
-            if !self.leased.load(Ordering::Relaxed) {
+            if !self.leased.is_held() {
                 continue;
             }
             let started = Instant::now();

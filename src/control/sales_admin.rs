@@ -158,7 +158,7 @@ impl SalesAdmin {
 
     /// Changes a sale in the database, which decides, and usually in the stock backend before this returns.
     pub async fn change(&self, id: SaleId, command: SaleCommand, actor: &str) -> Result<ChangedSale, SaleRefusal> {
-        let now = self.clock.now();
+        let now = self.store.now().await?;
         let change = match command {
             SaleCommand::Start => SaleChange::Start { at: now },
             SaleCommand::Pause => SaleChange::Move(SaleMove::Pause),

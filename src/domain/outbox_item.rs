@@ -1,6 +1,7 @@
 //! The content of the outbox and of RabbitMQ: what was granted to a user and is not in the database yet.
 
 use super::Reservation;
+use super::bucket::Owner;
 use super::packet::ShareClaim;
 
 /// Units of a sale, or a share of a packet.
@@ -11,6 +12,14 @@ pub enum OutboxItem {
 }
 
 impl OutboxItem {
+    /// The sale or packet whose units the item takes.
+    pub fn owner(&self) -> Owner {
+        match self {
+            OutboxItem::Order(reservation) => reservation.sale_id.into(),
+            OutboxItem::Share(claim) => claim.packet_id.into(),
+        }
+    }
+
     pub fn order(&self) -> Option<&Reservation> {
         match self {
             OutboxItem::Order(reservation) => Some(reservation),

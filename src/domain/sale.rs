@@ -179,6 +179,18 @@ impl Sale {
     pub fn phase(&self, now: Timestamp) -> Phase {
         Phase::of(self.state, self.window, self.total - self.sold, now)
     }
+
+    /// What the schedule makes of the sale at `now`.
+    pub fn due_move(&self, now: Timestamp) -> Option<SaleMove> {
+        let has_come = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
+        match self.state {
+            SaleState::Scheduled | SaleState::Live | SaleState::Paused if has_come(self.window.closes_at) => {
+                Some(SaleMove::Stop)
+            }
+            SaleState::Scheduled if has_come(self.window.opens_at) => Some(SaleMove::Start),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

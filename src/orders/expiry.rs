@@ -1,56 +1,117 @@
-//! Expiry: unpaid orders are cancelled after the payment window, and the units of ended orders are released.
+//! Expiry: unpaid orders are cancelled after the payment window, and the units of ended orders are released. The database's
+//! clock decides what is overdue. Each sale on its own: a sale that fails is tried again later and later.
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::sync::Arc;
 
+use futures::{Stream, StreamExt};
 use tracing::info;
 
-use crate::clock::Clock;
 use crate::domain::{OrderId, SaleId};
 use crate::metrics::Metrics;
+use crate::periodic::Backoff;
 use crate::stock::Stock;
-use crate::store::Store;
+use crate::store::{HeldUnits, LockPatience, Store, StoreError};
 
-/// Orders or releases of one step. Small, so that the sale's lock is held for a short time only.
+/// Orders or releases of one batch. Small, so that the sale's lock is held for a short time only.
 const MAX_BATCH: i64 = 500;
+/// Batches of one step. A step ends, so that the process can stop.
+const MAX_BATCHES: usize = 20;
+/// Sales that are worked on at the same time.
+const CONCURRENCY: usize = 4;
 
 /// The expiry jobs of the role `control`.
-#[derive(Clone)]
 pub struct Expiry {
-    pub store: Store,
-    pub stock: Arc<dyn Stock>,
-    pub clock: Clock,
-    pub metrics: Arc<Metrics>,
+    store: Store,
+    stock: Arc<dyn Stock>,
+    metrics: Arc<Metrics>,
+    /// Sales whose overdue orders could not be cancelled. Their orders are rows that a lock may keep from being changed, so
+    /// the next attempt is not noted there.
+    cancelling: Backoff<SaleId>,
+    releasing: Backoff<SaleId>,
 }
 
 impl Expiry {
-    /// Cancels one bounded batch of overdue orders. Returns their number; a full batch means that more may be due.
-    pub async fn cancel_overdue(&self) -> anyhow::Result<usize> {
-        let now = self.clock.now();
-        let mut by_sale: BTreeMap<SaleId, Vec<OrderId>> = BTreeMap::new();
-        for (sale, order) in self.store.overdue_orders(now, MAX_BATCH).await? {
-            by_sale.entry(sale).or_default().push(order);
-        }
+    pub fn new(store: Store, stock: Arc<dyn Stock>, metrics: Arc<Metrics>) -> Expiry {
+        let cancelling = Backoff::new("expiry of a sale's orders");
+        Expiry { store, stock, metrics, cancelling, releasing: Backoff::new("release of a sale's units") }
+    }
+
+    /// Cancels overdue orders. Returns their number.
+    pub async fn cancel_overdue(&self) -> Result<usize, StoreError> {
         let mut count = 0;
-        for (sale, orders) in by_sale {
-            let cancelled = self.store.cancel_orders(sale, &orders, "unpaid", now).await?;
-            count += cancelled.len();
-            self.metrics.cancelled.inc_by(cancelled.len() as u64);
-            info!(%sale, orders = cancelled.len(), "orders cancelled: not paid in time");
+        for _ in 0..MAX_BATCHES {
+            let overdue = self.store.overdue_orders(&self.cancelling.waiting(), MAX_BATCH).await?;
+            let is_last = overdue.len() < MAX_BATCH as usize;
+            let by_sale = group(overdue);
+            let cancel = |(sale, orders)| self.cancel(sale, orders);
+            count += sum(futures::stream::iter(by_sale).map(cancel).buffer_unordered(CONCURRENCY)).await;
+            if is_last {
+                break;
+            }
         }
         Ok(count)
     }
 
-    /// Releases one bounded batch of units that ended orders hold. Units that the stock backend cannot release now are
-    /// retried later.
-    pub async fn release(&self) -> anyhow::Result<usize> {
-        let releases = self.store.pending_releases(MAX_BATCH).await?;
-        if releases.is_empty() {
-            return Ok(0);
+    async fn cancel(&self, sale: SaleId, orders: Vec<OrderId>) -> usize {
+        let outcome = self.store.cancel_orders(sale, &orders, "unpaid", LockPatience::Short).await;
+        let count = outcome.as_ref().map_or(0, Vec::len);
+        if count > 0 {
+            self.metrics.cancelled.inc_by(count as u64);
+            info!(%sale, orders = count, "orders cancelled: not paid in time");
         }
-        let done = self.stock.release(&releases).await?;
-        self.store.delete_releases(&done).await?;
-        self.metrics.released.inc_by(done.len() as u64);
-        Ok(done.len())
+        self.cancelling.record(sale, outcome.map(drop));
+        count
     }
+
+    /// Releases units that ended orders hold. Returns the number of orders.
+    pub async fn release(&self) -> Result<usize, StoreError> {
+        self.store.delete_releases_of_retired_sales().await?;
+        let mut count = 0;
+        for _ in 0..MAX_BATCHES {
+            let due = self.store.due_releases(MAX_BATCH).await?;
+            let is_last = due.len() < MAX_BATCH as usize;
+            let by_sale = group(due.into_iter().map(|held| (held.sale_id, held)).collect());
+            let release = |(sale, releases)| self.release_sale(sale, releases);
+            count += sum(futures::stream::iter(by_sale).map(release).buffer_unordered(CONCURRENCY)).await;
+            if is_last {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    async fn release_sale(&self, sale: SaleId, releases: Vec<HeldUnits>) -> usize {
+        let outcome = self.release_units(releases).await;
+        let count = outcome.as_ref().copied().unwrap_or_default();
+        self.metrics.released.inc_by(count as u64);
+        self.releasing.record(sale, outcome.map(drop));
+        count
+    }
+
+    /// Releases units of one sale. What the stock backend cannot release now waits for its next attempt.
+    async fn release_units(&self, releases: Vec<HeldUnits>) -> anyhow::Result<usize> {
+        let outcome = self.stock.release(&releases).await;
+        let done = outcome.as_deref().unwrap_or_default();
+        self.store.delete_releases(done).await?;
+        let left: Vec<OrderId> =
+            releases.iter().map(|held| held.order_id).filter(|order| !done.contains(order)).collect();
+        self.store.postpone_releases(&left).await?;
+        let done = outcome?.len();
+        anyhow::ensure!(left.is_empty(), "the sale is not loaded; {} orders still hold units", left.len());
+        Ok(done)
+    }
+}
+
+fn group<T>(items: Vec<(SaleId, T)>) -> BTreeMap<SaleId, Vec<T>> {
+    let mut by_sale: BTreeMap<SaleId, Vec<T>> = BTreeMap::new();
+    for (sale, item) in items {
+        by_sale.entry(sale).or_default().push(item);
+    }
+    by_sale
+}
+
+async fn sum(counts: impl Stream<Item = usize>) -> usize {
+    counts.fold(0, |sum, count| ready(sum + count)).await
 }

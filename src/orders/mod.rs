@@ -18,7 +18,7 @@ use crate::domain::order::{OrderEvent, generated_at};
 use crate::domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::stock::Stock;
-use crate::store::{AuditReason, HeldUnits, StaffAction, Store, StoreError};
+use crate::store::{AuditReason, HeldUnits, LockPatience, StaffAction, Store, StoreError};
 
 /// The result of looking up an order for its owner.
 #[derive(Debug, Clone, PartialEq)]
@@ -198,7 +198,7 @@ impl Orders {
             OrderLookup::Reserved { .. } | OrderLookup::Unknown => return Err(OrderRefusal::NotCancellable),
             OrderLookup::NotFound => return Err(OrderRefusal::NoSuchOrder),
         }
-        let cancelled = self.store.cancel_orders(sale, &[id], "by_owner", self.clock.now()).await?;
+        let cancelled = self.store.cancel_orders(sale, &[id], "by_owner", LockPatience::Long).await?;
         if cancelled.is_empty() {
             return Err(OrderRefusal::NotCancellable);
         }

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 
 use super::{ShareBackend, ShareDecision};
 use crate::batching::{Batch, BatchKey};
-use crate::clock::Clock;
 use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
 use crate::domain::packet::{Packet, PacketPhase, Share};
@@ -17,21 +16,18 @@ use crate::store::{ShareGrant, Store};
 /// Shares that only the database keeps.
 pub struct DatabaseShares {
     store: Store,
-    clock: Clock,
 }
 
 impl DatabaseShares {
-    pub fn new(store: Store, clock: Clock) -> DatabaseShares {
-        DatabaseShares { store, clock }
+    pub fn new(store: Store) -> DatabaseShares {
+        DatabaseShares { store }
     }
 
     async fn take_shares(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<ShareDecision>, Unavailable> {
         let Some(packet) = bucket.packet() else { return Ok(vec![ShareDecision::NotLoaded; users.len()]) };
-        let now = self.clock.now();
-        let decided = self
-            .store
-            .take_shares(packet, users, now, |packet, held, free| decide(packet, held, free, users, now))
-            .await?;
+        let decide =
+            |packet: &Packet, held: &HashMap<_, _>, free: &[Share], now| decide(packet, held, free, users, now);
+        let decided = self.store.take_shares(packet, users, decide).await?;
         Ok(decided.unwrap_or_else(|| vec![ShareDecision::NotLoaded; users.len()]))
     }
 }

@@ -128,7 +128,7 @@ impl Packets {
         if giver.user().is_some_and(|user| !self.limit.allows(user)) {
             return Err(GiveRefusal::RateLimited);
         }
-        let now = self.clock.now();
+        let now = self.store.now().await?;
         let ValidRequest { plan, greeting, opens_at } = request.validate(giver, now)?;
         // Securely seeded and dropped after use, so that amounts cannot be predicted.
         let mut random = rand::make_rng::<StdRng>();

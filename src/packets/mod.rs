@@ -307,7 +307,7 @@ impl Packets {
 
     /// Expires a packet now, for the staff. Data control then settles it and returns what is left.
     pub async fn stop(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
-        let stopped = self.store.stop_packet(id, actor, self.clock.now()).await?;
+        let stopped = self.store.stop_packet(id, actor).await?;
         if let (StopOutcome::Done(packet), Some(packet_sync)) = (&stopped, &self.packet_sync)
             && let Err(error) = packet_sync.apply_expiry(packet).await
         {

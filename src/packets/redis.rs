@@ -320,7 +320,7 @@ impl ReplayGrants for RedisShares {
     }
 
     async fn persist(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> anyhow::Result<()> {
-        self.store.persist_claims(&self.claims(bucket, grants), self.clock.now()).await?;
+        self.store.persist_claims(&self.claims(bucket, grants)).await?;
         Ok(())
     }
 

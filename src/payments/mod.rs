@@ -10,6 +10,7 @@ mod webhook;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
+use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 use uuid::Uuid;
@@ -17,11 +18,10 @@ use uuid::Uuid;
 pub use sandbox::Sandbox;
 use webhook::Webhook;
 
-use crate::clock::Clock;
 use crate::domain::wallet::{TopUpRefusal, check_top_up};
 use crate::domain::{Money, Order, PaymentId, UserId};
 use crate::metrics::Metrics;
-use crate::store::{CaptureOutcome, PaymentPurpose, Store, StoreError, WALLET, WalletPaymentOutcome};
+use crate::store::{CaptureOutcome, Payment, PaymentPurpose, Store, StoreError, WALLET, WalletPaymentOutcome};
 
 /// Why a payment is refused or fails.
 #[derive(Debug, thiserror::Error)]
@@ -60,20 +60,21 @@ const DECLINED: &str = "payment.declined";
 
 /// Refunds of one step of the refund job.
 const MAX_REFUNDS: i64 = 50;
+/// Refunds and webhooks that are under way at the same time, so that a slow one delays few others.
+const CONCURRENCY: usize = 8;
 
 /// Payments on the shop's side.
 #[derive(Clone)]
 pub struct Payments {
     store: Store,
-    clock: Clock,
     metrics: Arc<Metrics>,
     webhook: Arc<Webhook>,
     provider: Arc<Sandbox>,
 }
 
 impl Payments {
-    pub fn new(store: Store, clock: Clock, metrics: Arc<Metrics>, provider: Arc<Sandbox>) -> Payments {
-        Payments { store, clock, metrics, webhook: provider.webhook(), provider }
+    pub fn new(store: Store, metrics: Arc<Metrics>, provider: Arc<Sandbox>) -> Payments {
+        Payments { store, metrics, webhook: provider.webhook(), provider }
     }
 
     /// The payment provider.
@@ -83,7 +84,7 @@ impl Payments {
 
     /// Starts the payment of an order. Returns the payment and the checkout URL.
     pub async fn start(&self, order: &Order, return_path: String) -> Result<(PaymentId, String), PaymentError> {
-        if !order.is_payable(self.clock.now()) {
+        if !order.is_payable(self.store.now().await?) {
             return Err(PaymentError::NotPayable);
         }
         self.charge(PaymentPurpose::Order(order.id), order.amount, return_path).await
@@ -107,7 +108,7 @@ impl Payments {
         return_path: String,
     ) -> Result<(PaymentId, String), PaymentError> {
         let id = PaymentId(Uuid::now_v7());
-        self.store.add_payment(id, purpose, amount, Sandbox::NAME, self.clock.now()).await?;
+        self.store.add_payment(id, purpose, amount, Sandbox::NAME, self.store.now().await?).await?;
         let checkout = self.provider.charge(id, amount, return_path).await.map_err(PaymentError::Provider)?;
         info!(payment = %id, ?purpose, "payment started");
         Ok((id, checkout))
@@ -115,7 +116,7 @@ impl Payments {
 
     /// Pays an order from its owner's wallet. Idempotent: a repeated call returns the first payment and `true`.
     pub async fn pay_from_wallet(&self, order: &Order) -> Result<(PaymentId, bool), PaymentError> {
-        match self.store.pay_from_wallet(PaymentId(Uuid::now_v7()), order.id, self.clock.now()).await? {
+        match self.store.pay_from_wallet(PaymentId(Uuid::now_v7()), order.id).await? {
             WalletPaymentOutcome::Paid(payment) => {
                 self.metrics.paid.inc();
                 info!(%payment, order = %order.id, "order paid from the wallet");
@@ -129,7 +130,9 @@ impl Payments {
 
     /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.
     pub async fn receive(&self, headers: &HeaderMap, body: &[u8]) -> Result<(), PaymentError> {
-        self.webhook.verify(body, headers, self.clock.now()).map_err(|_| PaymentError::BadSignature)?;
+        let signed = self.webhook.verify(body, headers).map_err(|_| PaymentError::BadSignature)?;
+        let now = self.store.now().await?;
+        signed.verify(now).map_err(|_| PaymentError::BadSignature)?;
         let id = headers.get(webhook::ID).and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
         let report: Report = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
         let payment = report.data.payment_id;
@@ -137,7 +140,7 @@ impl Payments {
             info!(%payment, kind = report.kind, "webhook ignored: only captures change a payment");
             return Ok(());
         }
-        match self.store.apply_capture(id, payment, self.clock.now()).await? {
+        match self.store.apply_capture(id, payment, now).await? {
             CaptureOutcome::Paid(order) => {
                 self.metrics.paid.inc();
                 info!(%payment, %order, "order paid");
@@ -150,17 +153,29 @@ impl Payments {
         Ok(())
     }
 
-    /// Refunds one bounded batch of pending refunds. Returns the number of payments.
-    pub async fn refund_due(&self) -> anyhow::Result<usize> {
+    /// Makes one bounded batch of due refunds. Returns the number of attempts. A refund that fails is tried again later and
+    /// later; the others go on.
+    pub async fn refund_due(&self) -> Result<usize, StoreError> {
         let due = self.store.refunds_due(MAX_REFUNDS).await?;
-        for payment in &due {
-            if payment.provider != WALLET {
-                self.provider.refund(payment.id).await?;
+        let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |payment| async move {
+            let Err(error) = self.refund(payment).await else { return };
+            let id = payment.id;
+            warn!(payment = %id, error = format!("{error:#}"), "payment not refunded; it will be tried again");
+            if let Err(error) = self.store.postpone_refund(id).await {
+                warn!(payment = %id, %error, "the failed refund is tried again at once");
             }
-            self.store.apply_refund(payment, self.clock.now()).await?;
-            self.metrics.refunded.inc();
-            info!(payment = %payment.id, purpose = ?payment.purpose, "payment refunded");
-        }
+        });
+        attempts.await;
         Ok(due.len())
+    }
+
+    async fn refund(&self, payment: &Payment) -> anyhow::Result<()> {
+        if payment.provider != WALLET {
+            self.provider.refund(payment.id).await?;
+        }
+        self.store.apply_refund(payment, self.store.now().await?).await?;
+        self.metrics.refunded.inc();
+        info!(payment = %payment.id, purpose = ?payment.purpose, "payment refunded");
+        Ok(())
     }
 }

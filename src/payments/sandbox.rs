@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use secrecy::SecretString;
 use tracing::warn;
 use uuid::Uuid;
 
 use super::delivery::WebhookClient;
 use super::webhook::Webhook;
-use super::{CAPTURED, DECLINED, Report, ReportData};
-use crate::clock::Clock;
+use super::{CAPTURED, CONCURRENCY, DECLINED, Report, ReportData};
 use crate::domain::{Money, PaymentId};
 use crate::signing;
 use crate::store::{SandboxPayment, SandboxWebhook, Store, StoreError};
@@ -24,7 +24,6 @@ const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(300);
 /// The sandbox provider.
 pub struct Sandbox {
     store: Store,
-    clock: Clock,
     webhook: Arc<Webhook>,
     client: WebhookClient,
 }
@@ -34,11 +33,11 @@ impl Sandbox {
     pub(super) const NAME: &'static str = "sandbox";
 
     /// `shop` is the origin that receives the webhooks.
-    pub fn new(store: Store, clock: Clock, secret: &SecretString, shop: &str) -> anyhow::Result<Sandbox> {
+    pub fn new(store: Store, secret: &SecretString, shop: &str) -> anyhow::Result<Sandbox> {
         let key = signing::key_for(secret, "sandbox webhooks");
         let webhook = Webhook::new(&key);
         let client = WebhookClient::new(&format!("{shop}/api/webhooks/payments/sandbox"))?;
-        Ok(Sandbox { store, clock, webhook: Arc::new(webhook), client })
+        Ok(Sandbox { store, webhook: Arc::new(webhook), client })
     }
 
     /// The webhook key that shop and provider share.
@@ -57,24 +56,27 @@ impl Sandbox {
         let report = Report { kind: kind.to_owned(), data: ReportData { payment_id: id } };
         let body = serde_json::to_string(&report).unwrap_or_default();
         let webhook = SandboxWebhook { id: format!("msg_{}", Uuid::now_v7().simple()), body, attempts: 0 };
-        let settled = self.store.sandbox_settle(id, status, &webhook, self.clock.now()).await?;
+        let settled = self.store.sandbox_settle(id, status, &webhook, self.store.now().await?).await?;
         if settled {
             self.deliver(&webhook).await?;
         }
         Ok(settled)
     }
 
-    /// Delivers one bounded batch of due webhooks. Returns the number of attempts.
+    /// Delivers one bounded batch of due webhooks, each on its own. Returns the number of attempts.
     pub async fn deliver_due(&self) -> Result<usize, StoreError> {
-        let due = self.store.sandbox_webhooks_due(self.clock.now(), MAX_WEBHOOKS).await?;
-        for webhook in &due {
-            self.deliver(webhook).await?;
-        }
+        let due = self.store.sandbox_webhooks_due(MAX_WEBHOOKS).await?;
+        let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |webhook| async move {
+            if let Err(error) = self.deliver(webhook).await {
+                warn!(webhook = webhook.id, %error, "the outcome of a delivery is not recorded; it will be repeated");
+            }
+        });
+        attempts.await;
         Ok(due.len())
     }
 
     async fn deliver(&self, webhook: &SandboxWebhook) -> Result<(), StoreError> {
-        let at = self.clock.now();
+        let at = self.store.now().await?;
         match self.client.post(&self.webhook, &webhook.id, at, &webhook.body).await {
             Ok(()) => self.store.sandbox_webhook_delivered(&webhook.id).await,
             Err(error) => {
@@ -116,16 +118,17 @@ impl std::fmt::Debug for Sandbox {
 mod tests {
     use super::super::delivery;
     use super::*;
+    use crate::clock::Clock;
 
     #[test]
     fn webhook_signature_covers_the_raw_body() {
         let webhook = Webhook::new(&[7; 32]);
         let at = Clock::system().now();
         let headers = delivery::headers(&webhook, "msg_1", at, "{\"a\":1}").unwrap();
-        assert!(webhook.verify(b"{\"a\":1}", &headers, at).is_ok());
-        assert!(webhook.verify(b"{\"a\": 1}", &headers, at).is_err());
+        assert!(webhook.verify(b"{\"a\":1}", &headers).unwrap().verify(at).is_ok());
+        assert!(webhook.verify(b"{\"a\": 1}", &headers).is_err());
         let old = delivery::headers(&webhook, "msg_1", at - Duration::from_secs(3600), "{}").unwrap();
-        assert!(webhook.verify(b"{}", &old, at).is_err());
-        assert!(webhook.verify(b"{}", &axum::http::HeaderMap::new(), at).is_err());
+        assert!(webhook.verify(b"{}", &old).unwrap().verify(at).is_err());
+        assert!(webhook.verify(b"{}", &axum::http::HeaderMap::new()).is_err());
     }
 }

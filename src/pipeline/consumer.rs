@@ -1,5 +1,5 @@
-//! The consumer: persists orders, and claims on shares of packets, one batch per transaction, and acknowledges them after the
-//! commit.
+//! The consumer: takes orders, and claims on shares of packets, from a source, has them persisted, and acknowledges them
+//! after the commit. Deliveries of a sale that is in trouble are held until they are persisted; those of the others go on.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,18 +7,19 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::source::{OrderSource, Origin};
-use crate::clock::Clock;
-use crate::domain::packet::ShareClaim;
-use crate::domain::{OutboxItem, Reservation};
+use super::persist::{Persisted, Persister};
+use super::source::{Delivery, OrderSource, Origin};
+use crate::domain::OutboxItem;
 use crate::metrics::Metrics;
 use crate::periodic::restart_on_error;
-use crate::store::{HeldUnits, PersistedClaim, PersistedOrder, Store, StoreError};
+use crate::store::Store;
 
 /// Orders that make a batch full: two large outbox entries. The last message of a batch may exceed it by 255.
 const MAX_BATCH: usize = 512;
 /// Delay before the next attempt after a failure.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
+/// Deliveries of sales in trouble that are held. Further ones stay at the source, which delivers them again later.
+const MAX_HELD: usize = 1000;
 /// How long deliveries are held while the database fails. After that they return to the source, which may deliver them to a
 /// consumer with a working connection. RabbitMQ ends consumers that hold messages for half an hour.
 const MAX_HOLD_TIME: Duration = Duration::from_secs(60);
@@ -27,8 +28,7 @@ const MAX_HOLD_TIME: Duration = Duration::from_secs(60);
 pub struct Consumer {
     pub origin: Origin,
     pub store: Store,
-    pub clock: Clock,
-    pub payment_window: Duration,
+    pub persister: Persister,
     pub metrics: Arc<Metrics>,
 }
 
@@ -44,23 +44,39 @@ impl Consumer {
         self.store.ping().await?;
         let mut source = self.origin.open().await?;
         info!("the consumer persists orders in the database");
+        let mut held = Vec::new();
         let mut outcome = Ok(());
         while outcome.is_ok() && !stop.is_cancelled() {
-            outcome = self.step(source.as_mut(), stop).await;
+            outcome = self.step(source.as_mut(), &mut held, stop).await;
         }
         source.close().await;
         outcome
     }
 
-    /// One batch, from its delivery to its acknowledgement.
-    pub async fn step(&self, source: &mut dyn OrderSource, stop: &CancellationToken) -> anyhow::Result<()> {
-        let deliveries = source.next(MAX_BATCH).await?;
+    /// One batch, from its delivery to its acknowledgement. `held` are deliveries of earlier steps whose sale was in
+    /// trouble.
+    async fn step(
+        &self,
+        source: &mut dyn OrderSource,
+        held: &mut Vec<Delivery>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<()> {
+        let mut deliveries = source.next(MAX_BATCH).await?;
+        // The outbox delivers an entry again that was not finished for a while.
+        held.retain(|held| deliveries.iter().all(|delivery| delivery.tag != held.tag));
+        deliveries.append(held);
         let items: Vec<OutboxItem> =
             deliveries.iter().flat_map(|delivery| delivery.items.iter().flatten()).copied().collect();
-        let mut invalid = Vec::new();
+        let mut outcome = Persisted::default();
         if !items.is_empty() {
-            invalid = self.persist_with_retries(&items, stop).await?;
+            outcome = self.persist_with_retries(&items, stop).await?;
         }
+        let Persisted { invalid, postponed } = outcome;
+        let is_postponed = |delivery: &Delivery| {
+            delivery.items.iter().flatten().any(|item: &OutboxItem| postponed.contains(&item.owner()))
+        };
+        (*held, deliveries) = deliveries.into_iter().partition(is_postponed);
+        held.truncate(MAX_HELD);
         let mut persisted = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
             let refused: Vec<OutboxItem> =
@@ -77,16 +93,12 @@ impl Consumer {
         source.finish(&persisted).await
     }
 
-    /// Retries while the database fails for reasons other than the data. Returns the items that can never be persisted.
-    async fn persist_with_retries(
-        &self,
-        items: &[OutboxItem],
-        stop: &CancellationToken,
-    ) -> anyhow::Result<Vec<OutboxItem>> {
+    /// Retries while the database fails.
+    async fn persist_with_retries(&self, items: &[OutboxItem], stop: &CancellationToken) -> anyhow::Result<Persisted> {
         let started = Instant::now();
         loop {
-            match self.persist(items).await {
-                Ok(invalid) => return Ok(invalid),
+            match self.persister.persist(items).await {
+                Ok(persisted) => return Ok(persisted),
                 Err(error) if stop.is_cancelled() || started.elapsed() > MAX_HOLD_TIME => return Err(error.into()),
                 Err(error) => {
                     warn!(%error, orders = items.len(), "the database does not take orders; trying again");
@@ -94,90 +106,5 @@ impl Consumer {
                 }
             }
         }
-    }
-
-    async fn persist(&self, items: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
-        match self.persist_batch(items).await {
-            Err(error) if error.blames_the_data() => {
-                warn!(%error, orders = items.len(), "the database refused a batch; trying its orders one by one");
-                self.persist_singly(items).await
-            }
-            outcome => outcome,
-        }
-    }
-
-    async fn persist_singly(&self, items: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
-        let mut invalid = Vec::new();
-        for item in items {
-            match self.persist_batch(std::slice::from_ref(item)).await {
-                Ok(mut found) => invalid.append(&mut found),
-                Err(error) if error.blames_the_data() => {
-                    error!(?item, %error, "the database refuses the item; it becomes a dead letter");
-                    invalid.push(*item);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(invalid)
-    }
-
-    async fn persist_batch(&self, items: &[OutboxItem]) -> Result<Vec<OutboxItem>, StoreError> {
-        let started = Instant::now();
-        let (orders, claims) = OutboxItem::partition(items);
-        let mut invalid = Vec::new();
-        if !orders.is_empty() {
-            invalid = self.persist_orders(&orders).await?;
-        }
-        if !claims.is_empty() {
-            invalid.append(&mut self.persist_claims(&claims).await?);
-        }
-        self.metrics.persist_size.observe(items.len() as f64);
-        self.metrics.persist_seconds.observe(started.elapsed().as_secs_f64());
-        Ok(invalid)
-    }
-
-    async fn persist_claims(&self, claims: &[ShareClaim]) -> Result<Vec<OutboxItem>, StoreError> {
-        let outcomes = self.store.persist_claims(claims, self.clock.now()).await?;
-        let mut invalid = Vec::new();
-        for (claim, outcome) in claims.iter().zip(outcomes) {
-            match outcome {
-                PersistedClaim::Created => {
-                    self.metrics.claims_persisted.inc();
-                }
-                PersistedClaim::Known => {}
-                PersistedClaim::Rejected => {
-                    self.metrics.claims_rejected.inc();
-                    error!(packet = %claim.packet_id, user = %claim.user_id, share = claim.share, "rejected a claim");
-                }
-                PersistedClaim::NoSuchPacket => invalid.push(OutboxItem::Share(*claim)),
-            }
-        }
-        Ok(invalid)
-    }
-
-    async fn persist_orders(&self, orders: &[Reservation]) -> Result<Vec<OutboxItem>, StoreError> {
-        let now = self.clock.now();
-        let outcomes = self.store.persist_orders(orders, now, now + self.payment_window).await?;
-        let mut invalid = Vec::new();
-        let mut ended = Vec::new();
-        for (order, outcome) in orders.iter().zip(outcomes) {
-            match outcome {
-                PersistedOrder::Created => {
-                    self.metrics.persisted.inc();
-                }
-                PersistedOrder::Known(status) if status.is_live() => {}
-                // The order has ended, but a replayed grant may have taken its units again.
-                PersistedOrder::Known(_) => ended.push(HeldUnits::of(order)),
-                PersistedOrder::Rejected => {
-                    self.metrics.rejected.inc();
-                    info!(order = %order.order_id, sale = %order.sale_id, "rejected an order: the sale has no units left");
-                }
-                PersistedOrder::NoSuchSale => invalid.push(OutboxItem::Order(*order)),
-            }
-        }
-        if !ended.is_empty() {
-            self.store.request_releases(&ended).await?;
-        }
-        Ok(invalid)
     }
 }

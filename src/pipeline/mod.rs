@@ -9,6 +9,7 @@ pub mod consumer;
 pub mod dead_letters;
 pub mod message;
 pub mod outbox;
+pub mod persist;
 pub mod rabbit;
 pub mod recovery;
 pub mod relay;

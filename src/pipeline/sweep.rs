@@ -13,7 +13,6 @@ use tracing::warn;
 use super::outbox::{self, Entry, Group, Outboxes};
 use super::rabbit::{Monitor, Publisher};
 use super::relay::{CONNECTION_NAME, publish};
-use crate::clock::Clock;
 use crate::domain::{Bucket, OrderId, OrderStatus, OutboxItem, PacketId, UserId};
 use crate::metrics::Metrics;
 use crate::periodic::Periodic;
@@ -41,7 +40,6 @@ pub struct Sweep {
     pub master: RedisConnection,
     pub store: Store,
     pub outboxes: Outboxes,
-    pub clock: Clock,
     pub metrics: Arc<Metrics>,
     pub monitor: Arc<Monitor>,
     /// Unique among all processes.
@@ -70,8 +68,7 @@ impl Sweep {
         publisher: &mut Option<Publisher>,
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
-        let lease = self.store.acquire_lease(LEASE_NAME, &self.member, self.clock.now(), LEASE_DURATION).await?;
-        if lease.is_none() {
+        if !self.store.acquire_lease(LEASE_NAME, &self.member, LEASE_DURATION).await? {
             return Ok(());
         }
         // While RabbitMQ does not answer, entries can still be deleted.

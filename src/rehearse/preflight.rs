@@ -46,11 +46,11 @@ impl Preflight {
             }
         }
         services.catalogue.refresh().await?;
-        let runs = services.store.is_leased(control::LEASE, services.clock.now()).await?;
+        let runs = services.store.is_leased(control::LEASE).await?;
         ensure!(runs, "no data control runs with this database, so no sale would open: start the shop (role control)");
         let holder = Uuid::now_v7().to_string();
         take_lease(&services, &holder).await?;
-        let renewal = tokio::spawn(renew_lease(services.store.clone(), services.clock.clone(), holder.clone()));
+        let renewal = tokio::spawn(renew_lease(services.store.clone(), holder.clone()));
         Ok(Preflight { services, holder, renewal })
     }
 
@@ -82,7 +82,7 @@ async fn check_database(config: &Config) -> anyhow::Result<()> {
 async fn take_lease(services: &Services, holder: &str) -> anyhow::Result<()> {
     let deadline = Instant::now() + LEASE_TIME + LEASE_RENEW_INTERVAL;
     let mut announced = false;
-    while services.store.acquire_lease(LEASE, holder, services.clock.now(), LEASE_TIME).await?.is_none() {
+    while !services.store.acquire_lease(LEASE, holder, LEASE_TIME).await? {
         ensure!(Instant::now() < deadline, "another rehearsal of this shop is running");
         if !std::mem::replace(&mut announced, true) {
             print_line("waiting: another rehearsal is running, or was killed less than 10 s ago");
@@ -92,11 +92,11 @@ async fn take_lease(services: &Services, holder: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn renew_lease(store: Store, clock: crate::clock::Clock, holder: String) {
+async fn renew_lease(store: Store, holder: String) {
     loop {
         tokio::time::sleep(LEASE_RENEW_INTERVAL).await;
         // While the database is unreachable, no other process can take the lease either.
-        let _ = store.acquire_lease(LEASE, &holder, clock.now(), LEASE_TIME).await;
+        let _ = store.acquire_lease(LEASE, &holder, LEASE_TIME).await;
     }
 }
 

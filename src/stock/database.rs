@@ -8,7 +8,6 @@ use jiff::Timestamp;
 
 use super::{DefineOutcome, FactSource, Facts, Stock, Unavailable, Winners};
 use crate::batching::{Batch, BatchKey};
-use crate::clock::Clock;
 use crate::domain::Bucket;
 use crate::domain::claim::{Claim, Decision, Hold};
 use crate::domain::{OrderId, OrderStatus, Phase, Reservation, Sale, SaleId, UserId};
@@ -23,23 +22,19 @@ impl From<StoreError> for Unavailable {
 /// Stock in the database, without Redis.
 pub struct DatabaseStock {
     store: Store,
-    clock: Clock,
     payment_window: Duration,
 }
 
 impl DatabaseStock {
-    pub fn new(store: Store, clock: Clock, payment_window: Duration) -> DatabaseStock {
-        DatabaseStock { store, clock, payment_window }
+    pub fn new(store: Store, payment_window: Duration) -> DatabaseStock {
+        DatabaseStock { store, payment_window }
     }
 
     async fn reserve_units(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
         let Some(sale) = bucket.sale() else { return Ok(vec![Decision::NotLoaded; batch.len()]) };
         let users: Vec<UserId> = batch.iter().map(|claim| claim.user_id).collect();
-        let now = self.clock.now();
-        let decided = self
-            .store
-            .reserve(sale, &users, now, now + self.payment_window, |sale, held| decide(sale, held, batch, now))
-            .await?;
+        let decide = |sale: &Sale, held: &HashMap<_, _>, now| decide(sale, held, batch, now);
+        let decided = self.store.reserve(sale, &users, self.payment_window, decide).await?;
         Ok(decided.unwrap_or_else(|| vec![Decision::NotLoaded; batch.len()]))
     }
 }
@@ -169,6 +164,7 @@ impl FactSource for DatabaseStock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
     use crate::config::sqlite_in;
     use crate::domain::{Bilingual, Currency, Money, Rush, Window};
     use crate::store::{GoodsDraft, SaleChange, SaleDraft};
@@ -194,7 +190,7 @@ mod tests {
         let start = SaleChange::Start { at: clock.now() };
         let sale = store.change_sale(sale.id, &start, "test", clock.now()).await.unwrap();
 
-        let stock = DatabaseStock::new(store.clone(), clock, Duration::from_secs(60));
+        let stock = DatabaseStock::new(store.clone(), Duration::from_secs(60));
         let claim = |n, quantity| Claim {
             user_id: UserId(uuid::Uuid::from_u128(n)),
             order_id: OrderId(uuid::Uuid::from_u128(n + 100)),

@@ -12,7 +12,6 @@ use redis::{Cmd, Script, Value};
 use super::{DefineOutcome, Stock, Unavailable, time_text};
 use crate::batching::{Batch, BatchKey};
 use crate::catalogue::Catalogue;
-use crate::clock::Clock;
 use crate::domain::claim::{Claim, Decision, Hold};
 use crate::domain::sale::SaleState;
 use crate::domain::{Bucket, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
@@ -43,7 +42,6 @@ pub struct RedisStock {
     grants: Arc<GrantLog<Claim>>,
     pub(super) catalogue: Arc<Catalogue>,
     store: Store,
-    clock: Clock,
     payment_window: Duration,
 }
 
@@ -74,7 +72,6 @@ impl RedisStock {
         master: RedisConnection,
         catalogue: Arc<Catalogue>,
         store: Store,
-        clock: Clock,
         payment_window: Duration,
     ) -> RedisStock {
         let scripts = Scripts {
@@ -86,15 +83,7 @@ impl RedisStock {
             repair: Script::new(include_str!("lua/repair.lua")),
             allot: Script::new(include_str!("lua/allot.lua")),
         };
-        RedisStock {
-            master,
-            scripts: Arc::new(scripts),
-            grants: Arc::default(),
-            catalogue,
-            store,
-            clock,
-            payment_window,
-        }
+        RedisStock { master, scripts: Arc::new(scripts), grants: Arc::default(), catalogue, store, payment_window }
     }
 
     /// Calls the reserve script for each bucket. `None` where the bucket is not loaded.
@@ -348,8 +337,7 @@ impl ReplayGrants for RedisStock {
     async fn persist(&self, bucket: Bucket, grants: &[Claim]) -> anyhow::Result<()> {
         let Some(sale_id) = bucket.sale() else { return Ok(()) };
         let reservations: Vec<Reservation> = grants.iter().map(|claim| claim.reservation(sale_id)).collect();
-        let now = self.clock.now();
-        self.store.persist_orders(&reservations, now, now + self.payment_window).await?;
+        self.store.persist_orders(&reservations, self.payment_window).await?;
         Ok(())
     }
 

@@ -19,6 +19,13 @@ impl From<sqlx::Error> for StoreError {
 }
 
 impl StoreError {
+    /// Whether the rows of the statement are in use by another transaction, while the database itself works: a lock
+    /// timeout, a deadlock, or a statement that waited too long.
+    pub fn blames_a_lock(&self) -> bool {
+        let StoreError::Unavailable(sqlx::Error::Database(error)) = self else { return false };
+        error.code().is_some_and(|code| ["55P03", "40P01", "40001", "57014"].contains(&&*code))
+    }
+
     /// Whether the data caused the failure. Otherwise the statement, the schema or a permission did: once an operator
     /// has repaired that, the same data can be written.
     pub fn blames_the_data(&self) -> bool {

@@ -1,47 +1,39 @@
-//! Leases on jobs that one process at a time runs.
+//! Leases on jobs that one process at a time runs. The database's clock decides when a lease ends, so a host whose clock is
+//! wrong neither keeps one for ever nor loses it early.
+//!
+//! A lease saves work; it guards nothing. Its holder may be frozen between two statements and work on after another
+//! process has taken over, so every step is guarded where it writes: see `docs/decisions/0025`.
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
-use super::{Store, StoreError, row};
-
-/// A lease on a job. `token` is a fencing token: it rises with every new holder, so that a late holder is detected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease {
-    pub token: i64,
-}
+use super::{Store, StoreError};
 
 impl Store {
-    /// Acquires or renews a lease. `None` while another process holds it.
-    pub async fn acquire_lease(
-        &self,
-        name: &str,
-        holder: &str,
-        now: Timestamp,
-        duration: Duration,
-    ) -> Result<Option<Lease>, StoreError> {
-        let expires = now.as_millisecond() + duration.as_millis() as i64;
+    /// Acquires or renews a lease. `false` while another process holds it.
+    pub async fn acquire_lease(&self, name: &str, holder: &str, duration: Duration) -> Result<bool, StoreError> {
+        // A time that is old by the time it is used ends the lease earlier, and lets no lease be taken early.
+        let now = self.now().await?.as_millisecond();
+        // The token counts the holders, for operators.
         let query = sqlx::query(
             "INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, 1, $3)
              ON CONFLICT (name) DO UPDATE SET
                token = CASE WHEN leases.holder = excluded.holder THEN leases.token ELSE leases.token + 1 END,
                holder = excluded.holder,
                expires_at_ms = excluded.expires_at_ms
-             WHERE leases.holder = excluded.holder OR leases.expires_at_ms < $4
-             RETURNING token",
+             WHERE leases.holder = excluded.holder OR leases.expires_at_ms < $4",
         )
         .bind(name)
         .bind(holder)
-        .bind(expires)
-        .bind(now.as_millisecond());
-        self.optional(query, |row| Ok(Lease { token: row::int(row, "token")? })).await
+        .bind(now + duration.as_millis() as i64)
+        .bind(now);
+        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
     }
 
-    /// Whether a process holds the lease at `now`.
-    pub async fn is_leased(&self, name: &str, now: Timestamp) -> Result<bool, StoreError> {
+    /// Whether a process holds the lease now.
+    pub async fn is_leased(&self, name: &str) -> Result<bool, StoreError> {
         let held = sqlx::query("SELECT 1 FROM leases WHERE name = $1 AND expires_at_ms >= $2");
-        Ok(held.bind(name).bind(now.as_millisecond()).fetch_optional(&self.pool).await?.is_some())
+        let now = self.now().await?.as_millisecond();
+        Ok(held.bind(name).bind(now).fetch_optional(&self.pool).await?.is_some())
     }
 
     /// Releases a lease, so that the next holder does not wait for its expiry.

@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 12] = [
+const MIGRATIONS: [(i64, &str, &str); 13] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -22,6 +22,7 @@ const MIGRATIONS: [(i64, &str, &str); 12] = [
     (10, "wallet", include_str!("../../migrations/0010_wallet.sql")),
     (11, "packets", include_str!("../../migrations/0011_packets.sql")),
     (12, "processes", include_str!("../../migrations/0012_processes.sql")),
+    (13, "attempts", include_str!("../../migrations/0013_attempts.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
 
     /// As in the column `checksum` of `_sqlx_migrations` of databases that `sqlx::migrate!` has brought up to date.
-    const CHECKSUMS: [&str; 11] = [
+    const CHECKSUMS: [&str; 13] = [
         "54cd8ec17c1e17d0492ed26c7a8df489cdf6e4bff36a0db9078e3d6b4715a5cad42811203beee9cf397ddc372d3a4db5",
         "9c07a0c8ce2a16707338841685e668d76169926a8ac89cf1596c6d24ab7c1fac82517ee667d887b2f91f6c0636f963c5",
         "3fa603e5626683f71273dbef98968b3a4ec3bb5152da3e1dfeb9b6326cb9f3ba695e3466bd73390dc05116929e41b248",
@@ -52,6 +53,8 @@ mod tests {
         "0ac0f794bc23c44785fd18b349d3b902b304b541970d005efd93a1ba7b973f797d76f1be7dc15e4809934a926a17c8b3",
         "b93dbe6813d8e14c0ddb9da7ab1a9246c42ffb5ed4706b778834a09871205ff7b95024ff447dfeac7b300d5d2dc315ae",
         "9a188a0d69ea1dad07fdd91f1e5faa981f18e0c57b6014edac16f4792a8c6fe95b6c54fca3aac197b71b0c2405cf3e54",
+        "dd7a44c6499fe73cc744475aa62f994566a807a58ee25c5ff1f3fb48047a6eda0e51d9cb11e673053ec1dfdcc1470998",
+        "3acfb34c4bc14b901282bc726b22beb90d0249fc14739b8aa5ade501ad5cf2b95aa4c1e93ff58f4c9b90641dda351ef3",
     ];
 
     #[test]

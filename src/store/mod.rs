@@ -6,17 +6,20 @@
 //! Each table has one column list (`columns!`) and one function that maps its rows.
 //!
 //! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
-//! 1. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales; or the count of
-//!    revocations ([`accounts`]: sessions), which serializes changes of accounts;
+//! 1. the count of revocations ([`accounts`]: sessions), which serializes changes of accounts;
 //! 2. the row of a sale, of a packet or of a user;
-//! 3. rows of orders, payments and claims;
-//! 4. transfers by id, then balances by account ([`wallet`]): money moves last of all.
+//! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
+//!    a change that waits for one sale does not keep the catalogue from all others;
+//! 4. rows of orders, payments and claims;
+//! 5. transfers by id, then balances by account ([`wallet`]): money moves last of all.
 //!
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
 
 mod error;
 mod migrations;
+mod pool;
 mod row;
+mod transaction;
 
 mod goods;
 mod sales;
@@ -33,16 +36,18 @@ mod packets;
 mod audit_log;
 mod leases;
 
-use std::future::ready;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::any::{AnyArguments, AnyConnectOptions, AnyPoolOptions, AnyRow};
+use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::migrate::MigrateError;
 use sqlx::query::Query;
-use sqlx::{Any, AnyPool, Connection, Transaction};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use sqlx::{Any, Connection};
+use tokio::sync::Semaphore;
+
+use crate::clock::Clock;
+use pool::Pool;
+use transaction::Tx;
 
 pub use accounts::addresses::{MAX_ADDRESSES_PER_USER, SaveAddressOutcome, SavedAddress};
 pub(crate) use accounts::changes::first_valid_issue;
@@ -52,7 +57,6 @@ pub use accounts::{Role, User, UserSearch};
 pub use audit_log::{AuditFilter, AuditRow};
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
-pub use leases::Lease;
 pub use orders::OrderTotals;
 pub use orders::intake::PersistedOrder;
 pub use orders::releases::HeldUnits;
@@ -66,51 +70,26 @@ pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleChange, SaleDraft, SaleRefusal, SaveOptions};
 pub use sales::counters::{OrderCounts, StatusCount};
 pub use sales::drafts::PastPage;
+pub use transaction::LockPatience;
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 
 /// Rows of one statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
 /// PostgreSQL 65 535).
 const MAX_ROWS: usize = 512;
 
-/// How long a caller waits for a free connection before the database counts as unavailable.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long an unused connection stays open.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long the migration of a large database may take. Other processes wait for it.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(3600);
 
 type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 
 /// A handle to the database. Clones share one pool.
 #[derive(Clone)]
 pub struct Store {
-    pool: AnyPool,
-    begin: &'static str,
+    pool: Pool,
+    /// The clock of an SQLite file, which is the process's own; `None` where the database has one.
+    own_clock: Option<Clock>,
     /// Limits writing transactions. SQLite has one writer at a time; this queue is fair, SQLite's busy loop is not.
     writer: Arc<Semaphore>,
-}
-
-/// A writing transaction.
-struct Tx {
-    inner: Transaction<'static, Any>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Tx {
-    async fn commit(self) -> Result<(), sqlx::Error> {
-        self.inner.commit().await
-    }
-}
-
-impl std::ops::Deref for Tx {
-    type Target = sqlx::AnyConnection;
-    fn deref(&self) -> &Self::Target {
-        &self.inner
-    }
-}
-
-impl std::ops::DerefMut for Tx {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.inner
-    }
 }
 
 impl Store {
@@ -122,24 +101,30 @@ impl Store {
         sqlx::any::install_default_drivers();
         let sqlite = url.starts_with("sqlite:");
         let url = if sqlite && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
-        let pool = AnyPoolOptions::new()
-            .max_connections(if sqlite { 8 } else { 16 })
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .idle_timeout(IDLE_TIMEOUT)
-            .after_connect(move |connection, _| Box::pin(configure(connection, sqlite)))
-            // SQLite rolls a transaction back by itself when the disk is full. The connection does not notice and could
-            // never begin another one, so it is dropped here.
-            .before_acquire(|connection, _| Box::pin(ready(Ok(!connection.is_in_transaction()))))
-            .connect_lazy_with(AnyConnectOptions::from_str(&url)?);
-        let (begin, writers) = if sqlite { ("BEGIN IMMEDIATE", 1) } else { ("BEGIN", 16) };
-        Ok(Store { pool, begin, writer: Arc::new(Semaphore::new(writers)) })
+        let writers = if sqlite { 1 } else { 16 };
+        Ok(Store {
+            pool: Pool::open(&url, sqlite)?,
+            own_clock: sqlite.then(Clock::system),
+            writer: Arc::new(Semaphore::new(writers)),
+        })
+    }
+
+    /// The same database with this clock, where the database has none of its own.
+    pub fn with_clock(mut self, clock: &Clock) -> Store {
+        self.own_clock = self.own_clock.map(|_| clock.clone());
+        self
     }
 
     /// Brings the schema up to date.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         // A failure leaves PostgreSQL's lock around migrations with the connection: it must end.
-        let mut connection = self.pool.acquire().await?.detach();
-        let done = migrations::migrator().run(&mut connection).await;
+        let mut connection = self.pool.acquire_detached().await?;
+        if self.own_clock.is_none() {
+            sqlx::query("SET statement_timeout = 0").execute(&mut connection).await?;
+        }
+        let migrator = migrations::migrator();
+        let run = tokio::time::timeout(MIGRATION_TIMEOUT, migrator.run(&mut connection));
+        let done = run.await.map_err(|_| sqlx::Error::PoolTimedOut)?;
         connection.close().await?;
         done.map_err(|error| match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
@@ -180,29 +165,13 @@ impl Store {
     ) -> Result<Option<T>, StoreError> {
         Ok(query.fetch_optional(&self.pool).await?.as_ref().map(map).transpose()?)
     }
-
-    async fn begin(&self) -> Result<Tx, StoreError> {
-        let permit = self.writer.clone().acquire_owned().await.map_err(|_| sqlx::Error::PoolClosed)?;
-        Ok(Tx { inner: self.pool.begin_with(self.begin).await?, _permit: permit })
-    }
 }
 
-/// Settings of every new connection.
-async fn configure(connection: &mut sqlx::AnyConnection, sqlite: bool) -> Result<(), sqlx::Error> {
-    let settings: &[&'static str] = if sqlite {
-        &[
-            "PRAGMA busy_timeout = 5000",
-            "PRAGMA journal_mode = WAL",
-            "PRAGMA synchronous = FULL",
-            "PRAGMA foreign_keys = ON",
-        ]
-    } else {
-        &["SET lock_timeout = '5s'", "SET statement_timeout = '30s'"]
-    };
-    for &setting in settings {
-        sqlx::query(setting).execute(&mut *connection).await?;
-    }
-    Ok(())
+/// The time of the next attempt after `now`, which is `$1`: `first` milliseconds later, then twice as long after every
+/// failed attempt, at most `first << doublings`.
+fn next_attempt(first_ms: u32, doublings: u32) -> String {
+    let doubled = format!("CAST(CASE WHEN attempts < {doublings} THEN attempts ELSE {doublings} END AS INTEGER)");
+    format!("attempts = attempts + 1, next_attempt_at_ms = $1 + {first_ms} * (CAST(1 AS BIGINT) << {doubled})")
 }
 
 /// Placeholders for `VALUES`: `($1,$2),($3,$4)` for two rows of two columns.
@@ -253,14 +222,13 @@ mod tests {
     async fn connection_whose_transaction_ended_by_itself_is_not_reused() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&format!("sqlite://{}/test.sqlite", dir.path().display())).unwrap();
-        let mut tx = store.begin().await.unwrap();
-        // SQLite does the same when the disk is full.
-        sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
-        drop(tx);
-        while store.pool.num_idle() == 0 {
-            tokio::task::yield_now().await;
+        for _ in 0..20 {
+            let mut tx = store.begin().await.unwrap();
+            // SQLite does the same when the disk is full.
+            sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
+            drop(tx);
+            store.begin().await.unwrap().commit().await.unwrap();
         }
-        store.begin().await.unwrap().commit().await.unwrap();
     }
 
     #[test]

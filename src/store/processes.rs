@@ -1,28 +1,30 @@
 //! The processes of the role `serve` that are alive.
 
 use std::collections::HashSet;
-
-use jiff::Timestamp;
+use std::time::Duration;
 
 use super::{Store, StoreError, row};
 
 impl Store {
     /// Reports that a process is alive.
-    pub async fn report_alive(&self, process: &str, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn report_alive(&self, process: &str) -> Result<(), StoreError> {
+        let now = self.now().await?;
         let sql = "INSERT INTO processes (name, seen_at_ms) VALUES ($1, $2)
              ON CONFLICT (name) DO UPDATE SET seen_at_ms = excluded.seen_at_ms";
         sqlx::query(sql).bind(process).bind(now.as_millisecond()).execute(&self.pool).await?;
         Ok(())
     }
 
-    /// The processes that have reported since then.
-    pub async fn living_processes(&self, since: Timestamp) -> Result<HashSet<String>, StoreError> {
+    /// The processes that have reported within this time.
+    pub async fn living_processes(&self, within: Duration) -> Result<HashSet<String>, StoreError> {
+        let since = self.now().await? - within;
         let query = sqlx::query("SELECT name FROM processes WHERE seen_at_ms >= $1").bind(since.as_millisecond());
         Ok(self.all(query, |row| row::text(row, "name")).await?.into_iter().collect())
     }
 
-    /// Removes a process that stops, and those that have not reported since then.
-    pub async fn remove_process(&self, process: &str, dead_since: Timestamp) -> Result<(), StoreError> {
+    /// Removes a process that stops, and those that have not reported within this time.
+    pub async fn remove_process(&self, process: &str, dead_after: Duration) -> Result<(), StoreError> {
+        let dead_since = self.now().await? - dead_after;
         let query = sqlx::query("DELETE FROM processes WHERE name = $1 OR seen_at_ms < $2");
         query.bind(process).bind(dead_since.as_millisecond()).execute(&self.pool).await?;
         Ok(())

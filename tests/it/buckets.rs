@@ -56,8 +56,7 @@ mod stack {
             let catalogue = Arc::new(Catalogue::new(store.clone()));
             let master = connection::shared(&url).unwrap();
             let facts = RedisFacts::new(Vec::new(), master.clone(), Gauge::default());
-            let redis =
-                RedisStock::new(master, catalogue.clone(), store.clone(), clock.clone(), Duration::from_secs(3_600));
+            let redis = RedisStock::new(master, catalogue.clone(), store.clone(), Duration::from_secs(3_600));
             SplitStock { redis, store, database, catalogue, facts, goods, clock, _fixture: fixture }
         }
 

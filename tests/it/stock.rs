@@ -24,7 +24,7 @@ mod stack {
     use seckill::stock::load::{HoldRepair, LoadOptions};
     use seckill::stock::redis::RedisStock;
     use seckill::stock::{FactSource, Stock};
-    use seckill::store::{GoodsDraft, HeldUnits, SaleChange, SaleDraft, Store};
+    use seckill::store::{GoodsDraft, HeldUnits, LockPatience, SaleChange, SaleDraft, Store};
     use secrecy::SecretString;
     use uuid::Uuid;
 
@@ -58,11 +58,11 @@ mod stack {
             let catalogue = Arc::new(Catalogue::new(store.clone()));
             let clock = Clock::system();
             let master = connection::shared(&master).unwrap();
-            let redis = RedisStock::new(master, catalogue.clone(), store.clone(), clock.clone(), HOUR);
+            let redis = RedisStock::new(master, catalogue.clone(), store.clone(), HOUR);
             let text = Bilingual::new("手机", "Phone");
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
             let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
-            let database = DatabaseStock::new(store.clone(), clock.clone(), HOUR);
+            let database = DatabaseStock::new(store.clone(), HOUR);
             StockPair { redis, database, store, catalogue, goods, clock, fixture }
         }
 
@@ -112,12 +112,12 @@ mod stack {
 
         /// Cancels an order. Its units return once, however often they are released.
         async fn cancel(&self, sale: SaleId, order: OrderId) {
-            let released = self.store.cancel_orders(sale, &[order], "by_owner", self.clock.now()).await.unwrap();
+            let released = self.store.cancel_orders(sale, &[order], "by_owner", LockPatience::Long).await.unwrap();
             for _ in 0..2 {
                 let done = self.redis.release(&released).await.unwrap();
                 assert_eq!(done, released.iter().map(|release| release.order_id).collect::<Vec<_>>());
             }
-            assert_eq!(self.store.cancel_orders(sale, &[order], "by_owner", self.clock.now()).await.unwrap(), []);
+            assert_eq!(self.store.cancel_orders(sale, &[order], "by_owner", LockPatience::Long).await.unwrap(), []);
         }
 
         async fn booked(&self, sale: SaleId) -> i64 {
@@ -399,11 +399,11 @@ mod stack {
         assert_eq!(backends.redis.hold(sale.id, first.user_id).await.unwrap().unwrap().order_id, first.order_id);
         assert!(backends.redis.hold(sale.id, claim(2, 1).user_id).await.is_err(), "unknown until the replay");
         // A process that reports but has not replayed its grants keeps it closed.
-        backends.store.report_alive("other", backends.clock.now()).await.unwrap();
+        backends.store.report_alive("other").await.unwrap();
         let stock_sync = backends.stock_sync();
         stock_sync.step().await.unwrap();
         assert_eq!(decide(&backends.redis, bucket, &[claim(2, 1)]).await, [Decision::NotLoaded]);
-        backends.store.remove_process("other", backends.clock.now()).await.unwrap();
+        backends.store.remove_process("other", HOUR).await.unwrap();
         stock_sync.step().await.unwrap();
         assert!(matches!(decide(&backends.redis, bucket, &[claim(2, 1)]).await[..], [Decision::Granted(_)]));
     }

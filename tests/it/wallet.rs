@@ -3,9 +3,10 @@
 
 use futures::future::join_all;
 use jiff::Timestamp;
+use seckill::clock::Clock;
 use seckill::domain::wallet::{LedgerAccount, money};
 use seckill::domain::{OrderId, PaymentId, SaleId, UserId};
-use seckill::store::{CaptureOutcome, PaymentPurpose, Store, WalletPaymentOutcome};
+use seckill::store::{CaptureOutcome, LockPatience, PaymentPurpose, Store, WalletPaymentOutcome};
 use sqlx::{AnyConnection, Connection};
 use uuid::Uuid;
 
@@ -18,7 +19,7 @@ struct WalletStore {
 }
 
 fn now() -> Timestamp {
-    Timestamp::from_second(1_795_000_000).unwrap()
+    Clock::system().now()
 }
 
 fn payment() -> PaymentId {
@@ -101,7 +102,7 @@ async fn fifty_payments_spend_a_balance_for_seven(url: &str) {
     let wallet = WalletStore::open(url).await;
     let orders = wallet.orders(50).await;
     wallet.fill(7 * PRICE + 99).await;
-    let spends = orders.iter().map(|(_, order)| wallet.store.pay_from_wallet(payment(), *order, now()));
+    let spends = orders.iter().map(|(_, order)| wallet.store.pay_from_wallet(payment(), *order));
     let outcomes: Vec<WalletPaymentOutcome> = join_all(spends).await.into_iter().map(Result::unwrap).collect();
     let count = |wanted: fn(&WalletPaymentOutcome) -> bool| outcomes.iter().filter(|o| wanted(o)).count();
     assert_eq!(count(|o| matches!(o, WalletPaymentOutcome::Paid(_))), 7, "{outcomes:?}");
@@ -135,10 +136,10 @@ async fn race(wallet: &WalletStore, n: usize, sale: SaleId, order: OrderId) -> b
     store.add_payment(outside, PaymentPurpose::Order(order), money(PRICE), "elsewhere", now()).await.unwrap();
     let (message, orders) = (format!("race_{n}"), [order]);
     let (first, second, captured, cancelled) = tokio::join!(
-        store.pay_from_wallet(payment(), order, now()),
-        store.pay_from_wallet(payment(), order, now()),
+        store.pay_from_wallet(payment(), order),
+        store.pay_from_wallet(payment(), order),
         store.apply_capture(&message, outside, now()),
-        store.cancel_orders(sale, &orders, "by_owner", now()),
+        store.cancel_orders(sale, &orders, "by_owner", LockPatience::Long),
     );
     let spent = [first.unwrap(), second.unwrap()];
     let paid = spent.iter().filter(|o| matches!(o, WalletPaymentOutcome::Paid(_))).count();

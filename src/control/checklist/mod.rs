@@ -156,7 +156,7 @@ impl SalesAdmin {
             redis,
             unavailable: report.iter().filter(|part| part.problem.is_some()).map(|part| part.name).collect(),
             outbox: outbox.map(|loaded| loaded.values().map(|l| l.outbox).sum()),
-            control: self.store.is_leased(LEASE, self.clock.now()).await?,
+            control: self.store.is_leased(LEASE).await?,
             consumers: depths.map(|depths| depths.ok().map(|depths| depths.consumers)),
         })
     }

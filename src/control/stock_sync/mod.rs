@@ -172,7 +172,7 @@ impl StockSync {
         }
         let living = match living {
             Some(living) => living,
-            None => living.insert(self.store.living_processes(self.clock.now() - SERVE_TIMEOUT).await?),
+            None => living.insert(self.store.living_processes(SERVE_TIMEOUT).await?),
         };
         let announced = generation::announced(&self.stock.connection(), bucket, present).await?;
         let replayed = living.is_subset(&announced);
@@ -201,7 +201,7 @@ impl StockSync {
         warn!(%bucket, in_redis = loaded.version, in_database = sale.version, "the database has lost a change of a sale");
         if sale.state == SaleState::Live && loaded.state != SaleState::Live {
             let pause = SaleChange::Move(SaleMove::Pause);
-            let _ = self.store.change_sale(sale.id, &pause, "data control", self.clock.now()).await?;
+            let _ = self.store.change_sale(sale.id, &pause, "data control", self.store.now().await?).await?;
         }
         Ok(self.store.raise_version(sale.id, loaded.version).await?)
     }
@@ -260,7 +260,7 @@ impl StockSync {
             Some(_) => UNLOAD_UNTIL,
             None => UNLOAD_UNTIL_AT_START,
         };
-        for sale in self.store.sales_retired_since(self.clock.now() - since).await? {
+        for sale in self.store.sales_retired_since(self.store.now().await? - since).await? {
             self.unload(&sale).await?;
         }
         state.unloaded = Some(Instant::now());
@@ -269,7 +269,7 @@ impl StockSync {
 
     /// Unloads ended sales without orders in flight.
     async fn retire(&self, sales: &[Sale], survey: &[(Bucket, BucketState)]) -> anyhow::Result<()> {
-        let now = self.clock.now();
+        let now = self.store.now().await?;
         for id in self.store.retirable_sales(now - RETIRE_AFTER).await? {
             let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(id)).copied().collect();
             let empty = StockCounters::of_sale(&of_sale).is_some_and(|loaded| loaded.outbox == 0);

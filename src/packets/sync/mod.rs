@@ -68,6 +68,7 @@ impl PacketSync {
     /// One step over all packets that are not settled.
     pub async fn step(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock().await;
+        let now = self.store.now().await?;
         let packets = self.store.open_packets().await?;
         let mut surveys: Vec<Option<Vec<LoadedShares>>> = Vec::with_capacity(packets.len());
         for chunk in packets.chunks(SURVEY_SIZE) {
@@ -97,7 +98,7 @@ impl PacketSync {
                 }
                 Action::Wait => {}
                 Action::Maintain => {
-                    let is_over = self.clock.now() >= packet.expires_at;
+                    let is_over = now >= packet.expires_at;
                     if is_over || loaded.iter().all(|bucket| bucket.unclaimed == 0) {
                         self.wind_up(packet, &loaded, &mut state).await?;
                     }
@@ -145,7 +146,7 @@ impl PacketSync {
         if granted != saved.claimed && !self.is_complete(packet, state).await? {
             return Ok(());
         }
-        let settled = self.store.settle_packet(packet.id, saved.claimed, self.clock.now()).await?;
+        let settled = self.store.settle_packet(packet.id, saved.claimed).await?;
         if let SettleOutcome::Done { returned } = settled {
             self.metrics.packets_settled.inc();
             info!(packet = %packet.id, claimed = saved.claimed, returned, "packet settled");
@@ -155,7 +156,7 @@ impl PacketSync {
 
     /// Deletes the keys of packets that were settled a while ago, when no process reads their outboxes any more.
     async fn unload_settled(&self) -> anyhow::Result<()> {
-        let now = self.clock.now();
+        let now = self.store.now().await?;
         for packet in self.store.packets_settled(now - UNLOAD_UNTIL, now - UNLOAD_AFTER).await? {
             for bucket in buckets(&packet) {
                 self.shares.unload(bucket).await?;

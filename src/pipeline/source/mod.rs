@@ -31,7 +31,7 @@ pub trait OrderSource: Send {
     /// The next deliveries, about `max_orders` orders at most; empty when none arrive within a short time.
     async fn next(&mut self, max_orders: usize) -> anyhow::Result<Vec<Delivery>>;
 
-    /// Acknowledges deliveries that are in the database: all of one `next` except those that were set aside.
+    /// Acknowledges deliveries that are in the database. Others may follow later.
     async fn finish(&mut self, deliveries: &[Delivery]) -> anyhow::Result<()>;
 
     /// Turns a delivery into dead letters: it could not be parsed, or these of its items can never be persisted and the

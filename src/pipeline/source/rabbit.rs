@@ -72,9 +72,9 @@ impl OrderSource for RabbitSource {
             Tag::Message(tag) => Some(tag),
             Tag::Entry(..) => None,
         });
-        // All earlier messages are finished or set aside, so one acknowledgement covers them.
-        if let Some(last) = tags.max() {
-            self.rabbit.channel.basic_ack(last, BasicAckOptions { multiple: true }).await?;
+        // Earlier messages may be held, so each is acknowledged by itself.
+        for tag in tags {
+            self.rabbit.channel.basic_ack(tag, BasicAckOptions::default()).await?;
         }
         Ok(())
     }

@@ -11,11 +11,12 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row};
+use sqlx::{AssertSqlSafe, Row};
 
 use super::{Store, StoreError, Tx, bind_ids, list, padded, row};
 use crate::domain::UserId;
 use crate::domain::wire::wire_enum;
+use crate::store::pool::Connection;
 
 wire_enum! {
     /// What an account may do. All roles but `User` are staff.
@@ -161,7 +162,7 @@ impl Store {
     }
 
     pub async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
-        Ok(read(&mut *self.pool.acquire().await?, id).await?)
+        Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
     /// Accounts without test accounts, newest first, older than the account `before`.
@@ -218,7 +219,7 @@ pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
     Ok(done.rows_affected() == 1)
 }
 
-pub(super) async fn read(connection: &mut AnyConnection, id: UserId) -> Result<Option<User>, sqlx::Error> {
+pub(super) async fn read(connection: &mut Connection, id: UserId) -> Result<Option<User>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM users WHERE id = $1");
     let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(connection).await?;
     row.as_ref().map(user).transpose()

@@ -10,6 +10,7 @@ use sqlx::any::AnyRow;
 use super::{Store, StoreError, Tx, row};
 use crate::domain::{Bilingual, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
 use crate::store::audit_log::log;
+use crate::store::pool::Connection;
 use crate::store::sales::revision::{next_id, touch};
 use pictures::{galleries, gallery, replace_gallery};
 
@@ -62,7 +63,7 @@ impl Store {
     /// All goods, archived ones included.
     pub async fn all_goods(&self) -> Result<Vec<Goods>, StoreError> {
         let rows = sqlx::query(concat!("SELECT ", columns!(), " FROM goods ORDER BY id")).fetch_all(&self.pool).await?;
-        let mut pictures: HashMap<i64, Vec<Picture>> = galleries(&mut *self.pool.acquire().await?).await?;
+        let mut pictures: HashMap<i64, Vec<Picture>> = galleries(&mut self.pool.acquire().await?).await?;
         let mut all = Vec::with_capacity(rows.len());
         for row in &rows {
             all.push(goods(row, pictures.remove(&row::int(row, "id")?).unwrap_or_default())?);
@@ -71,7 +72,7 @@ impl Store {
     }
 
     pub async fn goods(&self, id: GoodsId) -> Result<Option<Goods>, StoreError> {
-        Ok(read(&mut *self.pool.acquire().await?, id).await?)
+        Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
     /// Creates goods (`id` is `None`) or changes them; `None` when there are no such goods.
@@ -148,7 +149,7 @@ fn blank(id: GoodsId, now: Timestamp) -> Goods {
     Goods { id, name: empty.clone(), description: empty, pictures: Vec::new(), updated_at: now, archived_at: None }
 }
 
-async fn read(connection: &mut sqlx::AnyConnection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
+async fn read(connection: &mut Connection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM goods WHERE id = $1");
     let Some(row) = sqlx::query(sql).bind(id.0).fetch_optional(&mut *connection).await? else { return Ok(None) };
     Ok(Some(goods(&row, gallery(connection, id).await?)?))

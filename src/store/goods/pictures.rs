@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use crate::domain::{GoodsId, Picture};
+use crate::store::pool::Connection;
 use crate::store::{MAX_ROWS, Store, StoreError, Tx, list, row};
 
 macro_rules! columns {
@@ -85,7 +86,7 @@ impl Store {
 }
 
 /// All galleries, by the id of their goods.
-pub(super) async fn galleries(connection: &mut AnyConnection) -> Result<HashMap<i64, Vec<Picture>>, sqlx::Error> {
+pub(super) async fn galleries(connection: &mut Connection) -> Result<HashMap<i64, Vec<Picture>>, sqlx::Error> {
     let sql = concat!(
         "SELECT goods_id, ",
         columns!(),
@@ -99,7 +100,7 @@ pub(super) async fn galleries(connection: &mut AnyConnection) -> Result<HashMap<
 }
 
 /// The gallery of one catalogue item.
-pub(super) async fn gallery(connection: &mut AnyConnection, id: GoodsId) -> Result<Vec<Picture>, sqlx::Error> {
+pub(super) async fn gallery(connection: &mut Connection, id: GoodsId) -> Result<Vec<Picture>, sqlx::Error> {
     let sql = concat!(
         "SELECT ",
         columns!(),

@@ -3,6 +3,7 @@
 //! live order per user in the same transaction.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
@@ -10,7 +11,7 @@ use sqlx::AssertSqlSafe;
 use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 use crate::store::sales::add_sold;
-use crate::store::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
+use crate::store::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
 
 /// The outcome of persisting one reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,13 +33,14 @@ struct NewOrder<'a> {
     rejected: Option<&'static str>,
 }
 
-/// Inserts orders. Returns the ids of those that were new and did not conflict with a live order.
+/// Inserts orders, to be paid within the window from the transaction's begin. Returns the ids of those that were new and
+/// did not conflict with a live order.
 async fn insert(
     tx: &mut Tx,
     orders: &[NewOrder<'_>],
-    now: Timestamp,
-    pay_by: Timestamp,
+    payment_window: Duration,
 ) -> Result<HashSet<OrderId>, sqlx::Error> {
+    let (now, pay_by) = (tx.now, tx.now + payment_window);
     let mut inserted = HashSet::with_capacity(orders.len());
     for chunk in padded(orders) {
         let sql = format!(
@@ -70,24 +72,23 @@ async fn insert(
 }
 
 impl Store {
-    /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, and the live
-    /// orders of `users`; it returns the reservations to write and its answer. `None` when there is no such sale.
+    /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, the live orders of
+    /// `users`, and the time; it returns the reservations to write and its answer. `None` when there is no such sale.
     pub async fn reserve<T>(
         &self,
         sale_id: SaleId,
         users: &[UserId],
-        now: Timestamp,
-        pay_by: Timestamp,
-        decide: impl FnOnce(&Sale, &HashMap<UserId, (OrderId, u32)>) -> (Vec<Reservation>, T),
+        payment_window: Duration,
+        decide: impl FnOnce(&Sale, &HashMap<UserId, (OrderId, u32)>, Timestamp) -> (Vec<Reservation>, T),
     ) -> Result<Option<T>, StoreError> {
         let mut tx = self.begin().await?;
         let Some(sale) = sales::lock(&mut tx, sale_id).await? else { return Ok(None) };
         let held = live_orders(&mut tx, sale_id, users).await?;
-        let (granted, answer) = decide(&sale, &held);
+        let (granted, answer) = decide(&sale, &held, tx.now);
         if !granted.is_empty() {
             let orders: Vec<_> =
                 granted.iter().map(|reservation| NewOrder { reservation, price: sale.price, rejected: None }).collect();
-            let inserted = insert(&mut tx, &orders, now, pay_by).await?;
+            let inserted = insert(&mut tx, &orders, payment_window).await?;
             let units = granted.iter().map(|r| i64::from(r.quantity)).sum();
             if inserted.len() != granted.len() || !add_sold(&mut tx, sale_id, units).await? {
                 return Err(StoreError::Refused(sqlx::Error::Protocol("orders changed under the sale's lock".into())));
@@ -98,26 +99,25 @@ impl Store {
     }
 
     /// Persists reservations as unpaid orders while units are left, and as rejected orders after that. Idempotent: may
-    /// be repeated with the same reservations in any order and in any batches.
+    /// be repeated with the same reservations in any order and in any batches. Does not wait for a locked sale.
     pub async fn persist_orders(
         &self,
         batch: &[Reservation],
-        now: Timestamp,
-        pay_by: Timestamp,
+        payment_window: Duration,
     ) -> Result<Vec<PersistedOrder>, StoreError> {
-        if self.persist_all_new(batch, now, pay_by).await? {
+        if self.persist_all_new(batch, payment_window).await? {
             return Ok(vec![PersistedOrder::Created; batch.len()]);
         }
         let ids: Vec<OrderId> = batch.iter().map(|r| r.order_id).collect();
         let known = self.order_statuses(&ids).await?;
         let new: Vec<Reservation> = batch.iter().filter(|r| !known.contains_key(&r.order_id)).copied().collect();
-        let all_new = new.len() < batch.len() && self.persist_all_new(&new, now, pay_by).await?;
+        let all_new = new.len() < batch.len() && self.persist_all_new(&new, payment_window).await?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for reservation in batch {
             outcomes.push(match known.get(&reservation.order_id) {
                 Some(&status) => PersistedOrder::Known(status),
                 None if all_new => PersistedOrder::Created,
-                None => self.persist_one(reservation, now, pay_by).await?,
+                None => self.persist_one(reservation, payment_window).await?,
             });
         }
         Ok(outcomes)
@@ -125,36 +125,26 @@ impl Store {
 
     /// Persists a batch in the usual case: every reservation is new and units are left for all. Otherwise writes
     /// nothing and returns `false`.
-    async fn persist_all_new(
-        &self,
-        batch: &[Reservation],
-        now: Timestamp,
-        pay_by: Timestamp,
-    ) -> Result<bool, StoreError> {
+    async fn persist_all_new(&self, batch: &[Reservation], payment_window: Duration) -> Result<bool, StoreError> {
         let mut units: BTreeMap<SaleId, i64> = BTreeMap::new();
         for r in batch {
             *units.entry(r.sale_id).or_default() += i64::from(r.quantity);
         }
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(prices) = take_units(&mut tx, &units).await? else { return Ok(false) };
         let orders: Vec<_> = batch
             .iter()
             .map(|reservation| NewOrder { reservation, price: prices[&reservation.sale_id], rejected: None })
             .collect();
-        if insert(&mut tx, &orders, now, pay_by).await?.len() != batch.len() {
+        if insert(&mut tx, &orders, payment_window).await?.len() != batch.len() {
             return Ok(false);
         }
         tx.commit().await?;
         Ok(true)
     }
 
-    async fn persist_one(
-        &self,
-        r: &Reservation,
-        now: Timestamp,
-        pay_by: Timestamp,
-    ) -> Result<PersistedOrder, StoreError> {
-        let mut tx = self.begin().await?;
+    async fn persist_one(&self, r: &Reservation, payment_window: Duration) -> Result<PersistedOrder, StoreError> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, r.sale_id).await? else { return Ok(PersistedOrder::NoSuchSale) };
         // Final, because every transaction that persists this reservation takes the same lock.
         let known = sqlx::query("SELECT status FROM orders WHERE id = $1").bind(r.order_id.to_string());
@@ -163,7 +153,7 @@ impl Store {
         }
         let fits = add_sold(&mut tx, r.sale_id, r.quantity.into()).await?;
         let unpaid = NewOrder { reservation: r, price: sale.price, rejected: None };
-        if fits && insert(&mut tx, &[unpaid], now, pay_by).await?.len() == 1 {
+        if fits && insert(&mut tx, &[unpaid], payment_window).await?.len() == 1 {
             tx.commit().await?;
             return Ok(PersistedOrder::Created);
         }
@@ -172,7 +162,7 @@ impl Store {
         }
         let reason = if fits { "repeated" } else { "sold_out" };
         let rejected = NewOrder { reservation: r, price: sale.price, rejected: Some(reason) };
-        insert(&mut tx, &[rejected], now, pay_by).await?;
+        insert(&mut tx, &[rejected], payment_window).await?;
         releases::add(&mut tx, &[HeldUnits::of(r)]).await?;
         tx.commit().await?;
         Ok(PersistedOrder::Rejected)

@@ -9,12 +9,13 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Row};
+use sqlx::{AssertSqlSafe, Row};
 
 use super::sales::add_sold;
-use super::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
+use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
+use crate::store::pool::Connection;
 use releases::{HeldUnits, held_columns, held_units};
 use search::{STATUS_UNINDEXED, status_condition};
 
@@ -76,7 +77,7 @@ impl Store {
 
     /// An order of any sale.
     pub async fn order_with_id(&self, id: OrderId) -> Result<Option<Order>, StoreError> {
-        Ok(read(&mut *self.pool.acquire().await?, id).await?)
+        Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
     /// Every status change of the order so far, oldest first.
@@ -163,16 +164,22 @@ impl Store {
             "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
              FROM orders WHERE status IN ('unpaid', 'paid') GROUP BY sale_id, user_id HAVING COUNT(*) > 1",
         );
-        self.all(query, |row| row::text(row, "problem")).await
+        self.report(query, |row| row::text(row, "problem")).await
     }
 
-    /// Unpaid orders whose payment window is over, the longest overdue first.
-    pub async fn overdue_orders(&self, now: Timestamp, limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
-        let query = sqlx::query(
-            "SELECT sale_id, id FROM orders WHERE status = 'unpaid' AND pay_by_ms <= $1 ORDER BY pay_by_ms LIMIT $2",
-        )
-        .bind(now.as_millisecond())
-        .bind(limit);
+    /// Unpaid orders whose payment window is over, the longest overdue first, without those of the sales `except`.
+    pub async fn overdue_orders(&self, except: &[SaleId], limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
+        let others = match except.len() {
+            0 => String::new(),
+            count => format!("AND sale_id NOT IN {}", list(count, 2)),
+        };
+        let sql = format!(
+            "SELECT sale_id, id FROM orders WHERE status = 'unpaid' AND pay_by_ms <= $1 {others}
+             ORDER BY pay_by_ms LIMIT $2"
+        );
+        let now = self.now().await?.as_millisecond();
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(limit);
+        let query = except.iter().fold(query, |query, sale| query.bind(sale.0));
         self.all(query, |row| Ok((SaleId(row::int(row, "sale_id")?), row::parsed(row, "id")?))).await
     }
 
@@ -183,9 +190,10 @@ impl Store {
         sale: SaleId,
         orders: &[OrderId],
         reason: &'static str,
-        now: Timestamp,
+        patience: LockPatience,
     ) -> Result<Vec<HeldUnits>, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_with(patience).await?;
+        let now = tx.now;
         sales::lock(&mut tx, sale).await?;
         let mut cancelled = Vec::with_capacity(orders.len());
         for chunk in padded(orders) {
@@ -214,7 +222,7 @@ impl Store {
     }
 }
 
-pub(super) async fn read(connection: &mut AnyConnection, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
+pub(super) async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<Order>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1");
     let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(connection).await?;
     row.as_ref().map(order).transpose()

@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::domain::{OrderId, Reservation, SaleId, UserId};
-use crate::store::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row};
+use crate::store::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
 
 /// Units that an order holds. The backend releases them only if the user's hold still belongs to this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,17 +27,35 @@ impl HeldUnits {
 impl Store {
     /// The oldest pending releases.
     pub async fn pending_releases(&self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
-        let query = sqlx::query("SELECT order_id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1")
-            .bind(limit);
-        self.all(query, |row| {
-            Ok(HeldUnits {
-                order_id: row::parsed(row, "order_id")?,
-                sale_id: SaleId(row::int(row, "sale_id")?),
-                user_id: row::parsed(row, "user_id")?,
-                quantity: row::int(row, "quantity")? as u32,
-            })
-        })
-        .await
+        let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1";
+        self.all(sqlx::query(sql).bind(limit), held_units).await
+    }
+
+    /// Pending releases whose next attempt is due, those that have waited longest first.
+    pub async fn due_releases(&self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
+        let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases WHERE next_attempt_at_ms <= $1
+             ORDER BY next_attempt_at_ms, order_id LIMIT $2";
+        let now = self.now().await?.as_millisecond();
+        self.all(sqlx::query(sql).bind(now).bind(limit), held_units).await
+    }
+
+    /// Puts the next attempt of releases off, by half a second at first and by eight seconds at most.
+    pub async fn postpone_releases(&self, orders: &[OrderId]) -> Result<(), StoreError> {
+        let now = self.now().await?.as_millisecond();
+        for chunk in padded(orders) {
+            let next = next_attempt(500, 4);
+            let sql = format!("UPDATE releases SET {next} WHERE order_id IN {}", list(chunk.len(), 1));
+            bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(now), &chunk).execute(&self.pool).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes releases of sales that are retired or deleted: the backend holds no units of them. A copy of an order that
+    /// arrives late, or a refund, may ask for one. Returns their number.
+    pub async fn delete_releases_of_retired_sales(&self) -> Result<u64, StoreError> {
+        let sql = "DELETE FROM releases WHERE NOT EXISTS
+               (SELECT 1 FROM sales WHERE sales.id = releases.sale_id AND sales.retired_at_ms IS NULL)";
+        Ok(sqlx::query(sql).execute(&self.pool).await?.rows_affected())
     }
 
     /// Deletes releases that the stock backend has carried out.

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::*;
+use crate::store::pool::Connection;
 
 /// The outcome of persisting one claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,20 +49,20 @@ pub(super) fn claim(row: &AnyRow) -> Result<ShareClaim, sqlx::Error> {
 
 impl Store {
     /// Claims shares of one packet in one transaction. `decide` receives the packet, whose row is locked, the shares
-    /// that `users` already have, and the next free shares, at most one per user. It returns the shares to grant and
-    /// its answer. `None` when there is no such packet.
+    /// that `users` already have, the next free shares, at most one per user, and the time. It returns the shares to
+    /// grant and its answer. `None` when there is no such packet.
     pub async fn take_shares<T>(
         &self,
         id: PacketId,
         users: &[UserId],
-        now: Timestamp,
-        decide: impl FnOnce(&Packet, &HashMap<UserId, Share>, &[Share]) -> (Vec<ShareGrant>, T),
+        decide: impl FnOnce(&Packet, &HashMap<UserId, Share>, &[Share], Timestamp) -> (Vec<ShareGrant>, T),
     ) -> Result<Option<T>, StoreError> {
         let mut tx = self.begin().await?;
         let Some(packet) = lock(&mut tx, id).await? else { return Ok(None) };
         let held = shares_of_users(&mut tx, id, users).await?;
         let free = free_shares(&mut tx, &packet, users.len() as i64).await?;
-        let (grants, answer) = decide(&packet, &held, &free);
+        let now = tx.now;
+        let (grants, answer) = decide(&packet, &held, &free, now);
         let claims: Vec<ShareClaim> = grants
             .iter()
             .map(|ShareGrant { user_id, share }| ShareClaim {
@@ -73,7 +74,7 @@ impl Store {
             })
             .collect();
         if !claims.is_empty() {
-            if !insert_claims(&mut tx, &claims, now).await? {
+            if !insert_claims(&mut tx, &claims).await? {
                 return Err(StoreError::Refused(sqlx::Error::Protocol(
                     "claims changed under the packet's lock".into(),
                 )));
@@ -87,43 +88,40 @@ impl Store {
     }
 
     /// Persists claims. Idempotent: may be repeated with the same claims in any order and in any batches.
-    pub async fn persist_claims(
-        &self,
-        batch: &[ShareClaim],
-        now: Timestamp,
-    ) -> Result<Vec<PersistedClaim>, StoreError> {
-        if self.persist_all_new_claims(batch, now).await? {
+    /// Does not wait for a locked packet.
+    pub async fn persist_claims(&self, batch: &[ShareClaim]) -> Result<Vec<PersistedClaim>, StoreError> {
+        if self.persist_all_new_claims(batch).await? {
             return Ok(vec![PersistedClaim::Created; batch.len()]);
         }
         let known = self.persisted_claims(batch).await?;
         let new: Vec<ShareClaim> = batch.iter().filter(|claim| !known.contains(&claim.key())).copied().collect();
-        let all_new = new.len() < batch.len() && self.persist_all_new_claims(&new, now).await?;
+        let all_new = new.len() < batch.len() && self.persist_all_new_claims(&new).await?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for claim in batch {
             outcomes.push(match known.contains(&claim.key()) {
                 true => PersistedClaim::Known,
                 false if all_new => PersistedClaim::Created,
-                false => self.persist_claim(claim, now).await?,
+                false => self.persist_claim(claim).await?,
             });
         }
         Ok(outcomes)
     }
 
     /// Persists a batch in the usual case: every claim is new. Otherwise writes nothing and returns `false`.
-    async fn persist_all_new_claims(&self, batch: &[ShareClaim], now: Timestamp) -> Result<bool, StoreError> {
-        let mut tx = self.begin().await?;
-        let done = !batch.is_empty() && insert_claims(&mut tx, batch, now).await?;
+    async fn persist_all_new_claims(&self, batch: &[ShareClaim]) -> Result<bool, StoreError> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let done = !batch.is_empty() && insert_claims(&mut tx, batch).await?;
         if done {
             tx.commit().await?;
         }
         Ok(done)
     }
 
-    async fn persist_claim(&self, claim: &ShareClaim, now: Timestamp) -> Result<PersistedClaim, StoreError> {
-        if self.persist_all_new_claims(std::slice::from_ref(claim), now).await? {
+    async fn persist_claim(&self, claim: &ShareClaim) -> Result<PersistedClaim, StoreError> {
+        if self.persist_all_new_claims(std::slice::from_ref(claim)).await? {
             return Ok(PersistedClaim::Created);
         }
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_with(LockPatience::Short).await?;
         if lock(&mut tx, claim.packet_id).await?.is_none() {
             return Ok(PersistedClaim::NoSuchPacket);
         }
@@ -139,7 +137,7 @@ impl Store {
         .bind(claim.share)
         .bind(claim.user_id.to_string())
         .bind(claim.amount)
-        .bind(now.as_millisecond())
+        .bind(tx.now.as_millisecond())
         .execute(&mut *tx)
         .await?;
         tx.commit().await?;
@@ -151,7 +149,7 @@ impl Store {
         &self,
         claims: &[ShareClaim],
     ) -> Result<HashSet<(PacketId, i64, UserId)>, StoreError> {
-        Ok(persisted(&mut *self.pool.acquire().await?, claims).await?)
+        Ok(persisted(&mut self.pool.acquire().await?, claims).await?)
     }
 
     /// A user's claim of a packet.
@@ -207,7 +205,7 @@ impl Store {
 
 /// The keys of those claims that are in the database, rejected ones included.
 async fn persisted(
-    connection: &mut AnyConnection,
+    connection: &mut Connection,
     claims: &[ShareClaim],
 ) -> Result<HashSet<(PacketId, i64, UserId)>, sqlx::Error> {
     let mut by_packet: BTreeMap<PacketId, Vec<i64>> = BTreeMap::new();
@@ -231,7 +229,7 @@ async fn persisted(
 
 /// Inserts claims and moves their money. `false` when a claim is not new or does not fit; the caller must then roll the
 /// transaction back.
-async fn insert_claims(tx: &mut Tx, claims: &[ShareClaim], now: Timestamp) -> Result<bool, sqlx::Error> {
+async fn insert_claims(tx: &mut Tx, claims: &[ShareClaim]) -> Result<bool, sqlx::Error> {
     let mut sums: BTreeMap<PacketId, (i64, i64)> = BTreeMap::new();
     for claim in claims {
         let (shares, amount) = sums.entry(claim.packet_id).or_default();
@@ -267,6 +265,7 @@ async fn insert_claims(tx: &mut Tx, claims: &[ShareClaim], now: Timestamp) -> Re
         }
     }
     let transfers: Vec<Transfer> = claims.iter().map(transfer).collect();
+    let now = tx.now;
     Ok(post(tx, &transfers, now).await? == Posted::Done { new: claims.len() })
 }
 

@@ -13,7 +13,7 @@ pub use claims::{PersistedClaim, ShareGrant};
 pub use settle::{SettleOutcome, StopOutcome};
 
 use super::wallet::{Posted, post};
-use super::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row};
+use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row};
 use crate::domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::domain::{PacketId, UserId};

@@ -25,8 +25,9 @@ impl Store {
     /// Settles a packet of which no claim is under way: records the luckiest claim (the first among equal ones) and
     /// returns the unclaimed rest. `claimed` is the number of claimed shares that the caller read; if it has changed,
     /// nothing is done. Idempotent.
-    pub async fn settle_packet(&self, id: PacketId, claimed: i64, now: Timestamp) -> Result<SettleOutcome, StoreError> {
+    pub async fn settle_packet(&self, id: PacketId, claimed: i64) -> Result<SettleOutcome, StoreError> {
         let mut tx = self.begin().await?;
+        let now = tx.now;
         let Some(packet) = lock(&mut tx, id).await? else { return Ok(SettleOutcome::Unchanged) };
         if packet.state == PacketState::Settled || packet.claimed != claimed {
             return Ok(SettleOutcome::Unchanged);
@@ -64,8 +65,9 @@ impl Store {
     }
 
     /// Lets a packet expire now. Settlement then returns the rest.
-    pub async fn stop_packet(&self, id: PacketId, actor: &str, now: Timestamp) -> Result<StopOutcome, StoreError> {
+    pub async fn stop_packet(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
         let mut tx = self.begin().await?;
+        let now = tx.now;
         let Some(packet) = lock(&mut tx, id).await? else { return Ok(StopOutcome::NoSuchPacket) };
         if packet.state == PacketState::Settled || now >= packet.expires_at {
             return Ok(StopOutcome::Over(packet));
@@ -100,7 +102,7 @@ impl Store {
                OR (p.state = 'open' AND r.amount IS NOT NULL)
              ORDER BY p.id",
         );
-        self.all(query, |row| {
+        self.report(query, |row| {
             Ok(format!(
                 "packet {} ({}): funded {} of {}, records {} shares with {} as claimed, its claims are {} with {}, \
                  returned {}, balance {}",

@@ -5,12 +5,12 @@ pub(super) mod records;
 pub(super) mod sandbox;
 
 use jiff::Timestamp;
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::orders::{add_events, read};
 use super::wallet::{Posted, lock, post};
-use super::{Store, StoreError, Tx, row};
+use super::{Store, StoreError, Tx, next_attempt, row};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
 use crate::domain::wire::wire_enum;
 use crate::domain::{Money, OrderId, OrderStatus, PaymentId, UserId};
@@ -161,13 +161,9 @@ impl Store {
     }
 
     /// Pays an order from its owner's wallet: the order, the payment `id` and the ledger change in one transaction.
-    pub async fn pay_from_wallet(
-        &self,
-        id: PaymentId,
-        order: OrderId,
-        now: Timestamp,
-    ) -> Result<WalletPaymentOutcome, StoreError> {
+    pub async fn pay_from_wallet(&self, id: PaymentId, order: OrderId) -> Result<WalletPaymentOutcome, StoreError> {
         let mut tx = self.begin().await?;
+        let now = tx.now;
         if !move_order(&mut tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
             let sql = "SELECT id FROM payments WHERE order_id = $1 AND provider = $2 AND status = 'captured'";
             let row = sqlx::query(sql).bind(order.to_string()).bind(WALLET).fetch_optional(&mut *tx).await?;
@@ -208,15 +204,25 @@ impl Store {
         Ok(WalletPaymentOutcome::Paid(id))
     }
 
-    /// Payments whose refund is pending.
+    /// Payments whose refund is pending and due, those that have waited longest first.
     pub async fn refunds_due(&self, limit: i64) -> Result<Vec<Payment>, StoreError> {
         let query = sqlx::query(concat!(
             "SELECT ",
             columns!(),
-            " FROM payments WHERE status = 'refund_pending' ORDER BY id LIMIT $1"
+            " FROM payments WHERE status = 'refund_pending' AND next_attempt_at_ms <= $1
+             ORDER BY next_attempt_at_ms, id LIMIT $2"
         ))
+        .bind(self.now().await?.as_millisecond())
         .bind(limit);
         self.all(query, payment).await
+    }
+
+    /// Puts the next attempt of a refund off, by a second at first and by about four minutes at most.
+    pub async fn postpone_refund(&self, id: PaymentId) -> Result<(), StoreError> {
+        let sql = format!("UPDATE payments SET {} WHERE id = $2", next_attempt(1000, 8));
+        let now = self.now().await?.as_millisecond();
+        sqlx::query(AssertSqlSafe(sql)).bind(now).bind(id.to_string()).execute(&self.pool).await?;
+        Ok(())
     }
 
     /// Records that a payment was refunded. A payment from a wallet is refunded by this call itself. The order becomes
@@ -264,7 +270,7 @@ impl Store {
                || ' at the provider' FROM payments JOIN sandbox_payments ON sandbox_payments.id = payments.id
                WHERE (payments.status = 'refunded') <> (sandbox_payments.status = 'refunded')",
         );
-        self.all(query, |row| row::text(row, "problem")).await
+        self.report(query, |row| row::text(row, "problem")).await
     }
 }
 

@@ -99,11 +99,11 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    pub async fn sandbox_webhooks_due(&self, now: Timestamp, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {
+    pub async fn sandbox_webhooks_due(&self, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {
         let query = sqlx::query(
             "SELECT id, body, attempts FROM sandbox_webhooks WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $2",
         )
-        .bind(now.as_millisecond())
+        .bind(self.now().await?.as_millisecond())
         .bind(limit);
         self.all(query, webhook).await
     }

@@ -71,8 +71,8 @@ impl Store {
     /// Deletes a draft, which never sold anything. Returns the deleted sale.
     pub async fn delete_draft(&self, id: SaleId, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
         let mut tx = self.begin().await?;
-        touch(&mut tx).await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
+        touch(&mut tx).await?;
         if before.state != SaleState::Draft {
             return Err(SaleRefusal::NotADraft);
         }

@@ -8,12 +8,13 @@ pub(super) mod drafts;
 pub(super) mod rehearsals;
 pub(super) mod revision;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::{AnyQuery, Store, StoreError, Tx, row};
-use crate::domain::sale::SaleMove;
+use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
 use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, Window};
 use crate::store::audit_log::log;
 use changes::{SaleChange, SaleRefusal};
@@ -97,6 +98,35 @@ pub(super) async fn check_goods(tx: &mut Tx, id: GoodsId) -> Result<(), SaleRefu
     if archived.is_some() { Err(SaleRefusal::GoodsArchived) } else { Ok(()) }
 }
 
+/// Applies a change to a locked sale.
+async fn apply_change(
+    mut tx: Tx,
+    before: Sale,
+    change: &SaleChange,
+    actor: &str,
+    now: Timestamp,
+) -> Result<Sale, SaleRefusal> {
+    let id = before.id;
+    let after = change.apply(&before, now)?;
+    touch(&mut tx).await?;
+    if matches!(change, SaleChange::Start { .. } | SaleChange::Schedule(_) | SaleChange::Edit(..)) {
+        check_goods(&mut tx, after.goods_id).await?;
+    }
+    if change.refuses_overlap() {
+        drafts::refuse_overlap(&mut tx, &after).await?;
+    }
+    let query = sqlx::query(
+        "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
+           per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10,
+           buckets = $12, lot = $13, spread_ms = $14 WHERE id = $11",
+    );
+    let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);
+    query.bind(after.rush.spread_ms).execute(&mut *tx).await?;
+    log(&mut tx, actor, change.audit_name(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
+    tx.commit().await?;
+    Ok(after)
+}
+
 impl Store {
     /// Every sale that is not retired.
     pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
@@ -140,57 +170,37 @@ impl Store {
         now: Timestamp,
     ) -> Result<Sale, SaleRefusal> {
         let mut tx = self.begin().await?;
-        touch(&mut tx).await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
-        let after = change.apply(&before, now)?;
-        if matches!(change, SaleChange::Start { .. } | SaleChange::Schedule(_) | SaleChange::Edit(..)) {
-            check_goods(&mut tx, after.goods_id).await?;
-        }
-        if change.refuses_overlap() {
-            drafts::refuse_overlap(&mut tx, &after).await?;
-        }
-        let query = sqlx::query(
-            "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
-               per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10,
-               buckets = $12, lot = $13, spread_ms = $14 WHERE id = $11",
-        );
-        let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);
-        query.bind(after.rush.spread_ms).execute(&mut *tx).await?;
-        log(&mut tx, actor, change.audit_name(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
-        tx.commit().await?;
-        Ok(after)
+        apply_change(tx, before, change, actor, now).await
     }
 
-    /// Opens and closes the sales that are due. Returns those that changed.
-    pub async fn follow_schedule(&self, now: Timestamp) -> Result<Vec<Sale>, StoreError> {
+    /// Sales that are due to open or to close, by the database's clock.
+    pub async fn due_sales(&self) -> Result<Vec<SaleId>, StoreError> {
         let due = sqlx::query(
-            "SELECT id, CASE WHEN closes_at_ms <= $1 THEN 1 ELSE 0 END AS over FROM sales
-             WHERE retired_at_ms IS NULL AND ((state = 'scheduled' AND opens_at_ms <= $1)
+            "SELECT id FROM sales WHERE retired_at_ms IS NULL AND ((state = 'scheduled' AND opens_at_ms <= $1)
                OR (state IN ('scheduled', 'live', 'paused') AND closes_at_ms <= $1)) ORDER BY id",
         )
-        .bind(now.as_millisecond())
-        .fetch_all(&self.pool)
-        .await?;
-        let mut changed = Vec::new();
-        for row in &due {
-            let id = SaleId(row::int(row, "id")?);
-            let action = if row::int(row, "over")? == 1 { SaleMove::Stop } else { SaleMove::Start };
-            match self.change_sale(id, &SaleChange::Move(action), "schedule", now).await {
-                Ok(sale) => changed.push(sale),
-                Err(SaleRefusal::Store(error)) => return Err(error),
-                // Staff changed the sale in the meantime.
-                Err(_) => {}
-            }
-        }
-        Ok(changed)
+        .bind(self.now().await?.as_millisecond());
+        self.all(due, |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
-    /// The next time at which a scheduled sale opens.
-    pub async fn next_opening(&self) -> Result<Option<Timestamp>, StoreError> {
+    /// Opens or closes a sale that is due. Does not wait for a locked sale. `None` when it is not due any more: staff may
+    /// have changed it, or another process was faster.
+    pub async fn follow_schedule(&self, id: SaleId) -> Result<Option<Sale>, SaleRefusal> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let Some(before) = lock(&mut tx, id).await? else { return Ok(None) };
+        let Some(action) = before.due_move(tx.now) else { return Ok(None) };
+        let now = tx.now;
+        apply_change(tx, before, &SaleChange::Move(action), "schedule", now).await.map(Some)
+    }
+
+    /// The time until the next scheduled sale opens; zero when one is due.
+    pub async fn time_to_next_opening(&self) -> Result<Option<Duration>, StoreError> {
         let row = sqlx::query("SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'")
             .fetch_one(&self.pool)
             .await?;
-        Ok(row::optional_time(&row, "next")?)
+        let Some(next) = row::optional_time(&row, "next")? else { return Ok(None) };
+        Ok(Some(Duration::try_from(next.duration_since(self.now().await?)).unwrap_or_default()))
     }
 
     /// Starts a new epoch of a sale's keys in Redis. Returns the sale with the new epoch.
@@ -203,6 +213,7 @@ impl Store {
     /// Marks an ended sale as retired: no order or release of it is under way any more.
     pub async fn retire_sale(&self, id: SaleId, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
+        lock(&mut tx, id).await?;
         touch(&mut tx).await?;
         sqlx::query("UPDATE sales SET retired_at_ms = $2 WHERE id = $1 AND state = 'ended'")
             .bind(id.0)
@@ -233,7 +244,7 @@ impl Store {
              FROM sales LEFT JOIN orders ON orders.sale_id = sales.id AND orders.status IN ('unpaid', 'paid')
              GROUP BY sales.id, sales.sold HAVING COALESCE(SUM(orders.quantity), 0) <> sales.sold";
         let query = sqlx::query(AssertSqlSafe(sql));
-        self.all(query, |row| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?, row::int(row, "counted")?)))
+        self.report(query, |row| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?, row::int(row, "counted")?)))
             .await
     }
 }

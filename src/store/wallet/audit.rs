@@ -25,7 +25,7 @@ impl Store {
              SELECT 'account ' || e.account || ' has entries and no balance' FROM wallet_entries e
                WHERE NOT EXISTS (SELECT 1 FROM wallet_balances b WHERE b.account = e.account) GROUP BY e.account",
         );
-        self.all(query, |row| row::text(row, "problem")).await
+        self.report(query, |row| row::text(row, "problem")).await
     }
 
     /// Describes payments into or out of wallets without their transfer, and such transfers without their payment.
@@ -48,6 +48,6 @@ impl Store {
                  OR t.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM payments p
                    WHERE p.order_id = t.reference AND p.provider = 'wallet' AND p.status = 'refunded')",
         );
-        self.all(query, |row| row::text(row, "problem")).await
+        self.report(query, |row| row::text(row, "problem")).await
     }
 }

@@ -1,0 +1,62 @@
+//! The schedule: sales open and close at their times, by the database's clock. Each sale on its own: one whose row is
+//! locked, or that fails for any other reason, is tried again later and keeps no other sale from its time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use tracing::{info, warn};
+
+use crate::domain::SaleId;
+use crate::periodic::Backoff;
+use crate::stock::Stock;
+use crate::store::{SaleRefusal, Store, StoreError};
+
+/// Sales that change state at the same time. Further ones wait for a transaction of these.
+const CONCURRENCY: usize = 4;
+
+pub struct Schedule {
+    store: Store,
+    stock: Arc<dyn Stock>,
+    backoff: Backoff<SaleId>,
+}
+
+impl Schedule {
+    pub fn new(store: Store, stock: Arc<dyn Stock>) -> Schedule {
+        Schedule { store, stock, backoff: Backoff::new("schedule of a sale") }
+    }
+
+    /// Opens and closes what is due, and what becomes due within `ahead`, to the millisecond.
+    pub async fn step(&self, ahead: Duration) -> Result<(), StoreError> {
+        self.open_and_close().await?;
+        if let Some(wait) = self.store.time_to_next_opening().await?.filter(|wait| !wait.is_zero() && *wait < ahead) {
+            tokio::time::sleep(wait).await;
+            self.open_and_close().await?;
+        }
+        Ok(())
+    }
+
+    async fn open_and_close(&self) -> Result<(), StoreError> {
+        let mut due = self.store.due_sales().await?;
+        due.retain(|sale| !self.backoff.is_waiting(sale));
+        let moves = futures::stream::iter(due).for_each_concurrent(CONCURRENCY, |sale| async move {
+            self.backoff.record(sale, self.open_or_close(sale).await);
+        });
+        moves.await;
+        Ok(())
+    }
+
+    async fn open_or_close(&self, id: SaleId) -> Result<(), StoreError> {
+        let sale = match self.store.follow_schedule(id).await {
+            Ok(Some(sale)) => sale,
+            Err(SaleRefusal::Store(error)) => return Err(error),
+            // Staff changed the sale in the meantime.
+            Ok(None) | Err(_) => return Ok(()),
+        };
+        info!(sale = %id, state = %sale.state, "a sale changed state by its schedule");
+        if let Some(error) = self.stock.define(&sale).await.failure {
+            warn!(sale = %id, %error, "cannot pass a change on to every part of the stock; stock sync will");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,329 @@
+//! Connections with deadlines. sqlx waits for an answer without end, and a host that vanishes sends none: no error, no
+//! closed socket. So every statement here has a deadline at the client, and a connection that missed one is thrown away
+//! instead of returned to the pool.
+//!
+//! On PostgreSQL the server gives up first: its limits ([`SESSION`]) are shorter than the client's. A missed deadline
+//! therefore means that the server is silent, not slow, and that the other connections of that time are dead too. They are
+//! discarded at their next use without waiting for each ([`Silence`]). sqlx does not set keepalives on its sockets; the
+//! deadline takes their place, also in the kernel's stead for connections with a statement in flight.
+//!
+//! A statement whose caller went away is not waited for: its connection goes back to the pool once the server has
+//! answered, within [`RETURN_TIMEOUT`].
+
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryFutureExt, TryStreamExt};
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions, AnyQueryResult, AnyRow, AnyStatement, AnyTypeInfo};
+use sqlx::pool::{PoolConnection, PoolConnectionMetadata};
+use sqlx::{Any, AnyConnection, AnyPool, Either, Execute, Executor, SqlStr};
+use tokio::sync::OwnedSemaphorePermit;
+
+/// How long a caller waits for a free connection, with the time to open one, before the database counts as unavailable.
+pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an unused connection stays open.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long the client waits for the answer to a statement: longer than PostgreSQL lets one run.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(12);
+/// How long the client waits for PostgreSQL's answer to a ping before it uses a connection again.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
+/// A connection that was used more recently is not tested first, which would cost every statement a round trip.
+const TEST_AFTER: Duration = Duration::from_secs(1);
+/// How long a connection may take to roll back and become idle.
+const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What every session of PostgreSQL is limited to.
+///
+/// - A statement runs for at most ten seconds; the slowest page takes less than one. Reports and migrations have limits of
+///   their own.
+/// - A transaction whose client says nothing for four seconds ends: a process that is frozen with a sale's lock must not
+///   stop that sale. Transactions here pause for microseconds.
+/// - A lock is waited for longer than that, so that waiting for a frozen process ends with the lock.
+const SESSION: &str = "SET statement_timeout = '10s'; SET idle_in_transaction_session_timeout = '4s'; \
+     SET lock_timeout = '5s'";
+
+/// PostgreSQL ends a session whose host has vanished, and its locks with it, after 10 + 3 × 5 seconds of silence, or when
+/// an answer was not received for 15 seconds. A server that does not know a setting goes without it.
+const KEEPALIVES: &str = "SELECT set_config(known.name, wanted.value, false) FROM (VALUES ('tcp_keepalives_idle', '10'), \
+     ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'), ('tcp_user_timeout', '15000')) \
+     AS wanted(name, value) JOIN pg_settings AS known ON known.name = wanted.name";
+
+/// A pool of connections.
+#[derive(Debug, Clone)]
+pub(super) struct Pool {
+    inner: AnyPool,
+    /// `None` on SQLite, which is a file: no host can vanish, and a call into it cannot be abandoned.
+    answer_timeout: Option<Duration>,
+    silence: Silence,
+}
+
+impl Pool {
+    /// Opens a pool. Connections are opened on demand, so this succeeds while the database is down.
+    pub(super) fn open(url: &str, sqlite: bool) -> Result<Pool, sqlx::Error> {
+        let silence = Silence::default();
+        let tested = silence.clone();
+        let inner = AnyPoolOptions::new()
+            .max_connections(if sqlite { 8 } else { 16 })
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .idle_timeout(IDLE_TIMEOUT)
+            .after_connect(move |connection, _| Box::pin(configure(connection, sqlite)))
+            .test_before_acquire(false)
+            .before_acquire(move |connection, metadata| {
+                let silence = tested.clone();
+                Box::pin(async move { Ok(sqlite || silence.is_usable(connection, metadata).await) })
+            })
+            .connect_lazy_with(AnyConnectOptions::from_str(url)?);
+        Ok(Pool { inner, answer_timeout: (!sqlite).then_some(ANSWER_TIMEOUT), silence })
+    }
+
+    pub(super) async fn acquire(&self) -> Result<Connection, sqlx::Error> {
+        Ok(Connection {
+            live: Some(self.inner.acquire().await?),
+            answer_timeout: self.answer_timeout,
+            silence: self.silence.clone(),
+            is_lost: false,
+            in_transaction: false,
+            permit: None,
+        })
+    }
+
+    /// A connection that does not return to the pool, and has no deadline.
+    pub(super) async fn acquire_detached(&self) -> Result<AnyConnection, sqlx::Error> {
+        Ok(self.inner.acquire().await?.detach())
+    }
+
+    pub(super) async fn close(&self) {
+        // A connection that does not come back in time is closed with the process.
+        let _ = tokio::time::timeout(RETURN_TIMEOUT, self.inner.close()).await;
+    }
+}
+
+/// Settings of every new connection.
+async fn configure(connection: &mut AnyConnection, sqlite: bool) -> Result<(), sqlx::Error> {
+    let settings: &[&'static str] = if sqlite {
+        &[
+            "PRAGMA busy_timeout = 5000",
+            "PRAGMA journal_mode = WAL",
+            "PRAGMA synchronous = FULL",
+            "PRAGMA foreign_keys = ON",
+        ]
+    } else {
+        &[SESSION, KEEPALIVES]
+    };
+    for &setting in settings {
+        sqlx::raw_sql(setting).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// When the server was last silent. Connections that are older than that are not used again.
+#[derive(Debug, Clone, Default)]
+struct Silence(Arc<Mutex<Option<Instant>>>);
+
+impl Silence {
+    fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn has_met(&self, opened: Instant) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|silent| opened <= silent)
+    }
+
+    async fn is_usable(&self, connection: &mut AnyConnection, metadata: PoolConnectionMetadata) -> bool {
+        use sqlx::Connection;
+        if Instant::now().checked_sub(metadata.age).is_some_and(|opened| self.has_met(opened)) {
+            return false;
+        }
+        if metadata.idle_for < TEST_AFTER {
+            return true;
+        }
+        let Ok(answer) = tokio::time::timeout(PING_TIMEOUT, connection.ping()).await else {
+            self.note();
+            return false;
+        };
+        answer.is_ok()
+    }
+}
+
+/// A connection of the pool, to which it returns on drop.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// `None` only during the drop.
+    live: Option<PoolConnection<Any>>,
+    answer_timeout: Option<Duration>,
+    silence: Silence,
+    /// An answer did not come: what the server does with this connection is unknown.
+    is_lost: bool,
+    in_transaction: bool,
+    /// Given back when the transaction has ended.
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Connection {
+    /// Begins a transaction with `begin`. It is rolled back on drop unless `end_transaction` follows.
+    pub(super) async fn begin_transaction(
+        &mut self,
+        begin: &'static str,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Result<Vec<AnyRow>, sqlx::Error> {
+        self.in_transaction = true;
+        self.permit = permit;
+        sqlx::raw_sql(begin).fetch_all(self).await
+    }
+
+    pub(super) async fn commit_transaction(&mut self) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql("COMMIT").execute(&mut *self).await?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Sets the client's deadline, where there is one.
+    pub(super) fn wait_for_answers(&mut self, timeout: Duration) {
+        self.answer_timeout = self.answer_timeout.map(|_| timeout);
+    }
+
+    /// Waits for the answer to a statement until the deadline.
+    async fn answer<'a, T>(
+        &'a mut self,
+        call: impl FnOnce(&'a mut AnyConnection) -> BoxFuture<'a, Result<T, sqlx::Error>>,
+    ) -> Result<T, sqlx::Error> {
+        let Connection { live, answer_timeout, silence, is_lost, .. } = self;
+        let answer = call(live.as_mut().expect("a connection until its drop"));
+        let Some(timeout) = *answer_timeout else { return answer.await };
+        tokio::time::timeout(timeout, answer).await.unwrap_or_else(|_| {
+            *is_lost = true;
+            silence.note();
+            let text = format!("the database did not answer within {} s", timeout.as_secs());
+            Err(std::io::Error::new(std::io::ErrorKind::TimedOut, text).into())
+        })
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let Some(mut live) = self.live.take() else { return };
+        if self.is_lost {
+            // Without a word to the server, which would not hear it.
+            drop(live.detach());
+            return;
+        }
+        let (in_transaction, permit) = (self.in_transaction, self.permit.take());
+        let end = async move {
+            let rolled_back = match in_transaction {
+                true => sqlx::raw_sql("ROLLBACK").execute(&mut *live).await.is_ok(),
+                false => true,
+            };
+            match rolled_back {
+                true => live.return_to_pool().await,
+                // SQLite ends a transaction by itself when the disk is full. What else happened is unknown.
+                false => drop(live.detach()),
+            }
+        };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            // When the time is over, the connection is dropped, and with it closed.
+            let _ = tokio::time::timeout(RETURN_TIMEOUT, end).await;
+            drop(permit);
+        });
+    }
+}
+
+impl<'c> Executor<'c> for &'c mut Connection {
+    type Database = Any;
+
+    fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<AnyQueryResult, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Any>,
+    {
+        Box::pin(self.answer(|connection| connection.execute(query)))
+    }
+
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Either<AnyQueryResult, AnyRow>, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Any>,
+    {
+        let all = self.answer(|connection| Box::pin(connection.fetch_many(query).try_collect::<Vec<_>>()));
+        all.map_ok(|results| futures::stream::iter(results.into_iter().map(Ok))).try_flatten_stream().boxed()
+    }
+
+    fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Vec<AnyRow>, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Any>,
+    {
+        Box::pin(self.answer(|connection| connection.fetch_all(query)))
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<AnyRow>, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Any>,
+    {
+        Box::pin(self.answer(|connection| connection.fetch_optional(query)))
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [AnyTypeInfo],
+    ) -> BoxFuture<'e, Result<AnyStatement, sqlx::Error>>
+    where
+        'c: 'e,
+    {
+        Box::pin(self.answer(|connection| connection.prepare_with(sql, parameters)))
+    }
+}
+
+/// Each statement on a connection of its own.
+impl<'p> Executor<'p> for &'p Pool {
+    type Database = Any;
+
+    fn execute<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<AnyQueryResult, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Any>,
+    {
+        Box::pin(async move { self.acquire().await?.execute(query).await })
+    }
+
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Either<AnyQueryResult, AnyRow>, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Any>,
+    {
+        let all = async move { self.acquire().await?.fetch_many(query).try_collect::<Vec<_>>().await };
+        all.map_ok(|results| futures::stream::iter(results.into_iter().map(Ok))).try_flatten_stream().boxed()
+    }
+
+    fn fetch_all<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Vec<AnyRow>, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Any>,
+    {
+        Box::pin(async move { self.acquire().await?.fetch_all(query).await })
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<AnyRow>, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Any>,
+    {
+        Box::pin(async move { self.acquire().await?.fetch_optional(query).await })
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [AnyTypeInfo],
+    ) -> BoxFuture<'e, Result<AnyStatement, sqlx::Error>>
+    where
+        'p: 'e,
+    {
+        Box::pin(async move { self.acquire().await?.prepare_with(sql, parameters).await })
+    }
+}

@@ -1,0 +1,122 @@
+//! Transactions, and the database's time.
+//!
+//! What several processes must agree on (leases, payment windows, what is overdue) is decided by the database's clock:
+//! the clocks of hosts differ. PostgreSQL tells its time with the answer to `BEGIN`, so it costs no round trip. An SQLite
+//! file belongs to one host, whose clock is that of the process; there tests advance it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+
+use super::pool::{ACQUIRE_TIMEOUT, Connection};
+use super::{AnyQuery, Store, StoreError, row};
+
+/// How long a writing transaction waits for those before it. SQLite has one writer at a time, so a queue is normal there.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the client waits for a report; longer than PostgreSQL lets one run.
+const REPORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(610);
+
+macro_rules! now {
+    () => {
+        "SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now_ms"
+    };
+}
+
+/// How a transaction begins on PostgreSQL.
+const BEGIN: &str = concat!("BEGIN; ", now!());
+/// A transaction that rather fails than waits for a lock: other work is due, and this part can be repeated.
+const BEGIN_IMPATIENT: &str = concat!("BEGIN; SET LOCAL lock_timeout = '1s'; ", now!());
+/// Reports read whole tables.
+const BEGIN_REPORT: &str = concat!("BEGIN READ ONLY; SET LOCAL statement_timeout = '600s'; ", now!());
+/// Takes SQLite's lock for writing at once: a transaction that reads first could not get it later.
+const BEGIN_SQLITE: &str = "BEGIN IMMEDIATE";
+
+/// How long a transaction waits for a row's lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockPatience {
+    /// Until a frozen process has lost its locks.
+    Long,
+    /// For a second.
+    Short,
+}
+
+/// A writing transaction. Rolled back on drop unless it was committed.
+pub(super) struct Tx {
+    inner: Connection,
+    /// The database's time when the transaction began.
+    pub(super) now: Timestamp,
+}
+
+impl Tx {
+    pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
+        self.inner.commit_transaction().await
+    }
+}
+
+impl std::ops::Deref for Tx {
+    type Target = Connection;
+    fn deref(&self) -> &Self::Target {
+        &self.inner
+    }
+}
+
+impl std::ops::DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.inner
+    }
+}
+
+impl Store {
+    /// The database's time.
+    pub async fn now(&self) -> Result<Timestamp, StoreError> {
+        match &self.own_clock {
+            Some(clock) => Ok(clock.now()),
+            None => Ok(row::time(&sqlx::query(now!()).fetch_one(&self.pool).await?, "now_ms")?),
+        }
+    }
+
+    /// Whether the database's clock is the process's own.
+    pub fn shares_clock(&self) -> bool {
+        self.own_clock.is_some()
+    }
+
+    pub(super) async fn begin(&self) -> Result<Tx, StoreError> {
+        self.begin_with(LockPatience::Long).await
+    }
+
+    pub(super) async fn begin_with(&self, patience: LockPatience) -> Result<Tx, StoreError> {
+        let queue = tokio::time::timeout(QUEUE_TIMEOUT, self.writer.clone().acquire_owned()).await;
+        let permit = queue.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(|_| sqlx::Error::PoolClosed)?;
+        let begin = match (&self.own_clock, patience) {
+            (Some(_), _) => BEGIN_SQLITE,
+            (None, LockPatience::Long) => BEGIN,
+            (None, LockPatience::Short) => BEGIN_IMPATIENT,
+        };
+        let mut inner = self.pool.acquire().await?;
+        let rows = inner.begin_transaction(begin, Some(permit)).await?;
+        let now = match &self.own_clock {
+            Some(clock) => clock.now(),
+            None => row::time(rows.first().ok_or(sqlx::Error::RowNotFound)?, "now_ms")?,
+        };
+        Ok(Tx { inner, now })
+    }
+
+    /// Every row of a query that reads whole tables, mapped. It may take minutes.
+    pub(super) async fn report<T>(
+        &self,
+        query: AnyQuery<'_>,
+        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        if self.own_clock.is_some() {
+            return self.all(query, map).await;
+        }
+        let mut connection = self.pool.acquire().await?;
+        connection.begin_transaction(BEGIN_REPORT, None).await?;
+        connection.wait_for_answers(REPORT_ANSWER_TIMEOUT);
+        let rows = query.fetch_all(&mut connection).await?;
+        Ok(rows.iter().map(map).collect::<Result<_, _>>()?)
+    }
+}
+
+const _: () = assert!(QUEUE_TIMEOUT.as_secs() > ACQUIRE_TIMEOUT.as_secs());
