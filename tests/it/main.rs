@@ -10,10 +10,12 @@ mod contract;
 
 mod buckets;
 mod checklist;
+mod clocks;
 mod connections;
 mod dead_letters;
 mod faults;
 mod http;
+mod isolation;
 mod master;
 mod messages;
 mod migrations;

@@ -230,6 +230,37 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
+    /// The database has failed over: the old host vanished with statements in flight, the new one takes connections.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn database_host_that_vanishes_with_statements_in_flight_stops_no_role_for_long() {
+        let (shop, proxies) = shop_behind(Rung::Redis, &["SECKILL_DATABASE_URL"]).await;
+        let sale = shop.open(NewSale::of(60)).await;
+        let due = shop.create(NewSale::of(5).opens_in(Duration::from_secs(5))).await;
+        let mut orders = Vec::new();
+        for n in 1..=60 {
+            if n == 30 {
+                proxies[0].silence_open_connections();
+            }
+            let shopper = shop.shopper(n);
+            let answer = eventually("a shopper can buy", TIMEOUT, async || shopper.try_buy(&sale, 1).await).await;
+            orders.push((n, answer.expect(202).order_id()));
+        }
+        let began = Instant::now();
+        eventually("all orders have arrived and the next sale has opened", Duration::from_secs(40), async || {
+            for (n, order) in &orders {
+                let text = shop.shopper(*n).order(&sale, order).await.text();
+                if !text.contains("\"unpaid\"") {
+                    return Err(text);
+                }
+            }
+            let button = shop.client().get(&format!("/api/sales/{due}/button")).await.text();
+            if button.contains("\"open\"") { Ok(()) } else { Err(button) }
+        })
+        .await;
+        println!("the shop worked again after {:.1} s", began.elapsed().as_secs_f64());
+        shop.audit_is_clean().await;
+    }
+
     /// The service is reachable and refuses access, so waiting would not help.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn service_that_refuses_access_ends_the_start_and_is_named() {

@@ -12,7 +12,7 @@ use url::Url;
 
 use super::client::{Answer, Client, Connections};
 use super::process::Settings;
-use super::{Rung, Stack};
+use super::{Rung, Shop, Stack};
 
 /// Numbered databases of the stack's Redis, taken in turn. Number 0 holds the counter.
 const REDIS_DATABASES: i64 = 255;
@@ -91,6 +91,13 @@ pub async fn on_postgres(sql: &str) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect(Stack::get().variable("SECKILL_DATABASE_URL")).await?;
     sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await?;
     connection.close().await
+}
+
+/// Runs statements in a shop's database.
+pub async fn on_database(shop: &Shop, sql: &str) {
+    let mut connection = PgConnection::connect(shop.setting("SECKILL_DATABASE_URL")).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
 }
 
 /// Takes the next numbered database of the stack's Redis and empties it. All test processes share the counter.

@@ -18,7 +18,7 @@ mod wait;
 
 pub use broker::{Broker, order_count};
 pub use client::{Answer, Client};
-pub use fixture::{Fixture, manage, on_postgres};
+pub use fixture::{Fixture, manage, on_database, on_postgres};
 pub use load::{Load, ShopperOutcome};
 pub use nginx::Nginx;
 pub use ports::free_address;

@@ -24,6 +24,8 @@ pub struct Proxy {
 pub struct ProxyTarget {
     address: Arc<Mutex<String>>,
     drops_responses: Arc<AtomicBool>,
+    /// Connections that were opened before are silent: nothing passes, in either direction.
+    silent: Arc<Mutex<CancellationToken>>,
     /// Reads from clients that had data: a measure of writes by the client.
     pub sent: Arc<AtomicUsize>,
 }
@@ -34,6 +36,7 @@ impl Proxy {
         let target = ProxyTarget {
             address: Arc::new(Mutex::new(service)),
             drops_responses: Arc::default(),
+            silent: Arc::default(),
             sent: Arc::default(),
         };
         Proxy { address: free_address(), target, up: Mutex::new(None) }
@@ -66,6 +69,12 @@ impl Proxy {
         *self.target.address.lock().unwrap_or_else(PoisonError::into_inner) = service;
     }
 
+    /// The host of the service vanishes without a word: open connections stay open and nothing passes any more. New
+    /// connections reach its successor.
+    pub fn silence_open_connections(&self) {
+        std::mem::take(&mut *self.target.silent.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
+    }
+
     fn set(&self, up: Option<CancellationToken>) {
         let before = std::mem::replace(&mut *self.up.lock().unwrap_or_else(PoisonError::into_inner), up);
         if let Some(before) = before {
@@ -95,14 +104,18 @@ impl ProxyTarget {
         let _ = (client.set_nodelay(true), server.set_nodelay(true));
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
+        let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let requests = copy(from_client, to_server, || {
             self.sent.fetch_add(1, Ordering::Relaxed);
             true
         });
         let responses = copy(from_server, to_client, || !self.drops_responses.load(Ordering::Relaxed));
+        tokio::pin!(requests, responses);
         tokio::select! {
-            () = requests => {}
-            () = responses => {}
+            () = &mut requests => {}
+            () = &mut responses => {}
+            // The sockets stay open, and are not read any more.
+            () = silent.cancelled() => std::future::pending().await,
         }
     }
 }

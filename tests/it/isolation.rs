@@ -1,0 +1,193 @@
+//! One sale's, one order's, one payment's trouble delays no other.
+
+mod stack {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use sqlx::postgres::PgConnection;
+    use sqlx::{AssertSqlSafe, Connection, Row};
+
+    use crate::support::{NewSale, Plan, Rung, Shop, eventually, on_database};
+
+    const TIMEOUT: Duration = Duration::from_secs(30);
+
+    async fn connect(shop: &Shop) -> PgConnection {
+        PgConnection::connect(shop.setting("SECKILL_DATABASE_URL")).await.unwrap()
+    }
+
+    /// Locks a sale's row until the connection ends, as a stuck process does.
+    async fn lock(shop: &Shop, sale: &str) -> PgConnection {
+        let mut connection = connect(shop).await;
+        sqlx::raw_sql("BEGIN").execute(&mut connection).await.unwrap();
+        let lock = format!("UPDATE sales SET sold = sold WHERE id = {sale}");
+        sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut connection).await.unwrap();
+        connection
+    }
+
+    /// Sessions of the shop that the query finds in `pg_stat_activity`.
+    async fn sessions(watch: &mut PgConnection, condition: &str) -> i64 {
+        let sql = format!(
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND {condition}"
+        );
+        sqlx::raw_sql(AssertSqlSafe(sql)).fetch_one(watch).await.unwrap().get(0)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn locked_sale_delays_neither_orders_nor_expiry_nor_schedule_of_another() {
+        for rung in [Rung::Redis, Rung::Rabbit] {
+            let shop = Plan::on(rung).await.start().await;
+            let locked = shop.create(NewSale::of(9).closes_in(Duration::from_secs(6))).await;
+            shop.change_sale_state(&locked, "start").await;
+            let other = shop.open(NewSale::of(9)).await;
+            let late = shop.shopper(1).buy_one(&other).await;
+            shop.shopper(1).wait_for_status(&other, &late, "unpaid").await;
+            let stuck = shop.shopper(2).buy_one(&locked).await;
+            shop.shopper(2).wait_for_status(&locked, &stuck, "unpaid").await;
+            let due = shop.create(NewSale::of(9).opens_in(Duration::from_secs(8))).await;
+
+            let mut lock = lock(&shop, &locked).await;
+            let waiting = shop.shopper(3).buy_one(&locked).await;
+            let free = shop.shopper(4).buy_one(&other).await;
+            shop.shopper(4).wait_for_status(&other, &free, "unpaid").await;
+            let expire = format!("UPDATE orders SET pay_by_ms = 1 WHERE id IN ('{late}', '{stuck}')");
+            on_database(&shop, &expire).await;
+            shop.shopper(1).wait_for_status(&other, &late, "cancelled").await;
+            // The locked sale is overdue to close by then.
+            shop.wait_for_phase(&due, "open").await;
+            let more = shop.shopper(5).buy_one(&other).await;
+            shop.shopper(5).wait_for_status(&other, &more, "unpaid").await;
+            assert_eq!(
+                shop.shopper(3).order(&locked, &waiting).await.expect(200).json()["order"]["status"],
+                "reserved"
+            );
+
+            sqlx::raw_sql("ROLLBACK").execute(&mut lock).await.unwrap();
+            eventually("the locked sale's orders go on", TIMEOUT, async || {
+                let [waiting, stuck] = [
+                    shop.shopper(3).order(&locked, &waiting).await.expect(200).text(),
+                    shop.shopper(2).order(&locked, &stuck).await.expect(200).text(),
+                ];
+                let done = waiting.contains("\"unpaid\"") && stuck.contains("\"cancelled\"");
+                if done { Ok(()) } else { Err(waiting + &stuck) }
+            })
+            .await;
+            shop.wait_for_phase(&locked, "ended").await;
+        }
+    }
+
+    /// A process that the system suspends keeps its connection, and without a limit its locks.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn consumer_that_is_frozen_in_a_transaction_loses_its_locks() {
+        let roles = ["serve", "control", "consume", "consume"];
+        let mut shop = Plan::on(Rung::Redis).await.roles(&roles).start().await;
+        shop.process("consume", 1).kill();
+        let (one, two) = (shop.open(NewSale::of(9)).await, shop.open(NewSale::of(9)).await);
+        let mut watch = connect(&shop).await;
+        // Both sales in one transaction, which then waits for the lock.
+        let mut held = lock(&shop, &one).await;
+        shop.process("consume", 0).signal("STOP");
+        let first = shop.shopper(1).buy_one(&one).await;
+        let second = shop.shopper(2).buy_one(&two).await;
+        shop.process("consume", 0).signal("CONT");
+        let waits = "state = 'active' AND wait_event_type = 'Lock' AND query LIKE '%sales%'";
+        eventually("the consumer waits for the lock", TIMEOUT, async || match sessions(&mut watch, waits).await {
+            0 => Err("no session waits".to_owned()),
+            _ => Ok(()),
+        })
+        .await;
+        shop.process("consume", 0).signal("STOP");
+        sqlx::raw_sql("ROLLBACK").execute(&mut held).await.unwrap();
+        shop.process("consume", 1).start();
+        shop.change_sale_state(&one, "pause").await;
+        shop.change_sale_state(&two, "pause").await;
+        for (shopper, sale, order) in [(1, &one, &first), (2, &two, &second)] {
+            eventually("the other consumer takes the order over", TIMEOUT, async || {
+                let order = shop.shopper(shopper).order(sale, order).await.expect(200).text();
+                if order.contains("\"unpaid\"") { Ok(()) } else { Err(order) }
+            })
+            .await;
+        }
+        shop.process("consume", 0).signal("CONT");
+        shop.audit_is_clean().await;
+    }
+
+    /// Releases of a sale that is over, and of one that is not loaded, can never be carried out or not now.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn releases_of_a_sale_without_keys_hold_up_no_other_sale() {
+        let shop = Plan::on(Rung::Redis).await.start().await;
+        let sale = shop.open(NewSale::of(1)).await;
+        let (retired, draft) = (shop.create(NewSale::of(1)).await, shop.create(NewSale::of(1)).await);
+        let retire =
+            format!("UPDATE sales SET state = 'ended', closes_at_ms = 1, retired_at_ms = 1 WHERE id = {retired}");
+        on_database(&shop, &retire).await;
+        for (n, gone) in [&retired, &draft].into_iter().enumerate() {
+            // Older than any other release.
+            let late = format!(
+                "INSERT INTO releases (order_id, sale_id, user_id, quantity)
+                 SELECT '00000000-0000-7000-8{n}00-' || LPAD(n::text, 12, '0'), {gone}, '00000000-0000-7000-8000-000000000001', 1
+                 FROM generate_series(1, 520) AS n"
+            );
+            on_database(&shop, &late).await;
+        }
+        let order = shop.shopper(1).buy_one(&sale).await;
+        shop.shopper(1).wait_for_status(&sale, &order, "unpaid").await;
+        on_database(&shop, &format!("UPDATE orders SET pay_by_ms = 1 WHERE id = '{order}'")).await;
+        let next = shop.shopper(2);
+        eventually("the unit returns", TIMEOUT, async || {
+            let answer = next.buy(&sale, 1).await;
+            if answer.status == 202 { Ok(()) } else { Err(answer.text()) }
+        })
+        .await;
+        let mut watch = connect(&shop).await;
+        eventually("releases of the retired sale are gone", TIMEOUT, async || {
+            let sql = format!("SELECT COUNT(*) FROM releases WHERE sale_id = {retired}");
+            let left: i64 = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_one(&mut watch).await.unwrap().get(0);
+            if left == 0 { Ok(()) } else { Err(left.to_string()) }
+        })
+        .await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn refused_refund_stops_neither_refunds_nor_webhooks() {
+        let shop = Plan::on(Rung::Redis).await.start().await;
+        let sale = shop.open(NewSale::of(9)).await;
+        let mut orders = Vec::new();
+        for n in 1..=3 {
+            let order = shop.shopper(n).buy_one(&sale).await;
+            shop.shopper(n).wait_for_status(&sale, &order, "unpaid").await;
+            orders.push(order);
+        }
+        // The provider has not captured this payment, so it refuses to refund it.
+        let refused = "00000000-0000-7000-8000-000000000001";
+        on_database(
+            &shop,
+            &format!(
+                "INSERT INTO payments (id, order_id, provider, amount, currency, status, created_at_ms)
+                   VALUES ('{refused}', '{}', 'sandbox', 1999, 'CNY', 'refund_pending', 1);
+                 INSERT INTO sandbox_payments (id, amount, currency, return_path, status)
+                   VALUES ('{refused}', 1999, 'CNY', '/', 'open')",
+                orders[0]
+            ),
+        )
+        .await;
+        // A payment of which the shop was not told yet.
+        let checkout = shop.shopper(2).begin_payment(&sale, &orders[1]).await;
+        let payment = checkout.rsplit('/').next().unwrap();
+        let body = json!({"type": "payment.captured", "data": {"payment_id": payment}});
+        on_database(
+            &shop,
+            &format!(
+                "UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}';
+                 INSERT INTO sandbox_webhooks (id, body, next_at_ms) VALUES ('msg_late', '{body}', 1)"
+            ),
+        )
+        .await;
+        shop.shopper(2).wait_for_status(&sale, &orders[1], "paid").await;
+        let checkout = shop.shopper(3).begin_payment(&sale, &orders[2]).await;
+        shop.shopper(3).pay_at(&checkout).await.expect(303);
+        shop.shopper(3).wait_for_status(&sale, &orders[2], "paid").await;
+        let refund = format!("/api/admin/orders/{}/refund", orders[2]);
+        shop.admin().await.post(&refund, json!({"reason": "broken"})).await.expect(200);
+        shop.shopper(3).wait_for_status(&sale, &orders[2], "refunded").await;
+    }
+}
