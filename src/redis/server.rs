@@ -174,7 +174,7 @@ fn is_broken(error: &RedisError) -> bool {
         || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
 }
 
-/// The READONLY among the answers of a pipeline.
+/// The READONLY among answers. A server's errors are values here; callers see them as errors later.
 fn read_only(answers: &[Value]) -> Option<RedisError> {
     answers.iter().find_map(|answer| match answer {
         Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly) => Some(error.clone().into()),
@@ -187,7 +187,10 @@ impl ConnectionLike for ServerConnection {
         async move {
             let (attempt, mut connection) = self.connection().await?;
             let answer = connection.req_packed_command(cmd).await;
-            self.note(&attempt, answer.as_ref().err());
+            match &answer {
+                Ok(answer) => self.note(&attempt, read_only(std::slice::from_ref(answer)).as_ref()),
+                Err(error) => self.note(&attempt, Some(error)),
+            }
             answer
         }
         .boxed()

@@ -19,8 +19,13 @@ mod stack {
     }
 
     async fn is_ready(shop: &Shop) -> Result<(), String> {
-        let answer = shop.ops(0).request(axum::http::Method::GET, "/readyz").try_send().await?;
-        if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
+        for n in 0..shop.processes.len() {
+            let answer = shop.ops(n).request(axum::http::Method::GET, "/readyz").try_send().await?;
+            if answer.status != 200 {
+                return Err(format!("process {n}: {}", answer.text()));
+            }
+        }
+        Ok(())
     }
 
     async fn replicas_left(shop: &Shop) -> String {
@@ -44,7 +49,8 @@ mod stack {
         let mut plan = plan.unset("SECKILL_REDIS_REPLICA_URLS");
         let name = plan.through_proxy("SECKILL_REDIS_URL");
         name.restore().await;
-        let shop = plan.start().await;
+        // The second relay sends nothing but single commands.
+        let shop = plan.roles(&["serve", "control", "consume", "relay", "relay"]).start().await;
         let sale = shop.open(NewSale::of(10)).await;
         shop.shopper(1).buy_one(&sale).await;
 
