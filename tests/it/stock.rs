@@ -18,7 +18,8 @@ mod stack {
     use seckill::domain::claim::{Claim, Decision, Hold};
     use seckill::domain::sale::SaleMove;
     use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, UserId, Window};
-    use seckill::redis::connection;
+    use seckill::redis::short_id::ShortId;
+    use seckill::redis::{connection, keys};
     use seckill::stock::database::DatabaseStock;
     use seckill::stock::facts::RedisFacts;
     use seckill::stock::load::{HoldRepair, LoadOptions};
@@ -350,6 +351,51 @@ mod stack {
             let (redis, clock) = (self.redis.clone(), self.clock.clone());
             StockSync::new(redis, self.store.clone(), self.catalogue.clone(), None, clock, Arc::default())
         }
+    }
+
+    /// A hold too few and one too many leave the count of units as it should be. So does a master that forgets its last
+    /// moment, in which an order was cancelled and another one granted.
+    #[tokio::test]
+    async fn opposite_errors_are_repaired_although_the_counts_agree() {
+        let backends = StockPair::new().await;
+        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
+        let bucket = Bucket::whole(sale.id);
+        let swap = async |cancelled: &Claim, forgotten: &Claim| {
+            let orders = [cancelled.order_id];
+            backends.store.cancel_orders(sale.id, &orders, "by_owner", LockPatience::Long).await.unwrap();
+            backends.store.delete_releases(&orders).await.unwrap();
+            let mut lose = redis::pipe();
+            lose.del(keys::outbox(bucket));
+            lose.hdel(keys::holders(bucket), ShortId::of(forgotten.user_id.0));
+            lose.hincr(keys::hash(bucket), "Booked", -1);
+            lose.exec_async(&mut backends.redis.connection()).await.unwrap();
+        };
+        let order_held =
+            async |user: UserId| backends.redis.hold(sale.id, user).await.unwrap().map(|hold| hold.order_id);
+        let claims = [1, 2, 3, 4].map(|user| claim(user, 1));
+        backends.reserve(sale.id, &claims).await;
+        let stock_sync = backends.stock_sync();
+        swap(&claims[0], &claims[1]).await;
+        // Nothing is believed that was not compared by this process.
+        for _ in 0..2 {
+            stock_sync.reconcile().await.unwrap();
+        }
+        assert_eq!(order_held(claims[1].user_id).await, Some(claims[1].order_id));
+        let released = backends.store.pending_releases(10).await.unwrap();
+        assert_eq!(released.iter().map(|held| held.order_id).collect::<Vec<_>>(), [claims[0].order_id]);
+        backends.redis.release(&released).await.unwrap();
+        for _ in 0..3 {
+            stock_sync.reconcile().await.unwrap();
+        }
+
+        swap(&claims[2], &claims[3]).await;
+        stock_sync.reconcile().await.unwrap();
+        assert_eq!(order_held(claims[3].user_id).await, None, "counts that agree are believed for a while");
+        tokio::time::pause();
+        tokio::time::advance(HOUR).await;
+        tokio::time::resume();
+        stock_sync.reconcile().await.unwrap();
+        assert_eq!(order_held(claims[3].user_id).await, Some(claims[3].order_id));
     }
 
     /// As after a failover of PostgreSQL that lost a change.

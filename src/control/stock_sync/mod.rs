@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use self::repair::BookedDrift;
+use self::repair::CountComparison;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::domain::sale::{SaleMove, SaleState};
@@ -48,8 +48,9 @@ struct SyncState {
     recovery: Recovery<Bucket, Generation>,
     counters_synced: Option<Instant>,
     unloaded: Option<Instant>,
-    /// Sales whose counts differed at the last comparison.
-    drifts: HashMap<SaleId, BookedDrift>,
+    comparisons: HashMap<SaleId, CountComparison>,
+    /// How many buckets were opened because their master may have lost writes. Comparisons from before are void.
+    opened: u64,
 }
 
 pub struct StockSync {
@@ -71,7 +72,8 @@ impl StockSync {
         metrics: Arc<Metrics>,
     ) -> StockSync {
         let recovery = Recovery::new(monitor, Some(MAX_DRAIN_WAIT), MAX_REPLAY_WAIT);
-        let state = SyncState { recovery, counters_synced: None, unloaded: None, drifts: HashMap::new() };
+        let state =
+            SyncState { recovery, counters_synced: None, unloaded: None, comparisons: HashMap::new(), opened: 0 };
         StockSync { stock, store, catalogue, clock, metrics, state: Mutex::new(state) }
     }
 
@@ -134,7 +136,11 @@ impl StockSync {
                     Ok(())
                 }
                 (Action::Wait, _) | (_, None) => Ok(()),
-                (Action::Open, Some(loaded)) => self.open(bucket, loaded).await,
+                (Action::Open, Some(loaded)) => {
+                    state.comparisons.clear();
+                    state.opened += 1;
+                    self.open(bucket, loaded).await
+                }
                 (Action::Maintain, Some(loaded)) => self.pass_on(sale, bucket, loaded).await,
             };
             failure = done.err().or(failure);

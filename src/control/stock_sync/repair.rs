@@ -16,35 +16,51 @@ use crate::store::HeldUnits;
 /// How long a comparison of single holds without a mismatch stays valid while the counts differ by the same units: a backlog
 /// in the outbox explains the difference, and comparing a million holds loads Redis and the database.
 const EXPLANATION_TTL: Duration = Duration::from_secs(60);
+/// The same while the counts are equal. Opposite errors cancel each other in a count: a master that loses its last moment
+/// forgets as many releases as grants.
+const AGREEMENT_TTL: Duration = Duration::from_secs(600);
 
-/// Units booked in Redis minus units sold in the database.
+/// What the last comparison of a sale's counts found.
 #[derive(Clone, Copy)]
-pub(super) struct BookedDrift {
-    units: i64,
-    /// When a comparison of single holds found no mismatch, so that orders in flight explain the drift.
-    explained: Option<Instant>,
+pub(super) struct CountComparison {
+    /// Units booked in Redis minus units sold in the database.
+    drift: i64,
+    /// The last comparison of single holds without a mismatch, and the drift at that time.
+    matched: Option<(Instant, i64)>,
+}
+
+impl CountComparison {
+    fn is_explained(&self) -> bool {
+        let ttl = if self.drift == 0 { AGREEMENT_TTL } else { EXPLANATION_TTL };
+        self.matched.is_some_and(|(at, drift)| at.elapsed() < ttl && (drift == self.drift || self.drift == 0))
+    }
 }
 
 impl StockSync {
-    /// Compares counts. Where they differ by the same units twice in a row, compares and repairs single holds.
+    /// Compares counts. Compares and repairs single holds of a sale whose counts differ by the same units twice in a row,
+    /// and of every sale after this process has begun to work, after a master may have lost writes, and now and then.
     pub async fn reconcile(&self) -> anyhow::Result<()> {
-        let before = std::mem::take(&mut self.state.lock().await.drifts);
+        let (before, opened) = {
+            let mut state = self.state.lock().await;
+            (std::mem::take(&mut state.comparisons), state.opened)
+        };
         let sales = self.store.active_sales().await?;
         let survey = self.survey().await?;
-        let mut drifts = HashMap::new();
+        let mut comparisons = HashMap::new();
         for sale in sales {
-            let units = survey.get(&sale.id).map_or(0, |loaded| loaded.booked - sale.sold);
-            if units == 0 {
-                continue;
+            let Some(loaded) = survey.get(&sale.id) else { continue };
+            let drift = loaded.booked - sale.sold;
+            let last = before.get(&sale.id);
+            let mut comparison = CountComparison { drift, matched: last.and_then(|last| last.matched) };
+            if last.is_some_and(|last| last.drift == drift) && !comparison.is_explained() {
+                comparison.matched = self.repair_holds(&sale).await?.then(|| (Instant::now(), drift));
             }
-            let same = before.get(&sale.id).filter(|before| before.units == units);
-            let mut explained = same.and_then(|drift| drift.explained).filter(|at| at.elapsed() < EXPLANATION_TTL);
-            if same.is_some() && explained.is_none() {
-                explained = self.repair_holds(&sale).await?.then(Instant::now);
-            }
-            drifts.insert(sale.id, BookedDrift { units, explained });
+            comparisons.insert(sale.id, comparison);
         }
-        self.state.lock().await.drifts = drifts;
+        let mut state = self.state.lock().await;
+        if state.opened == opened {
+            state.comparisons = comparisons;
+        }
         Ok(())
     }
 
