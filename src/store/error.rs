@@ -69,8 +69,9 @@ impl Fault {
     /// is the primary code.
     fn of(code: &str) -> Fault {
         match (code.len(), code.get(..2), code.parse::<u32>().map(|number| number & 0xff)) {
-            // A lock timeout; a standby, or a primary that was made read-only because its disk is full.
-            (5, ..) if matches!(code, "55P03" | "25006") => Fault::Passing,
+            // A lock timeout; a standby, or a primary that was made read-only because its disk is full; a session that ended
+            // because this process was frozen in a transaction.
+            (5, ..) if matches!(code, "55P03" | "25006" | "25P03") => Fault::Passing,
             // Connection, deadlock and serialization, resources, shutdown, file system.
             (5, Some("08" | "40" | "53" | "57" | "58"), _) => Fault::Passing,
             // A value out of range, a violated constraint.
@@ -91,7 +92,9 @@ mod tests {
 
     #[test]
     fn error_codes_are_classified_by_cause() {
-        for passing in ["08006", "25006", "40P01", "53100", "55P03", "57P01", "58030", "5", "261", "10", "778", "13"] {
+        for passing in
+            ["08006", "25006", "25P03", "40P01", "53100", "55P03", "57P01", "58030", "5", "261", "10", "778", "13"]
+        {
             assert_eq!(Fault::of(passing), Fault::Passing, "{passing}");
         }
         for data in ["22003", "23503", "23505", "19", "1555", "2067", "20"] {

@@ -109,7 +109,9 @@ impl Arena {
 
     fn note_end(&self, n: usize, process: &mut Process) {
         if let Some(status) = process.exit_status() {
-            self.note(format!("{} ended by itself: {status}", self.cast.process(n)));
+            let log = process.log();
+            let last = log.lines().last().unwrap_or_default();
+            self.note(format!("{} ended by itself: {status}: {last}", self.cast.process(n)));
             process.kill();
             process.start();
         }
