@@ -160,13 +160,17 @@ pub fn address_of(service: &str) -> String {
 
 /// Sends a command to Redis itself, past all lines.
 pub async fn redis_command(service: &str, words: &str) -> redis::Value {
-    let client = redis::Client::open(format!("redis://{}/", address_of(service))).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    try_redis_command(service, words).await.unwrap_or_else(|error| panic!("{service}: {words}: {error}"))
+}
+
+pub async fn try_redis_command(service: &str, words: &str) -> redis::RedisResult<redis::Value> {
+    let client = redis::Client::open(format!("redis://{}/", address_of(service)))?;
+    let mut connection = client.get_multiplexed_async_connection().await?;
     let mut command = redis::Cmd::new();
     for word in words.split(' ') {
         command.arg(word);
     }
-    command.query_async(&mut connection).await.unwrap_or_else(|error| panic!("{service}: {words}: {error}"))
+    command.query_async(&mut connection).await
 }
 
 /// A service stopped by SIGSTOP. It goes on when this is dropped.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::arena::{Arena, FrozenService, address_of, clock_library, redis_command, small_disk};
+use super::arena::{Arena, FrozenService, address_of, clock_library, redis_command, small_disk, try_redis_command};
 use super::line::LineState;
 use super::schedule::{Fault, FaultKind, Target};
 use crate::support::{Process, Stack, eventually, on_postgres, pause};
@@ -223,7 +223,10 @@ async fn fill_disk(length: Duration) {
     sleep(length).await;
     std::fs::remove_file(&filler).unwrap();
     // Redis 7.0 may leave half a write in its append-only file, and then does not start with it. A rewrite heals the file.
-    redis_command("redis", "BGREWRITEAOF").await;
+    eventually("Redis begins to rewrite its append-only file", SYNC_TIMEOUT, async || {
+        try_redis_command("redis", "BGREWRITEAOF").await.map_err(|error| error.to_string())
+    })
+    .await;
     eventually("the append-only file is rewritten", SYNC_TIMEOUT, async || {
         let info = text(redis_command("redis", "INFO persistence").await);
         let is_done = ["aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_last_bgrewrite_status:ok"];
