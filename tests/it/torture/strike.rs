@@ -221,6 +221,8 @@ async fn fill_disk(length: Duration) {
     // What is left of the last block.
     while file.write_all(&[0; 64]).is_ok() {}
     sleep(length).await;
+    // An open file keeps its space.
+    drop(file);
     std::fs::remove_file(&filler).unwrap();
     // Redis 7.0 may leave half a write in its append-only file, and then does not start with it. A rewrite heals the file.
     eventually("Redis begins to rewrite its append-only file", SYNC_TIMEOUT, async || {
