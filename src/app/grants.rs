@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
 use super::Services;
+use super::startup::retry_without_database;
 use crate::metrics::Metrics;
 use crate::packets::redis::RedisShares;
 use crate::periodic::run_every;
@@ -54,7 +55,7 @@ impl ServeGrants {
             metrics: services.metrics.clone(),
             process: services.member.clone(),
         };
-        grants.store.report_alive(&grants.process).await?;
+        retry_without_database(|| async { Ok(grants.store.report_alive(&grants.process).await?) }).await?;
         Ok(Some(grants))
     }
 

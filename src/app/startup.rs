@@ -12,10 +12,11 @@ use uuid::Uuid;
 
 use super::Services;
 use super::demo;
+use crate::accounts::AccountRefusal;
 use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole};
 use crate::control;
 use crate::pipeline::rabbit::Rabbit;
-use crate::store::{Store, StoreError};
+use crate::store::{GoodsRefusal, SaleRefusal, Store, StoreError};
 
 /// Delay between two attempts to reach a service.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -65,6 +66,32 @@ async fn wait_for<F: Future<Output = anyhow::Result<()>>>(service: &str, probe: 
     }
 }
 
+/// Repeats a step while the database is not available.
+pub(super) async fn retry_without_database<F: Future<Output = anyhow::Result<()>>>(
+    step: impl Fn() -> F,
+) -> anyhow::Result<()> {
+    loop {
+        match step().await {
+            Err(error) if is_unavailable(&error) => {
+                warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)");
+            }
+            outcome => return outcome,
+        }
+        tokio::time::sleep(RETRY_DELAY).await;
+    }
+}
+
+/// Whether the database was not available, also when the error is that of accounts, goods or sales.
+fn is_unavailable(error: &anyhow::Error) -> bool {
+    let cause = match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
+        (Some(AccountRefusal::Store(cause)), ..)
+        | (_, Some(GoodsRefusal::Store(cause)), _)
+        | (.., Some(SaleRefusal::Store(cause))) => Some(cause),
+        _ => error.downcast_ref(),
+    };
+    matches!(cause, Some(StoreError::Unavailable(_)))
+}
+
 /// The secret in the data directory; generated at the first start, readable by its owner only.
 pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> {
     use std::io::Write;
@@ -94,14 +121,7 @@ impl Services {
     /// Waits for every service, then prepares the shop. `fresh` when there was no data directory.
     pub(super) async fn prepare(&self, fresh: bool, roles: &[ProcessRole]) -> anyhow::Result<()> {
         self.wait_for_services().await?;
-        while let Err(error) = self.prepare_once(fresh, roles).await {
-            if !matches!(error.downcast_ref(), Some(StoreError::Unavailable(_))) {
-                return Err(error);
-            }
-            warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)");
-            tokio::time::sleep(RETRY_DELAY).await;
-        }
-        Ok(())
+        retry_without_database(|| self.prepare_once(fresh, roles)).await
     }
 
     /// Waits until every configured service answers. Fails where waiting would not help.
@@ -178,4 +198,20 @@ fn raise_open_files() -> rustix::io::Result<u64> {
         setrlimit(Resource::Nofile, limit)?;
     }
     Ok(limit.current.unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_waits_for_the_database_whichever_part_misses_it() {
+        let unavailable = || StoreError::from(sqlx::Error::PoolTimedOut);
+        assert!(is_unavailable(&unavailable().into()));
+        assert!(is_unavailable(&AccountRefusal::Store(unavailable()).into()));
+        assert!(is_unavailable(&GoodsRefusal::Store(unavailable()).into()));
+        assert!(is_unavailable(&SaleRefusal::Store(unavailable()).into()));
+        assert!(!is_unavailable(&StoreError::from(sqlx::Error::RowNotFound).into()));
+        assert!(!is_unavailable(&AccountRefusal::BadCode.into()));
+    }
 }
