@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use redis::{Client, Connection, Value};
+use seckill::config::RedisAddress;
 use seckill::domain::Bucket;
 use seckill::domain::sale::Rush;
 use seckill::domain::{OrderId, Sale, UserId};
@@ -31,7 +32,8 @@ pub async fn measure(url: SecretString, database_url: &str, plan: &Plan) -> anyh
         println!("two masters: not measured; scripts/stack up --cluster starts a cluster");
         return Ok(());
     }
-    let members: Vec<String> = connection::addresses(&url).iter().map(|one| one.expose_secret().to_owned()).collect();
+    let RedisAddress::Cluster(members) = RedisAddress::parse(&url)? else { bail!("the address names no cluster") };
+    let members: Vec<String> = members.iter().map(|one| one.expose_secret().to_owned()).collect();
     let sale = Sale { rush: Rush { buckets: BUCKETS, ..Rush::default() }, ..master::sale(0, 1 << 40) };
     let (mut one, mut two) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {

@@ -5,23 +5,22 @@ use std::time::Duration;
 use anyhow::Context;
 use futures::future::join_all;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::cluster::{ClusterClientBuilder, ClusterConfig};
-use redis::cluster_async::ClusterConnection;
+use redis::cluster::ClusterClientBuilder;
 use redis::cluster_read_routing::RandomReplicaStrategy;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo};
 use redis::io::tcp::TcpSettings;
 use redis::{Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline, RedisFuture, RedisResult, Value};
 use secrecy::{ExposeSecret, SecretString};
 
+use super::cluster::ClusterServers;
 use super::sentinel::Sentinels;
-use super::server::{ServerConnection, Source};
+use super::server::{CONNECT_TIMEOUT, ServerConnection, Source};
 use crate::batching::BatchKey;
 use crate::config::RedisAddress;
 use crate::domain::Bucket;
 
 /// Time-out of one command. After it, whether the command was executed is unknown.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection. Clones share it. All keys of a command must belong to one bucket, because a cluster spreads buckets over
 /// its servers.
@@ -32,12 +31,7 @@ pub enum RedisConnection {
     /// To one server, for one owner and commands that block.
     Private(MultiplexedConnection),
     /// To all servers of a cluster. Each command goes to the server that has its keys.
-    Cluster(ClusterConnection),
-}
-
-/// The addresses in a setting that names servers. Several addresses are members of a cluster.
-pub fn addresses(url: &SecretString) -> Vec<SecretString> {
-    url.expose_secret().split(',').map(|one| SecretString::from(one.trim().to_owned())).collect()
+    Cluster(ClusterServers),
 }
 
 fn server(url: &SecretString) -> anyhow::Result<ConnectionInfo> {
@@ -49,13 +43,20 @@ pub fn host(url: &SecretString) -> String {
     server(url).map(|info| info.addr().to_string()).unwrap_or_default()
 }
 
-/// Where the master is found; `None` for a cluster.
-fn master_source(address: &RedisAddress) -> anyhow::Result<Option<Source>> {
-    Ok(match address {
-        RedisAddress::Server(url) => Some(Source::Master(server(url)?)),
-        RedisAddress::Sentinel(address) => Some(Source::SentinelMaster(Sentinels::new(address.clone()))),
-        RedisAddress::Cluster(_) => None,
-    })
+/// Where the master is found.
+enum Master {
+    One(Source),
+    OfCluster(ClusterServers),
+}
+
+impl Master {
+    fn at(url: &SecretString) -> anyhow::Result<Master> {
+        Ok(match RedisAddress::parse(url)? {
+            RedisAddress::Server(url) => Master::One(Source::Master(server(&url)?)),
+            RedisAddress::Sentinel(address) => Master::One(Source::SentinelMaster(Sentinels::new(address))),
+            RedisAddress::Cluster(members) => Master::OfCluster(ClusterServers::new(cluster(&members)?.build()?)),
+        })
+    }
 }
 
 fn one_server(source: Source) -> RedisConnection {
@@ -65,11 +66,9 @@ fn one_server(source: Source) -> RedisConnection {
 /// A shared connection to the master or the cluster, for commands that return at once. It connects with the first command,
 /// fails commands while there is no master, and reconnects by itself.
 pub fn shared(url: &SecretString) -> anyhow::Result<RedisConnection> {
-    match master_source(&RedisAddress::parse(url)?)? {
-        Some(source) => Ok(one_server(source)),
-        None => Ok(RedisConnection::Cluster(
-            cluster(url)?.build()?.get_pending_async_connection_with_config(ClusterConfig::new()),
-        )),
+    match Master::at(url)? {
+        Master::One(source) => Ok(one_server(source)),
+        Master::OfCluster(servers) => Ok(RedisConnection::Cluster(servers)),
     }
 }
 
@@ -84,15 +83,15 @@ pub fn reading(url: &SecretString) -> anyhow::Result<Option<RedisConnection>> {
     match RedisAddress::parse(url)? {
         RedisAddress::Server(_) => Ok(None),
         RedisAddress::Sentinel(address) => Ok(Some(one_server(Source::SentinelReplica(Sentinels::new(address))))),
-        RedisAddress::Cluster(_) => {
-            let client = cluster(url)?.read_routing_strategy(RandomReplicaStrategy).build()?;
-            Ok(Some(RedisConnection::Cluster(client.get_pending_async_connection_with_config(ClusterConfig::new()))))
+        RedisAddress::Cluster(members) => {
+            let client = cluster(&members)?.read_routing_strategy(RandomReplicaStrategy).build()?;
+            Ok(Some(RedisConnection::Cluster(ClusterServers::new(client))))
         }
     }
 }
 
-fn cluster(url: &SecretString) -> anyhow::Result<ClusterClientBuilder> {
-    let members = addresses(url).iter().map(server).collect::<anyhow::Result<Vec<_>>>()?;
+fn cluster(members: &[SecretString]) -> anyhow::Result<ClusterClientBuilder> {
+    let members = members.iter().map(server).collect::<anyhow::Result<Vec<_>>>()?;
     Ok(ClusterClientBuilder::new(members)
         .tcp_settings(TcpSettings::default().set_nodelay(true))
         .connection_timeout(CONNECT_TIMEOUT)
@@ -105,13 +104,17 @@ fn cluster(url: &SecretString) -> anyhow::Result<ClusterClientBuilder> {
 /// A connection to the master for one owner and commands that block for at most `max_block` at the server. Its owner
 /// replaces it when it fails. A cluster gets a shared connection, because commands do not block there.
 pub async fn private(url: &SecretString, max_block: Duration) -> anyhow::Result<RedisConnection> {
-    let Some(source) = master_source(&RedisAddress::parse(url)?)? else {
-        let mut connection = shared(url)?;
-        redis::cmd("PING").query_async::<()>(&mut connection).await.context("cannot connect to the Redis cluster")?;
-        return Ok(connection);
-    };
-    let connection = source.connect(max_block + ANSWER_TIMEOUT).await;
-    Ok(RedisConnection::Private(connection.context("cannot connect to Redis")?))
+    match Master::at(url)? {
+        Master::One(source) => {
+            let connection = source.connect(max_block + ANSWER_TIMEOUT).await;
+            Ok(RedisConnection::Private(connection.context("cannot connect to Redis")?))
+        }
+        Master::OfCluster(mut servers) => {
+            let ping = redis::cmd("PING");
+            ping.query_async::<()>(&mut servers).await.context("cannot connect to the Redis cluster")?;
+            Ok(RedisConnection::Cluster(servers))
+        }
+    }
 }
 
 impl RedisConnection {
@@ -119,10 +122,12 @@ impl RedisConnection {
         matches!(self, RedisConnection::Cluster(_))
     }
 
-    /// Looks for the server again, for the next command.
+    /// Looks for the server again, for the next command. Connects to a cluster anew, in the background.
     pub fn reconnect(&self) {
-        if let RedisConnection::Shared(connection) = self {
-            connection.reconnect();
+        match self {
+            RedisConnection::Shared(connection) => connection.reconnect(),
+            RedisConnection::Private(_) => {}
+            RedisConnection::Cluster(servers) => servers.renew(),
         }
     }
 
@@ -147,7 +152,7 @@ impl RedisConnection {
     pub async fn check_any_master(&self) -> RedisResult<()> {
         let RedisConnection::Cluster(connection) = self else { return self.check_writable().await };
         let one = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, Some(ResponsePolicy::OneSucceeded)));
-        connection.clone().route_command(redis::cmd("PING"), one).await.map(drop)
+        connection.route_command(redis::cmd("PING"), one).await.map(drop)
     }
 
     /// Names the queue of a bucket's claims: all buckets share one on a single server. In a cluster each bucket has its own,
@@ -167,12 +172,7 @@ impl RedisConnection {
             return Ok(Vec::new());
         }
         if self.is_cluster() {
-            let answers = buckets.iter().map(async |&bucket| {
-                let mut pipe = redis::pipe();
-                ask(&mut pipe, bucket);
-                pipe.query_async::<Vec<Value>>(&mut self.clone()).await
-            });
-            return Ok(join_all(answers).await);
+            return Ok(join_all(buckets.iter().map(|&bucket| self.one(bucket, &ask))).await);
         }
         let mut pipe = redis::pipe();
         for &bucket in buckets {
@@ -183,7 +183,17 @@ impl RedisConnection {
         Ok(answers.chunks(commands).map(|of_bucket| Ok(of_bucket.to_vec())).collect())
     }
 
-    /// As [`RedisConnection::each`], with one pipeline per bucket, each of which fails on its own after `limit`.
+    async fn one(
+        &self,
+        bucket: Bucket,
+        ask: impl for<'a> Fn(&'a mut Pipeline, Bucket) -> &'a mut Pipeline,
+    ) -> RedisResult<Vec<Value>> {
+        let mut pipe = redis::pipe();
+        ask(&mut pipe, bucket);
+        pipe.query_async(&mut self.clone()).await
+    }
+
+    /// As [`RedisConnection::each`] of a cluster, where each bucket fails on its own after `limit`.
     pub async fn each_within(
         &self,
         limit: Duration,
@@ -191,12 +201,10 @@ impl RedisConnection {
         ask: impl for<'a> Fn(&'a mut Pipeline, Bucket) -> &'a mut Pipeline,
     ) -> Vec<RedisResult<Vec<Value>>> {
         let answers = buckets.iter().map(async |&bucket| {
-            let mut pipe = redis::pipe();
-            ask(&mut pipe, bucket);
-            match tokio::time::timeout(limit, pipe.query_async::<Vec<Value>>(&mut self.clone())).await {
-                Ok(answer) => answer,
-                Err(_) => Err((ErrorKind::Io, "the server of a bucket does not answer").into()),
-            }
+            tokio::time::timeout(limit, self.one(bucket, &ask)).await.unwrap_or_else(|_| {
+                self.reconnect();
+                Err((ErrorKind::Io, "the server of a bucket does not answer").into())
+            })
         });
         join_all(answers).await
     }

@@ -1,5 +1,6 @@
 //! Redis: connections that follow the master, key names, scripts, the short form of ids, and the replay of grants to a master that forgot them.
 
+mod cluster;
 pub mod connection;
 pub mod generation;
 pub mod grant_file;

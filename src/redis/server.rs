@@ -23,7 +23,7 @@ use tracing::info;
 
 use super::sentinel::Sentinels;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Between the beginnings of two attempts, at least; as much again at most is added at random.
 const MIN_RECONNECT_INTERVAL: Duration = Duration::from_millis(100);
 
