@@ -37,12 +37,25 @@ impl Signer {
         text
     }
 
+    /// Appends to a text the signature alone, of a payload that the verifier knows by itself.
+    pub fn append_signature(&self, payload: &[u8], text: &mut String) {
+        let signature = self.keyed.clone().chain_update(payload).finalize().into_bytes();
+        URL_SAFE_NO_PAD.encode_string(signature, text);
+    }
+
+    /// Whether the signature is that of the payload.
+    pub fn verifies(&self, payload: &[u8], signature: &str) -> bool {
+        let mut bytes = [0; 32];
+        let Ok(length) = URL_SAFE_NO_PAD.decode_slice(signature, &mut bytes) else { return false };
+        self.keyed.clone().chain_update(payload).verify_slice(&bytes[..length]).is_ok()
+    }
+
     /// The payload of a signed text, or `None` when the signature is not valid for this purpose.
     pub fn verify(&self, signed: &str) -> Option<String> {
         let (text, signature) = signed.rsplit_once('.')?;
-        let mut bytes = [0; 32];
-        let length = URL_SAFE_NO_PAD.decode_slice(signature, &mut bytes).ok()?;
-        self.keyed.clone().chain_update(text.as_bytes()).verify_slice(&bytes[..length]).ok()?;
+        if !self.verifies(text.as_bytes(), signature) {
+            return None;
+        }
         String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()
     }
 }

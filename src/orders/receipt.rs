@@ -1,5 +1,10 @@
 //! Receipts: what a shopper's browser keeps of a 202, signed. If every server has forgotten the order, the receipt is the last
 //! copy of the promise.
+//!
+//! A receipt is the quantity and a signature of sale, user, order and quantity. The order's id contains the time of the
+//! reservation, and its address and the session name the rest.
+
+use std::fmt::Write;
 
 use secrecy::SecretString;
 
@@ -12,26 +17,37 @@ pub(super) struct Receipts {
     signer: Signer,
 }
 
+/// Of a receipt with a quantity of three digits.
+const LENGTH: usize = 47;
+
 impl Receipts {
     pub(super) fn new(secret: &SecretString) -> Receipts {
         Receipts { signer: Signer::new(secret, "receipt") }
     }
 
-    /// The order's id contains the time of the reservation.
     pub(super) fn issue(&self, sale: SaleId, claim: &Claim) -> String {
-        self.signer.sign(&format!("{sale} {} {} {}", claim.user_id, claim.order_id, claim.quantity))
+        let mut receipt = String::with_capacity(LENGTH);
+        write!(receipt, "{}.", claim.quantity).expect("a string takes any text");
+        self.signer.append_signature(&payload(sale, claim), &mut receipt);
+        receipt
     }
 
     /// The claim that was granted, if the receipt is for this order of this user.
     pub(super) fn verify(&self, receipt: &str, user: UserId, sale: SaleId, order: OrderId) -> Option<Claim> {
-        let payload = self.signer.verify(receipt)?;
-        let mut parts = payload.splitn(4, ' ');
-        let for_sale: SaleId = parts.next()?.parse().ok()?;
-        let user_id: UserId = parts.next()?.parse().ok()?;
-        let order_id: OrderId = parts.next()?.parse().ok()?;
-        let quantity = parts.next()?.parse().ok()?;
-        ((for_sale, user_id, order_id) == (sale, user, order)).then_some(Claim { user_id, order_id, quantity })
+        let (quantity, signature) = receipt.split_once('.')?;
+        let claim = Claim { user_id: user, order_id: order, quantity: quantity.parse().ok()? };
+        self.signer.verifies(&payload(sale, &claim), signature).then_some(claim)
     }
+}
+
+/// Of fixed length, so that no two claims have the same.
+fn payload(sale: SaleId, claim: &Claim) -> [u8; 44] {
+    let mut bytes = [0; 44];
+    bytes[..8].copy_from_slice(&sale.0.to_be_bytes());
+    bytes[8..24].copy_from_slice(claim.user_id.0.as_bytes());
+    bytes[24..40].copy_from_slice(claim.order_id.0.as_bytes());
+    bytes[40..].copy_from_slice(&claim.quantity.to_be_bytes());
+    bytes
 }
 
 #[cfg(test)]
@@ -52,7 +68,10 @@ mod tests {
         assert_eq!(receipts.verify(&text, user, SaleId(8), order), None);
         assert_eq!(receipts.verify(&text, user, SaleId(7), OrderId(Uuid::from_u128(9))), None);
         assert_eq!(receipts.verify(&format!("{text}A"), user, SaleId(7), order), None);
-        let token = Signer::new(&secret, "purchase token").sign(&format!("7 {user} {order} 3"));
-        assert_eq!(receipts.verify(&token, user, SaleId(7), order), None, "signed for another purpose");
+        assert_eq!(receipts.verify(&text.replacen('3', "4", 1), user, SaleId(7), order), None);
+        assert_eq!(receipts.verify("", user, SaleId(7), order), None);
+        let mut other = "3.".to_owned();
+        Signer::new(&secret, "purchase token").append_signature(&payload(SaleId(7), &claim), &mut other);
+        assert_eq!(receipts.verify(&other, user, SaleId(7), order), None, "signed for another purpose");
     }
 }
