@@ -97,7 +97,9 @@ impl Expiry {
         self.store.delete_releases(done).await?;
         let left: Vec<OrderId> =
             releases.iter().map(|held| held.order_id).filter(|order| !done.contains(order)).collect();
-        self.store.postpone_releases(&left).await?;
+        if !left.is_empty() {
+            self.store.postpone_releases(&left).await?;
+        }
         let done = outcome?.len();
         anyhow::ensure!(left.is_empty(), "the sale is not loaded; {} orders still hold units", left.len());
         Ok(done)

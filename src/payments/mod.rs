@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use futures::StreamExt;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 use uuid::Uuid;
@@ -84,10 +85,11 @@ impl Payments {
 
     /// Starts the payment of an order. Returns the payment and the checkout URL.
     pub async fn start(&self, order: &Order, return_path: String) -> Result<(PaymentId, String), PaymentError> {
-        if !order.is_payable(self.store.now().await?) {
+        let now = self.store.now().await?;
+        if !order.is_payable(now) {
             return Err(PaymentError::NotPayable);
         }
-        self.charge(PaymentPurpose::Order(order.id), order.amount, return_path).await
+        self.charge(PaymentPurpose::Order(order.id), order.amount, return_path, now).await
     }
 
     /// Starts a payment into a user's wallet. Returns the payment and the checkout URL.
@@ -98,7 +100,7 @@ impl Payments {
         return_path: String,
     ) -> Result<(PaymentId, String), PaymentError> {
         check_top_up(amount)?;
-        self.charge(PaymentPurpose::TopUp(user), amount, return_path).await
+        self.charge(PaymentPurpose::TopUp(user), amount, return_path, self.store.now().await?).await
     }
 
     async fn charge(
@@ -106,9 +108,10 @@ impl Payments {
         purpose: PaymentPurpose,
         amount: Money,
         return_path: String,
+        now: Timestamp,
     ) -> Result<(PaymentId, String), PaymentError> {
         let id = PaymentId(Uuid::now_v7());
-        self.store.add_payment(id, purpose, amount, Sandbox::NAME, self.store.now().await?).await?;
+        self.store.add_payment(id, purpose, amount, Sandbox::NAME, now).await?;
         let checkout = self.provider.charge(id, amount, return_path).await.map_err(PaymentError::Provider)?;
         info!(payment = %id, ?purpose, "payment started");
         Ok((id, checkout))

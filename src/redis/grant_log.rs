@@ -82,8 +82,7 @@ impl<G: Copy + Eq + Hash> Grants<G> {
     }
 
     fn pop(&mut self) -> Option<G> {
-        let oldest = self.queue.pop_front()?;
-        Some(oldest.grant)
+        self.queue.pop_front().map(|oldest| oldest.grant)
     }
 }
 

@@ -6,7 +6,7 @@
 //! history, and announces itself. The script of the backend finds grants that survived and changes nothing for them; the
 //! others it grants again and appends to the outbox.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -97,25 +97,26 @@ impl<'a, B: ReplayGrants> Replay<'a, B> {
     /// One check of all buckets. Trouble with one of them does not keep the others waiting.
     pub async fn check(&mut self, metrics: &Metrics) -> anyhow::Result<()> {
         let log = self.backend.grant_log();
-        let places = log.places();
-        let mut buckets = self.backend.announced_buckets();
-        buckets.extend(places.iter().map(|(bucket, _)| *bucket));
-        buckets.sort();
-        buckets.dedup();
-        self.closed.retain(|bucket, _| buckets.binary_search(bucket).is_ok());
+        let announced = self.backend.announced_buckets();
+        let mut remembered: BTreeMap<Bucket, Vec<Generation>> =
+            announced.into_iter().map(|bucket| (bucket, Vec::new())).collect();
+        for (bucket, generation) in log.places() {
+            remembered.entry(bucket).or_default().push(generation);
+        }
+        self.closed.retain(|bucket, _| remembered.contains_key(bucket));
         let mut failure: Option<anyhow::Error> = None;
         let mut verified = Vec::new();
+        let buckets: Vec<Bucket> = remembered.keys().copied().collect();
         let found = generation::generations(self.backend.master(), &buckets).await?;
-        for (bucket, found) in buckets.into_iter().zip(found) {
-            let of_bucket = places.iter().filter(|(other, _)| *other == bucket).map(|(_, generation)| *generation);
+        for ((bucket, remembered), found) in remembered.into_iter().zip(found) {
             let checked = match found {
                 Ok(Some(loaded)) => {
                     verified.push((bucket, loaded.present));
-                    self.check_bucket(bucket, loaded, of_bucket.collect()).await.map_err(Into::into)
+                    self.check_bucket(bucket, loaded, remembered).await.map_err(Into::into)
                 }
                 // Data control is about to load the bucket, and a later check replays.
                 Ok(None) if self.backend.is_active(bucket) => Ok(()),
-                Ok(None) => self.hand_over(bucket, of_bucket.collect()).await,
+                Ok(None) => self.hand_over(bucket, remembered).await,
                 Err(error) => Err(error.into()),
             };
             failure = checked.err().or(failure);
