@@ -11,8 +11,10 @@ use secrecy::SecretString;
 use tracing_subscriber::filter::Targets;
 use url::Url;
 
+mod payments;
 mod redis_address;
 
+pub use payments::PaymentProvider;
 pub use redis_address::{RedisAddress, SentinelAddress};
 
 use crate::domain::wire::wire_enum;
@@ -45,6 +47,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
     ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
+    ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
     ("demo", "Demo goods and sales: true or false [true on an empty default data directory]"),
     ("trusted-proxies", "Addresses whose X-Forwarded-For is trusted, comma separated [none]"),
@@ -67,6 +70,7 @@ pub struct Config {
     pub secret: Option<SecretString>,
     pub admin_password: Option<SecretString>,
     pub payment_window: Duration,
+    pub payments: PaymentProvider,
     pub packet_lifetime: Duration,
     /// `None`: only when the data directory is the default one and new.
     pub demo: Option<bool>,
@@ -185,6 +189,7 @@ impl Config {
             secret,
             admin_password: admin_password(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
+            payments: payments::read_payments(source, web.is_https())?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
             demo: source.parse("demo", None, |t| t.parse().map(Some).context("expected true or false"))?,
             log: source.parse("log", log_levels("info,sqlx=warn,lapin=warn")?, log_levels)?,
@@ -351,6 +356,7 @@ mod tests {
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
+            ("payments = 'card'", "SECKILL_PAYMENTS"),
             ("demo = 'maybe'", "SECKILL_DEMO"),
             ("log = 'info,sqlx=loud'", "SECKILL_LOG"),
             ("log = 'info[request]=debug'", "SECKILL_LOG"),
@@ -366,6 +372,14 @@ mod tests {
     fn values_of_any_toml_kind_are_read() {
         let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '::1']").unwrap();
         assert_eq!((config.demo, config.web.user_rate, config.web.trusted_proxies.len()), (Some(true), 9, 2));
+    }
+
+    #[test]
+    fn sandbox_behind_https_has_to_be_asked_for() {
+        let provider = |file: &str| read(file).unwrap().payments;
+        assert_eq!(provider("public_url = 'http://shop.example'"), PaymentProvider::Sandbox);
+        assert_eq!(provider("public_url = 'https://shop.example'"), PaymentProvider::None);
+        assert_eq!(provider("public_url = 'https://shop.example'\npayments = 'sandbox'"), PaymentProvider::Sandbox);
     }
 
     #[test]

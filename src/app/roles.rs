@@ -4,12 +4,12 @@ use futures::future::OptionFuture;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::Services;
 use super::grants::ServeGrants;
 use super::startup::max_connections;
-use crate::config::ProcessRole;
+use crate::config::{PaymentProvider, ProcessRole};
 use crate::control;
 use crate::health::watch_clock;
 use crate::lifecycle::Lifecycle;
@@ -90,7 +90,15 @@ impl Services {
         if let Some(stock) = self.redis.clone() {
             lifecycle.spawn_loop("access counters", |stop| async move { stock.sync_access(stop).await });
         }
-        info!(url = self.config.web.public_url, "the shop is open");
+        let (url, payments) = (&self.config.web.public_url, self.config.payments);
+        info!(url, %payments, "the shop is open");
+        match payments {
+            PaymentProvider::None => warn!("no provider takes payments and top-ups (SECKILL_PAYMENTS)"),
+            PaymentProvider::Sandbox if self.config.web.is_https() => {
+                warn!("the sandbox is on: every payment and top-up is accepted without money (SECKILL_PAYMENTS)");
+            }
+            PaymentProvider::Sandbox => {}
+        }
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use crate::batching::Batcher;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::cockpit::Cockpit;
-use crate::config::Config;
+use crate::config::{Config, PaymentProvider};
 use crate::control::Control;
 use crate::control::allot::{self, Allotter};
 use crate::control::audit::Audit;
@@ -135,7 +135,10 @@ impl Services {
             clock.clone(),
             registry,
         );
-        let sandbox = Sandbox::new(store.clone(), &secret, &webhook_origin(config))?;
+        let provider = match config.payments {
+            PaymentProvider::Sandbox => Some(Sandbox::new(store.clone(), &secret, &webhook_origin(config))?),
+            PaymentProvider::None => None,
+        };
         let (master, replicas) = (backends.redis.as_ref().map(RedisStock::connection), backends.replicas);
         let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
@@ -144,7 +147,7 @@ impl Services {
             accounts: Arc::new(accounts),
             probe,
             batcher: Batcher::new(Arc::new(Units(backends.stock.clone())), metrics.clone()),
-            payments: Payments::new(store.clone(), metrics.clone(), Arc::new(sandbox)),
+            payments: Payments::new(store.clone(), metrics.clone(), provider.map(Arc::new)),
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
             health,
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),

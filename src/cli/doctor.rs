@@ -66,7 +66,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     } else {
         1
     };
-    println!("configured for rung {rung}");
+    println!("configured for rung {rung}, payments: {}", config.payments);
     for finding in &findings {
         match &finding.problem {
             None => println!("ok    {}", finding.subject),

@@ -110,6 +110,8 @@ static PROBLEMS: &[Problem] = &[
         ["Too many addresses", "You can save up to 20 addresses. Please delete one first."]),
     Problem::new("not_payable", ["无法付款", "订单已付款、已取消或已超时。"],
         ["Can’t be paid", "This order is already paid, cancelled or expired."]),
+    Problem::new("payments_off", ["暂不支持在线支付", "本店目前没有开通在线支付，可用钱包余额付款。"],
+        ["Online payment is off", "The shop takes no online payments at the moment. You can pay from your wallet."]),
     Problem::new("not_enough", ["余额不足", "钱包余额不足，请先充值。"],
         ["Insufficient balance", "Your wallet balance is too low. Please top up first."]),
     Problem::new("wallet_not_empty", ["钱包里还有余额", "请先花完余额，或确认放弃余额。"],

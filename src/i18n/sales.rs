@@ -2,6 +2,10 @@ texts! {
     /// The console: the list, form and calendar of sales.
     SalesText {
         list_title: "场次", "Sales";
+        payments_sandbox: "支付方式：沙箱。付款和充值都不收钱，任何人都能免费拿货，请勿用于真实销售。",
+            "Payments: sandbox. Orders and top-ups are paid without money, so anyone can take goods for free. Not for real sales.";
+        payments_none: "支付方式：无。订单只能用钱包余额付款，钱包不能充值。",
+            "Payments: none. Orders are paid from wallets only, and wallets can’t be topped up.";
         calendar: "日历", "Calendar";
         filter: "筛选场次", "Filter sales";
         search: "按商品名称或场次编号搜索", "Search by product or sale number";

@@ -26,6 +26,9 @@ texts! {
         pay: "用钱包支付 · {}", "Pay with wallet · {}";
         pay_holds: "钱包余额 {}。", "Wallet balance: {}.";
         pay_short: "钱包余额 {}，不足以支付此订单。", "Your wallet balance of {} doesn’t cover this order.";
+        no_provider: "本店目前没有开通在线支付，只能用钱包余额付款。",
+            "The shop takes no online payments at the moment. Orders can be paid from the wallet.";
+        no_top_up: "本店目前没有开通在线支付，无法充值。", "The shop takes no online payments at the moment, so you can’t top up.";
         give_up: "我放弃钱包余额 {}，归商店所有。", "I give up my wallet balance of {}. It goes to the shop.";
         give_up_text: "钱包里还有 {}，删除前可以先花掉。", "You still have {} in your wallet. You may want to spend it first.";
     }

@@ -1,7 +1,8 @@
 //! Payments: the shop asks a provider to charge, and trusts only the provider's signed webhooks (Standard Webhooks,
 //! <https://www.standardwebhooks.com>). Each webhook is applied once.
 //!
-//! There is one provider, the [`Sandbox`]. Payments from a wallet need no provider: the shop itself moves the money.
+//! There is one provider, the [`Sandbox`], and it may be off. Payments from a wallet need no provider: the shop itself
+//! moves the money.
 
 mod delivery;
 mod sandbox;
@@ -17,7 +18,6 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 pub use sandbox::Sandbox;
-use webhook::Webhook;
 
 use crate::domain::wallet::{TopUpRefusal, check_top_up};
 use crate::domain::{Money, Order, PaymentId, UserId};
@@ -31,6 +31,9 @@ pub enum PaymentError {
     NotPayable,
     #[error("the balance of the wallet is too low")]
     NotEnough,
+    /// SECKILL_PAYMENTS is `none`.
+    #[error("no payment provider is on")]
+    NoProvider,
     #[error(transparent)]
     TopUp(#[from] TopUpRefusal),
     #[error("the webhook's signature is missing or wrong, or it is too old")]
@@ -69,18 +72,22 @@ const CONCURRENCY: usize = 8;
 pub struct Payments {
     store: Store,
     metrics: Arc<Metrics>,
-    webhook: Arc<Webhook>,
-    provider: Arc<Sandbox>,
+    /// `None`: only wallets pay.
+    provider: Option<Arc<Sandbox>>,
 }
 
 impl Payments {
-    pub fn new(store: Store, metrics: Arc<Metrics>, provider: Arc<Sandbox>) -> Payments {
-        Payments { store, metrics, webhook: provider.webhook(), provider }
+    pub fn new(store: Store, metrics: Arc<Metrics>, provider: Option<Arc<Sandbox>>) -> Payments {
+        Payments { store, metrics, provider }
     }
 
-    /// The payment provider.
-    pub fn sandbox(&self) -> &Sandbox {
-        &self.provider
+    /// The sandbox provider, if it is on.
+    pub fn sandbox(&self) -> Option<&Sandbox> {
+        self.provider.as_deref()
+    }
+
+    fn provider(&self) -> Result<&Sandbox, PaymentError> {
+        self.sandbox().ok_or(PaymentError::NoProvider)
     }
 
     /// Starts the payment of an order. Returns the payment and the checkout URL.
@@ -110,9 +117,10 @@ impl Payments {
         return_path: String,
         now: Timestamp,
     ) -> Result<(PaymentId, String), PaymentError> {
+        let provider = self.provider()?;
         let id = PaymentId(Uuid::now_v7());
         self.store.add_payment(id, purpose, amount, Sandbox::NAME, now).await?;
-        let checkout = self.provider.charge(id, amount, return_path).await.map_err(PaymentError::Provider)?;
+        let checkout = provider.charge(id, amount, return_path).await.map_err(PaymentError::Provider)?;
         info!(payment = %id, ?purpose, "payment started");
         Ok((id, checkout))
     }
@@ -133,7 +141,8 @@ impl Payments {
 
     /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.
     pub async fn receive(&self, headers: &HeaderMap, body: &[u8]) -> Result<(), PaymentError> {
-        let signed = self.webhook.verify(body, headers).map_err(|_| PaymentError::BadSignature)?;
+        let webhook = self.provider()?.webhook();
+        let signed = webhook.verify(body, headers).map_err(|_| PaymentError::BadSignature)?;
         let now = self.store.now().await?;
         signed.verify(now).map_err(|_| PaymentError::BadSignature)?;
         let id = headers.get(webhook::ID).and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
@@ -174,7 +183,7 @@ impl Payments {
 
     async fn refund(&self, payment: &Payment) -> anyhow::Result<()> {
         if payment.provider != WALLET {
-            self.provider.refund(payment.id).await?;
+            self.provider()?.refund(payment.id).await?;
         }
         self.store.apply_refund(payment, self.store.now().await?).await?;
         self.metrics.refunded.inc();

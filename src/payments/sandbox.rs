@@ -1,7 +1,6 @@
 //! The sandbox payment provider: a cashier page that accepts payments without money, tables of its own, and signed
 //! webhooks that are delivered over HTTP until the shop accepts them. It behaves like a real provider.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -24,7 +23,7 @@ const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(300);
 /// The sandbox provider.
 pub struct Sandbox {
     store: Store,
-    webhook: Arc<Webhook>,
+    webhook: Webhook,
     client: WebhookClient,
 }
 
@@ -35,14 +34,13 @@ impl Sandbox {
     /// `shop` is the origin that receives the webhooks.
     pub fn new(store: Store, secret: &SecretString, shop: &str) -> anyhow::Result<Sandbox> {
         let key = signing::key_for(secret, "sandbox webhooks");
-        let webhook = Webhook::new(&key);
         let client = WebhookClient::new(&format!("{shop}/api/webhooks/payments/sandbox"))?;
-        Ok(Sandbox { store, webhook: Arc::new(webhook), client })
+        Ok(Sandbox { store, webhook: Webhook::new(&key), client })
     }
 
     /// The webhook key that shop and provider share.
-    pub(super) fn webhook(&self) -> Arc<Webhook> {
-        self.webhook.clone()
+    pub(super) fn webhook(&self) -> &Webhook {
+        &self.webhook
     }
 
     pub async fn payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {

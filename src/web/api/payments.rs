@@ -16,7 +16,7 @@ use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::locale;
 use crate::web::extract::{MAX_BODY_BYTES, PathIds, body, from_json};
-use crate::web::problem::Problem;
+use crate::web::problem::{Code, Problem};
 use crate::web::shared::paths::order_path;
 
 /// A payment that was begun, and the address at which it is made.
@@ -85,6 +85,9 @@ pub async fn start(
 
 /// A webhook of the provider. Its signature covers the raw bytes, so nothing is parsed before it is verified.
 pub async fn webhook(State(shop): State<Arc<Shop>>, headers: HeaderMap, content: Body) -> Result<StatusCode, Problem> {
+    if shop.payments.sandbox().is_none() {
+        return Err(Code::NotFound.into());
+    }
     let bytes = body(&headers, content, MAX_BODY_BYTES).await?;
     shop.payments.receive(&headers, &bytes).await?;
     Ok(StatusCode::NO_CONTENT)

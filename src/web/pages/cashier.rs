@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::PaymentId;
+use crate::payments::Sandbox;
 use crate::store::SandboxPayment;
 use crate::web::Shop;
 use crate::web::extract::PathIds;
@@ -53,10 +54,15 @@ pub async fn decline(State(shop): State<Arc<Shop>>, PathIds(id): PathIds<Payment
 /// Settles the payment and returns the payer to the order. Settling again changes nothing.
 async fn settle(shop: &Shop, id: PaymentId, pay: bool) -> Result<Response, Problem> {
     let payment = payment(shop, id).await?;
-    shop.payments.sandbox().settle(id, pay).await?;
+    sandbox(shop)?.settle(id, pay).await?;
     Ok(see_other(own_path(&payment.return_path).unwrap_or("/")))
 }
 
 async fn payment(shop: &Shop, id: PaymentId) -> Result<SandboxPayment, Problem> {
-    shop.payments.sandbox().payment(id).await?.ok_or(Code::NotFound.into())
+    sandbox(shop)?.payment(id).await?.ok_or(Code::NotFound.into())
+}
+
+/// The sandbox. Its pages are not there while it is off.
+fn sandbox(shop: &Shop) -> Result<&Sandbox, Problem> {
+    shop.payments.sandbox().ok_or(Code::NotFound.into())
 }

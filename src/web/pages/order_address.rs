@@ -102,6 +102,7 @@ pub async fn page(
         keep: state.keep,
         needed: state.needed,
         from_wallet: state.from == WALLET,
+        can_pay: state.from == WALLET || shop.payments.sandbox().is_some(),
     };
     personal(state.status, &page)
 }

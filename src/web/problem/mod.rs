@@ -119,6 +119,7 @@ problems! {
     AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid.";
     TooManyAddresses 409 "too_many_addresses" "The account has the maximum number of addresses.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
+    PaymentsOff 409 "payments_off" "The shop takes no payments at the moment. An order can be paid from the wallet.";
     NotEnough 409 "not_enough" "The balance of the wallet is too low.";
     WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet. Spend it, or confirm that you give it up.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";

@@ -190,6 +190,7 @@ impl From<PaymentError> for Problem {
             PaymentError::Malformed => Code::BadJson.into(),
             PaymentError::NotPayable => Code::NotPayable.into(),
             PaymentError::NotEnough => Code::NotEnough.into(),
+            PaymentError::NoProvider => Code::PaymentsOff.into(),
             PaymentError::TopUp(refusal) => Problem::invalid_field("amount", refusal.code()),
             PaymentError::Store(error) => error.into(),
             error @ PaymentError::Provider(..) => Problem::new(Code::Unavailable).cause(error),

@@ -7,6 +7,7 @@ mod cockpit;
 mod goods;
 mod packet_pages;
 mod packets;
+mod payment_provider;
 mod permissions;
 mod planning;
 mod public;
@@ -47,8 +48,13 @@ struct TestResponse {
 
 impl TestShop {
     async fn open() -> TestShop {
+        TestShop::open_with(|_| {}).await
+    }
+
+    async fn open_with(change: impl FnOnce(&mut Config)) -> TestShop {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::defaults();
+        change(&mut config);
         config.data_dir = dir.path().to_owned();
         config.database_url = sqlite_in(dir.path());
         config.web.user_rate = 1000;

@@ -14,7 +14,7 @@ use crate::store::{AuditReason, CaptureOutcome, StaffAction, Store};
 /// Captures a started payment.
 pub async fn pay(shop: &TestShop, checkout: &Value) {
     let payment: PaymentId = checkout["payment"]["id"].as_str().unwrap().parse().unwrap();
-    shop.parts.payments.sandbox().settle(payment, true).await.unwrap();
+    shop.parts.payments.sandbox().unwrap().settle(payment, true).await.unwrap();
     let now = shop.parts.clock.now();
     let captured = shop.parts.store.apply_capture(&format!("msg_{payment}"), payment, now).await.unwrap();
     assert!(matches!(captured, CaptureOutcome::Paid(_) | CaptureOutcome::AlreadyApplied), "{captured:?}");

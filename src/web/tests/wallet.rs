@@ -10,7 +10,7 @@ pub async fn fill(shop: &TestShop, who: &TestClient<'_>, amount: i64) {
     assert_eq!(begun.status, 201, "{begun:?}");
     let payment: PaymentId = begun.json()["payment"]["id"].as_str().unwrap().parse().unwrap();
     assert!(begun.json()["checkout_url"].as_str().unwrap().ends_with(&format!("/sandbox/cashier/{payment}")));
-    shop.parts.payments.sandbox().settle(payment, true).await.unwrap();
+    shop.parts.payments.sandbox().unwrap().settle(payment, true).await.unwrap();
     let captured = shop.parts.store.apply_capture(&format!("msg_{payment}"), payment, shop.parts.clock.now()).await;
     assert!(matches!(captured.unwrap(), CaptureOutcome::ToppedUp(_)));
 }

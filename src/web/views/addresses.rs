@@ -141,6 +141,8 @@ pub struct OrderAddressPage {
     pub needed: bool,
     /// The payment that follows is from the wallet.
     pub from_wallet: bool,
+    /// Whether a payment can follow.
+    pub can_pay: bool,
 }
 
 impl OrderAddressPage {

@@ -79,6 +79,8 @@ pub struct OrderPage {
     pub proposed: Option<AddressCard>,
     /// The balance of the shopper's wallet, if the order can be paid from it.
     pub wallet: Option<Money>,
+    /// Whether a payment provider is on.
+    pub online: bool,
 }
 
 impl OrderPage {
@@ -154,6 +156,7 @@ mod tests {
                 order: view(status, "Phone"),
                 proposed: None,
                 wallet: (status == OrderStatus::Unpaid).then(|| Money::new(399_799, Currency::CNY)),
+                online: true,
             };
             let html = page.render().unwrap();
             let unpaid = status == OrderStatus::Unpaid;
@@ -169,7 +172,7 @@ mod tests {
     fn order_page_escapes_names() {
         let hostile = "\"><script>alert(1)</script>";
         let (chrome, order) = (test_chrome(Locale::Zh, hostile), view(OrderStatus::Paid, hostile));
-        let page = OrderPage { chrome, order, proposed: None, wallet: None };
+        let page = OrderPage { chrome, order, proposed: None, wallet: None, online: true };
         assert_eq!(page.render().unwrap().matches("<script").count(), 1);
     }
 

@@ -16,6 +16,8 @@ use crate::web::shared::FieldError;
 pub struct WalletPage {
     pub chrome: Chrome,
     pub balance: Money,
+    /// Whether a payment provider is on: only then can the wallet be topped up.
+    pub online: bool,
     pub entries: Vec<WalletEntry>,
     /// A cursor for `?before=`; `None` on the last page.
     pub older: Option<String>,

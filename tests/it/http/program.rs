@@ -28,6 +28,7 @@ async fn invalid_setting_ends_the_start_and_is_named() {
         ("SECKILL_ADMIN_PASSWORD", "short"),
         ("SECKILL_PAYMENT_WINDOW", "soon"),
         ("SECKILL_PAYMENT_WINDOW", "0s"),
+        ("SECKILL_PAYMENTS", "card"),
         ("SECKILL_DEMO", "perhaps"),
         ("SECKILL_TRUSTED_PROXIES", "every address"),
         ("SECKILL_USER_RATE", "0"),
@@ -60,6 +61,16 @@ async fn secret_is_required_beyond_loopback() {
         let log = shop.processes[0].log();
         assert!(!status.success() && log.contains("SECKILL_SECRET"), "{value}: {log}");
     }
+}
+
+#[tokio::test]
+async fn sandbox_behind_https_has_to_be_asked_for() {
+    let https = async || Plan::on(Rung::Sqlite).await.set("SECKILL_PUBLIC_URL", "https://shop.example");
+    let shop = https().await.start().await;
+    assert!(shop.processes[0].log().contains("no provider takes payments"));
+    shop.client().get("/sandbox/cashier/0190163d-8694-739b-aea5-966c26f8ad91").await.expect(404);
+    let shop = https().await.set("SECKILL_PAYMENTS", "sandbox").start().await;
+    assert!(shop.processes[0].log().contains("without money"));
 }
 
 #[tokio::test]

@@ -102,6 +102,8 @@ pub struct AdminSalesPage {
     pub chrome: Chrome,
     pub groups: Vec<(SaleGroup, Vec<AdminSale>)>,
     pub goods: Vec<Goods>,
+    /// Whether the sandbox takes the payments, which costs shoppers nothing.
+    pub sandbox: bool,
     /// The search as entered.
     pub q: String,
     pub only: Option<SaleGroup>,

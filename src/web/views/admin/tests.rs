@@ -59,6 +59,7 @@ fn sale_offers_the_actions_of_its_state() {
         let page = AdminSalesPage {
             chrome: chrome(Locale::En, "/admin"),
             groups: AdminSalesPage::grouped(vec![admin_sale(7, "Phone", state)], vec![], None),
+            sandbox: true,
             goods: vec![],
             q: String::new(),
             only: None,
