@@ -112,6 +112,10 @@ static PROBLEMS: &[Problem] = &[
         ["Can’t be paid", "This order is already paid, cancelled or expired."]),
     Problem::new("payments_off", ["暂不支持在线支付", "本店目前没有开通在线支付，可用钱包余额付款。"],
         ["Online payment is off", "The shop takes no online payments at the moment. You can pay from your wallet."]),
+    Problem::new("key_reused", ["此页面已提交过", "这个表单已经提交过，请重新打开页面再填写。"],
+        ["Already submitted", "This form was submitted before with other values. Please open it again."]),
+    Problem::new("spending_limit", ["超出额度", "你的角色在 24 小时内可动用的商店资金已用完，请联系店主。"],
+        ["Over your limit", "Your role can spend only so much of the shop’s money within 24 hours. Please ask an owner."]),
     Problem::new("not_enough", ["余额不足", "钱包余额不足，请先充值。"],
         ["Insufficient balance", "Your wallet balance is too low. Please top up first."]),
     Problem::new("wallet_not_empty", ["钱包里还有余额", "请先花完余额，或确认放弃余额。"],
@@ -206,6 +210,9 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("time_order", "结束时间必须晚于开始时间。", "The end must be after the start."),
     ("no_such_user", "没有这个用户。", "No such user."),
     ("top_up_bounds", "单笔充值 1 到 50,000 元。", "A top-up is from ¥1 to ¥50,000."),
+    ("too_many_shares", "总金额不够分：每份至少 0.01 元。", "The total is too small: each share is at least ¥0.01."),
+    ("spending_limit", "运营员 24 小时内最多动用商店资金 10,000 元，请联系店主。",
+        "An operator can spend ¥10,000 of the shop’s money within 24 hours. Please ask an owner."),
     ("bad_limit", "限购数不能超过总量。", "The limit can’t be more than the total."),
 ];
 

@@ -72,6 +72,7 @@ texts! {
         sure: "我确定", "Yes, I’m sure";
         close: "返回", "Go back";
         no_actions: "当前状态没有可执行的操作。", "No actions available in this state.";
+        own_order: "这是你自己的订单，须由另一位员工处理。", "This order is yours. Another staff member has to handle it.";
         not_yours: "你的角色只能查看。", "Your role is read-only.";
         done_cancel: "订单已取消，库存已退回。", "Order cancelled. Its units are back on sale.";
         done_refund: "已发起退款，库存已退回。", "Refund started. The units are back on sale.";

@@ -12,6 +12,7 @@ use secrecy::SecretString;
 use tracing::{info, warn};
 
 use self::receipt::Receipts;
+use self::support::StaffActionOutcome;
 use crate::clock::Clock;
 use crate::domain::claim::Claim;
 use crate::domain::order::{OrderEvent, generated_at};
@@ -208,24 +209,27 @@ impl Orders {
         self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
     }
 
-    /// Cancels or refunds an order on behalf of staff. Its units go back on sale. `false` when the order's status does
-    /// not allow the action.
+    /// Cancels or refunds an order on behalf of staff. Its units go back on sale. `by` is the account of `reason.actor`.
     pub async fn apply_staff_action(
         &self,
         order: &Order,
         action: StaffAction,
+        by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<StaffActionOutcome, StoreError> {
+        if order.user_id == by {
+            return Ok(StaffActionOutcome::OwnOrder);
+        }
         let id = (order.sale_id, order.id);
         let Some(held) = self.store.apply_staff_action(id, action, reason, self.clock.now()).await? else {
-            return Ok(false);
+            return Ok(StaffActionOutcome::WrongStatus);
         };
         if action == StaffAction::Cancel {
             self.metrics.cancelled.inc();
         }
         info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, ?action, "order ended by staff");
         self.release_now(&[held]).await?;
-        Ok(true)
+        Ok(StaffActionOutcome::Done)
     }
 
     /// Releases the units of ended orders at once. If the stock backend is unavailable, the role `control` does it

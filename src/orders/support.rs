@@ -41,6 +41,16 @@ impl StaffActionReason {
     }
 }
 
+/// What became of a cancellation or refund by staff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaffActionOutcome {
+    Done,
+    /// The order's status does not allow the action.
+    WrongStatus,
+    /// The order belongs to the member of the staff who acts. Another one has to.
+    OwnOrder,
+}
+
 impl Orders {
     /// One page of the orders that match, newest first. A search that is `None` matches nothing.
     pub async fn search(

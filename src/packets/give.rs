@@ -8,10 +8,11 @@ use rand::rngs::StdRng;
 use tracing::warn;
 
 use super::Packets;
-use crate::domain::PacketId;
 use crate::domain::packet::split::{MAX_PACKET_TOTAL, MAX_SHARES, SplitError};
 use crate::domain::packet::{Giver, Packet, PacketState, Split, SplitPlan};
-use crate::store::{GiveOutcome, StoreError};
+use crate::domain::wallet::money;
+use crate::domain::{Money, PacketId, UserId};
+use crate::store::{GiveOutcome, Role, ShopSpender, StoreError};
 
 /// Shares of one packet that a user may give. The shop may give a million.
 pub const MAX_SHARES_PER_USER: i64 = 1_000;
@@ -24,8 +25,40 @@ const MIN_SHARES_TO_SPLIT: i64 = 50_000;
 pub const SPLIT_BUCKETS: u8 = 8;
 /// Packets up to this size are loaded into Redis before the giver is answered; data control loads larger ones.
 const MAX_SHARES_LOADED_INLINE: i64 = 1_000;
+/// Minor units that an operator may give from the shop's purse within a day: ¥10,000. Owners have no bound.
+pub const MAX_OPERATOR_SPENDING: i64 = 1_000_000;
 /// Packet ids are random and have twelve digits.
 const PACKET_IDS: std::ops::Range<i64> = 100_000_000_000..1_000_000_000_000;
+
+/// Whose money becomes a packet.
+#[derive(Debug, Clone, Copy)]
+pub enum Purse<'a> {
+    Wallet(UserId),
+    /// The shop's, opened by a member of the staff.
+    Shop(ShopSpender<'a>),
+}
+
+impl<'a> Purse<'a> {
+    /// The shop's purse, as far as this role may spend from it.
+    pub fn shop(user: UserId, actor: &'a str, role: Role) -> Purse<'a> {
+        let limit = (role != Role::Admin).then_some(MAX_OPERATOR_SPENDING);
+        Purse::Shop(ShopSpender { user, actor, limit })
+    }
+
+    pub fn giver(self) -> Giver {
+        match self {
+            Purse::Wallet(user) => Giver::User(user),
+            Purse::Shop(_) => Giver::Shop,
+        }
+    }
+
+    fn spender(self) -> Option<ShopSpender<'a>> {
+        match self {
+            Purse::Wallet(_) => None,
+            Purse::Shop(spender) => Some(spender),
+        }
+    }
+}
 
 /// A request to give a packet, not yet validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,11 +83,17 @@ pub struct GiveRequest {
 /// Why nothing was given.
 #[derive(Debug, thiserror::Error)]
 pub enum GiveRefusal {
-    /// Invalid fields with a code each: `bad_amount`, `bad_number`, `too_long`, `bad_text`, `in_past`, `too_far`.
+    /// Invalid fields with a code each: `bad_amount`, `bad_number`, `too_many_shares`, `too_long`, `bad_text`, `in_past`,
+    /// `too_far`.
     #[error("invalid fields: {0:?}")]
     Invalid(Vec<(&'static str, &'static str)>),
     #[error("the balance of the wallet is too low")]
     NotEnough,
+    /// The key gave another packet before.
+    #[error("the key belongs to another request")]
+    KeyReused,
+    #[error("this member of the staff may give {0} of the shop's money within a day")]
+    OverLimit(Money),
     #[error("this user exceeds the rate limit")]
     RateLimited,
     #[error(transparent)]
@@ -94,6 +133,8 @@ impl GiveRequest {
         let (min, max) = self.bounds();
         let plan = SplitPlan::new(self.total, self.count, min, max);
         match plan {
+            // The least share is then a single minor unit: the money does not reach for so many shares.
+            Err(SplitError::Min) if self.min.is_none() => invalid.push(("count", "too_many_shares")),
             Err(SplitError::Min) => invalid.push(("min", "bad_amount")),
             Err(SplitError::Max) => invalid.push(("max", "bad_amount")),
             Ok(_) | Err(SplitError::Total | SplitError::Count) => {}
@@ -123,8 +164,9 @@ impl GiveRequest {
 }
 
 impl Packets {
-    /// Gives a packet from the wallet of the user or the shop. `actor` is the member of staff who gives for the shop.
-    pub async fn give(&self, giver: Giver, request: &GiveRequest, actor: Option<&str>) -> Result<Packet, GiveRefusal> {
+    /// Gives a packet.
+    pub async fn give(&self, purse: Purse<'_>, request: &GiveRequest) -> Result<Packet, GiveRefusal> {
+        let giver = purse.giver();
         if giver.user().is_some_and(|user| !self.limit.allows(user)) {
             return Err(GiveRefusal::RateLimited);
         }
@@ -158,14 +200,16 @@ impl Packets {
         };
         loop {
             packet.id = PacketId(rand::rng().random_range(PACKET_IDS));
-            match self.store.give_packet(&packet, &shares, request.key.as_deref(), actor).await? {
+            match self.store.give_packet(&packet, &shares, request.key.as_deref(), purse.spender()).await? {
                 GiveOutcome::Created(packet) => {
                     self.metrics.packets_given.inc();
                     self.load_inline(&packet).await;
                     return Ok(packet);
                 }
                 GiveOutcome::Repeated(packet) => return Ok(packet),
+                GiveOutcome::KeyReused => return Err(GiveRefusal::KeyReused),
                 GiveOutcome::NotEnough => return Err(GiveRefusal::NotEnough),
+                GiveOutcome::OverLimit => return Err(GiveRefusal::OverLimit(money(MAX_OPERATOR_SPENDING))),
                 GiveOutcome::IdTaken => {}
             }
         }
@@ -246,7 +290,8 @@ mod tests {
         assert_eq!(invalid(&request(1_000_000, 1_001), user()), [("count", "bad_number")]);
         assert_eq!(invalid(&request(1_000_000, 1_001), Giver::Shop), []);
         assert_eq!(invalid(&request(MAX_PACKET_TOTAL, 1_000_001), Giver::Shop), [("count", "bad_number")]);
-        assert_eq!(invalid(&request(5, 6), user()), [("min", "bad_amount")]);
+        assert_eq!(invalid(&request(5, 6), user()), [("count", "too_many_shares")]);
+        assert_eq!(invalid(&GiveRequest { min: Some(1), ..request(5, 6) }, user()), [("min", "bad_amount")]);
         assert_eq!(invalid(&GiveRequest { min: Some(0), ..request(5, 5) }, user()), [("min", "bad_amount")]);
         assert_eq!(invalid(&GiveRequest { max: Some(1), ..request(6, 5) }, user()), [("max", "bad_amount")]);
         assert_eq!(

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-pub use give::{GiveRefusal, GiveRequest};
+pub use give::{GiveRefusal, GiveRequest, Purse};
 
 use crate::batching::{Batch, BatchHandler, BatchKey, Batcher, NoDecision};
 use crate::clock::Clock;

@@ -62,7 +62,9 @@ pub use orders::intake::PersistedOrder;
 pub use orders::releases::HeldUnits;
 pub use orders::search::{FoundOrder, OrderSearch};
 pub use orders::staff_actions::{AuditReason, StaffAction};
-pub use packets::{GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, StopOutcome};
+pub use packets::{
+    GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender, StopOutcome,
+};
 pub use payments::records::{PaymentRecord, WebhookRecord};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::{CaptureOutcome, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};

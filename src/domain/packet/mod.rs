@@ -107,6 +107,19 @@ impl Packet {
         ShareClaim { packet_id: self.id, user_id, share: index, amount, claimed_at: self.opens_at }
     }
 
+    /// Whether the request that gave this packet is the same as the one that asks for `other`.
+    pub fn is_asked_for_by(&self, other: &Packet) -> bool {
+        // A request without an opening time opens the packet when it is given.
+        let opening = |packet: &Packet| {
+            let [opens, given] = [packet.opens_at, packet.created_at].map(Timestamp::as_millisecond);
+            (opens != given).then_some(opens)
+        };
+        let request = |packet: &Packet| {
+            (packet.giver, packet.total, packet.count, packet.min, packet.max, packet.split, packet.own)
+        };
+        request(self) == request(other) && self.greeting == other.greeting && opening(self) == opening(other)
+    }
+
     /// The unclaimed amount.
     pub fn left(&self) -> i64 {
         self.total - self.claimed_amount

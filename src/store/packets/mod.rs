@@ -5,6 +5,8 @@
 pub(super) mod claims;
 pub(super) mod settle;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
@@ -78,14 +80,31 @@ async fn lock(tx: &mut Tx, id: PacketId) -> Result<Option<Packet>, sqlx::Error> 
     row.as_ref().map(packet).transpose()
 }
 
+/// A member of the staff who gives from the shop's purse.
+#[derive(Debug, Clone, Copy)]
+pub struct ShopSpender<'a> {
+    pub user: UserId,
+    /// The name in the audit log.
+    pub actor: &'a str,
+    /// Minor units that this person may give within [`SPENDING_PERIOD`]; `None` without a bound.
+    pub limit: Option<i64>,
+}
+
+/// The time over which the packets that one person gave from the shop's purse are added up.
+pub const SPENDING_PERIOD: Duration = Duration::from_secs(24 * 3600);
+
 /// The outcome of giving a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GiveOutcome {
     Created(Packet),
     /// The same request was carried out before.
     Repeated(Packet),
+    /// The giver used this key for another request.
+    KeyReused,
     /// The giver's balance is too low.
     NotEnough,
+    /// The member of the staff may not spend that much of the shop's money now.
+    OverLimit,
     /// Another packet has this id. The caller tries another one.
     IdTaken,
 }
@@ -100,33 +119,41 @@ pub struct PacketClaim {
 
 impl Store {
     /// Creates a packet with its shares and takes the money from the giver. `key` is an idempotency key: one giver's
-    /// key creates one packet. `actor` is the member of staff to be logged when the shop gives.
+    /// key creates one packet. `spender` is the member of the staff when the shop gives.
     pub async fn give_packet(
         &self,
         new: &Packet,
         shares: &[i64],
         key: Option<&str>,
-        actor: Option<&str>,
+        spender: Option<ShopSpender<'_>>,
     ) -> Result<GiveOutcome, StoreError> {
         let mut tx = self.begin().await?;
         if let Some(known) = by_key(&mut tx, new.giver, key).await? {
-            return Ok(GiveOutcome::Repeated(known));
+            return Ok(repeated(known, new));
         }
-        if !insert(&mut tx, new, key).await? {
+        if !insert(&mut tx, new, key, spender.map(|spender| spender.user)).await? {
             // A concurrent transaction, for which this one waited, may have created the packet.
-            return Ok(by_key(&mut tx, new.giver, key).await?.map_or(GiveOutcome::IdTaken, GiveOutcome::Repeated));
+            let known = by_key(&mut tx, new.giver, key).await?;
+            return Ok(known.map_or(GiveOutcome::IdTaken, |known| repeated(known, new)));
         }
         insert_shares(&mut tx, new.id, shares).await?;
-        if let Some(actor) = actor {
+        if let Some(ShopSpender { actor, .. }) = spender {
             let details = serde_json::json!({"total": new.total, "count": new.count, "greeting": new.greeting});
             log(&mut tx, actor, "give", &format!("packet {}", new.id), None, Some(&details), new.created_at).await?;
         }
         let fund =
             Transfer::simple(TransferKind::Fund, new.id, new.total, account(new.giver), LedgerAccount::Packet(new.id));
-        match post(&mut tx, &[fund], new.created_at).await? {
-            Posted::Done { .. } => tx.commit().await?,
-            Posted::NotEnough => return Ok(GiveOutcome::NotEnough),
+        if post(&mut tx, &[fund], new.created_at).await? == Posted::NotEnough {
+            return Ok(GiveOutcome::NotEnough);
         }
+        // Since the transfer this transaction holds the lock of the shop's balance: two packets that are given at once
+        // see each other here.
+        if let Some(ShopSpender { user, limit: Some(limit), .. }) = spender
+            && spent(&mut tx, user, new.created_at - SPENDING_PERIOD).await? > limit
+        {
+            return Ok(GiveOutcome::OverLimit);
+        }
+        tx.commit().await?;
         Ok(GiveOutcome::Created(new.clone()))
     }
 
@@ -269,12 +296,25 @@ async fn by_key(tx: &mut Tx, giver: Giver, key: Option<&str>) -> Result<Option<P
     row.as_ref().map(packet).transpose()
 }
 
+/// The outcome of a request whose key gave a packet before.
+fn repeated(known: Packet, new: &Packet) -> GiveOutcome {
+    if known.is_asked_for_by(new) { GiveOutcome::Repeated(known) } else { GiveOutcome::KeyReused }
+}
+
+/// What a member of the staff gave from the shop's purse since then, in minor units.
+async fn spent(tx: &mut Tx, user: UserId, since: Timestamp) -> Result<i64, sqlx::Error> {
+    let sql = "SELECT CAST(COALESCE(SUM(total), 0) AS BIGINT) AS spent FROM packets
+         WHERE giver IS NULL AND given_by = $1 AND created_at_ms > $2";
+    let row = sqlx::query(sql).bind(user.to_string()).bind(since.as_millisecond()).fetch_one(&mut **tx).await?;
+    row::int(&row, "spent")
+}
+
 /// `false` when the id or the idempotency key is taken.
-async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>) -> Result<bool, sqlx::Error> {
+async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>, given_by: Option<UserId>) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO packets (id, giver, wish_key, total, count, least, most, split, greeting, own, opens_at_ms,
-           expires_at_ms, buckets, state, created_at_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING",
+           expires_at_ms, buckets, state, created_at_ms, given_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING",
     )
     .bind(new.id.0)
     .bind(new.giver.user().map(|user| user.to_string()))
@@ -291,6 +331,7 @@ async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>) -> Result<bool, sq
     .bind(i64::from(new.buckets))
     .bind(PacketState::Open.as_str())
     .bind(new.created_at.as_millisecond())
+    .bind(given_by.map(|user| user.to_string()))
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)

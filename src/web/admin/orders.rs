@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{StaffVisit, StaffVisitTo};
 use crate::domain::{Order, OrderId, Page};
-use crate::orders::support::StaffActionReason;
+use crate::orders::support::{StaffActionOutcome, StaffActionReason};
 use crate::store::StaffAction;
 use crate::web::Shop;
 use crate::web::extract::session::{SupportShoppers, ViewConsole};
@@ -49,7 +49,8 @@ pub async fn show(
     Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
     let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
-    let state = OrderPageState { done, may_act: staff.may::<SupportShoppers>(), form: StaffActionFormState::default() };
+    let may_act = staff.may::<SupportShoppers>();
+    let state = OrderPageState { done, may_act, form: StaffActionFormState::default() };
     page(&shop, &visitor, order, StatusCode::OK, state).await
 }
 
@@ -82,6 +83,7 @@ async fn page(
         username: shop.store.user(order.user_id).await?.map(|user| user.username),
         steps: shop.store.steps(&order).await?,
         payments: shop.store.payments_of(order.id).await?,
+        is_own: visitor.session.as_ref().is_some_and(|session| session.user_id == order.user_id),
         address: order.address.as_deref().map(|address| AddressView::of(address, visitor.locale)),
         order,
         done: state.done,
@@ -136,11 +138,18 @@ async fn act(
             return page(&shop, &visitor, order, status, OrderPageState::of(state)).await;
         }
     };
-    if shop.orders.apply_staff_action(&order, action, reason.by(staff.actor())).await? {
-        let done = if action == StaffAction::Cancel { "cancel" } else { "refund" };
-        return Ok(see_other(&format!("/admin/orders/{id}?lang={}&done={done}", visitor.locale)));
+    let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
+    let by = staff.session.user_id;
+    match shop.orders.apply_staff_action(&order, action, by, reason.by(staff.actor())).await? {
+        StaffActionOutcome::Done => {
+            let done = if action == StaffAction::Cancel { "cancel" } else { "refund" };
+            Ok(see_other(&format!("{path}&done={done}")))
+        }
+        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
+        StaffActionOutcome::WrongStatus => {
+            let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+            state.changed = true;
+            page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await
+        }
     }
-    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
-    state.changed = true;
-    page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await
 }

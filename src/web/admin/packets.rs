@@ -6,7 +6,6 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::{ConfirmForm, StaffVisit, StaffVisitTo};
-use crate::domain::packet::Giver;
 use crate::domain::{Locale, PacketId};
 use crate::store::StopOutcome;
 use crate::web::Shop;
@@ -54,7 +53,7 @@ pub async fn fund(
     (State(shop), staff, visitor): StaffVisit<ManageSales>,
     Form(form): Form<PacketForm>,
 ) -> Result<Response, Problem> {
-    match form.submit(&shop, Giver::Shop, Some(staff.actor())).await? {
+    match form.submit(&shop, staff.shop_purse()).await? {
         PacketFormOutcome::Given(id) => Ok(see_other(&format!("{}&done=fund", packet_path(visitor.locale, id)))),
         PacketFormOutcome::ShowAgain(status, form) => {
             let chrome = visitor.chrome_at(format!("/admin/packets/new?lang={}", visitor.locale));

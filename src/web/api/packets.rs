@@ -14,8 +14,8 @@ use crate::accounts::Session;
 use crate::domain::packet::{Giver, PacketPhase, Share, Split};
 use crate::domain::wallet::{CURRENCY, money};
 use crate::domain::{Money, PacketId};
-use crate::packets::{ClaimedShare, GiveRequest, PacketView};
-use crate::store::PacketClaim;
+use crate::packets::{ClaimedShare, GiveRequest, PacketView, Purse};
+use crate::store::{PacketClaim, Role};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::session::{ManageSales, Permission, SignedIn};
@@ -157,28 +157,27 @@ struct GivenPacketResponse {
 /// Gives a packet from the wallet, or from the shop by staff who run sales. A repeated request with the same key gives
 /// nothing more.
 pub async fn give((State(shop), SignedIn(session)): UserCall, Json(new): Json<NewPacket>) -> Result<Response, Problem> {
-    let runs_sales = runs_sales(&shop, &session).await?;
-    let (giver, actor) = match (new.from, runs_sales) {
-        (Some(PacketSource::Shop), false) => return Err(Code::NotAllowed.into()),
-        (Some(PacketSource::Shop) | None, true) => (Giver::Shop, Some(session.username.as_str())),
-        (Some(PacketSource::Wallet), _) | (None, false) => (Giver::User(session.user_id), None),
+    let spender = spender_role(&shop, &session).await?;
+    let purse = match (new.from, spender) {
+        (Some(PacketSource::Shop), None) => return Err(Code::NotAllowed.into()),
+        // An owner gives from the shop unless told otherwise; an operator has to say so.
+        (Some(PacketSource::Shop), Some(role)) | (None, Some(role @ Role::Admin)) => {
+            Purse::shop(session.user_id, &session.username, role)
+        }
+        (Some(PacketSource::Wallet) | None, _) => Purse::Wallet(session.user_id),
     };
-    give_packet(&shop, giver, new.into(), actor).await
+    give_packet(&shop, purse, new.into()).await
 }
 
-/// Whether the user is staff who may spend the shop's money.
-async fn runs_sales(shop: &Shop, session: &Session) -> Result<bool, Problem> {
+/// The user's role, if it may spend the shop's money.
+async fn spender_role(shop: &Shop, session: &Session) -> Result<Option<Role>, Problem> {
     let staff = shop.accounts.staff(session).await?;
-    Ok(staff.is_some_and(|user| !user.must_change_password && ManageSales::ROLES.contains(&user.role)))
+    let spender = staff.filter(|user| !user.must_change_password && ManageSales::ROLES.contains(&user.role));
+    Ok(spender.map(|user| user.role))
 }
 
-pub(super) async fn give_packet(
-    shop: &Shop,
-    giver: Giver,
-    request: GiveRequest,
-    actor: Option<&str>,
-) -> Result<Response, Problem> {
-    let packet = shop.packets.give(giver, &request, actor).await?;
+pub(super) async fn give_packet(shop: &Shop, purse: Purse<'_>, request: GiveRequest) -> Result<Response, Problem> {
+    let packet = shop.packets.give(purse, &request).await?;
     let share_url = packet_share_url(shop, packet.id);
     let view = shop.packets.view(packet.id).await?.ok_or(Code::NoSuchPacket)?;
     Ok((StatusCode::CREATED, Answer(GivenPacketResponse { packet: PacketJson::of(view, shop), share_url }))

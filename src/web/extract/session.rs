@@ -7,6 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use crate::accounts::Session;
+use crate::packets::Purse;
 use crate::store::Role;
 use crate::web::Shop;
 use crate::web::problem::{Code, Problem};
@@ -64,6 +65,11 @@ impl<P: Permission> Staff<P> {
     /// The name in the audit log.
     pub fn actor(&self) -> &str {
         &self.session.username
+    }
+
+    /// The shop's purse, as far as the role may spend from it.
+    pub fn shop_purse(&self) -> Purse<'_> {
+        Purse::shop(self.session.user_id, self.actor(), self.role)
     }
 
     /// Whether the role has another permission as well.

@@ -7,6 +7,7 @@ use axum::response::Response;
 use super::UserVisit;
 use crate::domain::packet::Giver;
 use crate::domain::{PacketId, UserId};
+use crate::packets::Purse;
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
@@ -38,7 +39,7 @@ pub async fn give(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Form(form): Form<PacketForm>,
 ) -> Result<Response, Problem> {
-    match form.submit(&shop, Giver::User(session.user_id), None).await? {
+    match form.submit(&shop, Purse::Wallet(session.user_id)).await? {
         PacketFormOutcome::Given(id) => Ok(see_other(&format!("{}/given", packet_path(visitor.locale, id)))),
         PacketFormOutcome::ShowAgain(status, form) => page(&shop, session.user_id, &visitor, status, *form).await,
     }

@@ -106,6 +106,7 @@ problems! {
     BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";
     CrossSite 403 "cross_site" "The request came from another site.";
     NotAllowed 403 "not_allowed" "Your role does not allow this.";
+    SpendingLimit 403 "spending_limit" "Your role may give only so much of the shop's money within a day. Ask an owner.";
     NotFound 404 "not_found" "There is nothing here.";
     MethodNotAllowed 405 "method_not_allowed" "This address does not take that method.";
     RequestTimeout 408 "request_timeout" "The body of the request did not arrive in time.";
@@ -120,6 +121,7 @@ problems! {
     TooManyAddresses 409 "too_many_addresses" "The account has the maximum number of addresses.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
     PaymentsOff 409 "payments_off" "The shop takes no payments at the moment. An order can be paid from the wallet.";
+    KeyReused 409 "key_reused" "This key came with another request before. Send a new one.";
     NotEnough 409 "not_enough" "The balance of the wallet is too low.";
     WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet. Spend it, or confirm that you give it up.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";

@@ -111,6 +111,9 @@ impl From<GiveRefusal> for Problem {
         match refusal {
             GiveRefusal::Invalid(errors) => Problem::invalid(errors),
             GiveRefusal::NotEnough => Code::NotEnough.into(),
+            GiveRefusal::KeyReused => Code::KeyReused.into(),
+            GiveRefusal::OverLimit(limit) => Problem::new(Code::SpendingLimit)
+                .detail(format!("Your role may give {limit} of the shop's money within a day. Ask an owner.")),
             GiveRefusal::RateLimited => Code::RateLimited.into(),
             GiveRefusal::Store(error) => error.into(),
         }

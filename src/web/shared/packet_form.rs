@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::domain::packet::{Giver, Split};
 use crate::domain::wallet::{CURRENCY, money};
 use crate::domain::{Money, PacketId};
-use crate::packets::{GiveRefusal, GiveRequest};
+use crate::packets::{GiveRefusal, GiveRequest, Purse};
 use crate::web::Shop;
 use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
@@ -79,19 +79,14 @@ impl PacketForm {
         PacketForm { key, split, count: "10".into(), own: "yes".into(), ..PacketForm::default() }
     }
 
-    /// Gives the packet or previews its split. `actor` is the member of the staff who gives for the shop.
-    pub async fn submit(
-        self,
-        shop: &Arc<Shop>,
-        giver: Giver,
-        actor: Option<&str>,
-    ) -> Result<PacketFormOutcome, Problem> {
+    /// Gives the packet or previews its split.
+    pub async fn submit(self, shop: &Arc<Shop>, purse: Purse<'_>) -> Result<PacketFormOutcome, Problem> {
         let request = match self.parse() {
             Ok(request) => request,
             Err(errors) => return Ok(self.show_again(StatusCode::UNPROCESSABLE_ENTITY, errors)),
         };
         let refusal = if self.then == "preview" {
-            match preview(shop.clone(), giver, request).await? {
+            match preview(shop.clone(), purse.giver(), request).await? {
                 Ok(shares) => {
                     let form = PacketForm { preview: SplitPreview::of(&shares), ..self };
                     return Ok(form.show_again(StatusCode::OK, Vec::new()));
@@ -99,7 +94,7 @@ impl PacketForm {
                 Err(refusal) => refusal,
             }
         } else {
-            match shop.packets.give(giver, &request, actor).await {
+            match shop.packets.give(purse, &request).await {
                 Ok(packet) => return Ok(PacketFormOutcome::Given(packet.id)),
                 Err(refusal) => refusal,
             }
@@ -111,6 +106,9 @@ impl PacketForm {
             }
             GiveRefusal::NotEnough => {
                 Ok(self.show_again(StatusCode::CONFLICT, vec![FieldError::new("total", "not_enough")]))
+            }
+            GiveRefusal::OverLimit(_) => {
+                Ok(self.show_again(StatusCode::FORBIDDEN, vec![FieldError::new("total", "spending_limit")]))
             }
             refusal => Err(refusal.into()),
         }

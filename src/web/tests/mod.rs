@@ -12,6 +12,7 @@ mod permissions;
 mod planning;
 mod public;
 mod shoppers;
+mod spending;
 mod support;
 mod wallet;
 
@@ -24,6 +25,7 @@ use tower::ServiceExt;
 
 use crate::app::Services;
 use crate::config::{Config, sqlite_in};
+use crate::store::{AccountChange, Role};
 
 /// A shop with a database of its own.
 struct TestShop {
@@ -84,6 +86,15 @@ impl TestShop {
         let answer = self.visitor().post("/api/login", json!({"username": username, "password": password})).await;
         assert_eq!(answer.status, 200);
         TestClient { cookie: Some(answer.cookie()), ..self.visitor() }
+    }
+
+    /// A member of the staff with this role.
+    async fn staff(&self, owner: &TestClient<'_>, name: &str, role: Role) -> TestClient<'_> {
+        self.shopper(name).await;
+        let id = self.parts.store.user_named(name).await.unwrap().unwrap().id;
+        let owner = self.parts.accounts().session(&owner.headers()).unwrap();
+        self.parts.accounts().change_account(&owner, id, &AccountChange::SetRole(role)).await.unwrap();
+        self.log_in(name, "correct horse").await
     }
 
     /// An open sale of `total` units, at most two per user.

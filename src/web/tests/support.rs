@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::*;
 use crate::domain::{Order, OrderId, OrderStatus, PaymentId, Reservation, SaleId, UserId};
 use crate::orders::OrderRefusal;
+use crate::orders::support::StaffActionOutcome;
 use crate::store::{AuditReason, CaptureOutcome, StaffAction, Store};
 
 /// Captures a started payment.
@@ -220,7 +221,7 @@ async fn order_ends_once_in_two_hundred_races() {
     let admin = shop.admin().await;
     let sale: SaleId = shop.open_sale(&admin, RACES as i64).await.parse().unwrap();
     let (store, owners, now) = (&shop.parts.store, shop.parts.orders(), shop.parts.clock.now());
-    let reason = AuditReason { actor: "admin", note: "race", message: None };
+    let (staff, reason) = (UserId(Uuid::now_v7()), AuditReason { actor: "admin", note: "race", message: None });
     let race = async |(n, order): (usize, Order)| {
         let (payment, _) = shop.parts.payments.start(&order, "/".into()).await.unwrap();
         store
@@ -233,7 +234,10 @@ async fn order_ends_once_in_two_hundred_races() {
             .await
             .unwrap();
         let pay = async || store.apply_capture(&format!("msg_{n}"), payment, now).await.unwrap();
-        let end = async |what| owners.apply_staff_action(&order, what, reason).await.unwrap();
+        let end = async |what| {
+            let outcome = owners.apply_staff_action(&order, what, staff, reason).await.unwrap();
+            outcome == StaffActionOutcome::Done
+        };
         let own = async || match owners.cancel(order.user_id, sale, order.id).await {
             Ok(_) | Err(OrderRefusal::NotCancellable) => {}
             Err(error) => panic!("{error}"),

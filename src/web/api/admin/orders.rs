@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{StaffCall, StaffCallTo};
 use crate::domain::order::OrderStep;
 use crate::domain::{Money, Order, OrderId, PaymentId, UserId};
-use crate::orders::support::StaffActionReason;
+use crate::orders::support::{StaffActionOutcome, StaffActionReason};
 use crate::store::{FoundOrder, PaymentRecord, StaffAction, WebhookRecord};
 use crate::web::Shop;
 use crate::web::api::orders::{OrderJson, OrderList};
@@ -129,6 +129,8 @@ pub async fn refund(
     act(call, StaffAction::Refund, request).await
 }
 
+const OWN_ORDER: &str = "The order is your own. Another member of the staff has to do this.";
+
 async fn act(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     action: StaffAction,
@@ -136,11 +138,13 @@ async fn act(
 ) -> Result<Response, Problem> {
     let order = existing_order(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
-    if shop.orders.apply_staff_action(&order, action, reason.by(staff.actor())).await? {
-        return detail(&shop, id).await;
+    let by = staff.session.user_id;
+    match shop.orders.apply_staff_action(&order, action, by, reason.by(staff.actor())).await? {
+        StaffActionOutcome::Done => detail(&shop, id).await,
+        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        StaffActionOutcome::WrongStatus => Err(Problem::new(match action {
+            StaffAction::Cancel => Code::NotCancellable,
+            StaffAction::Refund => Code::NotRefundable,
+        })),
     }
-    Err(Problem::new(match action {
-        StaffAction::Cancel => Code::NotCancellable,
-        StaffAction::Refund => Code::NotRefundable,
-    }))
 }

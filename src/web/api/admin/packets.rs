@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{StaffCall, StaffCallTo};
 use crate::domain::PacketId;
-use crate::domain::packet::Giver;
 use crate::store::StopOutcome;
 use crate::web::api::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use crate::web::cache_policy::Cache;
@@ -45,7 +44,7 @@ pub async fn fund(
     if new.from == Some(PacketSource::Wallet) {
         return Err(Problem::invalid_field("from", "bad_text"));
     }
-    give_packet(&shop, Giver::Shop, new.into(), Some(staff.actor())).await
+    give_packet(&shop, staff.shop_purse(), new.into()).await
 }
 
 /// Ends a packet. The unclaimed amount returns to its giver.

@@ -81,6 +81,8 @@ pub struct AdminOrderPage {
     /// The action that the page reports as done: `cancel`, `refund`.
     pub done: String,
     pub may_act: bool,
+    /// Whether the order belongs to the member of the staff who reads the page.
+    pub is_own: bool,
     pub form: StaffActionFormState,
 }
 
