@@ -111,6 +111,15 @@ impl Order {
     pub fn needs_address(&self) -> bool {
         self.status == OrderStatus::Unpaid && self.address.is_none()
     }
+
+    /// Whether the owner can set an address: until the order is paid, and a missing one while the order stays paid.
+    pub fn takes_address(&self) -> bool {
+        match self.status {
+            OrderStatus::Unpaid => true,
+            OrderStatus::Paid => self.address.is_none(),
+            _ => false,
+        }
+    }
 }
 
 /// The time at which an order id was generated, which is the time of the reservation request.

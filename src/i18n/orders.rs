@@ -19,6 +19,7 @@ texts! {
         refund_how: "退款将退回原付款账户，无需任何操作。", "Refunds go to your original payment method. No action needed.";
         deliver_to: "收货地址", "Delivery address";
         deliver_none: "还没有收货地址，付款前请填写。", "No delivery address yet. You’ll need one before you pay.";
+        deliver_missing: "还没有收货地址，填写后才能发货。", "No delivery address yet. Please add one so that we can ship your order.";
         deliver_default: "将使用你的默认地址。", "Your default address will be used.";
         deliver_choose: "填写收货地址", "Add delivery address";
         deliver_change: "更改地址", "Change address";

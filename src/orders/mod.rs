@@ -45,7 +45,7 @@ pub enum OrderRefusal {
     NotPayable,
     #[error("the order can no longer be cancelled")]
     NotCancellable,
-    /// The order is paid, or has ended.
+    /// The order is paid and has an address, or has ended.
     #[error("the address of the order can no longer be changed")]
     AddressFixed,
     #[error("the order has not reached the database and takes no address yet")]
@@ -173,7 +173,7 @@ impl Orders {
         Ok(Page::cut(orders, limit, |order| order.id))
     }
 
-    /// Sets the address of an unpaid order for its owner. The order keeps a copy.
+    /// Sets the address of an unpaid order for its owner, or the missing one of a paid order. The order keeps a copy.
     pub async fn deliver_to(
         &self,
         user: UserId,

@@ -85,15 +85,14 @@ impl Store {
         Ok(self.steps(of).await?.into_iter().map(|step| step.event).collect())
     }
 
-    /// Sets the delivery address of an unpaid order. `false` when there is no such order or it is not unpaid.
+    /// Sets the delivery address of an unpaid order, or the missing one of a paid order. `false` when there is no such
+    /// order or its address is fixed ([`Order::takes_address`]).
     pub async fn set_address(&self, sale: SaleId, id: OrderId, address: &Address) -> Result<bool, StoreError> {
         let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
-        let done = sqlx::query("UPDATE orders SET address = $3 WHERE id = $1 AND sale_id = $2 AND status = 'unpaid'")
-            .bind(id.to_string())
-            .bind(sale.0)
-            .bind(text)
-            .execute(&self.pool)
-            .await?;
+        let sql = "UPDATE orders SET address = $3 WHERE id = $1 AND sale_id = $2
+             AND (status = 'unpaid' OR (status = 'paid' AND address IS NULL))";
+        let query = sqlx::query(sql).bind(id.to_string()).bind(sale.0).bind(text);
+        let done = query.execute(&self.pool).await?;
         Ok(done.rows_affected() == 1)
     }
 

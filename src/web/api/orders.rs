@@ -243,7 +243,7 @@ pub struct DeliveryBody {
     address: Option<Address>,
 }
 
-/// Sets the address of an unpaid order. The order keeps a copy.
+/// Sets the address of an unpaid order, or the missing one of a paid order. The order keeps a copy.
 pub async fn set_address(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,

@@ -1,4 +1,4 @@
-//! Choosing or entering the address of an order, between purchase and payment.
+//! Choosing or entering the address of an order, between purchase and payment, or later where it is missing.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -27,7 +27,7 @@ pub async fn show(
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
     match shop.orders.find_persisted(session.user_id, sale, id).await {
-        Ok(order) if order.status == OrderStatus::Unpaid => {
+        Ok(order) if order.takes_address() => {
             let form = blank_form(&visitor, &order);
             let state = OrderAddressState { form, ..OrderAddressState::blank(&visitor) };
             page(&shop, &session, &visitor, order, state).await
@@ -84,6 +84,7 @@ pub async fn page(
     order: Order,
     state: OrderAddressState,
 ) -> Result<Response, Problem> {
+    let is_unpaid = order.status == OrderStatus::Unpaid;
     let saved = shop.store.addresses_of(session.user_id).await?;
     let present = saved.iter().find(|saved| order.address.as_deref().is_none_or(|address| *address == saved.address));
     let present = present.map(|saved| saved.id.to_string());
@@ -102,7 +103,7 @@ pub async fn page(
         keep: state.keep,
         needed: state.needed,
         from_wallet: state.from == WALLET,
-        can_pay: state.from == WALLET || shop.payments.sandbox().is_some(),
+        can_pay: is_unpaid && (state.from == WALLET || shop.payments.sandbox().is_some()),
     };
     personal(state.status, &page)
 }

@@ -117,7 +117,7 @@ problems! {
     Yourself 409 "yourself" "You cannot do this to your own account.";
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
     NotRefundable 409 "not_refundable" "Only an order that is paid can be refunded.";
-    AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid.";
+    AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid. A paid order takes one if it has none.";
     TooManyAddresses 409 "too_many_addresses" "The account has the maximum number of addresses.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
     PaymentsOff 409 "payments_off" "The shop takes no payments at the moment. An order can be paid from the wallet.";

@@ -121,6 +121,36 @@ async fn address_of_an_order_is_a_copy_and_fixed_once_paid() {
 }
 
 #[tokio::test]
+async fn paid_order_takes_the_address_that_it_lacks_once() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 5).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let order: crate::domain::OrderId = url.rsplit('/').next().unwrap().parse().unwrap();
+    // The payment began before the program asked for addresses.
+    let stored = shop.parts.store.order(sale.parse().unwrap(), order).await.unwrap().unwrap();
+    let (payment, _) = shop.parts.payments.start(&stored, "/".into()).await.unwrap();
+    support::pay(&shop, &json!({"payment": {"id": payment}})).await;
+
+    let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
+    assert!(page.text().contains("so that we can ship") && page.text().contains("/address\""), "{page:?}");
+    let form = mei.get(&format!("/en/orders/{sale}/{order}/address")).await;
+    assert!(form.is_page(200) && !form.text().contains("value=\"pay\""), "{form:?}");
+    let put = async |recipient| {
+        let body = json!({"address": address(recipient)}).to_string();
+        mei.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body).await
+    };
+    let set = put("小美").await;
+    assert_eq!((set.status.as_u16(), &set.json()["order"]["address"]["recipient"]), (200, &json!("小美")));
+    assert_eq!(put("另一人").await.problem(), problem(409, "address_fixed"));
+    assert_eq!(mei.get(&url).await.json()["order"]["address"]["recipient"], "小美");
+
+    let refund = format!("/api/admin/orders/{order}/refund");
+    assert_eq!(admin.post(&refund, json!({"reason": "x"})).await.status, 200);
+    assert_eq!(put("x").await.problem(), problem(409, "address_fixed"));
+}
+
+#[tokio::test]
 async fn default_address_is_proposed_and_used_for_the_payment() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);

@@ -100,6 +100,11 @@ impl OrderPage {
         self.order.status == OrderStatus::RefundPending
     }
 
+    /// As `Order::takes_address`.
+    fn takes_address(&self) -> bool {
+        self.is(OrderStatus::Unpaid) || (self.is(OrderStatus::Paid) && self.order.address.is_none())
+    }
+
     fn reason(&self) -> Option<&'static str> {
         self.chrome.text().reason(self.order.reason.as_deref()?)
     }
