@@ -21,8 +21,8 @@ use crate::pipeline::rabbit::Monitor;
 use crate::stock::probe::RedisProbe;
 use crate::stock::{DefineOutcome, Stock};
 use crate::store::{
-    GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, SaleChange, SaleDraft, SaleRefusal, SaveOptions, Store,
-    StoreError,
+    GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, Redefinition, SaleChange, SaleDraft, SaleRefusal, SaveOptions,
+    Store, StoreError,
 };
 
 /// How long a request waits for the stock backend to take a change. After that, stock sync passes it on.
@@ -42,7 +42,7 @@ pub enum SaleCommand {
     Schedule(OverlapPolicy),
     /// Makes an announced sale a draft again.
     Unschedule,
-    Edit(SaleDraft, SaveOptions),
+    Edit(Box<Redefinition>, SaveOptions),
 }
 
 /// A sale after a change, and how far the stock has it.
@@ -167,7 +167,7 @@ impl SalesAdmin {
             SaleCommand::TopUp(units) => SaleChange::TopUp { units },
             SaleCommand::Schedule(overlap) => SaleChange::Schedule(overlap),
             SaleCommand::Unschedule => SaleChange::Move(SaleMove::Unschedule),
-            SaleCommand::Edit(draft, options) => SaleChange::Edit(draft, options),
+            SaleCommand::Edit(definition, options) => SaleChange::Edit(definition, options),
         };
         let sale = self.store.change_sale(id, &change, actor, now).await?;
         let applied = self.apply_to_stock(&sale).await;

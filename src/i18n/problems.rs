@@ -213,6 +213,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("too_many_shares", "总金额不够分：每份至少 0.01 元。", "The total is too small: each share is at least ¥0.01."),
     ("spending_limit", "运营员 24 小时内最多动用商店资金 10,000 元，请联系店主。",
         "An operator can spend ¥10,000 of the shop’s money within 24 hours. Please ask an owner."),
+    ("amount_too_large", "秒杀价乘以每人限购数太大。", "The price times the limit per person is too large."),
     ("bad_limit", "限购数不能超过总量。", "The limit can’t be more than the total."),
 ];
 

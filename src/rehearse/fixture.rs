@@ -15,7 +15,7 @@ use crate::accounts::Device;
 use crate::app::Services;
 use crate::control::sales_admin::SaleCommand;
 use crate::domain::{Currency, Goods, Money, Rush, Sale, SaleId, SaleState, UserId, Window};
-use crate::store::{Announce, Role, SaleDraft, SaveOptions, User};
+use crate::store::{Announce, Redefinition, Role, SaleDraft, SalePatch, SaveOptions, User};
 
 /// The actor in the audit log.
 const ACTOR: &str = "rehearsal";
@@ -56,17 +56,11 @@ async fn goods(services: &Services) -> anyhow::Result<Goods> {
 
 /// Sets the opening time. From here on the shop treats the sale like any other.
 pub async fn open_at(services: &Services, sale: &Sale, opens: Timestamp) -> anyhow::Result<()> {
-    let draft = SaleDraft {
-        goods_id: sale.goods_id,
-        price: sale.price,
-        list_price: sale.list_price,
-        total: sale.total,
-        per_user_limit: sale.per_user_limit,
-        window: Window { opens_at: Some(opens), closes_at: Some(opens + ENDS_AFTER) },
-        rush: sale.rush,
-    };
+    let window =
+        SalePatch { opens_at: Some(Some(opens)), closes_at: Some(Some(opens + ENDS_AFTER)), ..SalePatch::default() };
     let options = SaveOptions { announce: Announce::Schedule, ..SaveOptions::default() };
-    services.sales_admin().change(sale.id, SaleCommand::Edit(draft, options), ACTOR).await?;
+    let edit = SaleCommand::Edit(Box::new(Redefinition::Patch(window)), options);
+    services.sales_admin().change(sale.id, edit, ACTOR).await?;
     Ok(())
 }
 

@@ -69,7 +69,9 @@ pub use payments::records::{PaymentRecord, WebhookRecord};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::{CaptureOutcome, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
 pub use sales::buckets::{Allotment, Retarget};
-pub use sales::changes::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleChange, SaleDraft, SaleRefusal, SaveOptions};
+pub use sales::changes::{
+    Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,
+};
 pub use sales::counters::{OrderCounts, StatusCount};
 pub use sales::drafts::PastPage;
 pub use transaction::LockPatience;

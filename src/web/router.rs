@@ -95,7 +95,7 @@ fn provider_api() -> Routes {
 
 fn admin_api() -> Routes {
     use super::admin::orders_csv;
-    use super::api::admin::{accounts, audit_log, dead_letters, goods, live, orders, packets, sales};
+    use super::api::admin::{accounts, audit_log, dead_letters, goods, live, orders, packets, sale_definition, sales};
 
     Router::new()
         .route("/api/admin/goods", get(goods::list).post(goods::create))
@@ -106,7 +106,7 @@ fn admin_api() -> Routes {
         .route("/api/admin/goods/{goods}/archive", post(goods::archive))
         .route("/api/admin/goods/{goods}/unarchive", post(goods::unarchive))
         .route("/api/admin/sales", get(sales::list).post(sales::create))
-        .route("/api/admin/sales/{sale}", patch(sales::edit).delete(sales::delete))
+        .route("/api/admin/sales/{sale}", get(sale_definition::show).patch(sale_definition::edit).delete(sales::delete))
         .route("/api/admin/sales/{sale}/checklist", get(sales::checklist))
         .route("/api/admin/sales/{sale}/schedule", post(sales::schedule))
         .route("/api/admin/sales/{sale}/unschedule", post(sales::unschedule))

@@ -51,13 +51,15 @@ async fn insert(
         let mut query = sqlx::query(AssertSqlSafe(sql));
         for NewOrder { reservation: r, price, rejected } in chunk {
             let status = if rejected.is_some() { OrderStatus::Rejected } else { OrderStatus::Unpaid };
+            // `SaleDraft::mistakes` keeps prices and limits so small that it fits.
+            let amount = price.times(r.quantity).ok_or_else(|| sqlx::Error::Encode("the amount overflows".into()))?;
             query = query
                 .bind(r.order_id.to_string())
                 .bind(r.sale_id.0)
                 .bind(r.user_id.to_string())
                 .bind(i64::from(r.quantity))
-                .bind(price.amount.saturating_mul(r.quantity.into()))
-                .bind(price.currency.as_str().to_owned())
+                .bind(amount.amount)
+                .bind(amount.currency.as_str().to_owned())
                 .bind(status.as_str())
                 .bind(*rejected)
                 .bind(r.reserved_at.as_millisecond())

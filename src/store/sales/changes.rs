@@ -18,6 +18,91 @@ pub struct SaleDraft {
     pub rush: Rush,
 }
 
+/// In minor units. Sums of prices stay far from overflowing.
+const MAX_PRICE: i64 = 1_000_000_000_000;
+/// The largest amount of one order in minor units: numbers in JSON are exact up to here.
+const MAX_ORDER_AMOUNT: i64 = (1 << 53) - 1;
+
+impl SaleDraft {
+    /// The fields that cannot be as they are, each with a code.
+    pub fn mistakes(&self) -> Vec<(&'static str, &'static str)> {
+        let prices = 0..=MAX_PRICE;
+        let currency = self.price.currency;
+        let list_price_is_right =
+            self.list_price.is_none_or(|list| prices.contains(&list.amount) && list.currency == currency);
+        let total_known = self.total >= 1 && self.per_user_limit >= 1;
+        let largest_order = i128::from(self.price.amount) * i128::from(self.per_user_limit);
+        let order = self.window.opens_at.zip(self.window.closes_at);
+        let checks = [
+            (prices.contains(&self.price.amount), "price", "bad_price"),
+            (list_price_is_right, "list_price", "bad_price"),
+            ((1..=MAX_SALE_UNITS).contains(&self.total), "total", "bad_number"),
+            (self.per_user_limit >= 1, "per_user_limit", "bad_number"),
+            (!total_known || self.per_user_limit <= self.total, "per_user_limit", "bad_limit"),
+            (largest_order <= i128::from(MAX_ORDER_AMOUNT), "per_user_limit", "amount_too_large"),
+            ((1..=Rush::MAX_BUCKETS).contains(&self.rush.buckets), "buckets", "bad_buckets"),
+            ((0..=MAX_SALE_UNITS).contains(&self.rush.lot), "lot", "bad_lot"),
+            ((0..=Rush::MAX_SPREAD_MS).contains(&self.rush.spread_ms), "spread_ms", "bad_spread"),
+            (order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order"),
+        ];
+        checks.into_iter().filter(|(is_right, ..)| !is_right).map(|(_, field, code)| (field, code)).collect()
+    }
+}
+
+impl From<&Sale> for SaleDraft {
+    fn from(sale: &Sale) -> SaleDraft {
+        SaleDraft {
+            goods_id: sale.goods_id,
+            price: sale.price,
+            list_price: sale.list_price,
+            total: sale.total,
+            per_user_limit: sale.per_user_limit,
+            window: sale.window,
+            rush: sale.rush,
+        }
+    }
+}
+
+/// Some fields of a sale's definition. The others stay as they are when the change is made.
+#[derive(Debug, Clone, Default)]
+pub struct SalePatch {
+    pub goods_id: Option<GoodsId>,
+    pub price: Option<Money>,
+    pub list_price: Option<Option<Money>>,
+    pub total: Option<i64>,
+    pub per_user_limit: Option<i64>,
+    pub opens_at: Option<Option<Timestamp>>,
+    pub closes_at: Option<Option<Timestamp>>,
+    pub buckets: Option<u8>,
+    pub lot: Option<i64>,
+    pub spread_ms: Option<i64>,
+}
+
+impl SalePatch {
+    fn apply(&self, sale: &Sale) -> SaleDraft {
+        SaleDraft {
+            goods_id: self.goods_id.unwrap_or(sale.goods_id),
+            price: self.price.unwrap_or(sale.price),
+            list_price: self.list_price.unwrap_or(sale.list_price),
+            total: self.total.unwrap_or(sale.total),
+            per_user_limit: self.per_user_limit.unwrap_or(sale.per_user_limit),
+            window: Window {
+                opens_at: self.opens_at.unwrap_or(sale.window.opens_at),
+                closes_at: self.closes_at.unwrap_or(sale.window.closes_at),
+            },
+            rush: sale.rush.with(self.buckets, self.lot, self.spread_ms),
+        }
+    }
+}
+
+/// The definition that an edit gives a sale.
+#[derive(Debug, Clone)]
+pub enum Redefinition {
+    /// Every field, as a form sends it.
+    Whole(SaleDraft),
+    Patch(SalePatch),
+}
+
 /// How a sale is saved.
 #[derive(Debug, Clone, Default)]
 pub struct SaveOptions {
@@ -25,8 +110,8 @@ pub struct SaveOptions {
     pub overlap: OverlapPolicy,
     /// The idempotency key of a rendered form: submitted twice, it creates one sale.
     pub form_key: Option<String>,
-    /// The version that was edited. An edit of an outdated version is refused.
-    pub version: Option<i64>,
+    /// The versions of the sale that may be edited; `None`: any. An edit of another version is refused.
+    pub versions: Option<Vec<i64>>,
     /// Whether the sale belongs to a rehearsal. Edits do not change it.
     pub shadow: bool,
 }
@@ -63,8 +148,8 @@ pub enum SaleChange {
     },
     /// Announces a draft.
     Schedule(OverlapPolicy),
-    /// Replaces the definition of a sale that has not begun.
-    Edit(SaleDraft, SaveOptions),
+    /// Changes the definition of a sale that has not begun.
+    Edit(Box<Redefinition>, SaveOptions),
 }
 
 /// Why a change was refused. Nothing was changed.
@@ -94,6 +179,9 @@ pub enum SaleRefusal {
     NotADraft,
     #[error("too many units")]
     TooMany,
+    /// Fields that cannot be as they are, each with a code.
+    #[error("invalid fields: {0:?}")]
+    Invalid(Vec<(&'static str, &'static str)>),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -164,11 +252,20 @@ impl SaleChange {
                     return Err(SaleRefusal::InPast);
                 }
             }
-            SaleChange::Edit(draft, options) => {
+            SaleChange::Edit(definition, options) => {
                 if !before.state.is_planned() {
                     return Err(SaleRefusal::HasBegun);
                 }
-                let draft = draft.clone();
+                let is_outdated = options.versions.as_ref().is_some_and(|known| !known.contains(&before.version));
+                let draft = match &**definition {
+                    Redefinition::Whole(draft) => draft.clone(),
+                    Redefinition::Patch(_) if is_outdated => return Err(SaleRefusal::ChangedMeanwhile),
+                    Redefinition::Patch(patch) => patch.apply(before),
+                };
+                let mistakes = draft.mistakes();
+                if !mistakes.is_empty() {
+                    return Err(SaleRefusal::Invalid(mistakes));
+                }
                 // `ByWindow` must not undo a deliberate choice: a draft that has an opening time, or a scheduled sale
                 // without one.
                 let same_kind = before.window.opens_at.is_some() == draft.window.opens_at.is_some();
@@ -186,7 +283,6 @@ impl SaleChange {
                     return Err(SaleRefusal::SplitFixed);
                 }
                 // A form that is submitted twice meets its own change; an identical definition is not a conflict.
-                let is_outdated = options.version.is_some_and(|version| version != before.version);
                 if is_outdated && *before != (Sale { version: before.version, ..after.clone() }) {
                     return Err(SaleRefusal::ChangedMeanwhile);
                 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::control::sales_admin::SaleCommand;
 use crate::domain::{Sale, SaleId, Window};
 use crate::i18n;
-use crate::store::SaleRefusal;
+use crate::store::{Redefinition, SaleRefusal};
 use crate::web::Shop;
 use crate::web::admin::sales::{changed_path, done_path};
 use crate::web::admin::{StaffVisit, StaffVisitTo};
@@ -123,7 +123,7 @@ pub async fn edit(
     let refusal = match form.parse(shop.clock.now()) {
         Err(errors) => return page(&shop, &visitor, Some(&sale), form, SaleFormState::with_errors(errors)).await,
         Ok(draft) => {
-            let edit = SaleCommand::Edit(draft, form.save_options());
+            let edit = SaleCommand::Edit(Box::new(Redefinition::Whole(draft)), form.save_options());
             match shop.sales_admin.change(id, edit, admin.actor()).await {
                 Ok(changed) => {
                     let path = format!("/admin/sales/{id}/edit");

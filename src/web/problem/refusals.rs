@@ -147,6 +147,7 @@ impl From<SaleRefusal> for Problem {
             SaleRefusal::NoSuchSale => Code::NoSuchSale.into(),
             SaleRefusal::NoSuchGoods => Problem::invalid_field("goods_id", "no_such_goods"),
             SaleRefusal::GoodsArchived => Code::GoodsArchived.into(),
+            SaleRefusal::Invalid(fields) => Problem::invalid(fields),
             SaleRefusal::TooMany => Problem::invalid_field("units", "bad_number"),
             SaleRefusal::SplitFixed => Problem::invalid_field("buckets", "split_fixed"),
             SaleRefusal::InPast => Problem::invalid_field("opens_at", "in_past"),

@@ -69,7 +69,7 @@ impl SaleForm {
             announce: self.announce(),
             overlap: OverlapPolicy::Refuse,
             form_key: Uuid::try_parse(&self.key).ok().map(|key| key.to_string()),
-            version: self.version.parse().ok(),
+            versions: self.version.parse().ok().map(|version| vec![version]),
             shadow: false,
         }
     }

@@ -4,13 +4,11 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::domain::{Bilingual, Currency, Money, Rush, Window};
-use crate::store::{MAX_SALE_UNITS, SaleDraft};
+use crate::domain::{Bilingual, Currency, Money, Window};
+use crate::store::SaleDraft;
 use crate::web::problem::FieldProblem;
 use crate::web::shared::FieldError;
 
-/// In minor units. Sums of prices stay far from overflowing.
-const MAX_PRICE: i64 = 1_000_000_000_000;
 const MAX_NAME_CHARS: usize = 200;
 const MAX_DESCRIPTION_CHARS: usize = 10_000;
 
@@ -43,23 +41,7 @@ pub fn check_description(description: &Bilingual) -> Vec<FieldError> {
 
 /// The errors of a sale, by field.
 pub fn check_sale(draft: &SaleDraft) -> Vec<FieldError> {
-    let prices = 0..=MAX_PRICE;
-    let list_price_is_right =
-        draft.list_price.is_none_or(|list| prices.contains(&list.amount) && list.currency == draft.price.currency);
-    let total_known = draft.total >= 1 && draft.per_user_limit >= 1;
-    let order = draft.window.opens_at.zip(draft.window.closes_at);
-    failed([
-        (prices.contains(&draft.price.amount), "price", "bad_price"),
-        (list_price_is_right, "list_price", "bad_price"),
-        ((1..=MAX_SALE_UNITS).contains(&draft.total), "total", "bad_number"),
-        (draft.per_user_limit >= 1, "per_user_limit", "bad_number"),
-        (!total_known || draft.per_user_limit <= draft.total, "per_user_limit", "bad_limit"),
-        ((1..=Rush::MAX_BUCKETS).contains(&draft.rush.buckets), "buckets", "bad_buckets"),
-        ((0..=MAX_SALE_UNITS).contains(&draft.rush.lot), "lot", "bad_lot"),
-        ((0..=Rush::MAX_SPREAD_MS).contains(&draft.rush.spread_ms), "spread_ms", "bad_spread"),
-        (order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order"),
-    ])
-    .collect()
+    draft.mistakes().into_iter().map(|(field, code)| FieldError { field, code }).collect()
 }
 
 /// The shortest sale, in milliseconds. A shorter one is a typing error.
@@ -120,7 +102,7 @@ pub fn optional<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{GoodsId, Window};
+    use crate::domain::{GoodsId, Rush, Window};
 
     fn draft() -> SaleDraft {
         SaleDraft {
@@ -189,6 +171,10 @@ mod tests {
         let mut wrong = draft();
         wrong.per_user_limit = 101;
         assert_eq!(check_sale(&wrong), [FieldError::new("per_user_limit", "bad_limit")]);
+        let dear = SaleDraft { total: 100_000, per_user_limit: 100_000, ..draft() };
+        let dear = SaleDraft { price: Money::new(1_000_000_000_000, Currency::CNY), ..dear };
+        assert_eq!(check_sale(&dear), [FieldError::new("per_user_limit", "amount_too_large")]);
+        assert_eq!(check_sale(&SaleDraft { per_user_limit: 9_007, ..dear }), []);
         wrong.total = 0;
         wrong.per_user_limit = 0;
         wrong.price.amount = -1;

@@ -11,6 +11,7 @@ mod payment_provider;
 mod permissions;
 mod planning;
 mod public;
+mod sale_versions;
 mod shoppers;
 mod spending;
 mod support;

@@ -63,6 +63,7 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/api/admin/goods/{goods}/unarchive", 'r'),
     ("GET", "/api/admin/sales", 'l'),
     ("POST", "/api/admin/sales", 'r'),
+    ("GET", "/api/admin/sales/{sale}", 'l'),
     ("PATCH", "/api/admin/sales/{sale}", 'r'),
     ("POST", "/api/admin/sales/{sale}/start", 'r'),
     ("POST", "/api/admin/sales/{sale}/pause", 'r'),

@@ -1,6 +1,7 @@
 //! The staff's API: the actions of the console, for programs.
 
 pub mod goods;
+pub mod sale_definition;
 pub mod sales;
 
 pub mod live;

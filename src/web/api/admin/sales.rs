@@ -2,11 +2,12 @@
 
 use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, ETAG};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
+use super::sale_definition::entity_tag;
 use super::{StaffCall, StaffCallTo};
 use crate::control::checklist::{CheckState, ChecklistItem};
 use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
@@ -42,43 +43,14 @@ pub struct NewSale {
     allow_overlap: bool,
 }
 
-fn yes() -> bool {
+pub(super) fn yes() -> bool {
     true
-}
-
-/// An absent field stays as it is; `null` removes a value.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SaleEdit {
-    goods_id: Option<GoodsId>,
-    price: Option<Money>,
-    #[serde(default, deserialize_with = "present")]
-    list_price: Option<Option<Money>>,
-    total: Option<i64>,
-    per_user_limit: Option<i64>,
-    #[serde(default, deserialize_with = "present")]
-    opens_at: Option<Option<Timestamp>>,
-    #[serde(default, deserialize_with = "present")]
-    closes_at: Option<Option<Timestamp>>,
-    buckets: Option<u8>,
-    lot: Option<i64>,
-    spread_ms: Option<i64>,
-    /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening time
-    /// was given or removed.
-    draft: Option<bool>,
-    #[serde(default = "yes")]
-    allow_overlap: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleRequest {
     allow_overlap: Option<bool>,
-}
-
-/// Distinguishes `null` from an absent field.
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -105,9 +77,9 @@ struct PlannedSale {
 
 /// A value that was accepted and is probably not intended.
 #[derive(Serialize)]
-struct PlanWarning {
+pub(super) struct PlanWarning {
     field: &'static str,
-    code: &'static str,
+    pub(super) code: &'static str,
     /// The other sale that the warning is about, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     sale_id: Option<SaleId>,
@@ -134,59 +106,26 @@ pub async fn create(
     Ok((StatusCode::CREATED, planned(&shop, sale, None, warnings).await?).into_response())
 }
 
-fn overlap(allowed: bool) -> OverlapPolicy {
+pub(super) fn overlap(allowed: bool) -> OverlapPolicy {
     if allowed { OverlapPolicy::Allow } else { OverlapPolicy::Refuse }
 }
 
-fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -> Vec<PlanWarning> {
+pub(super) fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -> Vec<PlanWarning> {
     let found = check_window(draft.window, is_draft, now).into_iter().chain(doubts(draft));
     found.map(|FieldError { field, code }| PlanWarning { field, code, sale_id: None }).collect()
 }
 
-async fn planned(
+pub(super) async fn planned(
     shop: &Shop,
     sale: Sale,
     stock: Option<AppliedParts>,
     mut warnings: Vec<PlanWarning>,
 ) -> Result<impl IntoResponse, Problem> {
+    let version = (ETAG, entity_tag(&sale));
     if let Some(other) = shop.store.overlapping(&sale).await? {
         warnings.push(PlanWarning { field: "opens_at", code: "overlap", sale_id: Some(other) });
     }
-    Ok(axum::Json(PlannedSale { sale, stock, warnings }))
-}
-
-/// Changes a sale that has not begun.
-pub async fn edit(
-    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
-    Json(edit): Json<SaleEdit>,
-) -> Result<Response, Problem> {
-    let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
-    let draft = SaleDraft {
-        goods_id: edit.goods_id.unwrap_or(sale.goods_id),
-        price: edit.price.unwrap_or(sale.price),
-        list_price: edit.list_price.unwrap_or(sale.list_price),
-        total: edit.total.unwrap_or(sale.total),
-        per_user_limit: edit.per_user_limit.unwrap_or(sale.per_user_limit),
-        window: Window {
-            opens_at: edit.opens_at.unwrap_or(sale.window.opens_at),
-            closes_at: edit.closes_at.unwrap_or(sale.window.closes_at),
-        },
-        rush: sale.rush.with(edit.buckets, edit.lot, edit.spread_ms),
-    };
-    let announce = match edit.draft {
-        None => Announce::ByWindow,
-        Some(true) => Announce::Draft,
-        Some(false) => Announce::Schedule,
-    };
-    let options = SaveOptions { announce, overlap: overlap(edit.allow_overlap), ..SaveOptions::default() };
-    let draft = checked(draft)?;
-    let mut warnings = plan_warnings(&draft, edit.draft == Some(true), shop.clock.now());
-    let ChangedSale { sale, applied } =
-        shop.sales_admin.change(id, SaleCommand::Edit(draft, options), admin.actor()).await?;
-    if sale.state == SaleState::Draft {
-        warnings.retain(|warning| warning.code != "in_past");
-    }
-    Ok(planned(&shop, sale, Some(applied), warnings).await?.into_response())
+    Ok(([version], axum::Json(PlannedSale { sale, stock, warnings })))
 }
 
 /// Schedules a draft.

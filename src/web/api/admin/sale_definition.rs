@@ -1,0 +1,150 @@
+//! One sale's definition: read with its version, and changed, if asked for, only while it is still that version.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::{ETAG, IF_MATCH};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::StaffCallTo;
+use super::sales::{overlap, plan_warnings, planned, yes};
+use crate::control::sales_admin::{ChangedSale, SaleCommand};
+use crate::domain::{GoodsId, Money, Sale, SaleId, SaleState};
+use crate::store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
+use crate::web::cache_policy::Cache;
+use crate::web::extract::session::{ManageSales, ViewConsole};
+use crate::web::extract::{Json, PathIds};
+use crate::web::problem::{Code, Problem};
+
+/// The entity tag of a sale: its version, which rises with every change of its definition or state, and not with orders.
+pub fn entity_tag(sale: &Sale) -> String {
+    format!("\"{}\"", sale.version)
+}
+
+/// The versions that `If-Match` names; `None` without it and for `*`, which every sale matches. A tag that is no version
+/// matches none.
+fn expected_versions(headers: &HeaderMap) -> Option<Vec<i64>> {
+    let mut lines = headers.get_all(IF_MATCH).iter().peekable();
+    lines.peek()?;
+    let mut versions = Vec::new();
+    for tag in lines.flat_map(|line| line.to_str().unwrap_or_default().split(',')).map(str::trim) {
+        if tag == "*" {
+            return None;
+        }
+        let quoted = tag.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        versions.extend(quoted.and_then(|version| version.parse::<i64>().ok()));
+    }
+    Some(versions)
+}
+
+#[derive(Serialize)]
+struct SaleResponse {
+    sale: Sale,
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
+    let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
+    Ok((Cache::Private, [(ETAG, entity_tag(&sale))], axum::Json(SaleResponse { sale })).into_response())
+}
+
+/// An absent field stays as it is; `null` removes a value.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SaleEdit {
+    goods_id: Option<GoodsId>,
+    price: Option<Money>,
+    #[serde(default, deserialize_with = "present")]
+    list_price: Option<Option<Money>>,
+    total: Option<i64>,
+    per_user_limit: Option<i64>,
+    #[serde(default, deserialize_with = "present")]
+    opens_at: Option<Option<Timestamp>>,
+    #[serde(default, deserialize_with = "present")]
+    closes_at: Option<Option<Timestamp>>,
+    buckets: Option<u8>,
+    lot: Option<i64>,
+    spread_ms: Option<i64>,
+    /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening time
+    /// was given or removed.
+    draft: Option<bool>,
+    #[serde(default = "yes")]
+    allow_overlap: bool,
+}
+
+impl SaleEdit {
+    fn announce(&self) -> Announce {
+        match self.draft {
+            None => Announce::ByWindow,
+            Some(true) => Announce::Draft,
+            Some(false) => Announce::Schedule,
+        }
+    }
+
+    fn patch(self) -> SalePatch {
+        SalePatch {
+            goods_id: self.goods_id,
+            price: self.price,
+            list_price: self.list_price,
+            total: self.total,
+            per_user_limit: self.per_user_limit,
+            opens_at: self.opens_at,
+            closes_at: self.closes_at,
+            buckets: self.buckets,
+            lot: self.lot,
+            spread_ms: self.spread_ms,
+        }
+    }
+}
+
+/// Distinguishes `null` from an absent field.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Changes a sale that has not begun. With `If-Match` only a version that it names; without, the fields that are absent
+/// stay as they are at that moment.
+pub async fn edit(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
+    headers: HeaderMap,
+    Json(edit): Json<SaleEdit>,
+) -> Result<Response, Problem> {
+    let options = SaveOptions {
+        announce: edit.announce(),
+        overlap: overlap(edit.allow_overlap),
+        versions: expected_versions(&headers),
+        ..SaveOptions::default()
+    };
+    let is_draft = edit.draft == Some(true);
+    let command = SaleCommand::Edit(Box::new(Redefinition::Patch(edit.patch())), options);
+    let ChangedSale { sale, applied } =
+        shop.sales_admin.change(id, command, admin.actor()).await.map_err(|refusal| match refusal {
+            SaleRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
+            refusal => Problem::from(refusal),
+        })?;
+    let mut warnings = plan_warnings(&SaleDraft::from(&sale), is_draft, shop.clock.now());
+    if sale.state == SaleState::Draft {
+        warnings.retain(|warning| warning.code != "in_past");
+    }
+    Ok(planned(&shop, sale, Some(applied), warnings).await?.into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_every_form_of_if_match() {
+        let read = |lines: &[&'static str]| {
+            let lines = lines.iter().map(|line| (IF_MATCH, line.parse().unwrap()));
+            expected_versions(&HeaderMap::from_iter(lines))
+        };
+        assert_eq!(read(&[]), None);
+        assert_eq!(read(&["*"]), None);
+        assert_eq!(read(&["\"7\""]), Some(vec![7]));
+        assert_eq!(read(&["\"7\", \"9\""]), Some(vec![7, 9]));
+        for matches_nothing in ["7", "W/\"7\"", "\"x\"", "\"\"", ""] {
+            assert_eq!(read(&[matches_nothing]), Some(vec![]), "{matches_nothing}");
+        }
+    }
+}
