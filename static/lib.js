@@ -116,7 +116,8 @@ export function money({ amount, currency }) {
   const digits = new Intl.NumberFormat('en', style).resolvedOptions().maximumFractionDigits;
   const shown = amount % 10 ** digits === 0 ? 0 : digits;
   const format = new Intl.NumberFormat('en', { ...style, minimumFractionDigits: shown, maximumFractionDigits: shown });
-  return format.format(amount / 10 ** digits);
+  const text = format.format(amount / 10 ** digits);
+  return currency === 'JPY' ? text.replace('¥', 'JP¥') : text;
 }
 
 /** The browser knows the plural forms of "day" in each language. */

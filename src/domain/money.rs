@@ -8,12 +8,39 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Currency([u8; 3]);
 
+/// The currencies of ISO 4217 by the number of decimal digits of their minor unit. Funds, metals and test codes are left
+/// out. Source: the published list one (active codes), as of 2026.
+const CURRENCIES: [(u32, &str); 4] = [
+    (0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"),
+    (
+        2,
+        "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC \
+         CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR \
+         JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD \
+         NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN \
+         SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VES WST XCD XCG YER ZAR ZMW ZWG",
+    ),
+    (3, "BHD IQD JOD KWD LYD OMR TND"),
+    (4, "CLF UYW"),
+];
+
 impl Currency {
     pub const CNY: Currency = Currency(*b"CNY");
 
+    /// A code by its form. What is stored was checked when it came in.
     pub fn parse(text: &str) -> Option<Currency> {
         let code: [u8; 3] = text.as_bytes().try_into().ok()?;
         code.iter().all(u8::is_ascii_uppercase).then_some(Currency(code))
+    }
+
+    /// A currency that exists.
+    pub fn known(text: &str) -> Option<Currency> {
+        Currency::parse(text).filter(|currency| currency.listed_digits().is_some())
+    }
+
+    fn listed_digits(&self) -> Option<u32> {
+        let is_listed = |codes: &str| codes.split(' ').any(|code| code == self.as_str());
+        CURRENCIES.iter().find(|(_, codes)| is_listed(codes)).map(|(digits, _)| *digits)
     }
 
     pub fn as_str(&self) -> &str {
@@ -23,14 +50,16 @@ impl Currency {
     /// Decimal digits between the major unit (yuan) and the minor unit (fen).
     pub fn digits(&self) -> u32 {
         match &self.0 {
-            b"JPY" | b"KRW" | b"VND" => 0,
-            _ => 2,
+            b"CNY" | b"USD" | b"EUR" => 2,
+            _ => self.listed_digits().unwrap_or(2),
         }
     }
 
     fn symbol(&self) -> Option<&'static str> {
         match &self.0 {
-            b"CNY" | b"JPY" => Some("¥"),
+            b"CNY" => Some("¥"),
+            // The bare sign means yuan here.
+            b"JPY" => Some("JP¥"),
             b"USD" => Some("$"),
             b"EUR" => Some("€"),
             b"GBP" => Some("£"),
@@ -48,7 +77,7 @@ impl Serialize for Currency {
 impl<'de> Deserialize<'de> for Currency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        Currency::parse(&text).ok_or_else(|| serde::de::Error::custom("a currency is three capital letters"))
+        Currency::known(&text).ok_or_else(|| serde::de::Error::custom("a currency is a code of ISO 4217, such as CNY"))
     }
 }
 
@@ -122,7 +151,9 @@ mod tests {
         assert_eq!(show(0, "CNY"), "¥0");
         assert_eq!(show(5, "USD"), "$0.05");
         assert_eq!(show(-1_234_567, "EUR"), "-€12,345.67");
-        assert_eq!(show(1_500, "JPY"), "¥1,500");
+        assert_eq!(show(1_500, "JPY"), "JP¥1,500");
+        assert_eq!(show(1_500, "CLP"), "1,500 CLP");
+        assert_eq!(show(1_500, "KWD"), "1.500 KWD");
         assert_eq!(show(1_500, "CHF"), "15 CHF");
         assert_eq!(show(1_550, "CHF"), "15.50 CHF");
         assert_eq!(show(i64::MIN, "CNY"), "-¥92,233,720,368,547,758.08");
@@ -136,6 +167,23 @@ mod tests {
             ("1999.00".into(), "0.05".into(), "1500".into())
         );
         assert_eq!(show(-5, "CNY"), "-0.05");
+    }
+
+    #[test]
+    fn currencies_of_iso_4217_are_known_and_no_others() {
+        for code in ["CNY", "JPY", "CLP", "KWD", "CHF"] {
+            assert_eq!(Currency::known(code).unwrap().as_str(), code);
+            assert!(serde_json::from_str::<Currency>(&format!("\"{code}\"")).is_ok());
+        }
+        for code in ["ZZZ", "XAU", "XXX", "cny", "CN", ""] {
+            assert_eq!(Currency::known(code), None, "{code}");
+            assert!(serde_json::from_str::<Currency>(&format!("\"{code}\"")).is_err(), "{code}");
+        }
+        let digits = |code| Currency::known(code).unwrap().digits();
+        assert_eq!(["CNY", "JPY", "CLP", "KWD", "CLF"].map(digits), [2, 0, 0, 3, 4]);
+        let codes: Vec<&str> = CURRENCIES.iter().flat_map(|(_, codes)| codes.split(' ')).collect();
+        assert!(codes.iter().all(|code| Currency::parse(code).is_some()), "{codes:?}");
+        assert_eq!(codes.iter().collect::<std::collections::HashSet<_>>().len(), codes.len(), "each once");
     }
 
     #[test]

@@ -142,6 +142,8 @@ static PROBLEMS: &[Problem] = &[
         ["Product is archived", "Restore the product before you sell it."]),
     Problem::new("goods_on_sale", ["商品在售", "该商品有进行中或已排期的场次，请先终止场次再归档。"],
         ["Product is on sale", "It has a live or scheduled sale. Stop that sale first, then archive the product."]),
+    Problem::new("unknown_cursor", ["没有这一页", "列表里没有这个位置，请从第一页看起。"],
+        ["No such page", "The list has no such place. Please start from the first page."]),
     Problem::new("bad_request", ["请求无效", "提交的内容无法识别，请返回后再试。"],
         ["Invalid request", "We couldn’t read what was sent. Please go back and try again."]),
     Problem::new("bad_json", ["请求无效", "提交的内容无法识别，请刷新页面后再试。"],

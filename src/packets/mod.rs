@@ -123,6 +123,16 @@ pub enum ClaimRefusal {
     Overloaded,
 }
 
+/// Why there is no page of packets.
+#[derive(Debug, thiserror::Error)]
+pub enum PacketPageError {
+    /// The list has no such packet.
+    #[error("unknown cursor")]
+    UnknownCursor,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// A packet with the names that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketView {
@@ -275,15 +285,20 @@ impl Packets {
         giver: Giver,
         before: Option<PacketId>,
         limit: usize,
-    ) -> Result<Page<PacketView, PacketId>, StoreError> {
-        let before = self.find(before).await?;
+    ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
+        // A packet of another giver is as unknown as one that does not exist, so cursors do not find packets.
+        let before = self.cursor(before, |packet| packet.giver == giver).await?;
         let packets = self.store.packets_given(giver, before.as_ref(), limit as i64 + 1).await?;
         self.page_of(packets, limit).await
     }
 
     /// All packets, for the staff: newest first, given before `before`.
-    pub async fn all(&self, before: Option<PacketId>, limit: usize) -> Result<Page<PacketView, PacketId>, StoreError> {
-        let before = self.find(before).await?;
+    pub async fn all(
+        &self,
+        before: Option<PacketId>,
+        limit: usize,
+    ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
+        let before = self.cursor(before, |_| true).await?;
         let packets = self.store.packets(before.as_ref(), limit as i64 + 1).await?;
         self.page_of(packets, limit).await
     }
@@ -294,9 +309,12 @@ impl Packets {
         user: UserId,
         before: Option<PacketId>,
         limit: usize,
-    ) -> Result<Page<(ShareClaim, PacketView), PacketId>, StoreError> {
+    ) -> Result<Page<(ShareClaim, PacketView), PacketId>, PacketPageError> {
         let mark = match before {
-            Some(id) => self.store.packet_claim_of(id, user).await?.map(|claim| (claim.claimed_at, id)),
+            Some(id) => {
+                let claim = self.store.packet_claim_of(id, user).await?.ok_or(PacketPageError::UnknownCursor)?;
+                Some((claim.claimed_at, id))
+            }
             None => None,
         };
         let received = self.store.packets_received(user, mark, limit as i64 + 1).await?;
@@ -321,14 +339,18 @@ impl Packets {
         self.batcher.finish().await;
     }
 
-    async fn find(&self, id: Option<PacketId>) -> Result<Option<Packet>, StoreError> {
-        match id {
-            Some(id) => self.store.packet(id).await,
-            None => Ok(None),
-        }
+    /// The packet before which a page ends, if it is in the list.
+    async fn cursor(
+        &self,
+        id: Option<PacketId>,
+        is_listed: impl Fn(&Packet) -> bool,
+    ) -> Result<Option<Packet>, PacketPageError> {
+        let Some(id) = id else { return Ok(None) };
+        let packet = self.store.packet(id).await?.filter(is_listed);
+        packet.map(Some).ok_or(PacketPageError::UnknownCursor)
     }
 
-    async fn page_of(&self, packets: Vec<Packet>, limit: usize) -> Result<Page<PacketView, PacketId>, StoreError> {
+    async fn page_of(&self, packets: Vec<Packet>, limit: usize) -> Result<Page<PacketView, PacketId>, PacketPageError> {
         Ok(Page::cut(self.with_names(packets).await?, limit, |view| view.packet.id))
     }
 

@@ -25,6 +25,7 @@ use crate::config::WebConfig;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::{Visitor, login_path};
 use crate::web::problem::{Code, Problem, ProblemContext};
+use crate::web::query_keys;
 use crate::web::views::{MessagePage, Template};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -118,8 +119,13 @@ impl RequestContext {
 /// The outermost layer of the router.
 pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Response {
     let context = RequestContext::of(&request);
-    let handled = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(context.span()).await;
-    let mut response = handled.unwrap_or_else(|panic| panic_problem(&panic).into_response());
+    let mut response = match query_keys::check(&request) {
+        Ok(()) => {
+            let handled = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(context.span()).await;
+            handled.unwrap_or_else(|panic| panic_problem(&panic).into_response())
+        }
+        Err(problem) => problem.into_response(),
+    };
     if let Some(problem) = response.extensions_mut().remove::<ProblemContext>() {
         log(&context, &problem);
         if let Some(headers) = &context.headers {

@@ -28,6 +28,8 @@ pub mod shared;
 
 pub mod problem;
 
+pub mod query_keys;
+
 pub mod cache_policy;
 
 pub mod ops;

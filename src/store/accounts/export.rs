@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::domain::UserId;
+use crate::domain::packet::{Giver, Packet};
 use crate::domain::wallet::{LedgerAccount, money};
 use crate::store::{EntryCursor, PaymentRecord, Store, StoreError, WalletEntry};
 
@@ -11,8 +12,8 @@ use crate::store::{EntryCursor, PaymentRecord, Store, StoreError, WalletEntry};
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, orders with histories, payments and addresses, the address book, wallet, and sessions. `None` when
-    /// there is no such account.
+    /// Account, orders with histories, payments and addresses, the address book, wallet, red packets, and sessions.
+    /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
         let sessions = self.sessions_of(id, now).await?.into_iter().map(|session| {
@@ -34,6 +35,10 @@ impl Store {
             "wallet": {
                 "balance": money(self.wallet_balance(LedgerAccount::User(id)).await?),
                 "entries": self.entries_for_export(id).await?,
+            },
+            "packets": {
+                "given": self.packets_given_for_export(id).await?,
+                "received": self.packets_received_for_export(id).await?,
             },
             "sessions": sessions.collect::<Vec<_>>(),
         })))
@@ -60,6 +65,37 @@ impl Store {
         }
     }
 
+    async fn packets_given_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let mut exported = Vec::new();
+        let mut before: Option<Packet> = None;
+        loop {
+            let page = self.packets_given(Giver::User(id), before.as_ref(), PAGE).await?;
+            exported.extend(page.iter().map(packet_json));
+            match page.last() {
+                Some(last) if page.len() as i64 == PAGE => before = Some(last.clone()),
+                _ => return Ok(exported),
+            }
+        }
+    }
+
+    async fn packets_received_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let mut exported = Vec::new();
+        let mut before = None;
+        loop {
+            let page = self.packets_received(id, before, PAGE).await?;
+            exported.extend(page.iter().map(|(claim, packet)| {
+                json!({
+                    "packet_id": packet.id, "greeting": packet.greeting, "amount": money(claim.amount),
+                    "claimed_at": claim.claimed_at,
+                })
+            }));
+            match page.last() {
+                Some((claim, packet)) if page.len() as i64 == PAGE => before = Some((claim.claimed_at, packet.id)),
+                _ => return Ok(exported),
+            }
+        }
+    }
+
     async fn entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
         let mut exported = Vec::new();
         let mut before: Option<EntryCursor> = None;
@@ -77,6 +113,14 @@ impl Store {
 fn entry_json(entry: &WalletEntry) -> Value {
     json!({
         "id": entry.id, "kind": entry.kind, "amount": money(entry.amount), "at": entry.at, "about": entry.about,
+    })
+}
+
+fn packet_json(packet: &Packet) -> Value {
+    json!({
+        "id": packet.id, "total": money(packet.total), "count": packet.count, "greeting": packet.greeting,
+        "created_at": packet.created_at, "opens_at": packet.opens_at, "expires_at": packet.expires_at,
+        "settled_at": packet.settled_at, "claimed": packet.claimed, "claimed_amount": money(packet.claimed_amount),
     })
 }
 

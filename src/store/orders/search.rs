@@ -1,12 +1,14 @@
 //! Searches over orders, and an order's history. Staff and the CSV export read through this.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::domain::order::{OrderEvent, OrderStep};
 use crate::domain::{Order, OrderId, OrderStatus, SaleId, UserId};
 use crate::store::orders::{columns, order};
-use crate::store::{AnyQuery, Store, StoreError, row};
+use crate::store::{AnyQuery, Store, StoreError, bind_ids, list, padded, row};
 
 /// A search over orders. Every field is optional; an order must match all that are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,6 +108,20 @@ impl Store {
             query = bind(query, value);
         }
         self.all(query, |row| Ok(FoundOrder { order: order(row)?, username: row.try_get("username")? })).await
+    }
+
+    /// When those of the orders that were ever paid became so.
+    pub async fn paid_at(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, Timestamp>, StoreError> {
+        let mut paid = HashMap::with_capacity(orders.len());
+        for chunk in padded(orders) {
+            let ids = list(chunk.len(), 0);
+            let sql = format!("SELECT order_id, at_ms FROM order_events WHERE order_id IN {ids} AND status = 'paid'");
+            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
+            for row in query.fetch_all(&self.pool).await? {
+                paid.insert(row::parsed(&row, "order_id")?, row::time(&row, "at_ms")?);
+            }
+        }
+        Ok(paid)
     }
 
     /// Every status change of an order with its actor, in the order in which they happened.

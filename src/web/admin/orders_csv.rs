@@ -12,7 +12,7 @@ use futures::stream;
 use jiff::tz::TimeZone;
 use tracing::error;
 
-use crate::domain::{Locale, SaleId};
+use crate::domain::{Locale, OrderId, SaleId};
 use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
@@ -27,7 +27,7 @@ const BATCH_SIZE: i64 = 1000;
 /// Excel reads UTF-8 only after this mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-const HEADER: [&str; 22] = [
+const HEADER: [&str; 23] = [
     "order_id",
     "placed_at",
     "confirmed_at",
@@ -50,6 +50,7 @@ const HEADER: [&str; 22] = [
     "line1",
     "line2",
     "postal_code",
+    "paid_at",
 ];
 
 pub async fn export(
@@ -109,8 +110,14 @@ impl Export {
             if found.len() as i64 == BATCH_SIZE {
                 self.next = found.last().map(|last| OrderSearch { before: Some(last.order.id), ..search });
             }
+            let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
+            let paid = self.store.paid_at(&ids).await;
+            let paid =
+                paid.inspect_err(|error| error!(%error, "an export of orders failed; the download breaks off"))?;
             for found in &found {
-                write_record(&mut bytes, self.cells(found).into_iter());
+                let paid_at = paid.get(&found.order.id);
+                let paid_at = paid_at.map(ToString::to_string).unwrap_or_default();
+                write_record(&mut bytes, self.cells(found).into_iter().chain([paid_at]));
             }
         }
         Ok(Some((Bytes::from(bytes), self)))
@@ -154,9 +161,14 @@ fn write_record(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
 }
 
 /// Prefixes a cell that a spreadsheet would run as a formula. The full-width signs begin formulas under East Asian
-/// keyboards.
+/// keyboards. A telephone number stays as it is for programs: digits alone call no function and refer to no cell.
 fn escape_formula(cell: String) -> String {
+    let is_phone = |rest: &str| {
+        let is_part = |byte: u8| byte.is_ascii_digit() || b" -()".contains(&byte);
+        rest.starts_with(|first: char| first.is_ascii_digit()) && rest.bytes().all(is_part)
+    };
     match cell.chars().next() {
+        Some('+') if is_phone(&cell[1..]) => cell,
         Some('=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠') => format!("'{cell}"),
         _ => cell,
     }
@@ -168,10 +180,10 @@ mod tests {
 
     #[test]
     fn formulas_are_escaped_and_other_cells_stay() {
-        for evil in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"] {
+        for evil in ["=1+1", "+1+cmd", "+A1", "+", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"] {
             assert_eq!(escape_formula(evil.to_owned()), format!("'{evil}"));
         }
-        for plain in ["", "mei", "1999.00", "王=小美", " =x"] {
+        for plain in ["", "+1 415 555 0123", "+86 (10) 6552 9988", "mei", "1999.00", "王=小美", " =x"] {
             assert_eq!(escape_formula(plain.to_owned()), plain);
         }
     }

@@ -152,7 +152,6 @@ struct OwnOrderResponse {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct OrderQuery {
     /// What the answer to the purchase contained.
     receipt: Option<String>,
@@ -191,7 +190,6 @@ pub async fn show(
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct OrderListQuery {
     before: Option<String>,
     /// As [`parse_statuses`] reads it.

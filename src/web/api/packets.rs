@@ -203,7 +203,6 @@ pub async fn claim(
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ClaimListQuery {
     before: Option<i64>,
 }
@@ -260,7 +259,6 @@ pub async fn show(
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct PacketListQuery {
     given: Option<String>,
     received: Option<String>,

@@ -137,6 +137,7 @@ problems! {
     WeakPassword 422 "weak_password" "A password has 8 to 256 characters.";
     Invalid 422 "invalid" "Some of the values cannot be used.";
     BadJson 400 "bad_json" "The body of the request is not valid JSON.";
+    UnknownCursor 400 "unknown_cursor" "The list has no such entry as `before` names. Begin without it.";
     BadRequest 400 "bad_request" "The request could not be understood.";
     Unavailable 503 "unavailable" "A service that the shop needs is unavailable. Nothing is lost: try again." retry "2";
     Internal 500 "internal" "The shop failed to handle the request.";

@@ -4,7 +4,7 @@ use super::{Code, Problem};
 use crate::accounts::{AccountRefusal, DeletionRefusal};
 use crate::domain::{GalleryRefusal, Refusal};
 use crate::orders::OrderRefusal;
-use crate::packets::{ClaimRefusal, GiveRefusal};
+use crate::packets::{ClaimRefusal, GiveRefusal, PacketPageError};
 use crate::payments::PaymentError;
 use crate::pictures::PictureRefusal;
 use crate::pipeline::dead_letters::DeadLetterError;
@@ -116,6 +116,15 @@ impl From<GiveRefusal> for Problem {
                 .detail(format!("Your role may give {limit} of the shop's money within a day. Ask an owner.")),
             GiveRefusal::RateLimited => Code::RateLimited.into(),
             GiveRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<PacketPageError> for Problem {
+    fn from(error: PacketPageError) -> Self {
+        match error {
+            PacketPageError::UnknownCursor => Code::UnknownCursor.into(),
+            PacketPageError::Store(error) => error.into(),
         }
     }
 }

@@ -76,7 +76,7 @@ impl SaleForm {
 
     /// The sale, or every field with an error.
     pub fn parse(&self, now: Timestamp) -> Result<SaleDraft, Vec<FieldError>> {
-        let currency = Currency::parse(&self.currency).unwrap_or(Currency::CNY);
+        let currency = Currency::known(&self.currency).unwrap_or(Currency::CNY);
         let goods_id = self.goods_id.parse::<GoodsId>();
         let sale_price = price(&self.price, currency);
         let bad_price = if self.price.trim().is_empty() { "required" } else { "bad_price" };

@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn price_text_is_parsed_to_the_same_price() {
-        for (amount, code) in [(199_900, "CNY"), (5, "CNY"), (0, "USD"), (1500, "JPY")] {
+        for (amount, code) in [(199_900, "CNY"), (5, "CNY"), (0, "USD"), (1500, "JPY"), (1_500, "KWD"), (5, "CLP")] {
             let money = Money::new(amount, Currency::parse(code).unwrap());
             assert_eq!(price(&price_text(money), money.currency), Some(money));
         }

@@ -14,6 +14,7 @@ mod public;
 mod sale_versions;
 mod shoppers;
 mod spending;
+mod strictness;
 mod support;
 mod wallet;
 

@@ -16,7 +16,6 @@ use crate::web::problem::{Code, Problem};
 use crate::web::shared::pagination::LARGE_PAGE_SIZE;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct AllPacketsQuery {
     before: Option<PacketId>,
 }

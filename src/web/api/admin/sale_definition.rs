@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::StaffCallTo;
-use super::sales::{overlap, plan_warnings, planned, yes};
+use super::sales::{entity_tag, overlap, plan_warnings, planned, yes};
 use crate::control::sales_admin::{ChangedSale, SaleCommand};
 use crate::domain::{GoodsId, Money, Sale, SaleId, SaleState};
 use crate::store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
@@ -16,11 +16,6 @@ use crate::web::cache_policy::Cache;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds};
 use crate::web::problem::{Code, Problem};
-
-/// The entity tag of a sale: its version, which rises with every change of its definition or state, and not with orders.
-pub fn entity_tag(sale: &Sale) -> String {
-    format!("\"{}\"", sale.version)
-}
 
 /// The versions that `If-Match` names; `None` without it and for `*`, which every sale matches. A tag that is no version
 /// matches none.

@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::sale_definition::entity_tag;
 use super::{StaffCall, StaffCallTo};
 use crate::control::checklist::{CheckState, ChecklistItem};
 use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
@@ -113,6 +112,11 @@ pub(super) fn overlap(allowed: bool) -> OverlapPolicy {
 pub(super) fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -> Vec<PlanWarning> {
     let found = check_window(draft.window, is_draft, now).into_iter().chain(doubts(draft));
     found.map(|FieldError { field, code }| PlanWarning { field, code, sale_id: None }).collect()
+}
+
+/// The entity tag of a sale: its version, which rises with every change of its definition or state, and not with orders.
+pub(super) fn entity_tag(sale: &Sale) -> String {
+    format!("\"{}\"", sale.version)
 }
 
 pub(super) async fn planned(

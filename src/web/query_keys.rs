@@ -1,0 +1,58 @@
+//! Query keys of the API. A key that an operation does not document is refused, so that a misspelt filter is no filter that
+//! matches everything. The OpenAPI document is the list.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use axum::extract::Request;
+use serde_json::Value;
+
+use crate::web::problem::Problem;
+
+/// The language of texts in the answer. Every operation takes it.
+const LANGUAGE: &str = "lang";
+
+/// A documented operation and its query keys.
+struct Operation {
+    method: String,
+    /// With parameters in braces.
+    path: String,
+    keys: HashSet<String>,
+}
+
+impl Operation {
+    fn is(&self, method: &str, path: &str) -> bool {
+        let is_part = |(documented, given): (&str, &str)| documented == given || documented.starts_with('{');
+        self.method == method
+            && self.path.split('/').count() == path.split('/').count()
+            && self.path.split('/').zip(path.split('/')).all(is_part)
+    }
+}
+
+static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
+    let document: Value = serde_json::from_str(include_str!("openapi.json")).expect("a test parses the document");
+    let mut operations = Vec::new();
+    for (path, methods) in document["paths"].as_object().into_iter().flatten() {
+        for (method, operation) in methods.as_object().into_iter().flatten() {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let queries = parameters.filter(|parameter| parameter["in"] == "query");
+            let keys = queries.filter_map(|parameter| Some(parameter["name"].as_str()?.to_owned())).collect();
+            operations.push(Operation { method: method.to_uppercase(), path: path.clone(), keys });
+        }
+    }
+    operations
+});
+
+/// Refuses a request to a documented operation with a query key that it does not document.
+pub fn check(request: &Request) -> Result<(), Problem> {
+    let (method, path) = (request.method().as_str(), request.uri().path());
+    let Some(query) = request.uri().query().filter(|query| !query.is_empty() && path.starts_with("/api/")) else {
+        return Ok(());
+    };
+    let Some(operation) = OPERATIONS.iter().find(|operation| operation.is(method, path)) else { return Ok(()) };
+    let mut given = url::form_urlencoded::parse(query.as_bytes()).map(|(key, _)| key);
+    match given.find(|key| key != LANGUAGE && !operation.keys.contains(key.as_ref())) {
+        Some(unknown) => Err(Problem::invalid_field(unknown, "unknown")),
+        None => Ok(()),
+    }
+}
