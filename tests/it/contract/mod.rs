@@ -5,6 +5,7 @@ pub mod packets;
 mod payments;
 mod selling;
 mod shutdown;
+mod staff;
 mod window;
 
 use crate::support::Rung;
@@ -37,6 +38,8 @@ macro_rules! contract_tests {
             packets::every_share_goes_to_one_user,
             packets::expired_packet_returns_what_is_left,
             packets::packet_in_buckets_gives_away_every_share,
+            staff::simultaneous_edits_of_one_sale_are_all_kept,
+            staff::packets_given_at_once_do_not_pass_the_bound_of_an_operator,
             shutdown::shutdown_under_load_is_quick_and_loses_no_order,
         }
     };
