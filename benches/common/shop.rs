@@ -89,7 +89,7 @@ impl Shop {
     /// Creates `count` open sales.
     pub async fn open_sales(&self, count: usize, units: i64) -> anyhow::Result<Vec<SaleId>> {
         let text = Bilingual::new("压测", "Benchmark");
-        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
+        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
         let sales_admin = self.services.sales_admin();
         let goods = sales_admin.put_goods(None, draft, "bench").await?.context("goods")?;
         let open = async || {

@@ -49,6 +49,8 @@ const ORDERS_INTERVAL: Duration = Duration::from_millis(500);
 const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
 /// Each step surveys every packet that is not settled.
 const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
+/// For rows that nothing needs any more.
+const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 const RECONCILE_INTERVAL: Duration = Duration::from_secs(5);
 /// A multiple of a comparison's duration: a long one must leave Redis and the database to shoppers for most of the time.
 const RECONCILE_PAUSE_FACTOR: u32 = 5;
@@ -83,6 +85,7 @@ impl Control {
         let refunds = LeasedTask { interval: ORDERS_INTERVAL, name: "refunds", ..schedule };
         let webhooks = LeasedTask { interval: ORDERS_INTERVAL, name: "webhooks", ..schedule };
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
+        let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
         let queues = LeasedTask { interval: LEASE_RENEWAL_INTERVAL, name: "queue depths", ..schedule };
         let reconcile = LeasedTask {
             interval: RECONCILE_INTERVAL,
@@ -100,6 +103,7 @@ impl Control {
             refunds.run(|| async { Ok(self.payments.refund_due().await.map(drop)?) }),
             webhooks.run(|| self.deliver_webhooks()),
             packets.run(|| self.packets.step()),
+            purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),
             queues.run(|| self.measure_queues()),
             // A comparison may take long, and an interrupted one leaves nothing half done.
             reconcile.run(|| async { stop.run_until_cancelled(self.reconcile()).await.unwrap_or(Ok(())) }),
@@ -145,6 +149,12 @@ impl Control {
         if let Some(allotter) = &self.allotter {
             allotter.step().await?;
         }
+        Ok(())
+    }
+
+    /// Deletes rows that nothing needs any more, a bounded number at a time.
+    async fn purge(&self) -> anyhow::Result<()> {
+        while self.store.purge_answers().await? {}
         Ok(())
     }
 

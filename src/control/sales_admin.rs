@@ -21,8 +21,8 @@ use crate::pipeline::rabbit::Monitor;
 use crate::stock::probe::RedisProbe;
 use crate::stock::{DefineOutcome, Stock};
 use crate::store::{
-    GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, Redefinition, SaleChange, SaleDraft, SaleRefusal, SaveOptions,
-    Store, StoreError,
+    GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, Redefinition, RequestId, SaleChange, SaleDraft, SaleRefusal,
+    SaveOptions, Store, StoreError,
 };
 
 /// How long a request waits for the stock backend to take a change. After that, stock sync passes it on.
@@ -37,7 +37,8 @@ pub enum SaleCommand {
     Pause,
     Resume,
     Stop,
-    TopUp(i64),
+    /// Adds units; once for all attempts of a request.
+    TopUp(i64, Option<RequestId>),
     /// Announces a draft.
     Schedule(OverlapPolicy),
     /// Makes an announced sale a draft again.
@@ -110,21 +111,29 @@ impl SalesAdmin {
         actor: &str,
     ) -> Result<Option<Goods>, StoreError> {
         let goods = self.store.put_goods(id, draft, actor, self.clock.now()).await?;
-        self.catalogue.refresh().await?;
+        self.announce().await;
         Ok(goods)
     }
 
     pub async fn change_gallery(&self, id: GoodsId, change: GalleryChange, actor: &str) -> Result<Goods, GoodsRefusal> {
         let goods = self.store.change_gallery(id, change, actor, self.clock.now()).await?;
-        self.catalogue.refresh().await?;
+        self.announce().await;
         Ok(goods)
     }
 
     /// Archives or restores goods. Goods of a running or scheduled sale cannot be archived.
     pub async fn archive_goods(&self, id: GoodsId, archive: bool, actor: &str) -> Result<Goods, GoodsRefusal> {
         let goods = self.store.archive_goods(id, archive, actor, self.clock.now()).await?;
-        self.catalogue.refresh().await?;
+        self.announce().await;
         Ok(goods)
+    }
+
+    /// Reads the catalogue after a change. The change is committed, so a failure is no reason to report one: every process
+    /// reads the catalogue again within moments.
+    async fn announce(&self) {
+        if let Err(error) = self.catalogue.refresh().await {
+            warn!(%error, "the catalogue could not be read after a change; it is read again");
+        }
     }
 
     pub async fn create_sale(&self, draft: SaleDraft, actor: &str) -> Result<Sale, SaleRefusal> {
@@ -138,7 +147,7 @@ impl SalesAdmin {
         actor: &str,
     ) -> Result<Sale, SaleRefusal> {
         let sale = self.store.create_sale_with(&draft, options, actor, self.clock.now()).await?;
-        self.catalogue.refresh().await?;
+        self.announce().await;
         self.gate.refresh().await;
         Ok(sale)
     }
@@ -151,7 +160,7 @@ impl SalesAdmin {
         {
             warn!(sale = %id, %error, "cannot unload a deleted draft; its keys stay in Redis");
         }
-        self.catalogue.refresh().await?;
+        self.announce().await;
         self.gate.refresh().await;
         Ok(())
     }
@@ -164,14 +173,14 @@ impl SalesAdmin {
             SaleCommand::Pause => SaleChange::Move(SaleMove::Pause),
             SaleCommand::Resume => SaleChange::Move(SaleMove::Resume),
             SaleCommand::Stop => SaleChange::Move(SaleMove::Stop),
-            SaleCommand::TopUp(units) => SaleChange::TopUp { units },
+            SaleCommand::TopUp(units, request) => SaleChange::TopUp { units, request },
             SaleCommand::Schedule(overlap) => SaleChange::Schedule(overlap),
             SaleCommand::Unschedule => SaleChange::Move(SaleMove::Unschedule),
             SaleCommand::Edit(definition, options) => SaleChange::Edit(definition, options),
         };
         let sale = self.store.change_sale(id, &change, actor, now).await?;
         let applied = self.apply_to_stock(&sale).await;
-        self.catalogue.refresh().await?;
+        self.announce().await;
         self.gate.refresh().await;
         Ok(ChangedSale { sale, applied })
     }

@@ -1,5 +1,7 @@
 //! The frame of every page: language, navigation, the user who is logged in.
 
+use uuid::Uuid;
+
 use crate::domain::{Bilingual, Locale};
 use crate::i18n::{Text, text};
 use crate::store::Role;
@@ -18,6 +20,11 @@ pub struct Chrome {
 impl Chrome {
     pub(crate) fn text(&self) -> &'static Text {
         text(self.locale)
+    }
+
+    /// A key for one form of this page: sent twice, the form takes effect once.
+    pub(crate) fn form_key(&self) -> String {
+        Uuid::new_v4().simple().to_string()
     }
 
     pub(crate) fn is_staff(&self) -> bool {

@@ -175,7 +175,7 @@ mod tests {
         let store = Store::open(&sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
         let (clock, text) = (Clock::system(), Bilingual::new("手机", "Phone"));
-        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
+        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
         let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap();
         let draft = SaleDraft {
             goods_id: goods.id,

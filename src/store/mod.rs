@@ -6,6 +6,7 @@
 //! Each table has one column list (`columns!`) and one function that maps its rows.
 //!
 //! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
+//! 0. the row of the request's idempotency key, which only attempts of that request lock;
 //! 1. the count of revocations ([`accounts`]: sessions), which serializes changes of accounts;
 //! 2. the row of a sale, of a packet or of a user;
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
@@ -34,6 +35,7 @@ mod wallet;
 mod packets;
 
 mod audit_log;
+mod idempotency;
 mod leases;
 
 use std::sync::Arc;
@@ -57,6 +59,7 @@ pub use accounts::{Role, User, UserSearch};
 pub use audit_log::{AuditFilter, AuditRow};
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
+pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
 pub use orders::OrderTotals;
 pub use orders::intake::PersistedOrder;
 pub use orders::releases::HeldUnits;

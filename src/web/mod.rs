@@ -2,7 +2,7 @@
 //!
 //! [`server`] accepts connections within the limits of [`server::limits`]. [`router`] lists every route, grouped by caller.
 //! [`middleware`] wraps every handler: request id, same-origin check, security headers, panics, and the form of an error for
-//! a program or a browser. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function, and renders
+//! a program or a browser. [`idempotency`] keeps the answers of requests that may be sent again. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function, and renders
 //! ([`views`]). [`problem`] is the one table from errors to statuses, [`cache_policy`] the one place for cache headers.
 //!
 //! Imports go one way: `router`, then `api`, `pages` and `admin`, which do not import each other, then `views`, then
@@ -13,6 +13,8 @@ pub mod router;
 pub mod server;
 
 pub mod middleware;
+
+pub mod idempotency;
 
 pub mod extract;
 

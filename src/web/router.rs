@@ -22,7 +22,8 @@ pub fn router(shop: Arc<Shop>) -> Router {
         .merge(shopper_api())
         .merge(provider_api())
         .merge(admin_api())
-        .merge(shared_pages());
+        .merge(shared_pages())
+        .merge(repeatable(&shop));
     for locale in Locale::ALL {
         router = router.merge(pages_of(locale));
     }
@@ -63,7 +64,7 @@ fn public_api() -> Routes {
 
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
-    use super::api::{accounts, addresses, orders, own_account, packets, payments, wallet};
+    use super::api::{accounts, addresses, orders, own_account, packets, wallet};
 
     Router::new()
         .route("/api/me", get(accounts::me))
@@ -75,16 +76,40 @@ fn shopper_api() -> Routes {
         .route("/api/account/second-factor/remove", post(own_account::remove_second_factor))
         .route("/api/account/export", get(own_account::export))
         .route("/api/account/delete", post(own_account::delete))
-        .route("/api/packets", get(packets::list).post(packets::give))
+        .route("/api/packets", get(packets::list))
         .route("/api/orders", get(orders::list))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::set_address))
-        .route("/api/sales/{sale}/orders/{order}/payments", post(payments::start))
         .route("/api/wallet", get(wallet::show))
-        .route("/api/wallet/top-ups", post(wallet::top_up))
-        .route("/api/addresses", get(addresses::list).post(addresses::create))
+        .route("/api/addresses", get(addresses::list))
         .route("/api/addresses/{address}", get(addresses::show).put(addresses::change).delete(addresses::delete))
+}
+
+/// Requests that create or add something. With an idempotency key they may be sent again. A purchase needs none: a shopper
+/// has one order per sale.
+fn repeatable(shop: &Arc<Shop>) -> Routes {
+    use super::admin;
+    use super::api::admin::{goods, orders, packets as packet_rain, sales};
+    use super::api::{addresses, packets, payments, wallet};
+
+    let mut routes = Router::new()
+        .route("/api/packets", post(packets::give))
+        .route("/api/sales/{sale}/orders/{order}/payments", post(payments::start))
+        .route("/api/wallet/top-ups", post(wallet::top_up))
+        .route("/api/addresses", post(addresses::create))
+        .route("/api/admin/goods", post(goods::create))
+        .route("/api/admin/sales", post(sales::create))
+        .route("/api/admin/sales/{sale}/top-up", post(sales::top_up))
+        .route("/api/admin/orders/{order}/refund", post(orders::refund))
+        .route("/api/admin/packets", post(packet_rain::fund))
+        .route("/admin/sales/{sale}/top-up", post(admin::sales::top_up))
+        .route("/admin/goods", post(admin::goods::create));
+    for locale in Locale::ALL {
+        let create = post(super::pages::addresses::create);
+        routes = routes.route(&format!("/{locale}/account/addresses"), create);
+    }
+    routes.route_layer(from_fn_with_state(shop.clone(), super::idempotency::repeatable))
 }
 
 fn provider_api() -> Routes {
@@ -98,14 +123,14 @@ fn admin_api() -> Routes {
     use super::api::admin::{accounts, audit_log, dead_letters, goods, live, orders, packets, sale_definition, sales};
 
     Router::new()
-        .route("/api/admin/goods", get(goods::list).post(goods::create))
+        .route("/api/admin/goods", get(goods::list))
         .route("/api/admin/goods/{goods}", patch(goods::edit))
         .route("/api/admin/goods/{goods}/image", put(goods::set_image))
         .route("/api/admin/goods/{goods}/pictures", post(goods::add_picture).put(goods::order_pictures))
         .route("/api/admin/goods/{goods}/pictures/{name}", delete(goods::remove_picture))
         .route("/api/admin/goods/{goods}/archive", post(goods::archive))
         .route("/api/admin/goods/{goods}/unarchive", post(goods::unarchive))
-        .route("/api/admin/sales", get(sales::list).post(sales::create))
+        .route("/api/admin/sales", get(sales::list))
         .route("/api/admin/sales/{sale}", get(sale_definition::show).patch(sale_definition::edit).delete(sales::delete))
         .route("/api/admin/sales/{sale}/checklist", get(sales::checklist))
         .route("/api/admin/sales/{sale}/schedule", post(sales::schedule))
@@ -114,7 +139,6 @@ fn admin_api() -> Routes {
         .route("/api/admin/sales/{sale}/pause", post(sales::pause))
         .route("/api/admin/sales/{sale}/resume", post(sales::resume))
         .route("/api/admin/sales/{sale}/stop", post(sales::stop))
-        .route("/api/admin/sales/{sale}/top-up", post(sales::top_up))
         .route("/api/admin/sales/{sale}/live", get(live::live))
         .route("/api/admin/dead-letters", get(dead_letters::list))
         .route("/api/admin/dead-letters/replay", post(dead_letters::replay))
@@ -123,8 +147,7 @@ fn admin_api() -> Routes {
         .route("/api/admin/orders.csv", get(orders_csv::export))
         .route("/api/admin/orders/{order}", get(orders::show))
         .route("/api/admin/orders/{order}/cancel", post(orders::cancel))
-        .route("/api/admin/orders/{order}/refund", post(orders::refund))
-        .route("/api/admin/packets", get(packets::list).post(packets::fund))
+        .route("/api/admin/packets", get(packets::list))
         .route("/api/admin/packets/{packet}/stop", post(packets::stop))
         .route("/api/admin/users", get(accounts::users))
         .route("/api/admin/users/{user}", get(accounts::user))
@@ -189,7 +212,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/orders/{sale}/{order}/address"), get(order_address::show).post(order_address::choose))
         .route(&at("/orders/{sale}/{order}/pay"), post(orders::pay))
         .route(&at("/orders/{sale}/{order}/cancel"), post(orders::cancel))
-        .route(&at("/account/addresses"), get(addresses::list).post(addresses::create))
+        .route(&at("/account/addresses"), get(addresses::list))
         .route(&at("/account/addresses/new"), get(addresses::blank))
         .route(&at("/account/addresses/{address}"), get(addresses::edit).post(addresses::change))
         .route(&at("/account/addresses/{address}/default"), post(addresses::make_default))
@@ -227,8 +250,7 @@ fn console() -> Routes {
         .route("/admin/sales/{sale}/pause", post(sales::pause))
         .route("/admin/sales/{sale}/resume", post(sales::resume))
         .route("/admin/sales/{sale}/stop", post(sales::stop))
-        .route("/admin/sales/{sale}/top-up", post(sales::top_up))
-        .route("/admin/goods", get(goods::list).post(goods::create))
+        .route("/admin/goods", get(goods::list))
         .route("/admin/packets", get(packets::list).post(packets::fund))
         .route("/admin/packets/new", get(packets::new))
         .route("/admin/packets/{packet}", get(packets::show))

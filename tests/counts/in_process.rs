@@ -185,7 +185,7 @@ impl InProcessShop {
 
 async fn open_sale(services: &Services, units: i64) -> SaleId {
     let text = Bilingual::new("计数", "Counting");
-    let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
+    let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
     let sales_admin = services.sales_admin();
     let goods = sales_admin.put_goods(None, draft, "counts").await.unwrap().unwrap();
     let draft = SaleDraft {

@@ -51,7 +51,7 @@ mod stack {
             store.migrate().await.unwrap();
             let clock = Clock::system();
             let text = Bilingual::new("手机", "Phone");
-            let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
+            let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
             let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let catalogue = Arc::new(Catalogue::new(store.clone()));
             let master = connection::shared(&url).unwrap();
@@ -178,7 +178,7 @@ mod stack {
                         stock.redis.release(&[released, released]).await.unwrap();
                     }
                     7 => {
-                        let units = SaleChange::TopUp { units: random.random_range(1..4) };
+                        let units = SaleChange::TopUp { units: random.random_range(1..4), request: None };
                         stock.store.change_sale(sale.id, &units, "test", stock.clock.now()).await.unwrap();
                     }
                     8 => write_stale_allotment(&stock, &sale, &old, &mut random).await,

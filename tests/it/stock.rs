@@ -61,7 +61,7 @@ mod stack {
             let master = connection::shared(&master).unwrap();
             let redis = RedisStock::new(master, catalogue.clone(), store.clone(), HOUR);
             let text = Bilingual::new("手机", "Phone");
-            let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
+            let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
             let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let database = DatabaseStock::new(store.clone(), HOUR);
             StockPair { redis, database, store, catalogue, goods, clock, fixture }
@@ -153,7 +153,7 @@ mod stack {
 
     fn change(random: &mut StdRng) -> SaleChange {
         match random.random_range(0..8) {
-            0..=2 => SaleChange::TopUp { units: random.random_range(1..4) },
+            0..=2 => SaleChange::TopUp { units: random.random_range(1..4), request: None },
             3 | 4 => SaleChange::Move(SaleMove::Pause),
             7 => SaleChange::Move(SaleMove::Stop),
             _ => SaleChange::Move(SaleMove::Resume),

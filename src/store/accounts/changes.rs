@@ -212,6 +212,8 @@ impl Store {
             "DELETE FROM recovery_codes WHERE user_id = $1",
             "DELETE FROM sessions WHERE user_id = $1",
             "DELETE FROM addresses WHERE user_id = $1",
+            // Kept answers name addresses and amounts.
+            "DELETE FROM idempotency_keys WHERE user_id = $1",
             // A paid order still has to be delivered.
             "UPDATE orders SET address = NULL WHERE user_id = $1 AND status <> 'paid'",
         ] {

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use super::{Store, StoreError, Tx, row};
+use super::{RequestId, Store, StoreError, Tx, row};
 use crate::domain::{Bilingual, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
 use crate::store::audit_log::log;
+use crate::store::idempotency::{made_before, record_made};
 use crate::store::pool::Connection;
 use crate::store::sales::revision::{next_id, touch};
 use pictures::{galleries, gallery, replace_gallery};
@@ -21,6 +22,8 @@ pub struct GoodsDraft {
     pub description: Option<Bilingual>,
     /// The gallery, of pictures that are in the database.
     pub pictures: Option<Vec<Picture>>,
+    /// Attempts of one request create goods once.
+    pub request: Option<RequestId>,
 }
 
 /// Why a change to goods is refused.
@@ -84,6 +87,10 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Goods>, StoreError> {
         let mut tx = self.begin().await?;
+        if let Some(made) = made_before(&mut tx, draft.request).await? {
+            let made: GoodsId = made.parse().map_err(|_| row::undecodable("made"))?;
+            return Ok(read(&mut tx, made).await?);
+        }
         let before = match id {
             None => None,
             Some(id) => match lock(&mut tx, id).await? {
@@ -102,6 +109,7 @@ impl Store {
             ..present
         };
         let action = if before.is_some() { "edit" } else { "create" };
+        record_made(&mut tx, draft.request, &after.id.to_string()).await?;
         Ok(Some(write(tx, before, after, action, actor, now).await?))
     }
 

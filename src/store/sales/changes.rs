@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::domain::sale::{SaleMove, WrongState};
 use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, SaleState, Window};
-use crate::store::StoreError;
+use crate::store::{RequestId, StoreError};
 
 /// The definition of a new or edited sale.
 #[derive(Debug, Clone)]
@@ -145,6 +145,8 @@ pub enum SaleChange {
     Move(SaleMove),
     TopUp {
         units: i64,
+        /// Attempts of one request add units once.
+        request: Option<RequestId>,
     },
     /// Announces a draft.
     Schedule(OverlapPolicy),
@@ -207,6 +209,14 @@ impl SaleChange {
         }
     }
 
+    /// The request that the change may be made for once only.
+    pub(super) fn request(&self) -> Option<RequestId> {
+        match self {
+            SaleChange::TopUp { request, .. } => *request,
+            _ => None,
+        }
+    }
+
     /// Whether the change is refused if the sale would overlap with another one.
     pub(super) fn refuses_overlap(&self) -> bool {
         match self {
@@ -234,7 +244,7 @@ impl SaleChange {
                     after.window.closes_at = Some(before.window.closes_at.map_or(now, |closes| closes.min(now)));
                 }
             }
-            SaleChange::TopUp { units } => {
+            SaleChange::TopUp { units, .. } => {
                 if before.state == SaleState::Ended {
                     return Err(WrongState { from: before.state, action: SaleMove::Resume }.into());
                 }

@@ -17,6 +17,7 @@ use sqlx::{AssertSqlSafe, Row};
 use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
 use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, Window};
 use crate::store::audit_log::log;
+use crate::store::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal};
 use revision::touch;
 
@@ -161,7 +162,8 @@ impl Store {
         self.optional(sqlx::query(concat!("SELECT ", columns!(), " FROM sales WHERE id = $1")).bind(id.0), sale).await
     }
 
-    /// Changes a sale and logs the actor. Returns the changed sale.
+    /// Changes a sale and logs the actor. Returns the changed sale; as it is now, if an earlier attempt of the request has
+    /// changed it.
     pub async fn change_sale(
         &self,
         id: SaleId,
@@ -170,7 +172,12 @@ impl Store {
         now: Timestamp,
     ) -> Result<Sale, SaleRefusal> {
         let mut tx = self.begin().await?;
+        let made = made_before(&mut tx, change.request()).await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
+        if made.is_some() {
+            return Ok(before);
+        }
+        record_made(&mut tx, change.request(), "").await?;
         apply_change(tx, before, change, actor, now).await
     }
 

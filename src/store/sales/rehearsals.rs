@@ -121,7 +121,7 @@ mod tests {
         store.migrate().await.unwrap();
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         let text = Bilingual::new("手机", "Phone");
-        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), pictures: None };
+        let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
         let goods = store.put_goods(None, draft, "test", now).await.unwrap().unwrap();
         let draft = SaleDraft {
             goods_id: goods.id,

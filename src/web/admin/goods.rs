@@ -8,10 +8,11 @@ use serde::Deserialize;
 use crate::domain::picture::MAX_GALLERY_PICTURES;
 use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture};
 use crate::i18n;
-use crate::store::{GoodsDraft, GoodsRefusal};
+use crate::store::{GoodsDraft, GoodsRefusal, RequestId};
 use crate::web::Shop;
 use crate::web::admin::goods_upload::{GoodsForm, UploadedFile};
 use crate::web::admin::{ConfirmForm, StaffVisit, StaffVisitTo};
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
@@ -122,15 +123,19 @@ pub async fn show(
     personal(StatusCode::OK, &goods_form(&visitor, Some(id), goods))
 }
 
-pub async fn create(visit: StaffVisit<ManageSales>, form: GoodsForm) -> Result<Response, Problem> {
-    save(visit, None, form).await
+pub async fn create(
+    visit: StaffVisit<ManageSales>,
+    Repeatable(request): Repeatable,
+    form: GoodsForm,
+) -> Result<Response, Problem> {
+    save(visit, None, request, form).await
 }
 
 pub async fn edit(
     (shop, staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, GoodsId>,
     form: GoodsForm,
 ) -> Result<Response, Problem> {
-    save((shop, staff, visitor), Some(id), form).await
+    save((shop, staff, visitor), Some(id), None, form).await
 }
 
 /// The form with these values and without errors.
@@ -155,6 +160,7 @@ fn blank_goods(shop: &Shop) -> Goods {
 async fn save(
     (State(shop), staff, visitor): StaffVisit<ManageSales>,
     id: Option<GoodsId>,
+    request: Option<RequestId>,
     form: GoodsForm,
 ) -> Result<Response, Problem> {
     let goods = match id {
@@ -175,7 +181,7 @@ async fn save(
         return personal(StatusCode::OK, &AdminGoodsForm { preview, ..page });
     }
     let Goods { name, description, pictures, .. } = page.goods;
-    let draft = GoodsDraft { name: Some(name), description: Some(description), pictures: Some(pictures) };
+    let draft = GoodsDraft { name: Some(name), description: Some(description), pictures: Some(pictures), request };
     let goods = shop.sales_admin.put_goods(id, draft, staff.actor()).await?.ok_or(Code::NotFound)?;
     Ok(see_list(&visitor, if id.is_some() { "saved" } else { "created" }, goods.id))
 }

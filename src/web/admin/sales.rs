@@ -12,6 +12,7 @@ use crate::domain::{Goods, GoodsId, Locale, Sale, SaleId};
 use crate::i18n;
 use crate::store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
 use crate::web::Shop;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
@@ -195,7 +196,11 @@ pub async fn stop(request: SaleActionRequest, Form(form): Form<SaleActionForm>) 
     apply(request, &form, is_confirmed.then_some(SaleCommand::Stop), "stopped").await
 }
 
-pub async fn top_up(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Result<Response, Problem> {
+pub async fn top_up(
+    request: SaleActionRequest,
+    Repeatable(id): Repeatable,
+    Form(form): Form<SaleActionForm>,
+) -> Result<Response, Problem> {
     let units = form.units.trim().parse().ok().filter(|units| (1..=MAX_SALE_UNITS).contains(units));
     let Some(units) = units else {
         let (State(shop), _, visitor, PathIds(id)) = request;
@@ -203,7 +208,7 @@ pub async fn top_up(request: SaleActionRequest, Form(form): Form<SaleActionForm>
         let warning = SaleWarning { text, other: None };
         return warn(&shop, &visitor, form.page_of(id), StatusCode::UNPROCESSABLE_ENTITY, warning).await;
     };
-    apply(request, &form, form.is_confirmed().then_some(SaleCommand::TopUp(units)), "topped_up").await
+    apply(request, &form, form.is_confirmed().then_some(SaleCommand::TopUp(units, id)), "topped_up").await
 }
 
 pub async fn delete(

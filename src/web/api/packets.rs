@@ -15,9 +15,10 @@ use crate::domain::packet::{Giver, PacketPhase, Share, Split};
 use crate::domain::wallet::{CURRENCY, money};
 use crate::domain::{Money, PacketId};
 use crate::packets::{ClaimedShare, GiveRequest, PacketView, Purse};
-use crate::store::{PacketClaim, Role};
+use crate::store::{PacketClaim, RequestId, Role};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, Permission, SignedIn};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
@@ -73,18 +74,19 @@ fn yes() -> bool {
     true
 }
 
-impl From<NewPacket> for GiveRequest {
-    fn from(new: NewPacket) -> GiveRequest {
+impl NewPacket {
+    /// What is to be given. Attempts of one HTTP request have one key, so that they give one packet.
+    pub(super) fn request(self, repeatable: Option<RequestId>) -> GiveRequest {
         GiveRequest {
-            total: new.total.units(),
-            count: new.count,
-            min: new.min.map(PacketAmount::units),
-            max: new.max.map(PacketAmount::units),
-            split: new.split,
-            greeting: new.greeting,
-            own: new.own,
-            opens_at: new.opens_at,
-            key: new.key,
+            total: self.total.units(),
+            count: self.count,
+            min: self.min.map(PacketAmount::units),
+            max: self.max.map(PacketAmount::units),
+            split: self.split,
+            greeting: self.greeting,
+            own: self.own,
+            opens_at: self.opens_at,
+            key: self.key.or(repeatable.map(|RequestId(id)| id.simple().to_string())),
         }
     }
 }
@@ -156,7 +158,11 @@ struct GivenPacketResponse {
 
 /// Gives a packet from the wallet, or from the shop by staff who run sales. A repeated request with the same key gives
 /// nothing more.
-pub async fn give((State(shop), SignedIn(session)): UserCall, Json(new): Json<NewPacket>) -> Result<Response, Problem> {
+pub async fn give(
+    (State(shop), SignedIn(session)): UserCall,
+    Repeatable(request): Repeatable,
+    Json(new): Json<NewPacket>,
+) -> Result<Response, Problem> {
     let spender = spender_role(&shop, &session).await?;
     let purse = match (new.from, spender) {
         (Some(PacketSource::Shop), None) => return Err(Code::NotAllowed.into()),
@@ -166,7 +172,7 @@ pub async fn give((State(shop), SignedIn(session)): UserCall, Json(new): Json<Ne
         }
         (Some(PacketSource::Wallet) | None, _) => Purse::Wallet(session.user_id),
     };
-    give_packet(&shop, purse, new.into()).await
+    give_packet(&shop, purse, new.request(request)).await
 }
 
 /// The user's role, if it may spend the shop's money.

@@ -122,12 +122,13 @@ problems! {
     TooManyAddresses 409 "too_many_addresses" "The account has the maximum number of addresses.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
     PaymentsOff 409 "payments_off" "The shop takes no payments at the moment. An order can be paid from the wallet.";
-    KeyReused 409 "key_reused" "This key came with another request before. Send a new one.";
     NotEnough 409 "not_enough" "The balance of the wallet is too low.";
     WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet. Spend it, or confirm that you give it up.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
     Overlap 409 "overlap" "The same goods are on sale at that time in another sale.";
     ChangedMeanwhile 409 "changed_meanwhile" "This was changed in the meantime. Load it again.";
+    KeyReused 409 "idempotency_key_reused" "This idempotency key came with another request. Use a new key.";
+    UnderWay 409 "request_under_way" "The first request with this idempotency key is not finished. Ask again.";
     GoodsArchived 409 "goods_archived" "The goods are archived. Bring them back before selling them.";
     GoodsOnSale 409 "goods_on_sale" "A sale of the goods is running or scheduled. Stop it before archiving them.";
     StaleVersion 412 "stale_version" "The sale is no longer the version in If-Match. Load it again.";

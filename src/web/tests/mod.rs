@@ -5,6 +5,7 @@ mod addresses;
 mod administrators;
 mod cockpit;
 mod goods;
+mod idempotency;
 mod packet_pages;
 mod packets;
 mod payment_provider;

@@ -106,7 +106,11 @@ async fn key_of_a_packet_belongs_to_one_request() {
     ] {
         let mut other = first.clone();
         other[field] = value;
-        assert_eq!(admin.post("/api/packets", other).await.problem(), problem(409, "key_reused"), "{field}");
+        assert_eq!(
+            admin.post("/api/packets", other).await.problem(),
+            problem(409, "idempotency_key_reused"),
+            "{field}"
+        );
     }
     assert_eq!(shop_balance(&shop).await, -500);
 }

@@ -10,6 +10,7 @@ use super::{StaffCall, StaffCallTo};
 use crate::domain::{Bilingual, GalleryChange, Goods, GoodsId, Picture};
 use crate::pictures;
 use crate::store::GoodsDraft;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds, body};
 use crate::web::problem::{Code, FieldProblem, Problem};
@@ -61,8 +62,13 @@ pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, 
     Ok(axum::Json(AllGoods { goods }).into_response())
 }
 
-pub async fn create(call: StaffCall<ManageSales>, Json(new): Json<NewGoods>) -> Result<Response, Problem> {
-    save(call, None, draft(Some(new.name), Some(new.description))?, StatusCode::CREATED).await
+pub async fn create(
+    call: StaffCall<ManageSales>,
+    Repeatable(request): Repeatable,
+    Json(new): Json<NewGoods>,
+) -> Result<Response, Problem> {
+    let draft = GoodsDraft { request, ..draft(Some(new.name), Some(new.description))? };
+    save(call, None, draft, StatusCode::CREATED).await
 }
 
 pub async fn edit(
@@ -154,7 +160,7 @@ fn draft(name: Option<Bilingual>, description: Option<Bilingual>) -> Result<Good
         let errors = errors.into_iter();
         return Err(Problem::invalid(errors.map(|e| FieldProblem { field: e.field.replace('_', "."), code: e.code })));
     }
-    Ok(GoodsDraft { name, description, pictures: None })
+    Ok(GoodsDraft { name, description, ..GoodsDraft::default() })
 }
 
 async fn save(

@@ -10,6 +10,7 @@ use crate::domain::PacketId;
 use crate::store::StopOutcome;
 use crate::web::api::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use crate::web::cache_policy::Cache;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
@@ -38,12 +39,13 @@ pub async fn list(
 /// Gives a packet from the shop, of up to a million shares.
 pub async fn fund(
     (State(shop), staff): StaffCall<ManageSales>,
+    Repeatable(request): Repeatable,
     Json(new): Json<NewPacket>,
 ) -> Result<Response, Problem> {
     if new.from == Some(PacketSource::Wallet) {
         return Err(Problem::invalid_field("from", "bad_text"));
     }
-    give_packet(&shop, staff.shop_purse(), new.into()).await
+    give_packet(&shop, staff.shop_purse(), new.request(request)).await
 }
 
 /// Ends a packet. The unclaimed amount returns to its giver.

@@ -11,9 +11,10 @@ use super::{StaffCall, StaffCallTo};
 use crate::control::checklist::{CheckState, ChecklistItem};
 use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
 use crate::domain::{GoodsId, Money, Phase, Rush, Sale, SaleId, SaleState, Window};
-use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
+use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Json, PathIds, Query};
@@ -86,6 +87,7 @@ pub(super) struct PlanWarning {
 
 pub async fn create(
     (State(shop), admin): StaffCall<ManageSales>,
+    Repeatable(request): Repeatable,
     Json(new): Json<NewSale>,
 ) -> Result<Response, Problem> {
     let draft = SaleDraft {
@@ -98,7 +100,8 @@ pub async fn create(
         rush: Rush::default().with(new.buckets, new.lot, new.spread_ms),
     };
     let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };
-    let options = SaveOptions { announce, overlap: overlap(new.allow_overlap), ..SaveOptions::default() };
+    let form_key = request.map(|RequestId(id)| id.to_string());
+    let options = SaveOptions { announce, overlap: overlap(new.allow_overlap), form_key, ..SaveOptions::default() };
     let draft = checked(draft)?;
     let warnings = plan_warnings(&draft, new.draft, shop.clock.now());
     let sale = shop.sales_admin.create_sale_with(draft, &options, admin.actor()).await?;
@@ -215,12 +218,13 @@ pub async fn stop(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Pr
 
 pub async fn top_up(
     call: StaffCallTo<ManageSales, SaleId>,
+    Repeatable(request): Repeatable,
     Json(StockTopUpRequest { units }): Json<StockTopUpRequest>,
 ) -> Result<Response, Problem> {
     if !(1..=MAX_SALE_UNITS).contains(&units) {
         return Err(Problem::invalid_field("units", "bad_number"));
     }
-    change(call, SaleCommand::TopUp(units)).await
+    change(call, SaleCommand::TopUp(units, request)).await
 }
 
 async fn change(

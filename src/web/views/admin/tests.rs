@@ -70,7 +70,7 @@ fn sale_offers_the_actions_of_its_state() {
             done: None,
         };
         let html = page.render().unwrap();
-        let offers = |action: &str| html.contains(&format!("action=\"/admin/sales/7/{action}?lang=en\""));
+        let offers = |action: &str| html.contains(&format!("action=\"/admin/sales/7/{action}?lang=en"));
         assert_eq!(
             (offers("start"), offers("pause"), offers("resume"), offers("stop")),
             (start, pause, resume, stop),

@@ -1,0 +1,243 @@
+//! Idempotency keys: a request that is sent again with its key takes effect once, and gets the first answer again.
+//!
+//! A row is one request. It is written before the request is handled ([`Store::begin_request`]), and the answer is kept
+//! in it afterwards ([`Store::keep_answer`]). Between the two a process may die, or the answer may be an error although
+//! the effect was committed: the next attempt has the same [`RequestId`]. The transaction with the effect records it
+//! ([`made_before`], [`record_made`]) or writes it into a unique column of what it makes, so that only one of any number
+//! of attempts takes effect.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::Row;
+use uuid::Uuid;
+
+use super::{AnyQuery, Store, StoreError, Tx, row};
+use crate::domain::UserId;
+
+/// How long an answer is kept.
+const KEEP_ANSWERS: Duration = Duration::from_secs(24 * 3600);
+/// How long another attempt waits for one whose process may have died. Longer than any handler takes; if one takes longer,
+/// both run, and one of them takes effect.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Rows per statement of a purge.
+const PURGE_SIZE: i64 = 1000;
+
+/// Identifies all attempts of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestId(pub Uuid);
+
+/// A request with its key.
+#[derive(Debug, Clone)]
+pub struct KeyedRequest {
+    pub user: UserId,
+    /// Method and path.
+    pub request: String,
+    pub key: String,
+    /// A digest of the body.
+    pub body: String,
+}
+
+/// An answer that repeated requests get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptAnswer {
+    pub status: u16,
+    /// JSON of names and values.
+    pub headers: String,
+    pub body: String,
+}
+
+/// One attempt to carry out a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt {
+    pub request: RequestId,
+    number: i64,
+}
+
+/// What to do with a request that carries a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestState {
+    /// The caller carries it out.
+    Begun(Attempt),
+    /// It was carried out.
+    Answered(KeptAnswer),
+    /// The key came with another body before.
+    OtherBody,
+    /// Another attempt is under way.
+    UnderWay,
+}
+
+impl Store {
+    /// Begins an attempt unless the request was answered before or is under way.
+    pub async fn begin_request(&self, new: &KeyedRequest) -> Result<RequestState, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        let until = (now + ATTEMPT_TIMEOUT).as_millisecond();
+        let keyed = |sql: &'static str| -> AnyQuery<'static> {
+            sqlx::query(sql).bind(new.user.to_string()).bind(new.request.clone()).bind(new.key.clone())
+        };
+        keyed(
+            "DELETE FROM idempotency_keys WHERE user_id = $1 AND request = $2 AND idempotency_key = $3
+               AND created_at_ms <= $4 AND running_until_ms <= $5",
+        )
+        .bind(expired_since(now))
+        .bind(now.as_millisecond())
+        .execute(&mut *tx)
+        .await?;
+        let id = RequestId(Uuid::now_v7());
+        let inserted = keyed(
+            "INSERT INTO idempotency_keys (user_id, request, idempotency_key, body, id, running_until_ms, created_at_ms)
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+        )
+        .bind(new.body.clone())
+        .bind(id.0.to_string())
+        .bind(until)
+        .bind(now.as_millisecond())
+        .execute(&mut *tx)
+        .await?;
+        let state = match inserted.rows_affected() {
+            1 => RequestState::Begun(Attempt { request: id, number: 1 }),
+            _ => {
+                let row = keyed(
+                    "SELECT id, body, status, headers, answer FROM idempotency_keys
+                     WHERE user_id = $1 AND request = $2 AND idempotency_key = $3",
+                );
+                match row.fetch_optional(&mut *tx).await? {
+                    Some(row) => next_attempt(&mut tx, &row, new, until).await?,
+                    // An attempt that was refused has just given the key free.
+                    None => RequestState::UnderWay,
+                }
+            }
+        };
+        tx.commit().await?;
+        Ok(state)
+    }
+
+    /// Keeps the answer. The first one stays.
+    pub async fn keep_answer(&self, attempt: Attempt, answer: &KeptAnswer) -> Result<(), StoreError> {
+        let sql = "UPDATE idempotency_keys SET status = $2, headers = $3, answer = $4, running_until_ms = 0
+             WHERE id = $1 AND status IS NULL";
+        let query = sqlx::query(sql).bind(attempt.request.0.to_string()).bind(i64::from(answer.status));
+        query.bind(&answer.headers).bind(&answer.body).execute(&self.pool).await?;
+        Ok(())
+    }
+
+    /// Ends an attempt without keeping its answer: the next one is carried out. The key of a request that was `refused`
+    /// at its first attempt is free again, also for another body, because nothing was made.
+    pub async fn end_attempt(&self, attempt: Attempt, refused: bool) -> Result<(), StoreError> {
+        let sql = match refused && attempt.number == 1 {
+            true => "DELETE FROM idempotency_keys WHERE id = $1 AND attempts = $2 AND status IS NULL AND made IS NULL",
+            false => {
+                "UPDATE idempotency_keys SET running_until_ms = 0 WHERE id = $1 AND attempts = $2 AND status IS NULL"
+            }
+        };
+        let query = sqlx::query(sql).bind(attempt.request.0.to_string()).bind(attempt.number);
+        query.execute(&self.pool).await?;
+        Ok(())
+    }
+
+    /// Deletes a bounded number of answers that were kept long enough. Returns whether there may be more.
+    pub async fn purge_answers(&self) -> Result<bool, StoreError> {
+        let now = self.now().await?;
+        let sql = "DELETE FROM idempotency_keys WHERE id IN (SELECT id FROM idempotency_keys
+               WHERE created_at_ms <= $1 AND running_until_ms <= $2 ORDER BY created_at_ms LIMIT $3)";
+        let query = sqlx::query(sql).bind(expired_since(now)).bind(now.as_millisecond()).bind(PURGE_SIZE);
+        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+    }
+}
+
+fn expired_since(now: Timestamp) -> i64 {
+    (now - KEEP_ANSWERS).as_millisecond()
+}
+
+/// What the row of an earlier attempt says about a request.
+async fn next_attempt(
+    tx: &mut Tx,
+    row: &sqlx::any::AnyRow,
+    new: &KeyedRequest,
+    until: i64,
+) -> Result<RequestState, StoreError> {
+    if row::text(row, "body")? != new.body {
+        return Ok(RequestState::OtherBody);
+    }
+    if let Some(status) = row.try_get::<Option<i64>, _>("status")? {
+        let status = u16::try_from(status).map_err(|_| row::undecodable("status"))?;
+        let (headers, body) = (row::text(row, "headers")?, row::text(row, "answer")?);
+        return Ok(RequestState::Answered(KeptAnswer { status, headers, body }));
+    }
+    let sql = "UPDATE idempotency_keys SET attempts = attempts + 1, running_until_ms = $2
+         WHERE id = $1 AND status IS NULL AND running_until_ms <= $3 RETURNING attempts";
+    let query = sqlx::query(sql).bind(row::text(row, "id")?).bind(until).bind(tx.now.as_millisecond());
+    let begun = query.fetch_optional(&mut **tx).await?;
+    Ok(match begun {
+        Some(begun) => RequestState::Begun(Attempt {
+            request: RequestId(row::parsed(row, "id")?),
+            number: row::int(&begun, "attempts")?,
+        }),
+        None => RequestState::UnderWay,
+    })
+}
+
+/// What an earlier attempt made, if the request has an id. Locks its row: attempts that overlap run one after the other.
+/// Comes first in a transaction.
+pub(super) async fn made_before(tx: &mut Tx, request: Option<RequestId>) -> Result<Option<String>, sqlx::Error> {
+    let Some(RequestId(id)) = request else { return Ok(None) };
+    let sql = "UPDATE idempotency_keys SET attempts = attempts WHERE id = $1 RETURNING made";
+    sqlx::query(sql).bind(id.to_string()).fetch_one(&mut **tx).await?.try_get("made")
+}
+
+/// Records what this transaction makes for a request.
+pub(super) async fn record_made(tx: &mut Tx, request: Option<RequestId>, made: &str) -> Result<(), sqlx::Error> {
+    let Some(RequestId(id)) = request else { return Ok(()) };
+    let sql = "UPDATE idempotency_keys SET made = $2 WHERE id = $1";
+    sqlx::query(sql).bind(id.to_string()).bind(made).execute(&mut **tx).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    #[tokio::test]
+    async fn answer_is_kept_for_a_day_and_a_dead_attempt_followed_by_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let url = format!("sqlite://{}/test.sqlite", dir.path().display());
+        let store = Store::open(&url).unwrap().with_clock(&clock);
+        store.migrate().await.unwrap();
+        let keyed = |key: &str| KeyedRequest {
+            user: UserId(Uuid::from_u128(1)),
+            request: "POST /api/packets".into(),
+            key: key.into(),
+            body: "digest".into(),
+        };
+        let begin = async |key: &str| store.begin_request(&keyed(key)).await.unwrap();
+
+        let RequestState::Begun(first) = begin("a").await else { panic!() };
+        assert_eq!(begin("a").await, RequestState::UnderWay);
+        clock.advance(ATTEMPT_TIMEOUT);
+        let RequestState::Begun(second) = begin("a").await else { panic!() };
+        assert_eq!((first.request, first.number, second.number), (second.request, 1, 2));
+        // The first attempt was only slow: it must not end the second.
+        store.end_attempt(first, true).await.unwrap();
+        assert_eq!(begin("a").await, RequestState::UnderWay);
+        store.end_attempt(second, true).await.unwrap();
+        let RequestState::Begun(third) = begin("a").await else { panic!() };
+        assert_eq!((third.request, third.number), (first.request, 3), "an earlier attempt may have taken effect");
+
+        let answer = KeptAnswer { status: 201, headers: "[]".into(), body: "{}".into() };
+        store.keep_answer(third, &answer).await.unwrap();
+        clock.advance(KEEP_ANSWERS - ATTEMPT_TIMEOUT * 2);
+        store.purge_answers().await.unwrap();
+        assert_eq!(begin("a").await, RequestState::Answered(answer));
+        clock.advance(ATTEMPT_TIMEOUT * 2);
+        let RequestState::Begun(new) = begin("a").await else { panic!() };
+        assert_ne!(new.request, first.request);
+        store.end_attempt(new, false).await.unwrap();
+        clock.advance(KEEP_ANSWERS);
+        store.purge_answers().await.unwrap();
+        let left = sqlx::query("SELECT id FROM idempotency_keys").fetch_all(&store.pool).await.unwrap();
+        assert!(left.is_empty());
+    }
+}

@@ -1,0 +1,23 @@
+//! The id of a request that carries an idempotency key.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use crate::store::RequestId;
+use crate::web::Shop;
+
+/// The id that all attempts of the request have; `None` for a request without a key. A handler writes it with what it makes.
+/// [`crate::web::idempotency`] sets it.
+#[derive(Debug, Clone, Copy)]
+pub struct Repeatable(pub Option<RequestId>);
+
+impl FromRequestParts<Arc<Shop>> for Repeatable {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Shop>) -> Result<Self, Infallible> {
+        Ok(Repeatable(parts.extensions.get::<RequestId>().copied()))
+    }
+}

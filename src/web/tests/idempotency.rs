@@ -1,0 +1,181 @@
+//! Requests that are sent again with their idempotency key.
+
+use super::*;
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+impl TestShop {
+    /// Runs a statement beside the shop.
+    async fn execute(&self, sql: &'static str) -> u64 {
+        use sqlx::{AnyConnection, Connection};
+        let mut connection = AnyConnection::connect(&sqlite_in(self._dir.path())).await.unwrap();
+        sqlx::query(sql).execute(&mut connection).await.unwrap().rows_affected()
+    }
+
+    /// As if the process had died after the transaction with the effect, and before it answered.
+    async fn lose_answers(&self) {
+        let lose = "UPDATE idempotency_keys SET status = NULL, headers = NULL, answer = NULL, running_until_ms = 0";
+        assert!(self.execute(lose).await > 0);
+    }
+
+    async fn total(&self, sale: &str) -> i64 {
+        self.parts.store.sale(sale.parse().unwrap()).await.unwrap().unwrap().total
+    }
+}
+
+impl TestClient<'_> {
+    async fn post_keyed(&self, path: &str, key: &str, json: Value) -> TestResponse {
+        self.send("POST", path, &[JSON, ("idempotency-key", key)], json.to_string()).await
+    }
+}
+
+#[tokio::test]
+async fn repeated_request_gets_the_first_answer() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 100).await;
+    let path = format!("/api/admin/sales/{sale}/top-up");
+    let first = admin.post_keyed(&path, "top-up-1", json!({"units": 50})).await;
+    assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (200, ""));
+    assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/pause"), json!({})).await.status, 200);
+    let again = admin.post_keyed(&path, "top-up-1", json!({"units": 50})).await;
+    assert_eq!((again.status.as_u16(), again.header("idempotent-replayed")), (200, "true"));
+    assert_eq!((again.json(), again.header("content-type")), (first.json(), first.header("content-type")));
+    assert_eq!(shop.total(&sale).await, 150);
+
+    let other = admin.post_keyed(&path, "top-up-1", json!({"units": 51})).await;
+    assert_eq!(other.problem(), problem(409, "idempotency_key_reused"));
+    assert_eq!(admin.post_keyed(&path, "top-up-2", json!({"units": 50})).await.status, 200);
+    assert_eq!(shop.total(&sale).await, 200, "another key is another request");
+    for key in ["", "with space"] {
+        assert_eq!(admin.post_keyed(&path, key, json!({"units": 50})).await.problem(), problem(422, "invalid"));
+    }
+}
+
+#[tokio::test]
+async fn request_whose_answer_was_lost_takes_effect_once() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 100).await;
+    let goods = json!({"name": {"zh": "灯", "en": "Lamp"}, "description": {"zh": "", "en": ""}});
+    let new_sale =
+        json!({"goods_id": "1", "price": {"amount": 100, "currency": "CNY"}, "total": 5, "per_user_limit": 1});
+    let requests = [
+        (format!("/api/admin/sales/{sale}/top-up"), json!({"units": 50}), "/sale/total"),
+        ("/api/admin/goods".to_owned(), goods, "/goods/id"),
+        ("/api/admin/sales".to_owned(), new_sale, "/sale/id"),
+        ("/api/admin/packets".to_owned(), json!({"total": 100, "count": 2}), "/packet/id"),
+    ];
+    for (path, body, made) in requests {
+        let first = admin.post_keyed(&path, "lost", body.clone()).await;
+        assert!(first.status.is_success(), "{path} {first:?}");
+        shop.lose_answers().await;
+        let again = admin.post_keyed(&path, "lost", body).await;
+        assert_eq!((again.status, again.header("idempotent-replayed")), (first.status, ""), "{path}");
+        assert_eq!(again.json().pointer(made).unwrap(), first.json().pointer(made).unwrap(), "{path}");
+    }
+    assert_eq!(shop.total(&sale).await, 150);
+    assert_eq!(shop.parts.store.all_goods().await.unwrap().len(), 2);
+    assert_eq!(shop.parts.store.all_sales().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn committed_change_is_answered_as_done_while_the_catalogue_cannot_be_read() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 100).await;
+    shop.execute("ALTER TABLE goods RENAME TO goods_away").await;
+    let answer = admin.post(&format!("/api/admin/sales/{sale}/top-up"), json!({"units": 50})).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.json()["sale"]["total"], 150);
+}
+
+#[tokio::test]
+async fn refused_request_frees_its_key() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 100).await;
+    let path = format!("/api/admin/sales/{sale}/top-up");
+    assert_eq!(admin.post_keyed(&path, "key", json!({"units": 0})).await.problem(), problem(422, "invalid"));
+    assert_eq!(admin.post_keyed(&path, "key", json!({"units": 7})).await.status, 200);
+    assert_eq!(shop.total(&sale).await, 107);
+}
+
+#[tokio::test]
+async fn request_under_way_is_not_begun_again() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 100).await;
+    let path = format!("/api/admin/sales/{sale}/top-up");
+    assert_eq!(admin.post_keyed(&path, "key", json!({"units": 7})).await.status, 200);
+    shop.execute("UPDATE idempotency_keys SET status = NULL, running_until_ms = 9000000000000").await;
+    let second = admin.post_keyed(&path, "key", json!({"units": 7})).await;
+    assert_eq!((second.problem(), second.header("retry-after")), (problem(409, "request_under_way"), "1"));
+    assert_eq!(shop.total(&sale).await, 107);
+}
+
+#[tokio::test]
+async fn simultaneous_requests_with_one_key_take_effect_once() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 100).await;
+    let path = format!("/api/admin/sales/{sale}/top-up");
+    let clicks = (0..8).map(|_| admin.post_keyed(&path, "double-click", json!({"units": 7})));
+    for answer in futures::future::join_all(clicks).await {
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.json()["sale"]["total"], 107);
+    }
+    assert_eq!(shop.total(&sale).await, 107);
+}
+
+#[tokio::test]
+async fn keys_of_accounts_are_apart_and_go_with_the_account() {
+    let shop = TestShop::open().await;
+    let address = json!({"address": {"recipient": "Mei", "phone": "+86 138 0013 8000", "country": "CN", "region": "上海市",
+        "city": "上海市", "line1": "南京路 1 号", "line2": "", "postal_code": "200000"}});
+    let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
+    let first = mei.post_keyed("/api/addresses", "same", address.clone()).await;
+    assert_eq!(first.status, 201, "{first:?}");
+    assert_eq!(mei.post_keyed("/api/addresses", "same", address.clone()).await.json(), first.json());
+    let other = lei.post_keyed("/api/addresses", "same", address).await;
+    assert_ne!(other.json()["address"]["id"], first.json()["address"]["id"]);
+    assert_eq!(mei.get("/api/addresses").await.json()["addresses"].as_array().unwrap().len(), 1);
+    let leave = json!({"username": "mei", "password": "correct horse"});
+    assert_eq!(mei.post("/api/account/delete", leave).await.status, 204);
+    assert_eq!(shop.execute("DELETE FROM idempotency_keys").await, 1, "only the other account's");
+}
+
+#[tokio::test]
+async fn forms_of_the_console_add_once() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 100).await;
+    for page in ["/admin?lang=en".to_owned(), format!("/admin/sales/{sale}?lang=en")] {
+        let before = shop.total(&sale).await;
+        let text = admin.get(&page).await.text().to_owned();
+        let action = text.split("action=\"").find(|rest| rest.contains("/top-up?")).unwrap();
+        let action = action.split('"').next().unwrap().replace("&amp;", "&");
+        let action = action.replace("&#38;", "&");
+        for _ in 0..2 {
+            let done = admin.send_form(&action, "confirm=yes&units=50").await;
+            assert_eq!(done.status, 303, "{done:?}");
+            assert!(done.header("location").contains("done=topped_up"));
+        }
+        assert_eq!(shop.total(&sale).await, before + 50, "{page}");
+        assert!(admin.send_form(&action, "confirm=yes&units=60").await.is_page(409));
+    }
+    let text = admin.get("/admin/goods/new?lang=en").await.text().to_owned();
+    let action = text.split("action=\"").find(|rest| rest.starts_with("/admin/goods?")).unwrap();
+    let action = action.split('"').next().unwrap().replace("&amp;", "&");
+    for boundary in ["one", "two"] {
+        let fields = [("name_zh", "灯"), ("name_en", "Lamp"), ("description_zh", ""), ("description_en", "")];
+        let parts = fields.map(|(name, value)| {
+            format!("--{boundary}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        });
+        let kind = format!("multipart/form-data; boundary={boundary}");
+        let body = format!("{}--{boundary}--\r\n", parts.concat());
+        let done = admin.send("POST", &action, &[("content-type", kind.as_str())], body).await;
+        assert_eq!(done.status, 303, "{done:?}");
+    }
+    assert_eq!(shop.parts.store.all_goods().await.unwrap().len(), 2);
+}
