@@ -35,7 +35,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::domain::{SaleId, UserId};
-use crate::periodic::Periodic;
+use crate::periodic::run_every;
 use crate::signing::Signer;
 use crate::store::{NewSession, Role, Store, StoreError, User};
 
@@ -51,10 +51,10 @@ use throttle::GuessLimits;
 
 /// How often a process reads the revocations of other processes. A revoked session stays valid elsewhere for this long.
 const REVOCATION_POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Polls between two writes of the times at which sessions were last used: 30 s.
-const POLLS_PER_USE_WRITE: u64 = 30;
-/// Polls between two deletions of expired sessions and revocations: 1 h.
-const POLLS_PER_PURGE: u64 = 3600;
+/// How often a process writes when sessions were last used.
+const USE_WRITE_INTERVAL: Duration = Duration::from_secs(30);
+/// How often expired sessions and revocations are deleted.
+const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 /// Sessions whose last use waits to be written. Bounds memory; uses beyond it are dropped.
 const MAX_PENDING_USES: usize = 10_000;
 
@@ -271,25 +271,18 @@ impl Accounts {
     /// Polls revocations and does housekeeping until `stop` is cancelled. While the database is unavailable, the last
     /// known revocations stay in use.
     pub async fn follow(&self, stop: CancellationToken) {
-        let mut periodic = Periodic::new("revocations", REVOCATION_POLL_INTERVAL, &stop);
-        for round in 0_u64.. {
-            if !periodic.tick().await {
-                break;
-            }
-            periodic.record(self.round(round).await);
-        }
+        // Apart: a write that waits for a lock must not delay the news of a session that ended.
+        tokio::join!(
+            run_every(REVOCATION_POLL_INTERVAL, &stop, "revocations", || self.refresh()),
+            run_every(USE_WRITE_INTERVAL, &stop, "last uses of sessions", || self.write_last_uses()),
+            run_every(PURGE_INTERVAL, &stop, "purge of sessions", || self.purge()),
+        );
         let _ = self.write_last_uses().await;
     }
 
-    async fn round(&self, round: u64) -> Result<(), StoreError> {
-        self.refresh().await?;
-        if round % POLLS_PER_USE_WRITE == POLLS_PER_USE_WRITE - 1 {
-            self.write_last_uses().await?;
-        }
-        if round.is_multiple_of(POLLS_PER_PURGE) {
-            self.store.purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
-            self.revocations.remove_expired(self.clock.now());
-        }
+    async fn purge(&self) -> Result<(), StoreError> {
+        self.store.purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
+        self.revocations.remove_expired(self.clock.now());
         Ok(())
     }
 

@@ -144,7 +144,7 @@ async fn expired_sessions_and_revocations_are_deleted() {
     one.log_out_everywhere(&mei).await.unwrap();
     assert_eq!(one.store.revocations(0, 10).await.unwrap().len(), 2);
     clock.advance(Duration::from_secs(15 * 24 * 3600));
-    one.round(0).await.unwrap();
+    one.purge().await.unwrap();
     assert_eq!(one.store.revocations(0, 10).await.unwrap(), []);
     assert_eq!(one.session(&cookie(&one, &mei)), None);
 }

@@ -22,6 +22,7 @@ mod migrations;
 mod outages;
 mod outbox;
 mod rehearse;
+mod sessions;
 mod stock;
 mod torture;
 mod wallet;

@@ -4,12 +4,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use crate::domain::UserId;
-use crate::store::{Store, StoreError, Tx, User, audit_log, row};
+use crate::store::{Store, StoreError, Tx, User, audit_log, padded, row};
 
 /// A new session.
 #[derive(Debug, Clone)]
@@ -100,17 +100,29 @@ impl Store {
         .await
     }
 
-    /// Stores when sessions were last used.
+    /// Stores when sessions were last used, a bounded number in each transaction, in the order of their ids. The count of
+    /// revocations is locked first, so that neither another process with the same sessions nor the end of all sessions of
+    /// a user can deadlock with it: a statement with many rows locks them in an order that only the database knows.
     pub async fn sessions_seen(&self, seen: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
-        for (id, at) in seen {
-            sqlx::query("UPDATE sessions SET seen_at_ms = $2 WHERE id = $1 AND seen_at_ms < $2")
-                .bind(id.to_string())
-                .bind(at.as_millisecond())
-                .execute(&mut *tx)
-                .await?;
+        let mut sorted = seen.to_vec();
+        sorted.sort_unstable();
+        for chunk in padded(&sorted) {
+            let mut tx = self.begin().await?;
+            lock_count(&mut tx).await?;
+            let rows: Vec<String> =
+                (1..=chunk.len()).map(|n| format!("(${}, CAST(${} AS BIGINT))", 2 * n - 1, 2 * n)).collect();
+            let sql = format!(
+                "WITH seen (id, at_ms) AS (VALUES {}) UPDATE sessions SET seen_at_ms = seen.at_ms FROM seen
+                 WHERE sessions.id = seen.id AND sessions.seen_at_ms < seen.at_ms",
+                rows.join(",")
+            );
+            let query = sqlx::query(AssertSqlSafe(sql));
+            let query =
+                chunk.iter().fold(query, |query, (id, at)| query.bind(id.to_string()).bind(at.as_millisecond()));
+            query.execute(&mut *tx).await?;
+            tx.commit().await?;
         }
-        Ok(tx.commit().await?)
+        Ok(())
     }
 
     /// Ends one session. It need not have a row: a cookie that was issued without one is revoked as well.
@@ -156,6 +168,12 @@ impl Store {
         }
         Ok(tx.commit().await?)
     }
+}
+
+/// Locks the count of revocations until the end of the transaction, as [`next_number`] does.
+async fn lock_count(tx: &mut Tx) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE revocation_count SET last = last WHERE id = 1").execute(&mut **tx).await?;
+    Ok(())
 }
 
 /// The number of the next revocation. Locks the count until the end of the transaction, so that revocations become
