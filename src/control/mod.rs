@@ -47,7 +47,7 @@ const STOCK_SYNC_INTERVAL: Duration = Duration::from_millis(200);
 const ORDERS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a bucket that has sold its lot gets another one.
 const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
-/// Each step surveys every packet that is not settled.
+/// Each step looks at packets that are over and at a sample of the others.
 const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
 /// For rows that nothing needs any more.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);

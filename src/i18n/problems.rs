@@ -64,6 +64,8 @@ static PROBLEMS: &[Problem] = &[
         ["All gone", "All shares of this red packet have been claimed."]),
     Problem::new("packet_expired", ["红包已过期", "未领取的金额已退回。"],
         ["Red packet expired", "This red packet has expired. Unclaimed money went back to the sender."]),
+    Problem::new("too_many_packets", ["红包太多", "进行中的红包已达上限，请等其中一些结束后再发。"],
+        ["Too many red packets", "You have reached the limit of open red packets. Please wait until some are over."]),
     Problem::new("own_packet", ["这是你自己的红包", "你选择了自己不参与。"],
         ["Your own red packet", "You chose not to take part in this one."]),
     Problem::new("bad_quantity", ["数量无效", "请选择有效的购买数量。"],
@@ -218,6 +220,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("spending_limit", "运营员 24 小时内最多动用商店资金 10,000 元，请联系店主。",
         "An operator can spend ¥10,000 of the shop’s money within 24 hours. Please ask an owner."),
     ("amount_too_large", "秒杀价乘以每人限购数太大。", "The price times the limit per person is too large."),
+    ("too_many_packets", "进行中的红包已达上限，请等其中一些结束后再发。", "You have reached the limit of open red packets. Please wait until some are over."),
     ("bad_limit", "限购数不能超过总量。", "The limit can’t be more than the total."),
 ];
 

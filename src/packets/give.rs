@@ -16,6 +16,9 @@ use crate::store::{GiveOutcome, Role, ShopSpender, StoreError};
 
 /// Shares of one packet that a user may give. The shop may give a million.
 pub const MAX_SHARES_PER_USER: i64 = 1_000;
+/// Packets of one user, and of the shop, that are not settled. Each is looked at until it is over.
+pub const MAX_OPEN_PER_USER: i64 = 100;
+pub const MAX_OPEN_OF_SHOP: i64 = 10_000;
 /// Characters, not bytes.
 pub const MAX_GREETING_CHARS: usize = 100;
 /// How far ahead a packet's opening may lie.
@@ -28,7 +31,7 @@ const MAX_SHARES_LOADED_INLINE: i64 = 1_000;
 /// Minor units that an operator may give from the shop's purse within a day: ¥10,000. Owners have no bound.
 pub const MAX_OPERATOR_SPENDING: i64 = 1_000_000;
 /// Packet ids are random and have twelve digits.
-const PACKET_IDS: std::ops::Range<i64> = 100_000_000_000..1_000_000_000_000;
+pub(super) const PACKET_IDS: std::ops::Range<i64> = 100_000_000_000..1_000_000_000_000;
 
 /// Whose money becomes a packet.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +97,8 @@ pub enum GiveRefusal {
     KeyReused,
     #[error("this member of the staff may give {0} of the shop's money within a day")]
     OverLimit(Money),
+    #[error("the giver has too many open packets")]
+    TooMany,
     #[error("this user exceeds the rate limit")]
     RateLimited,
     #[error(transparent)]
@@ -198,9 +203,10 @@ impl Packets {
             settled_at: None,
             best: None,
         };
+        let max_open = if giver == Giver::Shop { MAX_OPEN_OF_SHOP } else { MAX_OPEN_PER_USER };
         loop {
             packet.id = PacketId(rand::rng().random_range(PACKET_IDS));
-            match self.store.give_packet(&packet, &shares, request.key.as_deref(), purse.spender()).await? {
+            match self.store.give_packet(&packet, &shares, request.key.as_deref(), purse.spender(), max_open).await? {
                 GiveOutcome::Created(packet) => {
                     self.metrics.packets_given.inc();
                     self.load_inline(&packet).await;
@@ -210,6 +216,7 @@ impl Packets {
                 GiveOutcome::KeyReused => return Err(GiveRefusal::KeyReused),
                 GiveOutcome::NotEnough => return Err(GiveRefusal::NotEnough),
                 GiveOutcome::OverLimit => return Err(GiveRefusal::OverLimit(money(MAX_OPERATOR_SPENDING))),
+                GiveOutcome::TooMany => return Err(GiveRefusal::TooMany),
                 GiveOutcome::IdTaken => {}
             }
         }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tracing::info;
 
-use crate::domain::packet::PacketPhase;
 use crate::metrics::Metrics;
 use crate::packets::sync::PacketSync;
 use crate::store::{SettleOutcome, Store};
@@ -29,10 +28,7 @@ impl PacketSettler {
     /// Without Redis no claim is ever in flight, so a packet can be settled at once.
     async fn settle_in_database(&self) -> anyhow::Result<()> {
         let now = self.store.now().await?;
-        for packet in self.store.open_packets().await? {
-            if !matches!(packet.phase(now), PacketPhase::Empty | PacketPhase::Expired) {
-                continue;
-            }
+        for packet in self.store.packets_over(now).await? {
             if let SettleOutcome::Done { returned } = self.store.settle_packet(packet.id, packet.claimed).await? {
                 self.metrics.packets_settled.inc();
                 info!(packet = %packet.id, claimed = packet.claimed, returned, "packet settled");

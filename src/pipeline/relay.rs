@@ -73,6 +73,7 @@ impl Relay {
         }
         let member = (Group::Relay, self.member.as_str());
         let entries = outbox::read(connection, member, &buckets, ENTRIES_PER_READ, READ_TIMEOUT).await?;
+        self.outboxes.note(&entries);
         if entries.is_empty() {
             return Ok(());
         }

@@ -109,6 +109,7 @@ impl Sweep {
         let mut after: Option<String> = None;
         loop {
             let mut page = outbox::oldest(&mut master, bucket, after.as_deref(), PAGE_SIZE).await?;
+            self.outboxes.note(&page);
             // Entries that the relay has not read are neither persisted nor late.
             page.retain(|entry| entry.is_read(last_read));
             let Some(last) = page.last() else { return Ok(()) };

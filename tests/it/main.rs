@@ -19,6 +19,7 @@ mod isolation;
 mod master;
 mod messages;
 mod migrations;
+mod open_packets;
 mod outages;
 mod outbox;
 mod rehearse;

@@ -7,17 +7,18 @@
 
 mod load;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::redis::{LoadedShares, RedisShares};
 use crate::clock::Clock;
-use crate::domain::packet::{Packet, Share, ShareClaim};
+use crate::domain::packet::{Packet, PacketState, Share, ShareClaim};
 use crate::domain::{Bucket, PacketId, UserId};
 use crate::metrics::Metrics;
 use crate::pipeline::rabbit::Monitor;
@@ -31,6 +32,8 @@ const UNLOAD_UNTIL: Duration = Duration::from_secs(180);
 const UNLOAD_INTERVAL: Duration = Duration::from_secs(5);
 /// How long a packet whose server may have lost grants stays closed. Every process checks twice a second.
 const REPLAY_TIME: Duration = Duration::from_secs(2);
+/// Packets of which nothing is known to be due, per step: each is looked at in its turn, in case Redis lost it.
+const SAMPLE_SIZE: i64 = 100;
 /// Packets per survey of Redis.
 const SURVEY_SIZE: usize = 200;
 
@@ -40,6 +43,12 @@ struct SyncState {
     recovery: Recovery<PacketId, Vec<String>>,
     /// Packets of which claims were missing in the database at the last step.
     incomplete: HashSet<PacketId>,
+    /// Packets that were empty or over at the last step.
+    winding_up: HashSet<PacketId>,
+    /// Keys were missing or closed at the last step. Until none are, each step surveys all packets.
+    recovering: bool,
+    /// The last packet of the sample.
+    sampled: PacketId,
     unloaded_at: Option<Instant>,
 }
 
@@ -61,24 +70,35 @@ impl PacketSync {
     ) -> PacketSync {
         // A share that is granted twice cannot be made good, so a load waits for RabbitMQ however long that takes.
         let recovery = Recovery::new(monitor, None, REPLAY_TIME);
-        let state = SyncState { recovery, incomplete: HashSet::new(), unloaded_at: None };
+        let state = SyncState {
+            recovery,
+            incomplete: HashSet::new(),
+            winding_up: HashSet::new(),
+            recovering: false,
+            sampled: PacketId(0),
+            unloaded_at: None,
+        };
         PacketSync { shares, store, clock, metrics, state: Mutex::new(state) }
     }
 
-    /// One step over all packets that are not settled.
+    /// One step over the packets that are due.
     pub async fn step(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock().await;
         let now = self.store.now().await?;
-        let packets = self.store.open_packets().await?;
+        let packets = self.due(&mut state, now).await?;
         let mut surveys: Vec<Option<Vec<LoadedShares>>> = Vec::with_capacity(packets.len());
         for chunk in packets.chunks(SURVEY_SIZE) {
             let all: Vec<Bucket> = chunk.iter().flat_map(buckets).collect();
             let mut survey = self.shares.survey(&all).await?;
             surveys.extend(chunk.iter().map(|packet| survey.drain(..usize::from(packet.buckets)).collect()));
         }
-        let key_states = packets.iter().zip(&surveys).map(|(packet, loaded)| (packet.id, key_state(packet, loaded)));
-        let actions = state.recovery.step(key_states.collect()).await;
-        state.incomplete.retain(|id| packets.iter().any(|packet| packet.id == *id));
+        let key_states: Vec<_> =
+            packets.iter().zip(&surveys).map(|(packet, loaded)| (packet.id, key_state(packet, loaded))).collect();
+        state.recovering = key_states.iter().any(|(_, state)| !matches!(state, KeyState::New | KeyState::Open));
+        let actions = state.recovery.step(key_states).await;
+        let surveyed: HashSet<PacketId> = packets.iter().map(|packet| packet.id).collect();
+        state.incomplete.retain(|id| surveyed.contains(id));
+        state.winding_up.clear();
         for ((packet, loaded), action) in packets.iter().zip(surveys).zip(actions) {
             let loaded = loaded.unwrap_or_default();
             if loaded.iter().any(|bucket| bucket.expires_ms != packet.expires_at.as_millisecond()) {
@@ -100,6 +120,7 @@ impl PacketSync {
                 Action::Maintain => {
                     let is_over = now >= packet.expires_at;
                     if is_over || loaded.iter().all(|bucket| bucket.unclaimed == 0) {
+                        state.winding_up.insert(packet.id);
                         self.wind_up(packet, &loaded, &mut state).await?;
                     }
                 }
@@ -110,6 +131,26 @@ impl PacketSync {
             self.unload_settled().await?;
         }
         Ok(())
+    }
+
+    /// The packets that one step surveys: those that are over, those that were never loaded, and a sample of the others;
+    /// all of them while some have to be recovered.
+    async fn due(&self, state: &mut SyncState, now: Timestamp) -> anyhow::Result<Vec<Packet>> {
+        if state.recovering {
+            return Ok(self.store.open_packets().await?);
+        }
+        let sample = self.store.open_packets_after(state.sampled, SAMPLE_SIZE).await?;
+        let is_last = (sample.len() as i64) < SAMPLE_SIZE;
+        state.sampled = sample.last().filter(|_| !is_last).map_or(PacketId(0), |packet| packet.id);
+        let mut due: BTreeMap<PacketId, Packet> = BTreeMap::new();
+        for packets in [sample, self.store.packets_over(now).await?, self.store.unloaded_packets().await?] {
+            due.extend(packets.into_iter().map(|packet| (packet.id, packet)));
+        }
+        let winding_up = state.winding_up.iter().filter(|id| !due.contains_key(id)).take(SURVEY_SIZE);
+        let winding_up = self.store.packets_with_ids(&winding_up.copied().collect::<Vec<_>>()).await?;
+        let winding_up = winding_up.into_iter().filter(|packet| packet.state == PacketState::Open);
+        due.extend(winding_up.map(|packet| (packet.id, packet)));
+        Ok(due.into_values().collect())
     }
 
     /// Passes a packet's expiry on to Redis.

@@ -24,6 +24,9 @@ const PAGE_SIZE: usize = 64;
 pub trait ActiveBuckets: Send + Sync {
     /// The buckets whose outboxes may contain entries.
     fn buckets(&self) -> Vec<Bucket>;
+
+    /// Entries were found in the outbox of a bucket.
+    fn note_entries(&self, _bucket: Bucket) {}
 }
 
 impl ActiveBuckets for Catalogue {
@@ -43,6 +46,13 @@ impl Outboxes {
 
     pub fn buckets(&self) -> Vec<Bucket> {
         self.0.iter().flat_map(|source| source.buckets()).collect()
+    }
+
+    /// Entries were found: their buckets are read again soon.
+    pub fn note(&self, entries: &[Entry]) {
+        for entry in entries {
+            self.0.iter().for_each(|source| source.note_entries(entry.bucket));
+        }
     }
 }
 

@@ -69,6 +69,7 @@ impl OrderSource for StreamSource {
             let member = (Group::Consume, self.member.as_str());
             entries = outbox::read(&mut self.private, member, &buckets, max_entries, READ_TIMEOUT).await?;
         }
+        self.outboxes.note(&entries);
         let deliveries =
             entries.into_iter().map(|entry| Delivery { tag: Tag::Entry(entry.bucket, entry.id), items: entry.items });
         Ok(deliveries.collect())

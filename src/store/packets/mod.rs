@@ -3,6 +3,7 @@
 //! Claiming and settling lock the packet's row first. Money in wallets moves last of all.
 
 pub(super) mod claims;
+pub(super) mod open;
 pub(super) mod settle;
 
 use std::time::Duration;
@@ -30,6 +31,7 @@ macro_rules! columns {
          claimed, claimed_amount, epoch, created_at_ms, settled_at_ms, best_user, best_amount"
     };
 }
+use columns;
 
 fn packet(row: &AnyRow) -> Result<Packet, sqlx::Error> {
     let giver = match row.try_get::<Option<String>, _>("giver")? {
@@ -105,6 +107,8 @@ pub enum GiveOutcome {
     NotEnough,
     /// The member of the staff may not spend that much of the shop's money now.
     OverLimit,
+    /// The giver has as many open packets as one may have.
+    TooMany,
     /// Another packet has this id. The caller tries another one.
     IdTaken,
 }
@@ -119,17 +123,22 @@ pub struct PacketClaim {
 
 impl Store {
     /// Creates a packet with its shares and takes the money from the giver. `key` is an idempotency key: one giver's
-    /// key creates one packet. `spender` is the member of the staff when the shop gives.
+    /// key creates one packet. `spender` is the member of the staff when the shop gives. `max_open` bounds the giver's open
+    /// packets; requests that overlap may exceed it by their number.
     pub async fn give_packet(
         &self,
         new: &Packet,
         shares: &[i64],
         key: Option<&str>,
         spender: Option<ShopSpender<'_>>,
+        max_open: i64,
     ) -> Result<GiveOutcome, StoreError> {
         let mut tx = self.begin().await?;
         if let Some(known) = by_key(&mut tx, new.giver, key).await? {
             return Ok(repeated(known, new));
+        }
+        if open::count_open(&mut tx, new.giver).await? >= max_open {
+            return Ok(GiveOutcome::TooMany);
         }
         if !insert(&mut tx, new, key, spender.map(|spender| spender.user)).await? {
             // A concurrent transaction, for which this one waited, may have created the packet.
@@ -160,12 +169,6 @@ impl Store {
     pub async fn packet(&self, id: PacketId) -> Result<Option<Packet>, StoreError> {
         let query = sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE id = $1")).bind(id.0);
         self.optional(query, packet).await
-    }
-
-    /// Every packet that is not settled.
-    pub async fn open_packets(&self) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' ORDER BY id");
-        self.all(sqlx::query(sql), packet).await
     }
 
     /// Packets that were settled in `from..to`.
@@ -243,7 +246,7 @@ impl Store {
         Ok(with_packets.collect())
     }
 
-    async fn packets_with_ids(&self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
+    pub async fn packets_with_ids(&self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }

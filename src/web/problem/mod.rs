@@ -92,6 +92,7 @@ problems! {
     PacketNotOpen 409 "packet_not_open" "The red packet is not open yet.";
     PacketEmpty 409 "packet_empty" "All shares of the red packet are claimed.";
     PacketExpired 409 "packet_expired" "The red packet has expired. What was left went back to its giver.";
+    TooManyPackets 409 "too_many_packets" "The giver has the maximum number of open red packets. Wait until some are over.";
     OwnPacket 409 "own_packet" "The giver of this red packet does not take part in it.";
     BadQuantity 422 "bad_quantity" "The quantity must be a whole number above zero.";
     OverLimit 422 "over_limit" "That is more than one user may buy in this sale.";

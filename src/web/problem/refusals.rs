@@ -114,6 +114,7 @@ impl From<GiveRefusal> for Problem {
             GiveRefusal::KeyReused => Code::KeyReused.into(),
             GiveRefusal::OverLimit(limit) => Problem::new(Code::SpendingLimit)
                 .detail(format!("Your role may give {limit} of the shop's money within a day. Ask an owner.")),
+            GiveRefusal::TooMany => Code::TooManyPackets.into(),
             GiveRefusal::RateLimited => Code::RateLimited.into(),
             GiveRefusal::Store(error) => error.into(),
         }

@@ -110,6 +110,9 @@ impl PacketForm {
             GiveRefusal::OverLimit(_) => {
                 Ok(self.show_again(StatusCode::FORBIDDEN, vec![FieldError::new("total", "spending_limit")]))
             }
+            GiveRefusal::TooMany => {
+                Ok(self.show_again(StatusCode::CONFLICT, vec![FieldError::new("total", "too_many_packets")]))
+            }
             refusal => Err(refusal.into()),
         }
     }

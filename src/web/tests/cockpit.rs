@@ -70,7 +70,7 @@ async fn cockpit_and_dead_letters_are_for_staff() {
 
 async fn appoint(shop: &TestShop, username: &str, role: Role) {
     use sqlx::Connection;
-    let mut database = sqlx::AnyConnection::connect(&sqlite_in(shop._dir.path())).await.unwrap();
+    let mut database = sqlx::AnyConnection::connect(&sqlite_in(shop.dir.path())).await.unwrap();
     let change = sqlx::query("UPDATE users SET role = $1 WHERE username = $2");
     change.bind(role.as_str()).bind(username.to_owned()).execute(&mut database).await.unwrap();
 }

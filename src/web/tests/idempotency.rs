@@ -5,13 +5,6 @@ use super::*;
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 impl TestShop {
-    /// Runs a statement beside the shop.
-    async fn execute(&self, sql: &'static str) -> u64 {
-        use sqlx::{AnyConnection, Connection};
-        let mut connection = AnyConnection::connect(&sqlite_in(self._dir.path())).await.unwrap();
-        sqlx::query(sql).execute(&mut connection).await.unwrap().rows_affected()
-    }
-
     /// As if the process had died after the transaction with the effect, and before it answered.
     async fn lose_answers(&self) {
         let lose = "UPDATE idempotency_keys SET status = NULL, headers = NULL, answer = NULL, running_until_ms = 0";

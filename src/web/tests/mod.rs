@@ -6,6 +6,7 @@ mod administrators;
 mod cockpit;
 mod goods;
 mod idempotency;
+mod open_packets;
 mod packet_pages;
 mod packets;
 mod payment_provider;
@@ -23,6 +24,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use serde_json::{Value, json};
+use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
@@ -34,7 +36,7 @@ use crate::store::{AccountChange, Role};
 struct TestShop {
     parts: Services,
     router: Router,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 /// A browser or a program, with or without a session.
@@ -66,7 +68,13 @@ impl TestShop {
         let parts = Services::build(&config).await.unwrap();
         parts.catalogue.refresh().await.unwrap();
         crate::control::publish(&parts.catalogue, &parts.pages).unwrap();
-        TestShop { router: parts.router(), parts, _dir: dir }
+        TestShop { router: parts.router(), parts, dir }
+    }
+
+    /// Runs a statement beside the shop. Returns the number of changed rows.
+    async fn execute(&self, sql: impl Into<String>) -> u64 {
+        let mut connection = AnyConnection::connect(&sqlite_in(self.dir.path())).await.unwrap();
+        sqlx::query(AssertSqlSafe(sql.into())).execute(&mut connection).await.unwrap().rows_affected()
     }
 
     fn visitor(&self) -> TestClient<'_> {

@@ -1,0 +1,10 @@
+-- What is looked at again and again is found without reading everything that ever was.
+
+-- Data control looks at packets that are over or were never loaded, and at a few of the others.
+CREATE INDEX packets_open_ids ON packets (id) WHERE state = 'open';
+CREATE INDEX packets_claimed_up ON packets (id) WHERE state = 'open' AND claimed >= count;
+CREATE INDEX packets_unloaded ON packets (id) WHERE state = 'open' AND epoch = 0;
+-- The bound of open packets of one giver.
+CREATE INDEX packets_open_by_giver ON packets (giver) WHERE state = 'open';
+-- Lists, newest first.
+CREATE INDEX packets_by_time ON packets (created_at_ms, id);

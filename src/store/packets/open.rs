@@ -1,0 +1,58 @@
+//! Packets that are not settled. There may be a hundred thousand of them, so no reader that repeats reads all of them.
+
+use super::*;
+
+impl Store {
+    /// Every packet that is not settled.
+    pub async fn open_packets(&self) -> Result<Vec<Packet>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' ORDER BY id");
+        self.all(sqlx::query(sql), packet).await
+    }
+
+    /// Packets that are not settled and whose time is over at `now`, or of which the database has a claim for every share.
+    pub async fn packets_over(&self, now: Timestamp) -> Result<Vec<Packet>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM packets WHERE state = 'open' AND expires_at_ms <= $1 UNION SELECT ",
+            columns!(),
+            " FROM packets WHERE state = 'open' AND claimed >= count ORDER BY id"
+        );
+        self.all(sqlx::query(sql).bind(now.as_millisecond()), packet).await
+    }
+
+    /// Packets that are not settled and were never loaded into Redis.
+    pub async fn unloaded_packets(&self) -> Result<Vec<Packet>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' AND epoch = 0 ORDER BY id");
+        self.all(sqlx::query(sql), packet).await
+    }
+
+    /// Packets that are not settled, by id, after `after`.
+    pub async fn open_packets_after(&self, after: PacketId, limit: i64) -> Result<Vec<Packet>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2");
+        self.all(sqlx::query(sql).bind(after.0).bind(limit), packet).await
+    }
+
+    /// Packets that were given or settled at `since` or later.
+    pub async fn packets_changed_since(&self, since: Timestamp) -> Result<Vec<Packet>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM packets WHERE created_at_ms >= $1 UNION SELECT ",
+            columns!(),
+            " FROM packets WHERE settled_at_ms >= $1"
+        );
+        self.all(sqlx::query(sql).bind(since.as_millisecond()), packet).await
+    }
+}
+
+/// The number of a giver's packets that are not settled.
+pub(super) async fn count_open(tx: &mut Tx, giver: Giver) -> Result<i64, sqlx::Error> {
+    let query = match giver {
+        Giver::User(user) => {
+            sqlx::query("SELECT COUNT(*) AS n FROM packets WHERE state = 'open' AND giver = $1").bind(user.to_string())
+        }
+        Giver::Shop => sqlx::query("SELECT COUNT(*) AS n FROM packets WHERE state = 'open' AND giver IS NULL"),
+    };
+    row::int(&query.fetch_one(&mut **tx).await?, "n")
+}
