@@ -1,7 +1,8 @@
 //! The catalogue in memory: every process keeps a copy of all sales and goods and polls the catalogue's revision for
 //! changes.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The minimum time between two refreshes caused by requests for unknown sales, however many requests there are.
 const MIN_LOOKUP_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Ended sales that are listed and whose pages are kept, the latest to close. Older ones have a page that is rendered when
+/// it is asked for.
+pub const MAX_LISTED_ENDED: usize = 50;
+
 /// A sale with its goods. `sale.sold` is as old as the last change of the definition.
 #[derive(Debug, Clone)]
 pub struct CatalogueEntry {
@@ -27,9 +32,12 @@ pub struct CatalogueEntry {
 }
 
 /// The content of the copy.
+#[derive(Default)]
 struct Snapshot {
     revision: i64,
     entries: BTreeMap<SaleId, Arc<CatalogueEntry>>,
+    /// Public sales, newest first: all that have not ended, and the latest of those that have.
+    public: Vec<Arc<CatalogueEntry>>,
     /// Sales that are not retired. The gate and the relay process these.
     active: Vec<SaleId>,
     /// The buckets of the active sales.
@@ -48,10 +56,9 @@ pub struct Catalogue {
 impl Catalogue {
     /// An empty copy; [`Catalogue::refresh`] fills it.
     pub fn new(store: Store) -> Catalogue {
-        let empty = Snapshot { revision: 0, entries: BTreeMap::new(), active: Vec::new(), buckets: Vec::new() };
         Catalogue {
             store,
-            view: ArcSwap::from_pointee(empty),
+            view: ArcSwap::from_pointee(Snapshot::default()),
             last_lookup: Mutex::new(None),
             changed: watch::Sender::new(0),
         }
@@ -83,10 +90,10 @@ impl Catalogue {
         public
     }
 
-    /// Sales with a page, which are all but drafts, newest first.
+    /// Sales that are listed and whose pages are kept, newest first: no drafts, and of ended sales the latest
+    /// [`MAX_LISTED_ENDED`].
     pub fn public(&self) -> Vec<Arc<CatalogueEntry>> {
-        let view = self.view.load();
-        view.entries.values().rev().filter(|entry| entry.sale.state != SaleState::Draft).cloned().collect()
+        self.view.load().public.clone()
     }
 
     /// Sales that are not retired.
@@ -119,7 +126,9 @@ impl Catalogue {
             let goods = goods.get(&sale.goods_id)?.clone();
             Some((sale.id, Arc::new(CatalogueEntry { sale, goods })))
         });
-        self.view.store(Arc::new(Snapshot { revision, entries: entries.collect(), active, buckets }));
+        let entries: BTreeMap<SaleId, Arc<CatalogueEntry>> = entries.collect();
+        let public = public(&entries);
+        self.view.store(Arc::new(Snapshot { revision, entries, public, active, buckets }));
         self.changed.send_replace(revision);
         Ok(())
     }
@@ -128,4 +137,18 @@ impl Catalogue {
     pub async fn follow(&self, stop: CancellationToken) {
         run_every(POLL_INTERVAL, &stop, "catalogue", || self.refresh()).await;
     }
+}
+
+/// The sales of [`Catalogue::public`]. A rehearsal is in no list, and keeps its page until it is removed.
+fn public(entries: &BTreeMap<SaleId, Arc<CatalogueEntry>>) -> Vec<Arc<CatalogueEntry>> {
+    let is_ended = |entry: &CatalogueEntry| entry.sale.state == SaleState::Ended && !entry.sale.shadow;
+    let mut ended: Vec<_> = entries.values().filter(|entry| is_ended(entry)).collect();
+    ended.sort_by_key(|entry| Reverse((entry.sale.window.closes_at, entry.sale.id)));
+    let latest: HashSet<SaleId> = ended.iter().take(MAX_LISTED_ENDED).map(|entry| entry.sale.id).collect();
+    let is_shown = |entry: &CatalogueEntry| match entry.sale.state {
+        SaleState::Draft => false,
+        SaleState::Ended => entry.sale.shadow || latest.contains(&entry.sale.id),
+        SaleState::Scheduled | SaleState::Live | SaleState::Paused => true,
+    };
+    entries.values().rev().filter(|entry| is_shown(entry)).cloned().collect()
 }

@@ -13,7 +13,7 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::control::stock_sync::StockSync;
 use crate::domain::sale::SaleMove;
-use crate::domain::{GalleryChange, Goods, GoodsId, Sale, SaleId};
+use crate::domain::{GalleryChange, Goods, GoodsId, Page, Sale, SaleId};
 use crate::gate::{Gate, SaleStatus};
 use crate::health::Health;
 use crate::pages::Publisher;
@@ -80,6 +80,10 @@ pub struct Overview {
     /// Messages waiting in RabbitMQ; `None` without it or while it does not answer.
     pub queue_ready: Option<i64>,
     pub goods: Vec<Goods>,
+    /// Entries in the outbox of each loaded sale.
+    outboxes: HashMap<SaleId, i64>,
+    /// The mark that the next page starts after.
+    pub next: Option<SaleId>,
 }
 
 /// A page of ended sales, and the mark that the next page starts after.
@@ -203,9 +207,11 @@ impl SalesAdmin {
         AppliedParts { parts: defined.parts, applied: defined.applied }
     }
 
-    /// Every sale, newest first.
-    pub async fn overview(&self) -> Result<Overview, StoreError> {
-        self.overview_of(self.store.all_sales().await?).await
+    /// One page of all sales, newest first, of sales before `before`.
+    pub async fn overview(&self, before: Option<SaleId>, limit: usize) -> Result<Overview, StoreError> {
+        let sales = self.store.sales_before(before, limit as i64 + 1).await?;
+        let Page { items, next } = Page::cut(sales, limit, |sale| sale.id);
+        Ok(Overview { next, ..self.overview_of(items).await? })
     }
 
     /// Sales that have not ended, newest first.
@@ -215,37 +221,44 @@ impl SalesAdmin {
 
     async fn overview_of(&self, sales: Vec<Sale>) -> Result<Overview, StoreError> {
         let goods = self.store.all_goods().await?;
-        let sales = self.rows(sales, &goods).await?;
+        let outboxes = match &self.stock_sync {
+            Some(stock_sync) => stock_sync.survey().await.unwrap_or_default(),
+            None => HashMap::new(),
+        };
+        let outboxes = outboxes.into_iter().map(|(sale, loaded)| (sale, loaded.outbox)).collect();
+        let sales = self.rows(sales, &goods, &outboxes).await?;
         let queue_ready = match &self.monitor {
             Some(monitor) => monitor.depths().await.ok().map(|depths| depths.ready.into()),
             None => None,
         };
-        Ok(Overview { sales, queue_ready, goods })
+        Ok(Overview { sales, queue_ready, goods, outboxes, next: None })
     }
 
-    /// One page of ended sales, the latest first.
-    pub async fn past(&self, page: &PastPage, goods: &[Goods]) -> Result<PastSales, StoreError> {
+    /// One page of ended sales, the latest first. Goods and outboxes are those of the overview.
+    pub async fn past(&self, page: &PastPage, overview: &Overview) -> Result<PastSales, StoreError> {
         let mut found = self.store.past_sales(&PastPage { limit: page.limit + 1, ..page.clone() }).await?;
         let more = found.len() as i64 > page.limit;
         found.truncate(page.limit as usize);
         let last = found.last().filter(|_| more);
         let next = last.and_then(|sale| Some((sale.window.closes_at?.as_millisecond(), sale.id)));
-        Ok(PastSales { sales: self.rows(found, goods).await?, next })
+        Ok(PastSales { sales: self.rows(found, &overview.goods, &overview.outboxes).await?, next })
     }
 
-    async fn rows(&self, sales: Vec<Sale>, goods: &[Goods]) -> Result<Vec<SaleRow>, StoreError> {
-        let totals = self.store.order_totals().await?;
+    async fn rows(
+        &self,
+        sales: Vec<Sale>,
+        goods: &[Goods],
+        outboxes: &HashMap<SaleId, i64>,
+    ) -> Result<Vec<SaleRow>, StoreError> {
+        let ids: Vec<SaleId> = sales.iter().map(|sale| sale.id).collect();
+        let totals = self.store.order_totals(&ids).await?;
         let by_id: HashMap<GoodsId, &Goods> = goods.iter().map(|g| (g.id, g)).collect();
-        let outboxes = match &self.stock_sync {
-            Some(stock_sync) => stock_sync.survey().await.unwrap_or_default(),
-            None => HashMap::new(),
-        };
         let rows = sales.into_iter().filter_map(|sale| {
             let goods = by_id.get(&sale.goods_id)?;
             let totals = totals.get(&sale.id).copied().unwrap_or_default();
             Some(SaleRow {
                 status: self.gate.status(sale.id),
-                outbox: outboxes.get(&sale.id).map(|loaded| loaded.outbox),
+                outbox: outboxes.get(&sale.id).copied(),
                 unpaid: totals.unpaid,
                 paid: totals.paid,
                 goods: (*goods).clone(),

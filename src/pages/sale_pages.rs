@@ -29,14 +29,22 @@ pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> ask
     let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
     pages.push((format!("/{locale}/"), ListPage::new(locale, &listed).render()?));
     for (sale, goods) in sales {
-        let path = format!("/{locale}/sales/{}", sale.id);
-        let page = SalePage { chrome: anonymous(locale, path.clone()), sale, goods };
+        let path = sale_path(locale, sale);
         if let Some(reminder) = reminder::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
             pages.push((format!("{path}/{REMINDER}"), reminder));
         }
-        pages.push((path, page.render()?));
+        pages.push((path, render_sale(locale, sale, goods)?));
     }
     Ok(pages)
+}
+
+/// The page of one sale in one language.
+pub fn render_sale(locale: Locale, sale: &Sale, goods: &Goods) -> askama::Result<String> {
+    SalePage { chrome: anonymous(locale, sale_path(locale, sale)), sale, goods }.render()
+}
+
+fn sale_path(locale: Locale, sale: &Sale) -> String {
+    format!("/{locale}/sales/{}", sale.id)
 }
 
 fn anonymous(locale: Locale, path: String) -> Chrome {

@@ -149,6 +149,12 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
+    /// Sales newest first, of those before `before`.
+    pub async fn sales_before(&self, before: Option<SaleId>, limit: i64) -> Result<Vec<Sale>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM sales WHERE id < $1 ORDER BY id DESC LIMIT $2");
+        self.all(sqlx::query(sql).bind(before.map_or(i64::MAX, |id| id.0)).bind(limit), sale).await
+    }
+
     /// Every sale, newest first.
     pub async fn all_sales(&self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales ORDER BY id DESC")).await

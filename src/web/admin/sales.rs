@@ -62,7 +62,7 @@ async fn page(
     let current = shop.sales_admin.current().await?;
     let filter = SaleFilter::parse(&query.q, &current.goods);
     let past = PastPage { before, goods: filter.goods.clone(), number: filter.number, limit: PAST_PAGE_SIZE };
-    let past = shop.sales_admin.past(&past, &current.goods).await?;
+    let past = shop.sales_admin.past(&past, &current).await?;
     let found = current.sales.into_iter().filter(|row| filter.matches(&row.sale));
     let rows: Vec<AdminSale> = found.map(|row| admin_sale(row, visitor.locale, now)).collect();
     let ended = past.sales.into_iter().map(|row| admin_sale(row, visitor.locale, now)).collect();

@@ -26,6 +26,7 @@ pub mod account;
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_TYPE, LOCATION, VARY};
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -34,7 +35,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::Shop;
 use super::extract::session::SignedIn;
 use super::extract::visitor::Visitor;
-use crate::pages::assets;
+use crate::domain::{Locale, SaleId, SaleState};
+use crate::pages::{assets, compression, sale_pages};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::locale;
 use crate::web::problem::{Code, Problem};
@@ -43,9 +45,10 @@ use crate::web::shared::negotiation::Content;
 /// What most pages of a signed-in user extract.
 type UserVisit = (State<Arc<Shop>>, SignedIn, Visitor);
 
-/// A pre-rendered page of the list or of a sale, or a sale's calendar reminder, from memory.
+/// A pre-rendered page of the list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that ended
+/// long ago is rendered now.
 pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
-    let page = shop.pages.get(uri.path()).ok_or(Code::NotFound)?;
+    let Some(page) = shop.pages.get(uri.path()) else { return archived(&shop, &uri, &headers) };
     let content = Content {
         content_type: page.content_type,
         etag: &page.etag,
@@ -54,6 +57,23 @@ pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap)
         gzip: Some(&page.gzip),
     };
     Ok(content.answer(&headers, Cache::Page))
+}
+
+fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Problem> {
+    let (locale, id) = archived_sale(uri.path()).ok_or(Code::NotFound)?;
+    let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
+    let body = Bytes::from(sale_pages::render_sale(locale, &entry.sale, &entry.goods)?);
+    let etag = compression::etag(&body);
+    let content_type = "text/html; charset=utf-8";
+    Ok(Content { content_type, etag: &etag, plain: &body, br: None, gzip: None }.answer(headers, Cache::Page))
+}
+
+/// The sale of a path such as `/en/sales/7`.
+fn archived_sale(path: &str) -> Option<(Locale, SaleId)> {
+    Locale::ALL.into_iter().find_map(|locale| {
+        let rest = path.strip_prefix('/')?.strip_prefix(locale.as_str())?.strip_prefix("/sales/")?;
+        Some((locale, rest.parse().ok()?))
+    })
 }
 
 /// Redirects `/` to the list in the language that the browser prefers.

@@ -3,6 +3,7 @@
 mod accounts;
 mod addresses;
 mod administrators;
+mod archive;
 mod cockpit;
 mod goods;
 mod idempotency;

@@ -239,6 +239,8 @@ async fn change(
 struct SaleList {
     sales: Vec<SaleListItem>,
     queue: QueueDepth,
+    /// For `?before=`; `null` on the last page.
+    next: Option<SaleId>,
 }
 
 #[derive(Serialize)]
@@ -266,14 +268,21 @@ pub struct SalesQuery {
     /// Only sales that have not ended.
     #[serde(default)]
     current: bool,
+    before: Option<SaleId>,
 }
 
-/// All sales with their live counters.
+/// Sales in one answer, unless only current ones are wanted.
+const SALES_PAGE_SIZE: usize = 100;
+
+/// Sales with their live counters, newest first.
 pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<SalesQuery>,
 ) -> Result<Response, Problem> {
-    let overview = if query.current { shop.sales_admin.current().await? } else { shop.sales_admin.overview().await? };
+    let overview = match query.current {
+        true => shop.sales_admin.current().await?,
+        false => shop.sales_admin.overview(query.before, SALES_PAGE_SIZE).await?,
+    };
     let now = shop.clock.now();
     let sales = overview.sales.into_iter().map(|row| SaleListItem {
         id: row.sale.id,
@@ -287,6 +296,7 @@ pub async fn list(
         unpaid: row.unpaid,
         paid: row.paid,
     });
-    let list = SaleList { sales: sales.collect(), queue: QueueDepth { ready: overview.queue_ready } };
+    let list =
+        SaleList { sales: sales.collect(), queue: QueueDepth { ready: overview.queue_ready }, next: overview.next };
     Ok((Cache::Private, axum::Json(list)).into_response())
 }
