@@ -8,3 +8,8 @@ CREATE INDEX packets_unloaded ON packets (id) WHERE state = 'open' AND epoch = 0
 CREATE INDEX packets_open_by_giver ON packets (giver) WHERE state = 'open';
 -- Lists, newest first.
 CREATE INDEX packets_by_time ON packets (created_at_ms, id);
+CREATE INDEX audit_log_by_subject ON audit_log (subject, id);
+
+-- Rows that are deleted when they are old.
+CREATE INDEX webhook_events_by_age ON webhook_events (received_at_ms);
+CREATE INDEX sandbox_payments_unused ON sandbox_payments (id) WHERE status <> 'captured';

@@ -155,6 +155,8 @@ impl Control {
     /// Deletes rows that nothing needs any more, a bounded number at a time.
     async fn purge(&self) -> anyhow::Result<()> {
         while self.store.purge_answers().await? {}
+        while self.store.purge_webhooks().await? {}
+        while self.store.purge_sandbox().await? {}
         Ok(())
     }
 

@@ -13,6 +13,7 @@ pub mod give;
 pub mod redis;
 pub mod settle;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,11 @@ use directory::{ListedPacket, PacketDirectory};
 
 /// Claims on settled packets that query the database at the same time; further ones are answered `Overloaded`.
 const MAX_SETTLED_LOOKUPS: usize = 4;
+
+/// Packets that do not exist, which one user or address may ask for: ten at once, then one every ten seconds. The numbers of
+/// packets have twelve digits so that they cannot be guessed; without this bound a million packets could be.
+const MISS_INTERVAL: Duration = Duration::from_secs(10);
+const MAX_MISSES_AT_ONCE: u64 = 10;
 
 /// The decision about one user's claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +139,17 @@ pub enum PacketPageError {
     Store(#[from] StoreError),
 }
 
+/// Why a visitor is not shown a packet.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupRefusal {
+    #[error("there is no such packet")]
+    NoSuchPacket,
+    #[error("this address has asked for too many packets that do not exist")]
+    RateLimited,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// A packet with the names that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketView {
@@ -152,6 +169,7 @@ pub struct Packets {
     directory: Arc<PacketDirectory>,
     packet_sync: Option<Arc<sync::PacketSync>>,
     limit: Arc<UserLimit>,
+    misses: Arc<UserLimit>,
     settled_lookups: Arc<Semaphore>,
     clock: Clock,
     metrics: Arc<Metrics>,
@@ -179,6 +197,7 @@ impl Packets {
             batcher: Batcher::new(Arc::new(ShareClaims(parts.backend.clone())), parts.metrics.clone()),
             settled_lookups: Arc::new(Semaphore::new(MAX_SETTLED_LOOKUPS)),
             limit: Arc::new(UserLimit::new(parts.user_rate)),
+            misses: Arc::new(UserLimit::every(MISS_INTERVAL, MAX_MISSES_AT_ONCE)),
             store: parts.store,
             backend: parts.backend,
             directory: parts.directory,
@@ -202,10 +221,13 @@ impl Packets {
     }
 
     async fn try_claim(&self, user: UserId, id: PacketId) -> Result<ClaimedShare, ClaimRefusal> {
-        if !self.limit.allows(user) {
+        if !self.limit.allows(user) || self.misses.is_exhausted(user) {
             return Err(ClaimRefusal::RateLimited);
         }
-        let packet = or_overloaded(self.directory.find(id).await)?.ok_or(ClaimRefusal::NoSuchPacket)?;
+        let Some(packet) = or_overloaded(self.directory.find(id).await)? else {
+            self.misses.allows(user);
+            return Err(ClaimRefusal::NoSuchPacket);
+        };
         if packet.excludes(user) {
             return Err(ClaimRefusal::Own);
         }
@@ -244,6 +266,18 @@ impl Packets {
         }
         let packet = or_overloaded(self.store.packet(id).await)?.ok_or(ClaimRefusal::NoSuchPacket)?;
         Err(if packet.claimed >= packet.count { ClaimRefusal::Empty } else { ClaimRefusal::Expired })
+    }
+
+    /// A packet with names, for a visitor at this address.
+    pub async fn look_up(&self, id: PacketId, from: IpAddr) -> Result<PacketView, LookupRefusal> {
+        if self.misses.is_exhausted(from) {
+            return Err(LookupRefusal::RateLimited);
+        }
+        let view = self.view(id).await?;
+        view.ok_or_else(|| {
+            self.misses.allows(from);
+            LookupRefusal::NoSuchPacket
+        })
     }
 
     /// A packet with names; `None` when it does not exist.

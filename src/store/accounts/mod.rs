@@ -179,17 +179,28 @@ impl Store {
                 format!("{}%", name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"))
             }
         };
-        let sql = concat!(
+        let mut sql = String::from(concat!(
             "SELECT ",
             columns!(),
-            " FROM users WHERE username_key LIKE $1 ESCAPE '\\' AND id < $2 AND rehearsal IS NULL
-             ORDER BY id DESC LIMIT $3"
-        );
-        let query = sqlx::query(sql)
+            " FROM users WHERE username_key LIKE $1 ESCAPE '\\' AND id < $2 AND rehearsal IS NULL"
+        ));
+        let prefix = match search {
+            UserSearch::Named(name) if self.shares_clock() => Some(name.as_str()),
+            _ => None,
+        };
+        if prefix.is_some() {
+            // SQLite compares with LIKE without an index. It orders texts by their bytes, so a range has the same names.
+            sql.push_str(" AND username_key >= $4 AND username_key < $4 || $5");
+        }
+        sql.push_str(" ORDER BY id DESC LIMIT $3");
+        let mut query = sqlx::query(AssertSqlSafe(sql))
             .bind(pattern)
             // Sorts after every UUID.
             .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
             .bind(limit);
+        if let Some(prefix) = prefix {
+            query = query.bind(prefix.to_owned()).bind(char::MAX.to_string());
+        }
         self.all(query, user).await
     }
 

@@ -1,6 +1,7 @@
 //! Payments on the shop's side. A provider's report is applied once, in one transaction with the order or wallet that
 //! it pays for.
 
+mod purge;
 pub(super) mod records;
 pub(super) mod sandbox;
 

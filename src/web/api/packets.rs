@@ -18,6 +18,7 @@ use crate::packets::{ClaimedShare, GiveRequest, PacketView, Purse};
 use crate::store::{PacketClaim, RequestId, Role};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
+use crate::web::extract::client::ClientAddress;
 use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, Permission, SignedIn};
 use crate::web::extract::{Json, PathIds, Query};
@@ -238,10 +239,11 @@ struct ClaimJson {
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     PathIds(id): PathIds<PacketId>,
+    ClientAddress(address): ClientAddress,
     Query(query): Query<ClaimListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
+    let view = shop.packets.look_up(id, address).await?;
     let mine = match shop.accounts.session(&headers) {
         Some(session) => shop.packets.share_of(session.user_id, &view.packet).await?,
         None => None,

@@ -14,25 +14,22 @@ use super::UserVisit;
 use crate::domain::PacketId;
 use crate::domain::packet::Giver;
 use crate::domain::wallet::money;
-use crate::packets::{ClaimRefusal, PacketView};
+use crate::packets::ClaimRefusal;
 use crate::pages::Chrome;
 use crate::pages::compression;
 use crate::store::Role;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
+use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::{Visitor, locale};
 use crate::web::extract::{PathIds, Query};
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::Problem;
 use crate::web::shared::negotiation::Content;
 use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
 use crate::web::shared::paths::packet_path;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{OwnPackets, PacketPage, PacketResultPage, PacketsPage, Template, VisitorShare};
-
-async fn existing_packet(shop: &Shop, id: PacketId) -> Result<PacketView, Problem> {
-    shop.packets.view(id).await?.ok_or(Code::NoSuchPacket.into())
-}
 
 /// Redirects the shared URL to the page in the language that the browser prefers.
 pub async fn to_page(uri: Uri, headers: HeaderMap, PathIds(id): PathIds<PacketId>) -> Response {
@@ -45,9 +42,10 @@ pub async fn show(
     State(shop): State<Arc<Shop>>,
     uri: Uri,
     headers: HeaderMap,
+    ClientAddress(address): ClientAddress,
     PathIds(id): PathIds<PacketId>,
 ) -> Result<Response, Problem> {
-    let view = existing_packet(&shop, id).await?;
+    let view = shop.packets.look_up(id, address).await?;
     let locale = locale(&uri, &headers);
     let chrome = Chrome { locale, path: packet_path(locale, id), username: None, role: Role::User };
     let phase = view.packet.phase(shop.clock.now());
@@ -90,10 +88,11 @@ pub struct PacketResultQuery {
 pub async fn result(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
+    ClientAddress(address): ClientAddress,
     PathIds(id): PathIds<PacketId>,
     Query(query): Query<PacketResultQuery>,
 ) -> Result<Response, Problem> {
-    let view = existing_packet(&shop, id).await?;
+    let view = shop.packets.look_up(id, address).await?;
     let me = visitor.session.as_ref().map(|session| session.user_id);
     let share = match me {
         Some(user) => shop.packets.share_of(user, &view.packet).await?,

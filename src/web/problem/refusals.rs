@@ -4,7 +4,7 @@ use super::{Code, Problem};
 use crate::accounts::{AccountRefusal, DeletionRefusal};
 use crate::domain::{GalleryRefusal, Refusal};
 use crate::orders::OrderRefusal;
-use crate::packets::{ClaimRefusal, GiveRefusal, PacketPageError};
+use crate::packets::{ClaimRefusal, GiveRefusal, LookupRefusal, PacketPageError};
 use crate::payments::PaymentError;
 use crate::pictures::PictureRefusal;
 use crate::pipeline::dead_letters::DeadLetterError;
@@ -103,6 +103,16 @@ impl From<ClaimRefusal> for Problem {
             ClaimRefusal::RateLimited => Code::RateLimited,
             ClaimRefusal::Overloaded => Code::Overloaded,
         })
+    }
+}
+
+impl From<LookupRefusal> for Problem {
+    fn from(refusal: LookupRefusal) -> Self {
+        match refusal {
+            LookupRefusal::NoSuchPacket => Code::NoSuchPacket.into(),
+            LookupRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(10),
+            LookupRefusal::Store(error) => error.into(),
+        }
     }
 }
 

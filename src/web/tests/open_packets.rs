@@ -61,6 +61,31 @@ async fn giver_has_a_bounded_number_of_open_packets() {
 }
 
 #[tokio::test]
+async fn packets_cannot_be_found_by_guessing() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let packet = admin.post("/api/admin/packets", json!({"total": 9, "count": 1})).await.json();
+    let packet = packet["packet"]["id"].as_str().unwrap().to_owned();
+    let guess = |n: i64| format!("/api/packets/{}", 100_000_000_000 + n);
+    for n in 0..10 {
+        assert_eq!(shop.visitor().get(&guess(n)).await.problem(), problem(404, "no_such_packet"));
+    }
+    let guessed = shop.visitor().get(&guess(10)).await;
+    assert_eq!((guessed.problem(), guessed.header("retry-after")), (problem(429, "rate_limited"), "10"));
+    for path in
+        [format!("/api/packets/{packet}"), format!("/en/packets/{packet}"), format!("/en/packets/{packet}/result")]
+    {
+        assert_eq!(shop.visitor().get(&path).await.status, 429, "{path} is not told from one that does not exist");
+    }
+    let claim = async |n: i64| mei.post(&format!("{}/claims", guess(n)), json!({})).await.problem();
+    for n in 0..10 {
+        assert_eq!(claim(n).await, problem(404, "no_such_packet"), "a user's own bound");
+    }
+    assert_eq!(claim(10).await, problem(429, "rate_limited"));
+    assert_eq!(mei.post(&format!("/api/packets/{packet}/claims"), json!({})).await.status, 429);
+}
+
+#[tokio::test]
 async fn directory_follows_packets_that_are_given_and_settled() {
     let shop = TestShop::open().await;
     shop.parts.directory.refresh().await.unwrap();

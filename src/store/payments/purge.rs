@@ -1,0 +1,87 @@
+//! The end of rows about payments that nothing needs any more.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::store::{Store, StoreError};
+
+/// How long applied webhooks are remembered. One that is sent again later is refused, because its signature is too old, and
+/// a payment is captured once in any case.
+const KEEP_WEBHOOKS: Duration = Duration::from_secs(90 * 24 * 3600);
+/// How long the sandbox remembers payments that were never made, or that were refunded. A captured one stays: it may be
+/// refunded at any time.
+const KEEP_SANDBOX_PAYMENTS: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Rows per statement.
+const PURGE_SIZE: i64 = 1000;
+
+impl Store {
+    /// Deletes a bounded number of old webhooks. Returns whether there may be more.
+    pub async fn purge_webhooks(&self) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM webhook_events WHERE webhook_id IN (SELECT webhook_id FROM webhook_events
+               WHERE received_at_ms < $1 ORDER BY received_at_ms LIMIT $2)";
+        let before = self.now().await? - KEEP_WEBHOOKS;
+        let query = sqlx::query(sql).bind(before.as_millisecond()).bind(PURGE_SIZE);
+        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+    }
+
+    /// Deletes a bounded number of old payments of the sandbox. Returns whether there may be more.
+    pub async fn purge_sandbox(&self) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM sandbox_payments WHERE id IN (SELECT id FROM sandbox_payments
+               WHERE id < $1 AND status <> 'captured' ORDER BY id LIMIT $2)";
+        let before = self.now().await? - KEEP_SANDBOX_PAYMENTS;
+        let query = sqlx::query(sql).bind(first_id_at(before)).bind(PURGE_SIZE);
+        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+    }
+}
+
+/// The lowest id of payments that were started at this time: the first 48 bits of a UUID of version 7 are milliseconds.
+fn first_id_at(at: Timestamp) -> String {
+    let ms = at.as_millisecond().max(0);
+    format!("{:08x}-{:04x}-7000-8000-000000000000", ms >> 16, ms & 0xffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::{NoContext, Uuid};
+
+    use super::*;
+    use crate::clock::Clock;
+
+    fn id(at: Timestamp) -> Uuid {
+        let (seconds, nanos) = (at.as_second() as u64, at.subsec_nanosecond() as u32);
+        Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos))
+    }
+
+    #[tokio::test]
+    async fn old_webhooks_and_unused_sandbox_payments_are_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+        let store = Store::open(&format!("sqlite://{}/t.sqlite", dir.path().display())).unwrap().with_clock(&clock);
+        store.migrate().await.unwrap();
+        let now = clock.now();
+        let execute = async |sql: String| {
+            sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&store.pool).await.unwrap();
+        };
+        for (age, status) in [(29, "open"), (31, "open"), (31, "captured"), (31, "declined"), (31, "refunded")] {
+            let id = id(now - Duration::from_secs(age * 24 * 3600));
+            execute(format!(
+                "INSERT INTO sandbox_payments (id, amount, currency, return_path, status)
+                 VALUES ('{id}', 1, 'CNY', '/', '{status}')"
+            ))
+            .await;
+        }
+        for age in [89, 91] {
+            let at = (now - Duration::from_secs(age * 24 * 3600)).as_millisecond();
+            execute(format!("INSERT INTO webhook_events (webhook_id, received_at_ms) VALUES ('msg_{age}', {at})"))
+                .await;
+        }
+        assert!(!store.purge_sandbox().await.unwrap() && !store.purge_webhooks().await.unwrap());
+        let left = async |sql: &'static str| {
+            let rows = store.all(sqlx::query(sql), |row| crate::store::row::text(row, "what")).await;
+            rows.unwrap()
+        };
+        assert_eq!(left("SELECT status AS what FROM sandbox_payments ORDER BY status").await, ["captured", "open"]);
+        assert_eq!(left("SELECT webhook_id AS what FROM webhook_events").await, ["msg_89"]);
+    }
+}
