@@ -124,7 +124,7 @@ fn admin_api() -> Routes {
 
     Router::new()
         .route("/api/admin/goods", get(goods::list))
-        .route("/api/admin/goods/{goods}", patch(goods::edit))
+        .route("/api/admin/goods/{goods}", get(goods::show).patch(goods::edit))
         .route("/api/admin/goods/{goods}/image", put(goods::set_image))
         .route("/api/admin/goods/{goods}/pictures", post(goods::add_picture).put(goods::order_pictures))
         .route("/api/admin/goods/{goods}/pictures/{name}", delete(goods::remove_picture))

@@ -13,6 +13,7 @@ use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::{Json, PathIds};
 use crate::web::problem::{Code, FieldProblem, Problem};
+use crate::web::shared::response::created;
 
 /// A new or changed address.
 #[derive(Deserialize)]
@@ -55,7 +56,8 @@ pub async fn show(
 }
 
 pub async fn create(call: UserCall, Json(body): Json<AddressBody>) -> Result<Response, Problem> {
-    save(call, None, body, StatusCode::CREATED).await
+    let address = save(call, None, body).await?;
+    Ok(created(format!("/api/addresses/{}", address.id), OneAddress { address }))
 }
 
 pub async fn change(
@@ -63,18 +65,18 @@ pub async fn change(
     PathIds(id): PathIds<AddressId>,
     Json(body): Json<AddressBody>,
 ) -> Result<Response, Problem> {
-    save(call, Some(id), body, StatusCode::OK).await
+    let address = save(call, Some(id), body).await?;
+    Ok((Cache::Private, Answer(OneAddress { address })).into_response())
 }
 
 async fn save(
     (State(shop), SignedIn(session)): UserCall,
     id: Option<AddressId>,
     body: AddressBody,
-    success: StatusCode,
-) -> Result<Response, Problem> {
+) -> Result<SavedAddress, Problem> {
     let address = check_address(body.address, "address.")?;
     match shop.store.save_address(session.user_id, id, &address, body.is_default, shop.clock.now()).await? {
-        SaveAddressOutcome::Done(address) => Ok((success, Answer(OneAddress { address: *address })).into_response()),
+        SaveAddressOutcome::Done(address) => Ok(*address),
         SaveAddressOutcome::TooMany => Err(Code::TooManyAddresses.into()),
         SaveAddressOutcome::NoSuchAddress => Err(Code::NotFound.into()),
     }

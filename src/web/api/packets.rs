@@ -25,6 +25,7 @@ use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::pagination::LARGE_PAGE_SIZE;
 use crate::web::shared::paths::packet_share_url;
+use crate::web::shared::response::created;
 
 /// An amount in minor units, alone or with the currency of wallets.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -187,8 +188,8 @@ pub(super) async fn give_packet(shop: &Shop, purse: Purse<'_>, request: GiveRequ
     let packet = shop.packets.give(purse, &request).await?;
     let share_url = packet_share_url(shop, packet.id);
     let view = shop.packets.view(packet.id).await?.ok_or(Code::NoSuchPacket)?;
-    Ok((StatusCode::CREATED, Answer(GivenPacketResponse { packet: PacketJson::of(view, shop), share_url }))
-        .into_response())
+    let given = GivenPacketResponse { packet: PacketJson::of(view, shop), share_url };
+    Ok(created(format!("/api/packets/{}", packet.id), given))
 }
 
 /// Claims a share. A repeated claim gets the same share.

@@ -1,8 +1,11 @@
 //! Responses of pages and forms.
 
 use askama::Template;
+use axum::Json;
 use axum::http::StatusCode;
+use axum::http::header::LOCATION;
 use axum::response::{Html, IntoResponse, Redirect, Response};
+use serde::Serialize;
 
 use crate::web::cache_policy::Cache;
 use crate::web::problem::Problem;
@@ -10,6 +13,11 @@ use crate::web::problem::Problem;
 /// A page rendered for one visitor. No cache keeps it.
 pub fn personal(status: StatusCode, page: &impl Template) -> Result<Response, Problem> {
     Ok((status, Cache::Private, Html(page.render()?)).into_response())
+}
+
+/// The answer to a request of the API that made something which can be read at `location`.
+pub fn created(location: String, body: impl Serialize) -> Response {
+    (StatusCode::CREATED, Cache::Private, [(LOCATION, location)], Json(body)).into_response()
 }
 
 /// The redirect after a successful form (post, redirect, get).

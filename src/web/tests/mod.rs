@@ -5,6 +5,7 @@ mod addresses;
 mod administrators;
 mod archive;
 mod cockpit;
+mod document;
 mod goods;
 mod idempotency;
 mod open_packets;
@@ -137,7 +138,9 @@ impl TestClient<'_> {
         let response = self.shop.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-        TestResponse { status: parts.status, headers: parts.headers, body }
+        let answer = TestResponse { status: parts.status, headers: parts.headers, body };
+        document::check(method, path, &answer);
+        answer
     }
 
     /// The headers with the cookie of the session.

@@ -54,6 +54,7 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/goods/{goods}/unarchive", 'r'),
     ("GET", "/api/admin/goods", 'l'),
     ("POST", "/api/admin/goods", 'r'),
+    ("GET", "/api/admin/goods/{goods}", 'l'),
     ("PATCH", "/api/admin/goods/{goods}", 'r'),
     ("PUT", "/api/admin/goods/{goods}/image", 'r'),
     ("POST", "/api/admin/goods/{goods}/pictures", 'r'),

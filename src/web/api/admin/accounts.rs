@@ -2,7 +2,6 @@
 
 use axum::Json as Answer;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,6 +17,7 @@ use crate::web::extract::session::{ManageStaff, Permission, SupportShoppers, Vie
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::web::shared::response::created;
 use crate::web::shared::user_search::{UserSearchQuery, find_users};
 
 fn json_of(user: &User) -> Value {
@@ -29,8 +29,8 @@ fn json_of(user: &User) -> Value {
     })
 }
 
-fn private(status: StatusCode, body: Value) -> Response {
-    (status, Cache::Private, Answer(body)).into_response()
+fn private(body: Value) -> Response {
+    (Cache::Private, Answer(body)).into_response()
 }
 
 pub async fn users(
@@ -39,7 +39,7 @@ pub async fn users(
 ) -> Result<Response, Problem> {
     let found = find_users(&shop.store, &query).await?;
     let users: Vec<Value> = found.items.iter().map(json_of).collect();
-    Ok(private(StatusCode::OK, json!({"users": users, "next": found.next})))
+    Ok(private(json!({"users": users, "next": found.next})))
 }
 
 pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId>) -> Result<Response, Problem> {
@@ -48,7 +48,7 @@ pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId
     let sessions: Vec<SessionJson> = sessions.into_iter().map(|row| SessionJson::of(row, None)).collect();
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?;
     let orders: Vec<OrderJson> = orders.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
-    Ok(private(StatusCode::OK, json!({"user": json_of(&user), "sessions": sessions, "orders": orders})))
+    Ok(private(json!({"user": json_of(&user), "sessions": sessions, "orders": orders})))
 }
 
 #[derive(Deserialize)]
@@ -78,12 +78,12 @@ async fn change<P: Permission>(
     change: AccountChange,
 ) -> Result<Response, Problem> {
     let user = shop.accounts.change_account(&staff.session, id, &change).await?;
-    Ok(private(StatusCode::OK, json!({"user": json_of(&user)})))
+    Ok(private(json!({"user": json_of(&user)})))
 }
 
 pub async fn staff((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
     let staff: Vec<Value> = shop.store.staff().await?.iter().map(json_of).collect();
-    Ok(private(StatusCode::OK, json!({"staff": staff})))
+    Ok(private(json!({"staff": staff})))
 }
 
 #[derive(Deserialize)]
@@ -103,7 +103,8 @@ pub async fn add_staff(
     Json(new): Json<NewStaffMember>,
 ) -> Result<Response, Problem> {
     let (user, password) = shop.accounts.add_staff(&by.session, &new.username, checked_role(&new.role)?).await??;
-    Ok(private(StatusCode::CREATED, json!({"user": json_of(&user), "password": password})))
+    let body = json!({"user": json_of(&user), "password": password});
+    Ok(created(format!("/api/admin/users/{}", user.id), body))
 }
 
 #[derive(Deserialize)]

@@ -14,6 +14,7 @@ use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds, body};
 use crate::web::problem::{Code, FieldProblem, Problem};
+use crate::web::shared::response::created;
 use crate::web::shared::validation::{check_description, check_name};
 
 #[derive(Deserialize)]
@@ -62,20 +63,25 @@ pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, 
     Ok(axum::Json(AllGoods { goods }).into_response())
 }
 
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, GoodsId>) -> Result<Response, Problem> {
+    Ok(answer(StatusCode::OK, shop.store.goods(id).await?.ok_or(Code::NotFound)?))
+}
+
 pub async fn create(
     call: StaffCall<ManageSales>,
     Repeatable(request): Repeatable,
     Json(new): Json<NewGoods>,
 ) -> Result<Response, Problem> {
     let draft = GoodsDraft { request, ..draft(Some(new.name), Some(new.description))? };
-    save(call, None, draft, StatusCode::CREATED).await
+    let goods = save(call, None, draft).await?;
+    Ok(created(format!("/api/admin/goods/{}", goods.id), OneGoods { goods: goods.into() }))
 }
 
 pub async fn edit(
     (shop, admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
     Json(edit): Json<GoodsEdit>,
 ) -> Result<Response, Problem> {
-    save((shop, admin), Some(id), draft(edit.name, edit.description)?, StatusCode::OK).await
+    Ok(answer(StatusCode::OK, save((shop, admin), Some(id), draft(edit.name, edit.description)?).await?))
 }
 
 /// Replaces the cover. The body is the picture's bytes.
@@ -167,8 +173,6 @@ async fn save(
     (State(shop), admin): StaffCall<ManageSales>,
     id: Option<GoodsId>,
     draft: GoodsDraft,
-    status: StatusCode,
-) -> Result<Response, Problem> {
-    let goods = shop.sales_admin.put_goods(id, draft, admin.actor()).await?.ok_or(Code::NotFound)?;
-    Ok(answer(status, goods))
+) -> Result<Goods, Problem> {
+    shop.sales_admin.put_goods(id, draft, admin.actor()).await?.ok_or(Code::NotFound.into())
 }

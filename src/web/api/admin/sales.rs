@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_TYPE, ETAG};
+use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,8 @@ pub async fn create(
     let draft = checked(draft)?;
     let warnings = plan_warnings(&draft, new.draft, shop.clock.now());
     let sale = shop.sales_admin.create_sale_with(draft, &options, admin.actor()).await?;
-    Ok((StatusCode::CREATED, planned(&shop, sale, None, warnings).await?).into_response())
+    let location = [(LOCATION, format!("/api/admin/sales/{}", sale.id))];
+    Ok((StatusCode::CREATED, location, planned(&shop, sale, None, warnings).await?).into_response())
 }
 
 pub(super) fn overlap(allowed: bool) -> OverlapPolicy {
