@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-use crate::domain::Refusal;
+use crate::domain::{CaseKind, Refusal};
 
 type Label = [(&'static str, &'static str); 1];
 
@@ -43,6 +43,7 @@ pub struct Metrics {
     pub persist_seconds: Histogram,
     pub paid: Counter,
     pub refunded: Counter,
+    payment_cases: Vec<Counter>,
     pub cancelled: Counter,
     pub released: Counter,
     pub rebuilt: Counter,
@@ -106,6 +107,7 @@ impl Default for Metrics {
             persist_seconds: seconds(registry, "persist_batch", "Time of a transaction that persists orders"),
             paid: register(registry, "orders_paid", "Orders paid"),
             refunded: register(registry, "payments_refunded", "Payments refunded"),
+            payment_cases: payment_cases(registry),
             cancelled: register(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
             released: register(registry, "releases", "Holds released"),
             rebuilt: register(registry, "sales_loaded", "Sales loaded into Redis"),
@@ -193,7 +195,18 @@ fn refusals(registry: &mut Registry) -> Vec<(Refusal, Counter)> {
     Refusal::ALL.map(|refusal| (refusal, family.get_or_create_owned(&[("reason", refusal.as_str())]))).to_vec()
 }
 
+fn payment_cases(registry: &mut Registry) -> Vec<Counter> {
+    let family: Family<Label, Counter> = register(registry, "payment_cases", "Payments that need attention, by kind");
+    CaseKind::ALL.map(|kind| family.get_or_create_owned(&[("kind", kind.as_str())])).to_vec()
+}
+
 impl Metrics {
+    pub fn payment_case(&self, kind: CaseKind) {
+        if let Some(counter) = self.payment_cases.get(kind as usize) {
+            counter.inc();
+        }
+    }
+
     pub fn refused(&self, refusal: Refusal) {
         if let Some((_, counter)) = self.refused.get(refusal as usize) {
             counter.inc();

@@ -34,6 +34,7 @@ use crate::packets::settle::PacketSettler;
 use crate::packets::sync::PacketSync;
 use crate::packets::{self, Packets};
 use crate::pages::Publisher;
+use crate::payments::provider::Provider;
 use crate::payments::{Payments, Sandbox};
 use crate::pictures::Pictures;
 use crate::pipeline::consumer::Consumer;
@@ -64,6 +65,8 @@ pub struct Services {
     pub gate: Arc<Gate>,
     pub batcher: Batcher<Units>,
     pub payments: Payments,
+    /// The sandbox provider, if it is on.
+    pub sandbox: Option<Arc<Sandbox>>,
     pub packets: Packets,
     pub directory: Arc<PacketDirectory>,
     pub packet_sync: Option<Arc<PacketSync>>,
@@ -135,10 +138,11 @@ impl Services {
             clock.clone(),
             registry,
         );
-        let provider = match config.payments {
-            PaymentProvider::Sandbox => Some(Sandbox::new(store.clone(), &secret, &webhook_origin(config))?),
+        let sandbox = match config.payments {
+            PaymentProvider::Sandbox => Some(Arc::new(Sandbox::new(store.clone(), &secret, &webhook_origin(config))?)),
             PaymentProvider::None => None,
         };
+        let provider = sandbox.clone().map(|sandbox| sandbox as Arc<dyn Provider>);
         let (master, replicas) = (backends.redis.as_ref().map(RedisStock::connection), backends.replicas);
         let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
@@ -147,7 +151,8 @@ impl Services {
             accounts: Arc::new(accounts),
             probe,
             batcher: Batcher::new(Arc::new(Units(backends.stock.clone())), metrics.clone()),
-            payments: Payments::new(store.clone(), metrics.clone(), provider.map(Arc::new)),
+            payments: Payments::new(store.clone(), metrics.clone(), provider),
+            sandbox,
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
             health,
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
@@ -232,6 +237,7 @@ impl Services {
             purchases: self.purchases(),
             orders: self.orders(),
             payments: self.payments.clone(),
+            sandbox: self.sandbox.clone(),
             packets: self.packets.clone(),
             sales_admin: self.sales_admin(),
             cockpit: self.cockpit.clone(),
@@ -300,6 +306,7 @@ impl Services {
             schedule: Schedule::new(self.store.clone(), self.stock.clone()),
             expiry: Expiry::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
             payments: self.payments.clone(),
+            sandbox: self.sandbox.clone(),
             packets: PacketSettler {
                 store: self.store.clone(),
                 packet_sync: self.packet_sync.clone(),

@@ -27,7 +27,7 @@ use crate::metrics::Metrics;
 use crate::orders::expiry::Expiry;
 use crate::packets::settle::PacketSettler;
 use crate::pages::publish::Publisher;
-use crate::payments::Payments;
+use crate::payments::{Payments, Sandbox};
 use crate::periodic::Periodic;
 use crate::pipeline::rabbit::Monitor;
 use crate::stock::Stock;
@@ -43,7 +43,7 @@ const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often schedules are read. An opening within the interval is waited for, so it is met to the millisecond.
 const SCHEDULE_INTERVAL: Duration = Duration::from_millis(500);
 const STOCK_SYNC_INTERVAL: Duration = Duration::from_millis(200);
-/// For overdue orders, releases, refunds and webhooks; each a task of its own.
+/// For overdue orders, releases, refunds, closings and webhooks; each a task of its own.
 const ORDERS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a bucket that has sold its lot gets another one.
 const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
@@ -65,6 +65,8 @@ pub struct Control {
     pub schedule: Schedule,
     pub expiry: Expiry,
     pub payments: Payments,
+    /// The sandbox provider, if it is on.
+    pub sandbox: Option<Arc<Sandbox>>,
     pub packets: PacketSettler,
     pub monitor: Option<Arc<Monitor>>,
     pub metrics: Arc<Metrics>,
@@ -83,6 +85,7 @@ impl Control {
         let orders = LeasedTask { interval: ORDERS_INTERVAL, name: "overdue orders", ..schedule };
         let releases = LeasedTask { interval: ORDERS_INTERVAL, name: "releases", ..schedule };
         let refunds = LeasedTask { interval: ORDERS_INTERVAL, name: "refunds", ..schedule };
+        let closings = LeasedTask { interval: ORDERS_INTERVAL, name: "closing of payments", ..schedule };
         let webhooks = LeasedTask { interval: ORDERS_INTERVAL, name: "webhooks", ..schedule };
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
         let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
@@ -101,6 +104,7 @@ impl Control {
             orders.run(|| async { Ok(self.expiry.cancel_overdue().await.map(drop)?) }),
             releases.run(|| async { Ok(self.expiry.release().await.map(drop)?) }),
             refunds.run(|| async { Ok(self.payments.refund_due().await.map(drop)?) }),
+            closings.run(|| async { Ok(self.payments.close_due().await.map(drop)?) }),
             webhooks.run(|| self.deliver_webhooks()),
             packets.run(|| self.packets.step()),
             purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),
@@ -126,7 +130,7 @@ impl Control {
     }
 
     async fn deliver_webhooks(&self) -> anyhow::Result<()> {
-        if let Some(sandbox) = self.payments.sandbox() {
+        if let Some(sandbox) = &self.sandbox {
             sandbox.deliver_due().await?;
         }
         Ok(())

@@ -60,6 +60,8 @@ texts! {
         cashier_decline: "模拟付款失败", "Decline";
         cashier_settled: "付款成功", "Payment successful";
         cashier_declined: "付款失败", "Payment declined";
+        cashier_closed: "这笔付款已关闭：已过付款期限，或订单已取消、已付款，或已发起新的付款。未产生扣款，请返回查看。",
+            "This payment is closed: its time is up, the order was cancelled or paid, or a newer payment was started. You weren’t charged. Go back to see where things stand.";
         cashier_back: "返回订单", "Back to the order";
         error_label: "错误 {}", "Error {}";
         go_back: "返回", "Go back";

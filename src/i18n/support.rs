@@ -61,6 +61,8 @@ texts! {
         payment_captured: "已到账", "Captured";
         payment_refund_pending: "退款中", "Refund pending";
         payment_refunded: "已退款", "Refunded";
+        payment_closed: "已关闭", "Closed";
+        payment_mismatched: "金额不符", "Wrong amount";
         cancel: "取消订单", "Cancel order";
         cancel_text: "订单将取消，库存立即退回场次。", "Cancels the order. Its units go back on sale right away.";
         refund: "退款", "Refund order";

@@ -3,14 +3,19 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
+use axum::http::HeaderMap;
 use futures::StreamExt;
+use jiff::Timestamp;
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 use tracing::warn;
 use uuid::Uuid;
 
 use super::delivery::WebhookClient;
-use super::webhook::Webhook;
-use super::{CAPTURED, CONCURRENCY, DECLINED, Report, ReportData};
+use super::provider::{Charge, CloseOutcome, Provider, RefundOutcome, Report, ReportKind};
+use super::webhook::{self, Webhook};
+use super::{CONCURRENCY, PaymentError};
 use crate::domain::{Money, PaymentId};
 use crate::signing;
 use crate::store::{SandboxPayment, SandboxWebhook, Store, StoreError};
@@ -20,6 +25,34 @@ const MAX_WEBHOOKS: i64 = 100;
 /// The upper bound of the exponential back-off between delivery attempts.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(300);
 
+/// The body of a webhook. Older versions send neither amount nor reason.
+#[derive(Debug, Serialize, Deserialize)]
+struct Body {
+    #[serde(rename = "type")]
+    event: String,
+    #[serde(default)]
+    data: BodyData,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct BodyData {
+    #[serde(default)]
+    payment_id: String,
+    amount: Option<Money>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    reason: String,
+}
+
+/// What became of a payer's decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    Now,
+    /// The payment was made or declined before.
+    Before,
+    /// The payment has expired or was closed.
+    Closed,
+}
+
 /// The sandbox provider.
 pub struct Sandbox {
     store: Store,
@@ -28,9 +61,6 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// The provider's name in the database.
-    pub(super) const NAME: &'static str = "sandbox";
-
     /// `shop` is the origin that receives the webhooks.
     pub fn new(store: Store, secret: &SecretString, shop: &str) -> anyhow::Result<Sandbox> {
         let key = signing::key_for(secret, "sandbox webhooks");
@@ -38,27 +68,31 @@ impl Sandbox {
         Ok(Sandbox { store, webhook: Webhook::new(&key), client })
     }
 
-    /// The webhook key that shop and provider share.
-    pub(super) fn webhook(&self) -> &Webhook {
-        &self.webhook
-    }
-
     pub async fn payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
         self.store.sandbox_payment(id).await
     }
 
+    /// The database's time, by which payments expire.
+    pub async fn now(&self) -> Result<Timestamp, StoreError> {
+        self.store.now().await
+    }
+
     /// Records the payer's decision. The webhook is queued in the same transaction and delivered at once if the shop
-    /// accepts it. `false` when the payment was decided before.
-    pub async fn settle(&self, id: PaymentId, pay: bool) -> Result<bool, StoreError> {
-        let (status, kind) = if pay { ("captured", CAPTURED) } else { ("declined", DECLINED) };
-        let report = Report { kind: kind.to_owned(), data: ReportData { payment_id: id } };
-        let body = serde_json::to_string(&report).unwrap_or_default();
+    /// accepts it.
+    pub async fn settle(&self, payment: &SandboxPayment, pay: bool) -> Result<Settled, StoreError> {
+        let (status, kind) = match pay {
+            true => ("captured", ReportKind::Captured),
+            false => ("declined", ReportKind::Declined),
+        };
+        let data = BodyData { payment_id: payment.id.to_string(), amount: Some(payment.amount), reason: String::new() };
+        let body = serde_json::to_string(&Body { event: kind.as_str().to_owned(), data }).unwrap_or_default();
         let webhook = SandboxWebhook { id: format!("msg_{}", Uuid::now_v7().simple()), body, attempts: 0 };
-        let settled = self.store.sandbox_settle(id, status, &webhook, self.store.now().await?).await?;
-        if settled {
+        if self.store.sandbox_settle(payment.id, status, &webhook).await? {
             self.deliver(&webhook).await?;
+            return Ok(Settled::Now);
         }
-        Ok(settled)
+        let is_open = self.payment(payment.id).await?.is_some_and(|payment| payment.status == "open");
+        Ok(if is_open { Settled::Closed } else { Settled::Before })
     }
 
     /// Delivers one bounded batch of due webhooks, each on its own. Returns the number of attempts.
@@ -84,25 +118,44 @@ impl Sandbox {
             }
         }
     }
+}
 
-    /// Prepares a charge and returns the checkout URL. After checkout the payer is sent to the shop's `return_path`.
-    /// Idempotent.
-    pub(super) async fn charge(
-        &self,
-        payment: PaymentId,
-        amount: Money,
-        return_path: String,
-    ) -> anyhow::Result<String> {
-        let open = SandboxPayment { id: payment, amount, return_path, status: "open".into() };
-        self.store.sandbox_open(&open).await?;
-        Ok(format!("/sandbox/cashier/{payment}"))
+#[async_trait]
+impl Provider for Sandbox {
+    fn name(&self) -> &'static str {
+        "sandbox"
     }
 
-    /// Refunds the whole charge. Idempotent.
-    pub(super) async fn refund(&self, payment: PaymentId) -> anyhow::Result<()> {
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<String> {
+        let open = SandboxPayment {
+            id: charge.payment,
+            amount: charge.amount,
+            return_path: charge.return_path.clone(),
+            status: "open".into(),
+            expires_at: Some(charge.expires_at),
+        };
+        self.store.sandbox_open(&open).await?;
+        Ok(format!("/sandbox/cashier/{}", charge.payment))
+    }
+
+    async fn close(&self, payment: PaymentId) -> anyhow::Result<CloseOutcome> {
+        self.store.sandbox_close(payment).await?;
+        let of = self.store.sandbox_payment(payment).await?.filter(|of| of.status == "captured");
+        Ok(of.map_or(CloseOutcome::Closed, |of| CloseOutcome::Captured(of.amount)))
+    }
+
+    async fn refund(&self, payment: PaymentId) -> anyhow::Result<RefundOutcome> {
         let refunded = self.store.sandbox_refund(payment).await?;
         anyhow::ensure!(refunded, "the provider has not captured payment {payment}");
-        Ok(())
+        Ok(RefundOutcome::Done)
+    }
+
+    fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Report, PaymentError> {
+        let signed = self.webhook.verify(body, headers).map_err(|_| PaymentError::BadSignature)?;
+        signed.verify(now).map_err(|_| PaymentError::BadSignature)?;
+        let id = headers.get(webhook::ID).and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
+        let Body { event, data } = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
+        Ok(Report { id: id.to_owned(), event, payment: data.payment_id, amount: data.amount, reason: data.reason })
     }
 }
 

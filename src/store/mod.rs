@@ -68,9 +68,10 @@ pub use orders::staff_actions::{AuditReason, StaffAction};
 pub use packets::{
     GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender, StopOutcome,
 };
+pub use payments::cases::{CaseAction, NewCase, PaymentCase};
 pub use payments::records::{PaymentRecord, WebhookRecord};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
-pub use payments::{CaptureOutcome, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
+pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{
     Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,

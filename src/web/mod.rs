@@ -53,7 +53,7 @@ use crate::metrics::Metrics;
 use crate::orders::Orders;
 use crate::packets::Packets;
 use crate::pages::Publisher;
-use crate::payments::Payments;
+use crate::payments::{Payments, Sandbox};
 use crate::pictures::Pictures;
 use crate::pipeline::dead_letters::DeadLetters;
 use crate::purchase::Purchases;
@@ -72,6 +72,8 @@ pub struct Shop {
     pub purchases: Purchases,
     pub orders: Orders,
     pub payments: Payments,
+    /// The sandbox provider, whose cashier this shop has while it is on.
+    pub sandbox: Option<Arc<Sandbox>>,
     pub packets: Packets,
     pub sales_admin: SalesAdmin,
     pub cockpit: Cockpit,

@@ -220,7 +220,8 @@ fn pages_of(locale: Locale) -> Routes {
 }
 
 fn console() -> Routes {
-    use super::admin::{calendar, cockpit, dead_letters, goods, log, orders, packets, sale_form, sales, staff, users};
+    use super::admin::{calendar, cockpit, dead_letters, goods, log, orders, packets, payment_cases, sale_form, sales};
+    use super::admin::{staff, users};
 
     Router::new()
         .route("/admin", get(sales::sales))
@@ -256,6 +257,9 @@ fn console() -> Routes {
         .route("/admin/packets/{packet}", get(packets::show))
         .route("/admin/packets/{packet}/stop", post(packets::stop))
         .route("/admin/orders", get(orders::list))
+        .route("/admin/orders/payments", get(payment_cases::list))
+        .route("/admin/orders/payments/{case}/refund", post(payment_cases::refund))
+        .route("/admin/orders/payments/{case}/settle", post(payment_cases::settle))
         .route("/admin/orders/{order}", get(orders::show))
         .route("/admin/orders/{order}/cancel", post(orders::cancel))
         .route("/admin/orders/{order}/refund", post(orders::refund))

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use seckill::clock::Clock;
 use seckill::domain::wallet::{LedgerAccount, money};
 use seckill::domain::{OrderId, PaymentId, SaleId, UserId};
-use seckill::store::{CaptureOutcome, LockPatience, PaymentPurpose, Store, WalletPaymentOutcome};
+use seckill::store::{CaptureOutcome, LockPatience, NewPayment, PaymentPurpose, Store, WalletPaymentOutcome};
 use sqlx::{AnyConnection, Connection};
 use uuid::Uuid;
 
 const PRICE: i64 = 100;
 
-struct WalletStore {
-    store: Store,
+pub struct WalletStore {
+    pub store: Store,
     user: UserId,
     url: String,
 }
@@ -26,8 +26,13 @@ fn payment() -> PaymentId {
     PaymentId(Uuid::now_v7())
 }
 
+async fn add(store: &Store, id: PaymentId, purpose: PaymentPurpose, amount: i64) {
+    let payment = NewPayment { id, purpose, amount: money(amount), provider: "elsewhere" };
+    store.add_payment(&payment, now(), now()).await.unwrap();
+}
+
 impl WalletStore {
-    async fn open(url: &str) -> WalletStore {
+    pub async fn open(url: &str) -> WalletStore {
         let store = Store::open(url).unwrap();
         store.migrate().await.unwrap();
         let user = UserId(Uuid::now_v7());
@@ -46,7 +51,7 @@ impl WalletStore {
         wallet
     }
 
-    async fn execute(&self, statements: &[String]) {
+    pub async fn execute(&self, statements: &[String]) {
         let mut connection = AnyConnection::connect(&self.url).await.unwrap();
         for sql in statements {
             sqlx::query(sqlx::AssertSqlSafe(sql.clone())).execute(&mut connection).await.unwrap();
@@ -54,7 +59,7 @@ impl WalletStore {
     }
 
     /// Unpaid orders of the user, each in a sale of its own.
-    async fn orders(&self, count: i64) -> Vec<(SaleId, OrderId)> {
+    pub async fn orders(&self, count: i64) -> Vec<(SaleId, OrderId)> {
         let (mut statements, mut orders) = (Vec::new(), Vec::new());
         let pay_by = now().as_millisecond() + 60_000;
         for sale in 1..=count {
@@ -77,9 +82,9 @@ impl WalletStore {
 
     async fn fill(&self, amount: i64) {
         let id = payment();
-        self.store.add_payment(id, PaymentPurpose::TopUp(self.user), money(amount), "sandbox", now()).await.unwrap();
+        add(&self.store, id, PaymentPurpose::TopUp(self.user), amount).await;
         // Reported concurrently under two message ids: it counts once.
-        let reports = (0..6).map(|n| self.store.apply_capture(["msg_1", "msg_2"][n % 2], id, now()));
+        let reports = (0..6).map(|n| self.store.apply_capture(["msg_1", "msg_2"][n % 2], id, money(amount), now()));
         let outcomes = join_all(reports).await;
         let filled = outcomes.iter().filter(|o| matches!(o, Ok(CaptureOutcome::ToppedUp(user)) if *user == self.user));
         assert_eq!(filled.count(), 1, "{outcomes:?}");
@@ -90,7 +95,7 @@ impl WalletStore {
         self.store.wallet_balance(LedgerAccount::User(self.user)).await.unwrap()
     }
 
-    async fn assert_consistent(&self) {
+    pub async fn assert_consistent(&self) {
         assert_eq!(self.store.wallet_mismatches().await.unwrap(), Vec::<String>::new());
         assert_eq!(self.store.wallet_payment_mismatches().await.unwrap(), Vec::<String>::new());
         assert_eq!(self.store.money_mismatches().await.unwrap(), Vec::<String>::new());
@@ -133,12 +138,12 @@ async fn concurrent_payments_and_cancellation_have_one_winner(url: &str) {
 /// Returns whether the wallet paid.
 async fn race(wallet: &WalletStore, n: usize, sale: SaleId, order: OrderId) -> bool {
     let (store, outside) = (&wallet.store, payment());
-    store.add_payment(outside, PaymentPurpose::Order(order), money(PRICE), "elsewhere", now()).await.unwrap();
+    add(store, outside, PaymentPurpose::Order(order), PRICE).await;
     let (message, orders) = (format!("race_{n}"), [order]);
     let (first, second, captured, cancelled) = tokio::join!(
         store.pay_from_wallet(payment(), order),
         store.pay_from_wallet(payment(), order),
-        store.apply_capture(&message, outside, now()),
+        store.apply_capture(&message, outside, money(PRICE), now()),
         store.cancel_orders(sale, &orders, "by_owner", LockPatience::Long),
     );
     let spent = [first.unwrap(), second.unwrap()];
@@ -160,11 +165,12 @@ async fn account_deletion_needs_consent_to_lose_the_balance(url: &str) {
     let delete = async |give_up| wallet.store.delete_account(wallet.user, give_up, now()).await.unwrap();
     assert_eq!(delete(false).await, DeletionOutcome::WalletNotEmpty);
     let late = payment();
-    wallet.store.add_payment(late, PaymentPurpose::TopUp(wallet.user), money(200), "elsewhere", now()).await.unwrap();
+    add(&wallet.store, late, PaymentPurpose::TopUp(wallet.user), 200).await;
     assert!(matches!(delete(true).await, DeletionOutcome::Done(_)));
     assert_eq!(wallet.balance().await, 0);
     // A top-up of a deleted account is refunded to its source.
-    assert_eq!(wallet.store.apply_capture("msg_late", late, now()).await.unwrap(), CaptureOutcome::Refunding);
+    let captured = wallet.store.apply_capture("msg_late", late, money(200), now()).await;
+    assert_eq!(captured.unwrap(), CaptureOutcome::Refunding);
     assert_eq!(wallet.store.refunds_due(10).await.unwrap()[0].id, late);
     assert_eq!((wallet.balance().await, wallet.store.wallet_balance(LedgerAccount::Shop).await.unwrap()), (0, 500));
     wallet.assert_consistent().await;

@@ -1,11 +1,13 @@
 //! Orders in the database: reads for their owners, for operators and for the audit, and cancellation.
 
 pub(super) mod intake;
+pub(super) mod open_payments;
 pub(super) mod releases;
 pub(super) mod search;
 pub(super) mod staff_actions;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
@@ -16,8 +18,12 @@ use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padde
 use crate::domain::order::OrderEvent;
 use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
 use crate::store::pool::Connection;
+use open_payments::close_payments_of;
 use releases::{HeldUnits, held_columns, held_units};
 use search::{STATUS_UNINDEXED, status_condition};
+
+/// How long an overdue order waits for its payment to be closed.
+const CLOSING_TIME: Duration = Duration::from_secs(10);
 
 /// The number of live orders of one sale, by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -168,7 +174,8 @@ impl Store {
         self.report(query, |row| row::text(row, "problem")).await
     }
 
-    /// Unpaid orders whose payment window is over, the longest overdue first, without those of the sales `except`.
+    /// Unpaid orders whose payment window is over, the longest overdue first, without those of the sales `except`. One whose
+    /// payment is still open at the provider has [`CLOSING_TIME`] more: its money may have been captured at the last second.
     pub async fn overdue_orders(&self, except: &[SaleId], limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
         let others = match except.len() {
             0 => String::new(),
@@ -176,7 +183,10 @@ impl Store {
         };
         let sql = format!(
             "SELECT sale_id, id FROM orders WHERE status = 'unpaid' AND pay_by_ms <= $1 {others}
-             ORDER BY pay_by_ms LIMIT $2"
+               AND (pay_by_ms <= $1 - {} OR NOT EXISTS (SELECT 1 FROM payments
+                 WHERE payments.order_id = orders.id AND payments.close_at_ms IS NOT NULL))
+             ORDER BY pay_by_ms LIMIT $2",
+            CLOSING_TIME.as_millis()
         );
         let now = self.now().await?.as_millisecond();
         let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(limit);
@@ -217,6 +227,7 @@ impl Store {
             releases::add(&mut tx, &cancelled).await?;
             let ids: Vec<OrderId> = cancelled.iter().map(|held| held.order_id).collect();
             add_events(&mut tx, &ids, OrderStatus::Cancelled, now).await?;
+            close_payments_of(&mut tx, &ids).await?;
         }
         tx.commit().await?;
         Ok(cancelled)

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::open_payments::close_payments_of;
 use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::domain::{OrderId, OrderStatus, SaleId};
 use crate::store::audit_log::log;
@@ -73,8 +74,9 @@ impl Store {
         .await?;
         let Some(updated) = updated else { return Ok(None) };
         let held = held_units(&updated)?;
-        if action == StaffAction::Refund {
-            request_refund(&mut tx, id).await?;
+        match action {
+            StaffAction::Cancel => close_payments_of(&mut tx, &[id]).await?,
+            StaffAction::Refund => request_refund(&mut tx, id).await?,
         }
         add_sold(&mut tx, sale, -i64::from(held.quantity)).await?;
         if !is_retired(&mut tx, sale).await? {

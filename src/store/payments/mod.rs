@@ -1,21 +1,26 @@
 //! Payments on the shop's side. A provider's report is applied once, in one transaction with the order or wallet that
 //! it pays for.
 
+pub(super) mod cases;
+mod closing;
 mod purge;
 pub(super) mod records;
+mod refunds;
 pub(super) mod sandbox;
 
 use jiff::Timestamp;
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
+use super::orders::open_payments::close_payments_of;
 use super::orders::{add_events, read};
 use super::wallet::{Posted, lock, post};
-use super::{Store, StoreError, Tx, next_attempt, row};
+use super::{Store, StoreError, Tx, row};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
 use crate::domain::wire::wire_enum;
-use crate::domain::{Money, OrderId, OrderStatus, PaymentId, UserId};
+use crate::domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, UserId};
 use crate::store::accounts;
+use cases::NewCase;
 
 /// The provider name of payments from a wallet.
 pub const WALLET: &str = "wallet";
@@ -27,6 +32,10 @@ wire_enum! {
         Captured = "captured",
         RefundPending = "refund_pending",
         Refunded = "refunded",
+        /// The provider takes no money for it any more.
+        Closed = "closed",
+        /// The provider captured another amount than it was asked for. The money pays for nothing.
+        Mismatched = "mismatched",
     }
 }
 
@@ -36,6 +45,15 @@ pub enum PaymentPurpose {
     Order(OrderId),
     /// A top-up of a user's wallet.
     TopUp(UserId),
+}
+
+/// A payment that begins.
+#[derive(Debug, Clone, Copy)]
+pub struct NewPayment {
+    pub id: PaymentId,
+    pub purpose: PaymentPurpose,
+    pub amount: Money,
+    pub provider: &'static str,
 }
 
 /// One attempt to pay an order or to top up a wallet.
@@ -58,9 +76,10 @@ pub enum CaptureOutcome {
     ToppedUp(UserId),
     /// The order had ended or was paid already, or the wallet's owner deleted the account: the money is refunded.
     Refunding,
-    /// This report, or another one about the same payment, was applied before.
+    /// This report, or another one that says the same about the payment, was applied before.
     AlreadyApplied,
-    NoSuchPayment,
+    /// There is no such payment, or it has another amount or currency. A case for the staff was opened.
+    Case(CaseKind),
 }
 
 /// The outcome of paying an order from a wallet.
@@ -75,9 +94,12 @@ pub enum WalletPaymentOutcome {
     NotPayable,
 }
 
+// Older versions know neither closed nor mismatched payments. They read both as created.
 macro_rules! columns {
     () => {
-        "id, order_id, user_id, provider, amount, currency, status"
+        "id, order_id, user_id, provider, amount, currency, CASE WHEN status <> 'created' THEN status \
+         WHEN mismatched_at_ms IS NOT NULL THEN 'mismatched' WHEN closed_at_ms IS NOT NULL THEN 'closed' \
+         ELSE status END AS status"
     };
 }
 use columns;
@@ -100,58 +122,66 @@ fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
 }
 
 impl Store {
+    /// Adds a payment that is closed at `expires_at`.
     pub async fn add_payment(
         &self,
-        id: PaymentId,
-        purpose: PaymentPurpose,
-        amount: Money,
-        provider: &'static str,
+        payment: &NewPayment,
+        expires_at: Timestamp,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let (order, user) = match purpose {
+        let (order, user) = match payment.purpose {
             PaymentPurpose::Order(order) => (Some(order.to_string()), None),
             PaymentPurpose::TopUp(user) => (None, Some(user.to_string())),
         };
         sqlx::query(
-            "INSERT INTO payments (id, order_id, user_id, provider, amount, currency, status, created_at_ms)
-             VALUES ($1, $2, $3, $4, $5, $6, 'created', $7)",
+            "INSERT INTO payments (id, order_id, user_id, provider, amount, currency, status, created_at_ms, close_at_ms)
+             VALUES ($1, $2, $3, $4, $5, $6, 'created', $7, $8)",
         )
-        .bind(id.to_string())
+        .bind(payment.id.to_string())
         .bind(order)
         .bind(user)
-        .bind(provider)
-        .bind(amount.amount)
-        .bind(amount.currency.as_str().to_owned())
+        .bind(payment.provider)
+        .bind(payment.amount.amount)
+        .bind(payment.amount.currency.as_str().to_owned())
         .bind(now.as_millisecond())
+        .bind(expires_at.as_millisecond())
         .execute(&self.pool)
         .await?;
         Ok(())
     }
 
-    /// Applies the report that a payment was captured: the order becomes `paid`, or the wallet is filled, or the
-    /// payment is marked for refund. Atomic, and applied once per webhook and once per payment.
+    pub async fn payment(&self, id: PaymentId) -> Result<Option<Payment>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM payments WHERE id = $1");
+        self.optional(sqlx::query(sql).bind(id.to_string()), payment).await
+    }
+
+    /// Applies the report that this amount was captured for a payment: the order becomes `paid`, or the wallet is filled,
+    /// or the payment is marked for refund. Atomic, and applied once per webhook and once per payment. An amount that was not
+    /// asked for opens a case and pays for nothing.
     pub async fn apply_capture(
         &self,
         webhook_id: &str,
         payment: PaymentId,
+        captured: Money,
         now: Timestamp,
     ) -> Result<CaptureOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        if !record_webhook(&mut tx, webhook_id, payment, now).await? {
+        if !record_webhook(&mut tx, webhook_id, &payment.to_string(), now).await? {
             return Ok(CaptureOutcome::AlreadyApplied);
         }
-        let captured = "UPDATE payments SET status = 'captured', captured_at_ms = $2
-             WHERE id = $1 AND status = 'created' RETURNING order_id, user_id, amount";
-        let captured = sqlx::query(captured).bind(payment.to_string()).bind(now.as_millisecond());
-        let Some(row) = captured.fetch_optional(&mut *tx).await? else {
-            let known = sqlx::query("SELECT 1 FROM payments WHERE id = $1").bind(payment.to_string());
-            let exists = known.fetch_optional(&mut *tx).await?.is_some();
+        let sql = "UPDATE payments SET status = 'captured', captured_at_ms = $2, close_at_ms = NULL
+             WHERE id = $1 AND status = 'created' AND mismatched_at_ms IS NULL AND amount = $3 AND currency = $4
+             RETURNING order_id, user_id";
+        let query = sqlx::query(sql).bind(payment.to_string()).bind(now.as_millisecond());
+        let query = query.bind(captured.amount).bind(captured.currency.as_str().to_owned());
+        let Some(row) = query.fetch_optional(&mut *tx).await? else {
+            let outcome = refuse_capture(&mut tx, payment, captured, now).await?;
             tx.commit().await?;
-            return Ok(if exists { CaptureOutcome::AlreadyApplied } else { CaptureOutcome::NoSuchPayment });
+            return Ok(outcome);
         };
         let outcome = match purpose(&row)? {
             PaymentPurpose::Order(order) => pay(&mut tx, order, now).await?,
-            PaymentPurpose::TopUp(user) => top_up(&mut tx, payment, user, row::int(&row, "amount")?, now).await?,
+            PaymentPurpose::TopUp(user) => top_up(&mut tx, payment, user, captured.amount, now).await?,
         };
         if outcome == CaptureOutcome::Refunding {
             let sql = "UPDATE payments SET status = 'refund_pending' WHERE id = $1";
@@ -172,6 +202,7 @@ impl Store {
             return Ok(known.map_or(WalletPaymentOutcome::NotPayable, WalletPaymentOutcome::AlreadyPaid));
         }
         let order = read(&mut tx, order).await?.ok_or(sqlx::Error::RowNotFound)?;
+        close_payments_of(&mut tx, &[order.id]).await?;
         let amount = order.amount.amount;
         if order.pay_by <= now || order.amount != money(amount) {
             return Ok(WalletPaymentOutcome::NotPayable);
@@ -205,55 +236,6 @@ impl Store {
         Ok(WalletPaymentOutcome::Paid(id))
     }
 
-    /// Payments whose refund is pending and due, those that have waited longest first.
-    pub async fn refunds_due(&self, limit: i64) -> Result<Vec<Payment>, StoreError> {
-        let query = sqlx::query(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM payments WHERE status = 'refund_pending' AND next_attempt_at_ms <= $1
-             ORDER BY next_attempt_at_ms, id LIMIT $2"
-        ))
-        .bind(self.now().await?.as_millisecond())
-        .bind(limit);
-        self.all(query, payment).await
-    }
-
-    /// Puts the next attempt of a refund off, by a second at first and by about four minutes at most.
-    pub async fn postpone_refund(&self, id: PaymentId) -> Result<(), StoreError> {
-        let sql = format!("UPDATE payments SET {} WHERE id = $2", next_attempt(1000, 8));
-        let now = self.now().await?.as_millisecond();
-        sqlx::query(AssertSqlSafe(sql)).bind(now).bind(id.to_string()).execute(&self.pool).await?;
-        Ok(())
-    }
-
-    /// Records that a payment was refunded. A payment from a wallet is refunded by this call itself. The order becomes
-    /// `refunded` once none of its payments is pending.
-    pub async fn apply_refund(&self, of: &Payment, now: Timestamp) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
-        let sql = "UPDATE payments SET status = 'refunded', refunded_at_ms = $2
-             WHERE id = $1 AND status = 'refund_pending'";
-        sqlx::query(sql).bind(of.id.to_string()).bind(now.as_millisecond()).execute(&mut *tx).await?;
-        if let PaymentPurpose::Order(order) = of.purpose {
-            let pending = "SELECT 1 FROM payments WHERE order_id = $1 AND status = 'refund_pending'";
-            let more = sqlx::query(pending).bind(order.to_string()).fetch_optional(&mut *tx).await?;
-            if more.is_none() {
-                move_order(&mut tx, order, OrderStatus::RefundPending, OrderStatus::Refunded, now).await?;
-            }
-            if of.provider == WALLET && of.amount.amount > 0 {
-                let owner = read(&mut tx, order).await?.ok_or(sqlx::Error::RowNotFound)?.user_id;
-                let refund = Transfer::simple(
-                    TransferKind::Refund,
-                    order,
-                    of.amount.amount,
-                    LedgerAccount::Shop,
-                    LedgerAccount::User(owner),
-                );
-                post(&mut tx, &[refund], now).await?;
-            }
-        }
-        Ok(tx.commit().await?)
-    }
-
     /// Describes disagreements between payments, orders and the sandbox provider. Empty when every captured payment has
     /// its paid order and every paid order its payment.
     pub async fn money_mismatches(&self) -> Result<Vec<String>, StoreError> {
@@ -275,20 +257,38 @@ impl Store {
     }
 }
 
-/// Records a webhook. `false` when it was received before.
-async fn record_webhook(
+/// What a capture means that changes no payment to `captured`.
+async fn refuse_capture(
     tx: &mut Tx,
-    webhook_id: &str,
-    payment: PaymentId,
+    id: PaymentId,
+    captured: Money,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> Result<CaptureOutcome, sqlx::Error> {
+    let sql = concat!("SELECT ", columns!(), " FROM payments WHERE id = $1");
+    let known = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
+    let kind = match known.as_ref().map(payment).transpose()? {
+        None => CaseKind::UnknownPayment,
+        Some(known) if known.amount == captured => return Ok(CaptureOutcome::AlreadyApplied),
+        Some(_) => CaseKind::Mismatched,
+    };
+    // A captured payment was paid by another report, and stays so.
+    let mark = "UPDATE payments SET mismatched_at_ms = $2, close_at_ms = NULL WHERE id = $1 AND status = 'created'";
+    sqlx::query(mark).bind(id.to_string()).bind(now.as_millisecond()).execute(&mut **tx).await?;
+    let (payment, details) = (id.to_string(), format!("captured {captured}"));
+    let case = NewCase { kind, payment: &payment, amount: Some(captured), details: &details };
+    let is_new = cases::open(tx, &case, now).await?;
+    Ok(if is_new { CaptureOutcome::Case(kind) } else { CaptureOutcome::AlreadyApplied })
+}
+
+/// Records a webhook. `false` when it was received before.
+async fn record_webhook(tx: &mut Tx, webhook_id: &str, payment: &str, now: Timestamp) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO webhook_events (webhook_id, received_at_ms, payment_id) VALUES ($1, $2, $3)
          ON CONFLICT DO NOTHING",
     )
     .bind(webhook_id)
     .bind(now.as_millisecond())
-    .bind(payment.to_string())
+    .bind(payment)
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)
@@ -296,6 +296,7 @@ async fn record_webhook(
 
 async fn pay(tx: &mut Tx, order: OrderId, now: Timestamp) -> Result<CaptureOutcome, sqlx::Error> {
     if move_order(tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
+        close_payments_of(tx, &[order]).await?;
         return Ok(CaptureOutcome::Paid(order));
     }
     move_order(tx, order, OrderStatus::Cancelled, OrderStatus::RefundPending, now).await?;

@@ -16,6 +16,15 @@ pub struct SandboxPayment {
     pub return_path: String,
     /// `open`, `captured`, `declined` or `refunded`.
     pub status: String,
+    /// From then on it cannot be paid. `None`: an older version opened it, and it never expires.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl SandboxPayment {
+    /// Whether it waits for the payer's decision.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.status == "open" && self.expires_at.is_none_or(|end| end > now)
+    }
 }
 
 /// A queued webhook that the shop has not accepted yet.
@@ -35,53 +44,63 @@ fn webhook(row: &AnyRow) -> Result<SandboxWebhook, sqlx::Error> {
 }
 
 impl Store {
+    /// Opens a payment. Idempotent.
     pub async fn sandbox_open(&self, payment: &SandboxPayment) -> Result<(), StoreError> {
         sqlx::query(
-            "INSERT INTO sandbox_payments (id, amount, currency, return_path, status) VALUES ($1, $2, $3, $4, 'open')",
+            "INSERT INTO sandbox_payments (id, amount, currency, return_path, status, expires_at_ms)
+             VALUES ($1, $2, $3, $4, 'open', $5) ON CONFLICT DO NOTHING",
         )
         .bind(payment.id.to_string())
         .bind(payment.amount.amount)
         .bind(payment.amount.currency.as_str().to_owned())
         .bind(&payment.return_path)
+        .bind(payment.expires_at.map(Timestamp::as_millisecond))
         .execute(&self.pool)
         .await?;
         Ok(())
     }
 
     pub async fn sandbox_payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
-        let sql = "SELECT id, amount, currency, return_path, status FROM sandbox_payments WHERE id = $1";
+        let sql = "SELECT id, amount, currency, return_path, status, expires_at_ms FROM sandbox_payments WHERE id = $1";
         self.optional(sqlx::query(sql).bind(id.to_string()), |row| {
             Ok(SandboxPayment {
                 id,
                 amount: row::money(row, "amount")?,
                 return_path: row::text(row, "return_path")?,
                 status: row::text(row, "status")?,
+                expires_at: row::optional_time(row, "expires_at_ms")?,
             })
         })
         .await
     }
 
-    /// Settles an open payment and queues the webhook about it. `false` when it was settled before.
+    /// Closes a payment that was neither made nor declined. Its end lies before every instant, because the clock of a
+    /// decision under way may be read already.
+    pub async fn sandbox_close(&self, id: PaymentId) -> Result<(), StoreError> {
+        let sql = "UPDATE sandbox_payments SET expires_at_ms = 0 WHERE id = $1 AND status = 'open'";
+        sqlx::query(sql).bind(id.to_string()).execute(&self.pool).await?;
+        Ok(())
+    }
+
+    /// Settles an open payment and queues the webhook about it. `false` when it was settled or ended before.
     pub async fn sandbox_settle(
         &self,
         id: PaymentId,
         status: &'static str,
         webhook: &SandboxWebhook,
-        now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let settled = sqlx::query("UPDATE sandbox_payments SET status = $2 WHERE id = $1 AND status = 'open'")
-            .bind(id.to_string())
-            .bind(status)
-            .execute(&mut *tx)
-            .await?;
+        let now = tx.now.as_millisecond();
+        let sql = "UPDATE sandbox_payments SET status = $2
+             WHERE id = $1 AND status = 'open' AND (expires_at_ms IS NULL OR expires_at_ms > $3)";
+        let settled = sqlx::query(sql).bind(id.to_string()).bind(status).bind(now).execute(&mut *tx).await?;
         if settled.rows_affected() == 0 {
             return Ok(false);
         }
         sqlx::query("INSERT INTO sandbox_webhooks (id, body, next_at_ms) VALUES ($1, $2, $3)")
             .bind(&webhook.id)
             .bind(&webhook.body)
-            .bind(now.as_millisecond())
+            .bind(now)
             .execute(&mut *tx)
             .await?;
         tx.commit().await?;

@@ -12,6 +12,7 @@ pub mod log;
 pub mod orders;
 pub mod orders_csv;
 pub mod packets;
+pub mod payment_cases;
 pub mod sale_form;
 pub mod staff;
 pub mod users;

@@ -73,7 +73,7 @@ async fn page(
     let page = AdminSalesPage {
         groups: AdminSalesPage::grouped(rows, ended, only),
         goods: current.goods,
-        sandbox: shop.payments.sandbox().is_some(),
+        sandbox: shop.sandbox.is_some(),
         q: query.q,
         only: group,
         is_later_page: before.is_some(),

@@ -8,54 +8,72 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::domain::PaymentId;
-use crate::payments::Sandbox;
+use crate::payments::{Sandbox, Settled};
 use crate::store::SandboxPayment;
 use crate::web::Shop;
 use crate::web::extract::PathIds;
 use crate::web::extract::visitor::{Visitor, own_path, query_value};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::response::{personal, see_other};
-use crate::web::views::CashierPage;
+use crate::web::views::{CashierPage, CashierState};
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    mut visitor: Visitor,
+    visitor: Visitor,
     PathIds(id): PathIds<PaymentId>,
 ) -> Result<Response, Problem> {
-    let payment = payment(&shop, id).await?;
+    page(&shop, visitor, id, StatusCode::OK).await
+}
+
+async fn page(shop: &Shop, mut visitor: Visitor, id: PaymentId, status: StatusCode) -> Result<Response, Problem> {
+    let payment = payment(shop, id).await?;
     let requested = visitor.path.split_once('?').and_then(|(_, query)| query_value(query, "lang"));
     if requested.is_none()
         && let Some(locale) = payment.return_path.split('/').nth(1).and_then(|first| first.parse().ok())
     {
         visitor.locale = locale;
     }
-    let settled = match payment.status.as_str() {
-        "open" => None,
-        status => Some(status != "declined"),
+    let is_open = payment.is_open(sandbox(shop)?.now().await?);
+    let state = match payment.status.as_str() {
+        "open" if is_open => CashierState::Open,
+        "open" => CashierState::Closed,
+        "declined" => CashierState::Declined,
+        _ => CashierState::Paid,
     };
     let page = CashierPage {
-        chrome: visitor.chrome(),
+        chrome: visitor.chrome_at(format!("/sandbox/cashier/{id}")),
         payment_id: id,
         amount: payment.amount,
         order_path: payment.return_path,
-        settled,
+        state,
     };
-    personal(StatusCode::OK, &page)
+    personal(status, &page)
 }
 
-pub async fn pay(State(shop): State<Arc<Shop>>, PathIds(id): PathIds<PaymentId>) -> Result<Response, Problem> {
-    settle(&shop, id, true).await
+pub async fn pay(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    settle(&shop, visitor, id, true).await
 }
 
-pub async fn decline(State(shop): State<Arc<Shop>>, PathIds(id): PathIds<PaymentId>) -> Result<Response, Problem> {
-    settle(&shop, id, false).await
+pub async fn decline(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    settle(&shop, visitor, id, false).await
 }
 
-/// Settles the payment and returns the payer to the order. Settling again changes nothing.
-async fn settle(shop: &Shop, id: PaymentId, pay: bool) -> Result<Response, Problem> {
+/// Settles the payment and returns the payer to the order. Settling again changes nothing. A payment that has ended is
+/// refused with a page that says so.
+async fn settle(shop: &Shop, visitor: Visitor, id: PaymentId, pay: bool) -> Result<Response, Problem> {
     let payment = payment(shop, id).await?;
-    sandbox(shop)?.settle(id, pay).await?;
-    Ok(see_other(own_path(&payment.return_path).unwrap_or("/")))
+    match sandbox(shop)?.settle(&payment, pay).await? {
+        Settled::Now | Settled::Before => Ok(see_other(own_path(&payment.return_path).unwrap_or("/"))),
+        Settled::Closed => page(shop, visitor, id, StatusCode::CONFLICT).await,
+    }
 }
 
 async fn payment(shop: &Shop, id: PaymentId) -> Result<SandboxPayment, Problem> {
@@ -64,5 +82,5 @@ async fn payment(shop: &Shop, id: PaymentId) -> Result<SandboxPayment, Problem> 
 
 /// The sandbox. Its pages are not there while it is off.
 fn sandbox(shop: &Shop) -> Result<&Sandbox, Problem> {
-    shop.payments.sandbox().ok_or(Code::NotFound.into())
+    shop.sandbox.as_deref().ok_or(Code::NotFound.into())
 }

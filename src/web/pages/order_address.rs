@@ -103,7 +103,7 @@ pub async fn page(
         keep: state.keep,
         needed: state.needed,
         from_wallet: state.from == WALLET,
-        can_pay: is_unpaid && (state.from == WALLET || shop.payments.sandbox().is_some()),
+        can_pay: is_unpaid && (state.from == WALLET || shop.payments.is_online()),
     };
     personal(state.status, &page)
 }

@@ -87,7 +87,7 @@ pub async fn show(
     };
     let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
     let wallet = if accepts_wallet { Some(balance_of(&shop.store, session.user_id).await?) } else { None };
-    let online = shop.payments.sandbox().is_some();
+    let online = shop.payments.is_online();
     personal(StatusCode::OK, &OrderPage { chrome: visitor.chrome(), order, proposed, wallet, online })
 }
 

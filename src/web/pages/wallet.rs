@@ -54,7 +54,7 @@ async fn page(
     let page = WalletPage {
         chrome,
         balance: balance_of(&shop.store, user).await?,
-        online: shop.payments.sandbox().is_some(),
+        online: shop.payments.is_online(),
         entries: entries.items,
         older: entries.next.map(|mark| mark.to_string()),
         is_later: before.is_some(),

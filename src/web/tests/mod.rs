@@ -11,6 +11,7 @@ mod idempotency;
 mod open_packets;
 mod packet_pages;
 mod packets;
+mod payment_cases;
 mod payment_provider;
 mod permissions;
 mod planning;
@@ -31,8 +32,10 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 use crate::app::Services;
+use crate::clock::Clock;
 use crate::config::{Config, sqlite_in};
-use crate::store::{AccountChange, Role};
+use crate::domain::PaymentId;
+use crate::store::{AccountChange, CaptureOutcome, Role};
 
 /// A shop with a database of its own.
 struct TestShop {
@@ -61,13 +64,22 @@ impl TestShop {
     }
 
     async fn open_with(change: impl FnOnce(&mut Config)) -> TestShop {
+        TestShop::build(change, Clock::system()).await
+    }
+
+    /// A shop whose time the test advances.
+    async fn open_at(clock: &Clock) -> TestShop {
+        TestShop::build(|_| {}, clock.clone()).await
+    }
+
+    async fn build(change: impl FnOnce(&mut Config), clock: Clock) -> TestShop {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::defaults();
         change(&mut config);
         config.data_dir = dir.path().to_owned();
         config.database_url = sqlite_in(dir.path());
         config.web.user_rate = 1000;
-        let parts = Services::build(&config).await.unwrap();
+        let parts = Services::build_with(&config, clock).await.unwrap();
         parts.catalogue.refresh().await.unwrap();
         crate::control::publish(&parts.catalogue, &parts.pages).unwrap();
         TestShop { router: parts.router(), parts, dir }
@@ -77,6 +89,15 @@ impl TestShop {
     async fn execute(&self, sql: impl Into<String>) -> u64 {
         let mut connection = AnyConnection::connect(&sqlite_in(self.dir.path())).await.unwrap();
         sqlx::query(AssertSqlSafe(sql.into())).execute(&mut connection).await.unwrap().rows_affected()
+    }
+
+    /// Makes a payment at the sandbox, whose webhook then arrives.
+    async fn make_payment(&self, id: PaymentId) -> CaptureOutcome {
+        let sandbox = self.parts.sandbox.as_ref().unwrap();
+        let payment = sandbox.payment(id).await.unwrap().unwrap();
+        sandbox.settle(&payment, true).await.unwrap();
+        let now = self.parts.clock.now();
+        self.parts.store.apply_capture(&format!("msg_{id}"), id, payment.amount, now).await.unwrap()
     }
 
     fn visitor(&self) -> TestClient<'_> {

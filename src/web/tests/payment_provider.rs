@@ -4,8 +4,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::config::PaymentProvider;
-use crate::domain::PaymentId;
-use crate::store::PaymentPurpose;
+use crate::store::{NewPayment, PaymentPurpose};
 
 #[tokio::test]
 async fn shop_without_a_provider_takes_no_payments() {
@@ -42,8 +41,11 @@ async fn cashier_of_the_sandbox_is_gone_while_it_is_off() {
     let (id, store) = (PaymentId(Uuid::now_v7()), &shop.parts.store);
     let amount = crate::domain::wallet::money(1_000_000);
     let user = mei.get("/api/me").await.json()["user"]["id"].as_str().unwrap().parse().unwrap();
-    store.add_payment(id, PaymentPurpose::TopUp(user), amount, "sandbox", shop.parts.clock.now()).await.unwrap();
-    let open = crate::store::SandboxPayment { id, amount, return_path: "/en/wallet".into(), status: "open".into() };
+    let now = shop.parts.clock.now();
+    let payment = NewPayment { id, purpose: PaymentPurpose::TopUp(user), amount, provider: "sandbox" };
+    store.add_payment(&payment, now, now).await.unwrap();
+    let (return_path, status) = ("/en/wallet".into(), "open".into());
+    let open = crate::store::SandboxPayment { id, amount, return_path, status, expires_at: None };
     store.sandbox_open(&open).await.unwrap();
 
     let cashier = format!("/sandbox/cashier/{id}");

@@ -7,17 +7,15 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::{Order, OrderId, OrderStatus, PaymentId, Reservation, SaleId, UserId};
+use crate::domain::{Order, OrderId, OrderStatus, Reservation, SaleId, UserId};
 use crate::orders::OrderRefusal;
 use crate::orders::support::StaffActionOutcome;
-use crate::store::{AuditReason, CaptureOutcome, StaffAction, Store};
+use crate::store::{AuditReason, StaffAction, Store};
 
 /// Captures a started payment.
 pub async fn pay(shop: &TestShop, checkout: &Value) {
     let payment: PaymentId = checkout["payment"]["id"].as_str().unwrap().parse().unwrap();
-    shop.parts.payments.sandbox().unwrap().settle(payment, true).await.unwrap();
-    let now = shop.parts.clock.now();
-    let captured = shop.parts.store.apply_capture(&format!("msg_{payment}"), payment, now).await.unwrap();
+    let captured = shop.make_payment(payment).await;
     assert!(matches!(captured, CaptureOutcome::Paid(_) | CaptureOutcome::AlreadyApplied), "{captured:?}");
 }
 
@@ -229,11 +227,10 @@ async fn order_ends_once_in_two_hundred_races() {
                 payment,
                 "captured",
                 &crate::store::SandboxWebhook { id: format!("w{n}"), body: String::new(), attempts: 0 },
-                now,
             )
             .await
             .unwrap();
-        let pay = async || store.apply_capture(&format!("msg_{n}"), payment, now).await.unwrap();
+        let pay = async || store.apply_capture(&format!("msg_{n}"), payment, order.amount, now).await.unwrap();
         let end = async |what| {
             let outcome = owners.apply_staff_action(&order, what, staff, reason).await.unwrap();
             outcome == StaffActionOutcome::Done

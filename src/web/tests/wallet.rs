@@ -1,7 +1,5 @@
 use super::support::assert_audit_finds_nothing;
 use super::*;
-use crate::domain::PaymentId;
-use crate::store::CaptureOutcome;
 
 /// Fills a wallet by a top-up that the provider captured.
 pub async fn fill(shop: &TestShop, who: &TestClient<'_>, amount: i64) {
@@ -10,9 +8,7 @@ pub async fn fill(shop: &TestShop, who: &TestClient<'_>, amount: i64) {
     assert_eq!(begun.status, 201, "{begun:?}");
     let payment: PaymentId = begun.json()["payment"]["id"].as_str().unwrap().parse().unwrap();
     assert!(begun.json()["checkout_url"].as_str().unwrap().ends_with(&format!("/sandbox/cashier/{payment}")));
-    shop.parts.payments.sandbox().unwrap().settle(payment, true).await.unwrap();
-    let captured = shop.parts.store.apply_capture(&format!("msg_{payment}"), payment, shop.parts.clock.now()).await;
-    assert!(matches!(captured.unwrap(), CaptureOutcome::ToppedUp(_)));
+    assert!(matches!(shop.make_payment(payment).await, CaptureOutcome::ToppedUp(_)));
 }
 
 async fn balance(who: &TestClient<'_>) -> i64 {

@@ -14,8 +14,34 @@ pub struct CashierPage {
     pub payment_id: PaymentId,
     pub amount: Money,
     pub order_path: String,
-    /// Whether it was paid or declined; `None` while that is open.
-    pub settled: Option<bool>,
+    pub state: CashierState,
+}
+
+/// What the payer can still do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CashierState {
+    Open,
+    Paid,
+    Declined,
+    /// The payment has expired or was closed.
+    Closed,
+}
+
+impl CashierPage {
+    fn is_open(&self) -> bool {
+        self.state == CashierState::Open
+    }
+
+    /// What became of the payment, and whether that is good.
+    fn outcome(&self) -> Option<(&'static str, bool)> {
+        let t = &self.chrome.text().account;
+        match self.state {
+            CashierState::Open => None,
+            CashierState::Paid => Some((t.cashier_settled, true)),
+            CashierState::Declined => Some((t.cashier_declined, false)),
+            CashierState::Closed => Some((t.cashier_closed, false)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -26,13 +52,14 @@ mod tests {
 
     #[test]
     fn cashier_page_is_marked_as_a_test() {
-        for (settled, forms) in [(None, true), (Some(true), false), (Some(false), false)] {
+        use CashierState::*;
+        for (state, forms) in [(Open, true), (Paid, false), (Declined, false), (Closed, false)] {
             let page = CashierPage {
                 chrome: test_chrome(Locale::En, "/sandbox"),
                 payment_id: "0198c0de-0000-7000-8000-000000000003".parse().unwrap(),
                 amount: Money::new(399_800, Currency::CNY),
                 order_path: "/en/orders/7/x".into(),
-                settled,
+                state,
             };
             let html = page.render().unwrap();
             assert!(html.contains("Test mode"));

@@ -18,10 +18,10 @@ pub use admin::{
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, SaleGroup, StaffPage,
     UploadError, UserPage, UsersPage, admin_notice,
 };
-pub use admin::{AdminOrderPage, AdminOrdersPage, StaffActionFormState};
+pub use admin::{AdminOrderPage, AdminOrdersPage, PaymentCasesPage, StaffActionFormState};
 pub use admin::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 pub use askama::Template;
-pub use cashier::CashierPage;
+pub use cashier::{CashierPage, CashierState};
 pub use message::MessagePage;
 pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage};
 pub use packets::{

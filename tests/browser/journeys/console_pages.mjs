@@ -25,6 +25,7 @@ export default async function consolePages(run) {
   await see('/goods/new', 'goods-new');
   await see(`/goods/${GOODS.phone}`, 'goods-edit', '.picture-list img');
   await see('/orders', 'orders', 'table.found');
+  await see('/orders/payments', 'payments', '.empty');
   await see(`/orders/${order.id}`, 'order', '.timeline');
   await see('/users', 'users', 'tbody th');
   await see(`/users/${order.user_id ?? shopper}`, 'user');

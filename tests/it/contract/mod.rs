@@ -2,7 +2,7 @@
 
 mod orders;
 pub mod packets;
-mod payments;
+pub mod payments;
 mod selling;
 mod shutdown;
 mod staff;
@@ -35,6 +35,8 @@ macro_rules! contract_tests {
             payments::concurrent_payment_and_cancellation_have_one_winner,
             payments::wallet_is_topped_up_pays_and_receives_the_refund,
             payments::webhook_counts_once_and_only_with_a_valid_signature,
+            payments::report_of_another_amount_pays_nothing_and_is_seen_by_staff,
+            payments::payment_closes_when_its_order_ends,
             packets::every_share_goes_to_one_user,
             packets::expired_packet_returns_what_is_left,
             packets::packet_in_buckets_gives_away_every_share,

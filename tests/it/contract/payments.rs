@@ -10,9 +10,11 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
-use crate::support::{Answer, NewSale, Plan, Rung, SECRET, Shop, Shopper, eventually, pause};
+use crate::support::{Answer, Client, NewSale, Plan, RequestBuilder, Rung, SECRET, Shop, Shopper, eventually, pause};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The price of the sales here, in minor units.
+const PRICE: i64 = 1999;
 const WEBHOOKS: &str = "/api/webhooks/payments/sandbox";
 
 pub async fn checkout_payment_makes_the_order_paid(rung: Rung) {
@@ -44,26 +46,28 @@ const CONCURRENT_RACES: u64 = 20;
 pub async fn concurrent_payment_and_cancellation_have_one_winner(rung: Rung) {
     let shop = Plan::on(rung).await.start().await;
     let sale = shop.open(NewSale::of(RACES as i64)).await;
-    let (mut paid, mut refunded) = (0, 0);
+    let (mut paid, mut refunded, mut unpaid) = (0, 0, 0);
     // Milliseconds between payment and cancellation, adjusted to the outcomes so that the race stays close.
     let mut head_start: u64 = 5;
     for first in (0..RACES).step_by(CONCURRENT_RACES as usize) {
         let races = (first..first + CONCURRENT_RACES).map(|n| race(&shop, &sale, n, head_start));
         let ends: Vec<&str> = join_all(races).await;
         let won = ends.iter().filter(|end| **end == "paid").count();
-        (paid, refunded) = (paid + won, refunded + ends.len() - won);
+        let too_late = ends.iter().filter(|end| **end == "cancelled").count();
+        (paid, refunded, unpaid) = (paid + won, refunded + ends.len() - won - too_late, unpaid + too_late);
         let cancelled_too_often = won * 2 < ends.len();
         head_start = if cancelled_too_often { head_start * 2 + 1 } else { head_start / 2 };
     }
-    println!("{paid} were paid, {refunded} were cancelled and refunded");
+    println!("{paid} were paid, {refunded} were cancelled and refunded, {unpaid} were closed before they were paid");
     assert!(paid > 0 && refunded > 0, "there was no race: {paid} paid, {refunded} refunded");
     shop.wait_for_sold(&sale, paid as i64, SETTLE_TIMEOUT).await;
     let button = shop.wait_for_phase(&sale, "open").await;
-    assert_eq!(button["remaining"], refunded);
+    assert_eq!(button["remaining"], refunded + unpaid);
     shop.audit_is_clean().await;
 }
 
-/// Pays and cancels one order at the same moment; returns `paid` or `refunded`.
+/// Pays and cancels one order at the same moment; returns `paid`, `refunded`, or `cancelled` when the payment was closed in
+/// time.
 async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str {
     let shopper = shop.shopper(n);
     let order = shopper.buy_one(sale).await;
@@ -74,6 +78,11 @@ async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str 
         shopper.cancel(sale, &order).await
     };
     let (paid, cancelled) = tokio::join!(shopper.pay_at(&checkout), cancel);
+    if paid.status == 409 {
+        cancelled.expect(200);
+        assert_eq!(wait_for_end(&shopper, sale, &order, "cancelled").await, ["reserved", "unpaid", "cancelled"]);
+        return "cancelled";
+    }
     paid.expect(303);
     if cancelled.status == 200 {
         let end = wait_for_end(&shopper, sale, &order, "refunded").await;
@@ -135,7 +144,7 @@ pub async fn wallet_is_topped_up_pays_and_receives_the_refund(rung: Rung) {
 }
 
 /// A webhook as the provider sends it: id, time, signature, body.
-struct SignedWebhook {
+pub struct SignedWebhook {
     id: String,
     at: i64,
     signature: String,
@@ -143,17 +152,31 @@ struct SignedWebhook {
 }
 
 impl SignedWebhook {
+    /// A report that ¥19.99 was captured.
     fn new(key: &[u8], payment: &str, id: &str, at: i64) -> SignedWebhook {
-        let body = json!({"type": "payment.captured", "data": {"payment_id": payment}}).to_string();
+        let data = json!({"payment_id": payment, "amount": {"amount": PRICE, "currency": "CNY"}});
+        SignedWebhook::of(key, id, at, json!({"type": "payment.captured", "data": data}))
+    }
+
+    pub fn of(key: &[u8], id: &str, at: i64, body: Value) -> SignedWebhook {
+        let body = body.to_string();
         let signature = Webhook::from_bytes(key.to_vec()).unwrap().sign(id, at, body.as_bytes()).unwrap();
         SignedWebhook { id: id.into(), at, signature, body }
     }
 
     async fn deliver(&self, shop: &Shop, body: &str) -> Answer {
-        let client = shop.client();
+        self.request(&shop.client(), body).send().await
+    }
+
+    /// The status of the answer, if there is one.
+    pub async fn try_deliver(&self, client: &Client) -> Option<u16> {
+        self.request(client, &self.body).try_send().await.ok().map(|answer| answer.status)
+    }
+
+    fn request<'a>(&self, client: &'a Client, body: &str) -> RequestBuilder<'a> {
         let request = client.request(Method::POST, WEBHOOKS).header("webhook-id", &self.id);
         let request = request.header("webhook-timestamp", &self.at.to_string());
-        request.header("webhook-signature", &self.signature).body("application/json", body.to_owned()).send().await
+        request.header("webhook-signature", &self.signature).body("application/json", body.to_owned())
     }
 }
 
@@ -165,7 +188,7 @@ pub async fn webhook_counts_once_and_only_with_a_valid_signature(rung: Rung) {
     shopper.wait_for_status(&sale, &order, "unpaid").await;
     let checkout = shopper.begin_payment(&sale, &order).await;
     let payment = checkout.rsplit('/').next().unwrap();
-    let key = signing::key_for(&SecretString::from(SECRET.to_owned()), "sandbox webhooks");
+    let key = webhook_key();
     let now = Clock::system().now().as_second();
 
     let forged = SignedWebhook::new(&[7; 32], payment, "msg_1", now);
@@ -188,5 +211,79 @@ pub async fn webhook_counts_once_and_only_with_a_valid_signature(rung: Rung) {
     assert_eq!(seen["history"].as_array().unwrap().len(), 3, "{seen}");
     let unknown = SignedWebhook::new(&key, "0198c0de-0000-7000-8000-00000000dead", "msg_3", now);
     unknown.deliver(&shop, &unknown.body).await.expect(204);
+    shop.audit_is_clean().await;
+}
+
+pub fn webhook_key() -> Vec<u8> {
+    signing::key_for(&SecretString::from(SECRET.to_owned()), "sandbox webhooks").to_vec()
+}
+
+pub async fn report_of_another_amount_pays_nothing_and_is_seen_by_staff(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(5)).await;
+    let (shopper, admin) = (shop.shopper(1), shop.admin().await);
+    let order = shopper.buy_one(&sale).await;
+    shopper.wait_for_status(&sale, &order, "unpaid").await;
+    let checkout = shopper.begin_payment(&sale, &order).await;
+    let payment = checkout.rsplit('/').next().unwrap();
+    let now = Clock::system().now().as_second();
+    for (n, amount) in
+        [json!({"amount": 1, "currency": "CNY"}), json!({"amount": PRICE, "currency": "USD"})].into_iter().enumerate()
+    {
+        let body = json!({"type": "payment.captured", "data": {"payment_id": payment, "amount": amount}});
+        let lie = SignedWebhook::of(&webhook_key(), &format!("msg_lie_{n}"), now, body);
+        lie.deliver(&shop, &lie.body).await.expect(204);
+    }
+    let seen = admin.get(&format!("/api/admin/orders/{order}")).await.expect(200).json();
+    assert_eq!(seen["order"]["status"], "unpaid");
+    assert_eq!(seen["order"]["payments"][0]["status"], "mismatched");
+    let page = admin.get("/admin/orders/payments?lang=en").await.expect(200);
+    assert_eq!(page.text().matches("data-case=\"mismatched\"").count(), 2, "{}", page.text());
+    assert!(page.text().contains(payment) && page.text().contains("¥0.01"), "{}", page.text());
+
+    // The shopper is not stuck: another payment of the order counts.
+    let checkout = shopper.begin_payment(&sale, &order).await;
+    shopper.pay_at(&checkout).await.expect(303);
+    shopper.wait_for_status(&sale, &order, "paid").await;
+    shop.audit_is_clean().await;
+}
+
+pub async fn payment_closes_when_its_order_ends(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(5)).await;
+    let begun = async |n: u64| {
+        let shopper = shop.shopper(n);
+        let order = shopper.buy_one(&sale).await;
+        shopper.wait_for_status(&sale, &order, "unpaid").await;
+        let checkout = shopper.begin_payment(&sale, &order).await;
+        (shopper, order, checkout)
+    };
+    let closed = async |shopper: &Shopper, checkout: &str| {
+        eventually("the payment is closed", SETTLE_TIMEOUT, async || {
+            let page = shopper.client.get(checkout).await.expect(200).text().to_owned();
+            if page.contains("This payment is closed") { Ok(()) } else { Err(page) }
+        })
+        .await;
+        let refused = shopper.pay_at(checkout).await.expect(409);
+        assert!(refused.text().contains("This payment is closed"), "{}", refused.text());
+    };
+    let (mei, order, first) = begun(1).await;
+    mei.cancel(&sale, &order).await.expect(200);
+    closed(&mei, &first).await;
+
+    // A second payment closes the first, so that nobody pays twice.
+    let (li, order, first) = begun(2).await;
+    let second = li.begin_payment(&sale, &order).await;
+    let refused = li.pay_at(&first).await.expect(409);
+    assert!(refused.text().contains("This payment is closed"), "{}", refused.text());
+    li.pay_at(&second).await.expect(303);
+    li.wait_for_status(&sale, &order, "paid").await;
+    let zh = li.client.get(&format!("{first}?lang=zh")).await.expect(200);
+    assert!(zh.text().contains("这笔付款已关闭"), "{}", zh.text());
+
+    let (wang, order, first) = begun(3).await;
+    let cancel = format!("/api/admin/orders/{order}/cancel");
+    shop.admin().await.post(&cancel, json!({"reason": "fraud"})).await.expect(200);
+    closed(&wang, &first).await;
     shop.audit_is_clean().await;
 }

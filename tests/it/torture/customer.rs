@@ -205,8 +205,8 @@ impl Diary {
         let code = answer.code();
         let name = if code.is_empty() { answer.status.to_string() } else { format!("{} {code}", answer.status) };
         let refused = answer.status >= 400;
-        // The cashier answers with a page.
-        let known = REFUSALS.contains(&code.as_str()) || (request == "pay" && answer.status == 503);
+        // The cashier answers with a page. A payment that has ended is refused.
+        let known = REFUSALS.contains(&code.as_str()) || (request == "pay" && matches!(answer.status, 409 | 503));
         let documented = !refused || (known && (answer.status < 500 || answer.status == 503));
         let retryable = matches!(answer.status, 429 | 503);
         if !documented || (refused && retryable == answer.header("retry-after").is_empty()) {

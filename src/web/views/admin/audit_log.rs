@@ -52,6 +52,8 @@ impl AdminLogPage {
             "delete" => t.sales.delete,
             "cancel" => t.support.cancel,
             "refund" => t.support.refund,
+            "retry_refund" => t.cases.refund,
+            "settle_payment" => t.cases.settle,
             "replay" => t.cockpit.replay,
             "discard" => t.cockpit.discard,
             "archive" => t.goods.archive,

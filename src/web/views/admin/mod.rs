@@ -7,6 +7,7 @@ mod dead_letters;
 mod goods;
 mod orders;
 mod packets;
+mod payment_cases;
 mod sale_form;
 mod sales;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use dead_letters::DeadLettersPage;
 pub use goods::{AdminGoodsForm, AdminGoodsList, UploadError};
 pub use orders::{AdminOrderPage, AdminOrdersPage, StaffActionFormState};
 pub use packets::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
+pub use payment_cases::PaymentCasesPage;
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 pub use users::{StaffPage, UserPage, UsersPage};

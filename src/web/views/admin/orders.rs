@@ -138,14 +138,4 @@ impl AdminOrderPage {
             _ => t.by_shop,
         }
     }
-
-    fn payment_status(&self, status: &PaymentStatus) -> &'static str {
-        let t = &self.chrome.text().support;
-        match status {
-            PaymentStatus::Created => t.payment_created,
-            PaymentStatus::Captured => t.payment_captured,
-            PaymentStatus::RefundPending => t.payment_refund_pending,
-            PaymentStatus::Refunded => t.payment_refunded,
-        }
-    }
 }

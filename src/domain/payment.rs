@@ -1,0 +1,23 @@
+//! What about payments needs the staff.
+
+use super::wire::wire_enum;
+
+wire_enum! {
+    /// Why a payment needs the staff's attention. Metrics count the kinds in this order.
+    pub enum CaseKind {
+        /// The provider captured another amount or currency than it was asked for.
+        Mismatched = "mismatched",
+        /// The provider cannot give the money back. The refund waits for the staff.
+        RefundFailed = "refund_failed",
+        /// Several attempts of a refund failed. They go on.
+        RefundDelayed = "refund_delayed",
+        /// The provider gave money back that the shop did not ask for.
+        UnexpectedRefund = "unexpected_refund",
+        /// The payer or the payer's bank takes the money back.
+        Disputed = "disputed",
+        /// The report is about a payment that the shop did not start.
+        UnknownPayment = "unknown_payment",
+        /// The shop does not know the event.
+        UnknownEvent = "unknown_event",
+    }
+}

@@ -1,0 +1,36 @@
+//! What staff do about payments that need attention.
+
+use tracing::info;
+
+use super::Payments;
+use crate::domain::{Page, UserId};
+use crate::orders::support::StaffActionOutcome;
+use crate::store::{AuditReason, CaseAction, PaymentCase, StoreError};
+
+impl Payments {
+    /// One page of the open cases, newest first.
+    pub async fn cases(&self, before: Option<&str>, limit: usize) -> Result<Page<PaymentCase, String>, StoreError> {
+        let cases = self.store.payment_cases(before, limit as i64 + 1).await?;
+        Ok(Page::cut(cases, limit, |case| case.id.clone()))
+    }
+
+    /// Asks for a refund, or settles a case. `by` is the account of `reason.actor`; a payment of its own is left to others.
+    pub async fn act_on_case(
+        &self,
+        of: &PaymentCase,
+        action: CaseAction,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<StaffActionOutcome, StoreError> {
+        if let Some(payment) = &of.payment
+            && self.store.payer_of(payment).await? == Some(by)
+        {
+            return Ok(StaffActionOutcome::OwnOrder);
+        }
+        if !self.store.apply_case_action(of, action, reason).await? {
+            return Ok(StaffActionOutcome::WrongStatus);
+        }
+        info!(payment = of.payment_id, kind = %of.kind, actor = reason.actor, ?action, "staff acted on a payment");
+        Ok(StaffActionOutcome::Done)
+    }
+}

@@ -1,0 +1,60 @@
+//! The end of payments. A payment is closed at the provider when it expires, when its order ends in another way, and before
+//! another payment of the order begins: then nobody pays twice. What the provider captured in the meantime is found here even
+//! if its report is lost.
+
+use futures::StreamExt;
+use tracing::{info, warn};
+
+use super::provider::CloseOutcome;
+use super::{CONCURRENCY, Payments, answer};
+use crate::domain::{OrderId, PaymentId};
+use crate::store::{CaptureOutcome, StoreError};
+
+/// Payments of one step of the closing job.
+const MAX_CLOSED: i64 = 50;
+
+impl Payments {
+    /// Closes one bounded batch of due payments. Returns the number of attempts. A payment that fails is tried again later;
+    /// the others go on.
+    pub async fn close_due(&self) -> Result<usize, StoreError> {
+        if self.provider.is_none() {
+            return Ok(0);
+        }
+        let due = self.store.payments_to_close(MAX_CLOSED).await?;
+        let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |&payment| async move {
+            let Err(error) = self.close(payment).await else { return };
+            warn!(%payment, error = format!("{error:#}"), "payment not closed; it will be tried again");
+            if let Err(error) = self.store.postpone_close(payment).await {
+                warn!(%payment, %error, "the payment is closed at once again");
+            }
+        });
+        attempts.await;
+        Ok(due.len())
+    }
+
+    /// Closes the open payments of an order. Returns whether one of them paid it.
+    pub(super) async fn close_open(&self, order: OrderId) -> Result<bool, StoreError> {
+        let mut paid = false;
+        for payment in self.store.open_payments(order).await? {
+            match self.close(payment).await {
+                Ok(outcome) => paid |= outcome == Some(CaptureOutcome::Paid(order)),
+                Err(error) => warn!(%payment, error = format!("{error:#}"), "payment stays open beside another one"),
+            }
+        }
+        Ok(paid)
+    }
+
+    /// Closes a payment. If the provider has captured it, the money is applied as after a report.
+    async fn close(&self, payment: PaymentId) -> anyhow::Result<Option<CaptureOutcome>> {
+        match answer(self.provider().map_err(anyhow::Error::from)?.close(payment)).await? {
+            CloseOutcome::Closed => {
+                self.store.close_payment(payment).await?;
+                info!(%payment, "payment closed");
+                Ok(None)
+            }
+            CloseOutcome::Captured(amount) => {
+                Ok(Some(self.capture(&format!("close:{payment}"), payment, amount).await?))
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The boundary to a payment provider: what the shop asks for, what the provider answers, and what it reports.
+//!
+//! Every request may be sent twice, because an answer may be lost. Reports may be late, repeated, out of order, lost or wrong:
+//! the shop compares each with what it asked for, and asks itself when it has to know.
+
+use async_trait::async_trait;
+use axum::http::HeaderMap;
+use jiff::Timestamp;
+
+use super::PaymentError;
+use crate::domain::wire::wire_enum;
+use crate::domain::{Money, PaymentId};
+
+/// Takes money from payers and gives it back.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// The provider's name in the database.
+    fn name(&self) -> &'static str;
+
+    /// Opens a payment and returns the address at which it is made. Idempotent.
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<String>;
+
+    /// Closes a payment, so that it can no longer be made, unless it was made before. Idempotent; a payment that the provider
+    /// does not know is closed.
+    async fn close(&self, payment: PaymentId) -> anyhow::Result<CloseOutcome>;
+
+    /// Returns everything that was captured for a payment, whatever it was. Idempotent.
+    ///
+    /// # Errors
+    /// Nothing is known about the refund. The shop asks again later.
+    async fn refund(&self, payment: PaymentId) -> anyhow::Result<RefundOutcome>;
+
+    /// Verifies a webhook's signature over the raw body, then reads it.
+    ///
+    /// # Errors
+    /// [`PaymentError::BadSignature`], also when it was signed too long before `now`; [`PaymentError::Malformed`].
+    fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Report, PaymentError>;
+}
+
+/// A payment that the provider shall take.
+#[derive(Debug, Clone)]
+pub struct Charge {
+    pub payment: PaymentId,
+    pub amount: Money,
+    /// From then on the provider takes no money for it.
+    pub expires_at: Timestamp,
+    /// The shop's path to which the payer returns.
+    pub return_path: String,
+}
+
+/// What became of a payment that was to be closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloseOutcome {
+    /// No money was taken, and none will be.
+    Closed,
+    /// This amount was captured before.
+    Captured(Money),
+}
+
+/// What became of a refund.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefundOutcome {
+    Done,
+    /// It is under way. The provider reports its end, and answers when it is asked again.
+    Pending,
+    /// It will not come about by itself, for this reason.
+    Failed(String),
+}
+
+/// A webhook of a provider in the shop's terms.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The same for every delivery of the report.
+    pub id: String,
+    /// The text of a [`ReportKind`], or the provider's own name of an event that the shop does not know.
+    pub event: String,
+    /// As the provider has it: it need not be a payment of the shop.
+    pub payment: String,
+    pub amount: Option<Money>,
+    /// What the provider says about it, for staff.
+    pub reason: String,
+}
+
+wire_enum! {
+    /// The events that the shop knows.
+    pub enum ReportKind {
+        Captured = "payment.captured",
+        Declined = "payment.declined",
+        /// The payer or the payer's bank takes the money back.
+        Disputed = "payment.disputed",
+        RefundSucceeded = "refund.succeeded",
+        RefundFailed = "refund.failed",
+    }
+}

@@ -1,0 +1,87 @@
+//! What the provider reports. A report is compared with what was asked for and applied once; one that does not fit becomes a
+//! case for the staff ([`CaseKind`]).
+
+use axum::http::HeaderMap;
+use tracing::{info, warn};
+
+use super::provider::{CloseOutcome, Report, ReportKind};
+use super::{PaymentError, Payments, answer, bounded};
+use crate::domain::{CaseKind, Money, PaymentId};
+use crate::store::{CaptureOutcome, NewCase, PaymentStatus, StoreError};
+
+impl Payments {
+    /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.
+    pub async fn receive(&self, headers: &HeaderMap, body: &[u8]) -> Result<(), PaymentError> {
+        let report = self.provider()?.read(headers, body, self.store.now().await?)?;
+        let (kind, payment) = (report.event.parse().ok(), report.payment.parse().ok());
+        let (Some(kind), Some(payment)) = (kind, payment) else {
+            let kind = if kind.is_some() { CaseKind::UnknownPayment } else { CaseKind::UnknownEvent };
+            return Ok(self.open_case(&report, kind).await?);
+        };
+        match kind {
+            ReportKind::Captured => self.receive_capture(&report, payment).await,
+            // The payer may have another try at the provider, so the shop asks for the end of this one.
+            ReportKind::Declined => Ok(self.store.close_soon(payment).await?),
+            ReportKind::Disputed => Ok(self.open_case(&report, CaseKind::Disputed).await?),
+            ReportKind::RefundFailed => Ok(self.open_case(&report, CaseKind::RefundFailed).await?),
+            ReportKind::RefundSucceeded => Ok(self.receive_refund(&report, payment).await?),
+        }
+    }
+
+    /// A report without an amount is one of an older version. It may be true, so the provider is asked.
+    async fn receive_capture(&self, report: &Report, payment: PaymentId) -> Result<(), PaymentError> {
+        let amount = match report.amount {
+            Some(amount) => amount,
+            None => match answer(self.provider()?.close(payment)).await.map_err(PaymentError::Provider)? {
+                CloseOutcome::Captured(amount) => amount,
+                CloseOutcome::Closed => return Ok(self.open_case(report, CaseKind::Mismatched).await?),
+            },
+        };
+        self.capture(&report.id, payment, amount).await?;
+        Ok(())
+    }
+
+    /// Applies that the provider has this money. `source` is the report, or the question that was answered so.
+    pub(super) async fn capture(
+        &self,
+        source: &str,
+        payment: PaymentId,
+        amount: Money,
+    ) -> Result<CaptureOutcome, StoreError> {
+        let outcome = self.store.apply_capture(source, payment, amount, self.store.now().await?).await?;
+        match outcome {
+            CaptureOutcome::Paid(order) => {
+                self.metrics.paid.inc();
+                info!(%payment, %order, "order paid");
+            }
+            CaptureOutcome::ToppedUp(user) => info!(%payment, %user, "wallet topped up"),
+            CaptureOutcome::Refunding => info!(%payment, "payment cannot be used; refund pending"),
+            CaptureOutcome::AlreadyApplied => info!(%payment, "capture ignored: it was applied before"),
+            CaptureOutcome::Case(kind) => {
+                self.metrics.payment_case(kind);
+                warn!(%payment, %kind, %amount, "captured money fits no payment; staff have to decide");
+            }
+        }
+        Ok(outcome)
+    }
+
+    async fn receive_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
+        match self.store.payment(payment).await? {
+            Some(of) if of.status == PaymentStatus::RefundPending => self.refunded(&of).await,
+            Some(of) if of.status == PaymentStatus::Refunded => Ok(()),
+            _ => self.open_case(report, CaseKind::UnexpectedRefund).await,
+        }
+    }
+
+    /// Keeps a report for the staff.
+    async fn open_case(&self, report: &Report, kind: CaseKind) -> Result<(), StoreError> {
+        let separator = if report.reason.is_empty() { "" } else { ": " };
+        let details = bounded(&format!("{}{separator}{}", report.event, report.reason));
+        let case = NewCase { kind, payment: &report.payment, amount: report.amount, details: &details };
+        if let Some(kind) = self.store.open_case(Some(&report.id), &case).await? {
+            self.metrics.payment_case(kind);
+            warn!(payment = report.payment, %kind, details, "payment needs attention");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! The payments of an order that the provider still takes. They end with the order.
+
+use sqlx::AssertSqlSafe;
+
+use crate::domain::OrderId;
+use crate::store::{Tx, bind_ids, list, padded};
+
+/// Lets the open payments of orders that ended or were paid be closed at once, in the same transaction.
+pub(in crate::store) async fn close_payments_of(tx: &mut Tx, orders: &[OrderId]) -> Result<(), sqlx::Error> {
+    for chunk in padded(orders) {
+        let sql = format!(
+            "UPDATE payments SET close_at_ms = 0 WHERE close_at_ms IS NOT NULL AND order_id IN {}",
+            list(chunk.len(), 0)
+        );
+        bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).execute(&mut **tx).await?;
+    }
+    Ok(())
+}

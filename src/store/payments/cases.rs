@@ -1,0 +1,230 @@
+//! Payments that need attention: what a provider reported and the shop cannot settle by itself. A case is open until its
+//! money was refunded or a member of the staff has settled it.
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+use uuid::Uuid;
+
+use super::{Payment, PaymentPurpose, PaymentStatus, record_webhook, refunds};
+use crate::domain::{CaseKind, Currency, Money, OrderId, UserId};
+use crate::store::audit_log::log;
+use crate::store::{AuditReason, Store, StoreError, Tx, row};
+
+/// A case to be opened.
+#[derive(Debug, Clone, Copy)]
+pub struct NewCase<'a> {
+    pub kind: CaseKind,
+    /// As reported; it need not exist.
+    pub payment: &'a str,
+    /// The reported amount.
+    pub amount: Option<Money>,
+    pub details: &'a str,
+}
+
+/// An open case.
+#[derive(Debug, Clone)]
+pub struct PaymentCase {
+    pub id: String,
+    pub kind: CaseKind,
+    /// As reported.
+    pub payment_id: String,
+    /// The reported amount.
+    pub reported: Option<Money>,
+    pub details: String,
+    pub opened_at: Timestamp,
+    /// The shop's payment, if it has one.
+    pub payment: Option<Payment>,
+}
+
+impl PaymentCase {
+    /// The order that the payment is for.
+    pub fn order(&self) -> Option<OrderId> {
+        match self.payment.as_ref()?.purpose {
+            PaymentPurpose::Order(order) => Some(order),
+            PaymentPurpose::TopUp(_) => None,
+        }
+    }
+
+    fn status(&self) -> Option<PaymentStatus> {
+        self.payment.as_ref().map(|payment| payment.status)
+    }
+
+    /// Whether the provider can be asked for a refund, or once more.
+    pub fn takes_refund(&self) -> bool {
+        matches!(self.status(), Some(PaymentStatus::Mismatched | PaymentStatus::RefundPending))
+    }
+
+    /// Whether settling it says that the money went back in another way.
+    pub fn settles_as_refunded(&self) -> bool {
+        matches!(self.kind, CaseKind::RefundFailed | CaseKind::RefundDelayed)
+            && self.status() == Some(PaymentStatus::RefundPending)
+    }
+}
+
+/// What staff do about a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaseAction {
+    /// The provider is asked for a refund, or once more. The case stays open until the money is back.
+    Refund,
+    /// The case ends. A refund that failed counts as made ([`PaymentCase::settles_as_refunded`]).
+    Settle,
+}
+
+impl CaseAction {
+    /// The action's name in the audit log.
+    fn audit_name(self) -> &'static str {
+        match self {
+            CaseAction::Refund => "retry_refund",
+            CaseAction::Settle => "settle_payment",
+        }
+    }
+}
+
+impl Store {
+    /// Opens a case and records the webhook that reported it. Returns the kind of the new case; `None` when the webhook was
+    /// received before or the case is open. A refund that failed is not tried again until the staff say so.
+    pub async fn open_case(
+        &self,
+        webhook_id: Option<&str>,
+        case: &NewCase<'_>,
+    ) -> Result<Option<CaseKind>, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        if let Some(webhook_id) = webhook_id
+            && !record_webhook(&mut tx, webhook_id, case.payment, now).await?
+        {
+            return Ok(None);
+        }
+        let known = sqlx::query("SELECT 1 FROM payments WHERE id = $1").bind(case.payment);
+        let is_known = known.fetch_optional(&mut *tx).await?.is_some();
+        let kind = match case.kind {
+            CaseKind::UnknownEvent => CaseKind::UnknownEvent,
+            kind if is_known => kind,
+            _ => CaseKind::UnknownPayment,
+        };
+        if kind == CaseKind::RefundFailed {
+            refunds::stop_refund(&mut tx, case.payment).await?;
+        }
+        let is_new = open(&mut tx, &NewCase { kind, ..*case }, now).await?;
+        tx.commit().await?;
+        Ok(is_new.then_some(kind))
+    }
+
+    /// Open cases, newest first, older than the case `before`.
+    pub async fn payment_cases(&self, before: Option<&str>, limit: i64) -> Result<Vec<PaymentCase>, StoreError> {
+        let sql = "SELECT id, kind, payment_id, amount, currency, details, opened_at_ms FROM payment_cases
+             WHERE settled_at_ms IS NULL AND id < $1 ORDER BY id DESC LIMIT $2";
+        // Sorts after every UUID.
+        let query = sqlx::query(sql).bind(before.unwrap_or("g")).bind(limit);
+        let mut found = self.all(query, case).await?;
+        for case in &mut found {
+            self.add_payment_of(case).await?;
+        }
+        Ok(found)
+    }
+
+    /// An open case.
+    pub async fn payment_case(&self, id: &str) -> Result<Option<PaymentCase>, StoreError> {
+        let sql = "SELECT id, kind, payment_id, amount, currency, details, opened_at_ms FROM payment_cases
+             WHERE settled_at_ms IS NULL AND id = $1";
+        let Some(mut found) = self.optional(sqlx::query(sql).bind(id), case).await? else { return Ok(None) };
+        self.add_payment_of(&mut found).await?;
+        Ok(Some(found))
+    }
+
+    async fn add_payment_of(&self, case: &mut PaymentCase) -> Result<(), StoreError> {
+        if let Ok(id) = case.payment_id.parse() {
+            case.payment = self.payment(id).await?;
+        }
+        Ok(())
+    }
+
+    /// Who paid: the owner of the order, or of the wallet.
+    pub async fn payer_of(&self, of: &Payment) -> Result<Option<UserId>, StoreError> {
+        match of.purpose {
+            PaymentPurpose::TopUp(user) => Ok(Some(user)),
+            PaymentPurpose::Order(order) => Ok(self.order_with_id(order).await?.map(|order| order.user_id)),
+        }
+    }
+
+    /// Acts on an open case, with a line in the audit log. `false` when the case is not open, or its payment is in no state
+    /// for the action.
+    pub async fn apply_case_action(
+        &self,
+        of: &PaymentCase,
+        action: CaseAction,
+        reason: AuditReason<'_>,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        let done = match action {
+            CaseAction::Refund => {
+                refunds::refund_again(&mut tx, &of.payment_id).await? && is_open(&mut tx, &of.id).await?
+            }
+            CaseAction::Settle => {
+                if let Some(payment) = of.payment.as_ref().filter(|_| of.settles_as_refunded()) {
+                    refunds::refund(&mut tx, payment, now).await?;
+                }
+                settle(&mut tx, &of.id, reason, now).await?
+            }
+        };
+        if !done {
+            return Ok(false);
+        }
+        let before = json!({"kind": of.kind, "status": of.status()});
+        let after = json!({"kind": of.kind, "reason": reason.note});
+        let subject = format!("payment {}", of.payment_id);
+        log(&mut tx, reason.actor, action.audit_name(), &subject, Some(&before), Some(&after), now).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+}
+
+fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
+    let reported = match (row.try_get::<Option<i64>, _>("amount")?, row.try_get::<Option<String>, _>("currency")?) {
+        (Some(amount), Some(currency)) => Currency::parse(&currency).map(|currency| Money::new(amount, currency)),
+        _ => None,
+    };
+    Ok(PaymentCase {
+        id: row::text(row, "id")?,
+        kind: row::parsed(row, "kind")?,
+        payment_id: row::text(row, "payment_id")?,
+        reported,
+        details: row::text(row, "details")?,
+        opened_at: row::time(row, "opened_at_ms")?,
+        payment: None,
+    })
+}
+
+/// Opens a case. `false` when the same one is open.
+pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+    )
+    .bind(Uuid::now_v7().to_string())
+    .bind(case.kind.as_str())
+    .bind(case.payment.to_owned())
+    .bind(case.amount.map(|amount| amount.amount))
+    .bind(case.amount.map(|amount| amount.currency.as_str().to_owned()))
+    .bind(case.details.to_owned())
+    .bind(now.as_millisecond())
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {
+    let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = $3, note = $4
+         WHERE id = $1 AND settled_at_ms IS NULL";
+    let query = sqlx::query(sql).bind(id.to_owned()).bind(now.as_millisecond());
+    let query = query.bind(reason.actor.to_owned()).bind(reason.note.to_owned());
+    Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
+}
+
+async fn is_open(tx: &mut Tx, id: &str) -> Result<bool, sqlx::Error> {
+    let query = sqlx::query("SELECT 1 FROM payment_cases WHERE id = $1 AND settled_at_ms IS NULL").bind(id.to_owned());
+    Ok(query.fetch_optional(&mut **tx).await?.is_some())
+}

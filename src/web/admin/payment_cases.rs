@@ -1,0 +1,118 @@
+//! The console's page of payments that need attention.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::{StaffVisit, StaffVisitTo};
+use crate::i18n;
+use crate::orders::support::{StaffActionOutcome, StaffActionReason};
+use crate::store::CaseAction;
+use crate::web::Shop;
+use crate::web::extract::session::{SupportShoppers, ViewConsole};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, PathIds, Query};
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::response::{personal, see_other};
+use crate::web::views::PaymentCasesPage;
+
+const PATH: &str = "/admin/orders/payments";
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct CasesQuery {
+    before: String,
+    /// The action that the page reports as done.
+    done: String,
+}
+
+pub async fn list(
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    Query(query): Query<CasesQuery>,
+) -> Result<Response, Problem> {
+    let t = &i18n::text(visitor.locale).cases;
+    let notice = match query.done.as_str() {
+        "refund" => Some(t.done_refund),
+        "settle" => Some(t.done_settle),
+        _ => None,
+    };
+    let before = Some(query.before.as_str()).filter(|before| !before.is_empty());
+    let state = PageState { status: StatusCode::OK, may_act: staff.may::<SupportShoppers>(), notice, warning: None };
+    page(&shop, &visitor, before, state).await
+}
+
+/// What the page shows besides the cases.
+struct PageState {
+    status: StatusCode,
+    may_act: bool,
+    notice: Option<&'static str>,
+    warning: Option<&'static str>,
+}
+
+async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
+    let found = shop.payments.cases(before, LARGE_PAGE_SIZE).await?;
+    let page = PaymentCasesPage {
+        chrome: visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale)),
+        cases: found.items,
+        older: found.next,
+        is_later: before.is_some(),
+        may_act: state.may_act,
+        notice: state.notice,
+        warning: state.warning,
+    };
+    personal(state.status, &page)
+}
+
+/// The form of an action on a case.
+#[derive(Deserialize)]
+pub struct CaseForm {
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+pub async fn refund(
+    visit: StaffVisitTo<SupportShoppers, Uuid>,
+    Form(form): Form<CaseForm>,
+) -> Result<Response, Problem> {
+    act(visit, CaseAction::Refund, form).await
+}
+
+pub async fn settle(
+    visit: StaffVisitTo<SupportShoppers, Uuid>,
+    Form(form): Form<CaseForm>,
+) -> Result<Response, Problem> {
+    act(visit, CaseAction::Settle, form).await
+}
+
+async fn act(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, Uuid>,
+    action: CaseAction,
+    form: CaseForm,
+) -> Result<Response, Problem> {
+    let case = shop.store.payment_case(&id.to_string()).await?.ok_or(Code::NotFound)?;
+    let t = &i18n::text(visitor.locale).cases;
+    let refuse = async |status, warning| {
+        let state = PageState { status, may_act: true, notice: None, warning: Some(warning) };
+        page(&shop, &visitor, None, state).await
+    };
+    let reason = match StaffActionReason::check(&form.reason, "") {
+        Ok(reason) if form.confirm == "yes" => reason,
+        _ => return refuse(StatusCode::UNPROCESSABLE_ENTITY, t.incomplete).await,
+    };
+    let by = staff.session.user_id;
+    match shop.payments.act_on_case(&case, action, by, reason.by(staff.actor())).await? {
+        StaffActionOutcome::Done => {
+            let done = if action == CaseAction::Refund { "refund" } else { "settle" };
+            Ok(see_other(&format!("{PATH}?lang={}&done={done}", visitor.locale)))
+        }
+        StaffActionOutcome::OwnOrder => {
+            Err(Problem::new(Code::Yourself).back(format!("{PATH}?lang={}", visitor.locale)))
+        }
+        StaffActionOutcome::WrongStatus => refuse(StatusCode::CONFLICT, t.changed).await,
+    }
+}

@@ -1,0 +1,31 @@
+//! The console's page of payments that need attention.
+
+use askama::Template;
+
+use super::Chrome;
+use crate::pages::filters;
+use crate::store::PaymentCase;
+
+/// The open cases, with the forms that ask for a refund or settle them.
+#[derive(Debug, Template)]
+#[template(path = "admin/payment_cases.html")]
+pub struct PaymentCasesPage {
+    pub chrome: Chrome,
+    pub cases: Vec<PaymentCase>,
+    /// A cursor for `before`; `None` on the last page.
+    pub older: Option<String>,
+    pub is_later: bool,
+    pub may_act: bool,
+    pub notice: Option<&'static str>,
+    pub warning: Option<&'static str>,
+}
+
+impl PaymentCasesPage {
+    /// The actions on a case: last segment of the path, label, explanation.
+    fn actions(&self, case: &PaymentCase) -> Vec<(&'static str, &'static str, &'static str)> {
+        let t = &self.chrome.text().cases;
+        let refund = case.takes_refund().then_some(("refund", t.refund, t.refund_text));
+        let text = if case.settles_as_refunded() { t.settle_failed_text } else { t.settle_text };
+        refund.into_iter().chain([("settle", t.settle, text)]).collect()
+    }
+}
