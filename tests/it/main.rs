@@ -22,6 +22,7 @@ mod migrations;
 mod open_packets;
 mod outages;
 mod outbox;
+mod payment_provider;
 mod rehearse;
 mod sessions;
 mod stock;

@@ -1,0 +1,389 @@
+//! Payments at a provider that delays, repeats, reorders, loses and lies: every captured amount ends as paid or refunded.
+//!
+//! The provider has books of its own, against which the shop's are held in the end. The jobs of the shop are cut off at random
+//! points, as by the end of their process, and run twice at the same time.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::http::HeaderMap;
+use futures::future::join_all;
+use jiff::Timestamp;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use seckill::clock::Clock;
+use seckill::domain::wallet::money;
+use seckill::domain::{Money, OrderId, OrderStatus, PaymentId, SaleId, UserId};
+use seckill::metrics::Metrics;
+use seckill::orders::support::StaffActionOutcome;
+use seckill::payments::provider::{Charge, CloseOutcome, Provider, RefundOutcome, Report};
+use seckill::payments::{PaymentError, Payments};
+use seckill::store::{AuditReason, CaseAction, LockPatience, PaymentStatus};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::support::pause;
+use crate::wallet::WalletStore;
+
+/// Orders on SQLite; each in a sale of its own.
+const ORDERS: i64 = 150;
+/// How long the orders wait for their payment.
+const PAYMENT_WINDOW: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(90);
+
+/// What the provider has of a payment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Entry {
+    Open(Money, Timestamp),
+    Closed,
+    Captured(Money),
+    /// The money is on its way back; the number of questions until it is there.
+    Refunding(Money, u32),
+    Refunded(Money),
+}
+
+/// A webhook of the provider.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Message {
+    id: String,
+    event: String,
+    payment: String,
+    amount: Option<Money>,
+}
+
+struct Books {
+    random: StdRng,
+    entries: BTreeMap<PaymentId, Entry>,
+    /// Messages that were not delivered yet.
+    messages: Vec<Message>,
+}
+
+struct Liar(Mutex<Books>);
+
+fn now() -> Timestamp {
+    Clock::system().now()
+}
+
+fn lost<T>() -> anyhow::Result<T> {
+    anyhow::bail!("the answer is lost")
+}
+
+impl Books {
+    fn chance(&mut self, percent: u32) -> bool {
+        self.random.random_range(0..100) < percent
+    }
+
+    /// Reports an event: never, once or several times, sometimes under another id.
+    fn report(&mut self, event: &str, payment: impl ToString, amount: Option<Money>) {
+        if self.chance(15) {
+            return;
+        }
+        let mut id = Uuid::new_v4().to_string();
+        for _ in 0..self.random.random_range(1..4) {
+            if self.chance(30) {
+                id = Uuid::new_v4().to_string();
+            }
+            let message = Message { id: id.clone(), event: event.into(), payment: payment.to_string(), amount };
+            self.messages.push(message);
+        }
+    }
+
+    /// The payer pays. `false` when the payment is not open.
+    fn pay(&mut self, id: PaymentId) -> bool {
+        let Some(&Entry::Open(asked, expires_at)) = self.entries.get(&id) else { return false };
+        if now() >= expires_at {
+            return false;
+        }
+        let captured = if self.chance(6) { money(1) } else { asked };
+        self.entries.insert(id, Entry::Captured(captured));
+        let reported = if self.chance(6) { money(captured.amount + 1) } else { captured };
+        self.report("payment.captured", id, Some(reported));
+        if self.chance(5) {
+            self.report("payment.declined", id, None);
+        }
+        if self.chance(5) {
+            self.report("payment.disputed", id, Some(captured));
+        }
+        true
+    }
+
+    fn refund(&mut self, id: PaymentId) -> RefundOutcome {
+        let entry = self.entries.get(&id).copied();
+        match entry {
+            Some(Entry::Captured(amount)) if self.chance(20) => {
+                self.report("refund.failed", id, Some(amount));
+                RefundOutcome::Failed("the bank refused it".into())
+            }
+            Some(Entry::Captured(amount)) if self.chance(50) => {
+                let questions = self.random.random_range(1..3);
+                self.entries.insert(id, Entry::Refunding(amount, questions));
+                RefundOutcome::Pending
+            }
+            Some(Entry::Refunding(amount, questions)) if questions > 1 => {
+                self.entries.insert(id, Entry::Refunding(amount, questions - 1));
+                RefundOutcome::Pending
+            }
+            Some(Entry::Captured(amount) | Entry::Refunding(amount, _)) => {
+                self.entries.insert(id, Entry::Refunded(amount));
+                self.report("refund.succeeded", id, Some(amount));
+                RefundOutcome::Done
+            }
+            Some(Entry::Refunded(_)) => RefundOutcome::Done,
+            other => RefundOutcome::Failed(format!("nothing was captured: {other:?}")),
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Liar {
+    fn name(&self) -> &'static str {
+        "liar"
+    }
+
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<String> {
+        let mut books = self.0.lock().unwrap();
+        books.entries.entry(charge.payment).or_insert(Entry::Open(charge.amount, charge.expires_at));
+        if books.chance(10) { lost() } else { Ok(charge.payment.to_string()) }
+    }
+
+    async fn close(&self, payment: PaymentId) -> anyhow::Result<CloseOutcome> {
+        let mut books = self.0.lock().unwrap();
+        if let Some(entry @ Entry::Open(..)) = books.entries.get_mut(&payment) {
+            *entry = Entry::Closed;
+        }
+        if books.chance(10) {
+            return lost();
+        }
+        Ok(match books.entries.get(&payment) {
+            Some(&Entry::Captured(amount)) => CloseOutcome::Captured(amount),
+            _ => CloseOutcome::Closed,
+        })
+    }
+
+    async fn refund(&self, payment: PaymentId) -> anyhow::Result<RefundOutcome> {
+        let mut books = self.0.lock().unwrap();
+        if books.chance(5) {
+            return lost();
+        }
+        let outcome = books.refund(payment);
+        if books.chance(5) { lost() } else { Ok(outcome) }
+    }
+
+    fn read(&self, _: &HeaderMap, body: &[u8], _: Timestamp) -> Result<Report, PaymentError> {
+        let Message { id, event, payment, amount } =
+            serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
+        Ok(Report { id, event, payment, amount, reason: String::new() })
+    }
+}
+
+/// A shop whose only provider lies.
+struct Arena {
+    shop: WalletStore,
+    liar: Arc<Liar>,
+    payments: Payments,
+    orders: Vec<(SaleId, OrderId)>,
+    /// No shopper acts any more.
+    closed: AtomicBool,
+}
+
+impl Arena {
+    async fn open(url: &str, orders: i64, seed: u64) -> Arena {
+        let shop = WalletStore::open(url).await;
+        let orders = shop.orders(orders).await;
+        let pay_by = (now() + PAYMENT_WINDOW).as_millisecond();
+        shop.execute(&[format!("UPDATE orders SET pay_by_ms = {pay_by} + 10 * (sale_id % 200)")]).await;
+        let books = Books { random: StdRng::seed_from_u64(seed), entries: BTreeMap::new(), messages: Vec::new() };
+        let liar = Arc::new(Liar(Mutex::new(books)));
+        let payments = Payments::new(shop.store.clone(), Arc::new(Metrics::default()), Some(liar.clone()));
+        Arena { shop, liar, payments, orders, closed: AtomicBool::new(false) }
+    }
+
+    fn books<T>(&self, act: impl FnOnce(&mut Books) -> T) -> T {
+        act(&mut self.liar.0.lock().unwrap())
+    }
+
+    fn chance(&self, percent: u32) -> bool {
+        self.books(|books| books.chance(percent))
+    }
+
+    fn under(&self, millis: u64) -> u64 {
+        self.books(|books| books.random.random_range(0..millis))
+    }
+
+    /// One shopper: begins payments, pays some of them, cancels sometimes.
+    async fn shop(&self, (sale, id): (SaleId, OrderId)) {
+        pause(self.under(1000)).await;
+        let mut begun = Vec::new();
+        for _ in 0..2 {
+            let order = self.shop.store.order(sale, id).await.unwrap().unwrap();
+            if let Ok((payment, _)) = self.payments.start(&order, "/".into()).await {
+                begun.push(payment);
+            }
+            pause(self.under(100)).await;
+            if self.chance(50) {
+                break;
+            }
+        }
+        if self.chance(10) {
+            // At the last second.
+            pause(PAYMENT_WINDOW.as_millis() as u64 - 900).await;
+        }
+        for payment in begun {
+            if self.chance(80) {
+                self.books(|books| books.pay(payment));
+                pause(self.under(20)).await;
+            }
+        }
+        if self.chance(15) {
+            self.shop.store.cancel_orders(sale, &[id], "by_owner", LockPatience::Long).await.unwrap();
+        }
+    }
+
+    /// The jobs of data control and the webhooks, each cut off at any point.
+    async fn work(&self) {
+        let cut = |percent: u64| Duration::from_millis(1 + self.under(percent));
+        let _ = tokio::time::timeout(cut(40), self.deliver()).await;
+        let _ = tokio::time::timeout(cut(40), self.payments.close_due()).await;
+        let _ = tokio::time::timeout(cut(40), self.payments.refund_due()).await;
+        let _ = tokio::time::timeout(cut(40), self.cancel_overdue()).await;
+        let _ = tokio::time::timeout(cut(40), self.decide()).await;
+    }
+
+    /// Delivers messages in any order. One that is not accepted is delivered again.
+    async fn deliver(&self) {
+        for _ in 0..5 {
+            let message = self.books(|books| {
+                let count = books.messages.len();
+                (count > 0).then(|| books.messages[books.random.random_range(0..count)].clone())
+            });
+            let Some(message) = message else { return };
+            let body = serde_json::to_vec(&message).unwrap();
+            if self.payments.receive(&HeaderMap::new(), &body).await.is_ok() {
+                self.books(|books| {
+                    let at = books.messages.iter().position(|other| other.id == message.id);
+                    at.map(|at| books.messages.swap_remove(at));
+                });
+            }
+        }
+    }
+
+    async fn cancel_overdue(&self) {
+        for (sale, order) in self.shop.store.overdue_orders(&[], 20).await.unwrap() {
+            self.shop.store.cancel_orders(sale, &[order], "unpaid", LockPatience::Long).await.unwrap();
+        }
+    }
+
+    /// Staff refund what can be refunded and settle the rest.
+    async fn decide(&self) {
+        let (staff, reason) = (UserId(Uuid::now_v7()), AuditReason { actor: "li", note: "seen", message: None });
+        for case in self.payments.cases(None, 20).await.unwrap().items {
+            let action = if case.takes_refund() { CaseAction::Refund } else { CaseAction::Settle };
+            let outcome = self.payments.act_on_case(&case, action, staff, reason).await.unwrap();
+            assert_ne!(outcome, StaffActionOutcome::OwnOrder);
+        }
+    }
+
+    /// Whether every payment has ended on both sides.
+    async fn is_quiet(&self) -> bool {
+        let entries = self.books(|books| books.messages.is_empty().then(|| books.entries.clone()));
+        let Some(entries) = entries else { return false };
+        let mut quiet = self.payments.cases(None, 1).await.unwrap().items.is_empty();
+        for (id, entry) in entries {
+            let status = self.shop.store.payment(id).await.unwrap().unwrap().status;
+            quiet &= match entry {
+                Entry::Captured(_) => status == PaymentStatus::Captured,
+                Entry::Refunded(_) => status == PaymentStatus::Refunded,
+                Entry::Closed => status == PaymentStatus::Closed,
+                Entry::Open(..) | Entry::Refunding(..) => false,
+            };
+        }
+        quiet
+    }
+
+    /// Holds the shop's books against the provider's.
+    async fn assert_conserved(&self) {
+        let (mut paid, mut refunded, mut paid_by) = (0, 0, BTreeMap::new());
+        for (id, entry) in self.books(|books| books.entries.clone()) {
+            let payment = self.shop.store.payment(id).await.unwrap().unwrap();
+            match entry {
+                Entry::Captured(amount) => {
+                    assert_eq!((payment.status, payment.amount), (PaymentStatus::Captured, amount), "{payment:?}");
+                    paid += 1;
+                    assert_eq!(paid_by.insert(format!("{:?}", payment.purpose), id), None, "an order paid twice");
+                }
+                Entry::Refunded(_) => refunded += 1,
+                Entry::Closed => {}
+                other => panic!("{payment:?} is {other:?} at the provider"),
+            }
+        }
+        let mut orders_paid = 0;
+        for &(sale, id) in &self.orders {
+            let status = self.shop.store.order(sale, id).await.unwrap().unwrap().status;
+            let ended = [OrderStatus::Paid, OrderStatus::Cancelled, OrderStatus::Refunded];
+            assert!(ended.contains(&status), "order {id} is {status}");
+            orders_paid += usize::from(status == OrderStatus::Paid);
+        }
+        println!("{paid} payments paid, {refunded} refunded");
+        assert!(paid > 20 && refunded > 5, "there was little to see: {paid} paid, {refunded} refunded");
+        assert_eq!(orders_paid, paid);
+        self.shop.assert_consistent().await;
+    }
+}
+
+async fn captured_money_is_paid_or_refunded(url: &str, orders: i64, seed: u64) {
+    let arena = Arena::open(url, orders, seed).await;
+    arena.books(|books| {
+        for _ in 0..5 {
+            books.report("payment.captured", Uuid::now_v7(), Some(money(100)));
+            books.report("payment.captured", "not an id", Some(money(100)));
+            books.report("refund.failed", Uuid::now_v7(), Some(money(100)));
+            books.report("payout.made", "", None);
+        }
+    });
+    let shoppers = async {
+        join_all(arena.orders.iter().map(|order| arena.shop(*order))).await;
+        arena.closed.store(true, Relaxed);
+    };
+    let jobs = async || {
+        let end = tokio::time::Instant::now() + TIMEOUT;
+        while !(arena.closed.load(Relaxed) && arena.is_quiet().await) {
+            assert!(tokio::time::Instant::now() < end, "payments are still under way");
+            arena.work().await;
+            pause(2).await;
+        }
+    };
+    tokio::join!(shoppers, jobs(), jobs());
+    while arena.orders_are_open().await {
+        arena.cancel_overdue().await;
+        pause(50).await;
+    }
+    arena.assert_conserved().await;
+}
+
+impl Arena {
+    async fn orders_are_open(&self) -> bool {
+        let ids: Vec<OrderId> = self.orders.iter().map(|(_, id)| *id).collect();
+        let statuses = self.shop.store.order_statuses(&ids).await.unwrap();
+        statuses.values().any(|status| *status == OrderStatus::Unpaid)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn captured_money_is_paid_or_refunded_by_a_lying_provider() {
+    let dir = tempfile::tempdir().unwrap();
+    captured_money_is_paid_or_refunded(&seckill::config::sqlite_in(dir.path()), ORDERS, 21).await;
+}
+
+mod stack {
+    use crate::support::{Fixture, Rung};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn captured_money_is_paid_or_refunded_by_a_lying_provider() {
+        let fixture = Fixture::new(Rung::Postgres).await;
+        let url = &fixture.settings["SECKILL_DATABASE_URL"];
+        super::captured_money_is_paid_or_refunded(url, 1000, 22).await;
+    }
+}
