@@ -11,7 +11,7 @@
 //! 2. the row of a sale, of a packet or of a user;
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
-//! 4. rows of orders, payments and claims;
+//! 4. rows of orders, payments and claims; an order before its payments;
 //! 5. transfers by id, then balances by account ([`wallet`]): money moves last of all.
 //!
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].

@@ -169,6 +169,7 @@ impl Store {
         if !record_webhook(&mut tx, webhook_id, &payment.to_string(), now).await? {
             return Ok(CaptureOutcome::AlreadyApplied);
         }
+        lock_order_of(&mut tx, payment).await?;
         let sql = "UPDATE payments SET status = 'captured', captured_at_ms = $2, close_at_ms = NULL
              WHERE id = $1 AND status = 'created' AND mismatched_at_ms IS NULL AND amount = $3 AND currency = $4
              RETURNING order_id, user_id";
@@ -255,6 +256,13 @@ impl Store {
         );
         self.report(query, |row| row::text(row, "problem")).await
     }
+}
+
+/// Locks the order before its payments, as a cancellation does.
+async fn lock_order_of(tx: &mut Tx, payment: PaymentId) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)";
+    sqlx::query(sql).bind(payment.to_string()).execute(&mut **tx).await?;
+    Ok(())
 }
 
 /// What a capture means that changes no payment to `captured`.
