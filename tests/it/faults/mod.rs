@@ -9,6 +9,7 @@ mod degraded;
 mod flush;
 mod kills;
 mod lossy;
+mod money;
 mod packet_load;
 mod packets;
 mod sentinel;

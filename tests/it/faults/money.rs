@@ -1,0 +1,235 @@
+//! Money under `kill -9` of every process, while reports of the provider are lost, repeated, late and wrong: every captured
+//! amount ends as paid or refunded.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use futures::StreamExt;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use seckill::clock::Clock;
+use seckill::store::{AuditReason, CaseAction, Store};
+use serde_json::{Value, json};
+use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
+use uuid::Uuid;
+
+use crate::contract::payments::{SignedWebhook, webhook_key};
+use crate::support::{Client, NewSale, Plan, Rung, Shop, Shopper, eventually, pause, seed};
+
+const ORDERS: u64 = 1000;
+/// Customers at the same time.
+const CONCURRENCY: usize = 40;
+const PRICE: i64 = 1999;
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What customers and the lying provider need while processes die.
+struct World {
+    sale: String,
+    client: Client,
+    admin: Client,
+    database: String,
+}
+
+impl World {
+    async fn execute(&self, sql: &str) -> u64 {
+        let mut connection = AnyConnection::connect(&self.database).await.unwrap();
+        sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.unwrap().rows_affected()
+    }
+
+    /// Sends until there is an answer that is not about a process that died.
+    async fn insist(&self, client: &Client, path: &str, body: &Value) -> (u16, Value) {
+        for _ in 0..200 {
+            if let Ok(answer) = client.request(Method::POST, path).json(body).try_send().await
+                && answer.status < 500
+                && answer.status != 429
+            {
+                let json = if answer.text().starts_with('{') { answer.json() } else { Value::Null };
+                return (answer.status, json);
+            }
+            pause(50).await;
+        }
+        panic!("no answer to {path}");
+    }
+
+    /// Delivers a report under an id of its own until it is accepted.
+    async fn report(&self, event: &str, payment: &str, amount: i64) {
+        let data = json!({"payment_id": payment, "amount": {"amount": amount, "currency": "CNY"}});
+        let id = format!("msg_{}", Uuid::new_v4().simple());
+        let webhook = SignedWebhook::of(
+            &webhook_key(),
+            &id,
+            Clock::system().now().as_second(),
+            json!({"type": event, "data": data}),
+        );
+        for _ in 0..200 {
+            if webhook.try_deliver(&self.client).await == Some(204) {
+                return;
+            }
+            pause(50).await;
+        }
+        panic!("the report {event} was not accepted");
+    }
+
+    /// The provider captures the money, and its report is lost.
+    async fn capture_silently(&self, payment: &str) -> bool {
+        let sql = format!(
+            "UPDATE sandbox_payments SET status = 'captured'
+             WHERE id = '{payment}' AND status = 'open' AND expires_at_ms > 0"
+        );
+        self.execute(&sql).await == 1
+    }
+
+    async fn customer(&self, n: u64, shopper: Shopper) {
+        let Some(order) = self.buy(&shopper).await else { return };
+        let Some(payment) = self.begin(&shopper, &order).await else { return };
+        let path = format!("/api/sales/{}/orders/{order}", self.sale);
+        match n % 16 {
+            0 => {}
+            1 => drop(self.insist(&shopper.client, &format!("{path}/cancel"), &json!({})).await),
+            2 => drop(self.capture_silently(&payment).await),
+            3 if self.capture_silently(&payment).await => self.report("payment.captured", &payment, 1).await,
+            4 => {
+                self.pay(&shopper, &payment).await;
+                for _ in 0..3 {
+                    self.report("payment.captured", &payment, PRICE).await;
+                }
+            }
+            5 => {
+                let second = self.begin(&shopper, &order).await;
+                self.pay(&shopper, &payment).await;
+                if let Some(second) = second {
+                    self.pay(&shopper, &second).await;
+                }
+            }
+            6 => self.report("payment.captured", &Uuid::now_v7().to_string(), PRICE).await,
+            7 => {
+                let cancel = format!("{path}/cancel");
+                let cancel = self.insist(&shopper.client, &cancel, &Value::Null);
+                tokio::join!(self.pay(&shopper, &payment), cancel);
+            }
+            8 => {
+                self.pay(&shopper, &payment).await;
+                let refund = format!("/api/admin/orders/{order}/refund");
+                self.insist(&self.admin, &refund, &json!({"reason": "broken"})).await;
+                self.report("refund.failed", &payment, PRICE).await;
+            }
+            9 => {
+                self.report("payment.declined", &payment, PRICE).await;
+                self.pay(&shopper, &payment).await;
+            }
+            _ => self.pay(&shopper, &payment).await,
+        }
+    }
+
+    async fn buy(&self, shopper: &Shopper) -> Option<String> {
+        for _ in 0..200 {
+            match shopper.try_buy(&self.sale, 1).await {
+                Ok(answer) if matches!(answer.status, 200 | 202) => return Some(answer.order_id()),
+                _ => pause(50).await,
+            }
+        }
+        None
+    }
+
+    /// Begins a payment, once the order can be paid.
+    async fn begin(&self, shopper: &Shopper, order: &str) -> Option<String> {
+        let path = format!("/api/sales/{}/orders/{order}/payments", self.sale);
+        for _ in 0..100 {
+            let (status, json) = self.insist(&shopper.client, &path, &json!({})).await;
+            if status == 201 {
+                return json["payment"]["id"].as_str().map(str::to_owned);
+            }
+            pause(50).await;
+        }
+        None
+    }
+
+    async fn pay(&self, shopper: &Shopper, payment: &str) {
+        for _ in 0..200 {
+            let paid = shopper.client.request(Method::POST, &format!("/sandbox/cashier/{payment}/pay")).form(&[]);
+            if paid.try_send().await.is_ok_and(|answer| matches!(answer.status, 303 | 409)) {
+                return;
+            }
+            pause(50).await;
+        }
+    }
+}
+
+/// Staff refund what can be refunded, and settle the rest.
+async fn decide(store: &Store) {
+    let reason = AuditReason { actor: "li", note: "seen", message: None };
+    for case in store.payment_cases(None, 200).await.unwrap() {
+        let action = if case.takes_refund() { CaseAction::Refund } else { CaseAction::Settle };
+        store.apply_case_action(&case, action, reason).await.unwrap();
+    }
+}
+
+async fn count(shop: &Shop, sql: &str) -> i64 {
+    let mut connection = AnyConnection::connect(&shop.database_url()).await.unwrap();
+    sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_one(&mut connection).await.unwrap().get(0)
+}
+
+async fn kill_until(shop: &mut Shop, ended: &std::cell::Cell<bool>) {
+    let mut random = StdRng::seed_from_u64(seed());
+    let mut kills = 0;
+    while !ended.get() {
+        pause(random.random_range(100..1200)).await;
+        let n = random.random_range(0..shop.processes.len());
+        shop.processes[n].kill();
+        pause(random.random_range(50..500)).await;
+        shop.processes[n].start();
+        kills += 1;
+    }
+    println!("{kills} processes were killed");
+}
+
+async fn every_captured_amount_is_paid_or_refunded(rung: Rung) {
+    let plan = Plan::on(rung).await.one_role_per_process().set("SECKILL_PAYMENT_WINDOW", "20s");
+    let mut shop = plan.set("SECKILL_USER_RATE", "1000").start().await;
+    let sale = shop.open(NewSale::of(ORDERS as i64)).await;
+    let shoppers = shop.shoppers();
+    let (client, admin) = (shop.client(), shop.admin().await);
+    let admin = shop.client().with_cookie(&admin.cookie().unwrap());
+    let world = World { sale, client, admin, database: shop.database_url() };
+    let ended = std::cell::Cell::new(false);
+    let customers = async {
+        let all = futures::stream::iter(1..=ORDERS).map(|n| world.customer(n, shoppers(n)));
+        all.buffer_unordered(CONCURRENCY).collect::<Vec<()>>().await;
+        ended.set(true);
+    };
+    tokio::join!(customers, kill_until(&mut shop, &ended));
+    shop.wait_until_ready().await;
+
+    let store = shop.store();
+    let sql = "SELECT (SELECT COUNT(*) FROM orders WHERE status IN ('unpaid', 'refund_pending'))
+        + (SELECT COUNT(*) FROM payments WHERE status = 'refund_pending' OR close_at_ms IS NOT NULL)
+        + (SELECT COUNT(*) FROM sandbox_webhooks) + (SELECT COUNT(*) FROM payment_cases WHERE settled_at_ms IS NULL)";
+    eventually("every payment has ended", SETTLE_TIMEOUT, async || {
+        decide(&store).await;
+        match count(&shop, sql).await {
+            0 => Ok(()),
+            left => Err(format!("{left} orders, payments, webhooks or cases are open")),
+        }
+    })
+    .await;
+    let stranded = "SELECT COUNT(*) FROM sandbox_payments s LEFT JOIN payments p ON p.id = s.id
+        WHERE s.status IN ('captured', 'refunded') AND (p.id IS NULL OR p.status <> s.status)";
+    assert_eq!(count(&shop, stranded).await, 0, "captured money is neither paid nor refunded");
+    let captured = count(&shop, "SELECT COUNT(*) FROM sandbox_payments WHERE status = 'captured'").await;
+    let refunded = count(&shop, "SELECT COUNT(*) FROM sandbox_payments WHERE status = 'refunded'").await;
+    let paid = count(&shop, "SELECT COUNT(*) FROM orders WHERE status = 'paid'").await;
+    println!("{captured} payments captured, {refunded} refunded, {paid} orders paid");
+    assert_eq!(captured, paid, "one captured payment for each paid order");
+    assert!(paid > 400 && refunded > 50, "there was little to see");
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_is_conserved_on_sqlite() {
+    every_captured_amount_is_paid_or_refunded(Rung::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_is_conserved_on_postgres() {
+    every_captured_amount_is_paid_or_refunded(Rung::Postgres).await;
+}
