@@ -102,6 +102,29 @@ async fn payment_of_the_last_second_keeps_the_goods_although_its_report_is_lost(
     assert_eq!(expiry.cancel_overdue().await.unwrap(), 1, "{url}");
 }
 
+/// A payment that an older version began, settled, or reported, while another process is new already.
+#[tokio::test]
+async fn payment_and_report_of_an_older_version_are_understood() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.execute(format!("UPDATE payments SET close_at_ms = NULL WHERE id = '{payment}'")).await;
+    shop.execute(format!("UPDATE sandbox_payments SET expires_at_ms = NULL WHERE id = '{payment}'")).await;
+    assert_eq!(shop.parts.payments.close_due().await.unwrap(), 0);
+    shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'")).await;
+    let report = shop.report("msg_1", "payment.captured", json!({"payment_id": payment})).await;
+    assert_eq!((report.status.as_u16(), shop.cases().await), (204, vec![]));
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
+
+    // Without an amount the provider is asked, and it has nothing.
+    let wang = shop.shopper("wang").await;
+    let (url, payment) = begin(&wang, &sale).await;
+    let report = shop.report("msg_2", "payment.captured", json!({"payment_id": payment})).await;
+    assert_eq!((report.status.as_u16(), shop.cases().await), (204, vec![CaseKind::Mismatched]));
+    assert_eq!(wang.get(&url).await.json()["order"]["status"], "unpaid");
+}
+
 #[tokio::test]
 async fn mismatched_payment_is_refunded_by_staff() {
     let shop = TestShop::open().await;

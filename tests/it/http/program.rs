@@ -194,6 +194,7 @@ async fn health_and_metrics_are_served_on_the_ops_address() {
     assert_eq!(number("seckill_orders_cancelled_total"), 1.0);
     assert!(number("seckill_button_reads_total") >= 1.0);
     assert!(metrics.contains("seckill_facts_replicas_left 0"), "{metrics}");
+    assert!(metrics.contains("seckill_payment_cases_total{kind=\"mismatched\"} 0"), "{metrics}");
     assert!(metrics.contains("seckill_purchases_refused_total{reason=\"sold_out\"} 0"), "{metrics}");
     assert!(metrics.contains("seckill_reserve_batch_size_count"), "{metrics}");
     assert!(metrics.ends_with("# EOF\n"));
