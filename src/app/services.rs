@@ -210,6 +210,7 @@ impl Services {
             packet_sync: self.packet_sync.clone(),
             monitor: self.monitor.clone(),
             clock: self.clock.clone(),
+            rows_read: Arc::default(),
         }
     }
 

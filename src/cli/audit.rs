@@ -1,30 +1,54 @@
 //! `seckill audit`: checks the shop's invariants and prints one line each.
 
+use std::io::IsTerminal;
+use std::pin::pin;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use crate::control::audit::Audit;
+use crate::control::audit::{Audit, AuditCheck};
 
 /// Violations printed per invariant.
 const MAX_VIOLATIONS: usize = 20;
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
+/// Returns to the begin of a terminal's line and clears it.
+const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Exit code 0: all hold; 1: one is violated; 2: unknown, because a service does not answer.
 pub async fn run(audit: &Audit) -> ExitCode {
-    let checks = match audit.run().await {
-        Ok(checks) => checks,
-        Err(error) => {
-            eprintln!("seckill audit: a check could not be made: {error:#}");
-            return ExitCode::from(2);
+    let terminal = std::io::stderr().is_terminal();
+    let mut run = pin!(audit.run(|check| {
+        if terminal {
+            eprint!("{CLEAR_LINE}");
+        }
+        print(check);
+    }));
+    let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut run => break outcome,
+            _ = ticks.tick(), if terminal => eprint!("{CLEAR_LINE}{} rows", audit.rows_read.load(Ordering::Relaxed)),
         }
     };
-    for check in &checks {
-        println!("{} {}", if check.violations.is_empty() { "ok  " } else { "FAIL" }, check.promise);
-        for violation in check.violations.iter().take(MAX_VIOLATIONS) {
-            println!("     {violation}");
-        }
-        if check.violations.len() > MAX_VIOLATIONS {
-            println!("     and {} more", check.violations.len() - MAX_VIOLATIONS);
+    if terminal {
+        eprint!("{CLEAR_LINE}");
+    }
+    match outcome {
+        Ok(checks) if checks.iter().all(|check| check.violations.is_empty()) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("seckill audit: a check could not be made: {error:#}");
+            ExitCode::from(2)
         }
     }
-    let ok = checks.iter().all(|check| check.violations.is_empty());
-    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn print(check: &AuditCheck) {
+    println!("{} {}", if check.violations.is_empty() { "ok  " } else { "FAIL" }, check.promise);
+    for violation in check.violations.iter().take(MAX_VIOLATIONS) {
+        println!("     {violation}");
+    }
+    if check.violations.len() > MAX_VIOLATIONS {
+        println!("     and {} more", check.violations.len() - MAX_VIOLATIONS);
+    }
 }

@@ -178,7 +178,7 @@ impl Cockpit {
         });
         match current {
             Some(sample) => sample,
-            None => Arc::new(Sampler::new(self.sources.clone(), sale).sample(true).await),
+            None => Arc::new(Sampler::new(self.sources.clone(), sale).sample().await),
         }
     }
 
@@ -205,12 +205,12 @@ impl Cockpit {
         if !self.is_watched(sale, feed) {
             tokio::select! {
                 Ok(_permit) = self.unwatched.acquire() => {
-                    return tokio::join!(sampler.sample(false), tokio::time::sleep(MIN_UNWATCHED_SAMPLE_TIME)).0;
+                    return tokio::join!(sampler.sample(), tokio::time::sleep(MIN_UNWATCHED_SAMPLE_TIME)).0;
                 }
                 () = feed.joined.notified() => {}
             }
         }
-        sampler.sample(true).await
+        sampler.sample().await
     }
 
     /// Whether the sale has a viewer besides the process itself.

@@ -110,11 +110,11 @@ impl OrderFacts {
     pub(super) fn of(counts: &OrderCounts) -> OrderFacts {
         use crate::domain::OrderStatus::*;
         let [unpaid, paid, cancelled, rejected, pending, refunded] =
-            [Unpaid, Paid, Cancelled, Rejected, RefundPending, Refunded].map(|status| counts.of(status).orders);
+            [Unpaid, Paid, Cancelled, Rejected, RefundPending, Refunded].map(|status| counts.totals.of(status).orders);
         let ended: i64 =
-            [Cancelled, Rejected, RefundPending, Refunded].map(|status| counts.of(status).units).iter().sum();
+            [Cancelled, Rejected, RefundPending, Refunded].map(|status| counts.totals.of(status).units).iter().sum();
         OrderFacts {
-            persisted: counts.by_status.values().map(|counted| counted.orders).sum(),
+            persisted: counts.totals.by_status.values().map(|counted| counted.orders).sum(),
             unpaid,
             paid,
             cancelled: cancelled + pending + refunded,
@@ -235,7 +235,7 @@ mod tests {
         for (status, orders, units) in
             [(OrderStatus::Paid, 3, 4), (OrderStatus::Cancelled, 2, 3), (OrderStatus::Refunded, 1, 1)]
         {
-            counts.by_status.insert(status.as_str(), StatusCount { orders, units });
+            counts.totals.by_status.insert(status.as_str(), StatusCount { orders, units });
         }
         let facts = OrderFacts::of(&counts);
         assert_eq!((facts.persisted, facts.paid, facts.cancelled, facts.refunded), (6, 3, 3, 1));

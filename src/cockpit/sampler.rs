@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::Sources;
@@ -18,7 +17,6 @@ use crate::counters::CounterSnapshot;
 use crate::domain::Bucket;
 use crate::domain::SaleId;
 use crate::stock::load::{BucketState, StockCounters};
-use crate::store::OrderCounts;
 
 /// How long one engine may take to answer: less than the interval between samples.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
@@ -26,13 +24,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
 const MAX_FACTS_AGE_MS: i64 = 2_000;
 /// Samples over which rates are averaged. Processes write their counters once a second, but not at the same instant.
 const RATE_SAMPLES: usize = 3;
-/// How often the orders of a watched sale are counted.
-const COUNT_INTERVAL: Duration = Duration::from_secs(3);
-const UNWATCHED_COUNT_INTERVAL: Duration = Duration::from_secs(60);
-/// Counting the orders of a large sale is slow: a count starts only after this many times the duration of the last one.
-const COUNT_REST_FACTOR: u32 = 20;
-const COUNT_TIMEOUT: Duration = Duration::from_secs(25);
-
 /// The counters at one sample, from which rates are computed.
 struct CounterReading {
     when: Instant,
@@ -47,9 +38,6 @@ pub(super) struct Sampler {
     last: Option<Sample>,
     others: CounterSnapshot,
     readings: VecDeque<CounterReading>,
-    orders: Part<OrderFacts>,
-    counting: Option<JoinHandle<(Option<OrderCounts>, Duration)>>,
-    counted: Option<(Instant, Duration)>,
 }
 
 /// The answer, or `None` after an error or [`ANSWER_TIMEOUT`].
@@ -59,22 +47,20 @@ async fn within<T, E>(read: impl Future<Output = Result<T, E>>) -> Option<T> {
 
 impl Sampler {
     pub(super) fn new(sources: Arc<Sources>, sale: SaleId) -> Sampler {
-        let (others, readings, orders) = (CounterSnapshot::default(), VecDeque::new(), Part::default());
-        Sampler { sources, sale, last: None, others, readings, orders, counting: None, counted: None }
+        Sampler { sources, sale, last: None, others: CounterSnapshot::default(), readings: VecDeque::new() }
     }
 
-    /// Takes one sample. `watched` decides how often the orders are counted.
-    pub(super) async fn sample(&mut self, watched: bool) -> Sample {
-        self.count_if_due(watched);
+    /// Takes one sample.
+    pub(super) async fn sample(&mut self) -> Sample {
         let sources = self.sources.clone();
         let stock = async { Some(within(sources.stock_sync.as_ref()?.survey_sale(self.sale)).await) };
         let queue = async { Some(within(sources.monitor.as_ref()?.depths()).await) };
-        let (sale, others, stock, queue, ()) = tokio::join!(
+        let (sale, orders, others, stock, queue) = tokio::join!(
             within(sale_facts(&sources, self.sale)),
+            within(sources.store.count_orders(self.sale)),
             within(sources.counter_store.others(self.sale)),
             stock,
             queue,
-            collect(&mut self.counting, &mut self.counted, &mut self.orders, &sources, self.last.is_none())
         );
         let now = sources.clock.now();
         let numbers = self.add_up(others);
@@ -93,12 +79,13 @@ impl Sampler {
             last.and_then(|last| last.queue.clone()).unwrap_or_default().after(facts, now)
         });
         let requests = numbers.as_ref().map(Requests::of);
+        let orders = orders.as_ref().map(OrderFacts::of);
         let sample = Sample {
             at: now,
             gate: self.gate_facts(now),
             sale: last.map(|last| last.sale.clone()).unwrap_or_default().after(sale, now),
             requests: last.map(|last| last.requests.clone()).unwrap_or_default().after(requests, now),
-            orders: self.orders.clone(),
+            orders: last.map(|last| last.orders.clone()).unwrap_or_default().after(orders, now),
             drift: drift_since(sale, stock.as_ref(), last, now),
             point: self.point(numbers, sale, stock.as_ref(), queue.as_ref(), now),
             stock,
@@ -133,20 +120,6 @@ impl Sampler {
             None if self.others == CounterSnapshot::default() && self.last.is_some() => Some(mine),
             None => None,
         }
-    }
-
-    fn count_if_due(&mut self, watched: bool) {
-        let every = if watched { COUNT_INTERVAL } else { UNWATCHED_COUNT_INTERVAL };
-        let due = self.counted.is_none_or(|(when, took)| when.elapsed() >= every.max(took * COUNT_REST_FACTOR));
-        if self.counting.is_some() || !due {
-            return;
-        }
-        let (store, sale) = (self.sources.store.clone(), self.sale);
-        self.counting = Some(tokio::spawn(async move {
-            let began = Instant::now();
-            let counts = timeout(COUNT_TIMEOUT, store.count_orders(sale)).await.ok().and_then(Result::ok);
-            (counts, began.elapsed())
-        }));
     }
 
     fn point(
@@ -214,26 +187,6 @@ fn rates(before: &CounterReading, now: &CounterReading, point: &mut Point) {
     if let (Some(then), Some(now)) = (before.persisted, now.persisted) {
         point.persisted = Some(per_second((now - then).max(0) as f64));
     }
-}
-
-/// Collects a finished count. The first sample waits for it, so that a new viewer starts with numbers.
-async fn collect(
-    counting: &mut Option<JoinHandle<(Option<OrderCounts>, Duration)>>,
-    counted: &mut Option<(Instant, Duration)>,
-    orders: &mut Part<OrderFacts>,
-    sources: &Sources,
-    wait: bool,
-) {
-    let Some(handle) = counting.as_mut() else { return };
-    let result = match handle.is_finished() || wait {
-        true => timeout(ANSWER_TIMEOUT, handle).await,
-        false => return,
-    };
-    let Ok(result) = result else { return };
-    *counting = None;
-    let (counts, took) = result.unwrap_or((None, Duration::ZERO));
-    *counted = Some((Instant::now(), took));
-    *orders = orders.after(counts.as_ref().map(OrderFacts::of), sources.clock.now());
 }
 
 fn drift_since(

@@ -1,9 +1,15 @@
-//! The audit: checks the shop's invariants against database, Redis and RabbitMQ, one line each. It changes nothing.
+//! The audit: checks the shop's invariants against database, Redis and RabbitMQ, one line each. It changes nothing, and reads
+//! large tables in steps.
 
+use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use futures::StreamExt;
 use serde::Serialize;
+use tracing::warn;
 
 use super::reconcile::{self, HoldMismatches};
 use crate::clock::Clock;
@@ -12,11 +18,13 @@ use crate::domain::{Bucket, Sale};
 use crate::packets::sync::PacketSync;
 use crate::pipeline::rabbit::Monitor;
 use crate::stock::load::BucketShare;
-use crate::store::{Allotment, Store};
+use crate::store::{Allotment, Snapshot, Store};
 
 /// Orders in flight look like violations, so the checks are repeated; what fails every time is a violation.
 const MAX_ATTEMPTS: u32 = 12;
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Parts at the same time. More would take the database from shoppers.
+const CONCURRENCY: usize = 2;
 
 /// The result for one invariant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,54 +41,141 @@ pub struct Audit {
     pub packet_sync: Option<Arc<PacketSync>>,
     pub monitor: Option<Arc<Monitor>>,
     pub clock: Clock,
+    /// Rows of the database that were walked over so far.
+    pub rows_read: Arc<AtomicU64>,
 }
 
+/// The parts of the audit. Each reads one snapshot of the database, or the other services, and stands for itself.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Orders,
+    RepeatedOrders,
+    Charges,
+    WalletPayments,
+    Ledger,
+    StrandedMoney,
+    Packets,
+    Releases,
+    Holds,
+    PacketShares,
+    Queue,
+}
+
+const PARTS: [Part; 11] = [
+    Part::Orders,
+    Part::RepeatedOrders,
+    Part::Charges,
+    Part::WalletPayments,
+    Part::Ledger,
+    Part::StrandedMoney,
+    Part::Packets,
+    Part::Releases,
+    Part::Holds,
+    Part::PacketShares,
+    Part::Queue,
+];
+
 impl Audit {
-    /// Checks until every invariant holds, at most [`MAX_ATTEMPTS`] times.
-    pub async fn run(&self) -> anyhow::Result<Vec<AuditCheck>> {
-        for _ in 1..MAX_ATTEMPTS {
-            let checks = self.check_once().await?;
-            if checks.iter().all(|check| check.violations.is_empty()) {
-                return Ok(checks);
+    /// Checks every part until its invariants hold, at most [`MAX_ATTEMPTS`] times. A part that cannot be read to its end,
+    /// because a connection was lost, is begun again; parts that are done stand. `report` hears of every final result.
+    ///
+    /// # Errors
+    /// A part could not be made, also not later; or the first one could not, so that a service is likely to be away.
+    pub async fn run(&self, mut report: impl FnMut(&AuditCheck)) -> anyhow::Result<Vec<AuditCheck>> {
+        let mut done: BTreeMap<usize, Vec<AuditCheck>> = BTreeMap::new();
+        for attempt in 1..=MAX_ATTEMPTS {
+            let is_last = attempt == MAX_ATTEMPTS;
+            let left: Vec<_> = PARTS.into_iter().enumerate().filter(|(number, _)| !done.contains_key(number)).collect();
+            let results = futures::stream::iter(left)
+                .map(|(number, part)| async move { (number, part, self.check(part).await) })
+                .buffered(CONCURRENCY);
+            let mut results = pin!(results);
+            while let Some((number, part, outcome)) = results.next().await {
+                match outcome {
+                    Ok(checks) if is_last || checks.iter().all(|check| check.violations.is_empty()) => {
+                        checks.iter().for_each(&mut report);
+                        done.insert(number, checks);
+                    }
+                    Ok(_) => {}
+                    Err(error) if is_last || (attempt, number) == (1, 0) => return Err(error),
+                    Err(error) => warn!(?part, %error, "a part of the audit was interrupted; it is begun again"),
+                }
+            }
+            if done.len() == PARTS.len() {
+                break;
             }
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
-        self.check_once().await
+        Ok(done.into_values().flatten().collect())
     }
 
     /// Checks every invariant once.
     pub async fn check_once(&self) -> anyhow::Result<Vec<AuditCheck>> {
-        let mut checks = vec![
-            check("the sold units of a sale equal the units of its live orders", self.miscounted_sales().await?),
-            check("no sale sells more than its total", self.oversold_sales().await?),
-            check("a user has at most one live order per sale", self.store.users_with_two_orders().await?),
-            check("every charge has an order and every paid order has a charge", self.store.money_mismatches().await?),
-            check("every wallet payment has its ledger entries", self.store.wallet_payment_mismatches().await?),
-            check("the wallet ledger balances", self.store.wallet_mismatches().await?),
-            check(
-                "the claimed, remaining and returned money of a red packet equals its funding",
-                self.store.packet_mismatches().await?,
-            ),
-            check("the units of ended orders have been returned", self.held_units_of_ended_orders().await?),
-        ];
-        if let Some(stock_sync) = &self.stock_sync {
-            checks.append(&mut self.redis_matches_database(stock_sync).await?);
-        }
-        if let Some(packet_sync) = &self.packet_sync {
-            checks.push(check(
-                "every share of an open red packet is either unclaimed in Redis or claimed in the database",
-                packet_sync.violations().await?,
-            ));
-        }
-        if let Some(monitor) = &self.monitor {
-            checks.push(queue_is_empty(monitor).await?);
+        let mut checks = Vec::new();
+        for part in PARTS {
+            checks.append(&mut self.check(part).await?);
         }
         Ok(checks)
     }
 
-    async fn miscounted_sales(&self) -> anyhow::Result<Vec<String>> {
-        let wrong = self.store.miscounted_sales().await?.into_iter();
-        Ok(wrong.map(|(sale, sold, counted)| format!("sale {sale}: {sold} sold, {counted} in live orders")).collect())
+    async fn check(&self, part: Part) -> anyhow::Result<Vec<AuditCheck>> {
+        let checks = match part {
+            Part::Orders => self.orders().await?,
+            Part::RepeatedOrders => {
+                let users = self.snapshot().await?.users_with_two_orders().await?;
+                vec![check("a user has at most one live order per sale", users)]
+            }
+            Part::Charges => {
+                let wrong = self.snapshot().await?.money_mismatches().await?;
+                vec![check("every charge has an order and every paid order has a charge", wrong)]
+            }
+            Part::WalletPayments => {
+                let wrong = self.snapshot().await?.wallet_payment_mismatches().await?;
+                vec![check("every wallet payment has its ledger entries", wrong)]
+            }
+            Part::Ledger => {
+                vec![check("the wallet ledger balances", self.snapshot().await?.wallet_mismatches().await?)]
+            }
+            Part::StrandedMoney => {
+                vec![check("no deleted account has money", self.snapshot().await?.stranded_money().await?)]
+            }
+            Part::Packets => vec![check(
+                "the claimed, remaining and returned money of a red packet equals its funding",
+                self.snapshot().await?.packet_mismatches().await?,
+            )],
+            Part::Releases => {
+                vec![check("the units of ended orders have been returned", self.held_units_of_ended_orders().await?)]
+            }
+            Part::Holds => match &self.stock_sync {
+                Some(stock_sync) => self.redis_matches_database(stock_sync).await?,
+                None => vec![],
+            },
+            Part::PacketShares => match &self.packet_sync {
+                Some(packet_sync) => vec![check(
+                    "every share of an open red packet is either unclaimed in Redis or claimed in the database",
+                    packet_sync.violations().await?,
+                )],
+                None => vec![],
+            },
+            Part::Queue => match &self.monitor {
+                Some(monitor) => vec![queue_is_empty(monitor).await?],
+                None => vec![],
+            },
+        };
+        Ok(checks)
+    }
+
+    async fn snapshot(&self) -> anyhow::Result<Snapshot> {
+        Ok(self.store.snapshot(self.rows_read.clone()).await?)
+    }
+
+    async fn orders(&self) -> anyhow::Result<Vec<AuditCheck>> {
+        let counted = self.snapshot().await?.count_orders().await?;
+        Ok(vec![
+            check("the sold units of a sale equal the units of its live orders", counted.miscounted_sales),
+            check("the totals of a sale equal the number of its orders", counted.wrong_totals),
+            check("no sale sells more than its total", self.oversold_sales().await?),
+        ])
     }
 
     async fn oversold_sales(&self) -> anyhow::Result<Vec<String>> {

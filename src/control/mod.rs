@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::metrics::Metrics;
 use crate::orders::expiry::Expiry;
@@ -51,6 +51,8 @@ const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
 const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
 /// For rows that nothing needs any more.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
+/// Totals of orders are wrong only after an older version changed orders beside this one.
+const TOTALS_INTERVAL: Duration = Duration::from_secs(3600);
 const RECONCILE_INTERVAL: Duration = Duration::from_secs(5);
 /// A multiple of a comparison's duration: a long one must leave Redis and the database to shoppers for most of the time.
 const RECONCILE_PAUSE_FACTOR: u32 = 5;
@@ -89,6 +91,7 @@ impl Control {
         let webhooks = LeasedTask { interval: ORDERS_INTERVAL, name: "webhooks", ..schedule };
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
         let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
+        let totals = LeasedTask { interval: TOTALS_INTERVAL, name: "totals of orders", ..schedule };
         let queues = LeasedTask { interval: LEASE_RENEWAL_INTERVAL, name: "queue depths", ..schedule };
         let reconcile = LeasedTask {
             interval: RECONCILE_INTERVAL,
@@ -108,6 +111,7 @@ impl Control {
             webhooks.run(|| self.deliver_webhooks()),
             packets.run(|| self.packets.step()),
             purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),
+            totals.run(|| async { stop.run_until_cancelled(self.correct_totals()).await.unwrap_or(Ok(())) }),
             queues.run(|| self.measure_queues()),
             // A comparison may take long, and an interrupted one leaves nothing half done.
             reconcile.run(|| async { stop.run_until_cancelled(self.reconcile()).await.unwrap_or(Ok(())) }),
@@ -161,6 +165,14 @@ impl Control {
         while self.store.purge_answers().await? {}
         while self.store.purge_webhooks().await? {}
         while self.store.purge_sandbox().await? {}
+        Ok(())
+    }
+
+    async fn correct_totals(&self) -> anyhow::Result<()> {
+        let corrected = self.store.correct_order_totals().await?;
+        if corrected > 0 {
+            warn!(corrected, "totals of orders were wrong and have been corrected");
+        }
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::control::stock_sync::StockSync;
 use crate::domain::sale::SaleMove;
-use crate::domain::{GalleryChange, Goods, GoodsId, Page, Sale, SaleId};
+use crate::domain::{GalleryChange, Goods, GoodsId, OrderStatus, Page, Sale, SaleId};
 use crate::gate::{Gate, SaleStatus};
 use crate::health::Health;
 use crate::pages::Publisher;
@@ -255,12 +255,12 @@ impl SalesAdmin {
         let by_id: HashMap<GoodsId, &Goods> = goods.iter().map(|g| (g.id, g)).collect();
         let rows = sales.into_iter().filter_map(|sale| {
             let goods = by_id.get(&sale.goods_id)?;
-            let totals = totals.get(&sale.id).copied().unwrap_or_default();
+            let orders = |status| totals.get(&sale.id).map_or(0, |totals| totals.of(status).orders);
             Some(SaleRow {
                 status: self.gate.status(sale.id),
                 outbox: outboxes.get(&sale.id).copied(),
-                unpaid: totals.unpaid,
-                paid: totals.paid,
+                unpaid: orders(OrderStatus::Unpaid),
+                paid: orders(OrderStatus::Paid),
                 goods: (*goods).clone(),
                 sale,
             })

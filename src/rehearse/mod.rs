@@ -176,7 +176,7 @@ async fn conclude(
     settings: RunSettings,
 ) -> anyhow::Result<RehearsalReport> {
     // The audit waits for orders in flight, so the totals read after it are complete.
-    let audit = services.audit().run().await.context("the audit could not run")?;
+    let audit = services.audit().run(|_| ()).await.context("the audit could not run")?;
     let totals = read_totals(services, sale.id).await?;
     let input = VerdictInput {
         limits: options.limits,

@@ -12,7 +12,8 @@
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
 //! 4. rows of orders, payments and claims; an order before its payments;
-//! 5. transfers by id, then balances by account ([`wallet`]): money moves last of all.
+//! 5. transfers by id, then balances by account ([`wallet`]): money moves last;
+//! 6. totals of orders by their key ([`orders`]: totals), with the commit.
 //!
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
 
@@ -34,6 +35,7 @@ mod wallet;
 
 mod packets;
 
+mod audit;
 mod audit_log;
 mod idempotency;
 mod leases;
@@ -56,15 +58,16 @@ pub(crate) use accounts::changes::first_valid_issue;
 pub use accounts::changes::{AccountChange, AccountChangeRefusal, Actor, DeletionOutcome};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
 pub use accounts::{Role, User, UserSearch};
+pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
-pub use orders::OrderTotals;
 pub use orders::intake::PersistedOrder;
 pub use orders::releases::HeldUnits;
 pub use orders::search::{FoundOrder, OrderSearch};
 pub use orders::staff_actions::{AuditReason, StaffAction};
+pub use orders::totals::{OrderTotals, StatusCount};
 pub use packets::{
     GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender, StopOutcome,
 };
@@ -76,7 +79,7 @@ pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{
     Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,
 };
-pub use sales::counters::{OrderCounts, StatusCount};
+pub use sales::counters::OrderCounts;
 pub use sales::drafts::PastPage;
 pub use transaction::LockPatience;
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};

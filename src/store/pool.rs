@@ -19,7 +19,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryFutureExt, TryStreamExt};
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions, AnyQueryResult, AnyRow, AnyStatement, AnyTypeInfo};
 use sqlx::pool::{PoolConnection, PoolConnectionMetadata};
-use sqlx::{Any, AnyConnection, AnyPool, Either, Execute, Executor, SqlStr};
+use sqlx::{Any, AnyConnection, AnyPool, AssertSqlSafe, Either, Execute, Executor, SqlStr};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// How long a caller waits for a free connection, with the time to open one, before the database counts as unavailable.
@@ -37,8 +37,7 @@ const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What every session of PostgreSQL is limited to.
 ///
-/// - A statement runs for at most ten seconds; the slowest page takes less than one. Reports and migrations have limits of
-///   their own.
+/// - A statement runs for at most ten seconds; the slowest page takes less than one. Migrations have a limit of their own.
 /// - A transaction whose client says nothing for four seconds ends: a process that is frozen with a sale's lock must not
 ///   stop that sale. Transactions here pause for microseconds.
 /// - A lock is waited for longer than that, so that waiting for a frozen process ends with the lock.
@@ -174,15 +173,12 @@ impl Connection {
         sqlx::raw_sql(begin).fetch_all(self).await
     }
 
-    pub(super) async fn commit_transaction(&mut self) -> Result<(), sqlx::Error> {
-        sqlx::raw_sql("COMMIT").execute(&mut *self).await?;
+    /// Commits; `last` is carried out before that, in the same round trip.
+    pub(super) async fn commit_transaction(&mut self, last: Option<String>) -> Result<(), sqlx::Error> {
+        let sql = last.map_or_else(|| "COMMIT".to_owned(), |last| format!("{last}; COMMIT"));
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *self).await?;
         self.in_transaction = false;
         Ok(())
-    }
-
-    /// Sets the client's deadline, where there is one.
-    pub(super) fn wait_for_answers(&mut self, timeout: Duration) {
-        self.answer_timeout = self.answer_timeout.map(|_| timeout);
     }
 
     /// Waits for the answer to a statement until the deadline.

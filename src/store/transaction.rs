@@ -7,15 +7,13 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::any::AnyRow;
 
+use super::orders::totals::TotalChanges;
 use super::pool::{ACQUIRE_TIMEOUT, Connection};
-use super::{AnyQuery, Store, StoreError, row};
+use super::{Store, StoreError, row};
 
 /// How long a writing transaction waits for those before it. SQLite has one writer at a time, so a queue is normal there.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the client waits for a report; longer than PostgreSQL lets one run.
-const REPORT_ANSWER_TIMEOUT: Duration = Duration::from_secs(610);
 
 macro_rules! now {
     () => {
@@ -27,8 +25,6 @@ macro_rules! now {
 const BEGIN: &str = concat!("BEGIN; ", now!());
 /// A transaction that rather fails than waits for a lock: other work is due, and this part can be repeated.
 const BEGIN_IMPATIENT: &str = concat!("BEGIN; SET LOCAL lock_timeout = '1s'; ", now!());
-/// Reports read whole tables.
-const BEGIN_REPORT: &str = concat!("BEGIN READ ONLY; SET LOCAL statement_timeout = '600s'; ", now!());
 /// Takes SQLite's lock for writing at once: a transaction that reads first could not get it later.
 const BEGIN_SQLITE: &str = "BEGIN IMMEDIATE";
 
@@ -46,11 +42,13 @@ pub(super) struct Tx {
     inner: Connection,
     /// The database's time when the transaction began.
     pub(super) now: Timestamp,
+    /// Written by the commit.
+    pub(super) totals: TotalChanges,
 }
 
 impl Tx {
     pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        self.inner.commit_transaction().await
+        self.inner.commit_transaction(self.totals.sql()).await
     }
 }
 
@@ -99,23 +97,7 @@ impl Store {
             Some(clock) => clock.now(),
             None => row::time(rows.first().ok_or(sqlx::Error::RowNotFound)?, "now_ms")?,
         };
-        Ok(Tx { inner, now })
-    }
-
-    /// Every row of a query that reads whole tables, mapped. It may take minutes.
-    pub(super) async fn report<T>(
-        &self,
-        query: AnyQuery<'_>,
-        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
-    ) -> Result<Vec<T>, StoreError> {
-        if self.own_clock.is_some() {
-            return self.all(query, map).await;
-        }
-        let mut connection = self.pool.acquire().await?;
-        connection.begin_transaction(BEGIN_REPORT, None).await?;
-        connection.wait_for_answers(REPORT_ANSWER_TIMEOUT);
-        let rows = query.fetch_all(&mut connection).await?;
-        Ok(rows.iter().map(map).collect::<Result<_, _>>()?)
+        Ok(Tx { inner, now, totals: TotalChanges::default() })
     }
 }
 

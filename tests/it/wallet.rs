@@ -4,9 +4,12 @@
 use futures::future::join_all;
 use jiff::Timestamp;
 use seckill::clock::Clock;
+use seckill::domain::packet::{Giver, Packet, PacketState, Split};
 use seckill::domain::wallet::{LedgerAccount, money};
-use seckill::domain::{OrderId, PaymentId, SaleId, UserId};
-use seckill::store::{CaptureOutcome, LockPatience, NewPayment, PaymentPurpose, Store, WalletPaymentOutcome};
+use seckill::domain::{OrderId, PacketId, PaymentId, SaleId, UserId};
+use seckill::store::{
+    CaptureOutcome, DeletionOutcome, LockPatience, NewPayment, PaymentPurpose, Snapshot, Store, WalletPaymentOutcome,
+};
 use sqlx::{AnyConnection, Connection};
 use uuid::Uuid;
 
@@ -74,6 +77,7 @@ impl WalletStore {
                  VALUES ('{order}', {sale}, '{}', 1, {PRICE}, 'CNY', 'unpaid', 1, 1, {pay_by})",
                 self.user
             ));
+            statements.push(format!("INSERT INTO order_totals VALUES ({sale}, 'unpaid', 0, 1, 1)"));
             orders.push((SaleId(sale), order));
         }
         self.execute(&statements).await;
@@ -95,11 +99,16 @@ impl WalletStore {
         self.store.wallet_balance(LedgerAccount::User(self.user)).await.unwrap()
     }
 
+    async fn snapshot(&self) -> Snapshot {
+        self.store.snapshot(Default::default()).await.unwrap()
+    }
+
     pub async fn assert_consistent(&self) {
-        assert_eq!(self.store.wallet_mismatches().await.unwrap(), Vec::<String>::new());
-        assert_eq!(self.store.wallet_payment_mismatches().await.unwrap(), Vec::<String>::new());
-        assert_eq!(self.store.money_mismatches().await.unwrap(), Vec::<String>::new());
-        assert_eq!(self.store.miscounted_sales().await.unwrap(), []);
+        assert_eq!(self.snapshot().await.wallet_mismatches().await.unwrap(), Vec::<String>::new());
+        assert_eq!(self.snapshot().await.wallet_payment_mismatches().await.unwrap(), Vec::<String>::new());
+        assert_eq!(self.snapshot().await.money_mismatches().await.unwrap(), Vec::<String>::new());
+        let counted = self.snapshot().await.count_orders().await.unwrap();
+        assert_eq!((counted.miscounted_sales, counted.wrong_totals), (vec![], vec![]));
     }
 }
 
@@ -159,7 +168,6 @@ async fn race(wallet: &WalletStore, n: usize, sale: SaleId, order: OrderId) -> b
 }
 
 async fn account_deletion_needs_consent_to_lose_the_balance(url: &str) {
-    use seckill::store::DeletionOutcome;
     let wallet = WalletStore::open(url).await;
     wallet.fill(500).await;
     let delete = async |give_up| wallet.store.delete_account(wallet.user, give_up, now()).await.unwrap();

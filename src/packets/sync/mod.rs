@@ -88,9 +88,7 @@ impl PacketSync {
         let packets = self.due(&mut state, now).await?;
         let mut surveys: Vec<Option<Vec<LoadedShares>>> = Vec::with_capacity(packets.len());
         for chunk in packets.chunks(SURVEY_SIZE) {
-            let all: Vec<Bucket> = chunk.iter().flat_map(buckets).collect();
-            let mut survey = self.shares.survey(&all).await?;
-            surveys.extend(chunk.iter().map(|packet| survey.drain(..usize::from(packet.buckets)).collect()));
+            surveys.extend(self.survey_all(chunk).await?);
         }
         let key_states: Vec<_> =
             packets.iter().zip(&surveys).map(|(packet, loaded)| (packet.id, key_state(packet, loaded))).collect();
@@ -243,28 +241,47 @@ impl PacketSync {
         }
     }
 
-    /// For the audit: a line for each open packet that is not loaded or on which Redis and the database disagree.
+    /// What Redis has of each of these packets.
+    async fn survey_all(&self, packets: &[Packet]) -> anyhow::Result<Vec<Option<Vec<LoadedShares>>>> {
+        let all: Vec<Bucket> = packets.iter().flat_map(buckets).collect();
+        let mut survey = self.shares.survey(&all).await?;
+        Ok(packets.iter().map(|packet| survey.drain(..usize::from(packet.buckets)).collect()).collect())
+    }
+
+    /// Describes open packets on whose shares Redis and the database disagree.
     pub async fn violations(&self) -> anyhow::Result<Vec<String>> {
         let mut violations = Vec::new();
-        for packet in self.store.open_packets().await? {
-            let Some(loaded) = self.survey(&packet).await? else {
-                violations.push(format!("packet {}: not loaded", packet.id));
-                continue;
-            };
-            let users: i64 = loaded.iter().map(|bucket| bucket.users).sum();
-            let unclaimed: i64 = loaded.iter().map(|bucket| bucket.unclaimed).sum();
-            let outbox: i64 = loaded.iter().map(|bucket| bucket.outbox).sum();
-            let Some(saved) = self.store.packet(packet.id).await? else { continue };
-            if users + unclaimed != packet.count || users != saved.claimed || outbox > 0 {
-                violations.push(format!(
-                    "packet {}: of {} shares {users} claimed and {unclaimed} unclaimed in Redis, {} claimed in the \
-                     database, {outbox} entries in the outbox",
-                    packet.id, packet.count, saved.claimed
-                ));
+        for chunk in self.store.open_packets().await?.chunks(SURVEY_SIZE) {
+            let surveys = self.survey_all(chunk).await?;
+            let ids: Vec<PacketId> = chunk.iter().map(|packet| packet.id).collect();
+            // Read after Redis, so that a claim that is in neither is seen.
+            let saved = self.store.packets_with_ids(&ids).await?;
+            let saved: HashMap<PacketId, &Packet> = saved.iter().map(|packet| (packet.id, packet)).collect();
+            for (id, loaded) in ids.iter().zip(surveys) {
+                let Some(packet) = saved.get(id).filter(|packet| packet.state == PacketState::Open) else { continue };
+                match loaded {
+                    Some(loaded) => violations.extend(violation(packet, &loaded)),
+                    None => violations.push(format!("packet {id}: not loaded")),
+                }
             }
         }
         Ok(violations)
     }
+}
+
+/// How a packet's shares in Redis contradict the database.
+fn violation(saved: &Packet, loaded: &[LoadedShares]) -> Option<String> {
+    let users: i64 = loaded.iter().map(|bucket| bucket.users).sum();
+    let unclaimed: i64 = loaded.iter().map(|bucket| bucket.unclaimed).sum();
+    let outbox: i64 = loaded.iter().map(|bucket| bucket.outbox).sum();
+    let wrong = users + unclaimed != saved.count || users != saved.claimed || outbox > 0;
+    wrong.then(|| {
+        format!(
+            "packet {}: of {} shares {users} claimed and {unclaimed} unclaimed in Redis, {} claimed in the database, \
+             {outbox} entries in the outbox",
+            saved.id, saved.count, saved.claimed
+        )
+    })
 }
 
 fn key_state(packet: &Packet, loaded: &Option<Vec<LoadedShares>>) -> KeyState<Vec<String>> {

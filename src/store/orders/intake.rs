@@ -45,7 +45,8 @@ async fn insert(
     for chunk in padded(orders) {
         let sql = format!(
             "INSERT INTO orders (id, sale_id, user_id, quantity, amount, currency, status, reason, reserved_at_ms,
-               created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING RETURNING id",
+               created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING
+             RETURNING id, sale_id, status, quantity",
             placeholders(chunk.len(), 11)
         );
         let mut query = sqlx::query(AssertSqlSafe(sql));
@@ -67,7 +68,10 @@ async fn insert(
                 .bind(pay_by.as_millisecond());
         }
         for row in query.fetch_all(&mut **tx).await? {
-            inserted.insert(row::parsed(&row, "id")?);
+            let id = row::parsed(&row, "id")?;
+            let sale = SaleId(row::int(&row, "sale_id")?);
+            tx.totals.added(sale, id, row::parsed(&row, "status")?, row::int(&row, "quantity")?);
+            inserted.insert(id);
         }
     }
     Ok(inserted)

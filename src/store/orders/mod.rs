@@ -5,6 +5,7 @@ pub(super) mod open_payments;
 pub(super) mod releases;
 pub(super) mod search;
 pub(super) mod staff_actions;
+pub(super) mod totals;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,13 +25,6 @@ use search::{STATUS_UNINDEXED, status_condition};
 
 /// How long an overdue order waits for its payment to be closed.
 const CLOSING_TIME: Duration = Duration::from_secs(10);
-
-/// The number of live orders of one sale, by status.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OrderTotals {
-    pub unpaid: i64,
-    pub paid: i64,
-}
 
 macro_rules! columns {
     () => {
@@ -144,36 +138,6 @@ impl Store {
         self.all(query, held_units).await
     }
 
-    /// The number of unpaid and paid orders of each of these sales. Reads one index over their orders.
-    pub async fn order_totals(&self, sales: &[SaleId]) -> Result<HashMap<SaleId, OrderTotals>, StoreError> {
-        let mut totals: HashMap<SaleId, OrderTotals> = HashMap::new();
-        for chunk in padded(sales) {
-            let sql = format!(
-                "SELECT sale_id, status, COUNT(*) AS n FROM orders WHERE status IN ('unpaid', 'paid')
-                   AND sale_id IN {} GROUP BY sale_id, status",
-                list(chunk.len(), 0)
-            );
-            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, sale| query.bind(sale.0));
-            for row in &query.fetch_all(&self.pool).await? {
-                let entry = totals.entry(SaleId(row::int(row, "sale_id")?)).or_default();
-                match row::parsed::<OrderStatus>(row, "status")? {
-                    OrderStatus::Unpaid => entry.unpaid = row::int(row, "n")?,
-                    _ => entry.paid = row::int(row, "n")?,
-                }
-            }
-        }
-        Ok(totals)
-    }
-
-    /// Describes users with more than one live order of a sale. The unique index should make this impossible.
-    pub async fn users_with_two_orders(&self) -> Result<Vec<String>, StoreError> {
-        let query = sqlx::query(
-            "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
-             FROM orders WHERE status IN ('unpaid', 'paid') GROUP BY sale_id, user_id HAVING COUNT(*) > 1",
-        );
-        self.report(query, |row| row::text(row, "problem")).await
-    }
-
     /// Unpaid orders whose payment window is over, the longest overdue first, without those of the sales `except`. One whose
     /// payment is still open at the provider has [`CLOSING_TIME`] more: its money may have been captured at the last second.
     pub async fn overdue_orders(&self, except: &[SaleId], limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
@@ -218,7 +182,10 @@ impl Store {
             );
             let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(reason).bind(sale.0), &chunk);
             for row in query.fetch_all(&mut *tx).await? {
-                cancelled.push(held_units(&row)?);
+                let held = held_units(&row)?;
+                let change = (OrderStatus::Unpaid, OrderStatus::Cancelled);
+                tx.totals.moved((sale, held.order_id), change, held.quantity.into());
+                cancelled.push(held);
             }
         }
         if !cancelled.is_empty() {

@@ -88,7 +88,7 @@ pub(super) fn status_condition(status: &str, statuses: &[OrderStatus]) -> Option
 }
 
 /// The smallest order id that can be generated at this time.
-fn first_id_of(at: Timestamp) -> String {
+pub(in crate::store) fn first_id_of(at: Timestamp) -> String {
     let hex = format!("{:012x}", at.as_millisecond().clamp(0, (1 << 48) - 1));
     format!("{}-{}-0000-0000-000000000000", &hex[..8], &hex[8..])
 }

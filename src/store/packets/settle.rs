@@ -1,4 +1,4 @@
-//! The end of packets: stopping by staff, settlement, and the audit's checks.
+//! The end of packets: stopping by staff, and settlement.
 
 use super::*;
 
@@ -79,45 +79,5 @@ impl Store {
         log(&mut tx, actor, "stop", &format!("packet {id}"), Some(&before), Some(&after), now).await?;
         tx.commit().await?;
         Ok(StopOutcome::Done(Packet { expires_at: now, ..packet }))
-    }
-
-    /// Describes packets whose money does not add up. Invariants: claimed + left + returned = funded, and the packet's
-    /// balance is what is left.
-    pub async fn packet_mismatches(&self) -> Result<Vec<String>, StoreError> {
-        let query = sqlx::query(
-            "SELECT p.id, p.total, p.claimed, p.claimed_amount, p.state,
-               CAST(COALESCE(c.shares, 0) AS BIGINT) AS shares, CAST(COALESCE(c.amount, 0) AS BIGINT) AS amount,
-               CAST(COALESCE(b.balance, 0) AS BIGINT) AS balance, CAST(COALESCE(f.amount, 0) AS BIGINT) AS funded,
-               CAST(COALESCE(r.amount, 0) AS BIGINT) AS returned
-             FROM packets p
-             LEFT JOIN (SELECT packet_id, COUNT(*) AS shares, SUM(amount) AS amount FROM packet_claims
-               GROUP BY packet_id) c ON c.packet_id = p.id
-             LEFT JOIN wallet_balances b ON b.account = 'packet:' || CAST(p.id AS TEXT)
-             LEFT JOIN wallet_entries f ON f.transfer_id = 'fund:' || CAST(p.id AS TEXT) AND f.amount > 0
-             LEFT JOIN wallet_entries r ON r.transfer_id = 'return:' || CAST(p.id AS TEXT) AND r.amount > 0
-             WHERE p.claimed <> COALESCE(c.shares, 0) OR p.claimed_amount <> COALESCE(c.amount, 0)
-               OR p.total <> COALESCE(f.amount, 0)
-               OR COALESCE(b.balance, 0) <> p.total - p.claimed_amount - COALESCE(r.amount, 0)
-               OR (p.state = 'settled' AND COALESCE(b.balance, 0) <> 0)
-               OR (p.state = 'open' AND r.amount IS NOT NULL)
-             ORDER BY p.id",
-        );
-        self.report(query, |row| {
-            Ok(format!(
-                "packet {} ({}): funded {} of {}, records {} shares with {} as claimed, its claims are {} with {}, \
-                 returned {}, balance {}",
-                row::int(row, "id")?,
-                row::text(row, "state")?,
-                row::int(row, "funded")?,
-                row::int(row, "total")?,
-                row::int(row, "claimed")?,
-                row::int(row, "claimed_amount")?,
-                row::int(row, "shares")?,
-                row::int(row, "amount")?,
-                row::int(row, "returned")?,
-                row::int(row, "balance")?,
-            ))
-        })
-        .await
     }
 }

@@ -18,7 +18,7 @@ use super::wallet::{Posted, lock, post};
 use super::{Store, StoreError, Tx, row};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
 use crate::domain::wire::wire_enum;
-use crate::domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, UserId};
+use crate::domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, SaleId, UserId};
 use crate::store::accounts;
 use cases::NewCase;
 
@@ -236,26 +236,6 @@ impl Store {
         tx.commit().await?;
         Ok(WalletPaymentOutcome::Paid(id))
     }
-
-    /// Describes disagreements between payments, orders and the sandbox provider. Empty when every captured payment has
-    /// its paid order and every paid order its payment.
-    pub async fn money_mismatches(&self) -> Result<Vec<String>, StoreError> {
-        let query = sqlx::query(
-            "SELECT 'order ' || orders.id || ' is paid without exactly one captured payment' AS problem FROM orders
-               WHERE orders.status = 'paid' AND 1 <> (SELECT COUNT(*) FROM payments
-                 WHERE payments.order_id = orders.id AND payments.status = 'captured'
-                   AND payments.amount = orders.amount)
-             UNION ALL
-             SELECT 'payment ' || payments.id || ' was captured for an order that is ' || orders.status FROM payments
-               JOIN orders ON orders.id = payments.order_id
-               WHERE payments.status = 'captured' AND orders.status <> 'paid'
-             UNION ALL
-             SELECT 'payment ' || payments.id || ' is ' || payments.status || ' here and ' || sandbox_payments.status
-               || ' at the provider' FROM payments JOIN sandbox_payments ON sandbox_payments.id = payments.id
-               WHERE (payments.status = 'refunded') <> (sandbox_payments.status = 'refunded')",
-        );
-        self.report(query, |row| row::text(row, "problem")).await
-    }
 }
 
 /// Locks the order before its payments, as a cancellation does.
@@ -338,14 +318,10 @@ async fn move_order(
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     debug_assert!(from.may_become(to), "{from} never becomes {to}");
-    let updated = sqlx::query("UPDATE orders SET status = $3 WHERE id = $1 AND status = $2")
-        .bind(order.to_string())
-        .bind(from.as_str())
-        .bind(to.as_str())
-        .execute(&mut **tx)
-        .await?;
-    if updated.rows_affected() == 1 {
-        add_events(tx, &[order], to, now).await?;
-    }
-    Ok(updated.rows_affected() == 1)
+    let sql = "UPDATE orders SET status = $3 WHERE id = $1 AND status = $2 RETURNING sale_id, quantity";
+    let query = sqlx::query(sql).bind(order.to_string()).bind(from.as_str()).bind(to.as_str());
+    let Some(moved) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
+    tx.totals.moved((SaleId(row::int(&moved, "sale_id")?), order), (from, to), row::int(&moved, "quantity")?);
+    add_events(tx, &[order], to, now).await?;
+    Ok(true)
 }

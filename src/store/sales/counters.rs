@@ -6,31 +6,18 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
 use crate::counters::CounterSnapshot;
-use crate::domain::{OrderStatus, SaleId};
-use crate::store::{MAX_ROWS, Store, StoreError, placeholders, row};
+use crate::domain::SaleId;
+use crate::store::{MAX_ROWS, OrderTotals, Store, StoreError, placeholders, row};
 
 /// The process name of the row that holds the folded counters of ended processes.
 const FOLDED: &str = "";
 
-/// Orders in one status.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StatusCount {
-    pub orders: i64,
-    pub units: i64,
-}
-
-/// The orders of one sale by status.
+/// The orders of one sale by status, and what of them is not released.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderCounts {
-    pub by_status: BTreeMap<&'static str, StatusCount>,
+    pub totals: OrderTotals,
     /// Units of ended orders that the stock backend has not released yet.
     pub unreleased: i64,
-}
-
-impl OrderCounts {
-    pub fn of(&self, status: OrderStatus) -> StatusCount {
-        self.by_status.get(status.as_str()).copied().unwrap_or_default()
-    }
 }
 
 fn numbers(text: &str) -> Result<CounterSnapshot, sqlx::Error> {
@@ -109,22 +96,10 @@ impl Store {
         Ok(gone.len())
     }
 
-    /// Counts the orders of a sale by status. Scans an index over all of them, so it is not for frequent use.
+    /// The orders of a sale by status.
     pub async fn count_orders(&self, sale: SaleId) -> Result<OrderCounts, StoreError> {
-        let rows = sqlx::query(
-            "SELECT status, COUNT(*) AS orders, CAST(SUM(quantity) AS BIGINT) AS units FROM orders
-             WHERE sale_id = $1 GROUP BY status",
-        )
-        .bind(sale.0)
-        .fetch_all(&self.pool)
-        .await?;
-        let mut counts = OrderCounts { unreleased: self.unreleased(sale).await?, ..OrderCounts::default() };
-        for row in &rows {
-            let status: OrderStatus = row::parsed(row, "status")?;
-            let counted = StatusCount { orders: row::int(row, "orders")?, units: row::int(row, "units")? };
-            counts.by_status.insert(status.as_str(), counted);
-        }
-        Ok(counts)
+        let totals = self.order_totals(&[sale]).await?.remove(&sale).unwrap_or_default();
+        Ok(OrderCounts { totals, unreleased: self.unreleased(sale).await? })
     }
 
     /// Units in pending releases of a sale. The table is short: releases are deleted as soon as they are done.

@@ -11,8 +11,8 @@ pub(super) mod revision;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
 use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, Window};
@@ -248,16 +248,5 @@ impl Store {
         )
         .bind(before.as_millisecond());
         self.all(query, |row| Ok(SaleId(row::int(row, "id")?))).await
-    }
-
-    /// Sales whose `sold` differs from the units in their live orders, as (sale, sold, counted).
-    pub async fn miscounted_sales(&self) -> Result<Vec<(SaleId, i64, i64)>, StoreError> {
-        let sql = "SELECT sales.id AS id, sales.sold AS sold,
-               CAST(COALESCE(SUM(orders.quantity), 0) AS BIGINT) AS counted
-             FROM sales LEFT JOIN orders ON orders.sale_id = sales.id AND orders.status IN ('unpaid', 'paid')
-             GROUP BY sales.id, sales.sold HAVING COALESCE(SUM(orders.quantity), 0) <> sales.sold";
-        let query = sqlx::query(AssertSqlSafe(sql));
-        self.report(query, |row| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?, row::int(row, "counted")?)))
-            .await
     }
 }

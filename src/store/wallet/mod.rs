@@ -4,7 +4,6 @@
 //! on the same accounts wait from there on. It locks transfers in the order of their ids and then balances in the order
 //! of their accounts, so that transactions cannot deadlock.
 
-pub(super) mod audit;
 pub(super) mod read;
 #[cfg(test)]
 mod tests;

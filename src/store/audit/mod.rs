@@ -1,0 +1,162 @@
+//! The audit's view of the database. Every check reads one snapshot, in steps: statements over a range of keys, each far below
+//! the time that a statement may take, however large a table is. What is changed meanwhile is in none of a check's steps,
+//! so sums over all steps can be compared.
+
+mod accounts;
+mod money;
+mod orders;
+mod packets;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+pub use orders::CountedOrders;
+
+use super::pool::Connection;
+use super::{AnyQuery, Store, StoreError, row};
+
+/// Rows of the first step. Later ones have as many as take about [`STEP_TIME`].
+const FIRST_STEP: u64 = 10_000;
+const STEP_SIZES: std::ops::RangeInclusive<u64> = 100..=200_000;
+const STEP_TIME: Duration = Duration::from_millis(400);
+
+/// A snapshot is not begun by reading: PostgreSQL takes it with the first statement.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+const BEGIN_SQLITE: &str = "BEGIN";
+
+/// The database as it was at one moment.
+pub struct Snapshot {
+    connection: Connection,
+    /// Rows that the steps have walked over.
+    progress: Arc<AtomicU64>,
+}
+
+impl Store {
+    /// The database as it is at the first statement. `progress` is raised by the rows that are walked over.
+    pub async fn snapshot(&self, progress: Arc<AtomicU64>) -> Result<Snapshot, StoreError> {
+        let mut connection = self.pool.acquire().await?;
+        connection.begin_transaction(if self.shares_clock() { BEGIN_SQLITE } else { BEGIN }, None).await?;
+        Ok(Snapshot { connection, progress })
+    }
+}
+
+impl Snapshot {
+    async fn all<T>(
+        &mut self,
+        query: AnyQuery<'_>,
+        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        Ok(query.fetch_all(&mut self.connection).await?.iter().map(map).collect::<Result<_, _>>()?)
+    }
+
+    /// The column `problem` of every row of one step, whose bounds are `$1` and `$2`.
+    async fn problems<K: Key>(&mut self, sql: &'static str, step: &Step<K>) -> Result<Vec<String>, StoreError> {
+        self.all(step.bind(sqlx::query(sql)), |row| row::text(row, "problem")).await
+    }
+
+    /// The column `problem` of every row of each of these queries, over all of a table.
+    async fn problems_of<K: Key>(
+        &mut self,
+        mut steps: Steps<K>,
+        queries: &[&'static str],
+    ) -> Result<Vec<String>, StoreError> {
+        let mut problems = Vec::new();
+        while let Some(step) = steps.next(self).await? {
+            for sql in queries {
+                problems.extend(self.problems(sql, &step).await?);
+            }
+        }
+        Ok(problems)
+    }
+}
+
+/// The type of a key: a BIGINT or TEXT column.
+trait Key: Clone + Send + for<'r> sqlx::Decode<'r, sqlx::Any> + sqlx::Type<sqlx::Any> {
+    /// Sorts before every key.
+    fn first() -> Self;
+    fn bind(self, query: AnyQuery<'_>) -> AnyQuery<'_>;
+}
+
+impl Key for String {
+    fn first() -> String {
+        String::new()
+    }
+
+    fn bind(self, query: AnyQuery<'_>) -> AnyQuery<'_> {
+        query.bind(self)
+    }
+}
+
+impl Key for i64 {
+    fn first() -> i64 {
+        i64::MIN
+    }
+
+    fn bind(self, query: AnyQuery<'_>) -> AnyQuery<'_> {
+        query.bind(self)
+    }
+}
+
+/// The rows whose key is greater than `after` and at most `upto`.
+struct Step<K> {
+    after: K,
+    upto: K,
+}
+
+impl<K: Key> Step<K> {
+    fn bind<'q>(&self, query: AnyQuery<'q>) -> AnyQuery<'q> {
+        self.upto.clone().bind(self.after.clone().bind(query))
+    }
+}
+
+/// Divides a table into steps along an index.
+struct Steps<K> {
+    /// `FROM`, up to the condition of the key.
+    rows: String,
+    key: &'static str,
+    after: K,
+    size: u64,
+    last: Option<Instant>,
+}
+
+impl<K: Key> Steps<K> {
+    /// Over all rows of a table.
+    fn over(table: &str, key: &'static str) -> Steps<K> {
+        Steps::along(format!("{table} WHERE"), key)
+    }
+
+    fn along(rows: String, key: &'static str) -> Steps<K> {
+        Steps { rows, key, after: K::first(), size: FIRST_STEP, last: None }
+    }
+
+    /// The next step; `None` after the last row. Rows with the same key belong to one step.
+    async fn next(&mut self, snapshot: &mut Snapshot) -> Result<Option<Step<K>>, StoreError> {
+        self.adapt();
+        let (rows, key) = (&self.rows, self.key);
+        let sql = format!(
+            "SELECT COALESCE((SELECT {key} FROM {rows} {key} > $1 ORDER BY {key} LIMIT 1 OFFSET {}),
+               (SELECT MAX({key}) FROM {rows} {key} > $1)) AS upto",
+            self.size - 1
+        );
+        let query = self.after.clone().bind(sqlx::query(AssertSqlSafe(sql)));
+        let upto = snapshot.all(query, |row| row.try_get::<Option<K>, _>("upto")).await?.pop().flatten();
+        let Some(upto) = upto else { return Ok(None) };
+        snapshot.progress.fetch_add(self.size, Ordering::Relaxed);
+        Ok(Some(Step { after: std::mem::replace(&mut self.after, upto.clone()), upto }))
+    }
+
+    /// Makes steps larger while they are fast, and smaller when they are slow.
+    fn adapt(&mut self) {
+        let took = self.last.replace(Instant::now()).map(|last| last.elapsed());
+        self.size = match took {
+            Some(took) if took < STEP_TIME / 2 => self.size * 2,
+            Some(took) if took > STEP_TIME => self.size / 2,
+            _ => self.size,
+        }
+        .clamp(*STEP_SIZES.start(), *STEP_SIZES.end());
+    }
+}

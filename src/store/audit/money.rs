@@ -1,0 +1,127 @@
+//! Money: charges of orders, payments of wallets, the ledger.
+
+use sqlx::AssertSqlSafe;
+
+use super::{Snapshot, Step, Steps};
+use crate::domain::wallet::LedgerAccount;
+use crate::store::{StoreError, row};
+
+/// Accounts that take part in most transfers. Their entries are added up along with the transfers.
+const BUSY: [LedgerAccount; 2] = [LedgerAccount::Provider, LedgerAccount::Shop];
+
+/// A paid order has one captured payment, of its amount; other orders have none.
+const CHARGES: &str =
+    "SELECT 'order ' || o.id || ' is ' || o.status || ' and has ' || CAST(COALESCE(p.payments, 0) AS TEXT)
+       || ' captured payments, of ' || CAST(COALESCE(p.amount, 0) AS TEXT) || ' together' AS problem
+     FROM orders o LEFT JOIN (SELECT order_id, COUNT(*) AS payments, SUM(amount) AS amount FROM payments
+       WHERE order_id > $1 AND order_id <= $2 AND status = 'captured' GROUP BY order_id) p ON p.order_id = o.id
+     WHERE o.id > $1 AND o.id <= $2
+       AND CASE WHEN o.status = 'paid' THEN COALESCE(p.payments, 0) <> 1 OR p.amount <> o.amount
+           ELSE p.payments IS NOT NULL END";
+
+const AT_THE_PROVIDER: &str = "SELECT 'payment ' || p.id || ' is ' || p.status || ' here and ' || s.status
+       || ' at the provider' AS problem
+     FROM sandbox_payments s JOIN payments p ON p.id = s.id
+     WHERE s.id > $1 AND s.id <= $2 AND p.id > $1 AND p.id <= $2
+       AND (p.status = 'refunded') <> (s.status = 'refunded')";
+
+const PAYMENTS_WITHOUT_TRANSFER: &str =
+    "SELECT 'payment ' || p.id || ' is ' || p.status || ' without the transfer ' || p.transfer AS problem
+     FROM (SELECT id, status, 'topup:' || id AS transfer FROM payments
+             WHERE id > $1 AND id <= $2 AND user_id IS NOT NULL AND status = 'captured'
+           UNION ALL SELECT id, status, 'pay:' || order_id FROM payments
+             WHERE id > $1 AND id <= $2 AND provider = 'wallet' AND amount > 0
+           UNION ALL SELECT id, status, 'refund:' || order_id FROM payments
+             WHERE id > $1 AND id <= $2 AND provider = 'wallet' AND status = 'refunded' AND amount > 0) p
+     WHERE NOT EXISTS (SELECT 1 FROM wallet_transfers t WHERE t.id = p.transfer)";
+
+const TRANSFERS_WITHOUT_PAYMENT: &str =
+    "SELECT 'transfer ' || t.id || ' has no payment' AS problem FROM wallet_transfers t
+     WHERE t.id > $1 AND t.id <= $2 AND (
+       t.kind = 'topup' AND NOT EXISTS (SELECT 1 FROM payments p
+         WHERE p.id = t.reference AND p.user_id IS NOT NULL AND p.status = 'captured')
+       OR t.kind = 'pay' AND NOT EXISTS (SELECT 1 FROM payments p
+         WHERE p.order_id = t.reference AND p.provider = 'wallet')
+       OR t.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM payments p
+         WHERE p.order_id = t.reference AND p.provider = 'wallet' AND p.status = 'refunded'))";
+
+const UNBALANCED_TRANSFERS: &str = "SELECT 'transfer ' || t.id || ' sums to '
+       || COALESCE(CAST(s.total AS TEXT), 'nothing: it has no entries') AS problem
+     FROM wallet_transfers t LEFT JOIN (SELECT transfer_id, SUM(amount) AS total FROM wallet_entries
+       WHERE transfer_id > $1 AND transfer_id <= $2 GROUP BY transfer_id) s ON s.transfer_id = t.id
+     WHERE t.id > $1 AND t.id <= $2 AND (s.total IS NULL OR s.total <> 0)";
+
+const ENTRIES_WITHOUT_BALANCE: &str =
+    "SELECT DISTINCT 'account ' || e.account || ' has entries and no balance' AS problem
+     FROM wallet_entries e WHERE e.transfer_id > $1 AND e.transfer_id <= $2
+       AND NOT EXISTS (SELECT 1 FROM wallet_balances b WHERE b.account = e.account)";
+
+const BALANCES: &str = "SELECT account, balance, entries FROM (
+       SELECT b.account, b.balance, (SELECT CAST(COALESCE(SUM(e.amount), 0) AS BIGINT) FROM wallet_entries e
+         WHERE e.account = b.account) AS entries
+       FROM wallet_balances b WHERE b.account > $1 AND b.account <= $2 AND b.account NOT IN ('provider', 'shop')) sums
+     WHERE balance <> entries";
+
+impl Snapshot {
+    /// Describes disagreements between payments, orders and the sandbox provider. Empty when every captured payment has
+    /// its paid order and every paid order its payment.
+    pub async fn money_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+        let mut problems = self.problems_of(Steps::<String>::over("orders", "id"), &[CHARGES]).await?;
+        problems.extend(self.problems_of(Steps::<String>::over("sandbox_payments", "id"), &[AT_THE_PROVIDER]).await?);
+        Ok(problems)
+    }
+
+    /// Describes payments into or out of wallets without their transfer, and such transfers without their payment.
+    pub async fn wallet_payment_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+        let payments = Steps::<String>::over("payments", "id");
+        let mut problems = self.problems_of(payments, &[PAYMENTS_WITHOUT_TRANSFER]).await?;
+        let transfers = Steps::<String>::over("wallet_transfers", "id");
+        problems.extend(self.problems_of(transfers, &[TRANSFERS_WITHOUT_PAYMENT]).await?);
+        Ok(problems)
+    }
+
+    /// Describes inconsistencies of the ledger. Empty when no money was created or lost: every transfer sums to zero, and
+    /// every balance is the sum of its entries.
+    pub async fn wallet_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+        let (mut problems, mut busy) = (Vec::new(), [0; BUSY.len()]);
+        let mut steps = Steps::<String>::over("wallet_transfers", "id");
+        while let Some(step) = steps.next(self).await? {
+            problems.extend(self.problems(UNBALANCED_TRANSFERS, &step).await?);
+            problems.extend(self.problems(ENTRIES_WITHOUT_BALANCE, &step).await?);
+            self.add_busy(&mut busy, &step).await?;
+        }
+        for (account, entries) in BUSY.iter().zip(busy) {
+            let query = sqlx::query("SELECT balance FROM wallet_balances WHERE account = $1").bind(account.to_string());
+            let balance = self.all(query, |row| row::int(row, "balance")).await?.pop().unwrap_or_default();
+            if balance != entries {
+                problems.push(wrong_balance(&account.to_string(), balance, entries));
+            }
+        }
+        let mut steps = Steps::<String>::over("wallet_balances", "account");
+        while let Some(step) = steps.next(self).await? {
+            let wrong = self.all(step.bind(sqlx::query(BALANCES)), |row| {
+                let (balance, entries) = (row::int(row, "balance")?, row::int(row, "entries")?);
+                Ok(wrong_balance(&row::text(row, "account")?, balance, entries))
+            });
+            problems.extend(wrong.await?);
+        }
+        Ok(problems)
+    }
+
+    async fn add_busy(&mut self, sums: &mut [i64; BUSY.len()], step: &Step<String>) -> Result<(), StoreError> {
+        let sql = "SELECT account, CAST(SUM(amount) AS BIGINT) AS total FROM wallet_entries
+             WHERE transfer_id > $1 AND transfer_id <= $2 AND account IN ('provider', 'shop') GROUP BY account";
+        let query = step.bind(sqlx::query(AssertSqlSafe(sql)));
+        let found = self.all(query, |row| Ok((row::text(row, "account")?, row::int(row, "total")?))).await?;
+        for (account, total) in found {
+            for (busy, sum) in BUSY.iter().zip(sums.iter_mut()) {
+                *sum += if busy.to_string() == account { total } else { 0 };
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wrong_balance(account: &str, balance: i64, entries: i64) -> String {
+    format!("account {account} has balance {balance}, its entries sum to {entries}")
+}
