@@ -60,6 +60,14 @@ pub enum LedgerAccount {
 }
 
 impl LedgerAccount {
+    /// The user whose wallet it is.
+    pub fn user(self) -> Option<UserId> {
+        match self {
+            LedgerAccount::User(user) => Some(user),
+            _ => None,
+        }
+    }
+
     pub fn may_be_negative(self) -> bool {
         matches!(self, LedgerAccount::Shop | LedgerAccount::Provider)
     }
@@ -105,7 +113,7 @@ wire_enum! {
         Claim = "claim",
         /// The unclaimed rest was returned to the giver; the reference is the packet.
         Return = "return",
-        /// A user gave up the balance when deleting the account; the reference is the user.
+        /// A user gave up the balance when deleting the account, or money came after that; the reference is the user.
         GiveUp = "giveup",
     }
 }
@@ -114,7 +122,7 @@ wire_enum! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
     /// One of `topup:<payment>`, `pay:<order>`, `refund:<order>`, `fund:<packet>`, `claim:<packet>:<user>`,
-    /// `return:<packet>`, `giveup:<user>`.
+    /// `return:<packet>`, `giveup:<user>`, `giveup:<transfer>`.
     pub id: String,
     pub kind: TransferKind,
     /// See [`TransferKind`].
@@ -135,6 +143,13 @@ impl Transfer {
         let reference = reference.to_string();
         let id = format!("{kind}:{reference}");
         Transfer { id, kind, reference, moves: vec![(from, -amount), (to, amount)] }
+    }
+
+    /// Passes on to the shop what another transfer brought to a deleted account.
+    pub fn forwarded(of: &str, user: UserId, amount: i64) -> Transfer {
+        let simple =
+            Transfer::simple(TransferKind::GiveUp, user, amount, LedgerAccount::User(user), LedgerAccount::Shop);
+        Transfer { id: format!("{}:{of}", TransferKind::GiveUp), ..simple }
     }
 
     /// Whether the transfer moves money, names each account once, and sums to zero.

@@ -29,7 +29,7 @@ texts! {
         no_provider: "本店目前没有开通在线支付，只能用钱包余额付款。",
             "The shop takes no online payments at the moment. Orders can be paid from the wallet.";
         no_top_up: "本店目前没有开通在线支付，无法充值。", "The shop takes no online payments at the moment, so you can’t top up.";
-        give_up: "我放弃钱包余额 {}，归商店所有。", "I give up my wallet balance of {}. It goes to the shop.";
-        give_up_text: "钱包里还有 {}，删除前可以先花掉。", "You still have {} in your wallet. You may want to spend it first.";
+        give_up: "我放弃钱包和未领完红包中的 {}，归商店所有。", "I give up the {} in my wallet and open red packets. It goes to the shop.";
+        give_up_text: "钱包和未领完的红包里还有 {}，删除前可以先花掉。", "You still have {} in your wallet and open red packets. You may want to spend it first.";
     }
 }

@@ -8,7 +8,8 @@ use seckill::domain::packet::{Giver, Packet, PacketState, Split};
 use seckill::domain::wallet::{LedgerAccount, money};
 use seckill::domain::{OrderId, PacketId, PaymentId, SaleId, UserId};
 use seckill::store::{
-    CaptureOutcome, DeletionOutcome, LockPatience, NewPayment, PaymentPurpose, Snapshot, Store, WalletPaymentOutcome,
+    AuditReason, CaptureOutcome, DeletionOutcome, GiveOutcome, LockPatience, NewPayment, PaymentPurpose, SettleOutcome,
+    Snapshot, StaffAction, Store, WalletPaymentOutcome,
 };
 use sqlx::{AnyConnection, Connection};
 use uuid::Uuid;
@@ -184,6 +185,91 @@ async fn account_deletion_needs_consent_to_lose_the_balance(url: &str) {
     wallet.assert_consistent().await;
 }
 
+impl WalletStore {
+    /// A packet of two shares of 50 each, of which none is claimed.
+    async fn packet(&self, number: i64) -> PacketId {
+        let packet = Packet {
+            id: PacketId(number),
+            giver: Giver::User(self.user),
+            total: 100,
+            count: 2,
+            min: 1,
+            max: 99,
+            split: Split::Equal,
+            greeting: "x".to_owned(),
+            own: true,
+            opens_at: now(),
+            expires_at: now(),
+            buckets: 1,
+            state: PacketState::Open,
+            claimed: 0,
+            claimed_amount: 0,
+            epoch: 0,
+            created_at: now(),
+            settled_at: None,
+            best: None,
+        };
+        let given = self.store.give_packet(&packet, &[50, 50], None, None, 100).await.unwrap();
+        assert!(matches!(given, GiveOutcome::Created(_)), "{given:?}");
+        packet.id
+    }
+
+    async fn assert_nothing_is_stranded(&self) {
+        assert_eq!(self.balance().await, 0);
+        assert_eq!(self.snapshot().await.stranded_money().await.unwrap(), Vec::<String>::new());
+        self.assert_consistent().await;
+    }
+}
+
+async fn money_that_reaches_a_deleted_account_goes_to_the_shop(url: &str) {
+    let wallet = WalletStore::open(url).await;
+    wallet.fill(100 + PRICE).await;
+    let (sale, order) = wallet.orders(1).await[0];
+    wallet.store.pay_from_wallet(payment(), order).await.unwrap();
+    let packet = wallet.packet(7).await;
+    assert_eq!(wallet.balance().await, 0);
+    let delete = async |give_up| wallet.store.delete_account(wallet.user, give_up, now()).await.unwrap();
+    assert_eq!(delete(false).await, DeletionOutcome::WalletNotEmpty, "the packet's rest would come back");
+    assert!(matches!(delete(true).await, DeletionOutcome::Done(_)));
+    assert_eq!(wallet.store.settle_packet(packet, 0).await.unwrap(), SettleOutcome::Done { returned: 100 });
+    let reason = AuditReason { actor: "admin", note: "x", message: None };
+    wallet.store.apply_staff_action((sale, order), StaffAction::Refund, reason, now()).await.unwrap().unwrap();
+    for refund in wallet.store.refunds_due(10).await.unwrap() {
+        wallet.store.apply_refund(&refund, now()).await.unwrap();
+    }
+    wallet.assert_nothing_is_stranded().await;
+    assert_eq!(wallet.store.wallet_balance(LedgerAccount::Shop).await.unwrap(), 100 + PRICE);
+    // What lay there before is seen, and named.
+    wallet.execute(&["UPDATE wallet_balances SET balance = 5 WHERE account LIKE 'user:%'".to_owned()]).await;
+    let stranded = wallet.snapshot().await.stranded_money().await.unwrap();
+    assert_eq!(stranded, [format!("account {} is deleted and has 5 in its wallet", wallet.user)]);
+}
+
+async fn money_that_returns_during_deletion_is_not_stranded(url: &str) {
+    let mut wallet = WalletStore::open(url).await;
+    for round in 1..=20 {
+        wallet.user = UserId(Uuid::now_v7());
+        wallet
+            .execute(&[format!(
+                "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms)
+                 VALUES ('{}', 'm{round}', 'm{round}', '', 'user', 1)",
+                wallet.user
+            )])
+            .await;
+        let id = payment();
+        let top_up = PaymentPurpose::TopUp(wallet.user);
+        wallet.store.add_payment(id, top_up, money(100), "sandbox", now()).await.unwrap();
+        wallet.store.apply_capture(&format!("msg_{round}"), id, now()).await.unwrap();
+        let packet = wallet.packet(round).await;
+        let (settled, deleted) =
+            tokio::join!(wallet.store.settle_packet(packet, 0), wallet.store.delete_account(wallet.user, true, now()));
+        assert_eq!(settled.unwrap(), SettleOutcome::Done { returned: 100 });
+        assert!(matches!(deleted.unwrap(), DeletionOutcome::Done(_)));
+        assert_eq!(wallet.balance().await, 0, "round {round}");
+    }
+    wallet.assert_nothing_is_stranded().await;
+}
+
 mod sqlite {
     use seckill::config::sqlite_in;
 
@@ -203,6 +289,18 @@ mod sqlite {
     async fn account_deletion_needs_consent_to_lose_the_balance() {
         let dir = tempfile::tempdir().unwrap();
         super::account_deletion_needs_consent_to_lose_the_balance(&sqlite_in(dir.path())).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn money_that_reaches_a_deleted_account_goes_to_the_shop() {
+        let dir = tempfile::tempdir().unwrap();
+        super::money_that_reaches_a_deleted_account_goes_to_the_shop(&sqlite_in(dir.path())).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn money_that_returns_during_deletion_is_not_stranded() {
+        let dir = tempfile::tempdir().unwrap();
+        super::money_that_returns_during_deletion_is_not_stranded(&sqlite_in(dir.path())).await;
     }
 }
 
@@ -229,6 +327,22 @@ mod stack {
         async fn account_deletion_needs_consent_to_lose_the_balance() {
             let fixture = Fixture::new(Rung::Postgres).await;
             super::super::account_deletion_needs_consent_to_lose_the_balance(&fixture.settings["SECKILL_DATABASE_URL"])
+                .await;
+        }
+
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn money_that_reaches_a_deleted_account_goes_to_the_shop() {
+            let fixture = Fixture::new(Rung::Postgres).await;
+            super::super::money_that_reaches_a_deleted_account_goes_to_the_shop(
+                &fixture.settings["SECKILL_DATABASE_URL"],
+            )
+            .await;
+        }
+
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn money_that_returns_during_deletion_is_not_stranded() {
+            let fixture = Fixture::new(Rung::Postgres).await;
+            super::super::money_that_returns_during_deletion_is_not_stranded(&fixture.settings["SECKILL_DATABASE_URL"])
                 .await;
         }
     }

@@ -76,7 +76,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<SaveAddressOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        lock_user(&mut tx, user).await?;
+        if !lock_user(&mut tx, user).await? {
+            return Ok(SaveAddressOutcome::NoSuchAddress);
+        }
         if id.is_none() && count(&mut tx, user).await? >= MAX_ADDRESSES_PER_USER {
             return Ok(SaveAddressOutcome::TooMany);
         }
@@ -123,11 +125,11 @@ impl Store {
     }
 }
 
-/// Locks the user's row, so that concurrent changes of the address book run one after the other.
-async fn lock_user(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
-    let lock = sqlx::query("UPDATE users SET role = role WHERE id = $1");
-    lock.bind(user.to_string()).execute(&mut **tx).await?;
-    Ok(())
+/// Locks the user's row, so that concurrent changes of the address book run one after the other. `false` when the account
+/// was deleted, with its addresses.
+async fn lock_user(tx: &mut Tx, user: UserId) -> Result<bool, sqlx::Error> {
+    let lock = sqlx::query("UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL");
+    Ok(lock.bind(user.to_string()).execute(&mut **tx).await?.rows_affected() == 1)
 }
 
 async fn count(tx: &mut Tx, user: UserId) -> Result<i64, sqlx::Error> {

@@ -8,7 +8,8 @@ use crate::domain::UserId;
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::store::accounts;
 use crate::store::accounts::tombstone;
-use crate::store::{NewSession, Revocation, Role, Store, StoreError, Tx, User, audit_log, wallet};
+use crate::store::packets::open::UNCLAIMED;
+use crate::store::{NewSession, Revocation, Role, Store, StoreError, Tx, User, audit_log, row, wallet};
 
 /// Why an account was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +40,7 @@ pub enum DeletionOutcome {
     Done(Revocation),
     /// An order is unpaid, or a refund is pending.
     OrdersOpen,
-    /// The wallet has a balance, and its owner has not given it up.
+    /// The wallet has a balance, or may get back what is left of an open packet, and its owner has not given it up.
     WalletNotEmpty,
     /// Staff must be dismissed first.
     IsStaff,
@@ -174,7 +175,7 @@ impl Store {
     }
 
     /// Deletes everything personal of an account and keeps the row to which its orders belong. With `give_up`, the
-    /// balance of the wallet goes to the shop.
+    /// balance of the wallet goes to the shop, and later what returns from open packets ([`wallet`]).
     pub async fn delete_account(
         &self,
         id: UserId,
@@ -224,15 +225,17 @@ impl Store {
     }
 }
 
-/// `false` when the wallet has a balance that is not given up.
+/// `false` when the wallet has a balance, or money in open packets, that is not given up. Packets are read once the
+/// balance is locked, from which they are funded.
 async fn empty_wallet(tx: &mut Tx, id: UserId, give_up: bool, now: Timestamp) -> Result<bool, sqlx::Error> {
     let account = LedgerAccount::User(id);
     let balance = wallet::lock(tx, &[account.to_string()]).await?.into_values().sum();
+    let in_packets = sqlx::query(UNCLAIMED).bind(id.to_string()).fetch_one(&mut **tx).await?;
     if balance > 0 && give_up {
         wallet::post(tx, &[Transfer::simple(TransferKind::GiveUp, id, balance, account, LedgerAccount::Shop)], now)
             .await?;
     }
-    Ok(balance == 0 || give_up)
+    Ok(give_up || balance == 0 && row::int(&in_packets, "amount")? == 0)
 }
 
 /// The first time of issue that a revocation does not cover.

@@ -2,7 +2,16 @@
 
 use super::*;
 
+/// What is unclaimed in open packets of the giver `$1`.
+pub(in crate::store) const UNCLAIMED: &str = "SELECT CAST(COALESCE(SUM(total - claimed_amount), 0) AS BIGINT) AS amount
+     FROM packets WHERE state = 'open' AND giver = $1";
+
 impl Store {
+    /// What is unclaimed in a user's open packets, in minor units.
+    pub async fn unclaimed_money(&self, giver: UserId) -> Result<i64, StoreError> {
+        Ok(row::int(&sqlx::query(UNCLAIMED).bind(giver.to_string()).fetch_one(&self.pool).await?, "amount")?)
+    }
+
     /// Every packet that is not settled.
     pub async fn open_packets(&self) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' ORDER BY id");

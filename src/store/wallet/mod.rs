@@ -15,7 +15,8 @@ use sqlx::AssertSqlSafe;
 
 pub use read::{EntryCursor, EntrySubject, WalletEntry};
 
-use super::{MAX_ROWS, Tx, placeholders, row};
+use super::{MAX_ROWS, Tx, bind_ids, list, padded, placeholders, row};
+use crate::domain::UserId;
 use crate::domain::wallet::{LedgerAccount, Transfer};
 
 /// The outcome of posting transfers.
@@ -61,7 +62,34 @@ pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) ->
     }
     insert_entries(tx, &new, now).await?;
     set_balances(tx, &after).await?;
+    let forwarded = to_deleted_accounts(tx, &new).await?;
+    if !forwarded.is_empty() {
+        Box::pin(post(tx, &forwarded, now)).await?;
+    }
     Ok(Posted::Done { new: new.len() })
+}
+
+/// Transfers to the shop of what these transfers bring to accounts that were deleted, where it could not be spent. Deletion
+/// locks the balance too, so it is complete here or follows these transfers and finds the money. This locks the shop's
+/// balance after that of a user; a deadlock takes another transfer of the same instant, and is then repeated.
+async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> Result<Vec<Transfer>, sqlx::Error> {
+    let received = transfers.iter().flat_map(|transfer| {
+        let moves = transfer.moves.iter().filter(|(_, amount)| *amount > 0);
+        moves.filter_map(|(account, amount)| Some((*transfer, account.user()?, *amount)))
+    });
+    let received: Vec<(&Transfer, UserId, i64)> = received.collect();
+    let users: Vec<UserId> = received.iter().map(|(_, user, _)| *user).collect();
+    let mut deleted = HashSet::new();
+    for chunk in padded(&users) {
+        let ids = list(chunk.len(), 0);
+        let sql = format!("SELECT id FROM users WHERE id IN {ids} AND deleted_at_ms IS NOT NULL");
+        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
+        for row in query.fetch_all(&mut **tx).await? {
+            deleted.insert(row::parsed::<UserId>(&row, "id")?);
+        }
+    }
+    let forwarded = received.into_iter().filter(|(_, user, _)| deleted.contains(user));
+    Ok(forwarded.map(|(transfer, user, amount)| Transfer::forwarded(&transfer.id, user, amount)).collect())
 }
 
 /// Inserts transfers and returns those that were new.

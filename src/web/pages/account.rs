@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::UserVisit;
 use crate::accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Device, Enrolment, Session};
+use crate::domain::wallet::money;
 use crate::pages::Chrome;
 use crate::store::Role;
 use crate::web::Shop;
@@ -58,6 +59,7 @@ impl AccountFormState {
 async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountFormState) -> Result<Response, Problem> {
     let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let balance = balance_of(&shop.store, user.id).await?;
+    let unclaimed = shop.store.unclaimed_money(user.id).await?;
     let recovery_left = shop.store.recovery_codes_left(user.id).await?;
     let sessions = shop.accounts.sessions_of(session).await?;
     let chrome = visitor.chrome_at(account_path(visitor.locale));
@@ -67,6 +69,7 @@ async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountF
         chrome,
         user,
         balance,
+        at_stake: money(balance.amount + unclaimed),
         recovery_left,
         sessions,
         current: session.id,

@@ -124,7 +124,7 @@ problems! {
     NotPayable 409 "not_payable" "The order cannot be paid.";
     PaymentsOff 409 "payments_off" "The shop takes no payments at the moment. An order can be paid from the wallet.";
     NotEnough 409 "not_enough" "The balance of the wallet is too low.";
-    WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet. Spend it, or confirm that you give it up.";
+    WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet or in an open packet. Spend it, or confirm that you give it up.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
     Overlap 409 "overlap" "The same goods are on sale at that time in another sale.";
     ChangedMeanwhile 409 "changed_meanwhile" "This was changed in the meantime. Load it again.";

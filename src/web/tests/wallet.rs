@@ -135,7 +135,7 @@ async fn wallet_is_exported_and_has_to_be_given_up_before_deletion() {
     let export = mei.get("/api/account/export").await.json();
     assert_eq!(export["wallet"]["balance"]["amount"], 12_300);
     assert_eq!(export["wallet"]["entries"][0]["kind"], "topup");
-    assert!(mei.get("/en/account").await.text().contains("I give up my wallet balance of ¥123."));
+    assert!(mei.get("/en/account").await.text().contains("I give up the ¥123 in my wallet"));
     let mut deletion = json!({"username": "mei", "password": "correct horse"});
     assert_eq!(mei.post("/api/account/delete", deletion.clone()).await.problem(), problem(409, "wallet_not_empty"));
     let form = mei.send_form("/en/account/delete", "username=mei&password=correct+horse").await;

@@ -19,6 +19,8 @@ pub struct AccountPage {
     pub user: User,
     /// The balance of the wallet.
     pub balance: Money,
+    /// What deleting the account gives up: the balance, and what is unclaimed in open packets.
+    pub at_stake: Money,
     pub recovery_left: i64,
     pub sessions: Vec<SessionRow>,
     /// The session of this request.
