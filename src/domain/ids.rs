@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
@@ -71,6 +72,12 @@ id!(/// An address in a shopper's address book.
     AddressId(Uuid), uuid);
 id!(/// One attempt to pay an order or to top up a wallet.
     PaymentId(Uuid), uuid);
+
+/// The smallest UUID of version 7 that can be generated at this time.
+pub fn first_id_of(at: Timestamp) -> String {
+    let hex = format!("{:012x}", at.as_millisecond().clamp(0, (1 << 48) - 1));
+    format!("{}-{}-0000-0000-000000000000", &hex[..8], &hex[8..])
+}
 
 #[cfg(test)]
 mod tests {

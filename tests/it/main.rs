@@ -23,6 +23,7 @@ mod open_packets;
 mod outages;
 mod outbox;
 mod payment_provider;
+mod plans;
 mod rehearse;
 mod sessions;
 mod stock;

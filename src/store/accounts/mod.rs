@@ -165,42 +165,45 @@ impl Store {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
-    /// Accounts without test accounts, newest first, older than the account `before`.
+    /// Accounts without test accounts after the account `before`: all of them newest first, those whose name begins like a
+    /// searched one by name, along the index of names.
     pub async fn find_users(
         &self,
         search: &UserSearch,
         before: Option<UserId>,
         limit: i64,
     ) -> Result<Vec<User>, StoreError> {
-        let pattern = match search {
+        let before = before.map(|id| id.to_string());
+        let query = match search {
             UserSearch::Id(id) => return Ok(self.user(*id).await?.into_iter().collect()),
-            UserSearch::All => "%".to_owned(),
+            UserSearch::All => {
+                let sql = concat!(
+                    "SELECT ",
+                    columns!(),
+                    " FROM users WHERE id < $2 AND rehearsal IS NULL ORDER BY id DESC LIMIT $1"
+                );
+                // Sorts after every UUID.
+                sqlx::query(sql).bind(limit).bind(before.unwrap_or_else(|| "g".to_owned()))
+            }
             UserSearch::Named(name) => {
-                format!("{}%", name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"))
+                // SQLite compares with LIKE without an index. It orders texts by their bytes, so a range has the same names.
+                let range = if self.shares_clock() { " AND username_key < $3 || $5" } else { "" };
+                let sql = format!(
+                    concat!(
+                        "SELECT ",
+                        columns!(),
+                        " FROM users WHERE username_key LIKE $4 ESCAPE '\\' AND username_key >= $3{range}
+                            AND username_key > COALESCE((SELECT username_key FROM users WHERE id = $2), '')
+                            AND rehearsal IS NULL ORDER BY username_key LIMIT $1"
+                    ),
+                    range = range
+                );
+                let pattern = format!("{}%", name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
+                let query = sqlx::query(AssertSqlSafe(sql)).bind(limit).bind(before.unwrap_or_default());
+                let query = query.bind(name.clone()).bind(pattern);
+                if self.shares_clock() { query.bind(char::MAX.to_string()) } else { query }
             }
         };
-        let mut sql = String::from(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM users WHERE username_key LIKE $1 ESCAPE '\\' AND id < $2 AND rehearsal IS NULL"
-        ));
-        let prefix = match search {
-            UserSearch::Named(name) if self.shares_clock() => Some(name.as_str()),
-            _ => None,
-        };
-        if prefix.is_some() {
-            // SQLite compares with LIKE without an index. It orders texts by their bytes, so a range has the same names.
-            sql.push_str(" AND username_key >= $4 AND username_key < $4 || $5");
-        }
-        sql.push_str(" ORDER BY id DESC LIMIT $3");
-        let mut query = sqlx::query(AssertSqlSafe(sql))
-            .bind(pattern)
-            // Sorts after every UUID.
-            .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
-            .bind(limit);
-        if let Some(prefix) = prefix {
-            query = query.bind(prefix.to_owned()).bind(char::MAX.to_string());
-        }
         self.all(query, user).await
     }
 

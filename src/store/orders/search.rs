@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
 
+use crate::domain::ids::first_id_of;
 use crate::domain::order::{OrderEvent, OrderStep};
 use crate::domain::{Order, OrderId, OrderStatus, SaleId, UserId};
 use crate::store::orders::{columns, order};
@@ -85,12 +86,6 @@ pub(super) fn status_condition(status: &str, statuses: &[OrderStatus]) -> Option
         [one] => Some(format!("{status} = {one}")),
         several => Some(format!("{status} IN ({})", several.join(","))),
     }
-}
-
-/// The smallest order id that can be generated at this time.
-pub(in crate::store) fn first_id_of(at: Timestamp) -> String {
-    let hex = format!("{:012x}", at.as_millisecond().clamp(0, (1 << 48) - 1));
-    format!("{}-{}-0000-0000-000000000000", &hex[..8], &hex[8..])
 }
 
 fn bind<'q>(query: AnyQuery<'q>, value: Value) -> AnyQuery<'q> {

@@ -1,0 +1,139 @@
+//! Requests every GET address of the router, and every link and cursor in the answers once per shape.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::rows;
+
+/// Event streams do not end.
+const READ_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Searches, which no link leads to.
+const SEARCHES: &[&str] = &[
+    "/admin/orders?status=paid",
+    "/admin/orders?status=unpaid",
+    "/admin/orders?sale={sale}",
+    "/admin/orders?user=mei",
+    "/admin/orders?user=mei&status=cancelled",
+    "/admin/orders?order={order}",
+    "/admin/orders?from=2026-01-01&to=2026-02-01",
+    "/api/admin/orders?status=paid&limit=100",
+    "/api/admin/orders?status=refunded",
+    "/api/admin/orders?sale={sale}",
+    "/api/admin/orders?user=mei",
+    "/api/admin/users?name=me",
+    "/admin/users?q=me",
+    "/api/admin/users?q=user1",
+    "/admin/users?name=me",
+    "/api/orders?status=paid",
+    "/en/orders?status=unpaid",
+    "/en/orders?status=cancelled",
+    "/admin/log?subject=user%20x",
+    "/api/admin/audit-log?subject=user%20x",
+    "/api/admin/audit-log?actor=admin",
+    "/admin/log?action=cancel",
+    "/admin/log?action=sign-in",
+    "/admin/log?to=2026-01-05",
+    "/admin/log?actor=admin",
+    "/api/admin/sales?current=true",
+    "/admin/calendar?month=2026-01",
+];
+
+pub struct Crawl {
+    router: Router,
+}
+
+impl Crawl {
+    pub fn new(router: Router) -> Crawl {
+        Crawl { router }
+    }
+
+    async fn send(&self, request: Request<Body>) -> (StatusCode, Option<String>, String) {
+        let answer = self.router.clone().oneshot(request).await.unwrap();
+        let cookie = answer.headers().get("set-cookie").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let status = answer.status();
+        let body = axum::body::to_bytes(answer.into_body(), usize::MAX);
+        let body = match tokio::time::timeout(READ_TIMEOUT, body).await {
+            Ok(body) => String::from_utf8_lossy(&body.unwrap()).into_owned(),
+            Err(_) => String::new(),
+        };
+        (status, cookie, body)
+    }
+
+    /// Signs in, and returns the cookie.
+    pub async fn session(&self, path: &str, username: &str, password: &str) -> String {
+        let body = json!({"username": username, "password": password}).to_string();
+        let request = Request::post(path).header("content-type", "application/json").body(body.into()).unwrap();
+        let (status, cookie, body) = self.send(request).await;
+        assert!(status.is_success(), "{path}: {status} {body}");
+        cookie.unwrap().split(';').next().unwrap().to_owned()
+    }
+
+    pub async fn visit_all(&self, session: &str) {
+        let mut waiting: VecDeque<String> =
+            routes().into_iter().chain(SEARCHES.iter().map(|s| (*s).to_owned())).collect();
+        waiting.iter_mut().for_each(|path| *path = rows::fill_in(path));
+        let mut seen = BTreeSet::new();
+        while let Some(path) = waiting.pop_front() {
+            if !seen.insert(shape(&path)) {
+                continue;
+            }
+            let request = Request::get(&path).header("cookie", session).body(Body::empty()).unwrap();
+            let (status, _, body) = self.send(request).await;
+            assert!(!status.is_server_error(), "{path}: {status} {body}");
+            waiting.extend(links(&path, &body));
+        }
+        assert!(seen.len() > 100, "only {} pages were visited", seen.len());
+    }
+}
+
+/// The paths that the router answers to GET, with names for their parts.
+fn routes() -> Vec<String> {
+    let source = include_str!("../../../src/web/router.rs");
+    let mut found = Vec::new();
+    for route in source.split(".route(").skip(1) {
+        let handlers = route.split("\n        .").next().unwrap_or(route);
+        let Some(path) = handlers.split('"').nth(1).filter(|path| path.starts_with('/') || path.is_empty()) else {
+            continue;
+        };
+        if [" get(", ".get("].iter().any(|get| handlers.contains(get)) {
+            let of_locale = handlers.trim_start().starts_with("&at(");
+            found.push(if of_locale { format!("/en{path}") } else { path.to_owned() });
+        }
+    }
+    assert!(found.len() > 60, "the source of the router could not be parsed");
+    found
+}
+
+/// The path without its numbers and ids, and the names in its query.
+fn shape(path: &str) -> String {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let parts = path.split('/').map(|part| if part.chars().any(|c| c.is_ascii_digit()) { "#" } else { part });
+    let statuses = |pair: &str| {
+        if pair.starts_with("status=") { pair.to_owned() } else { pair.split('=').next().unwrap().to_owned() }
+    };
+    let mut query: Vec<String> = query.split('&').map(statuses).collect();
+    query.sort();
+    format!("{}?{}", parts.collect::<Vec<_>>().join("/"), query.join("&"))
+}
+
+/// Where a page leads: its links, and the next page of a list.
+fn links(path: &str, body: &str) -> Vec<String> {
+    if let Ok(Value::Object(json)) = serde_json::from_str(body) {
+        let next = json.get("next").map(|next| next.as_str().map_or_else(|| next.to_string(), str::to_owned));
+        let next = next.filter(|next| next != "null");
+        return next
+            .map(|next| format!("{path}{}before={next}", if path.contains('?') { '&' } else { '?' }))
+            .into_iter()
+            .collect();
+    }
+    let targets = body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let own = targets.filter(|target| target.starts_with("/admin") || target.starts_with("/en"));
+    own.map(|target| target.replace("&amp;", "&").replace("&#38;", "&").replace(' ', "%20")).collect()
+}

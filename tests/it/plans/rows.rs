@@ -1,0 +1,137 @@
+//! Many rows in every table that grows, by SQL for both databases.
+
+/// Filled by [`statements`].
+pub const GROWING: &[&str] = &[
+    "addresses",
+    "audit_log",
+    "idempotency_keys",
+    "order_events",
+    "orders",
+    "packet_claims",
+    "packet_rejections",
+    "packet_shares",
+    "packets",
+    "payments",
+    "recovery_codes",
+    "revocations",
+    "sandbox_payments",
+    "sessions",
+    "users",
+    "wallet_balances",
+    "wallet_entries",
+    "wallet_transfers",
+    "webhook_events",
+];
+
+const SALES: i64 = 100;
+
+/// A path with ids of rows that exist.
+pub fn fill_in(path: &str) -> String {
+    let id = "01980000-0050-7000-8000-000000000050";
+    let parts = [
+        ("{sale}", "50"),
+        ("{order}", id),
+        ("{user}", id),
+        ("{packet}", "100000000050"),
+        ("{goods}", "1"),
+        ("{address}", id),
+        ("{session}", id),
+        ("{payment}", id),
+        ("{name}", "x"),
+        ("{*name}", "x"),
+    ];
+    parts.iter().fold(path.to_owned(), |path, (name, value)| path.replace(name, value))
+}
+
+/// A UUID that grows with the number `i`, as ids do with time.
+const ID: &str =
+    "'0198' || substr(CAST(1000000000000 + i AS TEXT), 6, 4) || '-' || substr(CAST(1000000000000 + i AS TEXT), 10)
+     || '-7000-8000-' || substr(CAST(1000000000000 + i AS TEXT), 2)";
+/// Every hundredth row belongs to the shopper who looks at the pages.
+const USER: &str = "CASE WHEN i % 100 = 0 THEN (SELECT id FROM users WHERE username = 'mei') ELSE {id} END";
+const STATUS: &str = "CASE WHEN i % 10 = 0 THEN 'cancelled' WHEN i % 10 < 7 THEN 'paid' WHEN i % 100 = 8 THEN 'unpaid'
+     WHEN i % 10 = 7 THEN 'refunded' ELSE 'cancelled' END";
+
+pub fn statements(count: i64) -> Vec<String> {
+    let rows = |into: &str, values: &str| {
+        let values = values.replace("{user}", USER).replace("{status}", STATUS).replace("{id}", ID);
+        let sale = format!("(1 + i % {SALES})");
+        let values = values.replace("{sale}", &sale);
+        format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
+             INSERT INTO {into} SELECT {values} FROM n"
+        )
+    };
+    vec![
+        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms)
+         VALUES (1, '手机', 'Phone', '', '', 1)"
+            .to_owned(),
+        format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {SALES})
+             INSERT INTO sales (id, goods_id, price, currency, total, sold, per_user_limit, opens_at_ms, closes_at_ms, state,
+               version, created_at_ms, retired_at_ms)
+             SELECT i, 1, 100, 'CNY', 1000000, 0, 1, 1767225600000 + i, 1767225600000 + 1000 * i,
+               CASE WHEN i <= 50 THEN 'ended' ELSE 'live' END, 1, 1, CASE WHEN i <= 49 THEN i END FROM n"
+        ),
+        "UPDATE sales SET closes_at_ms = 4102444800000 WHERE state = 'live'".to_owned(),
+        format!("UPDATE catalogue SET revision = revision + 1, last_goods_id = 1, last_sale_id = {SALES}"),
+        rows(
+            "users (id, username, username_key, password_hash, role, created_at_ms, deleted_at_ms)",
+            "{id}, 'user' || CAST(i AS TEXT), 'user' || CAST(i AS TEXT), '', 'user', i, CASE WHEN i % 10 = 1 THEN i END",
+        ),
+        rows(
+            "sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent)",
+            "{id}, CASE WHEN i % 10000 = 0 THEN {user} ELSE {id} END, 1767225600000, 1767225600000, 4102444800000,
+             '127.0.0.1', 'x'",
+        ),
+        rows("revocations (subject, dead_until_ms, number)", "{id}, i, i"),
+        rows("recovery_codes (user_id, hash)", "{id}, 'x'"),
+        rows(
+            "addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code, is_default,
+             created_at_ms)",
+            "{id}, {id}, 'x', '1', 'CN', 'x', 'x', 'x', '', '1', 1, 1",
+        ),
+        rows(
+            "orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms)",
+            "{id}, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000",
+        ),
+        "INSERT INTO order_totals SELECT sale_id, status, 0, COUNT(*), COUNT(*) FROM orders GROUP BY sale_id, status"
+            .to_owned(),
+        rows("order_events (order_id, status, at_ms)", "{id}, CASE WHEN i % 10 < 7 THEN 'paid' ELSE 'cancelled' END, i"),
+        rows(
+            "payments (id, order_id, provider, amount, currency, status, created_at_ms, captured_at_ms)",
+            "{id}, {id}, 'sandbox', 100, 'CNY', CASE WHEN i % 10 < 7 THEN 'captured' ELSE 'created' END, i, i",
+        ),
+        rows(
+            "sandbox_payments (id, amount, currency, return_path, status)",
+            "{id}, 100, 'CNY', '/', CASE WHEN i % 10 < 7 THEN 'captured' ELSE 'open' END",
+        ),
+        rows("webhook_events (webhook_id, received_at_ms, payment_id)", "{id}, i, {id}"),
+        rows("wallet_transfers (id, kind, reference, at_ms)", "'topup:' || {id}, 'topup', {id}, i"),
+        rows(
+            "wallet_entries (transfer_id, account, amount, at_ms)",
+            "'topup:' || {id}, 'user:' || {user}, 100, i",
+        ),
+        rows("wallet_balances (account, balance)", "'user:' || {id}, 100"),
+        rows(
+            "packets (id, giver, total, count, least, most, split, greeting, own, opens_at_ms, expires_at_ms, buckets, state,
+             claimed, claimed_amount, created_at_ms, settled_at_ms)",
+            "100000000000 + i, {user}, 100, 2, 1, 99, 'bounded', 'x', 1, i, CASE WHEN i % 2 = 0 THEN i ELSE 4102444800000 END,
+             1, CASE WHEN i % 2 = 0 THEN 'settled' ELSE 'open' END, 1, 50, i, CASE WHEN i % 2 = 0 THEN i END",
+        ),
+        rows("packet_shares (packet_id, part, amounts)", "100000000000 + i, 0, '50 50'"),
+        rows(
+            "packet_claims (packet_id, share, user_id, amount, claimed_at_ms)",
+            "100000000000 + i, 0, {user}, 50, i",
+        ),
+        rows("packet_rejections (packet_id, share, user_id, amount, at_ms)", "100000000000 + i, 1, {user}, 50, i"),
+        rows(
+            "audit_log (id, at_ms, actor, action, subject, before, after)",
+            "{id}, i, 'admin', 'cancel', 'order ' || {id}, 'null', 'null'",
+        ),
+        rows(
+            "idempotency_keys (id, user_id, request, idempotency_key, body, running_until_ms, created_at_ms)",
+            "{id}, {id}, 'POST /', 'x', 'x', i, i",
+        ),
+    ]
+}
