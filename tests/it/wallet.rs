@@ -258,8 +258,8 @@ async fn money_that_returns_during_deletion_is_not_stranded(url: &str) {
             .await;
         let id = payment();
         let top_up = PaymentPurpose::TopUp(wallet.user);
-        wallet.store.add_payment(id, top_up, money(100), "sandbox", now()).await.unwrap();
-        wallet.store.apply_capture(&format!("msg_{round}"), id, now()).await.unwrap();
+        add(&wallet.store, id, top_up, 100).await;
+        wallet.store.apply_capture(&format!("msg_{round}"), id, money(100), now()).await.unwrap();
         let packet = wallet.packet(round).await;
         let (settled, deleted) =
             tokio::join!(wallet.store.settle_packet(packet, 0), wallet.store.delete_account(wallet.user, true, now()));

@@ -11,6 +11,7 @@ pub const GROWING: &[&str] = &[
     "packet_rejections",
     "packet_shares",
     "packets",
+    "payment_cases",
     "payments",
     "recovery_codes",
     "revocations",
@@ -105,6 +106,10 @@ pub fn statements(count: i64) -> Vec<String> {
         rows(
             "sandbox_payments (id, amount, currency, return_path, status)",
             "{id}, 100, 'CNY', '/', CASE WHEN i % 10 < 7 THEN 'captured' ELSE 'open' END",
+        ),
+        rows(
+            "payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, settled_at_ms)",
+            "{id}, 'disputed', {id}, 100, 'CNY', 'x', i, CASE WHEN i % 100 <> 0 THEN i END",
         ),
         rows("webhook_events (webhook_id, received_at_ms, payment_id)", "{id}, i, {id}"),
         rows("wallet_transfers (id, kind, reference, at_ms)", "'topup:' || {id}, 'topup', {id}, i"),
