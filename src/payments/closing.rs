@@ -1,5 +1,5 @@
 //! The end of payments. A payment is closed at the provider when it expires, when its order ends in another way, and before
-//! another payment of the order begins: then nobody pays twice. What the provider captured in the meantime is found here even
+//! another payment of the order begins, so that an order is not paid twice. What the provider captured in the meantime is found here even
 //! if its report is lost.
 
 use futures::StreamExt;

@@ -271,7 +271,7 @@ pub async fn payment_closes_when_its_order_ends(rung: Rung) {
     mei.cancel(&sale, &order).await.expect(200);
     closed(&mei, &first).await;
 
-    // A second payment closes the first, so that nobody pays twice.
+    // A second payment closes the first, so that the order is not paid twice.
     let (li, order, first) = begun(2).await;
     let second = li.begin_payment(&sale, &order).await;
     let refused = li.pay_at(&first).await.expect(409);
