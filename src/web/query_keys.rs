@@ -22,11 +22,14 @@ struct Operation {
 
 impl Operation {
     fn is(&self, method: &str, path: &str) -> bool {
-        let is_part = |(documented, given): (&str, &str)| documented == given || documented.starts_with('{');
-        self.method == method
-            && self.path.split('/').count() == path.split('/').count()
-            && self.path.split('/').zip(path.split('/')).all(is_part)
+        self.method == method && is_path(&self.path, path)
     }
+}
+
+/// Whether a documented path, with parameters in braces, is that of a request.
+pub fn is_path(documented: &str, path: &str) -> bool {
+    let is_part = |(documented, given): (&str, &str)| documented == given || documented.starts_with('{');
+    documented.split('/').count() == path.split('/').count() && documented.split('/').zip(path.split('/')).all(is_part)
 }
 
 static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {

@@ -9,7 +9,9 @@ use boon::{Compiler, Schemas};
 
 use super::*;
 use crate::web::problem::Code;
+use crate::web::query_keys::is_path;
 
+const OPENAPI: &str = include_str!("../openapi.json");
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 /// Codes that any operation may answer with where its document names their status.
 const COMMON: [Code; 13] = [
@@ -30,8 +32,7 @@ const COMMON: [Code; 13] = [
 
 /// The document. Objects have no properties but those that are named.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/web/openapi.json")).unwrap();
-    let mut document: Value = serde_json::from_str(&text).unwrap();
+    let mut document: Value = serde_json::from_str(OPENAPI).unwrap();
     close(&mut document["paths"], true);
     // The schemas themselves stay open, because `allOf` extends some of them. Their uses are closed.
     for schema in document["components"]["schemas"].as_object_mut().unwrap().values_mut() {
@@ -64,7 +65,7 @@ fn close(schema: &mut Value, and_itself: bool) {
 
 fn is_object(target: &Value) -> bool {
     static OBJECTS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-        let document: Value = serde_json::from_str(include_str!("../openapi.json")).unwrap();
+        let document: Value = serde_json::from_str(OPENAPI).unwrap();
         let schemas = document["components"]["schemas"].as_object().unwrap().iter();
         let objects = schemas.filter(|(_, schema)| schema["type"] == "object" || schema.get("allOf").is_some());
         objects.map(|(name, _)| format!("#/components/schemas/{name}")).collect()
@@ -75,17 +76,10 @@ fn is_object(target: &Value) -> bool {
 /// The documented path of a request, and its operations.
 fn documented(path: &str) -> Option<(&'static str, &'static Value)> {
     let path = path.split('?').next().unwrap();
-    let matches = |pattern: &str| {
-        let parts = pattern.split('/').zip(path.split('/'));
-        pattern.split('/').count() == path.split('/').count()
-            && parts
-                .into_iter()
-                .all(|(pattern, part)| pattern == part || (pattern.starts_with('{') && !part.is_empty()))
-    };
     let paths = DOCUMENT["paths"].as_object().unwrap();
     // A path without parameters goes before those with some.
     let exact = paths.get_key_value(path).into_iter();
-    let (pattern, operations) = exact.chain(paths.iter().filter(|(pattern, _)| matches(pattern))).next()?;
+    let (pattern, operations) = exact.chain(paths.iter().filter(|(pattern, _)| is_path(pattern, path))).next()?;
     Some((pattern, operations))
 }
 
