@@ -1,6 +1,6 @@
 //! Keeps the grants of a process that stops for its next start, in files of the data directory.
 //!
-//! One file per process and backend: a line of JSON for each bucket and generation. A file is deleted once the database has all
+//! One file per process and backend: lines of JSON, each with grants of one bucket and generation. A file is deleted once the database has all
 //! its grants. Reading a file twice does no harm, because a replay changes nothing where the master has the grants.
 
 use std::fs;
@@ -18,6 +18,8 @@ use crate::domain::Bucket;
 
 /// The folder inside the data directory.
 const FOLDER: &str = "grants";
+/// Bounds the memory for a line: about half a megabyte.
+const MAX_GRANTS_PER_LINE: usize = 4_096;
 
 #[derive(Serialize, Deserialize)]
 struct Line<G> {
@@ -93,8 +95,11 @@ impl GrantFiles {
             for (bucket, generation) in log.places() {
                 let grants = log.grants((bucket, generation));
                 count += grants.len();
-                serde_json::to_writer(&mut file, &Line { bucket: bucket.to_string(), generation, grants })?;
-                file.write_all(b"\n")?;
+                for grants in grants.chunks(MAX_GRANTS_PER_LINE) {
+                    let line = Line { bucket: bucket.to_string(), generation, grants: grants.to_vec() };
+                    serde_json::to_writer(&mut file, &line)?;
+                    file.write_all(b"\n")?;
+                }
             }
             file.into_inner().map_err(|error| error.into_error())?.sync_all()?;
             fs::rename(unfinished, path)?;

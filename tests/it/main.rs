@@ -14,6 +14,7 @@ mod clocks;
 mod connections;
 mod dead_letters;
 mod faults;
+mod grants;
 mod http;
 mod isolation;
 mod master;

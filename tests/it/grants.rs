@@ -1,0 +1,73 @@
+//! What a server remembers of the grants that the database does not have yet.
+
+mod stack {
+    use std::fs::{self, File};
+    use std::io::{BufWriter, Write};
+    use std::path::Path;
+
+    use redis::AsyncCommands;
+    use seckill::domain::{Bucket, OrderId, SaleId, UserId};
+    use seckill::redis::keys;
+
+    use crate::support::{NewSale, Plan, Process, Rung};
+
+    /// As many as a server remembers at most.
+    const GRANTS: usize = 1_000_000;
+    const GRANTS_PER_LINE: usize = 4_096;
+    /// 56 bytes for each grant, twice that while the queue grows, and what a server takes for reading the file.
+    const MAX_GROWTH: u64 = 160 << 20;
+
+    /// Writes a file as a server does that stops.
+    fn write_grants(data_dir: &Path, sale: SaleId, generation: &serde_json::Value) {
+        fs::create_dir_all(data_dir.join("grants")).unwrap();
+        let mut file = BufWriter::new(File::create(data_dir.join("grants/earlier.goods.jsonl")).unwrap());
+        for line in 0..GRANTS.div_ceil(GRANTS_PER_LINE) {
+            let count = GRANTS_PER_LINE.min(GRANTS - line * GRANTS_PER_LINE);
+            let grant = |_| {
+                let (user, order) = (UserId(uuid::Uuid::now_v7()), OrderId(uuid::Uuid::now_v7()));
+                format!(r#"{{"user_id":"{user}","order_id":"{order}","quantity":1}}"#)
+            };
+            let grants = (0..count).map(grant).collect::<Vec<String>>().join(",");
+            let line = format!(r#"{{"bucket":"{sale}","generation":{generation},"grants":[{grants}]}}"#);
+            writeln!(file, "{line}").unwrap();
+        }
+        file.into_inner().unwrap();
+    }
+
+    /// `VmRSS` or `VmHWM` of a process in bytes.
+    fn memory(process: &Process, field: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).expect("the field");
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn server_remembers_a_million_grants_in_bounded_memory() {
+        let mut shop = Plan::on(Rung::Redis).await.roles(&["serve", "consume", "control"]).start().await;
+        let sale = shop.open(NewSale::of(10)).await;
+        let id = SaleId(sale.parse().unwrap());
+        let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
+        let mut master = client.get_multiplexed_async_connection().await.unwrap();
+        let (epoch, server): (i64, String) =
+            master.hmget(keys::hash(Bucket::whole(id)), &["Epoch", "Server"]).await.unwrap();
+        write_grants(
+            Path::new(shop.setting("SECKILL_DATA_DIR")),
+            id,
+            &serde_json::json!({"epoch": epoch, "server": server}),
+        );
+
+        let without = memory(shop.process("serve", 0), "VmRSS");
+        shop.process("serve", 0).kill();
+        shop.process("serve", 0).start();
+        shop.wait_until_ready().await;
+        let serve = shop.process("serve", 0);
+        assert!(serve.log().contains(&GRANTS.to_string()), "the file was read");
+        let (with, peak) = (memory(serve, "VmRSS"), memory(serve, "VmHWM"));
+        println!("{} MiB without grants, {} with a million, {} at most", without >> 20, with >> 20, peak >> 20);
+        assert!(peak - without < MAX_GROWTH, "{without} {with} {peak}");
+
+        // The server sells as before.
+        let order = shop.shopper(1).buy_one(&sale).await;
+        shop.shopper(1).wait_for_status(&sale, &order, "unpaid").await;
+    }
+}
