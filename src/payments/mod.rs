@@ -124,6 +124,7 @@ impl Payments {
         let payment = NewPayment { id, purpose, amount: charge.amount, provider: provider.name() };
         self.store.add_payment(&payment, charge.expires_at, now).await?;
         let checkout = answer(provider.charge(&charge)).await.map_err(PaymentError::Provider)?;
+        self.store.set_checkout(id, &checkout).await?;
         info!(payment = %id, ?purpose, "payment started");
         Ok((id, checkout))
     }

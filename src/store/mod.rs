@@ -72,7 +72,7 @@ pub use packets::{
     GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender, StopOutcome,
 };
 pub use payments::cases::{CaseAction, NewCase, PaymentCase};
-pub use payments::records::{PaymentRecord, WebhookRecord};
+pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
 pub use sales::buckets::{Allotment, Retarget};

@@ -64,7 +64,7 @@ fn public_api() -> Routes {
 
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
-    use super::api::{accounts, addresses, orders, own_account, packets, wallet};
+    use super::api::{accounts, addresses, orders, own_account, packets, payments, wallet};
 
     Router::new()
         .route("/api/me", get(accounts::me))
@@ -81,7 +81,9 @@ fn shopper_api() -> Routes {
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::set_address))
+        .route("/api/sales/{sale}/orders/{order}/payments/{payment}", get(payments::show))
         .route("/api/wallet", get(wallet::show))
+        .route("/api/wallet/top-ups/{payment}", get(wallet::show_top_up))
         .route("/api/addresses", get(addresses::list))
         .route("/api/addresses/{address}", get(addresses::show).put(addresses::change).delete(addresses::delete))
 }

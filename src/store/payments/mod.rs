@@ -134,8 +134,9 @@ impl Store {
             PaymentPurpose::TopUp(user) => (None, Some(user.to_string())),
         };
         sqlx::query(
-            "INSERT INTO payments (id, order_id, user_id, provider, amount, currency, status, created_at_ms, close_at_ms)
-             VALUES ($1, $2, $3, $4, $5, $6, 'created', $7, $8)",
+            "INSERT INTO payments (id, order_id, user_id, provider, amount, currency, status, created_at_ms, close_at_ms,
+               expires_at_ms)
+             VALUES ($1, $2, $3, $4, $5, $6, 'created', $7, $8, $8)",
         )
         .bind(payment.id.to_string())
         .bind(order)
@@ -147,6 +148,13 @@ impl Store {
         .bind(expires_at.as_millisecond())
         .execute(&self.pool)
         .await?;
+        Ok(())
+    }
+
+    /// Records where a payment is made.
+    pub async fn set_checkout(&self, id: PaymentId, url: &str) -> Result<(), StoreError> {
+        let query = sqlx::query("UPDATE payments SET checkout_url = $2 WHERE id = $1").bind(id.to_string());
+        query.bind(url.to_owned()).execute(&self.pool).await?;
         Ok(())
     }
 

@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use sqlx::Row;
+use sqlx::any::AnyRow;
 
 use super::{Payment, columns, payment};
-use crate::domain::OrderId;
+use crate::domain::{OrderId, PaymentId, UserId};
 use crate::store::{Store, StoreError, row};
 
 /// A payment with everything that happened to it.
@@ -17,6 +19,17 @@ pub struct PaymentRecord {
     pub webhooks: Vec<WebhookRecord>,
 }
 
+/// A payment as its owner reads it.
+#[derive(Debug, Clone)]
+pub struct OwnPayment {
+    pub payment: Payment,
+    pub created_at: Timestamp,
+    /// When the provider stops taking it, if that is known.
+    pub expires_at: Option<Timestamp>,
+    /// Where it is made, while it can be.
+    pub checkout_url: Option<String>,
+}
+
 /// A webhook of the provider that was applied.
 #[derive(Debug, Clone, Serialize)]
 pub struct WebhookRecord {
@@ -25,6 +38,23 @@ pub struct WebhookRecord {
 }
 
 impl Store {
+    /// A payment of the user: into the wallet, or of one of the user's orders.
+    pub async fn own_payment(&self, user: UserId, id: PaymentId) -> Result<Option<OwnPayment>, StoreError> {
+        // A payment that is being closed has another time in `close_at_ms`.
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            ", created_at_ms, expires_at_ms, CASE WHEN status = 'created' AND mismatched_at_ms IS NULL \
+             AND close_at_ms = expires_at_ms AND expires_at_ms > $2 THEN checkout_url END AS checkout_url \
+             FROM payments WHERE id = $1"
+        );
+        let query = sqlx::query(sql).bind(id.to_string()).bind(self.now().await?.as_millisecond());
+        let found = self.optional(query, own_payment).await?;
+        let Some(found) = found else { return Ok(None) };
+        let payer = self.payer_of(&found.payment).await?;
+        Ok(Some(found).filter(|_| payer == Some(user)))
+    }
+
     /// Every attempt to pay an order, oldest first.
     pub async fn payments_of(&self, order: OrderId) -> Result<Vec<PaymentRecord>, StoreError> {
         let rows = sqlx::query(concat!(
@@ -58,4 +88,13 @@ impl Store {
         })
         .await
     }
+}
+
+fn own_payment(row: &AnyRow) -> Result<OwnPayment, sqlx::Error> {
+    Ok(OwnPayment {
+        payment: payment(row)?,
+        created_at: row::time(row, "created_at_ms")?,
+        expires_at: row::optional_time(row, "expires_at_ms")?,
+        checkout_url: row.try_get("checkout_url")?,
+    })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::SET_COOKIE;
+use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub async fn register(
     Json(body): Json<RegistrationBody>,
 ) -> Result<Response, Problem> {
     let session = shop.accounts.register(&device, &body.username, body.password.0).await?;
-    Ok(session_response(&shop, StatusCode::CREATED, &session))
+    Ok(([(LOCATION, "/api/me")], session_response(&shop, StatusCode::CREATED, &session)).into_response())
 }
 
 pub async fn log_in(

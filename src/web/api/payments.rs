@@ -7,17 +7,20 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::UserCall;
-use crate::domain::{OrderId, PaymentId, SaleId};
-use crate::store::PaymentStatus;
+use crate::domain::{Money, OrderId, PaymentId, SaleId};
+use crate::store::{OwnPayment, PaymentPurpose, PaymentStatus};
 use crate::web::Shop;
+use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::locale;
 use crate::web::extract::{MAX_BODY_BYTES, PathIds, body, from_json};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::paths::order_path;
+use crate::web::shared::response::created;
 
 /// A payment that was begun, and the address at which it is made.
 #[derive(Serialize)]
@@ -74,13 +77,61 @@ pub async fn start(
     let order = shop.orders.find_persisted(session.user_id, sale, order).await?;
     if content.from == PaymentSource::Wallet {
         let (id, repeated) = shop.payments.pay_from_wallet(&order).await?;
-        let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
         let paid = WalletPaymentJson { payment: PaymentRef { id }, status: PaymentStatus::Captured.as_str() };
-        return Ok((status, Json(paid)).into_response());
+        return Ok(match repeated {
+            true => (Cache::Private, Json(paid)).into_response(),
+            false => created(location(sale, order.id, id), paid),
+        });
     }
     let return_path = order_path(locale(&uri, &headers), sale, order.id);
     let (id, checkout_url) = shop.payments.start(&order, return_path).await?;
-    Ok((StatusCode::CREATED, Json(CheckoutJson::new(id, checkout_url))).into_response())
+    Ok(created(location(sale, order.id, id), CheckoutJson::new(id, checkout_url)))
+}
+
+fn location(sale: SaleId, order: OrderId, id: PaymentId) -> String {
+    format!("/api/sales/{sale}/orders/{order}/payments/{id}")
+}
+
+/// A payment as its owner reads it.
+#[derive(Serialize)]
+pub struct PaymentJson {
+    id: PaymentId,
+    /// `wallet`, or the name of the provider.
+    provider: String,
+    status: &'static str,
+    amount: Money,
+    created_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    /// `null` once the payment can no longer be made.
+    checkout_url: Option<String>,
+}
+
+impl From<OwnPayment> for PaymentJson {
+    fn from(own: OwnPayment) -> Self {
+        let OwnPayment { payment, created_at, expires_at, checkout_url } = own;
+        let (id, status, amount) = (payment.id, payment.status.as_str(), payment.amount);
+        PaymentJson { id, provider: payment.provider, status, amount, created_at, expires_at, checkout_url }
+    }
+}
+
+#[derive(Serialize)]
+pub struct OnePayment {
+    pub payment: PaymentJson,
+}
+
+/// One payment of an order. 404 for every user but the owner of both.
+pub async fn show(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds((sale, order, id)): PathIds<(SaleId, OrderId, PaymentId)>,
+) -> Result<Response, Problem> {
+    let own = shop.store.own_payment(session.user_id, id).await?;
+    let own = own.filter(|own| own.payment.purpose == PaymentPurpose::Order(order)).ok_or(Code::NotFound)?;
+    // The order is the user's, because the payment is.
+    let is_of_sale = shop.store.order_with_id(order).await?.is_some_and(|order| order.sale_id == sale);
+    if !is_of_sale {
+        return Err(Code::NotFound.into());
+    }
+    Ok((Cache::Private, Json(OnePayment { payment: own.into() })).into_response())
 }
 
 /// A webhook of the provider. Its signature covers the raw bytes, so nothing is parsed before it is verified.

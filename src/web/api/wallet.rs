@@ -2,23 +2,24 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::UserCall;
-use super::payments::CheckoutJson;
-use crate::domain::Money;
+use super::payments::{CheckoutJson, OnePayment};
 use crate::domain::wallet::{TransferKind, money};
-use crate::store::{EntrySubject, WalletEntry};
+use crate::domain::{Money, PaymentId};
+use crate::store::{EntrySubject, PaymentPurpose, WalletEntry};
 use crate::web::cache_policy::Cache;
 use crate::web::extract;
-use crate::web::extract::Query;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::locale;
-use crate::web::problem::Problem;
+use crate::web::extract::{PathIds, Query};
+use crate::web::problem::{Code, Problem};
 use crate::web::shared::paths::wallet_path;
+use crate::web::shared::response::created;
 use crate::web::shared::wallet::{balance_of, wallet_entries};
 
 #[derive(Serialize)]
@@ -85,5 +86,15 @@ pub async fn top_up(
 ) -> Result<Response, Problem> {
     let return_path = wallet_path(locale(&uri, &headers));
     let (id, checkout_url) = shop.payments.top_up(session.user_id, body.amount, return_path).await?;
-    Ok((StatusCode::CREATED, Json(CheckoutJson::new(id, checkout_url))).into_response())
+    Ok(created(format!("/api/wallet/top-ups/{id}"), CheckoutJson::new(id, checkout_url)))
+}
+
+/// One top-up of the user's own wallet.
+pub async fn show_top_up(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    let own = shop.store.own_payment(session.user_id, id).await?;
+    let own = own.filter(|own| matches!(own.payment.purpose, PaymentPurpose::TopUp(_))).ok_or(Code::NotFound)?;
+    Ok((Cache::Private, Json(OnePayment { payment: own.into() })).into_response())
 }

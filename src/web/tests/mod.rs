@@ -9,6 +9,7 @@ mod document;
 mod goods;
 mod idempotency;
 mod open_packets;
+mod own_payments;
 mod packet_pages;
 mod packets;
 mod payment_cases;

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -101,7 +102,8 @@ pub async fn add_picture(
     content: Body,
 ) -> Result<Response, Problem> {
     let picture = store_picture(&call, &headers, content).await?;
-    change(call, GalleryChange::Add(picture), StatusCode::CREATED).await
+    let location = [(LOCATION, format!("/api/admin/goods/{}", call.2.0))];
+    Ok((location, change(call, GalleryChange::Add(picture), StatusCode::CREATED).await?).into_response())
 }
 
 pub async fn remove_picture(

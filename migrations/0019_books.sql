@@ -1,0 +1,5 @@
+-- What the owner of a payment reads about it, and books by period.
+
+-- When the provider stops taking the payment, and where it is made until then. NULL: from a wallet, or of an older version.
+ALTER TABLE payments ADD COLUMN expires_at_ms BIGINT;
+ALTER TABLE payments ADD COLUMN checkout_url TEXT;

@@ -1,0 +1,90 @@
+//! Payments and top-ups as their owner reads them.
+
+use std::time::Duration;
+
+use super::*;
+
+/// Reads what a creating answer has in `Location`. Returns the address and the payment.
+async fn read_back(who: &TestClient<'_>, created: &TestResponse) -> (String, Value) {
+    assert_eq!(created.status, 201, "{created:?}");
+    let path = created.header("location").to_owned();
+    let read = who.get(&path).await;
+    assert_eq!((read.status.as_u16(), read.header("cache-control")), (200, "no-store"), "{path}");
+    (path, read.json()["payment"].clone())
+}
+
+#[tokio::test]
+async fn payment_is_read_by_its_owner_while_it_is_open_and_after() {
+    let clock = Clock::manual(Clock::system().now());
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let begun = mei.post(&format!("{url}/payments?lang=en"), json!({})).await;
+    let (path, payment) = read_back(&mei, &begun).await;
+    assert_eq!(payment["id"], begun.json()["payment"]["id"]);
+    assert_eq!(payment["checkout_url"], begun.json()["checkout_url"]);
+    assert_eq!((&payment["status"], &payment["provider"]), (&json!("created"), &json!("sandbox")));
+    assert_eq!(payment["amount"], json!({"amount": 199_900, "currency": "CNY"}));
+    assert_eq!(payment["expires_at"], mei.get(&url).await.json()["order"]["pay_by"]);
+    // Neither users nor staff read payments of others here.
+    for other in [&shop.shopper("wang").await, &admin] {
+        assert_eq!(other.get(&path).await.problem(), problem(404, "not_found"));
+    }
+    assert_eq!(shop.visitor().get(&path).await.problem(), problem(401, "not_signed_in"));
+    let id = payment["id"].as_str().unwrap();
+    let other_sale = path.replacen(&format!("/sales/{sale}/"), "/sales/999/", 1);
+    for wrong in [other_sale, format!("/api/wallet/top-ups/{id}"), path.replace(id, &id.replace('0', "1"))] {
+        assert_eq!(mei.get(&wrong).await.problem(), problem(404, "not_found"), "{wrong}");
+    }
+
+    // A second payment ends the first one.
+    let second = mei.post(&format!("{url}/payments"), json!({})).await;
+    let first = mei.get(&path).await.json()["payment"].clone();
+    assert_eq!((&first["status"], &first["checkout_url"]), (&json!("closed"), &Value::Null));
+    let (path, payment) = read_back(&mei, &second).await;
+    shop.make_payment(payment["id"].as_str().unwrap().parse().unwrap()).await;
+    let paid = mei.get(&path).await.json()["payment"].clone();
+    assert_eq!((&paid["status"], &paid["checkout_url"]), (&json!("captured"), &Value::Null));
+}
+
+#[tokio::test]
+async fn expired_payment_has_no_checkout() {
+    let clock = Clock::manual(Clock::system().now());
+    let shop = TestShop::open_at(&clock).await;
+    let mei = shop.shopper("mei").await;
+    let wanted = json!({"amount": {"amount": 10_000, "currency": "CNY"}});
+    let begun = mei.post("/api/wallet/top-ups", wanted).await;
+    let (path, top_up) = read_back(&mei, &begun).await;
+    assert_eq!(top_up["checkout_url"], begun.json()["checkout_url"]);
+    assert_eq!(shop.shopper("wang").await.get(&path).await.problem(), problem(404, "not_found"));
+    let in_order = format!("/api/sales/1/orders/{0}/payments/{0}", top_up["id"].as_str().unwrap());
+    assert_eq!(mei.get(&in_order).await.problem(), problem(404, "not_found"));
+    clock.advance(Duration::from_secs(30 * 60));
+    let late = mei.get(&path).await.json()["payment"].clone();
+    assert_eq!((&late["status"], &late["checkout_url"]), (&json!("created"), &Value::Null));
+    assert_eq!(late["expires_at"], top_up["expires_at"]);
+}
+
+#[tokio::test]
+async fn wallet_payment_and_its_replay_have_the_address_of_the_payment() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    wallet::fill(&shop, &mei, 200_000).await;
+    let sale = shop.open_sale(&admin, 2).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    let pay = async || mei.send("POST", &format!("{url}/payments"), &headers, r#"{"from":"wallet"}"#).await;
+    let (first, replayed) = (pay().await, pay().await);
+    let (path, payment) = read_back(&mei, &first).await;
+    assert_eq!((&payment["provider"], &payment["status"]), (&json!("wallet"), &json!("captured")));
+    assert_eq!((&payment["expires_at"], &payment["checkout_url"]), (&Value::Null, &Value::Null));
+    assert_eq!(replayed.header("location"), path);
+}
+
+#[tokio::test]
+async fn registration_names_where_the_account_is_read() {
+    let shop = TestShop::open().await;
+    let answer = shop.visitor().post("/api/register", json!({"username": "mei", "password": "correct horse"})).await;
+    assert_eq!((answer.status.as_u16(), answer.header("location")), (201, "/api/me"));
+}
