@@ -17,7 +17,7 @@ use crate::domain::claim::Unavailable;
 use crate::domain::packet::{Packet, Share, ShareClaim};
 use crate::domain::{PacketId, UserId};
 use crate::redis::connection::RedisConnection;
-use crate::redis::generation::{Generation, ServerId};
+use crate::redis::generation::{self, Generation, ServerId};
 use crate::redis::grant_log::GrantLog;
 use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::redis::script::HotScript;
@@ -50,14 +50,14 @@ const STAGING_TTL_SECONDS: i64 = 600;
 /// The state of a bucket on the master.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedShares {
-    pub epoch: i64,
+    /// The server that has the keys now, and their epoch.
+    pub generation: Generation,
+    /// Whether that server may grant shares. It may not after a recovery, or if it may have lost grants, until they have been
+    /// replayed.
+    pub is_granting: bool,
     /// `false` once the packet is being settled.
     pub open: bool,
     pub expires_ms: i64,
-    /// Replication id of the server that may grant shares; empty after a recovery until grants have been replayed.
-    pub granting_server: String,
-    /// Replication id of the server that has the keys now. Another one may have lost grants.
-    pub current_server: String,
     pub unclaimed: i64,
     /// Number of users with a share.
     pub users: i64,
@@ -130,9 +130,9 @@ impl RedisShares {
         Ok(loaded == 1)
     }
 
-    /// Lets this server process grant shares.
-    pub async fn reopen(&self, bucket: Bucket, epoch: i64, server: &str) -> Result<(), Unavailable> {
-        self.set(bucket, epoch, "Server", server).await
+    /// Lets the server grant shares.
+    pub async fn reopen(&self, bucket: Bucket, generation: Generation) -> Result<(), Unavailable> {
+        generation::open(&self.master, bucket, generation).await
     }
 
     pub async fn set_expiry(&self, bucket: Bucket, epoch: i64, packet: &Packet) -> Result<(), Unavailable> {
@@ -198,7 +198,7 @@ impl RedisShares {
             return Err(malformed("a batch"));
         }
         let decisions: Vec<ShareDecision> = answers.iter().map(decision).collect::<Result<_, _>>()?;
-        let generation = generation(*epoch, server)?;
+        let generation = parse_generation(*epoch, server)?;
         let granted = users.iter().zip(&decisions).filter_map(|(user, decision)| match decision {
             ShareDecision::Granted(share) => Some((*user, *share)),
             _ => None,
@@ -213,27 +213,34 @@ impl RedisShares {
 
     /// Deletes a bucket's keys.
     pub async fn unload(&self, bucket: Bucket) -> Result<(), Unavailable> {
-        let keys = [keys::hash(bucket), keys::unclaimed(bucket), keys::users(bucket), keys::outbox(bucket)];
+        let keys = [
+            keys::hash(bucket),
+            keys::unclaimed(bucket),
+            keys::users(bucket),
+            keys::outbox(bucket),
+            keys::replayed(bucket),
+        ];
         let _: i64 = self.master.clone().unlink(&keys).await?;
         Ok(())
     }
 }
 
-fn generation(epoch: i64, server: &[u8]) -> Result<Generation, Unavailable> {
+fn parse_generation(epoch: i64, server: &[u8]) -> Result<Generation, Unavailable> {
     let server = std::str::from_utf8(server).ok().and_then(ServerId::parse);
     Ok(Generation { epoch, server: server.ok_or_else(|| malformed("a replication id"))? })
 }
 
 fn loaded_shares(answers: &[Value]) -> Result<Option<LoadedShares>, Unavailable> {
-    let [fields, unclaimed, users, outbox, run_id] = answers else { return Err(malformed("a survey")) };
+    let [fields, unclaimed, users, outbox, server] = answers else { return Err(malformed("a survey")) };
     let fields: Vec<Option<String>> = parse(fields, "a packet")?;
-    let [Some(epoch), Some(state), Some(expires), Some(server)] = fields.as_slice() else { return Ok(None) };
+    let [Some(epoch), Some(state), Some(expires), Some(granting)] = fields.as_slice() else { return Ok(None) };
+    let server: String = parse(server, "a replication id")?;
+    let epoch = epoch.parse().map_err(|_| malformed("an epoch"))?;
     Ok(Some(LoadedShares {
-        epoch: epoch.parse().map_err(|_| malformed("an epoch"))?,
+        generation: parse_generation(epoch, server.as_bytes())?,
+        is_granting: *granting == server,
         open: state == "open",
         expires_ms: expires.parse().map_err(|_| malformed("a time"))?,
-        granting_server: server.clone(),
-        current_server: parse(run_id, "a run id")?,
         unclaimed: parse(unclaimed, "a length")?,
         users: parse(users, "a length")?,
         outbox: parse(outbox, "a length")?,
@@ -303,15 +310,15 @@ impl ReplayGrants for RedisShares {
         match answer.as_slice() {
             [] => Ok(Replayed::NotLoaded),
             [Value::Int(epoch), Value::BulkString(server), Value::Int(forgotten)] => {
-                Ok(Replayed::Forgotten((*forgotten).max(0) as usize, generation(*epoch, server)?))
+                Ok(Replayed::Forgotten((*forgotten).max(0) as usize, parse_generation(*epoch, server)?))
             }
             _ => Err(malformed("a replay")),
         }
     }
 
-    /// Packets wait for a fixed time instead.
-    fn announced_buckets(&self) -> Vec<Bucket> {
-        Vec::new()
+    async fn announced_buckets(&self) -> anyhow::Result<Vec<Bucket>> {
+        let packets = self.store.recovering_packets().await?;
+        Ok(packets.iter().flat_map(|packet| Bucket::all(packet.id, packet.buckets)).collect())
     }
 
     /// A packet is unloaded only after the database has every claim.

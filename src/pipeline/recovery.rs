@@ -21,6 +21,11 @@ use tracing::{info, warn};
 
 use super::rabbit::Monitor;
 
+/// How long keys whose server may have lost grants stay closed at most, although a process that is alive has not replayed its
+/// grants. The grants of a process that is frozen or cut off for longer are decided about by the database.
+pub const MAX_REPLAY_WAIT: Duration = Duration::from_secs(10);
+/// A process of the role `serve` that has not reported for this long counts as dead. It reports every second.
+pub const SERVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long RabbitMQ must stay empty before a load. Consumers persist what they hold within milliseconds.
 const DRAINED_FOR: Duration = Duration::from_millis(1_500);
 /// The keys of one item, a bucket of a sale or a whole packet, as a survey found them.
@@ -60,19 +65,13 @@ struct Observed<G> {
 pub struct Recovery<I, G> {
     monitor: Option<Arc<Monitor>>,
     max_drain_wait: Option<Duration>,
-    max_replay_wait: Duration,
     observed: HashMap<I, Observed<G>>,
 }
 
 impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
     /// After `max_drain_wait` keys are loaded even if RabbitMQ was never empty. Without a `monitor` there is none to drain.
-    /// After `max_replay_wait` keys are opened even if a process has not replayed its grants.
-    pub fn new(
-        monitor: Option<Arc<Monitor>>,
-        max_drain_wait: Option<Duration>,
-        max_replay_wait: Duration,
-    ) -> Recovery<I, G> {
-        Recovery { monitor, max_drain_wait, max_replay_wait, observed: HashMap::new() }
+    pub fn new(monitor: Option<Arc<Monitor>>, max_drain_wait: Option<Duration>) -> Recovery<I, G> {
+        Recovery { monitor, max_drain_wait, observed: HashMap::new() }
     }
 
     /// Decides on each item of a survey of all items.
@@ -100,7 +99,7 @@ impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
                 Observed { state, since: now, drained_since: None }
             });
             observed.drained_since = drained.then(|| observed.drained_since.unwrap_or(now));
-            let action = observed.action(self.max_drain_wait, self.max_replay_wait, now);
+            let action = observed.action(self.max_drain_wait, now);
             if matches!(action, Action::LoadClosed | Action::Open) {
                 warn!(?item, ?action, "recovering keys after a loss on the Redis master");
             }
@@ -112,14 +111,14 @@ impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
 }
 
 impl<G> Observed<G> {
-    fn action(&self, max_drain_wait: Option<Duration>, max_replay_wait: Duration, now: Instant) -> Action {
+    fn action(&self, max_drain_wait: Option<Duration>, now: Instant) -> Action {
         let drained = self.drained_since.is_some_and(|at| now - at >= DRAINED_FOR);
         let overdue = max_drain_wait.is_some_and(|max| now - self.since >= max);
         match self.state {
             KeyState::New => Action::LoadOpen,
             KeyState::Lost if drained || overdue => Action::LoadClosed,
             KeyState::Replayed(_) => Action::Open,
-            KeyState::Closed(_) if now - self.since >= max_replay_wait => Action::Open,
+            KeyState::Closed(_) if now - self.since >= MAX_REPLAY_WAIT => Action::Open,
             KeyState::Lost | KeyState::Closed(_) => Action::Wait,
             KeyState::Open => Action::Maintain,
         }
@@ -132,14 +131,12 @@ mod tests {
     use super::*;
 
     const ITEM: u8 = 7;
-    const MAX_REPLAY_WAIT: Duration = Duration::from_secs(2);
 
     /// One survey: its time in milliseconds, what it found, whether RabbitMQ was empty, and the expected action.
     type Row = (u64, KeyState<u8>, bool, Action);
 
     fn check(max_drain_wait: Option<u64>, rows: &[Row]) {
-        let (mut recovery, start) =
-            (Recovery::new(None, max_drain_wait.map(Duration::from_millis), MAX_REPLAY_WAIT), Instant::now());
+        let (mut recovery, start) = (Recovery::new(None, max_drain_wait.map(Duration::from_millis)), Instant::now());
         for (at, state, drained, expected) in rows {
             let survey = vec![(ITEM, state.clone())];
             let actions = recovery.decide(survey, *drained, start + Duration::from_millis(*at));
@@ -163,9 +160,9 @@ mod tests {
                 (3_499, Lost, true, Action::Wait),
                 (3_500, Lost, true, Action::LoadClosed),
                 (3_600, Closed(1), true, Action::Wait),
-                (5_599, Closed(1), true, Action::Wait),
-                (5_600, Closed(1), true, Action::Open),
-                (5_700, Open, true, Action::Maintain),
+                (13_599, Closed(1), true, Action::Wait),
+                (13_600, Closed(1), true, Action::Open),
+                (13_700, Open, true, Action::Maintain),
             ],
         );
     }
@@ -200,8 +197,8 @@ mod tests {
             (1_500, Lost, true, Action::LoadClosed),
             (1_600, Lost, true, Action::LoadClosed),
             (1_700, Closed(1), true, Action::Wait),
-            (3_700, Closed(1), true, Action::Open),
-            (3_800, Closed(1), true, Action::Open),
+            (11_700, Closed(1), true, Action::Open),
+            (11_800, Closed(1), true, Action::Open),
         ];
         check(None, &rows);
     }
@@ -221,9 +218,9 @@ mod tests {
     fn another_generation_restarts_the_replay() {
         let rows = [
             (0, Closed(1), true, Action::Wait),
-            (1_900, Closed(2), true, Action::Wait),
-            (3_899, Closed(2), true, Action::Wait),
-            (3_900, Closed(2), true, Action::Open),
+            (9_900, Closed(2), true, Action::Wait),
+            (19_899, Closed(2), true, Action::Wait),
+            (19_900, Closed(2), true, Action::Open),
         ];
         check(None, &rows);
     }
@@ -235,14 +232,14 @@ mod tests {
             (1_000, Lost, true, Action::Wait),
             (2_500, Lost, true, Action::LoadClosed),
             (2_600, Closed(1), true, Action::Wait),
-            (4_600, Closed(1), true, Action::Open),
+            (12_600, Closed(1), true, Action::Open),
         ];
         check(None, &rows);
     }
 
     #[test]
     fn keys_that_are_lost_again_after_a_load_wait_anew() {
-        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None, MAX_REPLAY_WAIT), Instant::now());
+        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None), Instant::now());
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start), [Action::Wait]);
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start + DRAINED_FOR), [Action::LoadClosed]);
         recovery.loaded(ITEM);
@@ -251,7 +248,7 @@ mod tests {
 
     #[test]
     fn items_that_are_not_surveyed_any_more_are_forgotten() {
-        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None, MAX_REPLAY_WAIT), Instant::now());
+        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None), Instant::now());
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start), [Action::Wait]);
         assert_eq!(recovery.decide(vec![(9, New)], true, start), [Action::LoadOpen]);
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start + DRAINED_FOR), [Action::Wait]);

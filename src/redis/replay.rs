@@ -49,7 +49,7 @@ pub trait ReplayGrants: Send + Sync {
     fn master(&self) -> &RedisConnection;
 
     /// The buckets that wait for an announcement of every process when they are closed.
-    fn announced_buckets(&self) -> Vec<Bucket>;
+    async fn announced_buckets(&self) -> anyhow::Result<Vec<Bucket>>;
 
     /// Replays a batch of at most 256 grants. Grants that the master remembers stay as they are.
     async fn replay(&self, bucket: Bucket, grants: &[Self::Grant]) -> Result<Replayed, Unavailable>;
@@ -97,14 +97,17 @@ impl<'a, B: ReplayGrants> Replay<'a, B> {
     /// One check of all buckets. Trouble with one of them does not keep the others waiting.
     pub async fn check(&mut self, metrics: &Metrics) -> anyhow::Result<()> {
         let log = self.backend.grant_log();
-        let announced = self.backend.announced_buckets();
+        // What is remembered is replayed also while the others are unknown.
+        let (announced, mut failure) = match self.backend.announced_buckets().await {
+            Ok(buckets) => (buckets, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
         let mut remembered: BTreeMap<Bucket, Vec<Generation>> =
             announced.into_iter().map(|bucket| (bucket, Vec::new())).collect();
         for (bucket, generation) in log.places() {
             remembered.entry(bucket).or_default().push(generation);
         }
         self.closed.retain(|bucket, _| remembered.contains_key(bucket));
-        let mut failure: Option<anyhow::Error> = None;
         let mut verified = Vec::new();
         let buckets: Vec<Bucket> = remembered.keys().copied().collect();
         let found = generation::generations(self.backend.master(), &buckets).await?;

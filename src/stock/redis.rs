@@ -315,8 +315,8 @@ impl ReplayGrants for RedisStock {
         &self.master
     }
 
-    fn announced_buckets(&self) -> Vec<Bucket> {
-        self.catalogue.active_buckets()
+    async fn announced_buckets(&self) -> anyhow::Result<Vec<Bucket>> {
+        Ok(self.catalogue.active_buckets())
     }
 
     fn is_active(&self, bucket: Bucket) -> bool {

@@ -19,7 +19,7 @@ use crate::domain::{Bucket, OrderId, OutboxItem, Sale, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::pipeline::outbox;
 use crate::pipeline::rabbit::Monitor;
-use crate::pipeline::recovery::{Action, KeyState, Recovery};
+use crate::pipeline::recovery::{Action, KeyState, Recovery, SERVE_TIMEOUT};
 use crate::redis::generation::{self, Generation, LoadedGeneration};
 use crate::stock::load::{BucketShare, BucketState, LoadOptions, StockCounters};
 use crate::stock::redis::RedisStock;
@@ -36,11 +36,6 @@ const UNLOAD_UNTIL: Duration = Duration::from_secs(3_600);
 /// The same for a process that takes over.
 const UNLOAD_UNTIL_AT_START: Duration = Duration::from_secs(7 * 24 * 3_600);
 const UNLOAD_INTERVAL: Duration = Duration::from_secs(30);
-/// How long a sale whose server may have lost grants stays closed at most, although a process that is alive has not replayed
-/// its grants. The grants of a process that is frozen or cut off for longer are decided about by the database.
-pub const MAX_REPLAY_WAIT: Duration = Duration::from_secs(10);
-/// A process of the role `serve` that has not reported for this long counts as dead. It reports every second.
-const SERVE_TIMEOUT: Duration = Duration::from_secs(5);
 const PAGE_SIZE: i64 = 1000;
 
 /// What stock sync knows from earlier steps. A successor starts without it.
@@ -71,7 +66,7 @@ impl StockSync {
         clock: Clock,
         metrics: Arc<Metrics>,
     ) -> StockSync {
-        let recovery = Recovery::new(monitor, Some(MAX_DRAIN_WAIT), MAX_REPLAY_WAIT);
+        let recovery = Recovery::new(monitor, Some(MAX_DRAIN_WAIT));
         let state =
             SyncState { recovery, counters_synced: None, unloaded: None, comparisons: HashMap::new(), opened: 0 };
         StockSync { stock, store, catalogue, clock, metrics, state: Mutex::new(state) }

@@ -22,7 +22,8 @@ use crate::domain::packet::{Packet, PacketState, Share, ShareClaim};
 use crate::domain::{Bucket, PacketId, UserId};
 use crate::metrics::Metrics;
 use crate::pipeline::rabbit::Monitor;
-use crate::pipeline::recovery::{Action, KeyState, Recovery};
+use crate::pipeline::recovery::{Action, KeyState, Recovery, SERVE_TIMEOUT};
+use crate::redis::generation::{self, Generation};
 use crate::store::{SettleOutcome, Store};
 
 /// How long a settled packet's keys stay, as users keep claiming for a while.
@@ -30,8 +31,8 @@ const UNLOAD_AFTER: Duration = Duration::from_secs(60);
 /// Until this long after it was settled, a packet is unloaded again and again, in case a process died halfway.
 const UNLOAD_UNTIL: Duration = Duration::from_secs(180);
 const UNLOAD_INTERVAL: Duration = Duration::from_secs(5);
-/// How long a packet whose server may have lost grants stays closed. Every process checks twice a second.
-const REPLAY_TIME: Duration = Duration::from_secs(2);
+/// Packets that wait for the replay of grants at a time. Every server announces its replay for each of them.
+const MAX_RECOVERING: usize = 1_000;
 /// Packets of which nothing is known to be due, per step: each is looked at in its turn, in case Redis lost it.
 const SAMPLE_SIZE: i64 = 100;
 /// Packets per survey of Redis.
@@ -39,8 +40,8 @@ const SURVEY_SIZE: usize = 200;
 
 /// What packet sync knows from earlier steps. A successor starts without it.
 struct SyncState {
-    /// A generation is the replication ids of the servers, one per bucket.
-    recovery: Recovery<PacketId, Vec<String>>,
+    /// A generation has one entry per bucket.
+    recovery: Recovery<PacketId, Vec<Generation>>,
     /// Packets of which claims were missing in the database at the last step.
     incomplete: HashSet<PacketId>,
     /// Packets that were empty or over at the last step.
@@ -69,7 +70,7 @@ impl PacketSync {
         metrics: Arc<Metrics>,
     ) -> PacketSync {
         // A share that is granted twice cannot be made good, so a load waits for RabbitMQ however long that takes.
-        let recovery = Recovery::new(monitor, None, REPLAY_TIME);
+        let recovery = Recovery::new(monitor, None);
         let state = SyncState {
             recovery,
             incomplete: HashSet::new(),
@@ -85,13 +86,16 @@ impl PacketSync {
     pub async fn step(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock().await;
         let now = self.store.now().await?;
+        let waiting: Vec<PacketId> = self.store.recovering_packets().await?.iter().map(|packet| packet.id).collect();
+        state.recovering |= !waiting.is_empty();
         let packets = self.due(&mut state, now).await?;
         let mut surveys: Vec<Option<Vec<LoadedShares>>> = Vec::with_capacity(packets.len());
         for chunk in packets.chunks(SURVEY_SIZE) {
             surveys.extend(self.survey_all(chunk).await?);
         }
-        let key_states: Vec<_> =
+        let mut key_states: Vec<_> =
             packets.iter().zip(&surveys).map(|(packet, loaded)| (packet.id, key_state(packet, loaded))).collect();
+        self.await_replay(&waiting, &mut key_states).await?;
         state.recovering = key_states.iter().any(|(_, state)| !matches!(state, KeyState::New | KeyState::Open));
         let actions = state.recovery.step(key_states).await;
         let surveyed: HashSet<PacketId> = packets.iter().map(|packet| packet.id).collect();
@@ -111,7 +115,7 @@ impl PacketSync {
                 Action::Open => {
                     self.replay_claims(packet).await?;
                     for (bucket, loaded) in buckets(packet).zip(&loaded) {
-                        self.shares.reopen(bucket, loaded.epoch, &loaded.current_server).await?;
+                        self.shares.reopen(bucket, loaded.generation).await?;
                     }
                 }
                 Action::Wait => {}
@@ -129,6 +133,51 @@ impl PacketSync {
             self.unload_settled().await?;
         }
         Ok(())
+    }
+
+    /// Tells all servers which packets wait for the replay of their grants, and finds those for which every living server has
+    /// announced it. `waiting` are the packets that servers were told before.
+    async fn await_replay(
+        &self,
+        waiting: &[PacketId],
+        key_states: &mut [(PacketId, KeyState<Vec<Generation>>)],
+    ) -> anyhow::Result<()> {
+        let closed = key_states.iter().filter(|(_, state)| matches!(state, KeyState::Closed(_)));
+        let closed: Vec<PacketId> = closed.map(|(id, _)| *id).take(MAX_RECOVERING).collect();
+        let added: Vec<PacketId> = closed.iter().filter(|id| !waiting.contains(id)).copied().collect();
+        let ended: Vec<PacketId> = waiting.iter().filter(|id| !closed.contains(id)).copied().collect();
+        self.store.set_recovering(&added, true).await?;
+        self.store.set_recovering(&ended, false).await?;
+        if closed.is_empty() {
+            return Ok(());
+        }
+        let living = self.store.living_processes(SERVE_TIMEOUT).await?;
+        for (id, state) in key_states {
+            if let KeyState::Closed(generations) = state
+                && waiting.contains(id)
+                && self.is_replayed(*id, generations, &living).await?
+            {
+                *state = KeyState::Replayed(std::mem::take(generations));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every living server has announced its replay to each bucket of a packet.
+    async fn is_replayed(
+        &self,
+        packet: PacketId,
+        generations: &[Generation],
+        living: &HashSet<String>,
+    ) -> anyhow::Result<bool> {
+        let all = Bucket::all(packet, u8::try_from(generations.len())?);
+        for (bucket, present) in all.zip(generations) {
+            let announced = generation::announced(&self.shares.connection(), bucket, *present).await?;
+            if !living.is_subset(&announced) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The packets that one step surveys: those that are over, those that were never loaded, and a sample of the others;
@@ -156,7 +205,7 @@ impl PacketSync {
         let all: Vec<Bucket> = buckets(packet).collect();
         for (bucket, loaded) in all.iter().zip(self.shares.survey(&all).await?) {
             if let Some(loaded) = loaded {
-                self.shares.set_expiry(*bucket, loaded.epoch, packet).await?;
+                self.shares.set_expiry(*bucket, loaded.generation.epoch, packet).await?;
             }
         }
         Ok(())
@@ -171,12 +220,13 @@ impl PacketSync {
     async fn wind_up(&self, packet: &Packet, before: &[LoadedShares], state: &mut SyncState) -> anyhow::Result<()> {
         if before.iter().any(|bucket| bucket.open) {
             for (bucket, loaded) in buckets(packet).zip(before) {
-                self.shares.close(bucket, loaded.epoch).await?;
+                self.shares.close(bucket, loaded.generation.epoch).await?;
             }
         }
         // The packet is closed by now, so what this survey counts is final.
         let Some(closed) = self.survey(packet).await? else { return Ok(()) };
-        let same = closed.iter().zip(before).all(|(now, before)| now.epoch == before.epoch && !now.open);
+        let same =
+            closed.iter().zip(before).all(|(now, before)| now.generation.epoch == before.generation.epoch && !now.open);
         if !same || closed.iter().any(|bucket| bucket.outbox > 0) {
             return Ok(());
         }
@@ -284,10 +334,10 @@ fn violation(saved: &Packet, loaded: &[LoadedShares]) -> Option<String> {
     })
 }
 
-fn key_state(packet: &Packet, loaded: &Option<Vec<LoadedShares>>) -> KeyState<Vec<String>> {
+fn key_state(packet: &Packet, loaded: &Option<Vec<LoadedShares>>) -> KeyState<Vec<Generation>> {
     match loaded {
-        Some(loaded) if loaded.iter().any(|bucket| bucket.granting_server != bucket.current_server) => {
-            KeyState::Closed(loaded.iter().map(|bucket| bucket.current_server.clone()).collect())
+        Some(loaded) if loaded.iter().any(|bucket| !bucket.is_granting) => {
+            KeyState::Closed(loaded.iter().map(|bucket| bucket.generation).collect())
         }
         Some(_) => KeyState::Open,
         None if packet.epoch == 0 => KeyState::New,

@@ -36,6 +36,23 @@ impl Store {
         self.all(sqlx::query(sql), packet).await
     }
 
+    /// Packets that grant nothing until every server has replayed its grants.
+    pub async fn recovering_packets(&self) -> Result<Vec<Packet>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE recovering = 1 ORDER BY id");
+        self.all(sqlx::query(sql), packet).await
+    }
+
+    /// Records that packets wait for the replay of grants, or do so no longer.
+    pub async fn set_recovering(&self, ids: &[PacketId], recovering: bool) -> Result<(), StoreError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let sql = format!("UPDATE packets SET recovering = $1 WHERE id IN {}", list(ids.len(), 1));
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(i64::from(recovering));
+        ids.iter().fold(query, |query, id| query.bind(id.0)).execute(&self.pool).await?;
+        Ok(())
+    }
+
     /// Packets that are not settled, by id, after `after`.
     pub async fn open_packets_after(&self, after: PacketId, limit: i64) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2");

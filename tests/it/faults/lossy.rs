@@ -2,9 +2,14 @@
 //! the orders. What a shopper was told stays true.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::open_shop;
+use super::packets::claim_until_settled;
+use crate::contract::packets::give_packet;
 use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -28,6 +33,11 @@ impl Backup {
     /// Kills the master and starts it with the copy.
     async fn restore(self) {
         Stack::get().run(&["kill", "redis"]).await;
+        self.start().await;
+    }
+
+    /// Starts the master, which was killed, with the copy.
+    async fn start(self) {
         std::fs::remove_dir_all(&self.present).unwrap();
         std::fs::rename(&self.older, &self.present).unwrap();
         Stack::get().run(&["start", "redis"]).await;
@@ -216,4 +226,37 @@ async fn receipt_restores_an_order_that_every_server_has_forgotten() {
 fn signal(shop: &mut Shop, signal: &str) {
     let id = shop.process("serve", 0).id().to_string();
     assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
+}
+
+/// A server that is frozen for less than the time in which it counts as dead replays its grants before newcomers get shares.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shares_that_a_frozen_server_had_granted_go_to_no_newcomer() {
+    const SHARES: u64 = 40;
+    let _restore = Stack::get().restore_on_drop();
+    let (mut shop, _) = shop_without_relays(1).await;
+    let id = give_packet(&shop, json!({"total": 100 * SHARES, "count": SHARES, "min": 1, "max": 300})).await;
+    // The master has written the packet to its file.
+    pause(1_500).await;
+    let backup = Backup::take();
+    let mut told = Vec::new();
+    for n in 0..SHARES / 2 {
+        let shopper = Arc::new(shopper_at(&shop, n, 0));
+        let share = claim_until_settled(shopper.clone(), id.clone()).await.expect("a share is left");
+        told.push((shopper, share));
+    }
+    Stack::get().run(&["kill", "redis"]).await;
+    shop.process("serve", 0).signal("STOP");
+    backup.start().await;
+    let newcomers = (0..2 * SHARES).map(|n| Arc::new(shopper_at(&shop, 1_000 + n, 1)));
+    let claims: Vec<_> = newcomers.map(|shopper| tokio::spawn(claim_until_settled(shopper, id.clone()))).collect();
+    pause(3_000).await;
+    shop.process("serve", 0).signal("CONT");
+    let claimed = futures::future::join_all(claims).await;
+    start_relays(&mut shop);
+    for (shopper, share) in told {
+        assert_eq!(claim_until_settled(shopper, id.clone()).await, Some(share), "what was told stays true");
+    }
+    let winners = claimed.into_iter().filter(|claim| claim.as_ref().unwrap().is_some()).count();
+    assert_eq!(winners as u64, SHARES / 2, "newcomers get what was never promised");
+    shop.audit_is_clean().await;
 }
