@@ -92,7 +92,7 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
             name: Some(Bilingual::new(demo.name.0, demo.name.1)),
             description: Some(Bilingual::new(demo.description.0, demo.description.1)),
             pictures: Some(vec![picture]),
-            request: None,
+            ..GoodsDraft::default()
         };
         if let Some(goods) = store.put_goods(None, draft, ACTOR, now).await? {
             add_sale(store, goods.id, demo, now).await?;

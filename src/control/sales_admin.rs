@@ -113,7 +113,7 @@ impl SalesAdmin {
         id: Option<GoodsId>,
         draft: GoodsDraft,
         actor: &str,
-    ) -> Result<Option<Goods>, StoreError> {
+    ) -> Result<Option<Goods>, GoodsRefusal> {
         let goods = self.store.put_goods(id, draft, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(goods)

@@ -34,6 +34,7 @@ pub struct Goods {
     pub description: Bilingual,
     /// The gallery in display order. The first picture is the cover.
     pub pictures: Vec<Picture>,
+    /// Later with every change.
     pub updated_at: Timestamp,
     /// Archived goods stay visible in ended sales and cannot be used in new ones.
     pub archived_at: Option<Timestamp>,
@@ -42,6 +43,11 @@ pub struct Goods {
 impl Goods {
     pub fn cover(&self) -> Option<&Picture> {
         self.pictures.first()
+    }
+
+    /// Changes with every change of the goods.
+    pub fn version(&self) -> i64 {
+        self.updated_at.as_millisecond()
     }
 
     pub fn is_archived(&self) -> bool {

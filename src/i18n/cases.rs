@@ -3,6 +3,13 @@ texts! {
     CasesText {
         title: "待处理付款", "Payments that need attention";
         lead: "支付平台上报、系统无法自动处理的情况。", "What the payment provider reported and the shop can’t settle by itself.";
+        tab_open: "待处理", "Open";
+        tab_settled: "已处理", "Settled";
+        empty_settled: "还没有已处理的付款。", "No case has been settled yet.";
+        settled_at: "处理时间", "Settled at";
+        settled_by: "处理人", "Settled by";
+        by_refund: "退款完成后自动结案", "the refund itself";
+        note: "处理说明", "Reason";
         empty: "没有待处理的付款。", "No payment needs attention.";
         back: "全部订单", "All orders";
         kind_mismatched: "到账金额不符", "Wrong amount captured";

@@ -27,6 +27,10 @@ texts! {
         done_saved: "已保存“{}”。", "“{}” saved.";
         done_archived: "已归档“{}”。", "“{}” archived.";
         done_unarchived: "已恢复“{}”。", "“{}” restored.";
+        changed_by: "这件商品刚被 {} 修改。", "Just changed by {}.";
+        changed_fields: "改动：{}。你填写的内容仍在下方，请核对后再保存。", "Changed: {}. What you entered is still below. Check it and save again.";
+        changed_unknown: "这件商品刚被他人修改。你填写的内容仍在下方，请核对后再保存。",
+            "This product was just changed. What you entered is still below. Check it and save again.";
         back: "全部商品", "All products";
         archived_note: "该商品已归档，恢复后才能用于新场次。", "This product is archived. Restore it to use it in a new sale.";
         pictures: "图片", "Pictures";

@@ -8,9 +8,14 @@ use crate::orders::support::StaffActionOutcome;
 use crate::store::{AuditReason, CaseAction, PaymentCase, StoreError};
 
 impl Payments {
-    /// One page of the open cases, newest first.
-    pub async fn cases(&self, before: Option<&str>, limit: usize) -> Result<Page<PaymentCase, String>, StoreError> {
-        let cases = self.store.payment_cases(before, limit as i64 + 1).await?;
+    /// One page of the open cases, or of the settled ones, newest first.
+    pub async fn cases(
+        &self,
+        settled: bool,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<PaymentCase, String>, StoreError> {
+        let cases = self.store.payment_cases(settled, before, limit as i64 + 1).await?;
         Ok(Page::cut(cases, limit, |case| case.id.clone()))
     }
 

@@ -71,7 +71,7 @@ pub use orders::totals::{OrderTotals, StatusCount};
 pub use packets::{
     GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender, StopOutcome,
 };
-pub use payments::cases::{CaseAction, NewCase, PaymentCase};
+pub use payments::cases::{CaseAction, NewCase, PaymentCase, Settlement};
 pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};

@@ -92,7 +92,7 @@ fn shopper_api() -> Routes {
 /// has one order per sale.
 fn repeatable(shop: &Arc<Shop>) -> Routes {
     use super::admin;
-    use super::api::admin::{goods, orders, packets as packet_rain, sales};
+    use super::api::admin::{goods, orders, packets as packet_rain, payment_cases, sales};
     use super::api::{addresses, packets, payments, wallet};
 
     let mut routes = Router::new()
@@ -104,6 +104,8 @@ fn repeatable(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/sales", post(sales::create))
         .route("/api/admin/sales/{sale}/top-up", post(sales::top_up))
         .route("/api/admin/orders/{order}/refund", post(orders::refund))
+        .route("/api/admin/payment-cases/{case}/refund", post(payment_cases::refund))
+        .route("/api/admin/payment-cases/{case}/settle", post(payment_cases::settle))
         .route("/api/admin/packets", post(packet_rain::fund))
         .route("/admin/sales/{sale}/top-up", post(admin::sales::top_up))
         .route("/admin/goods", post(admin::goods::create));
@@ -122,7 +124,8 @@ fn provider_api() -> Routes {
 
 fn admin_api() -> Routes {
     use super::admin::orders_csv;
-    use super::api::admin::{accounts, audit_log, dead_letters, goods, live, orders, packets, sale_definition, sales};
+    use super::api::admin::{accounts, audit_log, dead_letters, goods, live, orders, packets, payment_cases};
+    use super::api::admin::{sale_definition, sales};
 
     Router::new()
         .route("/api/admin/goods", get(goods::list))
@@ -149,6 +152,8 @@ fn admin_api() -> Routes {
         .route("/api/admin/orders.csv", get(orders_csv::export))
         .route("/api/admin/orders/{order}", get(orders::show))
         .route("/api/admin/orders/{order}/cancel", post(orders::cancel))
+        .route("/api/admin/payment-cases", get(payment_cases::list))
+        .route("/api/admin/payment-cases/{case}", get(payment_cases::show))
         .route("/api/admin/packets", get(packets::list))
         .route("/api/admin/packets/{packet}/stop", post(packets::stop))
         .route("/api/admin/users", get(accounts::users))

@@ -279,7 +279,7 @@ impl Arena {
     /// Staff refund what can be refunded and settle the rest.
     async fn decide(&self) {
         let (staff, reason) = (UserId(Uuid::now_v7()), AuditReason { actor: "li", note: "seen", message: None });
-        for case in self.payments.cases(None, 20).await.unwrap().items {
+        for case in self.payments.cases(false, None, 20).await.unwrap().items {
             let action = if case.takes_refund() { CaseAction::Refund } else { CaseAction::Settle };
             let outcome = self.payments.act_on_case(&case, action, staff, reason).await.unwrap();
             assert_ne!(outcome, StaffActionOutcome::OwnOrder);
@@ -290,7 +290,7 @@ impl Arena {
     async fn is_quiet(&self) -> bool {
         let entries = self.books(|books| books.messages.is_empty().then(|| books.entries.clone()));
         let Some(entries) = entries else { return false };
-        let mut quiet = self.payments.cases(None, 1).await.unwrap().items.is_empty();
+        let mut quiet = self.payments.cases(false, None, 1).await.unwrap().items.is_empty();
         for (id, entry) in entries {
             let status = self.shop.store.payment(id).await.unwrap().unwrap().status;
             quiet &= match entry {

@@ -4,7 +4,7 @@ pub(super) mod pictures;
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sqlx::any::AnyRow;
 
 use super::{RequestId, Store, StoreError, Tx, row};
@@ -24,7 +24,12 @@ pub struct GoodsDraft {
     pub pictures: Option<Vec<Picture>>,
     /// Attempts of one request create goods once.
     pub request: Option<RequestId>,
+    /// Goods of another version are not changed.
+    pub versions: Option<Vec<i64>>,
 }
+
+/// The least difference between two versions of goods.
+const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 
 /// Why a change to goods is refused.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +38,8 @@ pub enum GoodsRefusal {
     NoSuchGoods,
     #[error("a sale of the goods is running or scheduled")]
     OnSale,
+    #[error("the goods are of another version")]
+    ChangedMeanwhile,
     #[error(transparent)]
     Gallery(#[from] GalleryRefusal),
     #[error(transparent)]
@@ -85,7 +92,7 @@ impl Store {
         draft: GoodsDraft,
         actor: &str,
         now: Timestamp,
-    ) -> Result<Option<Goods>, StoreError> {
+    ) -> Result<Option<Goods>, GoodsRefusal> {
         let mut tx = self.begin().await?;
         if let Some(made) = made_before(&mut tx, draft.request).await? {
             let made: GoodsId = made.parse().map_err(|_| row::undecodable("made"))?;
@@ -98,6 +105,11 @@ impl Store {
                 None => return Ok(None),
             },
         };
+        if let (Some(goods), Some(versions)) = (&before, &draft.versions)
+            && !versions.contains(&goods.version())
+        {
+            return Err(GoodsRefusal::ChangedMeanwhile);
+        }
         let present = match &before {
             Some(goods) => goods.clone(),
             None => blank(GoodsId(next_id(&mut tx, "last_goods_id").await?), now),
@@ -178,7 +190,9 @@ async fn write(
     actor: &str,
     now: Timestamp,
 ) -> Result<Goods, sqlx::Error> {
-    let after = Goods { updated_at: now, ..after };
+    // Two changes of one millisecond, or by clocks that differ, are two versions.
+    let next = before.as_ref().map_or(now, |before| before.updated_at + VERSION_STEP);
+    let after = Goods { updated_at: now.max(next), ..after };
     sqlx::query(
         "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -191,7 +205,7 @@ async fn write(
     .bind(&after.name.en)
     .bind(&after.description.zh)
     .bind(&after.description.en)
-    .bind(now.as_millisecond())
+    .bind(after.version())
     .bind(after.archived_at.map(Timestamp::as_millisecond))
     .execute(&mut *tx)
     .await?;

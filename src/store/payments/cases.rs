@@ -23,7 +23,16 @@ pub struct NewCase<'a> {
     pub details: &'a str,
 }
 
-/// An open case.
+/// The end of a case.
+#[derive(Debug, Clone)]
+pub struct Settlement {
+    pub at: Timestamp,
+    /// The member of the staff; `None` when the refund of the money settled it.
+    pub by: Option<String>,
+    pub note: Option<String>,
+}
+
+/// A case, open or settled.
 #[derive(Debug, Clone)]
 pub struct PaymentCase {
     pub id: String,
@@ -36,6 +45,8 @@ pub struct PaymentCase {
     pub opened_at: Timestamp,
     /// The shop's payment, if it has one.
     pub payment: Option<Payment>,
+    /// `None` while it is open.
+    pub settlement: Option<Settlement>,
 }
 
 impl PaymentCase {
@@ -47,13 +58,17 @@ impl PaymentCase {
         }
     }
 
+    pub fn is_open(&self) -> bool {
+        self.settlement.is_none()
+    }
+
     fn status(&self) -> Option<PaymentStatus> {
         self.payment.as_ref().map(|payment| payment.status)
     }
 
     /// Whether the provider can be asked for a refund, or once more.
     pub fn takes_refund(&self) -> bool {
-        matches!(self.status(), Some(PaymentStatus::Mismatched | PaymentStatus::RefundPending))
+        self.is_open() && matches!(self.status(), Some(PaymentStatus::Mismatched | PaymentStatus::RefundPending))
     }
 
     /// Whether settling it says that the money went back in another way.
@@ -80,6 +95,12 @@ impl CaseAction {
             CaseAction::Settle => "settle_payment",
         }
     }
+}
+
+macro_rules! columns {
+    () => {
+        "id, kind, payment_id, amount, currency, details, opened_at_ms, settled_at_ms, settled_by, note"
+    };
 }
 
 impl Store {
@@ -112,10 +133,25 @@ impl Store {
         Ok(is_new.then_some(kind))
     }
 
-    /// Open cases, newest first, older than the case `before`.
-    pub async fn payment_cases(&self, before: Option<&str>, limit: i64) -> Result<Vec<PaymentCase>, StoreError> {
-        let sql = "SELECT id, kind, payment_id, amount, currency, details, opened_at_ms FROM payment_cases
-             WHERE settled_at_ms IS NULL AND id < $1 ORDER BY id DESC LIMIT $2";
+    /// The open cases, or the settled ones, newest first, from the one before the id `before`.
+    pub async fn payment_cases(
+        &self,
+        settled: bool,
+        before: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<PaymentCase>, StoreError> {
+        let sql = match settled {
+            false => concat!(
+                "SELECT ",
+                columns!(),
+                " FROM payment_cases WHERE settled_at_ms IS NULL AND id < $1 ORDER BY id DESC LIMIT $2"
+            ),
+            true => concat!(
+                "SELECT ",
+                columns!(),
+                " FROM payment_cases WHERE settled_at_ms IS NOT NULL AND id < $1 ORDER BY id DESC LIMIT $2"
+            ),
+        };
         // Sorts after every UUID.
         let query = sqlx::query(sql).bind(before.unwrap_or("g")).bind(limit);
         let mut found = self.all(query, case).await?;
@@ -125,10 +161,9 @@ impl Store {
         Ok(found)
     }
 
-    /// An open case.
+    /// A case, open or settled.
     pub async fn payment_case(&self, id: &str) -> Result<Option<PaymentCase>, StoreError> {
-        let sql = "SELECT id, kind, payment_id, amount, currency, details, opened_at_ms FROM payment_cases
-             WHERE settled_at_ms IS NULL AND id = $1";
+        let sql = concat!("SELECT ", columns!(), " FROM payment_cases WHERE id = $1");
         let Some(mut found) = self.optional(sqlx::query(sql).bind(id), case).await? else { return Ok(None) };
         self.add_payment_of(&mut found).await?;
         Ok(Some(found))
@@ -187,6 +222,10 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
         (Some(amount), Some(currency)) => Currency::parse(&currency).map(|currency| Money::new(amount, currency)),
         _ => None,
     };
+    let settled_at = row::optional_time(row, "settled_at_ms")?;
+    let by: Option<String> = row.try_get("settled_by")?;
+    let note = row.try_get("note")?;
+    let settlement = settled_at.map(|at| Settlement { at, by: by.filter(|by| !by.is_empty()), note });
     Ok(PaymentCase {
         id: row::text(row, "id")?,
         kind: row::parsed(row, "kind")?,
@@ -195,6 +234,7 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
         details: row::text(row, "details")?,
         opened_at: row::time(row, "opened_at_ms")?,
         payment: None,
+        settlement,
     })
 }
 

@@ -10,6 +10,7 @@ use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture};
 use crate::i18n;
 use crate::store::{GoodsDraft, GoodsRefusal, RequestId};
 use crate::web::Shop;
+use crate::web::admin::goods_changes::changes_since;
 use crate::web::admin::goods_upload::{GoodsForm, UploadedFile};
 use crate::web::admin::{ConfirmForm, StaffVisit, StaffVisitTo};
 use crate::web::extract::repeatable::Repeatable;
@@ -142,7 +143,9 @@ pub async fn edit(
 fn goods_form(visitor: &Visitor, id: Option<GoodsId>, goods: Goods) -> AdminGoodsForm {
     let page = id.map_or_else(|| "new".to_owned(), |id| id.to_string());
     let chrome = visitor.chrome_at(format!("/admin/goods/{page}?lang={}", visitor.locale));
-    AdminGoodsForm { chrome, id, goods, preview: false, errors: Vec::new(), uploads: Vec::new() }
+    let version = id.map(|_| goods.version().to_string()).unwrap_or_default();
+    let (errors, uploads) = (Vec::new(), Vec::new());
+    AdminGoodsForm { chrome, id, goods, version, others: None, preview: false, errors, uploads }
 }
 
 /// Goods without any value.
@@ -168,7 +171,11 @@ async fn save(
         None => blank_goods(&shop),
     };
     let preview = form.preview;
+    let current = goods.version();
+    // A form of an older program has no version.
+    let versions = form.version.parse().ok().map(|version| vec![version]);
     let mut page = goods_form(&visitor, id, goods);
+    page.version.clone_from(&form.version);
     page.goods.name = Bilingual::new(form.name[0].trim(), form.name[1].trim());
     page.goods.description = Bilingual::new(form.description[0].trim(), form.description[1].trim());
     page.errors = check_name(&page.goods.name);
@@ -180,10 +187,23 @@ async fn save(
     if preview {
         return personal(StatusCode::OK, &AdminGoodsForm { preview, ..page });
     }
-    let Goods { name, description, pictures, .. } = page.goods;
-    let draft = GoodsDraft { name: Some(name), description: Some(description), pictures: Some(pictures), request };
-    let goods = shop.sales_admin.put_goods(id, draft, staff.actor()).await?.ok_or(Code::NotFound)?;
+    let Goods { name, description, pictures, .. } = page.goods.clone();
+    let (name, description, pictures) = (Some(name), Some(description), Some(pictures));
+    let draft = GoodsDraft { name, description, pictures, request, versions };
+    let goods = match shop.sales_admin.put_goods(id, draft, staff.actor()).await {
+        Err(GoodsRefusal::ChangedMeanwhile) => return show_changed(&shop, page, current).await,
+        saved => saved?.ok_or(Code::NotFound)?,
+    };
     Ok(see_list(&visitor, if id.is_some() { "saved" } else { "created" }, goods.id))
+}
+
+/// The form again, with everything that was entered and what others changed meanwhile. It replaces `current` when it is sent
+/// again.
+async fn show_changed(shop: &Shop, page: AdminGoodsForm, current: i64) -> Result<Response, Problem> {
+    let id = page.goods.id;
+    let others = changes_since(&shop.store, id, page.version.parse().unwrap_or_default()).await?;
+    let page = AdminGoodsForm { version: current.to_string(), others: Some(others), ..page };
+    personal(StatusCode::CONFLICT, &page)
 }
 
 /// Sets the gallery: the pictures that stay in their order, then the uploads. Accepted uploads are stored at once, so that

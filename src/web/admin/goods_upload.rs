@@ -28,6 +28,8 @@ pub struct UploadedFile {
 
 #[derive(Debug, Default)]
 pub struct GoodsForm {
+    /// The version of the goods that the form was filled with.
+    pub version: String,
     pub name: [String; 2],
     pub description: [String; 2],
     /// Names of the gallery's pictures in their present order.
@@ -80,6 +82,7 @@ async fn read(mut multipart: Multipart) -> Result<GoodsForm, Problem> {
         }
         let text = field.text().await.map_err(broken)?;
         match name.as_str() {
+            "version" => form.version = text,
             "name_zh" => form.name[0] = text,
             "name_en" => form.name[1] = text,
             "description_zh" => form.description[0] = text,

@@ -1,6 +1,7 @@
 //! The console: pages for the shop's staff. Each handler names the permission that it needs
 //! ([`Permission`](crate::web::extract::session::Permission)).
 
+pub mod goods_changes;
 pub mod goods_upload;
 pub mod sales;
 

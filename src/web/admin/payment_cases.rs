@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{StaffVisit, StaffVisitTo};
 use crate::i18n;
 use crate::orders::support::{StaffActionOutcome, StaffActionReason};
-use crate::store::CaseAction;
+use crate::store::{CaseAction, PaymentCase};
 use crate::web::Shop;
 use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
@@ -25,6 +25,8 @@ const PATH: &str = "/admin/orders/payments";
 #[serde(default)]
 pub struct CasesQuery {
     before: String,
+    /// Lists the settled cases if it has a value.
+    settled: String,
     /// The action that the page reports as done.
     done: String,
 }
@@ -40,22 +42,27 @@ pub async fn list(
         _ => None,
     };
     let before = Some(query.before.as_str()).filter(|before| !before.is_empty());
-    let state = PageState { status: StatusCode::OK, may_act: staff.may::<SupportShoppers>(), notice, warning: None };
+    let may_act = staff.may::<SupportShoppers>();
+    let state =
+        PageState { status: StatusCode::OK, settled: !query.settled.is_empty(), may_act, notice, warning: None };
     page(&shop, &visitor, before, state).await
 }
 
 /// What the page shows besides the cases.
 struct PageState {
     status: StatusCode,
+    settled: bool,
     may_act: bool,
     notice: Option<&'static str>,
     warning: Option<&'static str>,
 }
 
 async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
-    let found = shop.payments.cases(before, LARGE_PAGE_SIZE).await?;
+    let found = shop.payments.cases(state.settled, before, LARGE_PAGE_SIZE).await?;
+    let settled = if state.settled { "&settled=true" } else { "" };
     let page = PaymentCasesPage {
-        chrome: visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale)),
+        chrome: visitor.chrome_at(format!("{PATH}?lang={}{}", visitor.locale, settled)),
+        settled: state.settled,
         cases: found.items,
         older: found.next,
         is_later: before.is_some(),
@@ -94,10 +101,11 @@ async fn act(
     action: CaseAction,
     form: CaseForm,
 ) -> Result<Response, Problem> {
-    let case = shop.store.payment_case(&id.to_string()).await?.ok_or(Code::NotFound)?;
+    let case = shop.store.payment_case(&id.to_string()).await?.filter(PaymentCase::is_open);
+    let case = case.ok_or(Code::NotFound)?;
     let t = &i18n::text(visitor.locale).cases;
     let refuse = async |status, warning| {
-        let state = PageState { status, may_act: true, notice: None, warning: Some(warning) };
+        let state = PageState { status, settled: false, may_act: true, notice: None, warning: Some(warning) };
         page(&shop, &visitor, None, state).await
     };
     let reason = match StaffActionReason::check(&form.reason, "") {

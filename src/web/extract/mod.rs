@@ -1,6 +1,7 @@
 //! Extractors: they read requests strictly, within bounds of size and time, and name errors by field.
 
 pub mod client;
+pub mod precondition;
 pub mod repeatable;
 pub mod session;
 pub mod visitor;

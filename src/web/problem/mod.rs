@@ -132,7 +132,7 @@ problems! {
     UnderWay 409 "request_under_way" "The first request with this idempotency key is not finished. Ask again.";
     GoodsArchived 409 "goods_archived" "The goods are archived. Bring them back before selling them.";
     GoodsOnSale 409 "goods_on_sale" "A sale of the goods is running or scheduled. Stop it before archiving them.";
-    StaleVersion 412 "stale_version" "The sale is no longer the version in If-Match. Load it again.";
+    StaleVersion 412 "stale_version" "This is no longer the version in If-Match. Load it again.";
     TooLarge 413 "too_large" "The body of the request is too large.";
     UnsupportedMediaType 415 "unsupported_media_type" "The body of the request is not of the expected type.";
     BadUsername 422 "bad_username" "A user name has 3 to 32 letters, digits, or characters of _-.";

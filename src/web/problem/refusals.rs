@@ -186,6 +186,7 @@ impl From<GoodsRefusal> for Problem {
         match refusal {
             GoodsRefusal::NoSuchGoods | GoodsRefusal::Gallery(GalleryRefusal::NoSuchPicture) => Code::NotFound.into(),
             GoodsRefusal::OnSale => Code::GoodsOnSale.into(),
+            GoodsRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
             GoodsRefusal::Gallery(GalleryRefusal::Full) => Problem::invalid_field("pictures", "too_many_pictures"),
             GoodsRefusal::Gallery(GalleryRefusal::OtherPictures) => {
                 Problem::invalid_field("pictures", "other_pictures")

@@ -3,10 +3,10 @@
 use super::*;
 use crate::pictures::tests::{photo, png};
 
-const MULTIPART: &[(&str, &str)] = &[("content-type", "multipart/form-data; boundary=B")];
+pub const MULTIPART: &[(&str, &str)] = &[("content-type", "multipart/form-data; boundary=B")];
 
 /// A multipart body of texts and files.
-fn form(texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn form(texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (field, value) in texts {
         body.extend(format!("--B\r\ncontent-disposition: form-data; name=\"{field}\"\r\n\r\n{value}\r\n").into_bytes());

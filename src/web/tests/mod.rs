@@ -7,6 +7,7 @@ mod archive;
 mod cockpit;
 mod document;
 mod goods;
+mod goods_versions;
 mod idempotency;
 mod open_packets;
 mod own_payments;

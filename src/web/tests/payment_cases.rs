@@ -25,7 +25,7 @@ impl TestShop {
     }
 
     async fn cases(&self) -> Vec<CaseKind> {
-        let cases = self.parts.payments.cases(None, 100).await.unwrap();
+        let cases = self.parts.payments.cases(false, None, 100).await.unwrap();
         cases.items.into_iter().map(|case| case.kind).collect()
     }
 
@@ -246,6 +246,71 @@ async fn staff_leave_their_own_payments_to_others() {
     let own = admin.send_form(&action(&admin, "settle").await, "reason=mine&confirm=yes").await;
     assert!(own.is_page(409), "{own:?}");
     assert_eq!(shop.cases().await, [CaseKind::Mismatched]);
+}
+
+#[tokio::test]
+async fn cases_are_listed_and_settled_by_programs() {
+    const LIST: &str = "/api/admin/payment-cases";
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    assert_eq!(admin.get(LIST).await.json(), json!({"cases": [], "next": null}));
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'")).await;
+    shop.report("msg_1", "payment.captured", amount_of(payment, 1)).await;
+    shop.report("msg_2", "payout.made", json!({})).await;
+    let cases = admin.get(LIST).await.json()["cases"].clone();
+    assert_eq!((&cases[0]["kind"], &cases[0]["payment"]), (&json!("unknown_event"), &Value::Null));
+    let (unknown, wrong) = (format!("{LIST}/{}", cases[0]["id"].as_str().unwrap()), cases[1].clone());
+    assert_eq!((&wrong["kind"], &wrong["settled"]), (&json!("mismatched"), &Value::Null));
+    assert_eq!(wrong["reported"], json!({"amount": 1, "currency": "CNY"}));
+    assert_eq!(wrong["payment"]["order_id"], url.rsplit('/').next().unwrap());
+    let case = format!("{LIST}/{}", wrong["id"].as_str().unwrap());
+    assert_eq!(admin.get(&case).await.json()["case"], wrong);
+
+    let helper = shop.staff(&admin, "lan", Role::Support).await;
+    let act = async |path: &str, verb: &str, reason: &str| {
+        helper.post(&format!("{path}/{verb}"), json!({"reason": reason})).await
+    };
+    let nameless = act(&case, "refund", " ").await;
+    assert_eq!(nameless.json()["fields"], json!([{"field": "reason", "code": "required"}]));
+    assert_eq!(act(&unknown, "refund", "x").await.problem(), problem(409, "changed_meanwhile"), "there is no money");
+    let asked = act(&case, "refund", "checked it").await;
+    assert_eq!((asked.status.as_u16(), &asked.json()["case"]["payment"]["status"]), (200, &json!("refund_pending")));
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+    let settled = act(&unknown, "settle", "nothing to do").await.json()["case"]["settled"].clone();
+    assert_eq!((&settled["by"], &settled["reason"]), (&json!("lan"), &json!("nothing to do")));
+    assert_eq!(act(&unknown, "settle", "again").await.problem(), problem(409, "changed_meanwhile"));
+    assert_eq!(admin.get(LIST).await.json()["cases"], json!([]));
+    let ended = admin.get(&format!("{LIST}?settled=true")).await.json()["cases"].clone();
+    assert_eq!(ended[0]["settled"], settled);
+    assert_eq!((&ended[1]["settled"]["by"], &ended[1]["id"]), (&Value::Null, &wrong["id"]), "by its refund");
+    assert_eq!(admin.get(&format!("{LIST}?before=x")).await.problem(), problem(422, "invalid"));
+    support::assert_audit_finds_nothing(&shop).await;
+
+    let page = admin.get("/admin/orders/payments?lang=en&settled=true").await;
+    for words in ["Settled by", "<bdi>lan</bdi>", "<bdi>nothing to do</bdi>", "the refund itself"] {
+        assert!(page.text().contains(words), "{words}: {page:?}");
+    }
+    assert!(!page.text().contains("<form method=\"post\" action=\"/admin/orders"), "nothing is left to do");
+}
+
+#[tokio::test]
+async fn programs_leave_their_own_payments_to_others_and_repeat_with_a_key() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 2).await;
+    let (_, payment) = begin(&admin, &sale).await;
+    shop.report("msg_1", "payment.captured", amount_of(payment, 1)).await;
+    let listed = admin.get("/api/admin/payment-cases").await.json();
+    let settle = format!("/api/admin/payment-cases/{}/settle", listed["cases"][0]["id"].as_str().unwrap());
+    assert_eq!(admin.post(&settle, json!({"reason": "mine"})).await.problem(), problem(409, "yourself"));
+    let lan = shop.staff(&admin, "lan", Role::Support).await;
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    let send = async || lan.send("POST", &settle, &headers, r#"{"reason":"seen"}"#).await;
+    let (first, again) = (send().await, send().await);
+    assert_eq!((first.status.as_u16(), again.header("idempotent-replayed")), (200, "true"));
+    assert_eq!(again.json(), first.json());
 }
 
 #[tokio::test]

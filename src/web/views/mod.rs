@@ -15,8 +15,8 @@ pub use account::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use addresses::{AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, OrderAddressPage};
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
-    CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, SaleGroup, StaffPage,
-    UploadError, UserPage, UsersPage, admin_notice,
+    CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,
+    StaffPage, UploadError, UserPage, UsersPage, admin_notice,
 };
 pub use admin::{AdminOrderPage, AdminOrdersPage, PaymentCasesPage, StaffActionFormState};
 pub use admin::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};

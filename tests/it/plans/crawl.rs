@@ -41,6 +41,7 @@ const SEARCHES: &[&str] = &[
     "/admin/log?action=sign-in",
     "/admin/log?to=2026-01-05",
     "/admin/log?actor=admin",
+    "/api/admin/payment-cases?settled=true",
     "/api/admin/sales?current=true",
     "/admin/calendar?month=2026-01",
 ];

@@ -38,6 +38,7 @@ pub fn fill_in(path: &str) -> String {
         ("{address}", id),
         ("{session}", id),
         ("{payment}", id),
+        ("{case}", id),
         ("{name}", "x"),
         ("{*name}", "x"),
     ];

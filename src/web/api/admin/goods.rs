@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::LOCATION;
+use axum::http::header::{ETAG, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use super::{StaffCall, StaffCallTo};
 use crate::domain::{Bilingual, GalleryChange, Goods, GoodsId, Picture};
 use crate::pictures;
 use crate::store::GoodsDraft;
+use crate::web::extract::precondition::{entity_tag, expected_versions};
 use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds, body};
@@ -75,14 +76,18 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     let draft = GoodsDraft { request, ..draft(Some(new.name), Some(new.description))? };
     let goods = save(call, None, draft).await?;
-    Ok(created(format!("/api/admin/goods/{}", goods.id), OneGoods { goods: goods.into() }))
+    let version = [(ETAG, entity_tag(goods.version()))];
+    Ok((version, created(format!("/api/admin/goods/{}", goods.id), OneGoods { goods: goods.into() })).into_response())
 }
 
+/// Changes texts of goods. With `If-Match` only a version that it names.
 pub async fn edit(
     (shop, admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
+    headers: HeaderMap,
     Json(edit): Json<GoodsEdit>,
 ) -> Result<Response, Problem> {
-    Ok(answer(StatusCode::OK, save((shop, admin), Some(id), draft(edit.name, edit.description)?).await?))
+    let draft = GoodsDraft { versions: expected_versions(&headers), ..draft(edit.name, edit.description)? };
+    Ok(answer(StatusCode::OK, save((shop, admin), Some(id), draft).await?))
 }
 
 /// Replaces the cover. The body is the picture's bytes.
@@ -157,7 +162,8 @@ async fn change(
 }
 
 fn answer(status: StatusCode, goods: Goods) -> Response {
-    (status, axum::Json(OneGoods { goods: goods.into() })).into_response()
+    let version = [(ETAG, entity_tag(goods.version()))];
+    (status, version, axum::Json(OneGoods { goods: goods.into() })).into_response()
 }
 
 fn draft(name: Option<Bilingual>, description: Option<Bilingual>) -> Result<GoodsDraft, Problem> {

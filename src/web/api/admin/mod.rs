@@ -12,6 +12,8 @@ pub mod orders;
 
 pub mod packets;
 
+pub mod payment_cases;
+
 pub mod accounts;
 
 pub mod audit_log;

@@ -2,36 +2,21 @@
 
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::StaffCallTo;
-use super::sales::{entity_tag, overlap, plan_warnings, planned, yes};
+use super::sales::{overlap, plan_warnings, planned, yes};
 use crate::control::sales_admin::{ChangedSale, SaleCommand};
 use crate::domain::{GoodsId, Money, Sale, SaleId, SaleState};
 use crate::store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
 use crate::web::cache_policy::Cache;
+use crate::web::extract::precondition::{entity_tag, expected_versions};
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds};
 use crate::web::problem::{Code, Problem};
-
-/// The versions that `If-Match` names; `None` without it and for `*`, which every sale matches. A tag that is no version
-/// matches none.
-fn expected_versions(headers: &HeaderMap) -> Option<Vec<i64>> {
-    let mut lines = headers.get_all(IF_MATCH).iter().peekable();
-    lines.peek()?;
-    let mut versions = Vec::new();
-    for tag in lines.flat_map(|line| line.to_str().unwrap_or_default().split(',')).map(str::trim) {
-        if tag == "*" {
-            return None;
-        }
-        let quoted = tag.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        versions.extend(quoted.and_then(|version| version.parse::<i64>().ok()));
-    }
-    Some(versions)
-}
 
 #[derive(Serialize)]
 struct SaleResponse {
@@ -40,7 +25,7 @@ struct SaleResponse {
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
-    Ok((Cache::Private, [(ETAG, entity_tag(&sale))], axum::Json(SaleResponse { sale })).into_response())
+    Ok((Cache::Private, [(ETAG, entity_tag(sale.version))], axum::Json(SaleResponse { sale })).into_response())
 }
 
 /// An absent field stays as it is; `null` removes a value.
@@ -122,24 +107,4 @@ pub async fn edit(
         warnings.retain(|warning| warning.code != "in_past");
     }
     Ok(planned(&shop, sale, Some(applied), warnings).await?.into_response())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read_from_every_form_of_if_match() {
-        let read = |lines: &[&'static str]| {
-            let lines = lines.iter().map(|line| (IF_MATCH, line.parse().unwrap()));
-            expected_versions(&HeaderMap::from_iter(lines))
-        };
-        assert_eq!(read(&[]), None);
-        assert_eq!(read(&["*"]), None);
-        assert_eq!(read(&["\"7\""]), Some(vec![7]));
-        assert_eq!(read(&["\"7\", \"9\""]), Some(vec![7, 9]));
-        for matches_nothing in ["7", "W/\"7\"", "\"x\"", "\"\"", ""] {
-            assert_eq!(read(&[matches_nothing]), Some(vec![]), "{matches_nothing}");
-        }
-    }
 }

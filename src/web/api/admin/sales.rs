@@ -14,6 +14,7 @@ use crate::domain::{GoodsId, Money, Phase, Rush, Sale, SaleId, SaleState, Window
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
+use crate::web::extract::precondition::entity_tag;
 use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
@@ -118,18 +119,13 @@ pub(super) fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -
     found.map(|FieldError { field, code }| PlanWarning { field, code, sale_id: None }).collect()
 }
 
-/// The entity tag of a sale: its version, which rises with every change of its definition or state, and not with orders.
-pub(super) fn entity_tag(sale: &Sale) -> String {
-    format!("\"{}\"", sale.version)
-}
-
 pub(super) async fn planned(
     shop: &Shop,
     sale: Sale,
     stock: Option<AppliedParts>,
     mut warnings: Vec<PlanWarning>,
 ) -> Result<impl IntoResponse, Problem> {
-    let version = (ETAG, entity_tag(&sale));
+    let version = (ETAG, entity_tag(sale.version));
     if let Some(other) = shop.store.overlapping(&sale).await? {
         warnings.push(PlanWarning { field: "opens_at", code: "overlap", sale_id: Some(other) });
     }

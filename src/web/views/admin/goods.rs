@@ -61,6 +61,14 @@ pub struct UploadError {
     pub code: &'static str,
 }
 
+/// What others changed while the form was being filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherChanges {
+    pub actors: Vec<String>,
+    /// The names of the changed fields.
+    pub fields: Vec<&'static str>,
+}
+
 /// The form of new or existing goods.
 #[derive(Debug, Template)]
 #[template(path = "admin/goods_form.html")]
@@ -70,6 +78,10 @@ pub struct AdminGoodsForm {
     pub id: Option<GoodsId>,
     /// The values as entered, with the pictures accepted so far: an error elsewhere does not lose them.
     pub goods: Goods,
+    /// The version that saving replaces; empty for new goods.
+    pub version: String,
+    /// Set when the goods were no longer that version. Saving again overwrites knowingly.
+    pub others: Option<OtherChanges>,
     /// Whether to show what shoppers will see.
     pub preview: bool,
     pub errors: Vec<FieldError>,
@@ -82,7 +94,25 @@ impl AdminGoodsForm {
     }
 
     fn label<'a>(&self, field: &'a str) -> &'a str {
-        if field == "pictures" { self.chrome.text().goods.pictures } else { label(&self.chrome, field) }
+        match field {
+            "pictures" => self.chrome.text().goods.pictures,
+            "archived" => self.chrome.text().goods.archived,
+            _ => label(&self.chrome, field),
+        }
+    }
+
+    /// Says who changed which fields.
+    fn others_text(&self, others: &OtherChanges) -> String {
+        let t = &self.chrome.text().goods;
+        let separator = if self.chrome.locale == Locale::Zh { "、" } else { ", " };
+        let fields: Vec<&str> = others.fields.iter().map(|field| self.label(field)).collect();
+        match others.actors.is_empty() {
+            true => t.changed_unknown.to_owned(),
+            false => {
+                let who = fill(t.changed_by, others.actors.join(separator));
+                format!("{who} {}", fill(t.changed_fields, fields.join(separator)))
+            }
+        }
     }
 
     fn upload_error_text(&self, code: &&'static str) -> &'static str {

@@ -18,7 +18,7 @@ pub use audit_log::AdminLogPage;
 pub use calendar::{CalendarDay, CalendarPage, CalendarSale};
 pub use cockpit::CockpitPage;
 pub use dead_letters::DeadLettersPage;
-pub use goods::{AdminGoodsForm, AdminGoodsList, UploadError};
+pub use goods::{AdminGoodsForm, AdminGoodsList, OtherChanges, UploadError};
 pub use orders::{AdminOrderPage, AdminOrdersPage, StaffActionFormState};
 pub use packets::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 pub use payment_cases::PaymentCasesPage;

@@ -103,6 +103,8 @@ fn forms_keep_values_and_show_errors() {
             pictures: vec![Picture::drawing(text.clone()), Picture::drawing("phone.svg")],
             ..sample(3, "").1
         },
+        version: "7".to_owned(),
+        others: None,
         preview: true,
         errors: vec![FieldError { field: "name_en", code: "required" }],
         uploads: vec![UploadError { file: text, code: "picture_broken" }],

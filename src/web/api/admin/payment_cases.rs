@@ -1,0 +1,162 @@
+//! Payments that need attention.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{StaffCall, StaffCallTo};
+use crate::domain::{CaseKind, Money, OrderId, PaymentId};
+use crate::orders::support::{StaffActionOutcome, StaffActionReason};
+use crate::store::{CaseAction, Payment, PaymentCase, Settlement};
+use crate::web::Shop;
+use crate::web::cache_policy::Cache;
+use crate::web::extract::session::{SupportShoppers, ViewConsole};
+use crate::web::extract::{Json, PathIds, Query};
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+
+/// A case as the API shows it.
+#[derive(Serialize)]
+struct CaseJson {
+    id: String,
+    kind: CaseKind,
+    /// As the provider reported it; it need not be a payment of the shop.
+    payment_id: String,
+    reported: Option<Money>,
+    details: String,
+    opened_at: Timestamp,
+    /// `null` when the shop has no such payment.
+    payment: Option<CasePayment>,
+    settled: Option<SettledJson>,
+}
+
+/// The shop's payment that a case is about.
+#[derive(Serialize)]
+struct CasePayment {
+    id: PaymentId,
+    /// `null` for a top-up of a wallet.
+    order_id: Option<OrderId>,
+    provider: String,
+    status: &'static str,
+    amount: Money,
+}
+
+#[derive(Serialize)]
+struct SettledJson {
+    at: Timestamp,
+    /// `null` when the refund of the money settled the case.
+    by: Option<String>,
+    reason: Option<String>,
+}
+
+impl From<PaymentCase> for CaseJson {
+    fn from(case: PaymentCase) -> Self {
+        let order_id = case.order();
+        let payment = case.payment.map(|Payment { id, provider, amount, status, .. }| CasePayment {
+            id,
+            order_id,
+            provider,
+            status: status.as_str(),
+            amount,
+        });
+        let settled = case.settlement.map(|Settlement { at, by, note }| SettledJson { at, by, reason: note });
+        CaseJson {
+            id: case.id,
+            kind: case.kind,
+            payment_id: case.payment_id,
+            reported: case.reported,
+            details: case.details,
+            opened_at: case.opened_at,
+            payment,
+            settled,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct CasesQuery {
+    /// The settled cases instead of the open ones.
+    #[serde(default)]
+    settled: bool,
+    before: Option<String>,
+}
+
+#[derive(Serialize)]
+struct CaseList {
+    cases: Vec<CaseJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OneCase {
+    case: CaseJson,
+}
+
+/// Open cases, or settled ones, newest first.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<CasesQuery>,
+) -> Result<Response, Problem> {
+    let before = query.before.map(|text| text.parse::<Uuid>()).transpose();
+    let before = before.map_err(|_| Problem::invalid_field("before", "bad_cursor"))?.map(|id| id.to_string());
+    let page = shop.payments.cases(query.settled, before.as_deref(), LARGE_PAGE_SIZE).await?;
+    let cases = page.items.into_iter().map(CaseJson::from).collect();
+    Ok((Cache::Private, Answer(CaseList { cases, next: page.next })).into_response())
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Uuid>) -> Result<Response, Problem> {
+    answer(existing_case(&shop, id).await?)
+}
+
+async fn existing_case(shop: &Shop, id: Uuid) -> Result<PaymentCase, Problem> {
+    shop.store.payment_case(&id.to_string()).await?.ok_or(Code::NotFound.into())
+}
+
+fn answer(case: PaymentCase) -> Result<Response, Problem> {
+    Ok((Cache::Private, Answer(OneCase { case: case.into() })).into_response())
+}
+
+/// The reason, which only staff read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseRequest {
+    reason: String,
+}
+
+/// Asks the provider for a refund, or once more.
+pub async fn refund(
+    call: StaffCallTo<SupportShoppers, Uuid>,
+    Json(request): Json<CaseRequest>,
+) -> Result<Response, Problem> {
+    act(call, CaseAction::Refund, request).await
+}
+
+/// Settles a case. A refund that failed counts as made.
+pub async fn settle(
+    call: StaffCallTo<SupportShoppers, Uuid>,
+    Json(request): Json<CaseRequest>,
+) -> Result<Response, Problem> {
+    act(call, CaseAction::Settle, request).await
+}
+
+const OWN_PAYMENT: &str = "The payment is your own. Another member of the staff has to do this.";
+const WRONG_STATUS: &str = "The case is settled, or its payment is in no state for this. Load it again.";
+
+async fn act(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, Uuid>,
+    action: CaseAction,
+    request: CaseRequest,
+) -> Result<Response, Problem> {
+    let case = existing_case(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
+    let by = staff.session.user_id;
+    match shop.payments.act_on_case(&case, action, by, reason.by(staff.actor())).await? {
+        StaffActionOutcome::Done => answer(existing_case(&shop, id).await?),
+        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_PAYMENT)),
+        StaffActionOutcome::WrongStatus => Err(Problem::new(Code::ChangedMeanwhile).detail(WRONG_STATUS)),
+    }
+}
