@@ -17,6 +17,7 @@ use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole};
 use crate::control;
 use crate::pipeline::rabbit::Rabbit;
 use crate::store::{GoodsRefusal, SaleRefusal, Store, StoreError};
+use crate::tls;
 
 /// Delay between two attempts to reach a service.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -32,7 +33,12 @@ pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
         match store.ping().await {
             Ok(()) => break,
             Err(StoreError::Refused(error)) => bail!("the database (SECKILL_DATABASE_URL) refuses: {error}"),
-            Err(error) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
+            Err(error) => match tls::repair(&error.to_string()) {
+                Some(repair) => {
+                    bail!("the database (SECKILL_DATABASE_URL) cannot be reached by TLS: {repair}: {error}")
+                }
+                None => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
+            },
         }
         tokio::time::sleep(RETRY_DELAY).await;
     }
@@ -55,11 +61,15 @@ pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
 /// Waits for a service. Fails when it refuses the connection for good, for example because of a wrong password.
 async fn wait_for<F: Future<Output = anyhow::Result<()>>>(service: &str, probe: impl Fn() -> F) -> anyhow::Result<()> {
     const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
+    // A certificate that is being renewed may be wrong for a moment, but a start that waits hides a wrong setting.
     loop {
         let Err(error) = probe().await else { return Ok(()) };
         let text = format!("{error:#}");
         if FINAL.iter().any(|reason| text.contains(reason)) {
             bail!("{service} refuses: {text}");
+        }
+        if let Some(repair) = tls::repair(&text) {
+            bail!("{service} cannot be reached by TLS: {repair}: {text}");
         }
         warn!(error = text, "waiting for {service}");
         tokio::time::sleep(RETRY_DELAY).await;

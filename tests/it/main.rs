@@ -27,6 +27,7 @@ mod plans;
 mod rehearse;
 mod sessions;
 mod stock;
+mod tls;
 mod torture;
 mod wallet;
 
