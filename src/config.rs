@@ -1,7 +1,7 @@
 //! Settings: one list, each with a flag, a variable `SECKILL_…` and a key in `seckill.toml`, in that order of precedence.
 //! A wrong value stops the program with a message that names the variable. The command line itself is read by `cli`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,12 +10,15 @@ use secrecy::SecretString;
 use tracing_subscriber::filter::Targets;
 use url::Url;
 
+mod cidr;
 mod database_address;
 mod payments;
 mod redis_address;
+mod secret;
 mod service_address;
 mod source;
 
+pub use cidr::Cidr;
 use database_address::database_url;
 pub use payments::PaymentProvider;
 pub use redis_address::{RedisAddress, SentinelAddress};
@@ -55,12 +58,13 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("tls-cert", "File of this process's certificate, in PEM, for services that ask for one [none]"),
     ("tls-key", "File of the key of that certificate, in PEM [none]"),
     ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
+    ("secret-previous", "The secret before, or after, a change: verifies too [none]"),
     ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
     ("demo", "Demo goods and sales: true or false [true on an empty default data directory]"),
-    ("trusted-proxies", "Addresses whose X-Forwarded-For is trusted, comma separated [none]"),
+    ("trusted-proxies", "Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is trusted, comma separated [none]"),
     ("admission", "Requests admitted between two syncs, in percent of a sale's units [200]"),
     ("user-rate", "Buying requests per second and user [5]"),
     ("connections", "Open connections of shoppers, at most [20000, or what the system allows]"),
@@ -78,6 +82,8 @@ pub struct Config {
     pub amqp_url: Option<ServiceAddress>,
     /// `None`: generate one in the data directory.
     pub secret: Option<SecretString>,
+    /// The one that it replaces, or will be replaced by.
+    pub secret_previous: Option<SecretString>,
     pub admin_password: Option<SecretString>,
     pub payment_window: Duration,
     pub payments: PaymentProvider,
@@ -94,7 +100,7 @@ pub struct WebConfig {
     pub ops_listen: SocketAddr,
     /// Scheme, host and port, without a trailing slash.
     pub public_url: String,
-    pub trusted_proxies: Vec<IpAddr>,
+    pub trusted_proxies: Vec<Cidr>,
     /// Requests admitted to the master per unit of stock, in percent.
     pub admission_percent: i64,
     /// Buying requests per second and user.
@@ -132,7 +138,8 @@ impl Config {
 
     /// The settings of the environment, without a command line.
     pub fn from_environment() -> anyhow::Result<Config> {
-        Config::read(&Source::new(|name| std::env::var(variable(name)).ok(), toml::Table::new()))
+        let variable = |name: &str| std::env::var(name).ok();
+        Config::read(&Source::new(|name| variable(&self::variable(name)), variable, toml::Table::new())?)
     }
 
     pub fn read(source: &Source) -> anyhow::Result<Config> {
@@ -140,12 +147,14 @@ impl Config {
         let data_dir = PathBuf::from(source.text("data-dir").unwrap_or_else(|| DEFAULT_DATA_DIR.into()));
         let web = read_web(source)?;
         let secret = source.secret("secret");
-        check_secret(&web, secret.as_ref())?;
+        let secret_previous = source.secret("secret-previous");
+        secret::check(&web, secret.as_ref(), secret_previous.as_ref())?;
         Ok(Config {
             database_url: source.parse("database-url", sqlite_in(&data_dir), |text| database_url(text, &tls))?,
             redis: read_redis(source, &tls)?,
             amqp_url: read_amqp(source, &tls)?,
             secret,
+            secret_previous,
             admin_password: admin_password(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             payments: payments::read_payments(source, web.is_https())?,
@@ -201,20 +210,6 @@ fn read_amqp(source: &Source, tls: &ClientTls) -> anyhow::Result<Option<ServiceA
     Ok(url)
 }
 
-fn check_secret(web: &WebConfig, secret: Option<&SecretString>) -> anyhow::Result<()> {
-    use secrecy::ExposeSecret;
-    let long_enough = secret.is_none_or(|s| s.expose_secret().len() >= 64);
-    anyhow::ensure!(long_enough, "SECKILL_SECRET has a wrong value: it needs at least 64 bytes");
-    let local = web.listen.ip().is_loopback();
-    anyhow::ensure!(
-        local || secret.is_some(),
-        "SECKILL_SECRET is required when SECKILL_LISTEN ({}) can be reached from other machines; \
-         make one with: openssl rand -hex 48",
-        web.listen
-    );
-    Ok(())
-}
-
 fn admin_password(source: &Source) -> anyhow::Result<Option<SecretString>> {
     use secrecy::ExposeSecret;
     let password = source.secret("admin-password");
@@ -242,8 +237,8 @@ pub(crate) fn origin(text: &str) -> anyhow::Result<String> {
     Ok(url.origin().ascii_serialization())
 }
 
-fn proxies(text: &str) -> anyhow::Result<Vec<IpAddr>> {
-    text.split(',').map(|ip| ip.trim().parse().context("expected IP addresses, comma separated")).collect()
+fn proxies(text: &str) -> anyhow::Result<Vec<Cidr>> {
+    text.split(',').map(Cidr::parse).collect()
 }
 
 fn duration(text: &str) -> anyhow::Result<Duration> {
@@ -305,6 +300,9 @@ mod tests {
             ("amqp_url = 'x'", "SECKILL_AMQP_URL"),
             ("secret = 'short'", "SECKILL_SECRET"),
             ("listen = '0.0.0.0:80'", "SECKILL_SECRET"),
+            ("secret_previous = 'short'", "SECKILL_SECRET_PREVIOUS"),
+            ("trusted_proxies = '10.0.0.1/8'", "SECKILL_TRUSTED_PROXIES"),
+            ("trusted_proxies = 'proxy.example'", "SECKILL_TRUSTED_PROXIES"),
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
@@ -322,7 +320,7 @@ mod tests {
 
     #[test]
     fn values_of_any_toml_kind_are_read() {
-        let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '::1']").unwrap();
+        let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '10.0.0.0/8']").unwrap();
         assert_eq!((config.demo, config.web.user_rate, config.web.trusted_proxies.len()), (Some(true), 9, 2));
     }
 

@@ -160,6 +160,10 @@ impl Services {
         if let Some(password) = password {
             println!("The administrator is \"admin\" with the password \"{password}\". It is shown only once.");
         }
+        let changed = self.accounts().re_encrypt_second_factors().await?;
+        if changed > 0 {
+            info!(changed, "encrypted second factors with the new secret");
+        }
         let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
         if self.config.demo.unwrap_or(fresh && default_dir) {
             // Of several processes that start together one adds the demo.
