@@ -13,6 +13,7 @@ mod checklist;
 mod clocks;
 mod connections;
 mod dead_letters;
+mod edge;
 mod faults;
 mod http;
 mod isolation;
