@@ -13,9 +13,10 @@ use uuid::Uuid;
 use super::Services;
 use super::demo;
 use crate::accounts::AccountRefusal;
-use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole};
+use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole, RedisAddress};
 use crate::control;
 use crate::pipeline::rabbit::Rabbit;
+use crate::redis::connection;
 use crate::store::{GoodsRefusal, SaleRefusal, Store, StoreError};
 use crate::tls;
 
@@ -137,7 +138,13 @@ impl Services {
     /// Waits until every configured service answers. Fails where waiting would not help.
     async fn wait_for_services(&self) -> anyhow::Result<()> {
         if let Some(redis) = &self.redis {
-            wait_for("Redis (SECKILL_REDIS_URL)", || async { Ok(redis.ping().await?) }).await?;
+            wait_for("Redis (SECKILL_REDIS_URL)", || async {
+                match redis.ping().await {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(self.cause_at_a_member().await.unwrap_or_else(|| error.into())),
+                }
+            })
+            .await?;
         }
         if let Some(url) = &self.config.amqp_url {
             wait_for("RabbitMQ (SECKILL_AMQP_URL)", || async {
@@ -147,6 +154,19 @@ impl Services {
             .await?;
         }
         Ok(())
+    }
+
+    /// Why a member of a cluster does not answer; the cluster's client says only that it has no connection.
+    async fn cause_at_a_member(&self) -> Option<anyhow::Error> {
+        let address = &self.config.redis.as_ref()?.master;
+        let Ok(RedisAddress::Cluster(members)) = RedisAddress::parse(address) else { return None };
+        for member in &members {
+            let mut connection = connection::any_role(member).ok()?;
+            if let Err(error) = redis::cmd("PING").query_async::<()>(&mut connection).await {
+                return Some(error.into());
+            }
+        }
+        None
     }
 
     async fn prepare_once(&self, fresh: bool, roles: &[ProcessRole]) -> anyhow::Result<()> {

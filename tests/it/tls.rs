@@ -92,6 +92,13 @@ mod stack {
             let log = failed_start(plan).await;
             assert!(log.contains("SECKILL_TLS_CA") && log.contains(name), "{name}: {log}");
         }
+        // The same servers as if they were a cluster, whose client would look for its members without end.
+        let plan = only(&["SECKILL_REDIS_URL", own[0], own[1]]).await.unset("SECKILL_REDIS_REPLICA_URLS");
+        let [one, two] =
+            ["SECKILL_STACK_TLS_REDIS", "SECKILL_STACK_TLS_REPLICA"].map(|name| Stack::get().variable(name));
+        let cluster = format!("rediss://{one}/,rediss://{two}/");
+        let log = failed_start(plan.set("SECKILL_REDIS_URL", &cluster).set("SECKILL_TLS_CA", &other)).await;
+        assert!(log.contains("SECKILL_TLS_CA") && log.contains("SECKILL_REDIS_URL"), "{log}");
         let plan = Plan::on(Rung::Rabbit).await;
         let database = format!("{}?sslmode=verify-ca", plan.setting("SECKILL_DATABASE_URL"));
         let log = failed_start(plan.set("SECKILL_DATABASE_URL", &database).set("SECKILL_TLS_CA", &other)).await;
