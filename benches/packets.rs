@@ -72,7 +72,7 @@ async fn run() -> anyhow::Result<()> {
     let (master, store) = (connection::shared(&redis.master)?, Store::open(&config.database_url)?);
     let mut ratios = BUCKETS.map(|_| Vec::new());
     for _ in 0..rounds {
-        let peer = one_by_one(&master, redis.master.expose_secret()).await?;
+        let peer = one_by_one(&master, redis.master.url.expose_secret()).await?;
         println!("{peer:.0} claims/s one by one with 20 connections");
         for (buckets, ratios) in BUCKETS.into_iter().zip(&mut ratios) {
             let shop = in_batches(&master, &store, buckets).await?;

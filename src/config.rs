@@ -1,8 +1,7 @@
 //! Settings: one list, each with a flag, a variable `SECKILL_…` and a key in `seckill.toml`, in that order of precedence.
 //! A wrong value stops the program with a message that names the variable. The command line itself is read by `cli`.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,13 +10,24 @@ use secrecy::SecretString;
 use tracing_subscriber::filter::Targets;
 use url::Url;
 
+mod cidr;
+mod database_address;
 mod payments;
 mod redis_address;
+mod secret;
+mod service_address;
+mod source;
 
+pub use cidr::Cidr;
+use database_address::database_url;
 pub use payments::PaymentProvider;
 pub use redis_address::{RedisAddress, SentinelAddress};
+pub use service_address::ServiceAddress;
+use service_address::{amqp_url, read_tls};
+pub use source::{Source, read_file};
 
 use crate::domain::wire::wire_enum;
+use crate::tls::ClientTls;
 
 wire_enum! {
     /// A role of the process: a part of the shop that it runs.
@@ -39,18 +49,22 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("database-url", "sqlite://… or postgres://… [SQLite in the data directory]"),
     (
         "redis-url",
-        "Redis master, several members of a Redis Cluster, comma separated, or redis+sentinel://… [none: the database \
-         alone decides]",
+        "Redis master (redis://, with TLS rediss://), several members of a Redis Cluster, comma separated, or \
+         redis+sentinel://… [none: the database alone decides]",
     ),
     ("redis-replica-urls", "Redis replicas, comma separated; the gate reads there [Sentinel's, or the master]"),
-    ("amqp-url", "RabbitMQ [none: orders go straight from Redis to the database]"),
+    ("amqp-url", "RabbitMQ: amqp://…, with TLS amqps://… [none: orders go straight from Redis to the database]"),
+    ("tls-ca", "File of CAs, in PEM, that services are checked against beside the system's [none]"),
+    ("tls-cert", "File of this process's certificate, in PEM, for services that ask for one [none]"),
+    ("tls-key", "File of the key of that certificate, in PEM [none]"),
     ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
+    ("secret-previous", "The secret before, or after, a change: verifies too [none]"),
     ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
     ("demo", "Demo goods and sales: true or false [true on an empty default data directory]"),
-    ("trusted-proxies", "Addresses whose X-Forwarded-For is trusted, comma separated [none]"),
+    ("trusted-proxies", "Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is trusted, comma separated [none]"),
     ("admission", "Requests admitted between two syncs, in percent of a sale's units [200]"),
     ("user-rate", "Buying requests per second and user [5]"),
     ("connections", "Open connections of shoppers, at most [20000, or what the system allows]"),
@@ -65,9 +79,11 @@ pub struct Config {
     pub data_dir: PathBuf,
     pub database_url: String,
     pub redis: Option<RedisConfig>,
-    pub amqp_url: Option<SecretString>,
+    pub amqp_url: Option<ServiceAddress>,
     /// `None`: generate one in the data directory.
     pub secret: Option<SecretString>,
+    /// The one that it replaces, or will be replaced by.
+    pub secret_previous: Option<SecretString>,
     pub admin_password: Option<SecretString>,
     pub payment_window: Duration,
     pub payments: PaymentProvider,
@@ -84,7 +100,7 @@ pub struct WebConfig {
     pub ops_listen: SocketAddr,
     /// Scheme, host and port, without a trailing slash.
     pub public_url: String,
-    pub trusted_proxies: Vec<IpAddr>,
+    pub trusted_proxies: Vec<Cidr>,
     /// Requests admitted to the master per unit of stock, in percent.
     pub admission_percent: i64,
     /// Buying requests per second and user.
@@ -102,9 +118,9 @@ impl WebConfig {
 #[derive(Debug, Clone)]
 pub struct RedisConfig {
     /// See [`RedisAddress`].
-    pub master: SecretString,
+    pub master: ServiceAddress,
     /// The gate reads from these, and from the master when none of them answers and keeps up.
-    pub replicas: Vec<SecretString>,
+    pub replicas: Vec<ServiceAddress>,
 }
 
 pub const DEFAULT_DATA_DIR: &str = "./data";
@@ -112,58 +128,6 @@ pub const DEFAULT_DATA_DIR: &str = "./data";
 /// The environment variable of a setting.
 pub fn variable(name: &str) -> String {
     format!("SECKILL_{}", name.replace('-', "_").to_uppercase())
-}
-
-/// Reads a `seckill.toml`. Unknown keys are errors.
-pub fn read_file(path: &Path) -> anyhow::Result<toml::Table> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let table: toml::Table = text.parse().with_context(|| format!("{} is not valid TOML", path.display()))?;
-    for key in table.keys() {
-        let known = SETTINGS.iter().any(|(name, _)| name.replace('-', "_") == *key);
-        anyhow::ensure!(known, "{}: there is no setting {key:?}", path.display());
-    }
-    Ok(table)
-}
-
-/// The sources of settings: flags and variables first, then the file.
-#[derive(Debug, Default)]
-pub struct Source {
-    given: HashMap<&'static str, String>,
-    file: toml::Table,
-}
-
-impl Source {
-    /// `given` returns the flag or the variable of a setting.
-    pub fn new(given: impl Fn(&str) -> Option<String>, file: toml::Table) -> Source {
-        let given = SETTINGS.iter().filter_map(|&(name, _)| Some((name, given(name)?))).collect();
-        Source { given, file }
-    }
-
-    /// The text of a setting; an empty text counts as missing.
-    fn text(&self, name: &str) -> Option<String> {
-        let given = self.given.get(name).cloned();
-        given.or_else(|| self.file_text(name)).filter(|text| !text.is_empty())
-    }
-
-    fn file_text(&self, name: &str) -> Option<String> {
-        match self.file.get(&name.replace('-', "_"))? {
-            toml::Value::String(text) => Some(text.clone()),
-            toml::Value::Array(items) => Some(items.iter().filter_map(|v| v.as_str()).collect::<Vec<_>>().join(",")),
-            other => Some(other.to_string()),
-        }
-    }
-
-    fn parse<T>(&self, name: &str, default: T, parse: impl Fn(&str) -> anyhow::Result<T>) -> anyhow::Result<T> {
-        match self.text(name) {
-            None => Ok(default),
-            Some(text) => parse(text.trim()).with_context(|| format!("{} has a wrong value", variable(name))),
-        }
-    }
-
-    /// A secret, or an address that may contain a password. Messages never contain its value.
-    fn secret(&self, name: &str) -> Option<SecretString> {
-        self.text(name).map(|text| SecretString::from(text.trim().to_owned()))
-    }
 }
 
 impl Config {
@@ -174,19 +138,23 @@ impl Config {
 
     /// The settings of the environment, without a command line.
     pub fn from_environment() -> anyhow::Result<Config> {
-        Config::read(&Source::new(|name| std::env::var(variable(name)).ok(), toml::Table::new()))
+        let variable = |name: &str| std::env::var(name).ok();
+        Config::read(&Source::new(|name| variable(&self::variable(name)), variable, toml::Table::new())?)
     }
 
     pub fn read(source: &Source) -> anyhow::Result<Config> {
+        let tls = read_tls(source)?;
         let data_dir = PathBuf::from(source.text("data-dir").unwrap_or_else(|| DEFAULT_DATA_DIR.into()));
         let web = read_web(source)?;
         let secret = source.secret("secret");
-        check_secret(&web, secret.as_ref())?;
+        let secret_previous = source.secret("secret-previous");
+        secret::check(&web, secret.as_ref(), secret_previous.as_ref())?;
         Ok(Config {
-            database_url: source.parse("database-url", sqlite_in(&data_dir), database_url)?,
-            redis: read_redis(source)?,
-            amqp_url: read_amqp(source)?,
+            database_url: source.parse("database-url", sqlite_in(&data_dir), |text| database_url(text, &tls))?,
+            redis: read_redis(source, &tls)?,
+            amqp_url: read_amqp(source, &tls)?,
             secret,
+            secret_previous,
             admin_password: admin_password(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             payments: payments::read_payments(source, web.is_https())?,
@@ -214,12 +182,13 @@ fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
     })
 }
 
-fn read_redis(source: &Source) -> anyhow::Result<Option<RedisConfig>> {
+fn read_redis(source: &Source, tls: &ClientTls) -> anyhow::Result<Option<RedisConfig>> {
+    let address = |text: &str| ServiceAddress { url: SecretString::from(text.to_owned()), tls: tls.clone() };
     let replicas = source.parse("redis-replica-urls", Vec::new(), |text| {
-        text.split(',').map(redis_replica).collect::<Result<Vec<_>, _>>()
+        text.split(',').map(|one| redis_replica(&address(one))).collect::<Result<Vec<_>, _>>()
     })?;
     let master = source.parse("redis-url", None, |text| {
-        let master = SecretString::from(text.to_owned());
+        let master = address(text);
         let is_cluster = matches!(RedisAddress::parse(&master)?, RedisAddress::Cluster(_));
         anyhow::ensure!(
             !is_cluster || replicas.is_empty(),
@@ -234,25 +203,11 @@ fn read_redis(source: &Source) -> anyhow::Result<Option<RedisConfig>> {
     }
 }
 
-fn read_amqp(source: &Source) -> anyhow::Result<Option<SecretString>> {
-    let url = source.parse("amqp-url", None, amqp_url)?;
+fn read_amqp(source: &Source, tls: &ClientTls) -> anyhow::Result<Option<ServiceAddress>> {
+    let url = source.parse("amqp-url", None, |text| amqp_url(text, tls))?;
     let useful = url.is_none() || source.text("redis-url").is_some();
     anyhow::ensure!(useful, "SECKILL_AMQP_URL is set but SECKILL_REDIS_URL, the source of its orders, is not");
     Ok(url)
-}
-
-fn check_secret(web: &WebConfig, secret: Option<&SecretString>) -> anyhow::Result<()> {
-    use secrecy::ExposeSecret;
-    let long_enough = secret.is_none_or(|s| s.expose_secret().len() >= 64);
-    anyhow::ensure!(long_enough, "SECKILL_SECRET has a wrong value: it needs at least 64 bytes");
-    let local = web.listen.ip().is_loopback();
-    anyhow::ensure!(
-        local || secret.is_some(),
-        "SECKILL_SECRET is required when SECKILL_LISTEN ({}) can be reached from other machines; \
-         make one with: openssl rand -hex 48",
-        web.listen
-    );
-    Ok(())
 }
 
 fn admin_password(source: &Source) -> anyhow::Result<Option<SecretString>> {
@@ -268,26 +223,11 @@ pub fn sqlite_in(data_dir: &Path) -> String {
     format!("sqlite://{}", data_dir.join("seckill.sqlite").display())
 }
 
-fn database_url(text: &str) -> anyhow::Result<String> {
-    let known = ["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
-    anyhow::ensure!(known, "expected sqlite://… or postgres://…");
-    if !text.starts_with("sqlite:") {
-        Url::parse(text).context("not a valid address")?;
+fn redis_replica(address: &ServiceAddress) -> anyhow::Result<ServiceAddress> {
+    match RedisAddress::parse(address)? {
+        RedisAddress::Server(address) => Ok(address),
+        _ => bail!("expected redis://… or rediss://…"),
     }
-    Ok(text.to_owned())
-}
-
-fn redis_replica(text: &str) -> anyhow::Result<SecretString> {
-    match RedisAddress::parse(&SecretString::from(text.to_owned()))? {
-        RedisAddress::Server(url) => Ok(url),
-        _ => bail!("expected redis://…"),
-    }
-}
-
-fn amqp_url(text: &str) -> anyhow::Result<Option<SecretString>> {
-    anyhow::ensure!(text.starts_with("amqp://") || text.starts_with("amqps://"), "expected amqp://…");
-    Url::parse(text).context("not a valid address")?;
-    Ok(Some(SecretString::from(text.to_owned())))
 }
 
 pub(crate) fn origin(text: &str) -> anyhow::Result<String> {
@@ -297,8 +237,8 @@ pub(crate) fn origin(text: &str) -> anyhow::Result<String> {
     Ok(url.origin().ascii_serialization())
 }
 
-fn proxies(text: &str) -> anyhow::Result<Vec<IpAddr>> {
-    text.split(',').map(|ip| ip.trim().parse().context("expected IP addresses, comma separated")).collect()
+fn proxies(text: &str) -> anyhow::Result<Vec<Cidr>> {
+    text.split(',').map(Cidr::parse).collect()
 }
 
 fn duration(text: &str) -> anyhow::Result<Duration> {
@@ -349,10 +289,20 @@ mod tests {
             ("redis_replica_urls = 'redis://a'", "SECKILL_REDIS_URL"),
             ("redis_url = 'redis://a,http://b'", "SECKILL_REDIS_URL"),
             ("redis_url = 'redis+sentinel://a:26379'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'rediss://a/#insecure'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'rediss://a,redis://b'", "SECKILL_REDIS_URL"),
+            ("database_url = 'postgres://db/x?sslmode=prefer'", "SECKILL_DATABASE_URL"),
+            ("tls_ca = '/nowhere/ca.pem'", "SECKILL_TLS_CA"),
+            ("tls_ca = 'Cargo.toml'", "SECKILL_TLS_CA"),
+            ("tls_cert = 'Cargo.toml'", "SECKILL_TLS_KEY"),
+            ("tls_cert = 'Cargo.toml'\ntls_key = 'Cargo.toml'", "SECKILL_TLS_CERT"),
             ("redis_url = 'redis://a,redis://b'\nredis_replica_urls = 'redis://c'", "SECKILL_REDIS_REPLICA_URLS"),
             ("amqp_url = 'x'", "SECKILL_AMQP_URL"),
             ("secret = 'short'", "SECKILL_SECRET"),
             ("listen = '0.0.0.0:80'", "SECKILL_SECRET"),
+            ("secret_previous = 'short'", "SECKILL_SECRET_PREVIOUS"),
+            ("trusted_proxies = '10.0.0.1/8'", "SECKILL_TRUSTED_PROXIES"),
+            ("trusted_proxies = 'proxy.example'", "SECKILL_TRUSTED_PROXIES"),
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
@@ -370,7 +320,7 @@ mod tests {
 
     #[test]
     fn values_of_any_toml_kind_are_read() {
-        let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '::1']").unwrap();
+        let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '10.0.0.0/8']").unwrap();
         assert_eq!((config.demo, config.web.user_rate, config.web.trusted_proxies.len()), (Some(true), 9, 2));
     }
 

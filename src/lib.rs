@@ -81,6 +81,8 @@ pub mod rate_limit;
 
 pub mod config;
 
+pub mod tls;
+
 pub mod domain;
 
 pub mod signing;

@@ -1,4 +1,6 @@
 //! Signed texts, which the shop issues and later verifies without I/O: session cookies, purchase tokens and others.
+//!
+//! While the shop's secret is replaced there are two: texts are signed with the current one, and verified with either.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,11 +8,26 @@ use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;
 
+/// The shop's secret, and the one that it replaces or will be replaced by.
+#[derive(Debug, Clone)]
+pub struct ShopSecret {
+    pub current: SecretString,
+    /// Verifies and decrypts too.
+    pub previous: Option<SecretString>,
+}
+
+impl From<SecretString> for ShopSecret {
+    fn from(current: SecretString) -> ShopSecret {
+        ShopSecret { current, previous: None }
+    }
+}
+
 /// Signs and verifies texts for one purpose. A text signed for another purpose, or with another secret, does not
 /// verify.
 #[derive(Clone)]
 pub struct Signer {
     keyed: Hmac<Sha256>,
+    previous: Option<Hmac<Sha256>>,
 }
 
 /// Derives the key for one purpose from the shop's secret.
@@ -24,8 +41,9 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
 
 impl Signer {
     /// `purpose` must differ between kinds of texts. The secret should have at least 64 random bytes.
-    pub fn new(secret: &SecretString, purpose: &str) -> Signer {
-        Signer { keyed: keyed(&key_for(secret, purpose)) }
+    pub fn new(secret: &ShopSecret, purpose: &str) -> Signer {
+        let keyed = |secret| keyed(&key_for(secret, purpose));
+        Signer { keyed: keyed(&secret.current), previous: secret.previous.as_ref().map(keyed) }
     }
 
     /// The payload with its signature, in characters that are valid in cookies, JSON and URLs.
@@ -47,7 +65,8 @@ impl Signer {
     pub fn verifies(&self, payload: &[u8], signature: &str) -> bool {
         let mut bytes = [0; 32];
         let Ok(length) = URL_SAFE_NO_PAD.decode_slice(signature, &mut bytes) else { return false };
-        self.keyed.clone().chain_update(payload).verify_slice(&bytes[..length]).is_ok()
+        let mut keys = std::iter::once(&self.keyed).chain(&self.previous);
+        keys.any(|keyed| keyed.clone().chain_update(payload).verify_slice(&bytes[..length]).is_ok())
     }
 
     /// The payload of a signed text, or `None` when the signature is not valid for this purpose.
@@ -66,12 +85,12 @@ mod tests {
 
     #[test]
     fn text_verifies_only_for_its_purpose_and_secret() {
-        let secret = SecretString::from("s".repeat(64));
+        let secret = ShopSecret::from(SecretString::from("s".repeat(64)));
         let signer = Signer::new(&secret, "session");
         let signed = signer.sign("user 7");
         assert_eq!(signer.verify(&signed).as_deref(), Some("user 7"));
         assert_eq!(Signer::new(&secret, "token").verify(&signed), None);
-        assert_eq!(Signer::new(&SecretString::from("t".repeat(64)), "session").verify(&signed), None);
+        assert_eq!(Signer::new(&SecretString::from("t".repeat(64)).into(), "session").verify(&signed), None);
         for at in 0..signed.len() {
             let mut altered = signed.clone().into_bytes();
             altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
@@ -82,5 +101,21 @@ mod tests {
         for nonsense in ["", ".", "a.b", &"x".repeat(10_000), "é.é"] {
             assert_eq!(signer.verify(nonsense), None);
         }
+    }
+
+    #[test]
+    fn text_of_the_other_secret_verifies_while_both_are_known() {
+        let secret = |letter: &str| SecretString::from(letter.repeat(64));
+        let known = |current, previous| {
+            let previous: Option<&str> = previous;
+            let secret = ShopSecret { current: secret(current), previous: previous.map(secret) };
+            Signer::new(&secret, "session")
+        };
+        let (before, during, after) = (known("a", None), known("b", Some("a")), known("b", None));
+        assert_eq!(during.verify(&before.sign("user 7")).as_deref(), Some("user 7"));
+        assert_eq!(after.verify(&during.sign("user 7")).as_deref(), Some("user 7"));
+        assert_eq!(known("a", Some("b")).verify(&during.sign("user 7")).as_deref(), Some("user 7"));
+        assert_eq!(after.verify(&before.sign("user 7")), None);
+        assert_eq!(known("c", Some("a")).verify(&after.sign("user 7")), None);
     }
 }

@@ -60,7 +60,7 @@ async fn run() -> anyhow::Result<()> {
     server.clean().await?;
     result?;
     match std::env::var("SECKILL_STACK_CLUSTER_URL") {
-        Ok(url) => shards::measure(url.into(), &config.database_url, &plan).await,
+        Ok(url) => shards::measure(url.as_str().into(), &config.database_url, &plan).await,
         Err(_) => Ok(()),
     }
 }

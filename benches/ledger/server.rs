@@ -38,7 +38,7 @@ impl Server {
     pub fn connect(redis: &RedisConfig, database_url: &str) -> anyhow::Result<Server> {
         let url = &redis.master;
         let replica = connection::shared(redis.replicas.first().context("the measured master needs a replica")?)?;
-        let port = Url::parse(url.expose_secret())?.port().unwrap_or(6379);
+        let port = Url::parse(url.url.expose_secret())?.port().unwrap_or(6379);
         let clients = (0..CLIENTS).map(|_| Ok(Arc::new(master::stock(connection::shared(url)?, database_url)?)));
         let clients = clients.collect::<anyhow::Result<Vec<_>>>()?;
         Ok(Server { clients, redis: connection::shared(url)?, replica, port, sales: AtomicI64::new(1) })

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use redis::{Client, Connection, Value};
-use seckill::config::RedisAddress;
+use seckill::config::{RedisAddress, ServiceAddress};
 use seckill::domain::Bucket;
 use seckill::domain::sale::Rush;
 use seckill::domain::{OrderId, Sale, UserId};
@@ -13,7 +13,7 @@ use seckill::redis::connection;
 use seckill::redis::keys;
 use seckill::redis::short_id::ShortId;
 use seckill::stock::redis::RedisStock;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use uuid::Uuid;
 
 use crate::{Plan, master, median};
@@ -26,14 +26,14 @@ const BUCKETS: u8 = 16;
 const SCRIPT: &str = include_str!("../../src/stock/lua/reserve.lua");
 
 /// `url` names the members of a cluster, comma separated.
-pub async fn measure(url: SecretString, database_url: &str, plan: &Plan) -> anyhow::Result<()> {
+pub async fn measure(url: ServiceAddress, database_url: &str, plan: &Plan) -> anyhow::Result<()> {
     let stock = master::stock(connection::shared(&url)?, database_url)?;
     if stock.ping().await.is_err() {
         println!("two masters: not measured; scripts/stack up --cluster starts a cluster");
         return Ok(());
     }
     let RedisAddress::Cluster(members) = RedisAddress::parse(&url)? else { bail!("the address names no cluster") };
-    let members: Vec<String> = members.iter().map(|one| one.expose_secret().to_owned()).collect();
+    let members: Vec<String> = members.iter().map(|one| one.url.expose_secret().to_owned()).collect();
     let sale = Sale { rush: Rush { buckets: BUCKETS, ..Rush::default() }, ..master::sale(0, 1 << 40) };
     let (mut one, mut two) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {

@@ -36,7 +36,7 @@ impl Services {
         let redis = connection::shared(&config.redis.as_ref().context(missing)?.master)?;
         let stock = master::stock(redis.clone(), &config.database_url)?;
         let memcached = Memcached::new(std::env::var("SECKILL_STACK_MEMCACHED").context(missing)?);
-        let amqp = config.amqp_url.as_ref().context(missing)?.expose_secret();
+        let amqp = config.amqp_url.as_ref().context(missing)?.url.expose_secret();
         let connection = Connection::connect(amqp, ConnectionProperties::default()).await.context(missing)?;
         let rabbit = connection.create_channel().await?;
         rabbit.confirm_select(ConfirmSelectOptions::default()).await?;

@@ -9,11 +9,12 @@ PORT_NAMES=(
     memcached
     watched0 watched1 watched2 sentinel0 sentinel1 sentinel2
     spare0 spare1 spare2 spare0_bus spare1_bus spare2_bus
+    redis_tls replica_tls rabbitmq_tls
 )
 
 install_packages() {
     install_missing redis-server=redis-server redis-cli=redis-tools "$RABBITMQ_SERVER=rabbitmq-server" \
-        "/usr/lib/postgresql/*/bin/postgres=postgresql" nginx=nginx \
+        "/usr/lib/postgresql/*/bin/postgres=postgresql" nginx=nginx openssl=openssl \
         ps=procps setsid=util-linux setpriv=util-linux flock=util-linux
 }
 
@@ -25,6 +26,7 @@ create_stack() {
     done
     [[ -s $STACK/password ]] || (umask 077 && random_password >"$STACK/password")
     [[ -s $STACK/ports ]] || choose_ports
+    create_certificates
 }
 
 random_password() {

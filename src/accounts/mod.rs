@@ -36,7 +36,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::domain::{SaleId, UserId};
 use crate::periodic::run_every;
-use crate::signing::Signer;
+use crate::signing::{ShopSecret, Signer};
 use crate::store::{NewSession, Role, Store, StoreError, User};
 
 pub use deletion::{DeletionRefusal, DeletionRequest};
@@ -112,7 +112,7 @@ pub struct Accounts {
 
 impl Accounts {
     /// `secret` is the shop's secret. `secure` restricts cookies to https.
-    pub fn new(store: Store, clock: Clock, secret: &SecretString, secure: bool) -> Accounts {
+    pub fn new(store: Store, clock: Clock, secret: &ShopSecret, secure: bool) -> Accounts {
         Accounts {
             sessions: Sessions::new(Signer::new(secret, "session"), clock.clone(), secure),
             guesses: GuessLimits::new(clock.clone()),

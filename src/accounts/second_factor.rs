@@ -17,13 +17,15 @@ use super::password::letters;
 use super::session::{Session, password_stamp};
 use super::{AccountRefusal, Accounts, Device};
 use crate::domain::UserId;
-use crate::signing::{Signer, key_for};
-use crate::store::User;
+use crate::signing::{ShopSecret, Signer, key_for};
+use crate::store::{StoreError, User};
 
 /// How long the second step of a log-in, and setting up an authenticator, may take.
 const SECOND_STEP_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 const RECOVERY_CODES: usize = 10;
 const NONCE_BYTES: usize = 24;
+/// Second factors that are read at once to be encrypted anew.
+const FACTORS_PER_STEP: i64 = 500;
 /// The time step of codes, in seconds.
 const STEP_SECONDS: i64 = 30;
 
@@ -40,14 +42,20 @@ pub struct Enrolment {
 
 pub struct SecondFactors {
     cipher: XChaCha20Poly1305,
+    /// Decrypts what was encrypted with the shop's other secret.
+    previous: Option<XChaCha20Poly1305>,
     /// Signs enrolments, and proofs of a verified password.
     signer: Signer,
 }
 
 impl SecondFactors {
-    pub fn new(secret: &SecretString) -> SecondFactors {
-        let key = key_for(secret, "second factor");
-        SecondFactors { cipher: XChaCha20Poly1305::new(&key.into()), signer: Signer::new(secret, "second step") }
+    pub fn new(secret: &ShopSecret) -> SecondFactors {
+        let cipher = |secret| XChaCha20Poly1305::new(&key_for(secret, "second factor").into());
+        SecondFactors {
+            cipher: cipher(&secret.current),
+            previous: secret.previous.as_ref().map(cipher),
+            signer: Signer::new(secret, "second step"),
+        }
     }
 
     fn encrypt(&self, user: UserId, secret: &[u8]) -> Option<String> {
@@ -59,9 +67,16 @@ impl SecondFactors {
     }
 
     fn decrypt(&self, user: UserId, encrypted: &str) -> Option<Vec<u8>> {
-        let encrypted = STANDARD_NO_PAD.decode(encrypted).ok()?;
-        let (nonce, msg) = encrypted.split_first_chunk::<NONCE_BYTES>()?;
-        self.cipher.decrypt(&XNonce::from(*nonce), Payload { msg, aad: user.0.as_bytes() }).ok()
+        decrypt_with(&self.cipher, user, encrypted).or_else(|| self.decrypt_previous(user, encrypted))
+    }
+
+    fn decrypt_previous(&self, user: UserId, encrypted: &str) -> Option<Vec<u8>> {
+        decrypt_with(self.previous.as_ref()?, user, encrypted)
+    }
+
+    /// The same secret encrypted with the current key, if it was encrypted with the other one.
+    fn re_encrypt(&self, user: UserId, encrypted: &str) -> Option<String> {
+        self.encrypt(user, &self.decrypt_previous(user, encrypted)?)
     }
 
     /// A signed text that is valid for [`SECOND_STEP_TIMEOUT`].
@@ -78,6 +93,12 @@ impl SecondFactors {
         let rest = parts.next()?.to_owned();
         (now.as_millisecond() < until).then_some((user, rest))
     }
+}
+
+fn decrypt_with(cipher: &XChaCha20Poly1305, user: UserId, encrypted: &str) -> Option<Vec<u8>> {
+    let encrypted = STANDARD_NO_PAD.decode(encrypted).ok()?;
+    let (nonce, msg) = encrypted.split_first_chunk::<NONCE_BYTES>()?;
+    cipher.decrypt(&XNonce::from(*nonce), Payload { msg, aad: user.0.as_bytes() }).ok()
 }
 
 fn totp(secret: Vec<u8>, username: &str) -> Option<Totp> {
@@ -158,6 +179,28 @@ impl Accounts {
         Ok(self.store.remove_second_factor(&user, self.clock.now()).await?)
     }
 
+    /// Encrypts the second factors with the current key that were encrypted with the other one. Returns how many. May run
+    /// in several processes at once.
+    pub async fn re_encrypt_second_factors(&self) -> Result<u64, StoreError> {
+        let mut changed = 0;
+        if self.factors.previous.is_none() {
+            return Ok(changed);
+        }
+        let mut after = None;
+        loop {
+            let page = self.store.second_factors(after, FACTORS_PER_STEP).await?;
+            for (user, old) in &page {
+                if let Some(new) = self.factors.re_encrypt(*user, old) {
+                    changed += u64::from(self.store.replace_second_factor(*user, old, &new).await?);
+                }
+            }
+            match page.last() {
+                Some((user, _)) => after = Some(*user),
+                None => return Ok(changed),
+            }
+        }
+    }
+
     /// Checks a code of the authenticator or a recovery code, and marks it as used.
     pub(super) async fn check_code(&self, user: &User, code: &str) -> Result<(), AccountRefusal> {
         if let Some(wait) = self.guesses.code_wait(user.id.0) {
@@ -203,8 +246,8 @@ mod tests {
 
     #[test]
     fn secret_is_decrypted_for_its_user_only() {
-        let factors = SecondFactors::new(&SecretString::from("s".repeat(64)));
-        let other = SecondFactors::new(&SecretString::from("t".repeat(64)));
+        let factors = SecondFactors::new(&SecretString::from("s".repeat(64)).into());
+        let other = SecondFactors::new(&SecretString::from("t".repeat(64)).into());
         let [mei, lei] = [(); 2].map(|()| UserId(uuid::Uuid::now_v7()));
         let encrypted = factors.encrypt(mei, b"secret").unwrap();
         assert_eq!(factors.decrypt(mei, &encrypted).as_deref(), Some(b"secret".as_slice()));
@@ -215,7 +258,7 @@ mod tests {
 
     #[test]
     fn password_proof_expires_and_serves_no_other_purpose() {
-        let factors = SecondFactors::new(&SecretString::from("s".repeat(64)));
+        let factors = SecondFactors::new(&SecretString::from("s".repeat(64)).into());
         let (now, user) = (Timestamp::UNIX_EPOCH, UserId(uuid::Uuid::now_v7()));
         let proof = factors.sign("half", user, "abcd", now);
         assert_eq!(factors.verify("half", &proof, now), Some((user, "abcd".to_owned())));

@@ -145,7 +145,7 @@ mod tests {
 
     fn sessions(secure: bool) -> (Sessions, Clock, Session) {
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
-        let signer = Signer::new(&SecretString::from("s".repeat(64)), "session");
+        let signer = Signer::new(&SecretString::from("s".repeat(64)).into(), "session");
         let id = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
         let user = User::new(id, "小美", "$argon2id$…".into(), Role::User, clock.now());
         let session = Session::of(&user, clock.now());

@@ -29,7 +29,7 @@ async fn accounts() -> (Accounts, tempfile::TempDir) {
 
 /// One process of a shop; several share a store.
 fn of(store: &Store, clock: &Clock) -> Accounts {
-    Accounts::new(store.clone().with_clock(clock), clock.clone(), &SecretString::from("s".repeat(64)), false)
+    Accounts::new(store.clone().with_clock(clock), clock.clone(), &SecretString::from("s".repeat(64)).into(), false)
 }
 
 fn device(n: u8) -> Device {
@@ -248,4 +248,40 @@ async fn codes_are_accepted_once_near_their_time_and_recovery_codes_once() {
     let off = one.remove_second_factor(&mei, &here, secret("correct horse"), &recovery[0]).await;
     assert!(off.is_ok(), "{off:?}");
     assert!(log_in(&one, None).await.is_ok());
+}
+
+#[tokio::test]
+async fn replacing_the_secret_signs_nobody_out_and_keeps_second_factors() {
+    let (before, _, clock, _dir) = two().await;
+    let process = |current: &str, previous: Option<&str>| {
+        let text = |letter: &str| secret(&letter.repeat(64));
+        let known = ShopSecret { current: text(current), previous: previous.map(text) };
+        Accounts::new(before.store.clone(), clock.clone(), &known, false)
+    };
+    let here = device(1);
+    let mei = before.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let enrolment = before.enrol(&mei).unwrap();
+    let code = code_at(&enrolment, &clock, 0);
+    before.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code).await.unwrap();
+    let headers = cookie(&before, &mei);
+    let signed_in = |accounts: &Accounts| accounts.sessions.find(&headers).map(|session| session.user_id);
+    let log_in = async |accounts: &Accounts| {
+        clock.advance(Duration::from_secs(60));
+        let code = code_at(&enrolment, &clock, 0);
+        accounts.log_in(&here, "mei", secret("correct horse"), Some(&code)).await.map(|session| session.user_id)
+    };
+
+    let during = process("t", Some("s"));
+    assert_eq!(signed_in(&during), Some(mei.user_id));
+    assert_eq!(log_in(&during).await.unwrap(), mei.user_id, "before it is encrypted anew");
+    assert_eq!(before.re_encrypt_second_factors().await.unwrap(), 0, "there is no other secret");
+    assert_eq!(during.re_encrypt_second_factors().await.unwrap(), 1);
+    assert_eq!(during.re_encrypt_second_factors().await.unwrap(), 0, "done");
+    assert_eq!(log_in(&during).await.unwrap(), mei.user_id);
+    // A process that is still to be restarted knows the new secret as the other one.
+    assert_eq!(log_in(&process("s", Some("t"))).await.unwrap(), mei.user_id);
+
+    let after = process("t", None);
+    assert_eq!(signed_in(&after), None, "signed with a secret that is gone");
+    assert_eq!(log_in(&after).await.unwrap(), mei.user_id);
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use axum::Router;
-use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -46,6 +45,7 @@ use crate::pipeline::relay::Relay;
 use crate::pipeline::source::Origin;
 use crate::pipeline::sweep::Sweep;
 use crate::purchase::Purchases;
+use crate::signing::ShopSecret;
 use crate::stock::Stock;
 use crate::stock::probe::RedisProbe;
 use crate::stock::redis::RedisStock;
@@ -56,7 +56,7 @@ use crate::web::{self, Shop};
 /// The parts of one process, for all roles.
 pub struct Services {
     pub config: Config,
-    pub secret: SecretString,
+    pub secret: ShopSecret,
     pub clock: Clock,
     pub store: Store,
     pub catalogue: Arc<Catalogue>,
@@ -92,10 +92,11 @@ impl Services {
     pub async fn build_with(config: &Config, clock: Clock) -> anyhow::Result<Services> {
         std::fs::create_dir_all(&config.data_dir)
             .with_context(|| format!("SECKILL_DATA_DIR ({}) cannot be created", config.data_dir.display()))?;
-        let secret = match &config.secret {
+        let current = match &config.secret {
             Some(secret) => secret.clone(),
             None => generated_secret(&config.data_dir)?,
         };
+        let secret = ShopSecret { current, previous: config.secret_previous.clone() };
         let store = open_database(config).await?.with_clock(&clock);
         let metrics = Arc::new(Metrics::default());
         let catalogue = Arc::new(Catalogue::new(store.clone()));

@@ -13,10 +13,12 @@ use uuid::Uuid;
 use super::Services;
 use super::demo;
 use crate::accounts::AccountRefusal;
-use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole};
+use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole, RedisAddress};
 use crate::control;
 use crate::pipeline::rabbit::Rabbit;
+use crate::redis::connection;
 use crate::store::{GoodsRefusal, SaleRefusal, Store, StoreError};
+use crate::tls;
 
 /// Delay between two attempts to reach a service.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -32,7 +34,12 @@ pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
         match store.ping().await {
             Ok(()) => break,
             Err(StoreError::Refused(error)) => bail!("the database (SECKILL_DATABASE_URL) refuses: {error}"),
-            Err(error) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
+            Err(error) => match tls::repair(&error.to_string()) {
+                Some(repair) => {
+                    bail!("the database (SECKILL_DATABASE_URL) cannot be reached by TLS: {repair}: {error}")
+                }
+                None => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
+            },
         }
         tokio::time::sleep(RETRY_DELAY).await;
     }
@@ -55,11 +62,15 @@ pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
 /// Waits for a service. Fails when it refuses the connection for good, for example because of a wrong password.
 async fn wait_for<F: Future<Output = anyhow::Result<()>>>(service: &str, probe: impl Fn() -> F) -> anyhow::Result<()> {
     const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
+    // A certificate that is being renewed may be wrong for a moment, but a start that waits hides a wrong setting.
     loop {
         let Err(error) = probe().await else { return Ok(()) };
         let text = format!("{error:#}");
         if FINAL.iter().any(|reason| text.contains(reason)) {
             bail!("{service} refuses: {text}");
+        }
+        if let Some(repair) = tls::repair(&text) {
+            bail!("{service} cannot be reached by TLS: {repair}: {text}");
         }
         warn!(error = text, "waiting for {service}");
         tokio::time::sleep(RETRY_DELAY).await;
@@ -127,7 +138,13 @@ impl Services {
     /// Waits until every configured service answers. Fails where waiting would not help.
     async fn wait_for_services(&self) -> anyhow::Result<()> {
         if let Some(redis) = &self.redis {
-            wait_for("Redis (SECKILL_REDIS_URL)", || async { Ok(redis.ping().await?) }).await?;
+            wait_for("Redis (SECKILL_REDIS_URL)", || async {
+                match redis.ping().await {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(self.cause_at_a_member().await.unwrap_or_else(|| error.into())),
+                }
+            })
+            .await?;
         }
         if let Some(url) = &self.config.amqp_url {
             wait_for("RabbitMQ (SECKILL_AMQP_URL)", || async {
@@ -137,6 +154,19 @@ impl Services {
             .await?;
         }
         Ok(())
+    }
+
+    /// Why a member of a cluster does not answer; the cluster's client says only that it has no connection.
+    async fn cause_at_a_member(&self) -> Option<anyhow::Error> {
+        let address = &self.config.redis.as_ref()?.master;
+        let Ok(RedisAddress::Cluster(members)) = RedisAddress::parse(address) else { return None };
+        for member in &members {
+            let mut connection = connection::any_role(member).ok()?;
+            if let Err(error) = redis::cmd("PING").query_async::<()>(&mut connection).await {
+                return Some(error.into());
+            }
+        }
+        None
     }
 
     async fn prepare_once(&self, fresh: bool, roles: &[ProcessRole]) -> anyhow::Result<()> {
@@ -149,6 +179,10 @@ impl Services {
         let password = self.accounts().ensure_admin(self.config.admin_password.clone()).await?;
         if let Some(password) = password {
             println!("The administrator is \"admin\" with the password \"{password}\". It is shown only once.");
+        }
+        let changed = self.accounts().re_encrypt_second_factors().await?;
+        if changed > 0 {
+            info!(changed, "encrypted second factors with the new secret");
         }
         let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
         if self.config.demo.unwrap_or(fresh && default_dir) {

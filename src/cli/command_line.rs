@@ -34,7 +34,8 @@ pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
         Some(path) => config::read_file(Path::new(path))?,
         None => toml::Table::new(),
     };
-    let source = Source::new(|name| matches.get_one::<String>(name).cloned(), file);
+    let given = |name: &str| matches.get_one::<String>(name).cloned();
+    let source = Source::new(given, |variable| std::env::var(variable).ok(), file)?;
     Ok((task, Config::read(&source)?))
 }
 

@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::ensure;
-use secrecy::SecretString;
 
 use crate::clock::Clock;
-use crate::config::{Config, RedisAddress};
+use crate::config::{Config, RedisAddress, ServiceAddress};
 use crate::health::ClockOffset;
 use crate::pipeline::rabbit::Publisher;
 use crate::redis::connection;
 use crate::redis::connection::RedisConnection;
 use crate::store::Store;
+use crate::tls;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -22,6 +22,14 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 struct Finding {
     subject: String,
     problem: Option<String>,
+    /// Whether the connection is encrypted; `None` where there is none.
+    encrypted: Option<bool>,
+}
+
+impl Finding {
+    fn to(self, address: &ServiceAddress) -> Finding {
+        Finding { encrypted: Some(address.is_encrypted()), ..self }
+    }
 }
 
 /// The problem of a service that answers, with its repair.
@@ -39,25 +47,29 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         match RedisAddress::parse(&redis.master)? {
             RedisAddress::Cluster(members) => {
                 for member in &members {
-                    findings.push(check(&at("redis cluster", member), cluster_member(member), repair).await);
+                    let found = check(&at("redis cluster", member), cluster_member(member), repair).await;
+                    findings.push(found.to(member));
                 }
             }
             RedisAddress::Server(url) => {
-                findings.push(check("redis master", async { master(connection::any_role(&url)?).await }, repair).await);
+                let found = async { master(connection::any_role(&url)?).await };
+                findings.push(check("redis master", found, repair).await.to(&url));
             }
             RedisAddress::Sentinel(_) => {
                 let found = async { master(connection::shared(&redis.master)?).await };
                 let repair = "start Redis and its Sentinels or correct SECKILL_REDIS_URL";
-                findings.push(check("redis master, by Sentinel", found, repair).await);
+                findings.push(check("redis master, by Sentinel", found, repair).await.to(&redis.master));
             }
         }
         for replica in &redis.replicas {
             let repair = "start the replica or correct SECKILL_REDIS_REPLICA_URLS";
-            findings.push(check(&at("redis replica", replica), self::replica(replica), repair).await);
+            let found = check(&at("redis replica", replica), self::replica(replica), repair).await;
+            findings.push(found.to(replica));
         }
     }
     if let Some(url) = &config.amqp_url {
-        findings.push(check("rabbitmq", rabbit(url), "start RabbitMQ or correct SECKILL_AMQP_URL").await);
+        let repair = "start RabbitMQ or correct SECKILL_AMQP_URL";
+        findings.push(check("rabbitmq", rabbit(url), repair).await.to(url));
     }
     let rung = if config.amqp_url.is_some() {
         3
@@ -69,7 +81,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     println!("configured for rung {rung}, payments: {}", config.payments);
     for finding in &findings {
         match &finding.problem {
-            None => println!("ok    {}", finding.subject),
+            None => println!("ok    {}{}", finding.subject, encryption(finding)),
             Some(problem) => println!("FAIL  {}: {problem}", finding.subject),
         }
     }
@@ -77,12 +89,20 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+fn encryption(finding: &Finding) -> &'static str {
+    match finding.encrypted {
+        None => "",
+        Some(true) => " (encrypted)",
+        Some(false) => " (not encrypted)",
+    }
+}
+
 fn unchangeable(error: impl Display) -> anyhow::Error {
     Problem(format!("it can be read but not written: {error}").into()).into()
 }
 
 /// The subject of a check of one of several servers.
-fn at(service: &str, url: &SecretString) -> String {
+fn at(service: &str, url: &ServiceAddress) -> String {
     format!("{service} {}", connection::host(url))
 }
 
@@ -90,10 +110,13 @@ async fn check(subject: &str, probe: impl Future<Output = anyhow::Result<()>>, r
     let problem = match tokio::time::timeout(ANSWER_TIMEOUT, probe).await {
         Ok(Ok(())) => None,
         Ok(Err(error)) if error.is::<Problem>() => Some(format!("{error:#}")),
-        Ok(Err(error)) => Some(format!("{error:#}; {repair}")),
+        Ok(Err(error)) => {
+            let text = format!("{error:#}");
+            Some(format!("{text}; {}", tls::repair(&text).unwrap_or(repair)))
+        }
         Err(_) => Some(format!("no answer within {} s; {repair}", ANSWER_TIMEOUT.as_secs())),
     };
-    Finding { subject: subject.to_owned(), problem }
+    Finding { subject: subject.to_owned(), problem, encrypted: None }
 }
 
 fn data_dir(config: &Config) -> Finding {
@@ -104,17 +127,20 @@ fn data_dir(config: &Config) -> Finding {
     let problem = written.err().map(|error| {
         format!("{} cannot be written ({error}); change its owner or SECKILL_DATA_DIR", config.data_dir.display())
     });
-    Finding { subject: "data directory".to_owned(), problem }
+    Finding { subject: "data directory".to_owned(), problem, encrypted: None }
 }
 
 async fn database(config: &Config) -> Finding {
+    let encrypted = std::cell::Cell::new(None);
     let probe = async {
         let store = Store::open(&config.database_url)?;
         store.ping().await?;
+        encrypted.set(store.is_encrypted().await?);
         ensure!(store.revision().await.is_ok(), Problem("the schema is missing; run: seckill migrate".into()));
         store.check_writable().await.map_err(unchangeable)
     };
-    check("database", probe, "start the database or correct SECKILL_DATABASE_URL").await
+    let finding = check("database", probe, "start the database or correct SECKILL_DATABASE_URL").await;
+    Finding { encrypted: encrypted.get(), ..finding }
 }
 
 /// Compares the clocks of this host and of the database's.
@@ -138,7 +164,7 @@ async fn master(mut connection: RedisConnection) -> anyhow::Result<()> {
 }
 
 /// Checks a master or replica of a cluster.
-async fn cluster_member(url: &SecretString) -> anyhow::Result<()> {
+async fn cluster_member(url: &ServiceAddress) -> anyhow::Result<()> {
     let mut connection = connection::any_role(url)?;
     let state: String = redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await?;
     let complete = state.lines().any(|line| line.trim() == "cluster_state:ok");
@@ -156,7 +182,7 @@ async fn check_durability(connection: &mut RedisConnection) -> anyhow::Result<()
     Ok(())
 }
 
-async fn replica(url: &SecretString) -> anyhow::Result<()> {
+async fn replica(url: &ServiceAddress) -> anyhow::Result<()> {
     let mut connection = connection::any_role(url)?;
     let role = info(&mut connection, "replication", "role").await?;
     ensure!(
@@ -174,7 +200,7 @@ async fn info(connection: &mut RedisConnection, section: &str, field: &str) -> a
     Ok(line.map(|value| value.trim().to_owned()))
 }
 
-async fn rabbit(url: &SecretString) -> anyhow::Result<()> {
+async fn rabbit(url: &ServiceAddress) -> anyhow::Result<()> {
     let publisher = Publisher::connect(url, "seckill doctor").await?;
     let accepted = publisher.probe().await;
     publisher.close().await;

@@ -5,20 +5,24 @@ use redis::IntoConnectionInfo;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-const SENTINEL_SCHEME: &str = "redis+sentinel://";
+use super::ServiceAddress;
+use crate::tls::ClientTls;
+
+/// Schemes of Sentinels, and whether they and the servers use TLS.
+const SENTINEL_SCHEMES: [(&str, bool); 2] = [("redis+sentinel://", false), ("rediss+sentinel://", true)];
 const DEFAULT_SENTINEL_PORT: u16 = 26379;
 
 /// A setting such as `SECKILL_REDIS_URL`, taken apart.
 #[derive(Debug, Clone)]
 pub enum RedisAddress {
-    Server(SecretString),
-    /// Several members; the others are found through them.
-    Cluster(Vec<SecretString>),
+    Server(ServiceAddress),
+    /// Several members; the others are found through them. All use TLS or none.
+    Cluster(Vec<ServiceAddress>),
     Sentinel(SentinelAddress),
 }
 
 /// `redis+sentinel://[[user]:password@]host[:port],…/service[/db]`. User and password are those of the Redis servers, and
-/// of Sentinels that ask for one.
+/// of Sentinels that ask for one. With `rediss+sentinel://` connections to all of them use TLS.
 #[derive(Debug, Clone)]
 pub struct SentinelAddress {
     pub sentinels: Vec<(String, u16)>,
@@ -27,15 +31,23 @@ pub struct SentinelAddress {
     pub db: i64,
     pub username: Option<String>,
     pub password: Option<SecretString>,
+    /// `None`: without TLS.
+    pub tls: Option<ClientTls>,
 }
 
 impl RedisAddress {
-    pub fn parse(text: &SecretString) -> anyhow::Result<RedisAddress> {
-        let text = text.expose_secret().trim();
-        if let Some(rest) = text.strip_prefix(SENTINEL_SCHEME) {
-            return Ok(RedisAddress::Sentinel(SentinelAddress::parse(rest)?));
+    pub fn parse(address: &ServiceAddress) -> anyhow::Result<RedisAddress> {
+        let text = address.url.expose_secret().trim();
+        for (scheme, is_encrypted) in SENTINEL_SCHEMES {
+            if let Some(rest) = text.strip_prefix(scheme) {
+                let tls = is_encrypted.then(|| address.tls.clone());
+                return Ok(RedisAddress::Sentinel(SentinelAddress { tls, ..SentinelAddress::parse(rest)? }));
+            }
         }
-        let mut members = text.split(',').map(|url| server(url.trim())).collect::<anyhow::Result<Vec<_>>>()?;
+        let members = text.split(',').map(|url| server(address, url.trim()));
+        let mut members = members.collect::<anyhow::Result<Vec<_>>>()?;
+        let encrypted = members.iter().filter(|member| member.is_encrypted()).count();
+        ensure!(encrypted == 0 || encrypted == members.len(), "expected rediss:// for all members or for none");
         match members.len() {
             1 => Ok(RedisAddress::Server(members.remove(0))),
             _ => Ok(RedisAddress::Cluster(members)),
@@ -43,10 +55,13 @@ impl RedisAddress {
     }
 }
 
-fn server(text: &str) -> anyhow::Result<SecretString> {
-    ensure!(text.starts_with("redis://"), "expected redis://… or redis+sentinel://…");
-    Url::parse(text).context("not a valid address")?;
-    Ok(SecretString::from(text.to_owned()))
+fn server(address: &ServiceAddress, text: &str) -> anyhow::Result<ServiceAddress> {
+    let known = ["redis://", "rediss://"].iter().any(|scheme| text.starts_with(scheme));
+    ensure!(known, "expected redis://…, rediss://… or redis+sentinel://…");
+    let url = Url::parse(text).context("not a valid address")?;
+    // The client would take `#insecure` as the wish not to check certificates.
+    ensure!(url.fragment().is_none(), "expected an address without #");
+    Ok(address.with_url(text))
 }
 
 impl SentinelAddress {
@@ -64,7 +79,7 @@ impl SentinelAddress {
             db.parse().context("expected the number of a database after the service")?
         };
         let sentinels = hosts.split(',').map(host).collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(SentinelAddress { sentinels, service: service.to_owned(), db, username, password })
+        Ok(SentinelAddress { sentinels, service: service.to_owned(), db, username, password, tls: None })
     }
 }
 
@@ -93,7 +108,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> anyhow::Result<RedisAddress> {
-        RedisAddress::parse(&SecretString::from(text.to_owned()))
+        RedisAddress::parse(&ServiceAddress::from(text))
     }
 
     fn sentinel(text: &str) -> SentinelAddress {
@@ -108,6 +123,9 @@ mod tests {
         assert!(matches!(parse("redis://a/1"), Ok(RedisAddress::Server(_))));
         assert!(matches!(parse("redis://a, redis://b"), Ok(RedisAddress::Cluster(members)) if members.len() == 2));
         assert!(matches!(parse("redis+sentinel://a,b/shop"), Ok(RedisAddress::Sentinel(_))));
+        assert!(matches!(parse("rediss://a/1"), Ok(RedisAddress::Server(server)) if server.is_encrypted()));
+        assert!(sentinel("rediss+sentinel://a/shop").tls.is_some());
+        assert!(sentinel("redis+sentinel://a/shop").tls.is_none());
     }
 
     #[test]
@@ -128,6 +146,8 @@ mod tests {
         let wrong = [
             "http://a",
             "redis://a,http://b",
+            "redis://a,rediss://b",
+            "rediss://a/#insecure",
             "redis+sentinel://a",
             "redis+sentinel://a/",
             "redis+sentinel://a:x/shop",

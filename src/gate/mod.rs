@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use jiff::Timestamp;
-use secrecy::SecretString;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +22,7 @@ use crate::domain::{Bucket, Phase, Refusal, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::periodic::Periodic;
 pub(crate) use crate::rate_limit::UserLimit;
+use crate::signing::ShopSecret;
 use crate::stock::FactSource;
 use board::SaleBoard;
 use token::Tokens;
@@ -62,7 +62,7 @@ impl Gate {
         source: Arc<dyn FactSource>,
         catalogue: Arc<Catalogue>,
         config: &WebConfig,
-        secret: &SecretString,
+        secret: &ShopSecret,
         clock: Clock,
         metrics: Arc<Metrics>,
         registry: Arc<CounterRegistry>,
@@ -276,7 +276,7 @@ mod tests {
         let catalogue = Arc::new(Catalogue::new(store));
         catalogue.refresh().await.unwrap();
         let sale = catalogue.active()[0];
-        let (web, secret) = (Config::defaults().web, SecretString::from("s".repeat(64)));
+        let (web, secret) = (Config::defaults().web, secrecy::SecretString::from("s".repeat(64)).into());
         let (clock, metrics, registry) = (Clock::system(), Arc::default(), Arc::default());
         (Gate::new(source, catalogue, &web, &secret, clock, metrics, registry), sale)
     }

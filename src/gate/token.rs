@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use secrecy::SecretString;
 
 use crate::domain::{SaleId, UserId};
-use crate::signing::Signer;
+use crate::signing::{ShopSecret, Signer};
 
 /// Long enough to fill in a form; the script fetches a new token when needed.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -17,7 +16,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    pub(super) fn new(secret: &SecretString) -> Tokens {
+    pub(super) fn new(secret: &ShopSecret) -> Tokens {
         Tokens { signer: Signer::new(secret, "purchase token") }
     }
 
@@ -39,13 +38,14 @@ impl Tokens {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::SecretString;
     use uuid::Uuid;
 
     use super::*;
 
     #[test]
     fn token_is_valid_for_one_sale_one_user_and_a_limited_time() {
-        let tokens = Tokens::new(&SecretString::from("k".repeat(64)));
+        let tokens = Tokens::new(&SecretString::from("k".repeat(64)).into());
         let (user, other) = (UserId(Uuid::from_u128(1)), UserId(Uuid::from_u128(2)));
         let now = Timestamp::from_second(1_000).unwrap();
         let (token, expires) = tokens.issue(SaleId(7), user, now);

@@ -8,7 +8,6 @@ pub mod support;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use secrecy::SecretString;
 use tracing::{info, warn};
 
 use self::receipt::Receipts;
@@ -18,6 +17,7 @@ use crate::domain::claim::Claim;
 use crate::domain::order::{OrderEvent, generated_at};
 use crate::domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
 use crate::metrics::Metrics;
+use crate::signing::ShopSecret;
 use crate::stock::Stock;
 use crate::store::{AuditReason, HeldUnits, LockPatience, StaffAction, Store, StoreError};
 
@@ -73,7 +73,7 @@ impl Orders {
         stock: Arc<dyn Stock>,
         clock: Clock,
         metrics: Arc<Metrics>,
-        secret: &SecretString,
+        secret: &ShopSecret,
     ) -> Orders {
         Orders { store, stock, clock, metrics, receipts: Receipts::new(secret) }
     }

@@ -6,11 +6,9 @@
 
 use std::fmt::Write;
 
-use secrecy::SecretString;
-
 use crate::domain::claim::Claim;
 use crate::domain::{OrderId, SaleId, UserId};
-use crate::signing::Signer;
+use crate::signing::{ShopSecret, Signer};
 
 #[derive(Clone)]
 pub(super) struct Receipts {
@@ -21,7 +19,7 @@ pub(super) struct Receipts {
 const LENGTH: usize = 47;
 
 impl Receipts {
-    pub(super) fn new(secret: &SecretString) -> Receipts {
+    pub(super) fn new(secret: &ShopSecret) -> Receipts {
         Receipts { signer: Signer::new(secret, "receipt") }
     }
 
@@ -52,13 +50,14 @@ fn payload(sale: SaleId, claim: &Claim) -> [u8; 44] {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::SecretString;
     use uuid::Uuid;
 
     use super::*;
 
     #[test]
     fn receipt_is_valid_for_one_order_of_one_user() {
-        let secret = SecretString::from("k".repeat(64));
+        let secret = ShopSecret::from(SecretString::from("k".repeat(64)));
         let receipts = Receipts::new(&secret);
         let (user, order) = (UserId(Uuid::from_u128(1)), OrderId(Uuid::from_u128(2)));
         let claim = Claim { user_id: user, order_id: order, quantity: 3 };

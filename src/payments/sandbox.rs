@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use axum::http::HeaderMap;
 use futures::StreamExt;
 use jiff::Timestamp;
-use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 use uuid::Uuid;
@@ -17,7 +16,7 @@ use super::provider::{Charge, CloseOutcome, Provider, RefundOutcome, Report, Rep
 use super::webhook::{self, Webhook};
 use super::{CONCURRENCY, PaymentError};
 use crate::domain::{Money, PaymentId};
-use crate::signing;
+use crate::signing::{self, ShopSecret};
 use crate::store::{SandboxPayment, SandboxWebhook, Store, StoreError};
 
 /// Webhooks of one step of the delivery job.
@@ -57,15 +56,18 @@ pub enum Settled {
 pub struct Sandbox {
     store: Store,
     webhook: Webhook,
+    /// Verifies deliveries of a process that signs with the other secret.
+    previous: Option<Webhook>,
     client: WebhookClient,
 }
 
 impl Sandbox {
     /// `shop` is the origin that receives the webhooks.
-    pub fn new(store: Store, secret: &SecretString, shop: &str) -> anyhow::Result<Sandbox> {
-        let key = signing::key_for(secret, "sandbox webhooks");
+    pub fn new(store: Store, secret: &ShopSecret, shop: &str) -> anyhow::Result<Sandbox> {
+        let webhook = |secret| Webhook::new(&signing::key_for(secret, "sandbox webhooks"));
         let client = WebhookClient::new(&format!("{shop}/api/webhooks/payments/sandbox"))?;
-        Ok(Sandbox { store, webhook: Webhook::new(&key), client })
+        let previous = secret.previous.as_ref().map(webhook);
+        Ok(Sandbox { store, webhook: webhook(&secret.current), previous, client })
     }
 
     pub async fn payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
@@ -151,7 +153,8 @@ impl Provider for Sandbox {
     }
 
     fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Report, PaymentError> {
-        let signed = self.webhook.verify(body, headers).map_err(|_| PaymentError::BadSignature)?;
+        let mut keys = std::iter::once(&self.webhook).chain(&self.previous);
+        let signed = keys.find_map(|key| key.verify(body, headers).ok()).ok_or(PaymentError::BadSignature)?;
         signed.verify(now).map_err(|_| PaymentError::BadSignature)?;
         let id = headers.get(webhook::ID).and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
         let Body { event, data } = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;

@@ -5,6 +5,7 @@
 //! from a [`source`], RabbitMQ or the outbox itself, and persists. The [`sweep`] deletes persisted entries and publishes
 //! overdue ones again. What cannot be parsed becomes one of the [`dead_letters`]. Keys that a Redis master lost return through [`recovery`].
 
+mod amqp;
 pub mod consumer;
 pub mod dead_letters;
 pub mod message;

@@ -10,11 +10,12 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind};
-use secrecy::{ExposeSecret, SecretString};
 use tokio::time::timeout;
 
+use super::amqp;
 use super::message::{KINDS, Message};
 use super::outbox::Entry;
+use crate::config::ServiceAddress;
 
 pub const EXCHANGE: &str = "seckill";
 pub const ORDER_QUEUE: &str = "seckill.orders";
@@ -40,13 +41,13 @@ pub struct Rabbit {
 }
 
 impl Rabbit {
-    pub async fn connect(url: &SecretString, name: &str) -> anyhow::Result<Rabbit> {
+    pub async fn connect(url: &ServiceAddress, name: &str) -> anyhow::Result<Rabbit> {
         timeout(CONNECT_TIMEOUT, Rabbit::open(url, name)).await.context("RabbitMQ does not answer")?
     }
 
-    async fn open(url: &SecretString, name: &str) -> anyhow::Result<Rabbit> {
+    async fn open(url: &ServiceAddress, name: &str) -> anyhow::Result<Rabbit> {
         let properties = ConnectionProperties::default().with_connection_name(name.into());
-        let connection = Connection::connect(url.expose_secret(), properties).await;
+        let connection = amqp::connect(url, properties).await;
         let connection = connection.context("cannot connect to RabbitMQ")?;
         let channel = connection.create_channel().await?;
         declare(&channel).await.context("cannot declare the exchange and queues")?;
@@ -127,7 +128,7 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    pub async fn connect(url: &SecretString, name: &str) -> anyhow::Result<Publisher> {
+    pub async fn connect(url: &ServiceAddress, name: &str) -> anyhow::Result<Publisher> {
         let rabbit = Rabbit::connect(url, name).await?;
         rabbit.confirm().await?;
         Ok(Publisher { rabbit })
@@ -192,12 +193,12 @@ pub struct Depths {
 
 /// Reads the lengths of the queues. Connects on first use.
 pub struct Monitor {
-    url: SecretString,
+    url: ServiceAddress,
     rabbit: tokio::sync::Mutex<Option<Rabbit>>,
 }
 
 impl Monitor {
-    pub fn new(url: SecretString) -> Monitor {
+    pub fn new(url: ServiceAddress) -> Monitor {
         Monitor { url, rabbit: tokio::sync::Mutex::new(None) }
     }
 

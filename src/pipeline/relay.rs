@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::outbox::{self, Entry, Group, Outboxes};
 use super::rabbit::Publisher;
+use crate::config::ServiceAddress;
 use crate::metrics::Metrics;
 use crate::periodic::restart_on_error;
 use crate::redis::connection;
@@ -32,8 +32,8 @@ const BLOCKED_WARNING_DELAY: Duration = Duration::from_secs(2);
 
 /// Publishes outbox entries.
 pub struct Relay {
-    pub redis_url: SecretString,
-    pub amqp_url: SecretString,
+    pub redis_url: ServiceAddress,
+    pub amqp_url: ServiceAddress,
     pub outboxes: Outboxes,
     pub metrics: Arc<Metrics>,
     /// Unique among all processes.

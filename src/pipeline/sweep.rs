@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use secrecy::SecretString;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -13,6 +12,7 @@ use tracing::warn;
 use super::outbox::{self, Entry, Group, Outboxes};
 use super::rabbit::{Monitor, Publisher};
 use super::relay::{CONNECTION_NAME, publish};
+use crate::config::ServiceAddress;
 use crate::domain::{Bucket, OrderId, OrderStatus, OutboxItem, PacketId, UserId};
 use crate::metrics::Metrics;
 use crate::periodic::Periodic;
@@ -35,7 +35,7 @@ const MAX_DELAY_FACTOR: u32 = 64;
 
 /// Sweeps the outboxes.
 pub struct Sweep {
-    pub amqp_url: SecretString,
+    pub amqp_url: ServiceAddress,
     /// The shared connection to the master.
     pub master: RedisConnection,
     pub store: Store,

@@ -10,13 +10,14 @@ use redis::cluster_read_routing::RandomReplicaStrategy;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo};
 use redis::io::tcp::TcpSettings;
 use redis::{Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline, RedisFuture, RedisResult, Value};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 
 use super::cluster::ClusterServers;
 use super::sentinel::Sentinels;
 use super::server::{CONNECT_TIMEOUT, ServerConnection, Source};
+use super::tls;
 use crate::batching::BatchKey;
-use crate::config::RedisAddress;
+use crate::config::{RedisAddress, ServiceAddress};
 use crate::domain::Bucket;
 
 /// Time-out of one command. After it, whether the command was executed is unknown.
@@ -34,23 +35,25 @@ pub enum RedisConnection {
     Cluster(ClusterServers),
 }
 
-fn server(url: &SecretString) -> anyhow::Result<ConnectionInfo> {
-    url.expose_secret().into_connection_info().context("not a Redis address")
+fn server(address: &ServiceAddress) -> anyhow::Result<ConnectionInfo> {
+    let info = address.url.expose_secret().into_connection_info().context("not a Redis address")?;
+    Ok(tls::with_certificates(info, &address.tls)?)
 }
 
 /// Host and port of a server's address, without a password.
-pub fn host(url: &SecretString) -> String {
+pub fn host(url: &ServiceAddress) -> String {
     server(url).map(|info| info.addr().to_string()).unwrap_or_default()
 }
 
 /// Where the master is found.
+#[expect(clippy::large_enum_variant, reason = "lives for the moment of connecting")]
 enum Master {
     One(Source),
     OfCluster(ClusterServers),
 }
 
 impl Master {
-    fn at(url: &SecretString) -> anyhow::Result<Master> {
+    fn at(url: &ServiceAddress) -> anyhow::Result<Master> {
         Ok(match RedisAddress::parse(url)? {
             RedisAddress::Server(url) => Master::One(Source::Master(server(&url)?)),
             RedisAddress::Sentinel(address) => Master::One(Source::SentinelMaster(Sentinels::new(address))),
@@ -65,7 +68,7 @@ fn one_server(source: Source) -> RedisConnection {
 
 /// A shared connection to the master or the cluster, for commands that return at once. It connects with the first command,
 /// fails commands while there is no master, and reconnects by itself.
-pub fn shared(url: &SecretString) -> anyhow::Result<RedisConnection> {
+pub fn shared(url: &ServiceAddress) -> anyhow::Result<RedisConnection> {
     match Master::at(url)? {
         Master::One(source) => Ok(one_server(source)),
         Master::OfCluster(servers) => Ok(RedisConnection::Cluster(servers)),
@@ -73,13 +76,13 @@ pub fn shared(url: &SecretString) -> anyhow::Result<RedisConnection> {
 }
 
 /// As [`shared`], for one server whatever its role.
-pub fn any_role(url: &SecretString) -> anyhow::Result<RedisConnection> {
+pub fn any_role(url: &ServiceAddress) -> anyhow::Result<RedisConnection> {
     Ok(one_server(Source::Server(server(url)?)))
 }
 
 /// A connection for reading only, to the replicas that come with the address: a cluster routes commands to replicas where
 /// there are any, Sentinels know one. `None` for a single server.
-pub fn reading(url: &SecretString) -> anyhow::Result<Option<RedisConnection>> {
+pub fn reading(url: &ServiceAddress) -> anyhow::Result<Option<RedisConnection>> {
     match RedisAddress::parse(url)? {
         RedisAddress::Server(_) => Ok(None),
         RedisAddress::Sentinel(address) => Ok(Some(one_server(Source::SentinelReplica(Sentinels::new(address))))),
@@ -90,9 +93,17 @@ pub fn reading(url: &SecretString) -> anyhow::Result<Option<RedisConnection>> {
     }
 }
 
-fn cluster(members: &[SecretString]) -> anyhow::Result<ClusterClientBuilder> {
+fn cluster(members: &[ServiceAddress]) -> anyhow::Result<ClusterClientBuilder> {
+    let certificates =
+        members.first().filter(|member| member.is_encrypted()).map(|member| tls::certificates(&member.tls));
     let members = members.iter().map(server).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(ClusterClientBuilder::new(members)
+    let builder = ClusterClientBuilder::new(members);
+    // Members that are found through the others get them too.
+    let builder = match certificates {
+        Some(certificates) => builder.certs(certificates?),
+        None => builder,
+    };
+    Ok(builder
         .tcp_settings(TcpSettings::default().set_nodelay(true))
         .connection_timeout(CONNECT_TIMEOUT)
         .response_timeout(ANSWER_TIMEOUT)
@@ -103,7 +114,7 @@ fn cluster(members: &[SecretString]) -> anyhow::Result<ClusterClientBuilder> {
 
 /// A connection to the master for one owner and commands that block for at most `max_block` at the server. Its owner
 /// replaces it when it fails. A cluster gets a shared connection, because commands do not block there.
-pub async fn private(url: &SecretString, max_block: Duration) -> anyhow::Result<RedisConnection> {
+pub async fn private(url: &ServiceAddress, max_block: Duration) -> anyhow::Result<RedisConnection> {
     match Master::at(url)? {
         Master::One(source) => {
             let connection = source.connect(max_block + ANSWER_TIMEOUT).await;

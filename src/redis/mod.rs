@@ -11,6 +11,7 @@ pub(crate) mod script;
 mod sentinel;
 mod server;
 pub mod short_id;
+mod tls;
 
 use jiff::Timestamp;
 use redis::{FromRedisValue, RedisError, Value, from_redis_value_ref};

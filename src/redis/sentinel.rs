@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use rand::seq::IndexedRandom;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, FromRedisValue, IntoConnectionInfo,
-    RedisConnectionInfo, RedisError, RedisResult,
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, FromRedisValue, RedisConnectionInfo, RedisError,
+    RedisResult,
 };
 use secrecy::ExposeSecret;
 
+use super::tls;
 use crate::config::SentinelAddress;
 
 /// A Sentinel that takes longer is passed over for the next one.
@@ -74,7 +75,8 @@ impl Sentinels {
     }
 
     async fn ask_one<T: FromRedisValue>(&self, sentinel: &(String, u16), question: &Cmd) -> RedisResult<T> {
-        let info = sentinel.clone().into_connection_info()?;
+        let (host, port) = sentinel.clone();
+        let info = tls::address(host, port, self.address.tls.as_ref())?;
         match ask(info.clone(), question).await {
             Err(error) if error.code() == Some("NOAUTH") => ask(info.set_redis_settings(self.login()), question).await,
             answer => answer,
@@ -92,8 +94,9 @@ impl Sentinels {
         }
     }
 
-    fn server(&self, address: (String, u16)) -> RedisResult<ConnectionInfo> {
-        Ok(address.into_connection_info()?.set_redis_settings(self.login().set_db(self.address.db)))
+    fn server(&self, (host, port): (String, u16)) -> RedisResult<ConnectionInfo> {
+        let info = tls::address(host, port, self.address.tls.as_ref())?;
+        Ok(info.set_redis_settings(self.login().set_db(self.address.db)))
     }
 
     fn error(&self, what: &'static str) -> RedisError {

@@ -126,6 +126,16 @@ impl Store {
         self
     }
 
+    /// Whether the connection to the database is encrypted; `None` for a file.
+    pub async fn is_encrypted(&self) -> Result<Option<bool>, StoreError> {
+        if self.own_clock.is_some() {
+            return Ok(None);
+        }
+        let sql = "SELECT CASE WHEN ssl THEN 1 ELSE 0 END AS ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let row = sqlx::query(sql).fetch_one(&self.pool).await?;
+        Ok(Some(row::int(&row, "ssl")? == 1))
+    }
+
     /// Brings the schema up to date.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         // A failure leaves PostgreSQL's lock around migrations with the connection: it must end.

@@ -63,7 +63,7 @@ mod stack {
             let stop = CancellationToken::new();
             let (mut relay, mut sweep) = (shop.services.relay().unwrap(), shop.services.sweep().unwrap());
             let consumer = shop.services.consumer().unwrap();
-            relay.amqp_url = shop.setting("SECKILL_AMQP_URL").to_owned().into();
+            relay.amqp_url = shop.setting("SECKILL_AMQP_URL").into();
             sweep.amqp_url = relay.amqp_url.clone();
             let roles = [
                 tokio::spawn(relay.run(stop.clone())),

@@ -8,11 +8,10 @@ use axum::http::{Method, Request};
 use futures::future::join_all;
 use seckill::accounts::Session;
 use seckill::app::Services;
-use seckill::config::{Config, RedisConfig, sqlite_in};
+use seckill::config::{Config, RedisConfig, ServiceAddress, sqlite_in};
 use seckill::control::sales_admin::SaleCommand;
 use seckill::domain::{Bilingual, Currency, Money, Phase, Rush, SaleId, UserId, Window};
 use seckill::store::{GoodsDraft, Role, SaleDraft, User};
-use secrecy::SecretString;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tower::Service;
@@ -94,10 +93,10 @@ impl InProcessShop {
         config.database_url = sqlite_in(dir.path());
         if let Some(plan) = &fixture {
             config.database_url = plan.setting("SECKILL_DATABASE_URL").to_owned();
-            let secret = |name| SecretString::from(plan.setting(name).to_owned());
-            let replicas = vec![secret("SECKILL_REDIS_REPLICA_URLS")];
-            config.redis = Some(RedisConfig { master: secret("SECKILL_REDIS_URL"), replicas });
-            config.amqp_url = rung.is_some_and(Rung::has_rabbit).then(|| secret("SECKILL_AMQP_URL"));
+            let address = |name| ServiceAddress::from(plan.setting(name));
+            let replicas = vec![address("SECKILL_REDIS_REPLICA_URLS")];
+            config.redis = Some(RedisConfig { master: address("SECKILL_REDIS_URL"), replicas });
+            config.amqp_url = rung.is_some_and(Rung::has_rabbit).then(|| address("SECKILL_AMQP_URL"));
         }
         let services = Services::build(&config).await.unwrap();
         services.accounts().refresh().await.unwrap();

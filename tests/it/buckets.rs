@@ -12,6 +12,7 @@ mod stack {
     use seckill::batching::Batch;
     use seckill::catalogue::Catalogue;
     use seckill::clock::Clock;
+    use seckill::config::ServiceAddress;
     use seckill::control::allot::Allotter;
     use seckill::domain::Bucket;
     use seckill::domain::claim::{Claim, Decision};
@@ -22,7 +23,6 @@ mod stack {
     use seckill::stock::redis::RedisStock;
     use seckill::stock::{FactSource, Stock};
     use seckill::store::{Allotment, GoodsDraft, HeldUnits, Retarget, SaleChange, SaleDraft, Store};
-    use secrecy::SecretString;
     use uuid::Uuid;
 
     use crate::support::{Fixture, NewSale, Rung, Shop, eventually, seed};
@@ -45,7 +45,7 @@ mod stack {
     impl SplitStock {
         async fn new() -> SplitStock {
             let fixture = Fixture::new(Rung::Redis).await;
-            let url = SecretString::from(fixture.settings["SECKILL_REDIS_URL"].clone());
+            let url = ServiceAddress::from(fixture.settings["SECKILL_REDIS_URL"].as_str());
             let database = fixture.settings["SECKILL_DATABASE_URL"].clone();
             let store = Store::open(&database).unwrap();
             store.migrate().await.unwrap();

@@ -25,8 +25,8 @@ mod stack {
     }
 
     async fn services(settings: &Settings, clock: Clock) -> Services {
-        let config =
-            Config::read(&Source::new(|name| settings.get(&variable(name)).cloned(), toml::Table::new())).unwrap();
+        let given = |name: &str| settings.get(&variable(name)).cloned();
+        let config = Config::read(&Source::new(given, |_| None, toml::Table::new()).unwrap()).unwrap();
         Services::build_with(&config, clock).await.unwrap()
     }
 

@@ -13,6 +13,7 @@ mod checklist;
 mod clocks;
 mod connections;
 mod dead_letters;
+mod edge;
 mod faults;
 mod grants;
 mod http;
@@ -28,6 +29,7 @@ mod plans;
 mod rehearse;
 mod sessions;
 mod stock;
+mod tls;
 mod torture;
 mod wallet;
 

@@ -12,6 +12,7 @@ mod stack {
     use seckill::batching::Batch;
     use seckill::catalogue::Catalogue;
     use seckill::clock::Clock;
+    use seckill::config::ServiceAddress;
     use seckill::config::sqlite_in;
     use seckill::control::stock_sync::StockSync;
     use seckill::domain::Bucket;
@@ -26,7 +27,6 @@ mod stack {
     use seckill::stock::redis::RedisStock;
     use seckill::stock::{FactSource, Stock};
     use seckill::store::{GoodsDraft, HeldUnits, LockPatience, SaleChange, SaleDraft, Store};
-    use secrecy::SecretString;
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung, seed};
@@ -53,7 +53,7 @@ mod stack {
     impl StockPair {
         async fn new() -> StockPair {
             let fixture = Fixture::new(Rung::Redis).await;
-            let master = SecretString::from(fixture.settings["SECKILL_REDIS_URL"].clone());
+            let master = ServiceAddress::from(fixture.settings["SECKILL_REDIS_URL"].as_str());
             let store = Store::open(&sqlite_in(fixture.dir())).unwrap();
             store.migrate().await.unwrap();
             let catalogue = Arc::new(Catalogue::new(store.clone()));
@@ -297,7 +297,7 @@ mod stack {
         let backends = StockPair::new().await;
         let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
         let bucket = Bucket::whole(sale.id);
-        let url = SecretString::from(backends.fixture.settings["SECKILL_REDIS_URL"].clone());
+        let url = ServiceAddress::from(backends.fixture.settings["SECKILL_REDIS_URL"].as_str());
         let facts = RedisFacts::new(Vec::new(), connection::shared(&url).unwrap(), Gauge::default());
         let granted = async || facts.facts(&[bucket]).await.unwrap()[0].1.granted;
         let fresh = granted().await;

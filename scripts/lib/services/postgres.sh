@@ -16,9 +16,20 @@ postgres_start() {
     [[ -n $bin ]] || die "the data in $home was created by a PostgreSQL version that is not installed"
     [[ -d $home/data ]] || create_postgres_data "$bin" "$home" || return 1
     remove_stale_lock "$home/data"
+    copy_postgres_certificates "$home"
     launch postgres "$home" "${AS_POSTGRES[@]}" "$bin/postgres" -D "$home/data" \
         -c listen_addresses=127.0.0.1 -c "port=${PORT[postgres]}" -c unix_socket_directories= \
-        -c max_connections=200 -c shared_buffers=256MB -c log_timezone=UTC -c timezone=UTC
+        -c max_connections=200 -c shared_buffers=256MB -c log_timezone=UTC -c timezone=UTC \
+        -c ssl=on -c ssl_cert_file="$home/server.pem" -c ssl_key_file="$home/server.key" -c ssl_ca_file="$home/ca.pem"
+}
+
+# PostgreSQL refuses a key that belongs to another user.
+copy_postgres_certificates() {
+    local file
+    for file in server.pem server.key ca.pem; do
+        install -m 600 "$STACK/tls/$file" "$1/$file"
+        ((EUID != 0)) || chown postgres: "$1/$file"
+    done
 }
 
 # The user postgres must be able to enter every folder above its data. Where it cannot, as in a checkout under /root, the

@@ -30,6 +30,12 @@ write_rabbitmq_config() {
     echo '[rabbitmq_management,rabbitmq_prometheus].' >"$home/enabled_plugins"
     (umask 077 && cat "$REPO/docker/rabbitmq.conf" - >"$home/rabbitmq.conf") <<END
 listeners.tcp.1 = 127.0.0.1:${PORT[rabbitmq]}
+listeners.ssl.1 = 127.0.0.1:${PORT[rabbitmq_tls]}
+ssl_options.cacertfile = $STACK/tls/ca.pem
+ssl_options.certfile = $STACK/tls/server.pem
+ssl_options.keyfile = $STACK/tls/server.key
+ssl_options.verify = verify_peer
+ssl_options.fail_if_no_peer_cert = true
 management.tcp.ip = 127.0.0.1
 management.tcp.port = ${PORT[rabbitmq_management]}
 prometheus.tcp.ip = 127.0.0.1

@@ -2,12 +2,24 @@
 # Redis: the master, which holds the stock, and one replica, which the gate reads.
 
 redis_start() {
-    launch redis "$(home_of redis)" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 --port "${PORT[redis]}"
+    set_redis_tls
+    launch redis "$(home_of redis)" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 --port "${PORT[redis]}" \
+        --tls-port "${PORT[redis_tls]}" "${REDIS_TLS[@]}"
 }
 
+# It follows the master by TLS.
 replica_start() {
+    set_redis_tls
     launch replica "$(home_of replica)" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 \
-        --port "${PORT[replica]}" --replicaof 127.0.0.1 "${PORT[redis]}"
+        --port "${PORT[replica]}" --tls-port "${PORT[replica_tls]}" "${REDIS_TLS[@]}" \
+        --tls-replication yes --replicaof 127.0.0.1 "${PORT[redis_tls]}"
+}
+
+# The certificates of both. On the ports with TLS clients need one too.
+set_redis_tls() {
+    local tls=$STACK/tls
+    REDIS_TLS=(--tls-cert-file "$tls/server.pem" --tls-key-file "$tls/server.key" --tls-ca-cert-file "$tls/ca.pem"
+        --tls-auth-clients yes)
 }
 
 redis_ready() {

@@ -10,12 +10,12 @@ mod stream;
 
 use std::sync::Arc;
 
-use secrecy::SecretString;
 use tokio::sync::Mutex;
 
 pub use letter::{DeadLetter, DeadLetterSource};
 
 use crate::clock::Clock;
+use crate::config::ServiceAddress;
 use crate::domain::Bucket;
 use crate::domain::wire::wire_enum;
 use crate::redis::connection::RedisConnection;
@@ -52,7 +52,7 @@ wire_enum! {
 /// Access to the dead letters of all places. Clones exclude each other.
 #[derive(Clone)]
 pub struct DeadLetters {
-    amqp_url: Option<SecretString>,
+    amqp_url: Option<ServiceAddress>,
     master: Option<RedisConnection>,
     store: Store,
     clock: Clock,
@@ -62,7 +62,7 @@ pub struct DeadLetters {
 
 impl DeadLetters {
     pub fn new(
-        amqp_url: Option<SecretString>,
+        amqp_url: Option<ServiceAddress>,
         master: Option<RedisConnection>,
         store: Store,
         clock: Clock,
@@ -102,7 +102,7 @@ impl DeadLetters {
 
     async fn settle_queue(
         &self,
-        url: &SecretString,
+        url: &ServiceAddress,
         only: Option<&str>,
         settlement: Settlement,
         actor: &str,

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use lapin::message::{BasicGetMessage, Delivery};
 use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions};
 use lapin::types::{AMQPValue, FieldTable};
-use secrecy::SecretString;
 
 use super::MAX_LETTERS;
 use super::letter::{DeadLetter, DeadLetterSource, displayed, id_of, named};
+use crate::config::ServiceAddress;
 use crate::pipeline::message::{self, KINDS};
 use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, Rabbit};
 
@@ -26,7 +26,7 @@ pub(super) struct DeadLetterReader {
 }
 
 /// The first [`MAX_LETTERS`] messages.
-pub(super) async fn list(url: &SecretString) -> anyhow::Result<Vec<DeadLetter>> {
+pub(super) async fn list(url: &ServiceAddress) -> anyhow::Result<Vec<DeadLetter>> {
     let mut reader = DeadLetterReader::open(url).await?;
     let mut letters = Vec::new();
     for _ in 0..reader.waiting().await?.min(MAX_LETTERS) {
@@ -42,7 +42,7 @@ pub(super) async fn list(url: &SecretString) -> anyhow::Result<Vec<DeadLetter>> 
 }
 
 impl DeadLetterReader {
-    pub(super) async fn open(url: &SecretString) -> anyhow::Result<DeadLetterReader> {
+    pub(super) async fn open(url: &ServiceAddress) -> anyhow::Result<DeadLetterReader> {
         let rabbit = Rabbit::connect(url, "seckill dead letters").await?;
         rabbit.confirm().await?;
         Ok(DeadLetterReader { rabbit })

@@ -4,9 +4,9 @@ mod rabbit;
 mod stream;
 
 use async_trait::async_trait;
-use secrecy::SecretString;
 
 use super::outbox::Outboxes;
+use crate::config::ServiceAddress;
 use crate::domain::{Bucket, OutboxItem};
 use crate::redis::connection::RedisConnection;
 
@@ -44,8 +44,8 @@ pub trait OrderSource: Send {
 
 /// Where to open a source.
 pub enum Origin {
-    Rabbit { url: SecretString },
-    Stream { url: SecretString, master: RedisConnection, outboxes: Outboxes, member: String },
+    Rabbit { url: ServiceAddress },
+    Stream { url: ServiceAddress, master: RedisConnection, outboxes: Outboxes, member: String },
 }
 
 impl Origin {

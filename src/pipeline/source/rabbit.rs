@@ -8,9 +8,9 @@ use futures::StreamExt;
 use lapin::message::Delivery as Message;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, BasicRejectOptions};
 use lapin::types::{AMQPValue, FieldTable};
-use secrecy::SecretString;
 
 use super::{Delivery, OrderSource, Tag};
+use crate::config::ServiceAddress;
 use crate::domain::OutboxItem;
 use crate::pipeline::message::{self, Message as SingleMessage};
 use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE, Rabbit};
@@ -32,7 +32,7 @@ pub(super) struct RabbitSource {
 }
 
 impl RabbitSource {
-    pub(super) async fn open(url: &SecretString) -> anyhow::Result<RabbitSource> {
+    pub(super) async fn open(url: &ServiceAddress) -> anyhow::Result<RabbitSource> {
         let rabbit = Rabbit::connect(url, "seckill consumer").await?;
         rabbit.confirm().await?;
         rabbit.channel.basic_qos(PREFETCH, BasicQosOptions::default()).await?;

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use secrecy::SecretString;
 use tokio::time::Instant;
 
 use super::{Delivery, OrderSource, Tag};
+use crate::config::ServiceAddress;
 use crate::domain::OutboxItem;
 use crate::pipeline::outbox;
 use crate::pipeline::outbox::{Entry, Group, Outboxes};
@@ -33,7 +33,7 @@ pub(super) struct StreamSource {
 
 impl StreamSource {
     pub(super) async fn open(
-        url: &SecretString,
+        url: &ServiceAddress,
         master: RedisConnection,
         outboxes: Outboxes,
         member: String,

@@ -49,6 +49,23 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
+    /// The encrypted secrets of users behind `after`, by id. Reads the table of users along its key.
+    pub async fn second_factors(&self, after: Option<UserId>, limit: i64) -> Result<Vec<(UserId, String)>, StoreError> {
+        let sql =
+            "SELECT id, second_factor FROM users WHERE id > $1 AND second_factor IS NOT NULL ORDER BY id LIMIT $2";
+        let after = after.map(|user| user.to_string()).unwrap_or_default();
+        let rows = sqlx::query(sql).bind(after).bind(limit).fetch_all(&self.pool).await?;
+        let read = |row| Ok((row::parsed(row, "id")?, row::text(row, "second_factor")?));
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    /// Replaces an encrypted secret that is still the same. `false` when it was changed or removed.
+    pub async fn replace_second_factor(&self, user: UserId, old: &str, new: &str) -> Result<bool, StoreError> {
+        let sql = "UPDATE users SET second_factor = $3 WHERE id = $1 AND second_factor = $2";
+        let done = sqlx::query(sql).bind(user.to_string()).bind(old).bind(new).execute(&self.pool).await?;
+        Ok(done.rows_affected() == 1)
+    }
+
     /// Marks a time step and all earlier ones as used. `false` when it was used before.
     pub async fn consume_code_step(&self, user: UserId, step: i64) -> Result<bool, StoreError> {
         let sql = "UPDATE users SET second_factor_step = $2 WHERE id = $1 AND second_factor_step < $2";

@@ -10,6 +10,7 @@ use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 
 use crate::accounts::Device;
+use crate::config::Cidr;
 use crate::web::Shop;
 
 /// The IP address of the client.
@@ -39,11 +40,11 @@ impl FromRequestParts<Arc<Shop>> for Device {
 
 /// The rightmost address that is not a trusted proxy. Each proxy appends the address of its peer, so everything further left
 /// may be forged. An entry that is not an address ends the search: no trusted proxy wrote it.
-fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
+fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[Cidr]) -> IpAddr {
     let mut nearest = peer.to_canonical();
     let lines: Vec<&str> = headers.get_all("x-forwarded-for").iter().map(|v| v.to_str().unwrap_or_default()).collect();
     for entry in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
-        if !trusted.iter().any(|proxy| proxy.to_canonical() == nearest) {
+        if !trusted.iter().any(|network| network.contains(nearest)) {
             break;
         }
         let Ok(address) = entry.trim().parse::<IpAddr>() else { break };
@@ -57,13 +58,12 @@ mod tests {
     use super::*;
 
     fn client_of(peer: &str, forwarded: &[&str], trusted: &[&str]) -> String {
-        let address = |text: &&str| text.parse::<IpAddr>().unwrap();
         let mut headers = HeaderMap::new();
         for line in forwarded {
             headers.append("x-forwarded-for", line.parse().unwrap());
         }
-        let trusted: Vec<IpAddr> = trusted.iter().map(address).collect();
-        client(address(&peer), &headers, &trusted).to_string()
+        let trusted: Vec<Cidr> = trusted.iter().map(|text| Cidr::parse(text).unwrap()).collect();
+        client(peer.parse().unwrap(), &headers, &trusted).to_string()
     }
 
     #[test]
@@ -84,5 +84,14 @@ mod tests {
         assert_eq!(client_of(proxy, &["1.1.1.1, 203.0.113.9, 198.51.100.1"], &[proxy, cdn]), "203.0.113.9");
         assert_eq!(client_of(proxy, &["1.1.1.1", "203.0.113.9"], &[proxy]), "203.0.113.9");
         assert_eq!(client_of(proxy, &["10.0.0.1, nonsense"], &[proxy]), proxy);
+    }
+
+    #[test]
+    fn search_goes_left_past_trusted_networks_only() {
+        let trusted = ["10.0.0.0/8", "2001:db8::/32"];
+        let chain = ["203.0.113.9, 198.51.100.7, 2001:db8::7", "10.9.9.9"];
+        assert_eq!(client_of("10.0.0.1", &chain, &trusted), "198.51.100.7");
+        assert_eq!(client_of("11.0.0.1", &chain, &trusted), "11.0.0.1");
+        assert_eq!(client_of("10.0.0.1", &["10.0.0.2, 10.0.0.3"], &trusted), "10.0.0.2");
     }
 }

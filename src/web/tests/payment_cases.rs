@@ -15,7 +15,7 @@ const PAGE: &str = "/admin/orders/payments?lang=en";
 impl TestShop {
     /// Delivers a report as the provider does.
     async fn report(&self, id: &str, event: &str, data: Value) -> TestResponse {
-        let key = signing::key_for(&self.parts.secret, "sandbox webhooks");
+        let key = signing::key_for(&self.parts.secret.current, "sandbox webhooks");
         let (at, body) = (self.parts.clock.now().as_second(), json!({"type": event, "data": data}).to_string());
         let signature = Webhook::from_bytes(key.to_vec()).unwrap().sign(id, at, body.as_bytes()).unwrap();
         let at = at.to_string();

@@ -76,6 +76,18 @@ mod stack {
         bucket_contract_tests!(super::super::Rung::Rabbit);
     }
 
+    /// A few promises are enough: what differs is how the services are reached.
+    mod tls {
+        contract_tests! {
+            super::super::Rung::Tls,
+            selling::five_hundred_shoppers_get_exactly_one_hundred_units,
+            orders::cancelled_unit_is_sold_to_another_shopper,
+            payments::checkout_payment_makes_the_order_paid,
+            packets::every_share_goes_to_one_user,
+            shutdown::shutdown_under_load_is_quick_and_loses_no_order,
+        }
+    }
+
     mod cluster {
         bucket_contract_tests!(super::super::Rung::Cluster);
     }

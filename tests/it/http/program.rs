@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::http::Method;
 use serde_json::Value;
 
-use crate::support::{NewSale, Plan, Rung, Shop, eventually, run};
+use crate::support::{NewSale, Plan, Rung, SECRET, Shop, eventually, run};
 
 const TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -24,7 +24,13 @@ async fn invalid_setting_ends_the_start_and_is_named() {
         ("SECKILL_REDIS_REPLICA_URLS", "redis://127.0.0.1:1/"),
         ("SECKILL_AMQP_URL", "http://localhost"),
         ("SECKILL_AMQP_URL", "amqp://127.0.0.1:1/x"),
+        ("SECKILL_TLS_CA", "/no/such/file.pem"),
+        ("SECKILL_TLS_CERT", "/no/such/file.pem"),
+        ("SECKILL_TLS_KEY", "/no/such/file.pem"),
         ("SECKILL_SECRET", "too short"),
+        ("SECKILL_SECRET_FILE", "/given/twice"),
+        ("SECKILL_SECRET_PREVIOUS", "too short"),
+        ("SECKILL_SECRET_PREVIOUS_FILE", "/no/such/file"),
         ("SECKILL_ADMIN_PASSWORD", "short"),
         ("SECKILL_PAYMENT_WINDOW", "soon"),
         ("SECKILL_PAYMENT_WINDOW", "0s"),
@@ -60,6 +66,42 @@ async fn secret_is_required_beyond_loopback() {
         let status = shop.processes[0].ended(TIMEOUT).await;
         let log = shop.processes[0].log();
         assert!(!status.success() && log.contains("SECKILL_SECRET"), "{value}: {log}");
+    }
+}
+
+#[tokio::test]
+async fn weak_secret_is_refused_beyond_loopback() {
+    let weak = "password".repeat(8);
+    let mut shop = Plan::on(Rung::Sqlite).await.set("SECKILL_SECRET", &weak).launch();
+    shop.processes[0].kill();
+    shop.processes[0].set("SECKILL_LISTEN", "0.0.0.0:0");
+    shop.processes[0].start();
+    let status = shop.processes[0].ended(TIMEOUT).await;
+    let log = shop.processes[0].log();
+    assert!(status.code() == Some(2) && log.contains("SECKILL_SECRET") && !log.contains(&weak), "{log}");
+}
+
+#[tokio::test]
+async fn values_in_files_are_used_and_a_new_secret_signs_nobody_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, value: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, format!("{value}\n")).unwrap();
+        path.display().to_string()
+    };
+    let (old, new) = (file("old", SECRET), file("new", &"b".repeat(64)));
+    let plan = Plan::on(Rung::Sqlite).await.unset("SECKILL_SECRET").set("SECKILL_SECRET_FILE", &old);
+    let mut shop = plan.start().await;
+    let client = shop.client();
+    let account = serde_json::json!({"username": "mei", "password": "correct horse"});
+    client.post("/api/register", account).await.expect(201);
+    for (previous, status) in [(old.as_str(), 200), ("", 401)] {
+        shop.processes[0].kill();
+        shop.processes[0].set("SECKILL_SECRET_FILE", &new);
+        shop.processes[0].set("SECKILL_SECRET_PREVIOUS_FILE", previous);
+        shop.processes[0].start();
+        shop.wait_until_ready().await;
+        client.get("/api/me").await.expect(status);
     }
 }
 

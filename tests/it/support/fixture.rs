@@ -47,7 +47,35 @@ impl Fixture {
         if rung.has_rabbit() {
             fixture.set("SECKILL_AMQP_URL", &fixture.create_vhost().await);
         }
+        if rung == Rung::Tls {
+            fixture.use_tls();
+        }
         fixture
+    }
+
+    /// The same resources through the stack's ports with TLS.
+    fn use_tls(&mut self) {
+        let files = Stack::get().variable("SECKILL_STACK_TLS");
+        let ports = [
+            ("SECKILL_REDIS_URL", "rediss", "SECKILL_STACK_TLS_REDIS"),
+            ("SECKILL_REDIS_REPLICA_URLS", "rediss", "SECKILL_STACK_TLS_REPLICA"),
+            ("SECKILL_AMQP_URL", "amqps", "SECKILL_STACK_TLS_RABBITMQ"),
+        ];
+        for (name, scheme, address) in ports {
+            let mut url = Url::parse(&self.settings[name]).unwrap();
+            let (host, port) = Stack::get().variable(address).split_once(':').unwrap();
+            url.set_host(Some(host)).unwrap();
+            url.set_port(port.parse().ok()).unwrap();
+            let (_, rest) = url.as_str().split_once(':').unwrap();
+            self.set(name, &format!("{scheme}:{rest}"));
+        }
+        // The CA also in the address, because the tests' own connection knows no other setting.
+        let database =
+            format!("{}?sslmode=verify-full&sslrootcert={files}/ca.pem", self.settings["SECKILL_DATABASE_URL"]);
+        self.set("SECKILL_DATABASE_URL", &database);
+        for (name, file) in [("CA", "ca.pem"), ("CERT", "client.pem"), ("KEY", "client.key")] {
+            self.set(&format!("SECKILL_TLS_{name}"), &format!("{files}/{file}"));
+        }
     }
 
     fn set(&mut self, name: &str, value: &str) {

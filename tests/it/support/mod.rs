@@ -17,7 +17,7 @@ mod stack;
 mod wait;
 
 pub use broker::{Broker, order_count};
-pub use client::{Answer, Client, RequestBuilder};
+pub use client::{Answer, Client, Connections, RequestBuilder};
 pub use fixture::{Fixture, manage, on_database, on_postgres};
 pub use load::{Load, ShopperOutcome};
 pub use nginx::Nginx;

@@ -14,13 +14,21 @@ pub struct Nginx {
 impl Nginx {
     /// Starts nginx in its own folder `dir`. `pages` is the folder of rendered pages, `more` adds server blocks.
     pub fn start(dir: &Path, address: SocketAddr, upstream: SocketAddr, pages: &Path, more: &str) -> Nginx {
+        Nginx::write(dir, &address.to_string(), upstream, pages, more);
+        let process = Nginx::command(dir).stdout(Stdio::null()).spawn();
+        Nginx { address, process: process.expect("nginx is needed: scripts/stack installs it") }
+    }
+
+    /// Writes the configuration. `listen` is an address, with `ssl` behind it where it has TLS.
+    pub fn write(dir: &Path, listen: &str, upstream: SocketAddr, pages: &Path, more: &str) {
         for folder in ["cache", "temp"] {
             std::fs::create_dir_all(dir.join(folder)).expect("a folder for nginx");
         }
         let at = |name: &str| dir.join(name).display().to_string();
         let site = include_str!("../../../docker/nginx.conf.template")
-            .replace("${SECKILL_NGINX_LISTEN}", &address.to_string())
+            .replace("${SECKILL_NGINX_LISTEN}", listen)
             .replace("${SECKILL_NGINX_UPSTREAM}", &format!("server {upstream};"))
+            .replace("${SECKILL_NGINX_TRUSTED}", "set_real_ip_from 127.0.0.1;")
             .replace("${SECKILL_NGINX_PAGES}", &pages.display().to_string())
             .replace("${SECKILL_NGINX_CACHE}", &at("cache"));
         let temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -34,10 +42,13 @@ impl Nginx {
              {temp}\n{more}\n{site} }}"
         );
         std::fs::write(dir.join("nginx.conf"), main).expect("nginx's configuration");
+    }
+
+    /// nginx with the configuration in this folder.
+    pub fn command(dir: &Path) -> Command {
         let mut command = Command::new("nginx");
         command.env("PATH", path()).args(["-e", "stderr", "-p"]).arg(dir).args(["-c", "nginx.conf"]);
-        let process = command.stdout(Stdio::null()).spawn().expect("nginx is needed: scripts/stack installs it");
-        Nginx { address, process }
+        command
     }
 }
 

@@ -15,6 +15,8 @@ pub enum Rung {
     Cluster,
     /// Rung 3 with a Redis master and two replicas that Sentinels watch.
     Sentinel,
+    /// Rung 3 with TLS to every service, and with certificates on both sides.
+    Tls,
 }
 
 impl Rung {
@@ -24,11 +26,11 @@ impl Rung {
 
     /// Whether Redis holds the stock, so that an order is `reserved` before it is `unpaid`.
     pub fn has_redis(self) -> bool {
-        matches!(self, Rung::Redis | Rung::Rabbit | Rung::Cluster | Rung::Sentinel)
+        matches!(self, Rung::Redis | Rung::Rabbit | Rung::Cluster | Rung::Sentinel | Rung::Tls)
     }
 
     pub fn has_rabbit(self) -> bool {
-        matches!(self, Rung::Rabbit | Rung::Cluster | Rung::Sentinel)
+        matches!(self, Rung::Rabbit | Rung::Cluster | Rung::Sentinel | Rung::Tls)
     }
 
     /// The processes of a shop with one role per process, two of each role that allows it.
@@ -38,7 +40,7 @@ impl Rung {
             Rung::Sqlite => &[""],
             Rung::Postgres => &["serve", "serve", "control", "control"],
             Rung::Redis => &["serve", "serve", "consume", "consume", "control", "control"],
-            Rung::Rabbit | Rung::Cluster | Rung::Sentinel => {
+            Rung::Rabbit | Rung::Cluster | Rung::Sentinel | Rung::Tls => {
                 &["serve", "serve", "relay", "consume", "consume", "control", "control"]
             }
         }

@@ -32,7 +32,7 @@ impl SessionSigner {
     fn at(secret: &str, clock: Clock) -> SessionSigner {
         // Never read.
         let store = Store::open("sqlite::memory:").unwrap();
-        SessionSigner(Accounts::new(store, clock.clone(), &SecretString::from(secret.to_owned()), false), clock)
+        SessionSigner(Accounts::new(store, clock.clone(), &SecretString::from(secret.to_owned()).into(), false), clock)
     }
 
     /// The cookie of the n-th shopper.
@@ -57,7 +57,7 @@ pub fn old_cookie() -> String {
 
 /// An expired purchase token of the n-th shopper.
 pub fn expired_token(sale: &str, n: u64) -> String {
-    let signer = Signer::new(&SecretString::from(SECRET.to_owned()), "purchase token");
+    let signer = Signer::new(&SecretString::from(SECRET.to_owned()).into(), "purchase token");
     let expired = Clock::system().now().as_millisecond() - 1;
     signer.sign(&format!("{sale} {} {expired}", user_id(n)))
 }

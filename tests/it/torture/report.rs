@@ -128,6 +128,7 @@ impl Report {
             Rung::Postgres => "1",
             Rung::Redis => "2",
             Rung::Rabbit => "3",
+            Rung::Tls => "tls",
             Rung::Cluster => "cluster",
             Rung::Sentinel => "sentinel",
         }

@@ -148,7 +148,7 @@ impl Cast {
             Rung::Sqlite => &[],
             Rung::Postgres => &["postgres"],
             Rung::Redis => &["postgres", "redis", "replica"],
-            Rung::Rabbit => &["postgres", "redis", "replica", "rabbitmq"],
+            Rung::Rabbit | Rung::Tls => &["postgres", "redis", "replica", "rabbitmq"],
             Rung::Cluster => &["postgres", "shard0", "shard1", "shard2", "rabbitmq"],
             Rung::Sentinel => &["postgres", "watched0", "watched1", "watched2", "rabbitmq"],
         }

@@ -1,0 +1,9 @@
+#!/bin/bash
+# Runs once, when the database is created: the program's role owns its database and is no superuser.
+set -euo pipefail
+
+psql -v ON_ERROR_STOP=1 -v password="$(cat /run/secrets/postgres_password)" -U "$POSTGRES_USER" -d postgres <<'END'
+CREATE ROLE seckill LOGIN PASSWORD :'password';
+CREATE DATABASE seckill OWNER seckill;
+REVOKE ALL ON DATABASE seckill FROM PUBLIC;
+END
