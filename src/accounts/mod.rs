@@ -152,8 +152,7 @@ impl Accounts {
         }
     }
 
-    /// Checks a password, and a code if the account has a second factor. Wrong guesses throttle the client's address,
-    /// never the name alone, so an attacker cannot lock an owner out.
+    /// Checks a password, and a code if the account has a second factor. Wrong guesses are limited (`throttle`).
     pub async fn log_in(
         &self,
         device: &Device,
@@ -161,21 +160,20 @@ impl Accounts {
         password: SecretString,
         code: Option<&str>,
     ) -> Result<Session, AccountRefusal> {
-        if let Some(wait) = self.guesses.wait(device.address, username) {
-            return Err(AccountRefusal::Throttled(wait));
-        }
+        let guess = self.reserve_guess(device, username).await?;
         let user = self.store.user_named(username).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
         let right = self.passwords.verify(password, hash, HashRequest::new(Lane::LogIn, device.address)).await?;
         let Some(user) = user else {
-            self.guesses.record_wrong_password(device.address, username);
+            guess.record_wrong();
             return Err(AccountRefusal::BadCredentials);
         };
         if !right {
-            self.guesses.record_wrong_password(device.address, username);
+            guess.record_wrong();
             self.note_failure(&user, device, "password");
             return Err(AccountRefusal::BadCredentials);
         }
+        drop(guess);
         if user.second_factor.is_some() && !user.is_blocked() && code.is_none() {
             return Err(AccountRefusal::CodeNeeded(self.password_proof(&user)));
         }

@@ -17,15 +17,13 @@ impl Accounts {
         device: &Device,
         password: SecretString,
     ) -> Result<User, AccountRefusal> {
-        if let Some(wait) = self.guesses.wait(device.address, &session.username) {
-            return Err(AccountRefusal::Throttled(wait));
-        }
+        let guess = self.guesses.reserve(device.address, &session.username, true)?;
         let user = self.store.user(session.user_id).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
         match (self.passwords.verify(password, hash, confirmation(session, device)).await?, user) {
             (true, Some(user)) => Ok(user),
             _ => {
-                self.guesses.record_wrong_password(device.address, &session.username);
+                guess.record_wrong();
                 Err(AccountRefusal::WrongPassword)
             }
         }
