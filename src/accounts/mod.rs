@@ -44,6 +44,7 @@ use crate::store::{NewSession, Role, Store, StoreError, User};
 pub use deletion::{DeletionRefusal, DeletionRequest};
 pub use device::Device;
 use fair_queue::Lane;
+pub use network::Network;
 use password::{HashRequest, Passwords};
 use revocations::Revocations;
 pub use second_factor::Enrolment;
