@@ -68,6 +68,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("admission", "Requests admitted between two syncs, in percent of a sale's units [200]"),
     ("user-rate", "Buying requests per second and user [5]"),
     ("connections", "Open connections of shoppers, at most [20000, or what the system allows]"),
+    (
+        "connections-per-address",
+        "Open connections of one address, at most; loopback and trusted proxies excepted [1000]",
+    ),
     ("log", "What to log: a level, and levels of modules, comma separated [info,sqlx=warn,lapin=warn]"),
     ("log-format", "text or json [text]"),
 ];
@@ -107,6 +111,8 @@ pub struct WebConfig {
     pub user_rate: u32,
     /// Open connections of shoppers, at most.
     pub connections: usize,
+    /// Open connections of one address, at most. Loopback and trusted proxies are excepted.
+    pub connections_per_address: usize,
 }
 
 impl WebConfig {
@@ -179,6 +185,7 @@ fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
         admission_percent: source.parse("admission", 200, |t| whole(t, 100, 100_000))?,
         user_rate: source.parse("user-rate", 5, |t| whole(t, 1, 1_000_000))?,
         connections: source.parse("connections", 20_000, |t| whole(t, 1, 1_000_000))?,
+        connections_per_address: source.parse("connections-per-address", 1_000, |t| whole(t, 1, 1_000_000))?,
     })
 }
 

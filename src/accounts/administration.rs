@@ -34,7 +34,11 @@ impl Accounts {
             return Ok(Err(AccountRefusal::BadUsername));
         }
         let password = generate();
-        let hash = match self.passwords.hash(SecretString::from(password.clone())).await {
+        let hash = match self
+            .passwords
+            .hash(SecretString::from(password.clone()), super::password::HashRequest::internal())
+            .await
+        {
             Ok(hash) => hash,
             Err(refusal) => return Ok(Err(refusal)),
         };

@@ -1,6 +1,6 @@
 //! Accounts with a user name and a password, and sessions that are verified without I/O.
 //!
-//! - `password`: hashing on threads of its own, a few at a time.
+//! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is. `network`: of which client.
 //! - `throttle`: limits on wrong guesses.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
 //! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
@@ -8,6 +8,8 @@
 //! - `self_service` and `deletion`: what users do with their own account.
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
+mod fair_queue;
+mod network;
 mod password;
 mod revocations;
 mod session;
@@ -41,7 +43,9 @@ use crate::store::{NewSession, Role, Store, StoreError, User};
 
 pub use deletion::{DeletionRefusal, DeletionRequest};
 pub use device::Device;
-use password::Passwords;
+use fair_queue::Lane;
+pub use network::Network;
+use password::{HashRequest, Passwords};
 use revocations::Revocations;
 pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
@@ -76,8 +80,8 @@ pub enum AccountRefusal {
     BadUsername,
     #[error("the password is too short or too long")]
     WeakPassword,
-    /// Too many wrong guesses. The next guess is checked after this time.
-    #[error("too many wrong guesses")]
+    /// Too many wrong guesses, or too many passwords of one network wait to be hashed. Try again after this time.
+    #[error("too many attempts")]
     Throttled(Duration),
     /// Staff have blocked the account.
     #[error("the account is blocked")]
@@ -140,7 +144,8 @@ impl Accounts {
         if username.to_lowercase() == ADMIN || self.store.user_named(username).await?.is_some() {
             return Err(AccountRefusal::UsernameTaken);
         }
-        let hash = self.passwords.hash(password).await?;
+        let request = HashRequest::new(Lane::Registration, device.address);
+        let hash = self.passwords.hash(password, request).await?;
         let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
         match self.store.add_user(&user).await? {
             true => self.begin(&user, device).await,
@@ -148,8 +153,7 @@ impl Accounts {
         }
     }
 
-    /// Checks a password, and a code if the account has a second factor. Wrong guesses throttle the client's address,
-    /// never the name alone, so an attacker cannot lock an owner out.
+    /// Checks a password, and a code if the account has a second factor. Wrong guesses are limited (`throttle`).
     pub async fn log_in(
         &self,
         device: &Device,
@@ -157,21 +161,20 @@ impl Accounts {
         password: SecretString,
         code: Option<&str>,
     ) -> Result<Session, AccountRefusal> {
-        if let Some(wait) = self.guesses.wait(device.address, username) {
-            return Err(AccountRefusal::Throttled(wait));
-        }
+        let guess = self.reserve_guess(device, username).await?;
         let user = self.store.user_named(username).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
-        let right = self.passwords.verify(password, hash).await?;
+        let right = self.passwords.verify(password, hash, HashRequest::new(Lane::LogIn, device.address)).await?;
         let Some(user) = user else {
-            self.guesses.record_wrong_password(device.address, username);
+            guess.record_wrong();
             return Err(AccountRefusal::BadCredentials);
         };
         if !right {
-            self.guesses.record_wrong_password(device.address, username);
+            guess.record_wrong();
             self.note_failure(&user, device, "password");
             return Err(AccountRefusal::BadCredentials);
         }
+        drop(guess);
         if user.second_factor.is_some() && !user.is_blocked() && code.is_none() {
             return Err(AccountRefusal::CodeNeeded(self.password_proof(&user)));
         }
@@ -319,8 +322,9 @@ impl Accounts {
         match (self.store.user_named(ADMIN).await?, given) {
             (Some(_), None) => Ok(None),
             (Some(user), Some(given)) => {
-                if !self.passwords.verify(given.clone(), Some(user.password_hash)).await? {
-                    let hash = self.passwords.hash(given).await?;
+                let request = HashRequest::internal();
+                if !self.passwords.verify(given.clone(), Some(user.password_hash), request).await? {
+                    let hash = self.passwords.hash(given, request).await?;
                     let (ended, _) = self.store.set_password(user.id, &hash, None, self.clock.now()).await?;
                     self.revocations.add(&[ended]);
                 }
@@ -337,7 +341,7 @@ impl Accounts {
 
     /// Whether this process added the administrator: several may start at once.
     async fn add_admin(&self, password: SecretString) -> Result<bool, AccountRefusal> {
-        let hash = self.passwords.hash(password).await?;
+        let hash = self.passwords.hash(password, HashRequest::internal()).await?;
         let admin = User::new(UserId(Uuid::now_v7()), ADMIN, hash, Role::Admin, self.clock.now());
         Ok(self.store.add_user(&admin).await?)
     }

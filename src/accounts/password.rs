@@ -1,6 +1,7 @@
 //! Password hashing. It is slow and needs much memory on purpose, so it runs on blocking threads, one per core, behind
-//! a bounded queue.
+//! a bounded queue that is shared fairly among networks (`fair_queue`).
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -10,17 +11,23 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::AccountRefusal;
+use super::fair_queue::{FairQueue, Lane, QueueBounds, QueueRefusal};
+use super::network::Network;
 
 /// OWASP's first choice for Argon2id: 19 MiB, two passes. About 20 ms of one core.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 
-/// Hashes per core that may wait. At 20 ms each that is a wait of 2 s; more hashes are refused.
+/// Hashes per core that may wait in one lane. At 20 ms each that is a wait of 2 s; more hashes are refused.
 const MAX_QUEUED_PER_CORE: usize = 100;
+/// Of these, the part of one host and of one site.
+const HOST_SHARE: usize = 4;
+const SITE_SHARE: usize = 2;
+/// After this time a network whose share was full may try again.
+const SHARE_RETRY_INTERVAL: Duration = Duration::from_secs(2);
 /// How long one hash may wait for a core.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -32,43 +39,68 @@ static UNKNOWN_USER_HASH: LazyLock<String> = LazyLock::new(|| {
     format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p=1${salt}${hash}")
 });
 
+/// For what, and for which client, a password is hashed.
+#[derive(Debug, Clone, Copy)]
+pub struct HashRequest {
+    lane: Lane,
+    network: Network,
+}
+
+impl HashRequest {
+    pub fn new(lane: Lane, client: IpAddr) -> HashRequest {
+        HashRequest { lane, network: Network::of(client) }
+    }
+
+    /// For the shop itself, not for a client.
+    pub fn internal() -> HashRequest {
+        HashRequest::new(Lane::Staff, Ipv4Addr::LOCALHOST.into())
+    }
+}
+
 pub struct Passwords {
-    /// Limits queued and running hashes.
-    queue: Arc<Semaphore>,
-    /// Limits running hashes.
-    cores: Arc<Semaphore>,
+    queue: Arc<FairQueue>,
 }
 
 impl Passwords {
     pub fn new() -> Passwords {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Passwords {
-            queue: Arc::new(Semaphore::new(cores * (1 + MAX_QUEUED_PER_CORE))),
-            cores: Arc::new(Semaphore::new(cores)),
-        }
+        let per_lane = cores * MAX_QUEUED_PER_CORE;
+        let bounds = QueueBounds { per_host: per_lane / HOST_SHARE, per_site: per_lane / SITE_SHARE, per_lane };
+        Passwords { queue: FairQueue::new(cores, bounds) }
     }
 
-    pub async fn hash(&self, password: SecretString) -> Result<String, AccountRefusal> {
-        let hashed = self.run(move || hash(password.expose_secret().as_bytes())).await?;
+    pub async fn hash(&self, password: SecretString, request: HashRequest) -> Result<String, AccountRefusal> {
+        let hashed = self.run(request, move || hash(password.expose_secret().as_bytes())).await?;
         hashed.ok_or(AccountRefusal::Overloaded)
     }
 
     /// Whether the password matches the hash. Without a hash the result is `false`, after the same time.
-    pub async fn verify(&self, password: SecretString, hash: Option<String>) -> Result<bool, AccountRefusal> {
-        self.run(move || {
+    pub async fn verify(
+        &self,
+        password: SecretString,
+        hash: Option<String>,
+        request: HashRequest,
+    ) -> Result<bool, AccountRefusal> {
+        self.run(request, move || {
             let matches = verify(password.expose_secret().as_bytes(), hash.as_deref().unwrap_or(&UNKNOWN_USER_HASH));
             matches && hash.is_some()
         })
         .await
     }
 
-    /// Runs `work` on a blocking thread. It keeps its place until it is done, even if the caller is dropped.
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, AccountRefusal> {
-        let place = self.queue.clone().try_acquire_owned().map_err(|_| AccountRefusal::Overloaded)?;
-        let core = timeout(QUEUE_TIMEOUT, self.cores.clone().acquire_owned()).await;
-        let Ok(Ok(core)) = core else { return Err(AccountRefusal::Overloaded) };
+    /// Runs `work` on a blocking thread. It keeps its slot until it is done, even if the caller is dropped.
+    async fn run<T: Send + 'static>(
+        &self,
+        request: HashRequest,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, AccountRefusal> {
+        let slot = match timeout(QUEUE_TIMEOUT, self.queue.enter(request.lane, request.network)).await {
+            Ok(Ok(slot)) => slot,
+            Ok(Err(QueueRefusal::ShareFull)) => return Err(AccountRefusal::Throttled(SHARE_RETRY_INTERVAL)),
+            Ok(Err(QueueRefusal::LaneFull)) | Err(_) => return Err(AccountRefusal::Overloaded),
+        };
         let done = tokio::task::spawn_blocking(move || {
-            let _permits = (place, core);
+            let _slot = slot;
             work()
         });
         done.await.map_err(|_| AccountRefusal::Overloaded)
@@ -128,12 +160,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn full_queue_refuses_more_hashes() {
-        let passwords = Passwords::new();
-        let all = passwords.queue.clone().try_acquire_many_owned(passwords.queue.available_permits() as u32);
-        let refused = passwords.verify(SecretString::from("x".to_owned()), None).await;
-        assert!(matches!(refused, Err(AccountRefusal::Overloaded)));
-        drop(all);
-        assert!(!passwords.verify(SecretString::from("x".to_owned()), None).await.unwrap());
+    async fn full_share_refuses_its_own_network_only() {
+        let bounds = QueueBounds { per_host: 1, per_site: 2, per_lane: 4 };
+        let passwords = Passwords { queue: FairQueue::new(1, bounds) };
+        let request = |n: u8| HashRequest::new(Lane::LogIn, IpAddr::from([192, 0, n, 1]));
+        let busy = passwords.queue.enter(Lane::LogIn, request(1).network).await.unwrap();
+        let guess = |n| passwords.verify(SecretString::from("x".to_owned()), None, request(n));
+        let (mut waiting, mut other) = (Box::pin(guess(1)), Box::pin(guess(2)));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        assert!(matches!(guess(1).await, Err(AccountRefusal::Throttled(SHARE_RETRY_INTERVAL))));
+        assert!(futures::poll!(&mut other).is_pending(), "another network waits for its turn");
+        drop(busy);
+        assert!(!waiting.await.unwrap() && !other.await.unwrap());
     }
 }

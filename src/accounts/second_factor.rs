@@ -203,10 +203,9 @@ impl Accounts {
 
     /// Checks a code of the authenticator or a recovery code, and marks it as used.
     pub(super) async fn check_code(&self, user: &User, code: &str) -> Result<(), AccountRefusal> {
-        if let Some(wait) = self.guesses.code_wait(user.id.0) {
-            return Err(AccountRefusal::Throttled(wait));
-        }
         let Some(encrypted) = &user.second_factor else { return Ok(()) };
+        // Counted first, so that parallel codes are limited, too.
+        self.guesses.reserve_code(user.id.0).map_err(AccountRefusal::Throttled)?;
         let code = normalized(code);
         let right = match code.len() == 6 && code.bytes().all(|byte| byte.is_ascii_digit()) {
             true => {
@@ -219,11 +218,11 @@ impl Accounts {
             }
             false => self.store.consume_recovery_code(user.id, &hash(user.id, &code)).await?,
         };
-        if right {
-            return Ok(());
+        if !right {
+            return Err(AccountRefusal::BadCode);
         }
-        self.guesses.record_wrong_code(user.id.0);
-        Err(AccountRefusal::BadCode)
+        self.guesses.give_back_code(user.id.0);
+        Ok(())
     }
 
     /// A signed proof of the right password, valid until the code is entered.

@@ -3,6 +3,8 @@
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use super::fair_queue::Lane;
+use super::password::HashRequest;
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device, is_password, session_row};
 use crate::store::{SessionRow, StoreError, User};
@@ -15,15 +17,13 @@ impl Accounts {
         device: &Device,
         password: SecretString,
     ) -> Result<User, AccountRefusal> {
-        if let Some(wait) = self.guesses.wait(device.address, &session.username) {
-            return Err(AccountRefusal::Throttled(wait));
-        }
+        let guess = self.guesses.reserve(device.address, &session.username, true)?;
         let user = self.store.user(session.user_id).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
-        match (self.passwords.verify(password, hash).await?, user) {
+        match (self.passwords.verify(password, hash, confirmation(session, device)).await?, user) {
             (true, Some(user)) => Ok(user),
             _ => {
-                self.guesses.record_wrong_password(device.address, &session.username);
+                guess.record_wrong();
                 Err(AccountRefusal::WrongPassword)
             }
         }
@@ -41,7 +41,7 @@ impl Accounts {
             return Err(AccountRefusal::WeakPassword);
         }
         let mut user = self.confirm(session, device, present).await?;
-        user.password_hash = self.passwords.hash(new).await?;
+        user.password_hash = self.passwords.hash(new, confirmation(session, device)).await?;
         let mut next = Session::of(&user, self.issue_time(user.id));
         let keep = Some((&user, session_row(&next, device)));
         let (ended, kept) = self.store.set_password(user.id, &user.password_hash, keep, self.clock.now()).await?;
@@ -82,4 +82,10 @@ impl Accounts {
         self.revocations.add(&[ended]);
         Ok(())
     }
+}
+
+/// A hash for a user who is signed in.
+fn confirmation(session: &Session, device: &Device) -> HashRequest {
+    let lane = if session.is_staff() { Lane::Staff } else { Lane::LogIn };
+    HashRequest::new(lane, device.address)
 }

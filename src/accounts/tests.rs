@@ -67,6 +67,46 @@ async fn registered_user_can_log_in_and_guesses_are_throttled() {
     assert_eq!(session.user_id, registered.user_id);
 }
 
+/// Wrong guesses at the same time. Returns how many were judged.
+async fn parallel_guesses(accounts: &Accounts, guesses: impl IntoIterator<Item = (Device, String)>) -> usize {
+    let guesses = guesses.into_iter().map(|(device, name)| async move {
+        let guessed = accounts.log_in(&device, &name, secret("wrong horse"), None).await;
+        matches!(guessed, Err(AccountRefusal::BadCredentials))
+    });
+    futures::future::join_all(guesses).await.into_iter().filter(|judged| *judged).count()
+}
+
+#[tokio::test]
+async fn parallel_guesses_are_limited_per_network_and_per_account() {
+    let (accounts, _dir) = accounts().await;
+    let (owner, lei) = (device(1), device(2));
+    accounts.register(&owner, "mei", secret("correct horse")).await.unwrap();
+    accounts.register(&lei, "lei", secret("correct horse")).await.unwrap();
+    let burst = (0..150).map(|_| (device(9), "mei".to_owned()));
+    assert_eq!(parallel_guesses(&accounts, burst).await, 8);
+    let mut judged = 8;
+    for from in 10..30 {
+        judged += parallel_guesses(&accounts, (0..8).map(|_| (device(from), "Mei".to_owned()))).await;
+    }
+    assert_eq!(judged, 40, "of all addresses together");
+    let elsewhere = accounts.log_in(&lei, "mei", secret("correct horse"), None).await;
+    assert!(matches!(elsewhere, Err(AccountRefusal::Throttled(_))), "{elsewhere:?}");
+    assert!(accounts.log_in(&owner, "mei", secret("correct horse"), None).await.is_ok(), "the owner is not locked out");
+    assert!(accounts.log_in(&device(9), "lei", secret("correct horse"), None).await.is_ok());
+}
+
+#[tokio::test]
+async fn guesses_at_invented_names_do_not_lock_out_their_neighbours() {
+    let (accounts, _dir) = accounts().await;
+    let here = device(1);
+    accounts.register(&here, "mei", secret("correct horse")).await.unwrap();
+    for batch in 0..7 {
+        let names = (0..10).map(|n| (here.clone(), format!("nobody-{batch}-{n}")));
+        assert_eq!(parallel_guesses(&accounts, names).await, 10);
+    }
+    assert!(accounts.log_in(&here, "mei", secret("correct horse"), None).await.is_ok());
+}
+
 #[tokio::test]
 async fn administrator_exists_once_and_a_new_password_ends_old_sessions() {
     let (accounts, _dir) = accounts().await;

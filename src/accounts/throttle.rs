@@ -1,74 +1,176 @@
-//! Limits wrong guesses of passwords and codes. Right ones are not counted, so a whole campus behind one address can log in.
+//! Limits wrong guesses of passwords and codes. A guess is counted before its password is hashed and given back unless it
+//! turns out wrong, so that parallel guesses are limited like consecutive ones, and a whole campus behind one address can
+//! log in.
 //!
-//! Passwords are limited per client address, and per address and user name. They are never limited per user name alone:
-//! that would let any client lock out the owner of an account.
+//! - **Per network and user name** ([`PER_NAME`]): further guesses are refused.
+//! - **Per user name** from all networks ([`PER_ACCOUNT`]): further guesses are refused, except from addresses where the
+//!   account is signed in. Else any client could lock out the owner of an account.
+//! - **Per network** for all names ([`PER_ADDRESS`]): further guesses are delayed, never refused for their number. Wrong
+//!   guesses at invented names must not lock out everybody behind the same address.
+//!
+//! The counts are kept per process.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::network::Network;
+use super::{AccountRefusal, Accounts, Device};
 use crate::clock::Clock;
 use crate::rate_limit::CellRate;
+use crate::store::StoreError;
 
-/// Wrong passwords for one user name from one address: the burst, then one per period.
+/// Wrong passwords for one user name from one host: the burst, then one per period.
 const PER_NAME: (u32, Duration) = (8, Duration::from_secs(30));
-/// Wrong passwords from one address for any user name.
+/// Wrong passwords for one user name from all addresses where the account is not signed in.
+const PER_ACCOUNT: (u32, Duration) = (40, Duration::from_secs(60));
+/// Wrong passwords from one host for any user name, before its guesses are delayed.
 const PER_ADDRESS: (u32, Duration) = (60, Duration::from_secs(2));
+/// The delay for each wrong password beyond [`PER_ADDRESS`], and in all.
+const DELAY_STEP: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_secs(2);
+/// Guesses of one host that are delayed at the same time. Further ones are refused for [`MAX_DELAY`].
+const MAX_DELAYED: u32 = 32;
 /// Wrong codes for one account from any address: a client that gets this far has sent the right password.
 const PER_CODE: (u32, Duration) = (5, Duration::from_secs(120));
-/// Expired keys are removed after this many wrong guesses.
+/// Expired keys are removed after this many guesses.
 const CLEANUP_INTERVAL: u32 = 1000;
 
-/// The wrong guesses that one process has seen.
+/// The guesses that one process has seen.
 pub struct GuessLimits {
     per_name: KeyedLimit<(IpAddr, u64)>,
+    per_account: KeyedLimit<u64>,
     per_address: KeyedLimit<IpAddr>,
     per_code: KeyedLimit<Uuid>,
+    delayed: Mutex<HashMap<IpAddr, u32>>,
     hasher: RandomState,
     since_cleanup: AtomicU32,
+}
+
+/// Why a guess is not judged, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuessRefusal {
+    /// The client has made too many.
+    Client(Duration),
+    /// All clients together have made too many at this account.
+    Account(Duration),
+}
+
+/// A guess at a password that is being judged. Dropping it gives it back.
+#[must_use]
+pub struct Guess<'a> {
+    limits: &'a GuessLimits,
+    host: IpAddr,
+    name: u64,
+    counts_for_account: bool,
+    is_wrong: bool,
+}
+
+impl Guess<'_> {
+    /// Counts the guess for good.
+    pub fn record_wrong(mut self) {
+        self.is_wrong = true;
+        self.limits.per_address.add(self.host);
+    }
+}
+
+impl Drop for Guess<'_> {
+    fn drop(&mut self) {
+        if self.is_wrong {
+            return;
+        }
+        self.limits.per_name.give_back(&(self.host, self.name));
+        if self.counts_for_account {
+            self.limits.per_account.give_back(&self.name);
+        }
+    }
+}
+
+/// A guess that is being delayed. Dropping it frees its place.
+struct Delay<'a> {
+    limits: &'a GuessLimits,
+    host: IpAddr,
+}
+
+impl Drop for Delay<'_> {
+    fn drop(&mut self) {
+        let mut delayed = self.limits.delayed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = delayed.get_mut(&self.host) {
+            *count -= 1;
+            if *count == 0 {
+                delayed.remove(&self.host);
+            }
+        }
+    }
 }
 
 impl GuessLimits {
     pub fn new(clock: Clock) -> GuessLimits {
         GuessLimits {
             per_name: KeyedLimit::new(PER_NAME, clock.clone()),
+            per_account: KeyedLimit::new(PER_ACCOUNT, clock.clone()),
             per_address: KeyedLimit::new(PER_ADDRESS, clock.clone()),
             per_code: KeyedLimit::new(PER_CODE, clock),
+            delayed: Mutex::default(),
             hasher: RandomState::new(),
             since_cleanup: AtomicU32::new(0),
         }
     }
 
-    /// The time until the next guess is allowed; `None` if it is allowed now.
-    pub fn wait(&self, client: IpAddr, username: &str) -> Option<Duration> {
-        let client = network(client);
-        self.per_address.wait(&client).max(self.per_name.wait(&(client, self.name_key(username))))
+    /// Counts a guess that is about to be judged. The account's own limit does not count guesses from a `known` address.
+    pub fn reserve(&self, client: IpAddr, username: &str, known: bool) -> Result<Guess<'_>, GuessRefusal> {
+        self.clean_up();
+        let (host, name) = (Network::of(client).host, self.name_key(username));
+        self.per_name.take((host, name)).map_err(GuessRefusal::Client)?;
+        let mut guess = Guess { limits: self, host, name, counts_for_account: false, is_wrong: false };
+        if !known {
+            self.per_account.take(name).map_err(GuessRefusal::Account)?;
+            guess.counts_for_account = true;
+        }
+        Ok(guess)
     }
 
-    pub fn record_wrong_password(&self, client: IpAddr, username: &str) {
-        let client = network(client);
-        self.per_address.add(client);
-        self.per_name.add((client, self.name_key(username)));
+    /// How long to wait before the next password from this address is judged.
+    fn delay(&self, client: IpAddr) -> Duration {
+        let excess = self.per_address.excess(&Network::of(client).host);
+        (DELAY_STEP * excess).min(MAX_DELAY)
+    }
+
+    /// A place among the delayed guesses of a host, if there is one.
+    fn begin_delay(&self, client: IpAddr) -> Result<Delay<'_>, GuessRefusal> {
+        let host = Network::of(client).host;
+        let mut delayed = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = delayed.entry(host).or_default();
+        if *count >= MAX_DELAYED {
+            return Err(GuessRefusal::Client(MAX_DELAY));
+        }
+        *count += 1;
+        Ok(Delay { limits: self, host })
+    }
+
+    /// Counts a code of the second factor that is about to be judged.
+    pub fn reserve_code(&self, user: Uuid) -> Result<(), Duration> {
+        self.per_code.remove_expired();
+        self.per_code.take(user)
+    }
+
+    /// Gives back a code that was right.
+    pub fn give_back_code(&self, user: Uuid) {
+        self.per_code.give_back(&user);
+    }
+
+    fn clean_up(&self) {
         if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
             self.since_cleanup.store(0, Ordering::Relaxed);
             self.per_address.remove_expired();
+            self.per_account.remove_expired();
             self.per_name.remove_expired();
         }
-    }
-
-    /// The time until the next code of the second factor is allowed; `None` if it is allowed now.
-    pub fn code_wait(&self, user: Uuid) -> Option<Duration> {
-        self.per_code.wait(&user)
-    }
-
-    pub fn record_wrong_code(&self, user: Uuid) {
-        self.per_code.add(user);
-        self.per_code.remove_expired();
     }
 
     /// A fixed-size key for a user name of any length.
@@ -77,28 +179,47 @@ impl GuessLimits {
     }
 }
 
-/// The network that counts as one client: an IPv4 address, or the /64 that one household usually has of IPv6.
-fn network(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
-        v4 => v4,
+impl Accounts {
+    /// Counts a guess at a password before any work is done for it, and delays those of a network with many wrong ones.
+    pub(super) async fn reserve_guess(&self, device: &Device, username: &str) -> Result<Guess<'_>, AccountRefusal> {
+        let guess = match self.guesses.reserve(device.address, username, false) {
+            Err(GuessRefusal::Account(_)) if self.is_signed_in_from(device.address, username).await? => {
+                self.guesses.reserve(device.address, username, true)?
+            }
+            guess => guess?,
+        };
+        let delay = self.guesses.delay(device.address);
+        if !delay.is_zero() {
+            let _place = self.guesses.begin_delay(device.address)?;
+            tokio::time::sleep(delay).await;
+        }
+        Ok(guess)
+    }
+
+    /// Whether the account has a session that began at this host.
+    async fn is_signed_in_from(&self, client: IpAddr, username: &str) -> Result<bool, StoreError> {
+        let Some(user) = self.store.user_named(username).await? else { return Ok(false) };
+        let host = Network::of(client).host;
+        let sessions = self.store.sessions_of(user.id, self.clock.now()).await?;
+        let hosts = sessions.iter().filter_map(|session| session.address.parse().ok());
+        Ok(hosts.map(|address| Network::of(address).host).any(|known| known == host))
     }
 }
 
-/// The wrong guesses per key. A key without allowance is locked until it has some again; reading does not count.
-/// The table is exact, so that guesses from other addresses cannot evict a key. It grows until expired keys are removed.
-struct KeyedLimit<K: Hash + Eq> {
-    rate: CellRate,
-    keys: Mutex<HashMap<K, KeyState>>,
-    clock: Clock,
+impl From<GuessRefusal> for AccountRefusal {
+    fn from(refusal: GuessRefusal) -> Self {
+        let (GuessRefusal::Client(wait) | GuessRefusal::Account(wait)) = refusal;
+        AccountRefusal::Throttled(wait)
+    }
 }
 
-/// The state of a key, in Unix milliseconds.
-#[derive(Default)]
-struct KeyState {
-    /// When the full allowance is available again.
-    restored_at: u64,
-    locked_until: u64,
+/// The guesses per key, by the generic cell rate algorithm. The table is exact, so that guesses from other addresses
+/// cannot evict a key. It grows until expired keys are removed.
+struct KeyedLimit<K: Hash + Eq> {
+    rate: CellRate,
+    /// When the full allowance is available again, in Unix milliseconds.
+    keys: Mutex<HashMap<K, u64>>,
+    clock: Clock,
 }
 
 impl<K: Hash + Eq> KeyedLimit<K> {
@@ -111,28 +232,45 @@ impl<K: Hash + Eq> KeyedLimit<K> {
         u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default()
     }
 
-    fn keys(&self) -> MutexGuard<'_, HashMap<K, KeyState>> {
+    fn keys(&self) -> MutexGuard<'_, HashMap<K, u64>> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait(&self, key: &K) -> Option<Duration> {
-        let until = self.keys().get(key)?.locked_until;
-        until.checked_sub(self.now()).filter(|wait| *wait > 0).map(Duration::from_millis)
+    /// Adds a guess, or returns the time until one is allowed.
+    fn take(&self, key: K) -> Result<(), Duration> {
+        let now = self.now();
+        let mut keys = self.keys();
+        let restored_at = keys.entry(key).or_default();
+        let ahead = self.rate.add(restored_at.saturating_sub(now)).map_err(Duration::from_millis)?;
+        *restored_at = now + ahead;
+        Ok(())
     }
 
+    fn give_back(&self, key: &K) {
+        if let Some(restored_at) = self.keys().get_mut(key) {
+            *restored_at = restored_at.saturating_sub(self.rate.interval);
+        }
+    }
+
+    /// Adds a guess also beyond the allowance, up to twice the burst.
     fn add(&self, key: K) {
         let now = self.now();
         let mut keys = self.keys();
-        let wrong = keys.entry(key).or_default();
-        match self.rate.add(wrong.restored_at.saturating_sub(now)) {
-            Ok(ahead) => wrong.restored_at = now + ahead,
-            Err(wait) => wrong.locked_until = now + wait,
-        }
+        let restored_at = keys.entry(key).or_default();
+        let ahead = restored_at.saturating_sub(now) + self.rate.interval;
+        *restored_at = now + ahead.min(2 * self.rate.burst * self.rate.interval);
+    }
+
+    /// The guesses beyond the allowance.
+    fn excess(&self, key: &K) -> u32 {
+        let ahead = self.keys().get(key).map_or(0, |restored_at| restored_at.saturating_sub(self.now()));
+        let beyond = ahead.saturating_sub(self.rate.interval * self.rate.burst);
+        u32::try_from(beyond.div_ceil(self.rate.interval)).unwrap_or(u32::MAX)
     }
 
     fn remove_expired(&self) {
         let now = self.now();
-        self.keys().retain(|_, wrong| wrong.restored_at > now);
+        self.keys().retain(|_, restored_at| *restored_at > now);
     }
 }
 
@@ -140,68 +278,115 @@ impl<K: Hash + Eq> KeyedLimit<K> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_the_address_that_guesses_too_often_has_to_wait() {
+    fn limits() -> (GuessLimits, Clock) {
         let clock = Clock::manual(jiff::Timestamp::from_second(1_800_000_000).unwrap());
-        let guesses = GuessLimits::new(clock.clone());
-        let (here, there) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
-        for _ in 0..PER_NAME.0 {
-            guesses.record_wrong_password(here, "mei");
-            assert_eq!(guesses.wait(here, "mei"), None);
-        }
-        guesses.record_wrong_password(here, "Mei");
-        let wait = guesses.wait(here, "mei").unwrap();
-        assert!(wait <= PER_NAME.1, "{wait:?}");
-        assert_eq!(guesses.wait(here, "lei"), None);
-        assert_eq!(guesses.wait(there, "mei"), None);
-        clock.advance(wait);
-        assert_eq!(guesses.wait(here, "mei"), None);
-        // One guess is there again, not all of them.
-        guesses.record_wrong_password(here, "mei");
-        guesses.record_wrong_password(here, "mei");
-        assert_eq!(guesses.wait(here, "mei"), Some(PER_NAME.1));
+        (GuessLimits::new(clock.clone()), clock)
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    /// How many of the guesses are judged, one after the other, all wrong.
+    fn judged(guesses: &GuessLimits, from: &str, name: &str, attempts: u32) -> u32 {
+        let reserved = (0..attempts).filter_map(|_| guesses.reserve(address(from), name, false).ok());
+        reserved.map(Guess::record_wrong).count() as u32
+    }
+
+    #[test]
+    fn parallel_guesses_are_counted_before_they_are_judged() {
+        let (guesses, _) = limits();
+        let under_way: Vec<_> =
+            (0..150).filter_map(|_| guesses.reserve(address("192.0.2.1"), "mei", false).ok()).collect();
+        assert_eq!(under_way.len(), PER_NAME.0 as usize);
+        assert!(guesses.reserve(address("192.0.2.1"), "Mei", false).is_err());
+        assert!(guesses.reserve(address("192.0.2.1"), "lei", false).is_ok());
+        drop(under_way);
+        assert_eq!(judged(&guesses, "192.0.2.1", "mei", 150), PER_NAME.0, "right guesses were given back");
+    }
+
+    #[test]
+    fn guesses_from_many_addresses_share_the_limit_of_the_account() {
+        let (guesses, clock) = limits();
+        let total: u32 = (0..20).map(|n| judged(&guesses, &format!("192.0.{n}.1"), "mei", 8)).sum();
+        assert_eq!(total, PER_ACCOUNT.0);
+        let stranger = guesses.reserve(address("203.0.113.9"), "mei", false).map(drop);
+        assert_eq!(stranger, Err(GuessRefusal::Account(PER_ACCOUNT.1)));
+        assert!(guesses.reserve(address("203.0.113.9"), "mei", true).is_ok(), "the owner's address is excepted");
+        clock.advance(PER_ACCOUNT.1);
+        assert_eq!(judged(&guesses, "203.0.113.9", "mei", 8), 1);
+    }
+
+    #[test]
+    fn allowance_returns_one_guess_at_a_time() {
+        let (guesses, clock) = limits();
+        assert_eq!(judged(&guesses, "192.0.2.1", "mei", 20), PER_NAME.0);
+        let refused = guesses.reserve(address("192.0.2.1"), "mei", false).map(drop);
+        assert_eq!(refused, Err(GuessRefusal::Client(PER_NAME.1)), "refused guesses do not prolong the wait");
+        clock.advance(PER_NAME.1);
+        assert_eq!(judged(&guesses, "192.0.2.1", "mei", 20), 1);
         clock.advance(PER_NAME.1 * PER_NAME.0);
-        for _ in 0..PER_NAME.0 {
-            guesses.record_wrong_password(here, "mei");
-            assert_eq!(guesses.wait(here, "mei"), None);
-        }
+        assert_eq!(judged(&guesses, "192.0.2.1", "mei", 20), PER_NAME.0);
     }
 
     #[test]
-    fn guesses_while_locked_do_not_prolong_the_lock() {
-        let clock = Clock::manual(jiff::Timestamp::from_second(1_800_000_000).unwrap());
-        let guesses = GuessLimits::new(clock.clone());
+    fn guesses_at_invented_names_delay_their_network_and_lock_out_nobody() {
+        let (guesses, clock) = limits();
+        for n in 0..PER_ADDRESS.0 {
+            assert_eq!(judged(&guesses, "2001:db8::1", &n.to_string(), 1), 1);
+        }
+        assert_eq!(guesses.delay(address("2001:db8::ffff:1")), Duration::ZERO);
+        for n in 0..7 {
+            assert_eq!(judged(&guesses, "2001:db8::2", &format!("x{n}"), 1), 1);
+        }
+        assert_eq!(guesses.delay(address("2001:db8::ffff:1")), DELAY_STEP * 7);
+        assert!(guesses.reserve(address("2001:db8::ffff:1"), "mei", false).is_ok());
+        assert_eq!(guesses.delay(address("2001:db8:0:1::1")), Duration::ZERO);
+        for n in 0..500 {
+            assert_eq!(judged(&guesses, "2001:db8::3", &format!("y{n}"), 1), 1);
+        }
+        assert_eq!(guesses.delay(address("2001:db8::1")), MAX_DELAY);
+        clock.advance(PER_ADDRESS.1 * PER_ADDRESS.0);
+        assert_eq!(guesses.delay(address("2001:db8::1")), Duration::ZERO, "at most one more burst later");
+    }
+
+    #[test]
+    fn delayed_guesses_of_one_host_are_bounded() {
+        let (guesses, _) = limits();
+        let here = address("192.0.2.1");
+        let delays: Vec<_> = (0..MAX_DELAYED).map(|_| guesses.begin_delay(here).ok().unwrap()).collect();
+        assert_eq!(guesses.begin_delay(here).map(drop), Err(GuessRefusal::Client(MAX_DELAY)));
+        assert!(guesses.begin_delay(address("192.0.2.2")).is_ok());
+        drop(delays);
+        assert!(guesses.begin_delay(here).is_ok());
+        assert!(guesses.delayed.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn codes_are_counted_until_they_are_right() {
+        let (guesses, _) = limits();
         let user = Uuid::from_u128(7);
-        for _ in 0..=PER_CODE.0 {
-            guesses.record_wrong_code(user);
+        for _ in 0..20 {
+            assert_eq!(guesses.reserve_code(user), Ok(()));
+            guesses.give_back_code(user);
         }
-        assert_eq!(guesses.code_wait(user), Some(PER_CODE.1));
-        clock.advance(Duration::from_secs(20));
-        guesses.record_wrong_code(user);
-        assert_eq!(guesses.code_wait(user), Some(PER_CODE.1 - Duration::from_secs(20)));
-    }
-
-    #[test]
-    fn address_limit_covers_all_user_names() {
-        let guesses = GuessLimits::new(Clock::manual(jiff::Timestamp::UNIX_EPOCH));
-        let neighbours = ["2001:db8::1", "2001:db8::ffff:1"].map(|text| text.parse::<IpAddr>().unwrap());
-        for n in 0..=PER_ADDRESS.0 {
-            guesses.record_wrong_password(neighbours[0], &n.to_string());
+        for _ in 0..PER_CODE.0 {
+            assert_eq!(guesses.reserve_code(user), Ok(()));
         }
-        assert!(guesses.wait(neighbours[1], "mei").is_some());
-        assert_eq!(guesses.wait("2001:db8:0:1::1".parse().unwrap(), "mei"), None);
+        assert_eq!(guesses.reserve_code(user), Err(PER_CODE.1));
     }
 
     #[test]
     fn expired_keys_are_removed() {
-        let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);
-        let guesses = GuessLimits::new(clock.clone());
-        for n in 0..=PER_ADDRESS.0 {
-            guesses.record_wrong_password(IpAddr::from([192, 0, 2, 1]), &n.to_string());
+        let (guesses, clock) = limits();
+        for n in 0..PER_ADDRESS.0 {
+            judged(&guesses, "192.0.2.1", &n.to_string(), 1);
         }
         clock.advance(Duration::from_secs(3600));
         guesses.per_name.remove_expired();
+        guesses.per_account.remove_expired();
         guesses.per_address.remove_expired();
         assert!(guesses.per_name.keys().is_empty() && guesses.per_address.keys().is_empty());
+        assert!(guesses.per_account.keys().is_empty());
     }
 }

@@ -15,7 +15,7 @@ use crate::health::watch_clock;
 use crate::lifecycle::Lifecycle;
 use crate::pictures::cleanup;
 use crate::web;
-use crate::web::server::limits::{ConnectionLimiter, ConnectionLimits};
+use crate::web::server::limits::{AddressLimit, ConnectionLimiter, ConnectionLimits};
 use crate::web::server::{Listen, serve_on};
 
 /// Open connections to the operators' address, at most.
@@ -67,6 +67,8 @@ impl Services {
         let limits = ConnectionLimits::of(self.config.web.connections.min(max_connections()));
         let limiter =
             ConnectionLimiter::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
+        let web = &self.config.web;
+        let limiter = limiter.with_address_limit(AddressLimit::new(web.connections_per_address, &web.trusted_proxies));
         let serve = serve_on(listener, self.router(), limiter, stop);
         let (batcher, packets, cockpit) = (self.batcher.clone(), self.packets.clone(), self.cockpit.clone());
         let grants = ServeGrants::begin(self).await?;

@@ -249,6 +249,7 @@ impl Services {
             metrics: self.metrics.clone(),
             health: self.health.clone(),
             pictures: self.pictures(),
+            streams: web::EventStreams::new(),
         }))
     }
 

@@ -74,6 +74,8 @@ static PROBLEMS: &[Problem] = &[
         ["Over the limit", "That’s more than the limit per person."]),
     Problem::new("rate_limited", ["操作太频繁", "请稍等几秒再试。"],
         ["Too many requests", "Please wait a few seconds and try again."]),
+    Problem::new("too_many_streams", ["打开的窗口太多", "实时数据连接数已达上限，请先关闭其他窗口。"],
+        ["Too many live views", "The maximum number of live views is open. Please close one and try again."]),
     Problem::new("busy", ["抢购火爆", "排队人数较多，可能还有库存，请再试一次。"],
         ["High demand", "Many people are ahead of you. There may still be stock, so please try again."]),
     Problem::new("overloaded", ["系统繁忙", "当前访问人数过多，请稍后再试。"],

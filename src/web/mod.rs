@@ -59,6 +59,7 @@ use crate::pipeline::dead_letters::DeadLetters;
 use crate::purchase::Purchases;
 use crate::store::Store;
 
+pub use api::admin::live::EventStreams;
 pub use router::router;
 pub use server::serve;
 
@@ -83,4 +84,5 @@ pub struct Shop {
     pub metrics: Arc<Metrics>,
     pub health: Health,
     pub pictures: Pictures,
+    pub streams: EventStreams,
 }

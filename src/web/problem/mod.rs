@@ -97,6 +97,7 @@ problems! {
     BadQuantity 422 "bad_quantity" "The quantity must be a whole number above zero.";
     OverLimit 422 "over_limit" "That is more than one user may buy in this sale.";
     RateLimited 429 "rate_limited" "Too many requests from you. Wait a little." retry "1";
+    TooManyStreams 429 "too_many_streams" "The account or the address has the maximum number of open event streams. Close one." retry "10";
     Busy 429 "busy" "Too many shoppers are buying at once. Units may be left: try again." retry "1";
     Overloaded 503 "overloaded" "The shop is overloaded at the moment." retry "2";
 

@@ -5,8 +5,12 @@
 //!
 //! A few connections beyond the limit are accepted to be refused: their first request is answered 503 `overloaded` without
 //! reaching a handler, and the connection ends. Connections beyond those are closed unanswered.
+//!
+//! One address may hold only a part of the connections, so that it cannot take them all. Those beyond it are closed
+//! unanswered. Trusted proxies, which bring the connections of many clients, and this machine are excepted.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +22,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
+
+use crate::accounts::Network;
+use crate::web::shared::slots::{KeyedSlot, KeyedSlots};
 
 /// Connections that are accepted only to be answered 503, in percent of the limit; at least one.
 const REFUSED_SLOTS_PERCENT: usize = 5;
@@ -56,15 +63,46 @@ pub struct ConnectionLimiter {
     open: Gauge,
     /// Connections that found no free slot since the start.
     turned_away: Counter,
+    per_address: Option<Arc<AddressLimit>>,
+}
+
+/// The connections that one address may hold: an IPv4 address, or a /64 of IPv6.
+#[derive(Debug)]
+pub struct AddressLimit {
+    slots: Arc<KeyedSlots<IpAddr>>,
+    exempt: Vec<IpAddr>,
+    is_loopback_exempt: bool,
+}
+
+impl AddressLimit {
+    pub fn new(max_connections: usize, trusted_proxies: &[IpAddr]) -> AddressLimit {
+        let exempt = trusted_proxies.iter().map(IpAddr::to_canonical).collect();
+        AddressLimit { slots: KeyedSlots::new(max_connections), exempt, is_loopback_exempt: true }
+    }
+
+    fn exempts(&self, peer: IpAddr) -> bool {
+        let peer = peer.to_canonical();
+        self.exempt.contains(&peer) || self.is_loopback_exempt && peer.is_loopback()
+    }
 }
 
 impl ConnectionLimiter {
     pub fn new(limits: ConnectionLimits, open: Gauge, turned_away: Counter) -> ConnectionLimiter {
-        ConnectionLimiter { limits, open, turned_away }
+        ConnectionLimiter { limits, open, turned_away, per_address: None }
+    }
+
+    pub fn with_address_limit(self, limit: AddressLimit) -> ConnectionLimiter {
+        ConnectionLimiter { per_address: Some(Arc::new(limit)), ..self }
     }
 
     /// A slot for the connection, admitted or to be refused. `None` closes the connection.
-    pub(super) fn admit(&self, stream: TcpStream) -> Option<ConnectionSlot> {
+    pub(super) fn admit(&self, stream: TcpStream, peer: IpAddr) -> Option<ConnectionSlot> {
+        let limit = self.per_address.as_ref().filter(|limit| !limit.exempts(peer));
+        let address_slot = limit.map(|limit| limit.slots.take(Network::of(peer).host));
+        if matches!(address_slot, Some(None)) {
+            self.turned_away.inc();
+            return None;
+        }
         let open_before = usize::try_from(self.open.inc()).unwrap_or(0);
         let max = self.limits.max_connections;
         let slot = ConnectionSlot {
@@ -74,6 +112,7 @@ impl ConnectionLimiter {
             write_timeout: self.limits.write_timeout,
             write_deadline: None,
             open: self.open.clone(),
+            _address_slot: address_slot.flatten().map(Box::new),
         };
         if !slot.is_admitted {
             self.turned_away.inc();
@@ -96,6 +135,8 @@ pub struct ConnectionSlot {
     /// Runs while the client's receive window is full.
     write_deadline: Option<Pin<Box<Sleep>>>,
     open: Gauge,
+    /// Boxed, because tasks of parked connections are small.
+    _address_slot: Option<Box<KeyedSlot<IpAddr>>>,
 }
 
 /// What happens on a connection, readable while hyper owns its stream.
@@ -216,7 +257,10 @@ mod tests {
     }
 
     fn start_server_with(limits: ConnectionLimits) -> TestServer {
-        let limiter = ConnectionLimiter::new(limits, Gauge::default(), Counter::default());
+        start_server_of(ConnectionLimiter::new(limits, Gauge::default(), Counter::default()))
+    }
+
+    fn start_server_of(limiter: ConnectionLimiter) -> TestServer {
         let listener = Listen { address: SocketAddr::from(([127, 0, 0, 1], 0)), setting: "" }.bind().unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let router = Router::new().route("/small", get(async || "small"));
@@ -250,6 +294,44 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         }
+    }
+
+    #[tokio::test]
+    async fn silent_connections_of_one_address_leave_places_for_others() {
+        let limit = AddressLimit { is_loopback_exempt: false, ..AddressLimit::new(3, &[]) };
+        let limits = ConnectionLimits::of(10);
+        let limiter = ConnectionLimiter::new(limits, Gauge::default(), Counter::default()).with_address_limit(limit);
+        let server = start_server_of(limiter);
+        let mut silent = Vec::new();
+        for _ in 0..3 {
+            silent.push(server.connect().await);
+        }
+        server.until_open(3).await;
+        for _ in 0..20 {
+            let mut refused = server.connect().await;
+            assert_eq!(refused.read(&mut [0; 16]).await.unwrap_or(0), 0, "it is closed unanswered");
+        }
+        assert_eq!((server.limiter.open.get(), server.limiter.turned_away.get()), (3, 20));
+        // Another address of this machine.
+        let other = tokio::net::TcpSocket::new_v4().unwrap();
+        other.bind(SocketAddr::from(([127, 0, 0, 2], 0))).unwrap();
+        let mut other = other.connect(server.address).await.unwrap();
+        other.write_all(REQUEST).await.unwrap();
+        let mut response = vec![0; 4096];
+        let length = other.read(&mut response).await.unwrap();
+        assert!(response[..length].starts_with(b"HTTP/1.1 200 "));
+        silent.pop();
+        server.until_open(3).await;
+        assert!(server.request().await.1.starts_with("HTTP/1.1 200 "));
+    }
+
+    #[test]
+    fn trusted_proxies_and_loopback_are_excepted_from_the_limit_per_address() {
+        let limit = AddressLimit::new(1, &["10.0.0.1".parse().unwrap()]);
+        for exempt in ["127.0.0.1", "::1", "10.0.0.1", "::ffff:10.0.0.1"] {
+            assert!(limit.exempts(exempt.parse().unwrap()), "{exempt}");
+        }
+        assert!(!limit.exempts("10.0.0.2".parse().unwrap()));
     }
 
     #[tokio::test]

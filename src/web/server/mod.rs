@@ -69,7 +69,7 @@ pub async fn serve_on(
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         match accepted {
             Ok((stream, peer)) => {
-                if let Some(slot) = limiter.admit(stream) {
+                if let Some(slot) = limiter.admit(stream, peer.ip()) {
                     connections.spawn(serve_connection(slot, peer, router.clone(), limiter.limits, stop.clone()));
                 }
             }
@@ -115,7 +115,7 @@ mod tests {
     async fn parked_connection_is_a_small_task() {
         let listener = any_port().bind().unwrap();
         let (address, limiter) = (listener.local_addr().unwrap(), limiter());
-        let slot = limiter.admit(TcpStream::connect(address).await.unwrap()).unwrap();
+        let slot = limiter.admit(TcpStream::connect(address).await.unwrap(), address.ip()).unwrap();
         let task = serve_connection(slot, address, Router::new(), limiter.limits, CancellationToken::new());
         assert!(size_of_val(&task) <= 512, "{} bytes", size_of_val(&task));
     }

@@ -20,6 +20,8 @@ pub mod paths;
 pub mod negotiation;
 pub mod response;
 
+pub mod slots;
+
 use serde::Deserialize;
 
 /// The query of a page after a redirect: the action that it reports as done. Unknown values show nothing.

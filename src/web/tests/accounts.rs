@@ -6,6 +6,35 @@ fn encoded(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
+/// Sends an account's name and password from another address, through a trusted proxy.
+async fn credentials_from(shop: &TestShop, address: &str, path: &str, username: &str) -> TestResponse {
+    let headers = [("content-type", "application/json"), ("x-forwarded-for", address)];
+    let body = json!({"username": username, "password": "correct horse"}).to_string();
+    shop.visitor().send("POST", path, &headers, body).await
+}
+
+#[tokio::test]
+async fn registrations_from_one_address_refuse_no_log_in_from_others() {
+    let shop = TestShop::open_with(|config| config.web.trusted_proxies = vec!["127.0.0.1".parse().unwrap()]).await;
+    shop.shopper("mei").await;
+    let flood = futures::future::join_all((0..230).map(|n| {
+        let shop = &shop;
+        async move { credentials_from(shop, "192.0.2.1", "/api/register", &format!("robot-{n}")).await }
+    }));
+    let log_ins = futures::future::join_all((0..25).map(|n| {
+        let shop = &shop;
+        async move { credentials_from(shop, &format!("198.51.{n}.1"), "/api/login", "mei").await }
+    }));
+    let (flood, log_ins) = futures::join!(flood, log_ins);
+    let answered = log_ins.iter().filter(|answer| answer.status == 200).count();
+    assert!(answered >= 24, "{answered} of 25 log-ins");
+    let refused: Vec<_> = flood.iter().filter(|answer| answer.status != 201).collect();
+    assert!(!refused.is_empty(), "the queue of one address is bounded");
+    for answer in refused {
+        assert!(matches!(answer.status.as_u16(), 429 | 503) && !answer.header("retry-after").is_empty(), "{answer:?}");
+    }
+}
+
 async fn id_of(shop: &TestShop, name: &str) -> String {
     shop.parts.store.user_named(name).await.unwrap().unwrap().id.to_string()
 }

@@ -94,6 +94,24 @@ async fn viewer_finds_no_actions() {
 }
 
 #[tokio::test]
+async fn one_account_cannot_hold_all_event_streams() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let vera = shop.staff(&admin, "vera", Role::Viewer).await;
+    let id = shop.open_sale(&admin, 2).await;
+    let path = format!("/api/admin/sales/{id}/live");
+    let mut streams = Vec::new();
+    for _ in 0..10 {
+        streams.push(EventStream::open(&vera, &path).await);
+    }
+    let refused = vera.get(&path).await;
+    assert_eq!((refused.problem(), refused.header("retry-after")), (problem(429, "too_many_streams"), "10"));
+    let others = EventStream::open(&admin, &path).await;
+    drop((streams.pop(), others));
+    EventStream::open(&vera, &path).await.event("history").await;
+}
+
+#[tokio::test]
 async fn event_stream_reports_a_sale_as_it_sells() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +16,16 @@ use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::accounts::Network;
 use crate::cockpit::Viewer;
+use crate::domain::UserId;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::SalePath;
+use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::{Staff, ViewConsole};
 use crate::web::problem::{Code, Problem};
+use crate::web::shared::slots::{KeyedSlot, KeyedSlots};
 
 /// After this time a browser reconnects to a broken stream.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);
@@ -28,6 +33,34 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// A viewer who loses the permission is disconnected within this time.
 const PERMISSION_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 const PERMISSION_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Open streams of one account: a page for each of a few sales, on two devices.
+const MAX_STREAMS_PER_ACCOUNT: usize = 10;
+/// Open streams of one address, behind which a whole office may watch a sale.
+const MAX_STREAMS_PER_ADDRESS: usize = 50;
+
+/// The open streams of one process, per account and per address.
+#[derive(Debug)]
+pub struct EventStreams {
+    accounts: Arc<KeyedSlots<UserId>>,
+    addresses: Arc<KeyedSlots<IpAddr>>,
+}
+
+type StreamSlot = (KeyedSlot<UserId>, KeyedSlot<IpAddr>);
+
+impl EventStreams {
+    #[expect(clippy::new_without_default, reason = "an empty registry of limits is no default value")]
+    pub fn new() -> EventStreams {
+        EventStreams {
+            accounts: KeyedSlots::new(MAX_STREAMS_PER_ACCOUNT),
+            addresses: KeyedSlots::new(MAX_STREAMS_PER_ADDRESS),
+        }
+    }
+
+    fn take(&self, account: UserId, client: IpAddr) -> Option<StreamSlot> {
+        self.accounts.take(account).zip(self.addresses.take(Network::of(client).host))
+    }
+}
 
 /// An open stream.
 struct LiveStream {
@@ -40,16 +73,19 @@ struct LiveStream {
     /// Events to send before the samples.
     first: VecDeque<Event>,
     ended: bool,
+    _slot: StreamSlot,
 }
 
 /// Sends `history` once, a `sample` each second, and at last `end` with the reason.
 pub async fn live(
     State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
+    staff: Staff<ViewConsole>,
+    ClientAddress(client): ClientAddress,
     SalePath(sale): SalePath,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
+    let slot = shop.streams.take(staff.session.user_id, client).ok_or(Code::TooManyStreams)?;
     let viewer = shop.cockpit.watch(sale);
     let last_seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
     let history: Vec<_> = viewer.history.iter().filter(|point| last_seen.is_none_or(|seen| point.at > seen)).collect();
@@ -60,7 +96,7 @@ pub async fn live(
     let (mut head, ()) = Request::new(()).into_parts();
     head.headers = headers;
     let closing = shop.cockpit.closing();
-    let live = LiveStream { shop, head, viewer, closing, permission_check, first, ended: false };
+    let live = LiveStream { shop, head, viewer, closing, permission_check, first, ended: false, _slot: slot };
     let events = stream::unfold(live, |mut live| async {
         let event = live.next().await?;
         Some((Ok::<_, Infallible>(event), live))

@@ -1,0 +1,52 @@
+//! The network of a client: what counts as one party where requests are shared out or limited.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The bits of an IPv4 address that name its site.
+const V4_SITE_BITS: u32 = 24;
+/// The bits of an IPv6 address that name its site: what a provider assigns to one customer at most.
+const V6_SITE_BITS: u32 = 48;
+/// The bits of an IPv6 address that name its host: the network that one household has at least.
+const V6_HOST_BITS: u32 = 64;
+
+/// A host, and the site that it belongs to. Two hosts of one site may still be one party, so a site has a limit, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Network {
+    /// An IPv4 address, or a /64 of IPv6.
+    pub host: IpAddr,
+    /// A /24 of IPv4, or a /48 of IPv6.
+    pub site: IpAddr,
+}
+
+impl Network {
+    pub fn of(client: IpAddr) -> Network {
+        match client.to_canonical() {
+            IpAddr::V4(address) => {
+                let site = address.to_bits() & (u32::MAX << (u32::BITS - V4_SITE_BITS));
+                Network { host: address.into(), site: Ipv4Addr::from_bits(site).into() }
+            }
+            IpAddr::V6(address) => {
+                let prefix = |bits| address.to_bits() & (u128::MAX << (u128::BITS - bits));
+                let cut = |bits| Ipv6Addr::from_bits(prefix(bits)).into();
+                Network { host: cut(V6_HOST_BITS), site: cut(V6_SITE_BITS) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_and_site_are_prefixes_of_the_address() {
+        for (client, host, site) in [
+            ("192.0.2.77", "192.0.2.77", "192.0.2.0"),
+            ("::ffff:192.0.2.77", "192.0.2.77", "192.0.2.0"),
+            ("2001:db8:1:2:3::4", "2001:db8:1:2::", "2001:db8:1::"),
+        ] {
+            let network = Network::of(client.parse().unwrap());
+            assert_eq!((network.host.to_string(), network.site.to_string()), (host.to_owned(), site.to_owned()));
+        }
+    }
+}
