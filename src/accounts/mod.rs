@@ -1,5 +1,6 @@
 //! Accounts with a user name and a password, and sessions that are verified without I/O.
 //!
+//! - `names` and `password_rules`: which names and passwords may be chosen.
 //! - `password`: hashing on threads of its own, a few at a time.
 //! - `throttle`: limits on wrong guesses.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
@@ -8,7 +9,9 @@
 //! - `self_service` and `deletion`: what users do with their own account.
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
+mod names;
 mod password;
+mod password_rules;
 mod revocations;
 mod session;
 mod throttle;
@@ -21,13 +24,14 @@ mod deletion;
 mod self_service;
 pub mod staff_rules;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -42,6 +46,7 @@ use crate::store::{NewSession, Role, Store, StoreError, User};
 pub use deletion::{DeletionRefusal, DeletionRequest};
 pub use device::Device;
 use password::Passwords;
+pub use password_rules::is_acceptable_for_admin;
 use revocations::Revocations;
 pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
@@ -61,9 +66,6 @@ const MAX_PENDING_USES: usize = 10_000;
 /// The name of the built-in administrator. It cannot be registered.
 pub const ADMIN: &str = "admin";
 
-const USERNAME_CHARS: std::ops::RangeInclusive<usize> = 3..=32;
-const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=256;
-
 /// Why a log-in, a registration or a change of the own account is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountRefusal {
@@ -74,7 +76,8 @@ pub enum AccountRefusal {
     UsernameTaken,
     #[error("the user name is not valid")]
     BadUsername,
-    #[error("the password is too short or too long")]
+    /// Its length is wrong, or guessing programs try it first.
+    #[error("the password is weak")]
     WeakPassword,
     /// Too many wrong guesses. The next guess is checked after this time.
     #[error("too many wrong guesses")]
@@ -131,20 +134,39 @@ impl Accounts {
         username: &str,
         password: SecretString,
     ) -> Result<Session, AccountRefusal> {
-        if !is_username(username) {
+        let username = &*names::normalized(username);
+        if !names::is_valid(username) {
             return Err(AccountRefusal::BadUsername);
         }
-        if !is_password(&password) {
+        if !password_rules::is_acceptable(&password, username) {
             return Err(AccountRefusal::WeakPassword);
         }
-        if username.to_lowercase() == ADMIN || self.store.user_named(username).await?.is_some() {
+        // Before the look-up, so that asking whether a name is taken costs a hash and waits in its queue.
+        let hash = self.passwords.hash(password).await?;
+        if self.is_name_taken(username).await? {
             return Err(AccountRefusal::UsernameTaken);
         }
-        let hash = self.passwords.hash(password).await?;
         let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
         match self.store.add_user(&user).await? {
             true => self.begin(&user, device).await,
             false => Err(AccountRefusal::UsernameTaken),
+        }
+    }
+
+    /// Whether shoppers cannot register the name: it is taken, or looks like one of the shop or of its staff.
+    async fn is_name_taken(&self, username: &str) -> Result<bool, StoreError> {
+        if names::is_reserved(username) || self.store.user_named(username).await?.is_some() {
+            return Ok(true);
+        }
+        let skeleton = names::skeleton(username);
+        Ok(self.store.staff().await?.iter().any(|member| names::skeleton(&member.username) == skeleton))
+    }
+
+    /// The account that a log-in names: as typed, or in the form in which new names are stored.
+    async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {
+        match (self.store.user_named(username).await?, names::normalized(username)) {
+            (None, Cow::Owned(normalized)) => self.store.user_named(&normalized).await,
+            (user, _) => Ok(user),
         }
     }
 
@@ -160,7 +182,7 @@ impl Accounts {
         if let Some(wait) = self.guesses.wait(device.address, username) {
             return Err(AccountRefusal::Throttled(wait));
         }
-        let user = self.store.user_named(username).await?;
+        let user = self.user_named(username).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
         let right = self.passwords.verify(password, hash).await?;
         let Some(user) = user else {
@@ -351,16 +373,6 @@ fn session_row(session: &Session, device: &Device) -> NewSession {
         address: device.address.to_string(),
         agent: device.agent.clone(),
     }
-}
-
-/// 3 to 32 letters or digits of any script, or `_-.`, so that a name is readable within a line of text.
-fn is_username(text: &str) -> bool {
-    USERNAME_CHARS.contains(&text.chars().count())
-        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
-}
-
-fn is_password(password: &SecretString) -> bool {
-    PASSWORD_CHARS.contains(&password.expose_secret().chars().count())
 }
 
 #[cfg(test)]

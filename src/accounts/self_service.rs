@@ -4,7 +4,7 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::session::Session;
-use super::{AccountRefusal, Accounts, Device, is_password, session_row};
+use super::{AccountRefusal, Accounts, Device, password_rules, session_row};
 use crate::store::{SessionRow, StoreError, User};
 
 impl Accounts {
@@ -37,7 +37,7 @@ impl Accounts {
         present: SecretString,
         new: SecretString,
     ) -> Result<Session, AccountRefusal> {
-        if !is_password(&new) {
+        if !password_rules::is_acceptable(&new, &session.username) {
             return Err(AccountRefusal::WeakPassword);
         }
         let mut user = self.confirm(session, device, present).await?;
