@@ -11,6 +11,7 @@ use secrecy::SecretString;
 use tracing_subscriber::filter::Targets;
 use url::Url;
 
+mod accounts;
 mod payments;
 mod redis_address;
 
@@ -46,6 +47,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("amqp-url", "RabbitMQ [none: orders go straight from Redis to the database]"),
     ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
     ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
+    ("staff-idle", "How long staff may leave a session unused, such as 30m [30m]"),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
@@ -69,6 +71,8 @@ pub struct Config {
     /// `None`: generate one in the data directory.
     pub secret: Option<SecretString>,
     pub admin_password: Option<SecretString>,
+    /// A session of staff that is not used for so long ends.
+    pub staff_idle: Duration,
     pub payment_window: Duration,
     pub payments: PaymentProvider,
     pub packet_lifetime: Duration,
@@ -187,7 +191,8 @@ impl Config {
             redis: read_redis(source)?,
             amqp_url: read_amqp(source)?,
             secret,
-            admin_password: admin_password(source)?,
+            admin_password: accounts::admin_password(source)?,
+            staff_idle: accounts::staff_idle(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             payments: payments::read_payments(source, web.is_https())?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
@@ -253,14 +258,6 @@ fn check_secret(web: &WebConfig, secret: Option<&SecretString>) -> anyhow::Resul
         web.listen
     );
     Ok(())
-}
-
-fn admin_password(source: &Source) -> anyhow::Result<Option<SecretString>> {
-    use secrecy::ExposeSecret;
-    let password = source.secret("admin-password");
-    let long_enough = password.as_ref().is_none_or(|p| p.expose_secret().chars().count() >= 8);
-    anyhow::ensure!(long_enough, "SECKILL_ADMIN_PASSWORD has a wrong value: it needs at least 8 characters");
-    Ok(password)
 }
 
 /// The address of the SQLite file inside a data directory.
@@ -354,6 +351,7 @@ mod tests {
             ("secret = 'short'", "SECKILL_SECRET"),
             ("listen = '0.0.0.0:80'", "SECKILL_SECRET"),
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
+            ("staff_idle = '10s'", "SECKILL_STAFF_IDLE"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),

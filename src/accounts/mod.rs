@@ -7,6 +7,7 @@
 //! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
 //! - `second_factor`: codes of an authenticator app.
 //! - `self_service` and `deletion`: what users do with their own account.
+//! - `staff_session`: sessions of staff, which end when they are not used.
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
 mod names;
@@ -23,6 +24,7 @@ mod administration;
 mod deletion;
 mod self_service;
 pub mod staff_rules;
+mod staff_session;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -60,6 +62,8 @@ const REVOCATION_POLL_INTERVAL: Duration = Duration::from_secs(1);
 const USE_WRITE_INTERVAL: Duration = Duration::from_secs(30);
 /// How often expired sessions and revocations are deleted.
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
+/// How long staff may leave a session unused, unless a setting says otherwise.
+const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
 /// Sessions whose last use waits to be written. Bounds memory; uses beyond it are dropped.
 const MAX_PENDING_USES: usize = 10_000;
 
@@ -90,6 +94,9 @@ pub enum AccountRefusal {
     CodeNeeded(String),
     #[error("the code is wrong or was used before")]
     BadCode,
+    /// The second factor that is replaced needs a code, and this one was missing or wrong.
+    #[error("the code of the present second factor is wrong")]
+    BadPresentCode,
     /// The current password, which confirms a change, was wrong.
     #[error("the password is wrong")]
     WrongPassword,
@@ -111,6 +118,8 @@ pub struct Accounts {
     factors: SecondFactors,
     /// When sessions were last used, until it is written to the database.
     seen: Mutex<HashMap<Uuid, Timestamp>>,
+    /// A session of staff that is not used for so long ends.
+    staff_idle: Duration,
 }
 
 impl Accounts {
@@ -123,9 +132,15 @@ impl Accounts {
             revocations: Revocations::new(),
             factors: SecondFactors::new(secret),
             seen: Mutex::default(),
+            staff_idle: DEFAULT_STAFF_IDLE,
             store,
             clock,
         }
+    }
+
+    /// Ends sessions of staff that are not used for `idle`.
+    pub fn with_staff_idle(self, idle: Duration) -> Accounts {
+        Accounts { staff_idle: idle, ..self }
     }
 
     pub async fn register(
@@ -322,16 +337,6 @@ impl Accounts {
     /// The `Set-Cookie` that ends a session in the browser.
     pub fn removal_cookie(&self) -> HeaderValue {
         self.sessions.removal_cookie()
-    }
-
-    /// The current account behind a session of staff. `None` for shoppers, without a database query, and for staff
-    /// whose account no longer allows it.
-    pub async fn staff(&self, session: &Session) -> Result<Option<User>, StoreError> {
-        if !session.is_staff() {
-            return Ok(None);
-        }
-        let user = self.store.user(session.user_id).await?;
-        Ok(user.filter(|user| user.role.is_staff() && !user.is_blocked() && session.is_of(user)))
     }
 
     /// Creates the administrator if there is none. A given password is set unless it is the current one, so that a

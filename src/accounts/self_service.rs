@@ -1,6 +1,7 @@
 //! Changes that users make to their own account.
 
 use secrecy::SecretString;
+use tracing::warn;
 use uuid::Uuid;
 
 use super::session::Session;
@@ -58,6 +59,15 @@ impl Accounts {
     /// Ends the session and revokes every copy of its cookie.
     pub async fn log_out(&self, session: &Session) -> Result<(), StoreError> {
         self.end(session.id).await
+    }
+
+    /// Ends the session that a browser had before it signed in again: no copy of the replaced cookie stays valid. A
+    /// failure is logged, because the log-in has succeeded.
+    pub async fn end_replaced(&self, replaced: Option<&Session>) {
+        let Some(session) = replaced else { return };
+        if let Err(error) = self.log_out(session).await {
+            warn!(%error, user = %session.user_id, "cannot end the session that a log-in replaced");
+        }
     }
 
     /// Ends one of the user's own sessions. `false` when it belongs to another user.

@@ -230,7 +230,7 @@ async fn codes_are_accepted_once_near_their_time_and_recovery_codes_once() {
     assert!(enrolment.url.starts_with("otpauth://totp/") && enrolment.url.contains(&enrolment.secret));
     let code = code_at(&enrolment, &clock, 0);
     let set = async |signed: &str, password: &str, code: &str| {
-        one.set_second_factor(&mei, &here, signed, secret(password), code).await
+        one.set_second_factor(&mei, &here, signed, secret(password), code, None).await
     };
     assert!(matches!(set(&enrolment.signed, "wrong", &code).await, Err(AccountRefusal::WrongPassword)));
     assert!(matches!(set(&enrolment.signed, "correct horse", "000000").await, Err(AccountRefusal::BadCode)));
@@ -274,4 +274,79 @@ async fn codes_are_accepted_once_near_their_time_and_recovery_codes_once() {
     let off = one.remove_second_factor(&mei, &here, secret("correct horse"), &recovery[0]).await;
     assert!(off.is_ok(), "{off:?}");
     assert!(log_in(&one, None).await.is_ok());
+}
+
+#[tokio::test]
+async fn second_factor_is_replaced_with_a_code_of_the_present_one_only() {
+    let (one, _, clock, _dir) = two().await;
+    let here = device(1);
+    let mei = one.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let set = async |enrolment: &Enrolment, present: Option<&str>| {
+        let code = code_at(enrolment, &clock, 0);
+        one.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, present).await
+    };
+    let first = one.enrol(&mei).unwrap();
+    let recovery = set(&first, None).await.unwrap();
+    clock.advance(Duration::from_secs(60));
+
+    let second = one.enrol(&mei).unwrap();
+    let of_second = code_at(&second, &clock, 0);
+    for wrong in [None, Some(""), Some("000000"), Some(of_second.as_str())] {
+        let refused = set(&second, wrong).await;
+        assert!(matches!(refused, Err(AccountRefusal::BadPresentCode)), "{wrong:?}");
+    }
+    let of_first = code_at(&first, &clock, 0);
+    set(&second, Some(&of_first)).await.unwrap();
+    clock.advance(Duration::from_secs(60));
+    let log_in = async |code: &str| one.log_in(&here, "mei", secret("correct horse"), Some(code)).await;
+    assert!(matches!(log_in(&code_at(&first, &clock, 0)).await, Err(AccountRefusal::BadCode)));
+    assert!(matches!(log_in(&recovery[0]).await, Err(AccountRefusal::BadCode)), "the old recovery codes are gone");
+    assert!(log_in(&code_at(&second, &clock, 0)).await.is_ok());
+}
+
+#[tokio::test]
+async fn change_of_the_second_factor_ends_the_other_sessions() {
+    let (one, other, clock, _dir) = two().await;
+    let here = device(1);
+    let mei = one.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let log_in =
+        async |code: Option<&str>| other.log_in(&device(2), "mei", secret("correct horse"), code).await.unwrap();
+    let phone = log_in(None).await;
+    let enrolment = one.enrol(&mei).unwrap();
+    let code = code_at(&enrolment, &clock, 0);
+    let set = one.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, None);
+    let recovery = set.await.unwrap();
+    other.refresh().await.unwrap();
+    for process in [&one, &other] {
+        assert!(process.session(&cookie(&one, &phone)).is_none());
+        assert!(process.session(&cookie(&one, &mei)).is_some(), "the session that made the change stays");
+    }
+    let phone = log_in(Some(&recovery[0])).await;
+    one.remove_second_factor(&mei, &here, secret("correct horse"), &recovery[1]).await.unwrap();
+    assert!(one.session(&cookie(&one, &phone)).is_none());
+    assert_eq!(one.sessions_of(&mei).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn session_of_staff_ends_when_it_is_not_used_and_after_half_a_day() {
+    let (one, other, clock, _dir) = two().await;
+    let staff = owner(&one, "mei").await;
+    let shopper = one.register(&device(1), "lei", secret("correct horse")).await.unwrap();
+    let almost = Duration::from_secs(29 * 60);
+    for _ in 0..3 {
+        clock.advance(almost);
+        assert_eq!(role(&one, &staff).await, Some(Role::Admin));
+        one.seen(&staff);
+    }
+    one.write_last_uses().await.unwrap();
+    clock.advance(almost);
+    assert_eq!(role(&other, &staff).await, Some(Role::Admin), "its uses are stored for other processes");
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(role(&other, &staff).await, None);
+    assert!(other.session(&cookie(&one, &staff)).is_none(), "the session has ended");
+
+    let staff = one.log_in(&device(1), "mei", secret("correct horse"), None).await.unwrap();
+    clock.advance(Duration::from_secs(12 * 3600));
+    assert!(one.session(&cookie(&one, &staff)).is_none());
+    assert!(one.session(&cookie(&one, &shopper)).is_some());
 }
