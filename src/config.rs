@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use tracing_subscriber::filter::Targets;
 use url::Url;
 
+mod accounts;
 mod cidr;
 mod database_address;
 mod payments;
@@ -60,6 +61,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
     ("secret-previous", "The secret before, or after, a change: verifies too [none]"),
     ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
+    ("staff-idle", "How long staff may leave a session unused, such as 30m [30m]"),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
@@ -89,6 +91,8 @@ pub struct Config {
     /// The one that it replaces, or will be replaced by.
     pub secret_previous: Option<SecretString>,
     pub admin_password: Option<SecretString>,
+    /// A session of staff that is not used for so long ends.
+    pub staff_idle: Duration,
     pub payment_window: Duration,
     pub payments: PaymentProvider,
     pub packet_lifetime: Duration,
@@ -161,7 +165,8 @@ impl Config {
             amqp_url: read_amqp(source, &tls)?,
             secret,
             secret_previous,
-            admin_password: admin_password(source)?,
+            admin_password: accounts::admin_password(source)?,
+            staff_idle: accounts::staff_idle(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             payments: payments::read_payments(source, web.is_https())?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
@@ -215,14 +220,6 @@ fn read_amqp(source: &Source, tls: &ClientTls) -> anyhow::Result<Option<ServiceA
     let useful = url.is_none() || source.text("redis-url").is_some();
     anyhow::ensure!(useful, "SECKILL_AMQP_URL is set but SECKILL_REDIS_URL, the source of its orders, is not");
     Ok(url)
-}
-
-fn admin_password(source: &Source) -> anyhow::Result<Option<SecretString>> {
-    use secrecy::ExposeSecret;
-    let password = source.secret("admin-password");
-    let long_enough = password.as_ref().is_none_or(|p| p.expose_secret().chars().count() >= 8);
-    anyhow::ensure!(long_enough, "SECKILL_ADMIN_PASSWORD has a wrong value: it needs at least 8 characters");
-    Ok(password)
 }
 
 /// The address of the SQLite file inside a data directory.
@@ -311,6 +308,7 @@ mod tests {
             ("trusted_proxies = '10.0.0.1/8'", "SECKILL_TRUSTED_PROXIES"),
             ("trusted_proxies = 'proxy.example'", "SECKILL_TRUSTED_PROXIES"),
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
+            ("staff_idle = '10s'", "SECKILL_STAFF_IDLE"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),

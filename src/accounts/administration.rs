@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::password::generate;
 use super::session::Session;
-use super::{ADMIN, AccountRefusal, Accounts, is_username};
+use super::{AccountRefusal, Accounts, names};
 use crate::domain::UserId;
 use crate::store::{AccountChange, AccountChangeRefusal, Actor, Role, User};
 
@@ -30,7 +30,8 @@ impl Accounts {
         username: &str,
         role: Role,
     ) -> Result<Result<(User, String), AccountRefusal>, AccountChangeRefusal> {
-        if !is_username(username) {
+        let username = &*names::normalized(username);
+        if !names::is_valid(username) {
             return Ok(Err(AccountRefusal::BadUsername));
         }
         let password = generate();
@@ -45,7 +46,7 @@ impl Accounts {
         let now = self.clock.now();
         let mut user = User::new(UserId(Uuid::now_v7()), username, hash, role, now);
         user.must_change_password = true;
-        let free = username.to_lowercase() != ADMIN && self.store.add_staff(&actor(by), &user, now).await?;
+        let free = !names::is_taken_by_shop(username) && self.store.add_staff(&actor(by), &user, now).await?;
         Ok(if free { Ok((user, password)) } else { Err(AccountRefusal::UsernameTaken) })
     }
 }

@@ -1,16 +1,20 @@
 //! Accounts with a user name and a password, and sessions that are verified without I/O.
 //!
+//! - `names` and `password_rules`: which names and passwords may be chosen.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is. `network`: of which client.
 //! - `throttle`: limits on wrong guesses.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
 //! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
 //! - `second_factor`: codes of an authenticator app.
 //! - `self_service` and `deletion`: what users do with their own account.
+//! - `staff_session`: sessions of staff, which end when they are not used.
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
 mod fair_queue;
+mod names;
 mod network;
 mod password;
+mod password_rules;
 mod revocations;
 mod session;
 mod throttle;
@@ -22,14 +26,16 @@ mod administration;
 mod deletion;
 mod self_service;
 pub mod staff_rules;
+mod staff_session;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -46,6 +52,7 @@ pub use device::Device;
 use fair_queue::Lane;
 pub use network::Network;
 use password::{HashRequest, Passwords};
+pub use password_rules::is_acceptable_for_admin;
 use revocations::Revocations;
 pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
@@ -59,14 +66,13 @@ const REVOCATION_POLL_INTERVAL: Duration = Duration::from_secs(1);
 const USE_WRITE_INTERVAL: Duration = Duration::from_secs(30);
 /// How often expired sessions and revocations are deleted.
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
+/// How long staff may leave a session unused, unless a setting says otherwise.
+const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
 /// Sessions whose last use waits to be written. Bounds memory; uses beyond it are dropped.
 const MAX_PENDING_USES: usize = 10_000;
 
 /// The name of the built-in administrator. It cannot be registered.
 pub const ADMIN: &str = "admin";
-
-const USERNAME_CHARS: std::ops::RangeInclusive<usize> = 3..=32;
-const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 8..=256;
 
 /// Why a log-in, a registration or a change of the own account is refused.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +84,8 @@ pub enum AccountRefusal {
     UsernameTaken,
     #[error("the user name is not valid")]
     BadUsername,
-    #[error("the password is too short or too long")]
+    /// Its length is wrong, or guessing programs try it first.
+    #[error("the password is weak")]
     WeakPassword,
     /// Too many wrong guesses, or too many passwords of one network wait to be hashed. Try again after this time.
     #[error("too many attempts")]
@@ -91,6 +98,9 @@ pub enum AccountRefusal {
     CodeNeeded(String),
     #[error("the code is wrong or was used before")]
     BadCode,
+    /// The second factor that is replaced needs a code, and this one was missing or wrong.
+    #[error("the code of the present second factor is wrong")]
+    BadPresentCode,
     /// The current password, which confirms a change, was wrong.
     #[error("the password is wrong")]
     WrongPassword,
@@ -112,6 +122,8 @@ pub struct Accounts {
     factors: SecondFactors,
     /// When sessions were last used, until it is written to the database.
     seen: Mutex<HashMap<Uuid, Timestamp>>,
+    /// A session of staff that is not used for so long ends.
+    staff_idle: Duration,
 }
 
 impl Accounts {
@@ -124,9 +136,15 @@ impl Accounts {
             revocations: Revocations::new(),
             factors: SecondFactors::new(secret),
             seen: Mutex::default(),
+            staff_idle: DEFAULT_STAFF_IDLE,
             store,
             clock,
         }
+    }
+
+    /// Ends sessions of staff that are not used for `idle`.
+    pub fn with_staff_idle(self, idle: Duration) -> Accounts {
+        Accounts { staff_idle: idle, ..self }
     }
 
     pub async fn register(
@@ -135,21 +153,40 @@ impl Accounts {
         username: &str,
         password: SecretString,
     ) -> Result<Session, AccountRefusal> {
-        if !is_username(username) {
+        let username = &*names::normalized(username);
+        if !names::is_valid(username) {
             return Err(AccountRefusal::BadUsername);
         }
-        if !is_password(&password) {
+        if !password_rules::is_acceptable(&password, username) {
             return Err(AccountRefusal::WeakPassword);
         }
-        if username.to_lowercase() == ADMIN || self.store.user_named(username).await?.is_some() {
-            return Err(AccountRefusal::UsernameTaken);
-        }
+        // Before the look-up, so that asking whether a name is taken costs a hash and waits in its queue.
         let request = HashRequest::new(Lane::Registration, device.address);
         let hash = self.passwords.hash(password, request).await?;
+        if self.is_name_taken(username).await? {
+            return Err(AccountRefusal::UsernameTaken);
+        }
         let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
         match self.store.add_user(&user).await? {
             true => self.begin(&user, device).await,
             false => Err(AccountRefusal::UsernameTaken),
+        }
+    }
+
+    /// Whether shoppers cannot register the name: it is taken, or looks like one of the shop or of its staff.
+    async fn is_name_taken(&self, username: &str) -> Result<bool, StoreError> {
+        if names::is_reserved(username) || self.store.user_named(username).await?.is_some() {
+            return Ok(true);
+        }
+        let skeleton = names::skeleton(username);
+        Ok(self.store.staff().await?.iter().any(|member| names::skeleton(&member.username) == skeleton))
+    }
+
+    /// The account that a log-in names: as typed, or in the form in which new names are stored.
+    async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {
+        match (self.store.user_named(username).await?, names::normalized(username)) {
+            (None, Cow::Owned(normalized)) => self.store.user_named(&normalized).await,
+            (user, _) => Ok(user),
         }
     }
 
@@ -162,7 +199,7 @@ impl Accounts {
         code: Option<&str>,
     ) -> Result<Session, AccountRefusal> {
         let guess = self.reserve_guess(device, username).await?;
-        let user = self.store.user_named(username).await?;
+        let user = self.user_named(username).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
         let right = self.passwords.verify(password, hash, HashRequest::new(Lane::LogIn, device.address)).await?;
         let Some(user) = user else {
@@ -305,16 +342,6 @@ impl Accounts {
         self.sessions.removal_cookie()
     }
 
-    /// The current account behind a session of staff. `None` for shoppers, without a database query, and for staff
-    /// whose account no longer allows it.
-    pub async fn staff(&self, session: &Session) -> Result<Option<User>, StoreError> {
-        if !session.is_staff() {
-            return Ok(None);
-        }
-        let user = self.store.user(session.user_id).await?;
-        Ok(user.filter(|user| user.role.is_staff() && !user.is_blocked() && session.is_of(user)))
-    }
-
     /// Creates the administrator if there is none. A given password is set unless it is the current one, so that a
     /// restart does not end the administrator's sessions. Returns the generated password of a new administrator, to be
     /// shown once.
@@ -355,16 +382,6 @@ fn session_row(session: &Session, device: &Device) -> NewSession {
         address: device.address.to_string(),
         agent: device.agent.clone(),
     }
-}
-
-/// 3 to 32 letters or digits of any script, or `_-.`, so that a name is readable within a line of text.
-fn is_username(text: &str) -> bool {
-    USERNAME_CHARS.contains(&text.chars().count())
-        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
-}
-
-fn is_password(password: &SecretString) -> bool {
-    PASSWORD_CHARS.contains(&password.expose_secret().chars().count())
 }
 
 #[cfg(test)]

@@ -142,7 +142,8 @@ impl Accounts {
         Ok(Enrolment { secret, url, signed })
     }
 
-    /// Turns the second factor on, confirmed by the password and a first code. Returns the recovery codes, which cannot
+    /// Turns the second factor on, confirmed by the password and a first code. Replacing one needs a code of the present
+    /// one as well, or a recovery code: the password alone must not be enough to move it. Ends the other sessions. Returns the recovery codes, which cannot
     /// be read again later.
     pub async fn set_second_factor(
         &self,
@@ -151,6 +152,7 @@ impl Accounts {
         signed: &str,
         password: SecretString,
         code: &str,
+        present_code: Option<&str>,
     ) -> Result<Vec<String>, AccountRefusal> {
         let user = self.confirm(session, device, password).await?;
         let now = self.clock.now();
@@ -159,14 +161,29 @@ impl Accounts {
         let secret = Secret::try_from_base32(&secret).map_err(|_| AccountRefusal::BadCode)?.as_ref().to_vec();
         let totp = totp(secret.clone(), &user.username).ok_or(AccountRefusal::BadCode)?;
         let step = step_of(&totp, &normalized(code), now).ok_or(AccountRefusal::BadCode)?;
+        if user.second_factor.is_some() {
+            self.check_present_code(&user, present_code).await?;
+        }
         let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| letters::<16>()).collect();
         let hashes: Vec<String> = codes.iter().map(|code| hash(user.id, code)).collect();
         let encrypted = self.factors.encrypt(user.id, &secret).ok_or(AccountRefusal::Overloaded)?;
-        self.store.set_second_factor(&user, &encrypted, step, &hashes, now).await?;
+        let ended = self.store.set_second_factor(&user, &encrypted, step, &hashes, session.id, now).await?;
+        self.revocations.add(&ended);
         Ok(codes.iter().map(|c| format!("{}-{}-{}-{}", &c[..4], &c[4..8], &c[8..12], &c[12..])).collect())
     }
 
-    /// Turns the second factor off, confirmed by the password and a code.
+    async fn check_present_code(&self, user: &User, code: Option<&str>) -> Result<(), AccountRefusal> {
+        let checked = match code {
+            Some(code) if !code.trim().is_empty() => self.check_code(user, code).await,
+            _ => Err(AccountRefusal::BadCode),
+        };
+        checked.map_err(|refusal| match refusal {
+            AccountRefusal::BadCode => AccountRefusal::BadPresentCode,
+            refusal => refusal,
+        })
+    }
+
+    /// Turns the second factor off, confirmed by the password and a code. Ends the other sessions.
     pub async fn remove_second_factor(
         &self,
         session: &Session,
@@ -176,7 +193,9 @@ impl Accounts {
     ) -> Result<(), AccountRefusal> {
         let user = self.confirm(session, device, password).await?;
         self.check_code(&user, code).await?;
-        Ok(self.store.remove_second_factor(&user, self.clock.now()).await?)
+        let ended = self.store.remove_second_factor(&user, session.id, self.clock.now()).await?;
+        self.revocations.add(&ended);
+        Ok(())
     }
 
     /// Encrypts the second factors with the current key that were encrypted with the other one. Returns how many. May run

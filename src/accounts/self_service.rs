@@ -1,12 +1,13 @@
 //! Changes that users make to their own account.
 
 use secrecy::SecretString;
+use tracing::warn;
 use uuid::Uuid;
 
 use super::fair_queue::Lane;
 use super::password::HashRequest;
 use super::session::Session;
-use super::{AccountRefusal, Accounts, Device, is_password, session_row};
+use super::{AccountRefusal, Accounts, Device, password_rules, session_row};
 use crate::store::{SessionRow, StoreError, User};
 
 impl Accounts {
@@ -37,7 +38,7 @@ impl Accounts {
         present: SecretString,
         new: SecretString,
     ) -> Result<Session, AccountRefusal> {
-        if !is_password(&new) {
+        if !password_rules::is_acceptable(&new, &session.username) {
             return Err(AccountRefusal::WeakPassword);
         }
         let mut user = self.confirm(session, device, present).await?;
@@ -58,6 +59,15 @@ impl Accounts {
     /// Ends the session and revokes every copy of its cookie.
     pub async fn log_out(&self, session: &Session) -> Result<(), StoreError> {
         self.end(session.id).await
+    }
+
+    /// Ends the session that a browser had before it signed in again: no copy of the replaced cookie stays valid. A
+    /// failure is logged, because the log-in has succeeded.
+    pub async fn end_replaced(&self, replaced: Option<&Session>) {
+        let Some(session) = replaced else { return };
+        if let Err(error) = self.log_out(session).await {
+            warn!(%error, user = %session.user_id, "cannot end the session that a log-in replaced");
+        }
     }
 
     /// Ends one of the user's own sessions. `false` when it belongs to another user.

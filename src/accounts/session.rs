@@ -14,6 +14,8 @@ use crate::store::{Role, User};
 
 /// How long a cookie is valid after it was issued: 14 days.
 pub const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(14 * 24);
+/// The same for staff, so that a forgotten session does not outlast the day.
+pub const STAFF_SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(12);
 
 /// The first word of a cookie's payload, its format. Cookies of older formats, without session ids, are not valid.
 const FORMAT: &str = "2";
@@ -42,7 +44,11 @@ impl Session {
     }
 
     pub fn expires_at(&self) -> Timestamp {
-        self.issued_at.saturating_add(SESSION_LIFETIME).unwrap_or(Timestamp::MAX)
+        self.issued_at.saturating_add(self.lifetime()).unwrap_or(Timestamp::MAX)
+    }
+
+    fn lifetime(&self) -> SignedDuration {
+        if self.is_staff() { STAFF_SESSION_LIFETIME } else { SESSION_LIFETIME }
     }
 
     /// Whether the session was opened with the user's current password.
@@ -89,10 +95,11 @@ impl Sessions {
 
     pub fn cookie(&self, session: &Session) -> HeaderValue {
         let Session { id, issued_at, user_id, username, role, stamp } = session;
+        let lifetime = session.lifetime();
         let issued = issued_at.as_millisecond();
         let payload = format!("{FORMAT} {id} {issued} {user_id} {} {stamp} {username}", role.as_str());
         let signed = self.signer.sign(&payload);
-        self.header(&signed, SESSION_LIFETIME.as_secs())
+        self.header(&signed, lifetime.as_secs())
     }
 
     pub fn removal_cookie(&self) -> HeaderValue {

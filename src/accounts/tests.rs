@@ -2,24 +2,6 @@ use std::net::IpAddr;
 
 use super::*;
 
-#[test]
-fn user_names_are_letters_of_any_script() {
-    for good in ["mei", "小美的店", "a.b-c_9", "Ömer", &"x".repeat(32)] {
-        assert!(is_username(good), "{good}");
-    }
-    for bad in ["", "ab", "小美", "a b", "a\tbc", "<b>", "abc\u{202e}", "a/b", "mei@x", "😀😀😀", &"x".repeat(33)]
-    {
-        assert!(!is_username(bad), "{bad}");
-    }
-}
-
-#[test]
-fn password_length_is_counted_in_characters() {
-    let ok = |text: &str| is_password(&SecretString::from(text.to_owned()));
-    assert!(ok("12345678") && ok("一二三四五六七八") && ok(&"x".repeat(256)));
-    assert!(!ok("1234567") && !ok("一二三") && !ok(&"x".repeat(257)));
-}
-
 async fn accounts() -> (Accounts, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
@@ -53,6 +35,14 @@ async fn registered_user_can_log_in_and_guesses_are_throttled() {
     assert!(matches!(again, Err(AccountRefusal::UsernameTaken)));
     let taken = accounts.register(&here, "Admin", secret("correct horse")).await;
     assert!(matches!(taken, Err(AccountRefusal::UsernameTaken)));
+    for name in ["аdmin", "ａｄｍｉｎ", "adm1n", "deleted-12345678", "аԁміո"] {
+        let refused = accounts.register(&here, name, secret("correct horse")).await;
+        assert!(matches!(refused, Err(AccountRefusal::UsernameTaken | AccountRefusal::BadUsername)), "{name}");
+    }
+    for weak in ["12345678", "password", "        ", "lei12345"] {
+        let refused = accounts.register(&here, "lei", secret(weak)).await;
+        assert!(matches!(refused, Err(AccountRefusal::WeakPassword)), "{weak}");
+    }
     for name in ["mei", "nobody"] {
         let wrong = accounts.log_in(&here, name, secret("wrong horse"), None).await;
         assert!(matches!(wrong, Err(AccountRefusal::BadCredentials)));
@@ -105,6 +95,42 @@ async fn guesses_at_invented_names_do_not_lock_out_their_neighbours() {
         assert_eq!(parallel_guesses(&accounts, names).await, 10);
     }
     assert!(accounts.log_in(&here, "mei", secret("correct horse"), None).await.is_ok());
+}
+
+#[tokio::test]
+async fn wide_letters_of_a_name_are_the_plain_ones() {
+    let (accounts, _dir) = accounts().await;
+    let session = accounts.register(&device(1), "Ｍｅｉ", secret("correct horse")).await.unwrap();
+    assert_eq!(session.username, "Mei");
+    for typed in ["mei", "ＭＥＩ"] {
+        let again = accounts.log_in(&device(1), typed, secret("correct horse"), None).await.unwrap();
+        assert_eq!(again.user_id, session.user_id);
+    }
+    let taken = accounts.register(&device(1), "ｍｅｉ", secret("correct horse")).await;
+    assert!(matches!(taken, Err(AccountRefusal::UsernameTaken)));
+}
+
+#[tokio::test]
+async fn names_that_look_like_those_of_staff_cannot_be_registered() {
+    let (accounts, _dir) = accounts().await;
+    owner(&accounts, "Lilly").await;
+    for name in ["LiIIy", "l1lly", "lil.ly", "líllý"] {
+        let refused = accounts.register(&device(1), name, secret("correct horse")).await;
+        assert!(matches!(refused, Err(AccountRefusal::UsernameTaken)), "{name}");
+    }
+    accounts.register(&device(1), "lola", secret("correct horse")).await.unwrap();
+}
+
+#[tokio::test]
+async fn weak_password_of_an_existing_account_still_signs_in_and_no_new_one_is_set() {
+    let (accounts, _dir) = accounts().await;
+    let hash = accounts.passwords.hash(secret("12345678"), HashRequest::internal()).await.unwrap();
+    let user = User::new(UserId(Uuid::now_v7()), "mei", hash, Role::User, accounts.clock.now());
+    assert!(accounts.store.add_user(&user).await.unwrap());
+    let session = accounts.log_in(&device(1), "mei", secret("12345678"), None).await.unwrap();
+    let weak = accounts.change_password(&session, &device(1), secret("12345678"), secret("87654321")).await;
+    assert!(matches!(weak, Err(AccountRefusal::WeakPassword)));
+    accounts.change_password(&session, &device(1), secret("12345678"), secret("correct horse")).await.unwrap();
 }
 
 #[tokio::test]
@@ -244,7 +270,7 @@ async fn codes_are_accepted_once_near_their_time_and_recovery_codes_once() {
     assert!(enrolment.url.starts_with("otpauth://totp/") && enrolment.url.contains(&enrolment.secret));
     let code = code_at(&enrolment, &clock, 0);
     let set = async |signed: &str, password: &str, code: &str| {
-        one.set_second_factor(&mei, &here, signed, secret(password), code).await
+        one.set_second_factor(&mei, &here, signed, secret(password), code, None).await
     };
     assert!(matches!(set(&enrolment.signed, "wrong", &code).await, Err(AccountRefusal::WrongPassword)));
     assert!(matches!(set(&enrolment.signed, "correct horse", "000000").await, Err(AccountRefusal::BadCode)));
@@ -302,7 +328,7 @@ async fn replacing_the_secret_signs_nobody_out_and_keeps_second_factors() {
     let mei = before.register(&here, "mei", secret("correct horse")).await.unwrap();
     let enrolment = before.enrol(&mei).unwrap();
     let code = code_at(&enrolment, &clock, 0);
-    before.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code).await.unwrap();
+    before.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, None).await.unwrap();
     let headers = cookie(&before, &mei);
     let signed_in = |accounts: &Accounts| accounts.sessions.find(&headers).map(|session| session.user_id);
     let log_in = async |accounts: &Accounts| {
@@ -324,4 +350,79 @@ async fn replacing_the_secret_signs_nobody_out_and_keeps_second_factors() {
     let after = process("t", None);
     assert_eq!(signed_in(&after), None, "signed with a secret that is gone");
     assert_eq!(log_in(&after).await.unwrap(), mei.user_id);
+}
+
+#[tokio::test]
+async fn second_factor_is_replaced_with_a_code_of_the_present_one_only() {
+    let (one, _, clock, _dir) = two().await;
+    let here = device(1);
+    let mei = one.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let set = async |enrolment: &Enrolment, present: Option<&str>| {
+        let code = code_at(enrolment, &clock, 0);
+        one.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, present).await
+    };
+    let first = one.enrol(&mei).unwrap();
+    let recovery = set(&first, None).await.unwrap();
+    clock.advance(Duration::from_secs(60));
+
+    let second = one.enrol(&mei).unwrap();
+    let of_second = code_at(&second, &clock, 0);
+    for wrong in [None, Some(""), Some("000000"), Some(of_second.as_str())] {
+        let refused = set(&second, wrong).await;
+        assert!(matches!(refused, Err(AccountRefusal::BadPresentCode)), "{wrong:?}");
+    }
+    let of_first = code_at(&first, &clock, 0);
+    set(&second, Some(&of_first)).await.unwrap();
+    clock.advance(Duration::from_secs(60));
+    let log_in = async |code: &str| one.log_in(&here, "mei", secret("correct horse"), Some(code)).await;
+    assert!(matches!(log_in(&code_at(&first, &clock, 0)).await, Err(AccountRefusal::BadCode)));
+    assert!(matches!(log_in(&recovery[0]).await, Err(AccountRefusal::BadCode)), "the old recovery codes are gone");
+    assert!(log_in(&code_at(&second, &clock, 0)).await.is_ok());
+}
+
+#[tokio::test]
+async fn change_of_the_second_factor_ends_the_other_sessions() {
+    let (one, other, clock, _dir) = two().await;
+    let here = device(1);
+    let mei = one.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let log_in =
+        async |code: Option<&str>| other.log_in(&device(2), "mei", secret("correct horse"), code).await.unwrap();
+    let phone = log_in(None).await;
+    let enrolment = one.enrol(&mei).unwrap();
+    let code = code_at(&enrolment, &clock, 0);
+    let set = one.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, None);
+    let recovery = set.await.unwrap();
+    other.refresh().await.unwrap();
+    for process in [&one, &other] {
+        assert!(process.session(&cookie(&one, &phone)).is_none());
+        assert!(process.session(&cookie(&one, &mei)).is_some(), "the session that made the change stays");
+    }
+    let phone = log_in(Some(&recovery[0])).await;
+    one.remove_second_factor(&mei, &here, secret("correct horse"), &recovery[1]).await.unwrap();
+    assert!(one.session(&cookie(&one, &phone)).is_none());
+    assert_eq!(one.sessions_of(&mei).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn session_of_staff_ends_when_it_is_not_used_and_after_half_a_day() {
+    let (one, other, clock, _dir) = two().await;
+    let staff = owner(&one, "mei").await;
+    let shopper = one.register(&device(1), "lei", secret("correct horse")).await.unwrap();
+    let almost = Duration::from_secs(29 * 60);
+    for _ in 0..3 {
+        clock.advance(almost);
+        assert_eq!(role(&one, &staff).await, Some(Role::Admin));
+        one.seen(&staff);
+    }
+    one.write_last_uses().await.unwrap();
+    clock.advance(almost);
+    assert_eq!(role(&other, &staff).await, Some(Role::Admin), "its uses are stored for other processes");
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(role(&other, &staff).await, None);
+    assert!(other.session(&cookie(&one, &staff)).is_none(), "the session has ended");
+
+    let staff = one.log_in(&device(1), "mei", secret("correct horse"), None).await.unwrap();
+    clock.advance(Duration::from_secs(12 * 3600));
+    assert!(one.session(&cookie(&one, &staff)).is_none());
+    assert!(one.session(&cookie(&one, &shopper)).is_some());
 }

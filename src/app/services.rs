@@ -148,6 +148,7 @@ impl Services {
         let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
         let accounts = Accounts::new(store.clone(), clock.clone(), &secret, config.web.is_https());
+        let accounts = accounts.with_staff_idle(config.staff_idle);
         Ok(Services {
             accounts: Arc::new(accounts),
             probe,

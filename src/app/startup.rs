@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::Services;
 use super::demo;
-use crate::accounts::AccountRefusal;
+use crate::accounts::{AccountRefusal, is_acceptable_for_admin};
 use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole, RedisAddress};
 use crate::control;
 use crate::pipeline::rabbit::Rabbit;
@@ -131,6 +131,7 @@ pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> 
 impl Services {
     /// Waits for every service, then prepares the shop. `fresh` when there was no data directory.
     pub(super) async fn prepare(&self, fresh: bool, roles: &[ProcessRole]) -> anyhow::Result<()> {
+        check_admin_password(&self.config)?;
         self.wait_for_services().await?;
         retry_without_database(|| self.prepare_once(fresh, roles)).await
     }
@@ -209,6 +210,21 @@ impl Services {
     }
 }
 
+/// Refuses a weak password of the administrator where other machines can reach the shop.
+fn check_admin_password(config: &Config) -> anyhow::Result<()> {
+    const WEAK: &str = "SECKILL_ADMIN_PASSWORD is a common password, or too simple";
+    if config.admin_password.as_ref().is_none_or(is_acceptable_for_admin) {
+        return Ok(());
+    }
+    let listen = config.web.listen;
+    anyhow::ensure!(
+        listen.ip().is_loopback(),
+        "{WEAK}, and SECKILL_LISTEN ({listen}) can be reached from other machines; make one with: openssl rand -hex 16"
+    );
+    warn!("{WEAK}; with a SECKILL_LISTEN beyond this machine the program refuses it");
+    Ok(())
+}
+
 /// The number of shoppers' connections that this process can hold, after raising its limit of open files as far as the
 /// system allows. Some files stay reserved for the database, Redis, RabbitMQ, pages and pictures.
 pub(super) fn max_connections() -> usize {
@@ -237,6 +253,22 @@ fn raise_open_files() -> rustix::io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn weak_password_of_the_administrator_is_refused_beyond_this_machine() {
+        let check = |listen: &str, password: &str| {
+            let mut config = Config::defaults();
+            config.web.listen = listen.parse().unwrap();
+            config.admin_password = Some(SecretString::from(password.to_owned()));
+            check_admin_password(&config).map_err(|error| error.to_string())
+        };
+        for weak in ["passw0rd", "administrator", "admin123"] {
+            let refused = check("0.0.0.0:8080", weak).unwrap_err();
+            assert!(refused.contains("SECKILL_ADMIN_PASSWORD") && !refused.contains(weak), "{refused}");
+            assert_eq!(check("127.0.0.1:8080", weak), Ok(()));
+        }
+        assert_eq!(check("0.0.0.0:8080", "correct horse"), Ok(()));
+    }
 
     #[test]
     fn a_start_waits_for_the_database_whichever_part_misses_it() {

@@ -36,6 +36,8 @@ texts! {
             "Open an authenticator app on your phone (such as Google Authenticator or 1Password) and scan the QR code.";
         factor_picture: "验证器二维码", "QR code for your authenticator app";
         factor_by_hand: "无法扫描？手动输入密钥：", "Can’t scan it? Enter this key:";
+        factor_present_code: "当前验证器的验证码", "Code of your current app";
+        factor_present_help: "更换验证器前，请输入原验证器的 6 位数字或一个恢复码", "To replace it, enter a 6-digit code of the current app, or a recovery code";
         factor_step_2: "输入应用显示的 6 位数字和你的密码。", "Enter the 6-digit code from the app and your password.";
         code: "验证码", "Code";
         code_help: "6 位数字，或一个恢复码", "6 digits, or a recovery code";

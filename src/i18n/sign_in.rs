@@ -10,7 +10,7 @@ texts! {
         login_button: "登录", "Log in";
         register_button: "注册并登录", "Create account";
         username_help: "3 到 32 个字母、数字或 _ - . 字符", "3 to 32 letters, digits, dots, hyphens or underscores";
-        password_help: "至少 8 个字符", "At least 8 characters";
+        password_help: "至少 8 个字符，不能是常见密码", "At least 8 characters, and not a common password";
         to_register: "还没有账号？注册一个", "New here? Create an account";
         to_login: "已有账号？去登录", "Already have an account? Log in";
         orders_title: "我的订单", "Your orders";

@@ -1,23 +1,27 @@
 //! The second factor of an account: the authenticator's secret, used codes, and recovery codes.
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::changes::log_own_change;
+use super::sessions;
 use crate::domain::UserId;
-use crate::store::{Store, StoreError, User, row};
+use crate::store::{Revocation, Store, StoreError, User, row};
 
 impl Store {
     /// Sets the encrypted secret and the hashes of new recovery codes. `step` is the time step of the code that
-    /// confirmed it.
+    /// confirmed it. Ends all sessions but `keep`.
     pub async fn set_second_factor(
         &self,
         user: &User,
         secret: &str,
         step: i64,
         recovery: &[String],
+        keep: Uuid,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<Revocation>, StoreError> {
         let mut tx = self.begin().await?;
+        let ended = sessions::end_others(&mut tx, user.id, keep, now).await?;
         let id = user.id.to_string();
         sqlx::query("UPDATE users SET second_factor = $2, second_factor_step = $3 WHERE id = $1")
             .bind(&id)
@@ -34,11 +38,19 @@ impl Store {
                 .await?;
         }
         log_own_change(&mut tx, user, "set-second-factor", now).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        Ok(ended)
     }
 
-    pub async fn remove_second_factor(&self, user: &User, now: Timestamp) -> Result<(), StoreError> {
+    /// Removes the secret and the recovery codes. Ends all sessions but `keep`.
+    pub async fn remove_second_factor(
+        &self,
+        user: &User,
+        keep: Uuid,
+        now: Timestamp,
+    ) -> Result<Vec<Revocation>, StoreError> {
         let mut tx = self.begin().await?;
+        let ended = sessions::end_others(&mut tx, user.id, keep, now).await?;
         let id = user.id.to_string();
         for sql in
             ["UPDATE users SET second_factor = NULL WHERE id = $1", "DELETE FROM recovery_codes WHERE user_id = $1"]
@@ -46,7 +58,8 @@ impl Store {
             sqlx::query(sql).bind(&id).execute(&mut *tx).await?;
         }
         log_own_change(&mut tx, user, "remove-second-factor", now).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await?;
+        Ok(ended)
     }
 
     /// The encrypted secrets of users behind `after`, by id. Reads the table of users along its key.

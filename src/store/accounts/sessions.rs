@@ -100,6 +100,12 @@ impl Store {
         .await
     }
 
+    /// When a session was last used, as far as it is stored.
+    pub async fn session_last_use(&self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
+        let query = sqlx::query("SELECT seen_at_ms FROM sessions WHERE id = $1").bind(session.to_string());
+        self.optional(query, |row| row::time(row, "seen_at_ms")).await
+    }
+
     /// Stores when sessions were last used, a bounded number in each transaction, in the order of their ids. The count of
     /// revocations is locked first, so that neither another process with the same sessions nor the end of all sessions of
     /// a user can deadlock with it: a statement with many rows locks them in an order that only the database knows.
@@ -130,9 +136,7 @@ impl Store {
         let mut tx = self.begin().await?;
         let number = next_number(&mut tx).await?;
         sqlx::query("DELETE FROM sessions WHERE id = $1").bind(session.to_string()).execute(&mut *tx).await?;
-        // Another process, whose clock is ahead, may have issued the cookie.
-        let ahead = now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(now);
-        let ended = write(&mut tx, Revocation { subject: session, revoked_until: ahead, number }).await?;
+        let ended = write(&mut tx, Revocation { subject: session, revoked_until: ahead_of(now), number }).await?;
         tx.commit().await?;
         Ok(ended)
     }
@@ -193,6 +197,32 @@ pub(super) async fn end_all(tx: &mut Tx, number: i64, user: UserId, now: Timesta
     sqlx::query("DELETE FROM sessions WHERE user_id = $1").bind(user.to_string()).execute(&mut **tx).await?;
     let revoked_until = now.max(Timestamp::from_millisecond(latest).unwrap_or(now));
     write(tx, Revocation { subject: user.0, revoked_until, number }).await
+}
+
+/// Ends all sessions of a user but one.
+pub(super) async fn end_others(
+    tx: &mut Tx,
+    user: UserId,
+    keep: Uuid,
+    now: Timestamp,
+) -> Result<Vec<Revocation>, sqlx::Error> {
+    lock_count(tx).await?;
+    // A concurrent log-in waits for this row.
+    let lock = "UPDATE users SET role = role WHERE id = $1";
+    sqlx::query(lock).bind(user.to_string()).execute(&mut **tx).await?;
+    let ended = "DELETE FROM sessions WHERE user_id = $1 AND id <> $2 RETURNING id";
+    let rows = sqlx::query(ended).bind(user.to_string()).bind(keep.to_string()).fetch_all(&mut **tx).await?;
+    let mut revocations = Vec::new();
+    for row in rows {
+        let (subject, number) = (row::parsed(&row, "id")?, next_number(tx).await?);
+        revocations.push(write(tx, Revocation { subject, revoked_until: ahead_of(now), number }).await?);
+    }
+    Ok(revocations)
+}
+
+/// Later than any issue of a session that exists now: another process, whose clock is ahead, may have issued it.
+fn ahead_of(now: Timestamp) -> Timestamp {
+    now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(now)
 }
 
 async fn write(tx: &mut Tx, new: Revocation) -> Result<Revocation, sqlx::Error> {

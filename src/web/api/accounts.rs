@@ -56,19 +56,23 @@ fn session_response(shop: &Shop, status: StatusCode, session: &Session) -> Respo
 pub async fn register(
     State(shop): State<Arc<Shop>>,
     device: Device,
+    headers: HeaderMap,
     Json(body): Json<RegistrationBody>,
 ) -> Result<Response, Problem> {
     let session = shop.accounts.register(&device, &body.username, body.password.0).await?;
+    shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
     Ok(([(LOCATION, "/api/me")], session_response(&shop, StatusCode::CREATED, &session)).into_response())
 }
 
 pub async fn log_in(
     State(shop): State<Arc<Shop>>,
     device: Device,
+    headers: HeaderMap,
     Json(body): Json<LogInBody>,
 ) -> Result<Response, Problem> {
     let LogInBody { username, password, code } = body;
     let session = shop.accounts.log_in(&device, &username, password.0, code.as_deref()).await?;
+    shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
     Ok(session_response(&shop, StatusCode::OK, &session))
 }
 

@@ -97,6 +97,8 @@ pub struct SecondFactorBody {
     enrolment: String,
     password: Secret,
     code: String,
+    /// A code of the second factor that is replaced, or a recovery code.
+    present_code: Option<String>,
 }
 
 pub async fn set_second_factor(
@@ -104,8 +106,9 @@ pub async fn set_second_factor(
     device: Device,
     Json(body): Json<SecondFactorBody>,
 ) -> Result<Response, Problem> {
-    let SecondFactorBody { enrolment, password, code } = body;
-    let codes = shop.accounts.set_second_factor(&session, &device, &enrolment, password.0, &code).await?;
+    let SecondFactorBody { enrolment, password, code, present_code } = body;
+    let present = present_code.as_deref();
+    let codes = shop.accounts.set_second_factor(&session, &device, &enrolment, password.0, &code, present).await?;
     Ok((Cache::Private, Answer(json!({"recovery_codes": codes}))).into_response())
 }
 

@@ -87,6 +87,7 @@ fn field_of(refusal: AccountRefusal) -> Result<FieldError, Problem> {
     match refusal {
         AccountRefusal::WrongPassword => Ok(FieldError::new("password", "wrong_password")),
         AccountRefusal::WeakPassword => Ok(FieldError::new("new_password", "weak_password")),
+        AccountRefusal::BadPresentCode => Ok(FieldError::new("present_code", "bad_code")),
         AccountRefusal::BadCode => Ok(FieldError::new("code", "bad_code")),
         AccountRefusal::Throttled(_) => Ok(FieldError::new("password", "wait")),
         refusal => Err(refusal.into()),
@@ -135,14 +136,21 @@ fn to_login(shop: &Shop, visitor: &Visitor) -> Response {
 }
 
 pub async fn enrol((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
-    enrolment(&visitor, shop.accounts.enrol(&session)?, Vec::new())
+    enrolment(&shop, &session, &visitor, shop.accounts.enrol(&session)?, Vec::new()).await
 }
 
-fn enrolment(visitor: &Visitor, enrolment: Enrolment, errors: Vec<FieldError>) -> Result<Response, Problem> {
+async fn enrolment(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    enrolment: Enrolment,
+    errors: Vec<FieldError>,
+) -> Result<Response, Problem> {
+    let replaces = shop.store.user(session.user_id).await?.is_some_and(|user| user.second_factor.is_some());
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let chrome = visitor.chrome_at(format!("{}/second-factor", account_path(visitor.locale)));
     let Enrolment { secret, url, signed } = enrolment;
-    personal(status, &SecondFactorPage { chrome, secret, url, signed, errors })
+    personal(status, &SecondFactorPage { chrome, secret, url, signed, replaces, errors })
 }
 
 #[derive(Deserialize)]
@@ -152,6 +160,8 @@ pub struct SecondFactorForm {
     password: Secret,
     #[serde(default)]
     code: String,
+    /// Of the second factor that is replaced.
+    present_code: Option<String>,
 }
 
 /// Sets up the second factor. The response shows the recovery codes, for the only time.
@@ -160,15 +170,17 @@ pub async fn set_second_factor(
     device: Device,
     Form(form): Form<SecondFactorForm>,
 ) -> Result<Response, Problem> {
-    let SecondFactorForm { enrolment: sealed, password, code } = form;
-    match shop.accounts.set_second_factor(&session, &device, &sealed, password.0, &code).await {
+    let SecondFactorForm { enrolment: sealed, password, code, present_code } = form;
+    let present = present_code.as_deref();
+    match shop.accounts.set_second_factor(&session, &device, &sealed, password.0, &code, present).await {
         Ok(codes) => {
             let chrome = visitor.chrome_at(account_path(visitor.locale));
             personal(StatusCode::OK, &RecoveryPage { chrome, codes })
         }
         Err(refusal) => {
             let error = field_of(refusal)?;
-            enrolment(&visitor, shop.accounts.enrol_again(&session, &sealed)?, vec![error])
+            let again = shop.accounts.enrol_again(&session, &sealed)?;
+            enrolment(&shop, &session, &visitor, again, vec![error]).await
         }
     }
 }

@@ -72,7 +72,7 @@ pub async fn log_in(
     if let Err(AccountRefusal::CodeNeeded(half)) = result {
         return code_page(&visitor, StatusCode::OK, half, &form.next, None);
     }
-    respond(&shop, &visitor, false, (form.username, form.next), result)
+    respond(&shop, &visitor, false, (form.username, form.next), result).await
 }
 
 pub async fn register(
@@ -82,7 +82,7 @@ pub async fn register(
     Form(form): Form<SignInForm>,
 ) -> Result<Response, Problem> {
     let result = shop.accounts.register(&device, &form.username, form.password.0).await;
-    respond(&shop, &visitor, true, (form.username, form.next), result)
+    respond(&shop, &visitor, true, (form.username, form.next), result).await
 }
 
 #[derive(Deserialize)]
@@ -108,7 +108,7 @@ pub async fn log_in_with_code(
             let problem = Problem::from(refusal);
             code_page(&visitor, problem.code().status(), form.half, &form.next, Some(problem.code().as_str()))
         }
-        result => respond(&shop, &visitor, false, (String::new(), form.next), result),
+        result => respond(&shop, &visitor, false, (String::new(), form.next), result).await,
     }
 }
 
@@ -125,7 +125,7 @@ fn code_page(
 }
 
 /// The cookie and the redirect to the destination, or the form with the refusal.
-fn respond(
+async fn respond(
     shop: &Shop,
     visitor: &Visitor,
     register: bool,
@@ -134,6 +134,7 @@ fn respond(
 ) -> Result<Response, Problem> {
     let refusal = match result {
         Ok(session) => {
+            shop.accounts.end_replaced(visitor.session.as_ref()).await;
             let cookie = [(SET_COOKIE, shop.accounts.cookie(&session))];
             return Ok((cookie, see_other(&destination(visitor, &next))).into_response());
         }

@@ -136,8 +136,8 @@ problems! {
     StaleVersion 412 "stale_version" "This is no longer the version in If-Match. Load it again.";
     TooLarge 413 "too_large" "The body of the request is too large.";
     UnsupportedMediaType 415 "unsupported_media_type" "The body of the request is not of the expected type.";
-    BadUsername 422 "bad_username" "A user name has 3 to 32 letters, digits, or characters of _-.";
-    WeakPassword 422 "weak_password" "A password has 8 to 256 characters.";
+    BadUsername 422 "bad_username" "A user name has 3 to 32 letters of one alphabet, digits, or characters of _-.";
+    WeakPassword 422 "weak_password" "A password has 8 to 256 characters and is no common password, user name, repetition or sequence.";
     Invalid 422 "invalid" "Some of the values cannot be used.";
     BadJson 400 "bad_json" "The body of the request is not valid JSON.";
     UnknownCursor 400 "unknown_cursor" "The list has no such entry as `before` names. Begin without it.";

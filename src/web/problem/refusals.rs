@@ -56,6 +56,7 @@ impl From<AccountRefusal> for Problem {
             AccountRefusal::Blocked => Code::Blocked.into(),
             AccountRefusal::CodeNeeded(_) => Code::CodeNeeded.into(),
             AccountRefusal::BadCode => Code::BadCode.into(),
+            AccountRefusal::BadPresentCode => Problem::invalid_field("present_code", "bad_code"),
             AccountRefusal::WrongPassword => Problem::invalid_field("password", "wrong_password"),
             AccountRefusal::Overloaded => Code::Overloaded.into(),
             AccountRefusal::Store(error) => error.into(),

@@ -24,6 +24,7 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use crate::accounts::Network;
+use crate::config::Cidr;
 use crate::web::shared::slots::{KeyedSlot, KeyedSlots};
 
 /// Connections that are accepted only to be answered 503, in percent of the limit; at least one.
@@ -70,19 +71,22 @@ pub struct ConnectionLimiter {
 #[derive(Debug)]
 pub struct AddressLimit {
     slots: Arc<KeyedSlots<IpAddr>>,
-    exempt: Vec<IpAddr>,
+    exempt: Vec<Cidr>,
     is_loopback_exempt: bool,
 }
 
 impl AddressLimit {
-    pub fn new(max_connections: usize, trusted_proxies: &[IpAddr]) -> AddressLimit {
-        let exempt = trusted_proxies.iter().map(IpAddr::to_canonical).collect();
-        AddressLimit { slots: KeyedSlots::new(max_connections), exempt, is_loopback_exempt: true }
+    pub fn new(max_connections: usize, trusted_proxies: &[Cidr]) -> AddressLimit {
+        AddressLimit {
+            slots: KeyedSlots::new(max_connections),
+            exempt: trusted_proxies.to_vec(),
+            is_loopback_exempt: true,
+        }
     }
 
     fn exempts(&self, peer: IpAddr) -> bool {
         let peer = peer.to_canonical();
-        self.exempt.contains(&peer) || self.is_loopback_exempt && peer.is_loopback()
+        self.exempt.iter().any(|proxies| proxies.contains(peer)) || self.is_loopback_exempt && peer.is_loopback()
     }
 }
 
@@ -327,7 +331,7 @@ mod tests {
 
     #[test]
     fn trusted_proxies_and_loopback_are_excepted_from_the_limit_per_address() {
-        let limit = AddressLimit::new(1, &["10.0.0.1".parse().unwrap()]);
+        let limit = AddressLimit::new(1, &[Cidr::parse("10.0.0.0/30").unwrap()]);
         for exempt in ["127.0.0.1", "::1", "10.0.0.1", "::ffff:10.0.0.1"] {
             assert!(limit.exempts(exempt.parse().unwrap()), "{exempt}");
         }

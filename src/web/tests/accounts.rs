@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::Cidr;
 
 const RTL: &str = "\u{202e}gnp.exe <script>alert(1)</script> 😀 \"'&";
 
@@ -15,7 +16,7 @@ async fn credentials_from(shop: &TestShop, address: &str, path: &str, username: 
 
 #[tokio::test]
 async fn registrations_from_one_address_refuse_no_log_in_from_others() {
-    let shop = TestShop::open_with(|config| config.web.trusted_proxies = vec!["127.0.0.1".parse().unwrap()]).await;
+    let shop = TestShop::open_with(|config| config.web.trusted_proxies = vec![Cidr::parse("127.0.0.1").unwrap()]).await;
     shop.shopper("mei").await;
     let flood = futures::future::join_all((0..230).map(|n| {
         let shop = &shop;
@@ -272,4 +273,49 @@ async fn second_factor_is_set_up_and_used_by_forms() {
     let right = send(recovery).await;
     assert!(right.leads_to("/en/orders") && !right.cookie().is_empty());
     assert!(send(recovery).await.is_page(401), "a recovery code works once");
+}
+
+#[tokio::test]
+async fn log_in_ends_the_session_of_the_same_browser() {
+    let shop = TestShop::open().await;
+    let old = shop.shopper("mei").await;
+    let credentials = json!({"username": "mei", "password": "correct horse"});
+    let answer = old.post("/api/login", credentials).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(old.get("/api/me").await.status, 401);
+    let next = TestClient { cookie: Some(answer.cookie()), ..shop.visitor() };
+    assert_eq!(next.get("/api/me").await.status, 200);
+
+    let form = next.send_form("/en/login", "username=mei&password=correct+horse&next=").await;
+    assert!(form.leads_to("/en/"));
+    assert_eq!(next.get("/api/me").await.status, 401);
+    let wrong = json!({"username": "mei", "password": "wrong horse"});
+    let last = TestClient { cookie: Some(form.cookie()), ..shop.visitor() };
+    assert_eq!(last.post("/api/login", wrong).await.status, 401);
+    assert_eq!(last.get("/api/me").await.status, 200, "a failed log-in ends nothing");
+}
+
+#[tokio::test]
+async fn second_factor_is_replaced_by_form_with_the_present_code() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    let enrol = async || mei.get("/en/account/second-factor").await.text().to_owned();
+    let form = |page: &str| {
+        let sealed = page.split("name=\"enrolment\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        let secret = page.split("<code>").nth(1).unwrap().split('<').next().unwrap().replace(' ', "");
+        let totp = totp_rs::Builder::new().with_secret(totp_rs::Secret::try_from_base32(secret).unwrap());
+        let code = totp.build().unwrap().generate(shop.parts.clock.now().as_second() as u64);
+        format!("enrolment={sealed}&password=correct+horse&code={code}")
+    };
+    let page = enrol().await;
+    assert!(!page.contains("present_code"));
+    let codes = mei.send_form("/en/account/second-factor", &form(&page)).await;
+    let recovery = codes.text().split("<li><code>").nth(1).unwrap().split('<').next().unwrap().to_owned();
+
+    let page = enrol().await;
+    assert!(page.contains("name=\"present_code\""));
+    let without = mei.send_form("/en/account/second-factor", &form(&page)).await;
+    assert!(without.is_page(422) && without.text().contains("present_code-wrong"));
+    let with = format!("{}&present_code={recovery}", form(&page));
+    assert!(mei.send_form("/en/account/second-factor", &with).await.is_page(200));
 }

@@ -77,6 +77,8 @@ impl TestShop {
     async fn build(change: impl FnOnce(&mut Config), clock: Clock) -> TestShop {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::defaults();
+        // Tests of orders advance their clock by hours.
+        config.staff_idle = std::time::Duration::from_secs(12 * 3600);
         change(&mut config);
         config.data_dir = dir.path().to_owned();
         config.database_url = sqlite_in(dir.path());

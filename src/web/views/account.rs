@@ -69,6 +69,8 @@ pub struct SecondFactorPage {
     pub url: String,
     /// The signed enrolment, which the form sends back.
     pub signed: String,
+    /// The account has a second factor, of which a code is asked for too.
+    pub replaces: bool,
     pub errors: Vec<FieldError>,
 }
 

@@ -1,0 +1,34 @@
+//! Sessions of staff: confirmed by the database, and ended when they are not used.
+
+use std::sync::PoisonError;
+
+use jiff::Timestamp;
+
+use super::Accounts;
+use super::session::Session;
+use crate::store::{StoreError, User};
+
+impl Accounts {
+    /// The current account behind a session of staff. `None` for shoppers, without a database query, and for staff
+    /// whose account no longer allows it.
+    pub async fn staff(&self, session: &Session) -> Result<Option<User>, StoreError> {
+        if !session.is_staff() {
+            return Ok(None);
+        }
+        if self.is_idle(session).await? {
+            self.log_out(session).await?;
+            return Ok(None);
+        }
+        let user = self.store.user(session.user_id).await?;
+        Ok(user.filter(|user| user.role.is_staff() && !user.is_blocked() && session.is_of(user)))
+    }
+
+    /// Whether the session was unused for longer than staff may leave it. Other processes store uses every half minute, so
+    /// a session may end that much early.
+    async fn is_idle(&self, session: &Session) -> Result<bool, StoreError> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&session.id).copied();
+        let stored = self.store.session_last_use(session.id).await?;
+        let last = seen.into_iter().chain(stored).fold(session.issued_at, Timestamp::max);
+        Ok(self.clock.now().duration_since(last).unsigned_abs() >= self.staff_idle && last < self.clock.now())
+    }
+}
