@@ -8,6 +8,7 @@ mod cockpit;
 mod document;
 mod goods;
 mod idempotency;
+mod masking;
 mod open_packets;
 mod packet_pages;
 mod packets;
