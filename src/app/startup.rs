@@ -1,7 +1,7 @@
 //! Preparation before the first request: the database with its schema, the services, the secret, the administrator's
 //! account, and the in-memory copies.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -29,6 +29,9 @@ const MAX_MIGRATION_RETRIES: u32 = 2;
 
 /// Opens the database and migrates its schema. Waits while the database is unavailable.
 pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
+    if let Some(file) = sqlite_file(&config.database_url) {
+        restrict_to_owner(&file);
+    }
     let store = Store::open(&config.database_url).context("SECKILL_DATABASE_URL has a wrong value")?;
     loop {
         match store.ping().await {
@@ -56,6 +59,33 @@ pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
             Err(_) => retries += 1,
         }
         tokio::time::sleep(RETRY_DELAY).await;
+    }
+}
+
+/// The path of the database file; `None` for PostgreSQL and for a database in memory.
+fn sqlite_file(url: &str) -> Option<PathBuf> {
+    let path = url.strip_prefix("sqlite:")?;
+    let path = path.strip_prefix("//").unwrap_or(path).split('?').next()?;
+    (!path.is_empty() && path != ":memory:").then(|| PathBuf::from(path))
+}
+
+/// Makes a database file, which is created when it is missing, and SQLite's files beside it readable by their owner only:
+/// they contain addresses and hashes of passwords. The data directory stays open, because nginx reads pages there. SQLite
+/// gives files that it creates later the mode of the database.
+fn restrict_to_owner(file: &Path) {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    const OWNER_ONLY: u32 = 0o600;
+    // An error of the path itself is reported when the database is opened.
+    let _ = std::fs::OpenOptions::new().append(true).create(true).mode(OWNER_ONLY).open(file);
+    for suffix in ["", "-wal", "-shm"] {
+        let path = PathBuf::from(format!("{}{suffix}", file.display()));
+        let Ok(metadata) = path.metadata() else { continue };
+        if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
+            let restricted = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(OWNER_ONLY));
+            if let Err(error) = restricted {
+                warn!(%error, path = %path.display(), "other users of this machine can read the database");
+            }
+        }
     }
 }
 
@@ -268,6 +298,29 @@ mod tests {
             assert_eq!(check("127.0.0.1:8080", weak), Ok(()));
         }
         assert_eq!(check("0.0.0.0:8080", "correct horse"), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn database_file_is_readable_by_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::defaults();
+        config.database_url = crate::config::sqlite_in(dir.path());
+        let file = dir.path().join("seckill.sqlite");
+        let modes = || {
+            let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
+            files.map(|metadata| metadata.permissions().mode() & 0o777).collect::<Vec<_>>()
+        };
+        let store = open_database(&config).await.unwrap();
+        assert!(modes().iter().all(|mode| *mode == 0o600), "{:o?}", modes());
+        store.close().await;
+        // A database of an earlier version.
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let _store = open_database(&config).await.unwrap();
+        assert!(modes().iter().all(|mode| *mode == 0o600), "{:o?}", modes());
+        assert_eq!(sqlite_file("sqlite::memory:"), None);
+        assert_eq!(sqlite_file("sqlite:///srv/shop.db?mode=rwc"), Some("/srv/shop.db".into()));
+        assert_eq!(sqlite_file("postgres://shop"), None);
     }
 
     #[test]

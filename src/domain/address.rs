@@ -78,6 +78,24 @@ impl Address {
         errors
     }
 
+    /// The address for readers who need not deliver: country, region and city, the first letter of the name, and the last
+    /// four digits of the telephone number.
+    pub fn masked(&self) -> Address {
+        const MASK: &str = "***";
+        let digits: Vec<char> = self.phone.chars().filter(char::is_ascii_digit).collect();
+        let last_digits: String = digits[digits.len().saturating_sub(4)..].iter().collect();
+        Address {
+            recipient: self.recipient.chars().take(1).chain(MASK.chars()).collect(),
+            phone: format!("{MASK}{last_digits}"),
+            country: self.country.clone(),
+            region: self.region.clone(),
+            city: self.city.clone(),
+            line1: MASK.to_owned(),
+            line2: String::new(),
+            postal_code: String::new(),
+        }
+    }
+
     /// The printed lines without the country: from the largest unit to the smallest in East Asia, the other way round
     /// elsewhere.
     pub fn lines(&self) -> Vec<String> {
@@ -191,6 +209,16 @@ mod tests {
         assert!(no_code.checked().is_ok(), "the postal code is optional in China");
         let singapore = Address { country: "SG".into(), region: String::new(), ..western };
         assert!(singapore.checked().is_ok());
+    }
+
+    #[test]
+    fn masked_address_names_no_person_and_no_house() {
+        let masked = chinese().masked();
+        assert_eq!((masked.recipient.as_str(), masked.phone.as_str()), ("王***", "***8000"));
+        assert_eq!(masked.city, "杭州市");
+        let western = western().masked();
+        assert_eq!(western.lines(), ["***", "San Francisco, CA"]);
+        assert_eq!((western.recipient.as_str(), western.phone.as_str()), ("A***", "***0100"));
     }
 
     #[test]

@@ -88,6 +88,7 @@ texts! {
         log_change: "变化", "Change";
         log_fields: "{} 项变化", "{} fields";
         log_user: "用户", "User";
+        action_export_orders: "导出订单", "Export orders";
         action_block: "停用", "Block";
         action_unblock: "恢复", "Unblock";
         action_end_sessions: "退出所有设备", "Log out of all devices";

@@ -200,6 +200,10 @@ fn add_headers(headers: &mut HeaderMap, request: &RequestContext, https: bool) {
     if request.method.is_safe() && !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, Cache::Private.header());
     }
+    // Browsers remember it for the whole host, so the hot path need not repeat it.
+    if https && request.audience != Audience::HotPath {
+        headers.insert(STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
+    }
     match request.audience {
         Audience::HotPath => {}
         Audience::Program => {
@@ -208,9 +212,6 @@ fn add_headers(headers: &mut HeaderMap, request: &RequestContext, https: bool) {
         Audience::Browser => {
             headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
             headers.extend(PAGE_HEADERS.into_iter().map(|(name, value)| (Some(name), value)));
-            if https {
-                headers.insert(STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
-            }
         }
     }
 }
@@ -286,5 +287,6 @@ mod tests {
         }
         assert_eq!(page[CACHE_CONTROL], "no-store");
         assert!(page.contains_key(STRICT_TRANSPORT_SECURITY));
+        assert!(headers_of("/api/me").contains_key(STRICT_TRANSPORT_SECURITY));
     }
 }

@@ -48,7 +48,8 @@ pub async fn show(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, OrderId>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
-    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let mut order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    staff.mask_recipient(&mut order);
     let may_act = staff.may::<SupportShoppers>();
     let state = OrderPageState { done, may_act, form: StaffActionFormState::default() };
     page(&shop, &visitor, order, StatusCode::OK, state).await

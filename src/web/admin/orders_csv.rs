@@ -1,5 +1,5 @@
 //! Orders as a CSV file of any size. The body is a stream: each batch of rows is read when the client has taken the one
-//! before.
+//! before. Each export leaves a line in the audit log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use jiff::tz::TimeZone;
+use serde_json::json;
 use tracing::error;
 
 use crate::domain::{Locale, OrderId, SaleId};
@@ -17,7 +18,7 @@ use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::Query;
-use crate::web::extract::session::{Staff, ViewConsole};
+use crate::web::extract::session::{ReadAddresses, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
 use crate::web::shared::order_search::OrderSearchQuery;
@@ -55,12 +56,16 @@ const HEADER: [&str; 23] = [
 
 pub async fn export(
     State(shop): State<Arc<Shop>>,
-    _: Staff<ViewConsole>,
+    staff: Staff<ViewConsole>,
     visitor: Visitor,
     Query(query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
+    // Before the first row: an export that cannot be logged is refused.
+    let details = json!({"filter": query.given(), "masked": !staff.may::<ReadAddresses>()});
+    shop.store.log_event(staff.actor(), "export-orders", "orders", &details, shop.clock.now()).await?;
     let export = Export {
+        staff,
         products: products(&shop.store, visitor.locale).await?,
         store: shop.store.clone(),
         next: parsed.search,
@@ -85,6 +90,8 @@ async fn products(store: &Store, locale: Locale) -> Result<HashMap<SaleId, Strin
 }
 
 struct Export {
+    /// Decides whether recipients are masked.
+    staff: Staff<ViewConsole>,
     store: Store,
     products: HashMap<SaleId, String>,
     /// The search for the next batch; `None` after the last.
@@ -105,11 +112,12 @@ impl Export {
         }
         if let Some(search) = self.next.take() {
             let found = self.store.find_orders(&search, BATCH_SIZE).await;
-            let found =
+            let mut found =
                 found.inspect_err(|error| error!(%error, "an export of orders failed; the download breaks off"))?;
             if found.len() as i64 == BATCH_SIZE {
                 self.next = found.last().map(|last| OrderSearch { before: Some(last.order.id), ..search });
             }
+            found.iter_mut().for_each(|found| self.staff.mask_recipient(&mut found.order));
             let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
             let paid = self.store.paid_at(&ids).await;
             let paid =

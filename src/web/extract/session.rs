@@ -7,6 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use crate::accounts::Session;
+use crate::domain::Order;
 use crate::packets::Purse;
 use crate::store::Role;
 use crate::web::Shop;
@@ -48,6 +49,8 @@ permissions! {
     ManageSales: Admin, Operator;
     /// Change orders and accounts of shoppers.
     SupportShoppers: Admin, Support;
+    /// Read names, telephone numbers and addresses of recipients in full; other readers of orders see them masked.
+    ReadAddresses: Admin, Operator, Support;
     /// Appoint and dismiss staff.
     ManageStaff: Admin;
 }
@@ -70,6 +73,15 @@ impl<P: Permission> Staff<P> {
     /// The shop's purse, as far as the role may spend from it.
     pub fn shop_purse(&self) -> Purse<'_> {
         Purse::shop(self.session.user_id, self.actor(), self.role)
+    }
+
+    /// Masks the recipient of an order where the role may not read it.
+    pub fn mask_recipient(&self, order: &mut Order) {
+        if !self.may::<ReadAddresses>()
+            && let Some(address) = &mut order.address
+        {
+            **address = address.masked();
+        }
     }
 
     /// Whether the role has another permission as well.

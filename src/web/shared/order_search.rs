@@ -1,5 +1,7 @@
 //! The search for orders, as page, API and CSV export take it in their query.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::domain::{OrderStatus, UserId};
@@ -35,6 +37,21 @@ pub struct ParsedOrderSearch {
 }
 
 impl OrderSearchQuery {
+    /// The filters that were filled in, by name, for the audit log.
+    pub fn given(&self) -> BTreeMap<&'static str, &str> {
+        let OrderSearchQuery { order, user, username, sale, status, from, to, .. } = self;
+        let fields = [
+            ("order", order),
+            ("user", user),
+            ("username", username),
+            ("sale", sale),
+            ("status", status),
+            ("from", from),
+            ("to", to),
+        ];
+        fields.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.as_str())).collect()
+    }
+
     /// Reads the fields and looks user names up. The inner error lists every wrong field at once.
     pub async fn read(&self, store: &Store) -> Result<Result<ParsedOrderSearch, Vec<FieldError>>, StoreError> {
         let (mut search, names, limit) = match self.parse() {

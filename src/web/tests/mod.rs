@@ -9,6 +9,7 @@ mod document;
 mod goods;
 mod goods_versions;
 mod idempotency;
+mod masking;
 mod open_packets;
 mod own_payments;
 mod packet_pages;

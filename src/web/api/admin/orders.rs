@@ -14,7 +14,7 @@ use crate::store::{FoundOrder, PaymentRecord, StaffAction, WebhookRecord};
 use crate::web::Shop;
 use crate::web::api::orders::{OrderJson, OrderList};
 use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{SupportShoppers, ViewConsole};
+use crate::web::extract::session::{Permission, Staff, SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::order_search::OrderSearchQuery;
@@ -39,11 +39,12 @@ impl From<FoundOrder> for FoundOrderJson {
 
 /// Orders that match, newest first.
 pub async fn search(
-    (State(shop), _): StaffCall<ViewConsole>,
+    (State(shop), staff): StaffCall<ViewConsole>,
     Query(query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
-    let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
+    let mut found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
+    found.items.iter_mut().for_each(|found| staff.mask_recipient(&mut found.order));
     let orders: Vec<FoundOrderJson> = found.items.into_iter().map(FoundOrderJson::from).collect();
     Ok((Cache::Private, Answer(OrderList { orders, next: found.next })).into_response())
 }
@@ -89,12 +90,13 @@ impl From<PaymentRecord> for AdminPaymentJson {
 }
 
 /// One order with its history, payments and webhooks.
-pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderId>) -> Result<Response, Problem> {
-    detail(&shop, id).await
+pub async fn show((State(shop), staff, PathIds(id)): StaffCallTo<ViewConsole, OrderId>) -> Result<Response, Problem> {
+    detail(&shop, &staff, id).await
 }
 
-async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
-    let order = existing_order(shop, id).await?;
+async fn detail<P: Permission>(shop: &Shop, staff: &Staff<P>, id: OrderId) -> Result<Response, Problem> {
+    let mut order = existing_order(shop, id).await?;
+    staff.mask_recipient(&mut order);
     let history = shop.store.steps(&order).await?;
     let payments = shop.store.payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
     let username = shop.store.user(order.user_id).await?.map(|user| user.username);
@@ -140,7 +142,7 @@ async fn act(
     let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
     let by = staff.session.user_id;
     match shop.orders.apply_staff_action(&order, action, by, reason.by(staff.actor())).await? {
-        StaffActionOutcome::Done => detail(&shop, id).await,
+        StaffActionOutcome::Done => detail(&shop, &staff, id).await,
         StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
         StaffActionOutcome::WrongStatus => Err(Problem::new(match action {
             StaffAction::Cancel => Code::NotCancellable,
