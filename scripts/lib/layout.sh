@@ -25,7 +25,11 @@ create_stack() {
         [[ -e $STACK/$service ]] || mkdir "$STACK/$service"
     done
     [[ -s $STACK/password ]] || (umask 077 && random_password >"$STACK/password")
-    [[ -s $STACK/ports ]] || choose_ports
+    if [[ -s $STACK/ports ]]; then
+        add_new_ports
+    else
+        choose_ports
+    fi
     create_certificates
 }
 
@@ -64,6 +68,13 @@ write_ports() {
         printf '%s=%d\n' "${PORT_NAMES[i]}" $(($1 + i))
     done >"$STACK/ports.new"
     mv "$STACK/ports.new" "$STACK/ports"
+}
+
+# A stack of an earlier version lacks the last names.
+add_new_ports() {
+    local first
+    first=$(head -n 1 "$STACK/ports")
+    (($(wc -l <"$STACK/ports") == ${#PORT_NAMES[@]})) || write_ports "${first#*=}"
 }
 
 read_ports() {

@@ -76,7 +76,8 @@ async fn parallel_guesses_are_limited_per_network_and_per_account() {
     assert_eq!(parallel_guesses(&accounts, burst).await, 8);
     let mut judged = 8;
     for from in 10..30 {
-        judged += parallel_guesses(&accounts, (0..8).map(|_| (device(from), "Mei".to_owned()))).await;
+        let spelling = if from % 2 == 0 { "Mei" } else { "Ｍｅｉ" };
+        judged += parallel_guesses(&accounts, (0..8).map(|_| (device(from), spelling.to_owned()))).await;
     }
     assert_eq!(judged, 40, "of all addresses together");
     let elsewhere = accounts.log_in(&lei, "mei", secret("correct horse"), None).await;

@@ -20,7 +20,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::network::Network;
-use super::{AccountRefusal, Accounts, Device};
+use super::{AccountRefusal, Accounts, Device, names};
 use crate::clock::Clock;
 use crate::rate_limit::CellRate;
 use crate::store::StoreError;
@@ -173,9 +173,9 @@ impl GuessLimits {
         }
     }
 
-    /// A fixed-size key for a user name of any length.
+    /// A fixed-size key for a user name of any length. All spellings with which an account can be named have one key.
     fn name_key(&self, username: &str) -> u64 {
-        self.hasher.hash_one(username.to_lowercase())
+        self.hasher.hash_one(names::normalized(username).to_lowercase())
     }
 }
 
@@ -198,7 +198,7 @@ impl Accounts {
 
     /// Whether the account has a session that began at this host.
     async fn is_signed_in_from(&self, client: IpAddr, username: &str) -> Result<bool, StoreError> {
-        let Some(user) = self.store.user_named(username).await? else { return Ok(false) };
+        let Some(user) = self.user_named(username).await? else { return Ok(false) };
         let host = Network::of(client).host;
         let sessions = self.store.sessions_of(user.id, self.clock.now()).await?;
         let hosts = sessions.iter().filter_map(|session| session.address.parse().ok());

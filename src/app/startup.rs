@@ -312,12 +312,12 @@ mod tests {
             files.map(|metadata| metadata.permissions().mode() & 0o777).collect::<Vec<_>>()
         };
         let store = open_database(&config).await.unwrap();
-        assert!(modes().iter().all(|mode| *mode == 0o600), "{:o?}", modes());
+        assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
         store.close().await;
         // A database of an earlier version.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
         let _store = open_database(&config).await.unwrap();
-        assert!(modes().iter().all(|mode| *mode == 0o600), "{:o?}", modes());
+        assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
         assert_eq!(sqlite_file("sqlite::memory:"), None);
         assert_eq!(sqlite_file("sqlite:///srv/shop.db?mode=rwc"), Some("/srv/shop.db".into()));
         assert_eq!(sqlite_file("postgres://shop"), None);
