@@ -92,6 +92,7 @@ impl Control {
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
         let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
         let totals = LeasedTask { interval: TOTALS_INTERVAL, name: "totals of orders", ..schedule };
+        let books = LeasedTask { interval: TOTALS_INTERVAL, name: "books", ..schedule };
         let queues = LeasedTask { interval: LEASE_RENEWAL_INTERVAL, name: "queue depths", ..schedule };
         let reconcile = LeasedTask {
             interval: RECONCILE_INTERVAL,
@@ -111,6 +112,7 @@ impl Control {
             webhooks.run(|| self.deliver_webhooks()),
             packets.run(|| self.packets.step()),
             purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),
+            books.run(|| async { stop.run_until_cancelled(self.close_books()).await.unwrap_or(Ok(())) }),
             totals.run(|| async { stop.run_until_cancelled(self.correct_totals()).await.unwrap_or(Ok(())) }),
             queues.run(|| self.measure_queues()),
             // A comparison may take long, and an interrupted one leaves nothing half done.
@@ -173,6 +175,12 @@ impl Control {
         if corrected > 0 {
             warn!(corrected, "totals of orders were wrong and have been corrected");
         }
+        Ok(())
+    }
+
+    /// Sums up the days that are over, one after the other.
+    async fn close_books(&self) -> anyhow::Result<()> {
+        while self.store.close_books().await? {}
         Ok(())
     }
 

@@ -7,6 +7,7 @@ pub mod locale;
 pub mod money;
 
 pub mod address;
+pub mod books;
 pub mod bucket;
 pub mod calendar;
 pub mod claim;

@@ -24,6 +24,7 @@ macro_rules! texts {
 
 mod account;
 mod admin;
+mod books;
 mod cases;
 mod checklist;
 mod cockpit;
@@ -42,6 +43,7 @@ mod wallet;
 
 pub use account::MemberText;
 pub use admin::AdminText;
+pub use books::BooksText;
 pub use cases::CasesText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
@@ -99,6 +101,7 @@ tables! {
     orders: OrdersText,
     support: SupportText,
     cases: CasesText,
+    books: BooksText,
 }
 
 /// The texts of a language.

@@ -35,6 +35,8 @@ mod wallet;
 
 mod packets;
 
+mod books;
+
 mod audit;
 mod audit_log;
 mod idempotency;
@@ -60,6 +62,8 @@ pub use accounts::sessions::{NewSession, Revocation, SessionRow};
 pub use accounts::{Role, User, UserSearch};
 pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
+pub use books::Period;
+pub use books::journal::{JournalCursor, JournalLine, JournalSource};
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};

@@ -123,8 +123,8 @@ fn provider_api() -> Routes {
 }
 
 fn admin_api() -> Routes {
-    use super::admin::orders_csv;
-    use super::api::admin::{accounts, audit_log, dead_letters, goods, live, orders, packets, payment_cases};
+    use super::admin::{journal_csv, orders_csv};
+    use super::api::admin::{accounts, audit_log, books, dead_letters, goods, live, orders, packets, payment_cases};
     use super::api::admin::{sale_definition, sales};
 
     Router::new()
@@ -164,6 +164,8 @@ fn admin_api() -> Routes {
         .route("/api/admin/staff", get(accounts::staff).post(accounts::add_staff))
         .route("/api/admin/staff/{user}", patch(accounts::set_role).delete(accounts::dismiss))
         .route("/api/admin/staff/{user}/second-factor", delete(accounts::reset_second_factor))
+        .route("/api/admin/books", get(books::show))
+        .route("/api/admin/books/journal.csv", get(journal_csv::export))
         .route("/api/admin/audit-log", get(audit_log::list))
 }
 
@@ -227,7 +229,9 @@ fn pages_of(locale: Locale) -> Routes {
 }
 
 fn console() -> Routes {
-    use super::admin::{calendar, cockpit, dead_letters, goods, log, orders, packets, payment_cases, sale_form, sales};
+    use super::admin::{
+        books, calendar, cockpit, dead_letters, goods, log, orders, packets, payment_cases, sale_form, sales,
+    };
     use super::admin::{staff, users};
 
     Router::new()
@@ -264,6 +268,7 @@ fn console() -> Routes {
         .route("/admin/packets/{packet}", get(packets::show))
         .route("/admin/packets/{packet}/stop", post(packets::stop))
         .route("/admin/orders", get(orders::list))
+        .route("/admin/orders/books", get(books::show))
         .route("/admin/orders/payments", get(payment_cases::list))
         .route("/admin/orders/payments/{case}/refund", post(payment_cases::refund))
         .route("/admin/orders/payments/{case}/settle", post(payment_cases::settle))

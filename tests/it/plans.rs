@@ -19,6 +19,8 @@ use statements::Statements;
 /// Tables that stay short, or of which only a few rows belong to a page.
 const SHORT: &[&str] = &[
     "_sqlx_migrations",
+    "book_days",
+    "books",
     "catalogue",
     "goods",
     "goods_pictures",
@@ -81,6 +83,7 @@ impl Shop {
             // Statistics would show SQLite how small the tables are.
             sqlx::query("DELETE FROM sqlite_stat1").execute(&mut database).await.unwrap();
         }
+        while self.parts.store.close_books().await.unwrap() {}
         // What every process reads at its start.
         self.parts.catalogue.refresh().await.unwrap();
         self.parts.directory.refresh().await.unwrap();

@@ -5,10 +5,12 @@ pub mod goods_changes;
 pub mod goods_upload;
 pub mod sales;
 
+pub mod books;
 pub mod calendar;
 pub mod cockpit;
 pub mod dead_letters;
 pub mod goods;
+pub mod journal_csv;
 pub mod log;
 pub mod orders;
 pub mod orders_csv;

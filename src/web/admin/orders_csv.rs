@@ -21,12 +21,11 @@ use crate::web::extract::Query;
 use crate::web::extract::session::{ReadAddresses, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
+use crate::web::shared::csv::{BYTE_ORDER_MARK, write_record};
 use crate::web::shared::order_search::OrderSearchQuery;
 
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;
-/// Excel reads UTF-8 only after this mark.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 const HEADER: [&str; 23] = [
     "order_id",
@@ -157,49 +156,5 @@ impl Export {
             address.line2,
             address.postal_code,
         ]
-    }
-}
-
-/// Writes one record (RFC 4180).
-fn write_record(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
-    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(bytes);
-    // Writing to memory does not fail.
-    let _ = writer.write_record(cells.map(escape_formula));
-    let _ = writer.flush();
-}
-
-/// Prefixes a cell that a spreadsheet would run as a formula. The full-width signs begin formulas under East Asian
-/// keyboards. A telephone number stays as it is for programs: digits alone call no function and refer to no cell.
-fn escape_formula(cell: String) -> String {
-    let is_phone = |rest: &str| {
-        let is_part = |byte: u8| byte.is_ascii_digit() || b" -()".contains(&byte);
-        rest.starts_with(|first: char| first.is_ascii_digit()) && rest.bytes().all(is_part)
-    };
-    match cell.chars().next() {
-        Some('+') if is_phone(&cell[1..]) => cell,
-        Some('=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠') => format!("'{cell}"),
-        _ => cell,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formulas_are_escaped_and_other_cells_stay() {
-        for evil in ["=1+1", "+1+cmd", "+A1", "+", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"] {
-            assert_eq!(escape_formula(evil.to_owned()), format!("'{evil}"));
-        }
-        for plain in ["", "+1 415 555 0123", "+86 (10) 6552 9988", "mei", "1999.00", "王=小美", " =x"] {
-            assert_eq!(escape_formula(plain.to_owned()), plain);
-        }
-    }
-
-    #[test]
-    fn record_quotes_commas_and_line_breaks() {
-        let mut bytes = Vec::new();
-        write_record(&mut bytes, ["a,\"b\"", "x\ny", "=1,2"].map(str::to_owned).into_iter());
-        assert_eq!(String::from_utf8(bytes).unwrap(), "\"a,\"\"b\"\"\",\"x\ny\",\"'=1,2\"\r\n");
     }
 }

@@ -51,6 +51,8 @@ permissions! {
     SupportShoppers: Admin, Support;
     /// Read names, telephone numbers and addresses of recipients in full; other readers of orders see them masked.
     ReadAddresses: Admin, Operator, Support;
+    /// Read the books and export them.
+    ViewBooks: Admin;
     /// Appoint and dismiss staff.
     ManageStaff: Admin;
 }

@@ -9,6 +9,7 @@ pub mod user_search;
 pub mod wallet;
 
 pub mod audit_log_query;
+pub mod books_query;
 pub mod checklist_text;
 pub mod order_search;
 
@@ -17,6 +18,7 @@ pub mod validation;
 pub mod pagination;
 pub mod paths;
 
+pub mod csv;
 pub mod negotiation;
 pub mod response;
 

@@ -4,6 +4,7 @@ mod accounts;
 mod addresses;
 mod administrators;
 mod archive;
+mod books;
 mod cockpit;
 mod document;
 mod goods;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// Method, path, and the permission it needs: `l` for `ViewConsole`, `r` for `ManageSales`, `h` for `SupportShoppers`,
-/// `o` for `ManageStaff`.
+/// `o` for `ManageStaff` and `ViewBooks`.
 const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin", 'l'),
     ("GET", "/admin/log", 'l'),
@@ -72,6 +72,9 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/api/admin/sales/{sale}/stop", 'r'),
     ("POST", "/api/admin/sales/{sale}/top-up", 'r'),
     ("GET", "/admin/orders", 'l'),
+    ("GET", "/admin/orders/books", 'o'),
+    ("GET", "/api/admin/books", 'o'),
+    ("GET", "/api/admin/books/journal.csv", 'o'),
     ("GET", "/admin/orders/payments", 'l'),
     ("POST", "/admin/orders/payments/{case}/refund", 'h'),
     ("POST", "/admin/orders/payments/{case}/settle", 'h'),

@@ -18,7 +18,7 @@ pub use admin::{
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,
     StaffPage, UploadError, UserPage, UsersPage, admin_notice,
 };
-pub use admin::{AdminOrderPage, AdminOrdersPage, PaymentCasesPage, StaffActionFormState};
+pub use admin::{AdminOrderPage, AdminOrdersPage, BooksPage, PaymentCasesPage, StaffActionFormState};
 pub use admin::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 pub use askama::Template;
 pub use cashier::{CashierPage, CashierState};

@@ -42,6 +42,8 @@ const SEARCHES: &[&str] = &[
     "/admin/log?to=2026-01-05",
     "/admin/log?actor=admin",
     "/api/admin/payment-cases?settled=true",
+    "/admin/orders/books?from=2026-01-01&to=2026-02-01",
+    "/api/admin/books/journal.csv?from=2026-01-01&to=2026-02-01",
     "/api/admin/sales?current=true",
     "/admin/calendar?month=2026-01",
 ];

@@ -16,6 +16,8 @@ pub mod payment_cases;
 
 pub mod accounts;
 
+pub mod books;
+
 pub mod audit_log;
 
 use std::sync::Arc;

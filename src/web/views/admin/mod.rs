@@ -1,6 +1,7 @@
 //! The console's pages.
 
 mod audit_log;
+mod books;
 mod calendar;
 mod cockpit;
 mod dead_letters;
@@ -15,6 +16,7 @@ mod tests;
 mod users;
 
 pub use audit_log::AdminLogPage;
+pub use books::BooksPage;
 pub use calendar::{CalendarDay, CalendarPage, CalendarSale};
 pub use cockpit::CockpitPage;
 pub use dead_letters::DeadLettersPage;

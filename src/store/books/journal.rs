@@ -1,0 +1,136 @@
+//! The journal: every movement of a period, read in batches.
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+
+use super::{Period, beside_the_ledger};
+use crate::domain::Money;
+use crate::domain::wallet::money;
+use crate::store::{Store, StoreError, row};
+
+/// One movement on one account. The lines of a transfer sum to zero.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalLine {
+    pub at: Timestamp,
+    pub transfer: String,
+    pub kind: String,
+    /// The payment, order, packet or user that it is about.
+    pub reference: String,
+    pub account: String,
+    /// Below zero when it left the account.
+    pub amount: Money,
+}
+
+/// Where movements are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JournalSource {
+    /// The ledger of wallets.
+    Ledger,
+    /// Captures of payments that the ledger does not have.
+    Charges,
+    /// Their refunds.
+    Refunds,
+}
+
+impl JournalSource {
+    pub const ALL: [JournalSource; 3] = [JournalSource::Ledger, JournalSource::Charges, JournalSource::Refunds];
+
+    fn sql(self) -> &'static str {
+        match self {
+            JournalSource::Ledger => {
+                "SELECT e.at_ms, e.transfer_id AS id, e.account, e.amount, t.kind, t.reference
+                 FROM wallet_entries e JOIN wallet_transfers t ON t.id = e.transfer_id
+                 WHERE e.at_ms >= $1 AND e.at_ms < $2
+                   AND (e.at_ms > $1 OR e.transfer_id > $3 OR (e.transfer_id = $3 AND e.account > $4))
+                 ORDER BY e.at_ms, e.transfer_id, e.account LIMIT $5"
+            }
+            JournalSource::Charges => concat!(
+                "SELECT captured_at_ms AS at_ms, id, 'shop' AS account, amount, currency FROM payments
+                 WHERE captured_at_ms >= $1 AND captured_at_ms < $2
+                   AND (captured_at_ms > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND ",
+                beside_the_ledger!(),
+                " ORDER BY captured_at_ms, id LIMIT $5"
+            ),
+            JournalSource::Refunds => concat!(
+                "SELECT refunded_at_ms AS at_ms, id, 'shop' AS account, amount, currency FROM payments
+                 WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
+                   AND (refunded_at_ms > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND ",
+                beside_the_ledger!(),
+                " ORDER BY refunded_at_ms, id LIMIT $5"
+            ),
+        }
+    }
+
+    /// The lines of a row: one of the ledger, two of a payment.
+    fn lines(self, row: &AnyRow) -> Result<Vec<JournalLine>, sqlx::Error> {
+        let (at, id) = (row::time(row, "at_ms")?, row::text(row, "id")?);
+        let (kind, of_shop) = match self {
+            JournalSource::Ledger => {
+                return Ok(vec![JournalLine {
+                    at,
+                    transfer: id,
+                    kind: row::text(row, "kind")?,
+                    reference: row::text(row, "reference")?,
+                    account: row::text(row, "account")?,
+                    amount: money(row::int(row, "amount")?),
+                }]);
+            }
+            JournalSource::Charges => ("charge", row::money(row, "amount")?),
+            JournalSource::Refunds => {
+                let paid = row::money(row, "amount")?;
+                ("charge_refund", Money::new(-paid.amount, paid.currency))
+            }
+        };
+        let of_provider = Money::new(-of_shop.amount, of_shop.currency);
+        let line = |account: &str, amount| JournalLine {
+            at,
+            transfer: format!("{kind}:{id}"),
+            kind: kind.to_owned(),
+            reference: id.clone(),
+            account: account.to_owned(),
+            amount,
+        };
+        Ok(vec![line("provider", of_provider), line("shop", of_shop)])
+    }
+}
+
+/// The last row that was read of a source.
+#[derive(Debug, Clone)]
+pub struct JournalCursor {
+    at_ms: i64,
+    id: String,
+    account: String,
+}
+
+impl JournalCursor {
+    /// Before everything of a period.
+    pub fn before(period: Period) -> JournalCursor {
+        JournalCursor { at_ms: period.from.as_millisecond(), id: String::new(), account: String::new() }
+    }
+}
+
+impl Store {
+    /// The next lines of a source, in the order of their times, and the cursor after them; `None` at the end of the period.
+    pub async fn journal(
+        &self,
+        source: JournalSource,
+        after: &JournalCursor,
+        to: Timestamp,
+        rows: i64,
+    ) -> Result<(Vec<JournalLine>, Option<JournalCursor>), StoreError> {
+        let query = sqlx::query(source.sql()).bind(after.at_ms).bind(to.as_millisecond());
+        let query = query.bind(after.id.clone()).bind(after.account.clone()).bind(rows);
+        let found = self
+            .all(query, |row| {
+                let cursor = JournalCursor {
+                    at_ms: row::int(row, "at_ms")?,
+                    id: row::text(row, "id")?,
+                    account: row::text(row, "account")?,
+                };
+                Ok((source.lines(row)?, cursor))
+            })
+            .await?;
+        let next = if found.len() as i64 == rows { found.last().map(|(_, cursor)| cursor.clone()) } else { None };
+        Ok((found.into_iter().flat_map(|(lines, _)| lines).collect(), next))
+    }
+}

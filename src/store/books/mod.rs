@@ -1,0 +1,201 @@
+//! The books: the ledger of wallets, and what payment providers moved for orders, by period.
+//!
+//! The ledger knows money that the shop keeps for users. An order that is paid at a provider moves money past it: a capture
+//! brings its amount from the provider to the shop, a refund takes it back. Both are read from the payments. A top-up whose
+//! wallet was deleted counts in the same way, because the ledger does not have it. A capture of a wrong amount is in no
+//! books: it is a case for the staff.
+//!
+//! Sums of whole days are kept once the day is over ([`Store::close_books`]), so that a balance reads at most the movements of
+//! the days that are not closed, and of one day more.
+
+pub mod journal;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::domain::Currency;
+use crate::domain::books::{AccountKind, AccountSum, TrialBalanceLine, trial_balance};
+use crate::domain::wallet::CURRENCY;
+use crate::store::pool::Connection;
+use crate::store::{Store, StoreError, row};
+
+const DAY_MS: i64 = 24 * 3600 * 1000;
+/// How long after its end a day is closed. Transactions that began in it are over by then.
+const CLOSING_DELAY: Duration = Duration::from_secs(3600);
+
+/// The payments that move money past the ledger.
+macro_rules! beside_the_ledger {
+    () => {
+        "provider <> 'wallet' AND amount > 0 AND captured_at_ms IS NOT NULL \
+         AND (order_id IS NOT NULL OR status IN ('refund_pending', 'refunded'))"
+    };
+}
+use beside_the_ledger;
+
+/// A period: from a time, up to but without another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    pub from: Timestamp,
+    pub to: Timestamp,
+}
+
+impl Store {
+    /// The trial balance of a period.
+    pub async fn trial_balance(&self, period: Period) -> Result<Vec<TrialBalanceLine>, StoreError> {
+        let (from, to) = (period.from.as_millisecond(), period.to.as_millisecond());
+        let mut connection = self.pool.acquire().await?;
+        let closed = row::int(&sqlx::query(CLOSED).fetch_one(&mut connection).await?, "closed_before_ms")?;
+        let before = sums_between(&mut connection, 0, from, closed).await?;
+        let within = sums_between(&mut connection, from, to, closed).await?;
+        Ok(trial_balance(&before, &within))
+    }
+
+    /// Sums up the first day that is over and not closed. Returns whether there may be more.
+    pub async fn close_books(&self) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let over = whole_days((tx.now - CLOSING_DELAY).as_millisecond());
+        let lock = "UPDATE books SET closed_before_ms = closed_before_ms RETURNING closed_before_ms";
+        let closed = row::int(&sqlx::query(lock).fetch_one(&mut *tx).await?, "closed_before_ms")?;
+        if closed >= over {
+            return Ok(false);
+        }
+        let first = first_movement(&mut tx, closed, over).await?;
+        let next = first.map_or(over, |at| whole_days(at) + DAY_MS);
+        if first.is_some() {
+            for sum in movements(&mut tx, next - DAY_MS, next).await? {
+                sqlx::query(
+                    "INSERT INTO book_days (day_ms, account, currency, debits, credits) VALUES ($1, $2, $3, $4, $5)
+                     ON CONFLICT (day_ms, account, currency) DO UPDATE SET debits = book_days.debits + excluded.debits,
+                       credits = book_days.credits + excluded.credits",
+                )
+                .bind(next - DAY_MS)
+                .bind(sum.account.as_str())
+                .bind(sum.currency.as_str().to_owned())
+                .bind(sum.debits)
+                .bind(sum.credits)
+                .execute(&mut *tx)
+                .await?;
+            }
+        }
+        sqlx::query("UPDATE books SET closed_before_ms = $1").bind(next).execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(next < over)
+    }
+}
+
+const CLOSED: &str = "SELECT closed_before_ms FROM books";
+
+fn whole_days(at_ms: i64) -> i64 {
+    at_ms.div_euclid(DAY_MS) * DAY_MS
+}
+
+/// The sums of a period: from the closed days as far as they lie in it as a whole, from the movements for the rest.
+async fn sums_between(c: &mut Connection, from: i64, to: i64, closed: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
+    let first = whole_days(from + DAY_MS - 1);
+    let last = whole_days(to).min(closed);
+    if first >= last {
+        return movements(c, from, to).await;
+    }
+    let sql = "SELECT account, currency, CAST(SUM(debits) AS BIGINT) AS debits, CAST(SUM(credits) AS BIGINT) AS credits
+         FROM book_days WHERE day_ms >= $1 AND day_ms < $2 GROUP BY account, currency";
+    let mut sums = read_sums(c, sql, first, last).await?;
+    sums.extend(movements(c, from, first).await?);
+    sums.extend(movements(c, last, to).await?);
+    Ok(sums)
+}
+
+const CHARGES: &str = concat!(
+    "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM payments
+     WHERE captured_at_ms >= $1 AND captured_at_ms < $2 AND ",
+    beside_the_ledger!(),
+    " GROUP BY currency"
+);
+const REFUNDS: &str = concat!(
+    "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM payments
+     WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND ",
+    beside_the_ledger!(),
+    " GROUP BY currency"
+);
+
+/// The sums of what moved between two times.
+async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
+    if from >= to {
+        return Ok(Vec::new());
+    }
+    let wallets =
+        "SELECT CASE WHEN account LIKE 'user:%' THEN 'user' WHEN account LIKE 'packet:%' THEN 'packet' ELSE account END
+           AS kind,
+           CAST(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END) AS BIGINT) AS debits,
+           CAST(SUM(CASE WHEN amount > 0 THEN amount ELSE 0 END) AS BIGINT) AS credits
+         FROM wallet_entries WHERE at_ms >= $1 AND at_ms < $2 GROUP BY kind";
+    let query = sqlx::query(wallets).bind(from).bind(to);
+    let mut sums = Vec::new();
+    for row in query.fetch_all(&mut *c).await? {
+        sums.push(AccountSum {
+            account: row::parsed(&row, "kind")?,
+            currency: CURRENCY,
+            debits: row::int(&row, "debits")?,
+            credits: row::int(&row, "credits")?,
+        });
+    }
+    let sides =
+        [(CHARGES, AccountKind::Provider, AccountKind::Shop), (REFUNDS, AccountKind::Shop, AccountKind::Provider)];
+    for (sql, giver, receiver) in sides {
+        for row in sqlx::query(sql).bind(from).bind(to).fetch_all(&mut *c).await? {
+            let (currency, total) = (currency(&row)?, row::int(&row, "total")?);
+            sums.push(AccountSum { account: giver, currency, debits: total, credits: 0 });
+            sums.push(AccountSum { account: receiver, currency, debits: 0, credits: total });
+        }
+    }
+    Ok(merged(sums))
+}
+
+/// One sum per kind of accounts and currency.
+fn merged(sums: Vec<AccountSum>) -> Vec<AccountSum> {
+    let mut all: Vec<AccountSum> = Vec::new();
+    for sum in sums {
+        match all.iter_mut().find(|other| other.account == sum.account && other.currency == sum.currency) {
+            Some(other) => {
+                other.debits += sum.debits;
+                other.credits += sum.credits;
+            }
+            None => all.push(sum),
+        }
+    }
+    all
+}
+
+fn currency(row: &sqlx::any::AnyRow) -> Result<Currency, sqlx::Error> {
+    Currency::parse(&row::text(row, "currency")?).ok_or_else(|| row::undecodable("currency"))
+}
+
+async fn read_sums(c: &mut Connection, sql: &'static str, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
+    let rows = sqlx::query(sql).bind(from).bind(to).fetch_all(&mut *c).await?;
+    let sums = rows.iter().map(|row| {
+        Ok(AccountSum {
+            account: row::parsed(row, "account")?,
+            currency: currency(row)?,
+            debits: row::int(row, "debits")?,
+            credits: row::int(row, "credits")?,
+        })
+    });
+    sums.collect()
+}
+
+/// The time of the first movement between two times.
+async fn first_movement(c: &mut Connection, from: i64, to: i64) -> Result<Option<i64>, sqlx::Error> {
+    let mut first: Option<i64> = None;
+    for sql in [
+        "SELECT at_ms FROM wallet_entries WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1",
+        "SELECT captured_at_ms AS at_ms FROM payments WHERE captured_at_ms >= $1 AND captured_at_ms < $2
+         ORDER BY captured_at_ms LIMIT 1",
+        "SELECT refunded_at_ms AS at_ms FROM payments WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
+         ORDER BY refunded_at_ms LIMIT 1",
+    ] {
+        let found = sqlx::query(sql).bind(from).bind(to).fetch_optional(&mut *c).await?;
+        let found = found.map(|row| row::int(&row, "at_ms")).transpose()?;
+        first = first.into_iter().chain(found).min();
+    }
+    Ok(first)
+}

@@ -1,0 +1,107 @@
+//! The journal of the books as a CSV file of any size. The body is a stream that holds one batch of each source at a time.
+
+use std::collections::VecDeque;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use jiff::tz::TimeZone;
+use serde_json::json;
+use tracing::error;
+
+use crate::domain::Money;
+use crate::store::{JournalCursor, JournalLine, JournalSource, Period, Store, StoreError};
+use crate::web::cache_policy::Cache;
+use crate::web::extract::Query;
+use crate::web::extract::session::{Staff, ViewBooks};
+use crate::web::problem::Problem;
+use crate::web::shared::books_query::BooksQuery;
+use crate::web::shared::csv::{BYTE_ORDER_MARK, write_record};
+
+/// Rows of each source in memory at once.
+const BATCH_SIZE: i64 = 1000;
+
+const HEADER: [&str; 8] = ["at", "transfer", "kind", "reference", "account", "debit", "credit", "currency"];
+
+/// Every movement of a period. The download stands in the audit log.
+pub async fn export(
+    State(shop): State<std::sync::Arc<crate::web::Shop>>,
+    staff: Staff<ViewBooks>,
+    Query(query): Query<BooksQuery>,
+) -> Result<Response, Problem> {
+    let now = shop.clock.now();
+    let period = query.period(now).map_err(Problem::invalid)?;
+    let details = json!({"from": period.from, "to": period.to});
+    shop.store.log_event(staff.actor(), "export_books", "books", &details, now).await?;
+    let day = |at: jiff::Timestamp| at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
+    let name = format!("attachment; filename=\"journal-{}-{}.csv\"", day(period.from), day(period.to));
+    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, name)];
+    // An error breaks the body off without its final chunk, so that the client sees an incomplete file as failed.
+    let body = Body::from_stream(stream::try_unfold(Export::new(shop.store.clone(), period), Export::next_chunk));
+    Ok((Cache::Private, headers, body).into_response())
+}
+
+/// The lines of one source that were read and not written.
+struct Part {
+    source: JournalSource,
+    lines: VecDeque<JournalLine>,
+    /// `None` after the last batch.
+    next: Option<JournalCursor>,
+}
+
+struct Export {
+    store: Store,
+    period: Period,
+    parts: Vec<Part>,
+    started: bool,
+}
+
+impl Export {
+    fn new(store: Store, period: Period) -> Export {
+        let part = |source| Part { source, lines: VecDeque::new(), next: Some(JournalCursor::before(period)) };
+        Export { store, period, parts: JournalSource::ALL.map(part).into(), started: false }
+    }
+
+    /// The next chunk of the file; `None` at its end.
+    async fn next_chunk(mut self) -> Result<Option<(Bytes, Export)>, StoreError> {
+        let mut bytes = Vec::new();
+        if !self.started {
+            self.started = true;
+            bytes.extend_from_slice(BYTE_ORDER_MARK);
+            write_record(&mut bytes, HEADER.map(str::to_owned).into_iter());
+        }
+        for _ in 0..BATCH_SIZE {
+            let line = self.next_line().await;
+            let line =
+                line.inspect_err(|error| error!(%error, "an export of the books failed; the download breaks off"))?;
+            let Some(line) = line else { break };
+            write_record(&mut bytes, cells(line).into_iter());
+        }
+        Ok(if bytes.is_empty() { None } else { Some((Bytes::from(bytes), self)) })
+    }
+
+    /// The earliest line that is left.
+    async fn next_line(&mut self) -> Result<Option<JournalLine>, StoreError> {
+        for part in &mut self.parts {
+            while let (true, Some(cursor)) = (part.lines.is_empty(), &part.next) {
+                let (lines, next) = self.store.journal(part.source, cursor, self.period.to, BATCH_SIZE).await?;
+                (part.lines, part.next) = (lines.into(), next);
+            }
+        }
+        let waiting = self.parts.iter_mut().filter(|part| !part.lines.is_empty());
+        let earliest = waiting.min_by_key(|part| part.lines.front().map(|line| line.at));
+        Ok(earliest.and_then(|part| part.lines.pop_front()))
+    }
+}
+
+fn cells(line: JournalLine) -> Vec<String> {
+    let side = |is_side: bool| match is_side {
+        true => Money::new(line.amount.amount.abs(), line.amount.currency).decimal(),
+        false => String::new(),
+    };
+    let (debit, credit) = (side(line.amount.amount < 0), side(line.amount.amount > 0));
+    let currency = line.amount.currency.as_str().to_owned();
+    vec![line.at.to_string(), line.transfer, line.kind, line.reference, line.account, debit, credit, currency]
+}

@@ -1,0 +1,128 @@
+//! The trial balance and the journal.
+
+use std::time::Duration;
+
+use super::*;
+use crate::domain::wallet::LedgerAccount;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// The lines of the trial balance: account, opening, debits, credits, closing.
+async fn lines(owner: &TestClient<'_>, query: &str) -> Vec<(String, i64, i64, i64, i64)> {
+    let books = owner.get(&format!("/api/admin/books?{query}")).await.json();
+    let lines = books["books"]["lines"].as_array().unwrap().iter().map(|line| {
+        let amount = |field: &str| line[field]["amount"].as_i64().unwrap();
+        let name = line["account"].as_str().unwrap().to_owned();
+        (name, amount("opening"), amount("debits"), amount("credits"), amount("closing"))
+    });
+    let lines: Vec<_> = lines.collect();
+    let sum = |of: fn(&(String, i64, i64, i64, i64)) -> i64| lines.iter().map(of).sum::<i64>();
+    assert_eq!((sum(|l| l.1), sum(|l| l.2 - l.3), sum(|l| l.4)), (0, 0, 0), "{lines:?}");
+    lines
+}
+
+fn line(name: &str, opening: i64, debits: i64, credits: i64, closing: i64) -> (String, i64, i64, i64, i64) {
+    (name.to_owned(), opening, debits, credits, closing)
+}
+
+#[tokio::test]
+async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
+    let clock = Clock::manual("2026-11-10T12:00:00Z".parse().unwrap());
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    // Sessions of staff last half a day.
+    let password = admin.password.clone().unwrap();
+    assert_eq!(lines(&admin, "").await, []);
+    assert!(admin.get("/admin/orders/books?lang=en").await.text().contains("No money had moved"));
+    wallet::fill(&shop, &mei, 300_000).await;
+
+    clock.advance(DAY);
+    let admin = shop.log_in("admin", &password).await;
+    let sale = shop.open_sale(&admin, 5).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    assert_eq!(mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await.status, 201);
+    let wang = shop.shopper("wang").await;
+    let theirs = wang.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    support::pay(&shop, &wang.post(&format!("{theirs}/payments"), json!({})).await.json()).await;
+
+    clock.advance(DAY);
+    let admin = shop.log_in("admin", &password).await;
+    let refund = format!("/api/admin/orders/{}/refund", theirs.rsplit('/').next().unwrap());
+    assert_eq!(admin.post(&refund, json!({"reason": "broken"})).await.status, 200);
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+    clock.advance(Duration::from_secs(60));
+
+    let check = async || {
+        let second = lines(&admin, "from=2026-11-11&to=2026-11-12").await;
+        let expected = [
+            line("user", 300_000, 199_900, 0, 100_100),
+            line("shop", 0, 0, 399_800, 399_800),
+            line("provider", -300_000, 199_900, 0, -499_900),
+        ];
+        assert_eq!(second, expected);
+        let third = lines(&admin, "from=2026-11-12").await;
+        assert_eq!(third[1], line("shop", 399_800, 199_900, 0, 199_900));
+        assert_eq!(third[2], line("provider", -499_900, 0, 199_900, -300_000));
+        let half = lines(&admin, "from=2026-11-10T18:00&to=2026-11-11T06:00").await;
+        assert_eq!(half[0], line("user", 300_000, 0, 0, 300_000));
+        assert_eq!(lines(&admin, "").await[1], line("shop", 0, 199_900, 399_800, 199_900), "the month");
+    };
+    check().await;
+    while shop.parts.store.close_books().await.unwrap() {}
+    check().await;
+    shop.execute("DELETE FROM book_days").await;
+    assert_eq!(lines(&admin, "from=2026-11-12").await[0].1, 0, "the days that are over are read from their sums");
+    let shop_balance = shop.parts.store.wallet_balance(LedgerAccount::Shop).await.unwrap();
+    assert_eq!(shop_balance, 199_900, "what the wallet paid; the other order was refunded");
+}
+
+#[tokio::test]
+async fn journal_has_every_line_and_the_export_is_logged() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    wallet::fill(&shop, &mei, 12_345).await;
+    let sale = shop.open_sale(&admin, 5).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    support::pay(&shop, &mei.post(&format!("{url}/payments"), json!({})).await.json()).await;
+
+    let file = admin.get("/api/admin/books/journal.csv?to=2999-01-01&from=2000-01-01").await;
+    assert_eq!((file.status.as_u16(), file.header("content-type")), (200, "text/csv; charset=utf-8"));
+    let rows: Vec<Vec<&str>> =
+        file.text().trim_start_matches('\u{feff}').lines().map(|l| l.split(',').collect()).collect();
+    assert_eq!(rows[0], ["at", "transfer", "kind", "reference", "account", "debit", "credit", "currency"]);
+    let moved: Vec<_> = rows[1..].iter().map(|r| (r[2], r[4].split(':').next().unwrap(), r[5], r[6], r[7])).collect();
+    let expected = [
+        ("topup", "provider", "123.45", "", "CNY"),
+        ("topup", "user", "", "123.45", "CNY"),
+        ("charge", "provider", "1999.00", "", "CNY"),
+        ("charge", "shop", "", "1999.00", "CNY"),
+    ];
+    assert_eq!(moved, expected);
+    let logged = admin.get("/api/admin/audit-log").await.json()["entries"][0].clone();
+    assert_eq!((&logged["actor"], &logged["action"]), (&json!("admin"), &json!("export_books")));
+    let empty = admin.get("/api/admin/books/journal.csv?from=2000-01-01&to=2000-01-02").await;
+    assert_eq!(empty.text().lines().count(), 1, "only the head");
+}
+
+#[tokio::test]
+async fn page_of_the_books_names_what_is_wrong() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    wallet::fill(&shop, &mei, 12_345).await;
+    for path in ["/api/admin/books?from=x", "/api/admin/books/journal.csv?from=2026-02-02&to=2026-02-01"] {
+        assert_eq!(admin.get(path).await.problem(), problem(422, "invalid"), "{path}");
+    }
+    let wrong = admin.get("/admin/orders/books?lang=en&from=x").await;
+    assert!(
+        wrong.is_page(422) && wrong.text().contains("value=\"x\"") && wrong.text().contains("from-wrong"),
+        "{wrong:?}"
+    );
+    let page = admin.get("/admin/orders/books?lang=en&from=2000-01-01&to=2999-01-01").await;
+    for words in ["Users’ wallets", "¥123.45", "journal.csv?from=2000-01-01&#38;to=2999-01-01"] {
+        assert!(page.text().contains(words), "{words}: {page:?}");
+    }
+    assert!(admin.get("/admin/orders/books?lang=zh").await.text().contains("账目"));
+    assert!(admin.get("/admin/orders?lang=en").await.text().contains("/admin/orders/books?lang=en"));
+    let viewer = shop.staff(&admin, "gus", Role::Viewer).await;
+    assert!(!viewer.get("/admin/orders?lang=en").await.text().contains("/admin/orders/books"));
+}
