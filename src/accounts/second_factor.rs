@@ -143,8 +143,8 @@ impl Accounts {
     }
 
     /// Turns the second factor on, confirmed by the password and a first code. Replacing one needs a code of the present
-    /// one as well, or a recovery code: the password alone must not be enough to move it. Ends the other sessions. Returns the recovery codes, which cannot
-    /// be read again later.
+    /// one as well, or a recovery code: the password alone must not be enough to move it. Ends the other sessions. Returns
+    /// the recovery codes, which cannot be read again later.
     pub async fn set_second_factor(
         &self,
         session: &Session,
