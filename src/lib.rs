@@ -79,6 +79,8 @@ pub mod metrics;
 
 pub mod rate_limit;
 
+pub mod slots;
+
 pub mod config;
 
 pub mod tls;

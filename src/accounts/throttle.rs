@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -23,6 +23,7 @@ use super::network::Network;
 use super::{AccountRefusal, Accounts, Device, names};
 use crate::clock::Clock;
 use crate::rate_limit::CellRate;
+use crate::slots::{KeyedSlot, KeyedSlots};
 use crate::store::StoreError;
 
 /// Wrong passwords for one user name from one host: the burst, then one per period.
@@ -35,7 +36,7 @@ const PER_ADDRESS: (u32, Duration) = (60, Duration::from_secs(2));
 const DELAY_STEP: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(2);
 /// Guesses of one host that are delayed at the same time. Further ones are refused for [`MAX_DELAY`].
-const MAX_DELAYED: u32 = 32;
+const MAX_DELAYED: usize = 32;
 /// Wrong codes for one account from any address: a client that gets this far has sent the right password.
 const PER_CODE: (u32, Duration) = (5, Duration::from_secs(120));
 /// Expired keys are removed after this many guesses.
@@ -47,7 +48,7 @@ pub struct GuessLimits {
     per_account: KeyedLimit<u64>,
     per_address: KeyedLimit<IpAddr>,
     per_code: KeyedLimit<Uuid>,
-    delayed: Mutex<HashMap<IpAddr, u32>>,
+    delayed: Arc<KeyedSlots<IpAddr>>,
     hasher: RandomState,
     since_cleanup: AtomicU32,
 }
@@ -91,24 +92,6 @@ impl Drop for Guess<'_> {
     }
 }
 
-/// A guess that is being delayed. Dropping it frees its place.
-struct Delay<'a> {
-    limits: &'a GuessLimits,
-    host: IpAddr,
-}
-
-impl Drop for Delay<'_> {
-    fn drop(&mut self) {
-        let mut delayed = self.limits.delayed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = delayed.get_mut(&self.host) {
-            *count -= 1;
-            if *count == 0 {
-                delayed.remove(&self.host);
-            }
-        }
-    }
-}
-
 impl GuessLimits {
     pub fn new(clock: Clock) -> GuessLimits {
         GuessLimits {
@@ -116,7 +99,7 @@ impl GuessLimits {
             per_account: KeyedLimit::new(PER_ACCOUNT, clock.clone()),
             per_address: KeyedLimit::new(PER_ADDRESS, clock.clone()),
             per_code: KeyedLimit::new(PER_CODE, clock),
-            delayed: Mutex::default(),
+            delayed: KeyedSlots::new(MAX_DELAYED),
             hasher: RandomState::new(),
             since_cleanup: AtomicU32::new(0),
         }
@@ -142,15 +125,8 @@ impl GuessLimits {
     }
 
     /// A place among the delayed guesses of a host, if there is one.
-    fn begin_delay(&self, client: IpAddr) -> Result<Delay<'_>, GuessRefusal> {
-        let host = Network::of(client).host;
-        let mut delayed = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = delayed.entry(host).or_default();
-        if *count >= MAX_DELAYED {
-            return Err(GuessRefusal::Client(MAX_DELAY));
-        }
-        *count += 1;
-        Ok(Delay { limits: self, host })
+    fn begin_delay(&self, client: IpAddr) -> Result<KeyedSlot<IpAddr>, GuessRefusal> {
+        self.delayed.take(Network::of(client).host).ok_or(GuessRefusal::Client(MAX_DELAY))
     }
 
     /// Counts a code of the second factor that is about to be judged.
@@ -358,8 +334,7 @@ mod tests {
         assert_eq!(guesses.begin_delay(here).map(drop), Err(GuessRefusal::Client(MAX_DELAY)));
         assert!(guesses.begin_delay(address("192.0.2.2")).is_ok());
         drop(delays);
-        assert!(guesses.begin_delay(here).is_ok());
-        assert!(guesses.delayed.lock().unwrap().is_empty());
+        assert!(guesses.begin_delay(here).is_ok(), "the places are free again");
     }
 
     #[test]

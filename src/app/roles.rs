@@ -15,7 +15,8 @@ use crate::health::watch_clock;
 use crate::lifecycle::Lifecycle;
 use crate::pictures::cleanup;
 use crate::web;
-use crate::web::server::limits::{AddressLimit, ConnectionLimiter, ConnectionLimits};
+use crate::web::server::address_limit::AddressLimit;
+use crate::web::server::limits::{ConnectionLimiter, ConnectionLimits};
 use crate::web::server::{Listen, serve_on};
 
 /// Open connections to the operators' address, at most.

@@ -23,9 +23,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use crate::accounts::Network;
-use crate::config::Cidr;
-use crate::web::shared::slots::{KeyedSlot, KeyedSlots};
+use super::address_limit::AddressLimit;
+use crate::slots::KeyedSlot;
 
 /// Connections that are accepted only to be answered 503, in percent of the limit; at least one.
 const REFUSED_SLOTS_PERCENT: usize = 5;
@@ -67,29 +66,6 @@ pub struct ConnectionLimiter {
     per_address: Option<Arc<AddressLimit>>,
 }
 
-/// The connections that one address may hold: an IPv4 address, or a /64 of IPv6.
-#[derive(Debug)]
-pub struct AddressLimit {
-    slots: Arc<KeyedSlots<IpAddr>>,
-    exempt: Vec<Cidr>,
-    is_loopback_exempt: bool,
-}
-
-impl AddressLimit {
-    pub fn new(max_connections: usize, trusted_proxies: &[Cidr]) -> AddressLimit {
-        AddressLimit {
-            slots: KeyedSlots::new(max_connections),
-            exempt: trusted_proxies.to_vec(),
-            is_loopback_exempt: true,
-        }
-    }
-
-    fn exempts(&self, peer: IpAddr) -> bool {
-        let peer = peer.to_canonical();
-        self.exempt.iter().any(|proxies| proxies.contains(peer)) || self.is_loopback_exempt && peer.is_loopback()
-    }
-}
-
 impl ConnectionLimiter {
     pub fn new(limits: ConnectionLimits, open: Gauge, turned_away: Counter) -> ConnectionLimiter {
         ConnectionLimiter { limits, open, turned_away, per_address: None }
@@ -101,12 +77,11 @@ impl ConnectionLimiter {
 
     /// A slot for the connection, admitted or to be refused. `None` closes the connection.
     pub(super) fn admit(&self, stream: TcpStream, peer: IpAddr) -> Option<ConnectionSlot> {
-        let limit = self.per_address.as_ref().filter(|limit| !limit.exempts(peer));
-        let address_slot = limit.map(|limit| limit.slots.take(Network::of(peer).host));
-        if matches!(address_slot, Some(None)) {
+        let address_slot = self.per_address.as_ref().map(|limit| limit.take(peer)).transpose();
+        let Ok(address_slot) = address_slot else {
             self.turned_away.inc();
             return None;
-        }
+        };
         let open_before = usize::try_from(self.open.inc()).unwrap_or(0);
         let max = self.limits.max_connections;
         let slot = ConnectionSlot {
@@ -116,7 +91,7 @@ impl ConnectionLimiter {
             write_timeout: self.limits.write_timeout,
             write_deadline: None,
             open: self.open.clone(),
-            _address_slot: address_slot.flatten().map(Box::new),
+            _address_slot: address_slot.flatten(),
         };
         if !slot.is_admitted {
             self.turned_away.inc();
@@ -302,7 +277,7 @@ mod tests {
 
     #[tokio::test]
     async fn silent_connections_of_one_address_leave_places_for_others() {
-        let limit = AddressLimit { is_loopback_exempt: false, ..AddressLimit::new(3, &[]) };
+        let limit = AddressLimit::with_loopback(3);
         let limits = ConnectionLimits::of(10);
         let limiter = ConnectionLimiter::new(limits, Gauge::default(), Counter::default()).with_address_limit(limit);
         let server = start_server_of(limiter);
@@ -327,15 +302,6 @@ mod tests {
         silent.pop();
         server.until_open(3).await;
         assert!(server.request().await.1.starts_with("HTTP/1.1 200 "));
-    }
-
-    #[test]
-    fn trusted_proxies_and_loopback_are_excepted_from_the_limit_per_address() {
-        let limit = AddressLimit::new(1, &[Cidr::parse("10.0.0.0/31").unwrap()]);
-        for exempt in ["127.0.0.1", "::1", "10.0.0.1", "::ffff:10.0.0.1"] {
-            assert!(limit.exempts(exempt.parse().unwrap()), "{exempt}");
-        }
-        assert!(!limit.exempts("10.0.0.2".parse().unwrap()));
     }
 
     #[tokio::test]

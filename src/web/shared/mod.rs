@@ -22,8 +22,6 @@ pub mod csv;
 pub mod negotiation;
 pub mod response;
 
-pub mod slots;
-
 use serde::Deserialize;
 
 /// The query of a page after a redirect: the action that it reports as done. Unknown values show nothing.

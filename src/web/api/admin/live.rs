@@ -19,13 +19,13 @@ use tokio_util::sync::CancellationToken;
 use crate::accounts::Network;
 use crate::cockpit::Viewer;
 use crate::domain::UserId;
+use crate::slots::{KeyedSlot, KeyedSlots};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::SalePath;
 use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::{Staff, ViewConsole};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::slots::{KeyedSlot, KeyedSlots};
 
 /// After this time a browser reconnects to a broken stream.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);
