@@ -32,6 +32,27 @@ pub enum JournalSource {
     Refunds,
 }
 
+/// Payments that moved money past the ledger, by the time of one of their steps.
+macro_rules! payments_by {
+    ($at:literal) => {
+        concat!(
+            "SELECT ",
+            $at,
+            " AS at_ms, id, 'shop' AS account, amount, currency FROM payments WHERE ",
+            $at,
+            " >= $1 AND ",
+            $at,
+            " < $2 AND (",
+            $at,
+            " > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND ",
+            beside_the_ledger!(),
+            " ORDER BY ",
+            $at,
+            ", id LIMIT $5"
+        )
+    };
+}
+
 impl JournalSource {
     pub const ALL: [JournalSource; 3] = [JournalSource::Ledger, JournalSource::Charges, JournalSource::Refunds];
 
@@ -44,20 +65,8 @@ impl JournalSource {
                    AND (e.at_ms > $1 OR e.transfer_id > $3 OR (e.transfer_id = $3 AND e.account > $4))
                  ORDER BY e.at_ms, e.transfer_id, e.account LIMIT $5"
             }
-            JournalSource::Charges => concat!(
-                "SELECT captured_at_ms AS at_ms, id, 'shop' AS account, amount, currency FROM payments
-                 WHERE captured_at_ms >= $1 AND captured_at_ms < $2
-                   AND (captured_at_ms > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND ",
-                beside_the_ledger!(),
-                " ORDER BY captured_at_ms, id LIMIT $5"
-            ),
-            JournalSource::Refunds => concat!(
-                "SELECT refunded_at_ms AS at_ms, id, 'shop' AS account, amount, currency FROM payments
-                 WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
-                   AND (refunded_at_ms > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND ",
-                beside_the_ledger!(),
-                " ORDER BY refunded_at_ms, id LIMIT $5"
-            ),
+            JournalSource::Charges => payments_by!("captured_at_ms"),
+            JournalSource::Refunds => payments_by!("refunded_at_ms"),
         }
     }
 

@@ -2,23 +2,19 @@
 
 use std::collections::VecDeque;
 
-use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use futures::stream;
 use jiff::tz::TimeZone;
 use serde_json::json;
-use tracing::error;
 
 use crate::domain::Money;
 use crate::store::{JournalCursor, JournalLine, JournalSource, Period, Store, StoreError};
-use crate::web::cache_policy::Cache;
 use crate::web::extract::Query;
 use crate::web::extract::session::{Staff, ViewBooks};
 use crate::web::problem::Problem;
 use crate::web::shared::books_query::BooksQuery;
-use crate::web::shared::csv::{BYTE_ORDER_MARK, write_record};
+use crate::web::shared::csv::{Record, download};
 
 /// Rows of each source in memory at once.
 const BATCH_SIZE: i64 = 1000;
@@ -34,13 +30,10 @@ pub async fn export(
     let now = shop.clock.now();
     let period = query.period(now).map_err(Problem::invalid)?;
     let details = json!({"from": period.from, "to": period.to});
-    shop.store.log_event(staff.actor(), "export_books", "books", &details, now).await?;
+    shop.store.log_event(staff.actor(), "export-books", "books", &details, now).await?;
     let day = |at: jiff::Timestamp| at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
-    let name = format!("attachment; filename=\"journal-{}-{}.csv\"", day(period.from), day(period.to));
-    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, name)];
-    // An error breaks the body off without its final chunk, so that the client sees an incomplete file as failed.
-    let body = Body::from_stream(stream::try_unfold(Export::new(shop.store.clone(), period), Export::next_chunk));
-    Ok((Cache::Private, headers, body).into_response())
+    let name = format!("journal-{}-{}.csv", day(period.from), day(period.to));
+    Ok(download(&name, &HEADER, stream::try_unfold(Export::new(shop.store.clone(), period), Export::next_batch)))
 }
 
 /// The lines of one source that were read and not written.
@@ -55,31 +48,23 @@ struct Export {
     store: Store,
     period: Period,
     parts: Vec<Part>,
-    started: bool,
 }
 
 impl Export {
     fn new(store: Store, period: Period) -> Export {
         let part = |source| Part { source, lines: VecDeque::new(), next: Some(JournalCursor::before(period)) };
-        Export { store, period, parts: JournalSource::ALL.map(part).into(), started: false }
+        Export { store, period, parts: JournalSource::ALL.map(part).into() }
     }
 
-    /// The next chunk of the file; `None` at its end.
-    async fn next_chunk(mut self) -> Result<Option<(Bytes, Export)>, StoreError> {
-        let mut bytes = Vec::new();
-        if !self.started {
-            self.started = true;
-            bytes.extend_from_slice(BYTE_ORDER_MARK);
-            write_record(&mut bytes, HEADER.map(str::to_owned).into_iter());
+    /// The next records; `None` after the last.
+    async fn next_batch(mut self) -> Result<Option<(Vec<Record>, Export)>, StoreError> {
+        let mut records = Vec::new();
+        while (records.len() as i64) < BATCH_SIZE
+            && let Some(line) = self.next_line().await?
+        {
+            records.push(cells(line));
         }
-        for _ in 0..BATCH_SIZE {
-            let line = self.next_line().await;
-            let line =
-                line.inspect_err(|error| error!(%error, "an export of the books failed; the download breaks off"))?;
-            let Some(line) = line else { break };
-            write_record(&mut bytes, cells(line).into_iter());
-        }
-        Ok(if bytes.is_empty() { None } else { Some((Bytes::from(bytes), self)) })
+        Ok(if records.is_empty() { None } else { Some((records, self)) })
     }
 
     /// The earliest line that is left.
@@ -96,7 +81,7 @@ impl Export {
     }
 }
 
-fn cells(line: JournalLine) -> Vec<String> {
+fn cells(line: JournalLine) -> Record {
     let side = |is_side: bool| match is_side {
         true => Money::new(line.amount.amount.abs(), line.amount.currency).decimal(),
         false => String::new(),

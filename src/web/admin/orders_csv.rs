@@ -4,24 +4,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use futures::stream;
 use jiff::tz::TimeZone;
 use serde_json::json;
-use tracing::error;
 
 use crate::domain::{Locale, OrderId, SaleId};
 use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
 use crate::web::Shop;
-use crate::web::cache_policy::Cache;
 use crate::web::extract::Query;
 use crate::web::extract::session::{ReadAddresses, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
-use crate::web::shared::csv::{BYTE_ORDER_MARK, write_record};
+use crate::web::shared::csv::{Record, download};
 use crate::web::shared::order_search::OrderSearchQuery;
 
 /// Rows in memory at once.
@@ -68,16 +64,9 @@ pub async fn export(
         products: products(&shop.store, visitor.locale).await?,
         store: shop.store.clone(),
         next: parsed.search,
-        started: false,
     };
     let day = shop.clock.now().to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
-    let headers = [
-        (CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
-        (CONTENT_DISPOSITION, format!("attachment; filename=\"orders-{day}.csv\"")),
-    ];
-    // An error breaks the body off without its final chunk, so that the client sees an incomplete file as failed.
-    let body = Body::from_stream(stream::try_unfold(export, Export::next_chunk));
-    Ok((Cache::Private, headers, body).into_response())
+    Ok(download(&format!("orders-{day}.csv"), &HEADER, stream::try_unfold(export, Export::next_batch)))
 }
 
 /// The name of the goods of each sale.
@@ -95,42 +84,27 @@ struct Export {
     products: HashMap<SaleId, String>,
     /// The search for the next batch; `None` after the last.
     next: Option<OrderSearch>,
-    started: bool,
 }
 
 impl Export {
-    /// The next chunk of the file; `None` at its end.
-    async fn next_chunk(mut self) -> Result<Option<(Bytes, Export)>, StoreError> {
-        let mut bytes = Vec::new();
-        if !self.started {
-            self.started = true;
-            bytes.extend_from_slice(BYTE_ORDER_MARK);
-            write_record(&mut bytes, HEADER.map(str::to_owned).into_iter());
-        } else if self.next.is_none() {
-            return Ok(None);
+    /// The next records; `None` after the last.
+    async fn next_batch(mut self) -> Result<Option<(Vec<Record>, Export)>, StoreError> {
+        let Some(search) = self.next.take() else { return Ok(None) };
+        let mut found = self.store.find_orders(&search, BATCH_SIZE).await?;
+        if found.len() as i64 == BATCH_SIZE {
+            self.next = found.last().map(|last| OrderSearch { before: Some(last.order.id), ..search });
         }
-        if let Some(search) = self.next.take() {
-            let found = self.store.find_orders(&search, BATCH_SIZE).await;
-            let mut found =
-                found.inspect_err(|error| error!(%error, "an export of orders failed; the download breaks off"))?;
-            if found.len() as i64 == BATCH_SIZE {
-                self.next = found.last().map(|last| OrderSearch { before: Some(last.order.id), ..search });
-            }
-            found.iter_mut().for_each(|found| self.staff.mask_recipient(&mut found.order));
-            let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
-            let paid = self.store.paid_at(&ids).await;
-            let paid =
-                paid.inspect_err(|error| error!(%error, "an export of orders failed; the download breaks off"))?;
-            for found in &found {
-                let paid_at = paid.get(&found.order.id);
-                let paid_at = paid_at.map(ToString::to_string).unwrap_or_default();
-                write_record(&mut bytes, self.cells(found).into_iter().chain([paid_at]));
-            }
-        }
-        Ok(Some((Bytes::from(bytes), self)))
+        found.iter_mut().for_each(|found| self.staff.mask_recipient(&mut found.order));
+        let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
+        let paid = self.store.paid_at(&ids).await?;
+        let records = found.iter().map(|found| {
+            let paid_at = paid.get(&found.order.id).map(ToString::to_string).unwrap_or_default();
+            self.cells(found).into_iter().chain([paid_at]).collect()
+        });
+        Ok(Some((records.collect(), self)))
     }
 
-    fn cells(&self, FoundOrder { order, username }: &FoundOrder) -> Vec<String> {
+    fn cells(&self, FoundOrder { order, username }: &FoundOrder) -> Record {
         let address = order.address.as_deref().cloned().unwrap_or_default();
         vec![
             order.id.to_string(),

@@ -1,10 +1,42 @@
 //! CSV files (RFC 4180) for spreadsheets.
 
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use tracing::error;
+
+use crate::store::StoreError;
+use crate::web::cache_policy::Cache;
+
 /// Excel reads UTF-8 only after this mark.
-pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+pub type Record = Vec<String>;
+
+/// A file of any size: the header, then the records batch by batch. An error breaks the body off without its final chunk, so
+/// that the client sees an incomplete file as failed.
+pub fn download(
+    file_name: &str,
+    header: &[&str],
+    batches: impl Stream<Item = Result<Vec<Record>, StoreError>> + Send + 'static,
+) -> Response {
+    let mut head = BYTE_ORDER_MARK.to_vec();
+    write_record(&mut head, header.iter().map(|&name| name.to_owned()));
+    let chunks = batches.map_ok(|records| {
+        let mut bytes = Vec::new();
+        records.into_iter().for_each(|record| write_record(&mut bytes, record.into_iter()));
+        Bytes::from(bytes)
+    });
+    let chunks = chunks.inspect_err(|error| error!(%error, "an export failed; the download breaks off"));
+    let body = Body::from_stream(stream::iter([Ok(Bytes::from(head))]).chain(chunks));
+    let disposition = format!("attachment; filename=\"{file_name}\"");
+    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, disposition)];
+    (Cache::Private, headers, body).into_response()
+}
 
 /// Writes one record.
-pub fn write_record(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
+fn write_record(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(bytes);
     // Writing to memory does not fail.
     let _ = writer.write_record(cells.map(escape_formula));

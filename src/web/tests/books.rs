@@ -99,7 +99,7 @@ async fn journal_has_every_line_and_the_export_is_logged() {
     ];
     assert_eq!(moved, expected);
     let logged = admin.get("/api/admin/audit-log").await.json()["entries"][0].clone();
-    assert_eq!((&logged["actor"], &logged["action"]), (&json!("admin"), &json!("export_books")));
+    assert_eq!((&logged["actor"], &logged["action"]), (&json!("admin"), &json!("export-books")));
     let empty = admin.get("/api/admin/books/journal.csv?from=2000-01-01&to=2000-01-02").await;
     assert_eq!(empty.text().lines().count(), 1, "only the head");
 }

@@ -54,7 +54,7 @@ impl AdminLogPage {
             "refund" => t.support.refund,
             "retry_refund" => t.cases.refund,
             "settle_payment" => t.cases.settle,
-            "export_books" => t.books.action_export,
+            "export-books" => t.books.action_export,
             "replay" => t.cockpit.replay,
             "discard" => t.cockpit.discard,
             "archive" => t.goods.archive,
