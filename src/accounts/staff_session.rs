@@ -1,6 +1,7 @@
 //! Sessions of staff: confirmed by the database, and ended when they are not used.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -29,6 +30,7 @@ impl Accounts {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&session.id).copied();
         let stored = self.store.session_last_use(session.id).await?;
         let last = seen.into_iter().chain(stored).fold(session.issued_at, Timestamp::max);
-        Ok(self.clock.now().duration_since(last).unsigned_abs() >= self.staff_idle && last < self.clock.now())
+        let unused = Duration::try_from(self.clock.now().duration_since(last)).unwrap_or_default();
+        Ok(unused >= self.staff_idle)
     }
 }

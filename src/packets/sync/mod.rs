@@ -86,7 +86,8 @@ impl PacketSync {
     pub async fn step(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock().await;
         let now = self.store.now().await?;
-        let waiting: Vec<PacketId> = self.store.recovering_packets().await?.iter().map(|packet| packet.id).collect();
+        let waiting: HashSet<PacketId> =
+            self.store.recovering_packets().await?.iter().map(|packet| packet.id).collect();
         state.recovering |= !waiting.is_empty();
         let packets = self.due(&mut state, now).await?;
         let mut surveys: Vec<Option<Vec<LoadedShares>>> = Vec::with_capacity(packets.len());
@@ -139,13 +140,13 @@ impl PacketSync {
     /// announced it. `waiting` are the packets that servers were told before.
     async fn await_replay(
         &self,
-        waiting: &[PacketId],
+        waiting: &HashSet<PacketId>,
         key_states: &mut [(PacketId, KeyState<Vec<Generation>>)],
     ) -> anyhow::Result<()> {
         let closed = key_states.iter().filter(|(_, state)| matches!(state, KeyState::Closed(_)));
-        let closed: Vec<PacketId> = closed.map(|(id, _)| *id).take(MAX_RECOVERING).collect();
-        let added: Vec<PacketId> = closed.iter().filter(|id| !waiting.contains(id)).copied().collect();
-        let ended: Vec<PacketId> = waiting.iter().filter(|id| !closed.contains(id)).copied().collect();
+        let closed: HashSet<PacketId> = closed.map(|(id, _)| *id).take(MAX_RECOVERING).collect();
+        let added: Vec<PacketId> = closed.difference(waiting).copied().collect();
+        let ended: Vec<PacketId> = waiting.difference(&closed).copied().collect();
         self.store.set_recovering(&added, true).await?;
         self.store.set_recovering(&ended, false).await?;
         if closed.is_empty() {

@@ -85,8 +85,8 @@ async fn read(mut multipart: Multipart) -> Result<GoodsForm, Problem> {
             "version" => form.version = text,
             "name_zh" => form.name[0] = text,
             "name_en" => form.name[1] = text,
-            "description_zh" => form.description[0] = text,
-            "description_en" => form.description[1] = text,
+            "description_zh" => form.description[0] = lines(&text),
+            "description_en" => form.description[1] = lines(&text),
             "action" => form.preview = text == "preview",
             // Up to twice the gallery's limit: a form that is shown again lists the pictures uploaded with it as well.
             "picture" if form.pictures.len() < 2 * MAX_GALLERY_PICTURES => form.pictures.push(text),
@@ -100,6 +100,11 @@ async fn read(mut multipart: Multipart) -> Result<GoodsForm, Problem> {
         }
     }
     Ok(form)
+}
+
+/// A form sends line ends as CR LF. Stored as they are, they would differ from those of the API.
+fn lines(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 async fn read_file(form: &mut GoodsForm, mut field: Field<'_>) -> Result<(), Problem> {
