@@ -94,3 +94,5 @@ pub mod periodic;
 pub mod lifecycle;
 
 pub mod clock;
+pub mod private_files;
+

@@ -20,6 +20,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::domain::Picture;
 use crate::domain::picture::COPY_WIDTHS;
+use crate::private_files;
 use crate::store::{Store, StoreError};
 
 use resize::EncodedPicture;
@@ -113,9 +114,9 @@ impl Pictures {
 
 /// Writes a file atomically.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+    private_files::create_folder(folder)?;
     let temporary = folder.join(format!(".{}", Uuid::new_v4()));
-    let mut file = std::fs::File::create(&temporary)?;
+    let mut file = private_files::create(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&temporary, folder.join(name))

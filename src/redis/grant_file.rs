@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::hash::Hash;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::generation::Generation;
 use super::grant_log::GrantLog;
 use crate::domain::Bucket;
+use crate::private_files;
 
 /// The folder inside the data directory.
 const FOLDER: &str = "grants";
@@ -88,10 +89,10 @@ impl GrantFiles {
     pub fn write<G: Serialize + Copy + Eq + Hash>(mut self, process: &str, log: &GrantLog<G>) -> anyhow::Result<usize> {
         let mut count = 0;
         if !log.is_empty() {
-            fs::create_dir_all(&self.folder)?;
+            private_files::create_folder(&self.folder)?;
             let path = self.folder.join(format!("{process}.{}.jsonl", self.kind));
             let unfinished = path.with_extension("unfinished");
-            let mut file = BufWriter::new(fs::File::create(&unfinished)?);
+            let mut file = BufWriter::new(private_files::create(&unfinished)?);
             for (bucket, generation) in log.places() {
                 let grants = log.grants((bucket, generation));
                 count += grants.len();
@@ -111,7 +112,11 @@ impl GrantFiles {
 
     fn delete_read(&mut self) -> anyhow::Result<()> {
         for path in self.read.drain(..) {
-            fs::remove_file(&path).with_context(|| format!("{} cannot be deleted", path.display()))?;
+            match fs::remove_file(&path) {
+                // Another process with the same folder has read and deleted it, too.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                deleted => deleted.with_context(|| format!("{} cannot be deleted", path.display()))?,
+            }
         }
         Ok(())
     }

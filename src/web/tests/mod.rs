@@ -7,6 +7,7 @@ mod archive;
 mod books;
 mod cockpit;
 mod document;
+mod file_modes;
 mod goods;
 mod goods_versions;
 mod idempotency;
