@@ -55,7 +55,7 @@ use crate::clock::Clock;
 use pool::Pool;
 use transaction::Tx;
 
-pub use accounts::addresses::{MAX_ADDRESSES_PER_USER, SaveAddressOutcome, SavedAddress};
+pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
 pub(crate) use accounts::changes::first_valid_issue;
 pub use accounts::changes::{AccountChange, AccountChangeRefusal, Actor, DeletionOutcome};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};

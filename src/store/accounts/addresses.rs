@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
@@ -20,12 +21,46 @@ pub struct SavedAddress {
     pub address: Address,
 }
 
-/// The outcome of saving an address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SaveAddressOutcome {
-    Done(Box<SavedAddress>),
-    TooMany,
+impl SavedAddress {
+    /// A number of the content: another content has another number.
+    pub fn version(&self) -> i64 {
+        let Address { recipient, phone, country, region, city, line1, line2, postal_code } = &self.address;
+        let fields = [recipient, phone, country, region, city, line1, line2, postal_code];
+        let mut hash = Sha256::new_with_prefix([u8::from(self.is_default)]);
+        for field in fields {
+            hash.update((field.len() as u64).to_be_bytes());
+            hash.update(field);
+        }
+        // 63 bits, so that it is no negative number.
+        hash.finalize().iter().take(8).fold(0, |number: i64, &byte| (number << 8 | i64::from(byte)) & i64::MAX)
+    }
+}
+
+/// The saved address that is changed or deleted.
+#[derive(Debug, Clone)]
+pub struct AddressEdit {
+    pub id: AddressId,
+    /// It must be in one of these versions; `None` for any.
+    pub versions: Option<Vec<i64>>,
+}
+
+/// Why a change to an address book is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressRefusal {
+    #[error("the user has no such address")]
     NoSuchAddress,
+    #[error("the address book is full")]
+    TooMany,
+    #[error("the address is of another version")]
+    ChangedMeanwhile,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<sqlx::Error> for AddressRefusal {
+    fn from(error: sqlx::Error) -> Self {
+        AddressRefusal::Store(error.into())
+    }
 }
 
 macro_rules! columns {
@@ -33,6 +68,9 @@ macro_rules! columns {
         "id, recipient, phone, country, region, city, line1, line2, postal_code, is_default"
     };
 }
+
+/// One address of a user.
+const ONE: &str = concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 AND id = $2");
 
 fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
     Ok(SavedAddress {
@@ -61,40 +99,36 @@ impl Store {
 
     /// An address, if it is this user's.
     pub async fn address(&self, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 AND id = $2");
-        self.optional(sqlx::query(sql).bind(user.to_string()).bind(id.to_string()), saved).await
+        self.optional(sqlx::query(ONE).bind(user.to_string()).bind(id.to_string()), saved).await
     }
 
-    /// Saves a new address (`id` is `None`) or a changed one. The first address becomes the default, and so does one
-    /// saved with `as_default`. The default changes only when another address becomes the default.
+    /// Saves a new address (without `edit`) or changes one. The first address becomes the default, and so does one saved
+    /// with `as_default`. The default changes only when another address becomes the default.
     pub async fn save_address(
         &self,
         user: UserId,
-        id: Option<AddressId>,
+        edit: Option<&AddressEdit>,
         address: &Address,
         as_default: bool,
         now: Timestamp,
-    ) -> Result<SaveAddressOutcome, StoreError> {
+    ) -> Result<SavedAddress, AddressRefusal> {
         let mut tx = self.begin().await?;
         if !lock_user(&mut tx, user).await? {
-            return Ok(SaveAddressOutcome::NoSuchAddress);
+            return Err(AddressRefusal::NoSuchAddress);
         }
-        if id.is_none() && count(&mut tx, user).await? >= MAX_ADDRESSES_PER_USER {
-            return Ok(SaveAddressOutcome::TooMany);
-        }
-        let id = match id {
-            Some(id) => match change(&mut tx, user, id, address).await? {
-                true => id,
-                false => return Ok(SaveAddressOutcome::NoSuchAddress),
-            },
+        let id = match edit {
+            Some(edit) => {
+                expect(&mut tx, user, edit).await?;
+                change(&mut tx, edit.id, address).await?;
+                edit.id
+            }
+            None if count(&mut tx, user).await? >= MAX_ADDRESSES_PER_USER => return Err(AddressRefusal::TooMany),
             None => add(&mut tx, user, address, now).await?,
         };
         set_default(&mut tx, user, as_default.then_some(id)).await?;
+        let saved = read(&mut tx, user, id).await?.ok_or(AddressRefusal::NoSuchAddress)?;
         tx.commit().await?;
-        Ok(self
-            .address(user, id)
-            .await?
-            .map_or(SaveAddressOutcome::NoSuchAddress, |saved| SaveAddressOutcome::Done(Box::new(saved))))
+        Ok(saved)
     }
 
     /// Makes an address the default; `false` when it is not this user's.
@@ -110,18 +144,14 @@ impl Store {
         Ok(true)
     }
 
-    /// Deletes an address. Orders keep their copies. `false` when it is not this user's.
-    pub async fn delete_address(&self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
+    /// Deletes an address. Orders keep their copies.
+    pub async fn delete_address(&self, user: UserId, edit: &AddressEdit) -> Result<(), AddressRefusal> {
         let mut tx = self.begin().await?;
         lock_user(&mut tx, user).await?;
-        let done = sqlx::query("DELETE FROM addresses WHERE user_id = $1 AND id = $2")
-            .bind(user.to_string())
-            .bind(id.to_string())
-            .execute(&mut *tx)
-            .await?;
+        expect(&mut tx, user, edit).await?;
+        sqlx::query("DELETE FROM addresses WHERE id = $1").bind(edit.id.to_string()).execute(&mut *tx).await?;
         set_default(&mut tx, user, None).await?;
-        tx.commit().await?;
-        Ok(done.rows_affected() == 1)
+        Ok(tx.commit().await?)
     }
 }
 
@@ -149,14 +179,27 @@ async fn add(tx: &mut Tx, user: UserId, address: &Address, now: Timestamp) -> Re
     Ok(id)
 }
 
-async fn change(tx: &mut Tx, user: UserId, id: AddressId, address: &Address) -> Result<bool, sqlx::Error> {
+async fn read(tx: &mut Tx, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, sqlx::Error> {
+    let query = sqlx::query(ONE).bind(user.to_string()).bind(id.to_string());
+    query.fetch_optional(&mut **tx).await?.as_ref().map(saved).transpose()
+}
+
+/// Checks that the address exists in one of the expected versions. The user's row is locked.
+async fn expect(tx: &mut Tx, user: UserId, edit: &AddressEdit) -> Result<(), AddressRefusal> {
+    let present = read(tx, user, edit.id).await?.ok_or(AddressRefusal::NoSuchAddress)?;
+    match edit.versions.as_ref().is_none_or(|versions| versions.contains(&present.version())) {
+        true => Ok(()),
+        false => Err(AddressRefusal::ChangedMeanwhile),
+    }
+}
+
+async fn change(tx: &mut Tx, id: AddressId, address: &Address) -> Result<(), sqlx::Error> {
     let query = sqlx::query(
-        "UPDATE addresses SET recipient = $3, phone = $4, country = $5, region = $6, city = $7, line1 = $8, line2 = $9,
-           postal_code = $10 WHERE user_id = $1 AND id = $2",
-    )
-    .bind(user.to_string())
-    .bind(id.to_string());
-    Ok(bind_address(query, address).execute(&mut **tx).await?.rows_affected() == 1)
+        "UPDATE addresses SET recipient = $2, phone = $3, country = $4, region = $5, city = $6, line1 = $7, line2 = $8,
+           postal_code = $9 WHERE id = $1",
+    );
+    bind_address(query.bind(id.to_string()), address).execute(&mut **tx).await?;
+    Ok(())
 }
 
 /// Binds the fields of an address in the order of the columns.

@@ -125,16 +125,20 @@ impl Store {
         Ok(Some(write(tx, before, after, action, actor, now).await?))
     }
 
-    /// Changes the gallery of goods.
+    /// Changes the gallery of goods; with `versions`, of the goods in one of these versions.
     pub async fn change_gallery(
         &self,
         id: GoodsId,
+        versions: Option<&[i64]>,
         change: GalleryChange,
         actor: &str,
         now: Timestamp,
     ) -> Result<Goods, GoodsRefusal> {
         let mut tx = self.begin().await?;
         let before = lock(&mut tx, id).await?.ok_or(GoodsRefusal::NoSuchGoods)?;
+        if versions.is_some_and(|versions| !versions.contains(&before.version())) {
+            return Err(GoodsRefusal::ChangedMeanwhile);
+        }
         let after = Goods { pictures: change.apply(before.pictures.clone())?, ..before.clone() };
         Ok(write(tx, Some(before), after, "edit", actor, now).await?)
     }

@@ -2,14 +2,16 @@
 
 use axum::Json as Answer;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::UserCall;
 use crate::domain::{Address, AddressId};
-use crate::store::{SaveAddressOutcome, SavedAddress};
+use crate::store::{AddressEdit, SavedAddress};
 use crate::web::cache_policy::Cache;
+use crate::web::extract::precondition::{entity_tag, expected_versions};
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::{Json, PathIds};
 use crate::web::problem::{Code, FieldProblem, Problem};
@@ -51,43 +53,46 @@ pub async fn show(
     (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
-    let address = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
-    Ok((Cache::Private, Answer(OneAddress { address })).into_response())
+    Ok(answer(shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?))
 }
 
 pub async fn create(call: UserCall, Json(body): Json<AddressBody>) -> Result<Response, Problem> {
     let address = save(call, None, body).await?;
-    Ok(created(format!("/api/addresses/{}", address.id), OneAddress { address }))
+    let version = [(ETAG, entity_tag(address.version()))];
+    Ok((version, created(format!("/api/addresses/{}", address.id), OneAddress { address })).into_response())
 }
 
+/// Changes an address. With `If-Match` only a version that it names.
 pub async fn change(
     call: UserCall,
     PathIds(id): PathIds<AddressId>,
+    headers: HeaderMap,
     Json(body): Json<AddressBody>,
 ) -> Result<Response, Problem> {
-    let address = save(call, Some(id), body).await?;
-    Ok((Cache::Private, Answer(OneAddress { address })).into_response())
+    Ok(answer(save(call, Some(&AddressEdit { id, versions: expected_versions(&headers) }), body).await?))
 }
 
 async fn save(
     (State(shop), SignedIn(session)): UserCall,
-    id: Option<AddressId>,
+    edit: Option<&AddressEdit>,
     body: AddressBody,
 ) -> Result<SavedAddress, Problem> {
     let address = check_address(body.address, "address.")?;
-    match shop.store.save_address(session.user_id, id, &address, body.is_default, shop.clock.now()).await? {
-        SaveAddressOutcome::Done(address) => Ok(*address),
-        SaveAddressOutcome::TooMany => Err(Code::TooManyAddresses.into()),
-        SaveAddressOutcome::NoSuchAddress => Err(Code::NotFound.into()),
-    }
+    Ok(shop.store.save_address(session.user_id, edit, &address, body.is_default, shop.clock.now()).await?)
 }
 
+fn answer(address: SavedAddress) -> Response {
+    let version = [(ETAG, entity_tag(address.version()))];
+    (Cache::Private, version, Answer(OneAddress { address })).into_response()
+}
+
+/// Deletes an address. With `If-Match` only a version that it names.
 pub async fn delete(
     (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<AddressId>,
+    headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    match shop.store.delete_address(session.user_id, id).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Code::NotFound.into()),
-    }
+    let edit = AddressEdit { id, versions: expected_versions(&headers) };
+    shop.store.delete_address(session.user_id, &edit).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

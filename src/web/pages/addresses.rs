@@ -8,14 +8,14 @@ use serde::Deserialize;
 use super::UserVisit;
 use crate::domain::address::AddressError;
 use crate::domain::{Address, AddressId, Locale};
-use crate::store::SaveAddressOutcome;
+use crate::store::{AddressEdit, AddressRefusal};
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::{AddressCard, AddressForm, AddressPage, AddressesPage};
+use crate::web::views::{AddressAlert, AddressCard, AddressForm, AddressPage, AddressesPage, EditedAddress};
 
 /// The fields of an address as entered, and those that the forms around them add.
 #[derive(Debug, Default, Deserialize)]
@@ -29,6 +29,8 @@ pub struct AddressInput {
     line1: String,
     line2: String,
     postal_code: String,
+    /// The version of the address that the form was filled with.
+    version: String,
     /// `yes` to make it the default.
     as_default: String,
     /// On the page of an order: the id of a saved address, or `new`.
@@ -78,7 +80,7 @@ pub async fn list(
 }
 
 pub async fn blank(_: SignedIn, visitor: Visitor) -> Result<Response, Problem> {
-    show(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, false)
+    show(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None)
 }
 
 pub async fn edit(
@@ -86,21 +88,22 @@ pub async fn edit(
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
     let saved = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
+    let edited = Some(EditedAddress { id, version: saved.version().to_string() });
     let form = address_form(visitor.locale, saved.address, Vec::new());
-    show(&visitor, StatusCode::OK, Some(id), form, saved.is_default, false)
+    show(&visitor, StatusCode::OK, edited, form, saved.is_default, None)
 }
 
 fn show(
     visitor: &Visitor,
     status: StatusCode,
-    id: Option<AddressId>,
+    edited: Option<EditedAddress>,
     form: AddressForm,
     as_default: bool,
-    full: bool,
+    alert: Option<AddressAlert>,
 ) -> Result<Response, Problem> {
-    let page = id.map_or_else(|| "new".to_owned(), |id| id.to_string());
+    let page = edited.as_ref().map_or_else(|| "new".to_owned(), |edited| edited.id.to_string());
     let chrome = visitor.chrome_at(format!("/{}/account/addresses/{page}", visitor.locale));
-    personal(status, &AddressPage { chrome, id, form, as_default, full })
+    personal(status, &AddressPage { chrome, edited, form, as_default, alert })
 }
 
 pub async fn create(visit: UserVisit, Form(input): Form<AddressInput>) -> Result<Response, Problem> {
@@ -115,23 +118,36 @@ pub async fn change(
     save(visit, Some(id), input).await
 }
 
+/// Saves, or shows the form again with what was entered.
 async fn save(
     (State(shop), SignedIn(session), visitor): UserVisit,
     id: Option<AddressId>,
     input: AddressInput,
 ) -> Result<Response, Problem> {
-    let as_default = input.as_default == "yes";
-    let (status, errors, full) = match input.address().checked() {
-        Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, errors, false),
+    let (locale, as_default) = (visitor.locale, input.as_default == "yes");
+    let mut edited = id.map(|id| EditedAddress { id, version: input.version.clone() });
+    let (status, errors, alert) = match input.address().checked() {
+        Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, errors, None),
         Ok(address) => {
-            match shop.store.save_address(session.user_id, id, &address, as_default, shop.clock.now()).await? {
-                SaveAddressOutcome::Done(_) => return Ok(see_other(&list_path(visitor.locale, "saved"))),
-                SaveAddressOutcome::TooMany => (Code::TooManyAddresses.status(), Vec::new(), true),
-                SaveAddressOutcome::NoSuchAddress => return Err(Code::NotFound.into()),
+            // A form without a version, which is an old one, changes any.
+            let versions = input.version.parse().ok().map(|version| vec![version]);
+            let edit = id.map(|id| AddressEdit { id, versions });
+            match shop.store.save_address(session.user_id, edit.as_ref(), &address, as_default, shop.clock.now()).await
+            {
+                Ok(_) => return Ok(see_other(&list_path(visitor.locale, "saved"))),
+                Err(AddressRefusal::TooMany) => (StatusCode::CONFLICT, Vec::new(), Some(AddressAlert::Full)),
+                Err(AddressRefusal::ChangedMeanwhile) => {
+                    let id = id.ok_or(Code::NotFound)?;
+                    let present = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
+                    edited = Some(EditedAddress { id, version: present.version().to_string() });
+                    let card = AddressCard::of(&present, visitor.locale);
+                    (StatusCode::CONFLICT, Vec::new(), Some(AddressAlert::ChangedMeanwhile(card)))
+                }
+                Err(refusal) => return Err(refusal.into()),
             }
         }
     };
-    show(&visitor, status, id, address_form(visitor.locale, input.address(), errors), as_default, full)
+    show(&visitor, status, edited, address_form(locale, input.address(), errors), as_default, alert)
 }
 
 pub async fn make_default(
@@ -148,8 +164,6 @@ pub async fn delete(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
-    match shop.store.delete_address(session.user_id, id).await? {
-        true => Ok(see_other(&list_path(visitor.locale, "deleted"))),
-        false => Err(Code::NotFound.into()),
-    }
+    shop.store.delete_address(session.user_id, &AddressEdit { id, versions: None }).await?;
+    Ok(see_other(&list_path(visitor.locale, "deleted")))
 }

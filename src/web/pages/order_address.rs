@@ -11,7 +11,7 @@ use crate::accounts::Session;
 use crate::domain::address::AddressError;
 use crate::domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};
 use crate::orders::OrderRefusal;
-use crate::store::{StoreError, WALLET};
+use crate::store::{AddressRefusal, StoreError, WALLET};
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
@@ -134,7 +134,10 @@ pub async fn choose(
         // One that is saved already, or one too many, is not reported: the order has its address.
         let known = shop.store.addresses_of(session.user_id).await?.iter().any(|saved| saved.address == address);
         if !known {
-            shop.store.save_address(session.user_id, None, &address, false, shop.clock.now()).await?;
+            let saved = shop.store.save_address(session.user_id, None, &address, false, shop.clock.now()).await;
+            if let Err(AddressRefusal::Store(error)) = saved {
+                return Err(error.into());
+            }
         }
     }
     if input.then == "pay" {

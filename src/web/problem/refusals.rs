@@ -8,7 +8,7 @@ use crate::packets::{ClaimRefusal, GiveRefusal, LookupRefusal, PacketPageError};
 use crate::payments::PaymentError;
 use crate::pictures::PictureRefusal;
 use crate::pipeline::dead_letters::DeadLetterError;
-use crate::store::{AccountChangeRefusal, GoodsRefusal, SaleRefusal, StoreError};
+use crate::store::{AccountChangeRefusal, AddressRefusal, GoodsRefusal, SaleRefusal, StoreError};
 
 impl From<Refusal> for Code {
     fn from(refusal: Refusal) -> Self {
@@ -193,6 +193,17 @@ impl From<GoodsRefusal> for Problem {
                 Problem::invalid_field("pictures", "other_pictures")
             }
             GoodsRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<AddressRefusal> for Problem {
+    fn from(refusal: AddressRefusal) -> Self {
+        match refusal {
+            AddressRefusal::NoSuchAddress => Code::NotFound.into(),
+            AddressRefusal::TooMany => Code::TooManyAddresses.into(),
+            AddressRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
+            AddressRefusal::Store(error) => error.into(),
         }
     }
 }

@@ -207,3 +207,46 @@ async fn addresses_are_exported_and_deleted_with_the_account() {
     assert_eq!(store.addresses_of(id).await.unwrap(), []);
     assert!(store.orders_of(id, &[], None, 10).await.unwrap()[0].address.is_none());
 }
+
+#[tokio::test]
+async fn outdated_address_is_neither_changed_nor_deleted() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    let created = mei.post("/api/addresses", json!({"address": address("王小美")})).await;
+    let (path, version) = (created.header("location").to_owned(), created.header("etag").to_owned());
+    assert_eq!(mei.get(&path).await.header("etag"), version);
+    let send = async |method: &str, version: &str, body: Value| {
+        let headers = [("content-type", "application/json"), ("if-match", version)];
+        mei.send(method, &path, &headers, body.to_string()).await
+    };
+    let first = send("PUT", &version, json!({"address": address("王美")})).await;
+    assert_eq!(first.status, 200, "{first:?}");
+    assert_ne!(first.header("etag"), version);
+    let late = send("PUT", &version, json!({"address": address("美")})).await;
+    assert_eq!(late.problem(), problem(412, "stale_version"));
+    assert_eq!(send("DELETE", &version, json!({})).await.problem(), problem(412, "stale_version"));
+    assert_eq!(mei.get(&path).await.json()["address"]["recipient"], "王美");
+    assert_eq!(send("PUT", "*", json!({"address": address("王")})).await.status, 200);
+    let now = mei.get(&path).await.header("etag").to_owned();
+    assert_eq!(send("DELETE", &format!("{version}, {now}"), json!({})).await.status, 204);
+}
+
+#[tokio::test]
+async fn form_of_an_outdated_address_shows_what_it_is_now_and_keeps_what_was_entered() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    let created = mei.post("/api/addresses", json!({"address": address("王小美")})).await;
+    let page = created.header("location").replace("/api", "/en/account");
+    let version = created.header("etag").trim_matches('"').to_owned();
+    assert!(mei.get(&page).await.text().contains(&format!("name=\"version\" value=\"{version}\"")));
+    let changed = json!({"address": address("Elsewhere")}).to_string();
+    mei.send("PUT", created.header("location"), &[("content-type", "application/json")], changed).await;
+
+    let refused = mei.send_form(&page, &format!("{FORM}&version={version}")).await;
+    assert!(refused.is_page(409) && refused.text().contains("This address was just changed elsewhere"), "{refused:?}");
+    assert!(refused.text().contains("<bdi>Elsewhere</bdi>") && refused.text().contains("value=\"Wensan Road 1\""));
+    let current = mei.get(created.header("location")).await.header("etag").trim_matches('"').to_owned();
+    assert!(refused.text().contains(&format!("name=\"version\" value=\"{current}\"")));
+    let again = mei.send_form(&page, &format!("{FORM}&version={current}")).await;
+    assert!(again.leads_to("/en/account/addresses?done=saved"));
+}

@@ -74,3 +74,27 @@ async fn form_of_outdated_goods_says_who_changed_what_and_keeps_what_was_entered
     assert_eq!(send(&current, "en").await.status, 303, "saving again overwrites knowingly");
     assert_eq!(admin.get(&path).await.json()["goods"]["name"]["en"], "My phone");
 }
+
+#[tokio::test]
+async fn gallery_of_outdated_goods_is_not_changed() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let (path, version) = create(&admin).await;
+    let png = crate::pictures::tests::png(64, 48);
+    let add = async |version: &str| {
+        let headers = [("content-type", "image/png"), ("if-match", version)];
+        admin.send("POST", &format!("{path}/pictures"), &headers, png.clone()).await
+    };
+    let added = add(&version).await;
+    assert_eq!(added.status, 201, "{added:?}");
+    assert_eq!(add(&version).await.problem(), problem(412, "stale_version"));
+    let picture = added.json()["goods"]["pictures"][0]["name"].as_str().unwrap().to_owned();
+    let remove = async |version: &str| {
+        admin.send("DELETE", &format!("{path}/pictures/{picture}"), &[("if-match", version)], "").await
+    };
+    assert_eq!(remove(&version).await.problem(), problem(412, "stale_version"));
+    let order = json!({"pictures": [picture]}).to_string();
+    let ordered = admin.send("PUT", &format!("{path}/pictures"), &[JSON, ("if-match", &version)], order).await;
+    assert_eq!(ordered.problem(), problem(412, "stale_version"));
+    assert_eq!(remove(added.header("etag")).await.status, 200);
+}

@@ -116,11 +116,27 @@ impl AddressesPage {
 pub struct AddressPage {
     pub chrome: Chrome,
     /// `None` for a new one.
-    pub id: Option<AddressId>,
+    pub edited: Option<EditedAddress>,
     pub form: AddressForm,
     pub as_default: bool,
+    pub alert: Option<AddressAlert>,
+}
+
+/// The address that the form changes.
+#[derive(Debug)]
+pub struct EditedAddress {
+    pub id: AddressId,
+    /// The version that the form was filled with.
+    pub version: String,
+}
+
+/// Why an address was not saved.
+#[derive(Debug)]
+pub enum AddressAlert {
     /// The account has the maximum number of addresses.
-    pub full: bool,
+    Full,
+    /// It was changed after the form was filled, and is this now.
+    ChangedMeanwhile(AddressCard),
 }
 
 /// The choice of the address for an order.

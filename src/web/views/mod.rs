@@ -12,7 +12,9 @@ mod sign_in;
 mod wallet;
 
 pub use account::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
-pub use addresses::{AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, OrderAddressPage};
+pub use addresses::{
+    AddressAlert, AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, EditedAddress, OrderAddressPage,
+};
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,

@@ -97,7 +97,7 @@ pub async fn set_image(
     content: Body,
 ) -> Result<Response, Problem> {
     let picture = store_picture(&call, &headers, content).await?;
-    change(call, GalleryChange::Cover(picture), StatusCode::OK).await
+    change(call, &headers, GalleryChange::Cover(picture), StatusCode::OK).await
 }
 
 /// Appends a picture to the gallery. The body is the picture's bytes.
@@ -108,13 +108,14 @@ pub async fn add_picture(
 ) -> Result<Response, Problem> {
     let picture = store_picture(&call, &headers, content).await?;
     let location = [(LOCATION, format!("/api/admin/goods/{}", call.2.0))];
-    Ok((location, change(call, GalleryChange::Add(picture), StatusCode::CREATED).await?).into_response())
+    Ok((location, change(call, &headers, GalleryChange::Add(picture), StatusCode::CREATED).await?).into_response())
 }
 
 pub async fn remove_picture(
     (shop, admin, PathIds((id, name))): StaffCallTo<ManageSales, (GoodsId, String)>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    change((shop, admin, PathIds(id)), GalleryChange::Remove(name), StatusCode::OK).await
+    change((shop, admin, PathIds(id)), &headers, GalleryChange::Remove(name), StatusCode::OK).await
 }
 
 #[derive(Deserialize)]
@@ -125,9 +126,10 @@ pub struct PictureOrder {
 
 pub async fn order_pictures(
     call: StaffCallTo<ManageSales, GoodsId>,
+    headers: HeaderMap,
     Json(order): Json<PictureOrder>,
 ) -> Result<Response, Problem> {
-    change(call, GalleryChange::Order(order.pictures), StatusCode::OK).await
+    change(call, &headers, GalleryChange::Order(order.pictures), StatusCode::OK).await
 }
 
 pub async fn archive(
@@ -153,12 +155,15 @@ async fn store_picture(
     Ok(shop.pictures.add(bytes.into()).await?)
 }
 
+/// Changes the gallery. With `If-Match` only that of a version that it names.
 async fn change(
     (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
+    headers: &HeaderMap,
     change: GalleryChange,
     status: StatusCode,
 ) -> Result<Response, Problem> {
-    Ok(answer(status, shop.sales_admin.change_gallery(id, change, admin.actor()).await?))
+    let versions = expected_versions(headers);
+    Ok(answer(status, shop.sales_admin.change_gallery(id, versions.as_deref(), change, admin.actor()).await?))
 }
 
 fn answer(status: StatusCode, goods: Goods) -> Response {
