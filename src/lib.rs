@@ -66,6 +66,8 @@ pub mod accounts;
 
 pub mod catalogue;
 
+pub mod security_events;
+
 pub mod store;
 
 pub mod redis;
@@ -93,6 +95,6 @@ pub mod periodic;
 
 pub mod lifecycle;
 
-pub mod clock;
 pub mod private_files;
 
+pub mod clock;

@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-use crate::domain::{CaseKind, Refusal};
+use crate::domain::{CaseKind, Refusal, SecurityClass};
 
 type Label = [(&'static str, &'static str); 1];
 
@@ -74,6 +74,8 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Connections closed because the limit was reached.
     pub turned_away: Counter,
+    security_events: Vec<Counter>,
+    pub security_events_dropped: Counter,
 }
 
 impl Default for Metrics {
@@ -155,6 +157,12 @@ impl Default for Metrics {
                 "connections_turned_away",
                 "Connections closed because the limit was reached",
             ),
+            security_events: security_events(registry),
+            security_events_dropped: register(
+                registry,
+                "security_events_dropped",
+                "Security events that are missing from the list, because the database was away for too long",
+            ),
             registry: root,
         }
     }
@@ -200,7 +208,18 @@ fn payment_cases(registry: &mut Registry) -> Vec<Counter> {
     CaseKind::ALL.map(|kind| family.get_or_create_owned(&[("kind", kind.as_str())])).to_vec()
 }
 
+fn security_events(registry: &mut Registry) -> Vec<Counter> {
+    let family: Family<Label, Counter> = register(registry, "security_events", "Security events, by class");
+    SecurityClass::ALL.map(|class| family.get_or_create_owned(&[("class", class.as_str())])).to_vec()
+}
+
 impl Metrics {
+    pub fn security_event(&self, class: SecurityClass) {
+        if let Some(counter) = self.security_events.get(class as usize) {
+            counter.inc();
+        }
+    }
+
     pub fn payment_case(&self, kind: CaseKind) {
         if let Some(counter) = self.payment_cases.get(kind as usize) {
             counter.inc();

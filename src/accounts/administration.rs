@@ -19,6 +19,7 @@ impl Accounts {
     ) -> Result<User, AccountChangeRefusal> {
         let (user, ended) = self.store.change_account(&actor(by), id, change, self.clock.now()).await?;
         self.revocations.add(ended.as_slice());
+        self.note_change(&user, change);
         Ok(user)
     }
 
@@ -47,7 +48,11 @@ impl Accounts {
         let mut user = User::new(UserId(Uuid::now_v7()), username, hash, role, now);
         user.must_change_password = true;
         let free = !names::is_taken_by_shop(username) && self.store.add_staff(&actor(by), &user, now).await?;
-        Ok(if free { Ok((user, password)) } else { Err(AccountRefusal::UsernameTaken) })
+        if !free {
+            return Ok(Err(AccountRefusal::UsernameTaken));
+        }
+        self.note_staff_account(&user);
+        Ok(Ok((user, password)))
     }
 }
 

@@ -1,18 +1,18 @@
 //! Accounts with a user name and a password, and sessions that are verified without I/O.
 //!
 //! - `names` and `password_rules`: which names and passwords may be chosen.
-//! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is. `network`: of which client.
+//! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
 //! - `throttle`: limits on wrong guesses.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
 //! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
 //! - `second_factor`: codes of an authenticator app.
 //! - `self_service` and `deletion`: what users do with their own account.
+//! - `security`: what the security events and the audit log learn of all this.
 //! - `staff_session`: sessions of staff, which end when they are not used.
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
 mod fair_queue;
 mod names;
-mod network;
 mod password;
 mod password_rules;
 mod revocations;
@@ -24,6 +24,7 @@ mod second_factor;
 
 mod administration;
 mod deletion;
+mod security;
 mod self_service;
 pub mod staff_rules;
 mod staff_session;
@@ -36,21 +37,19 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
 use secrecy::SecretString;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::domain::{SaleId, UserId};
+use crate::domain::{SaleId, SecurityClass, UserId, network};
 use crate::periodic::run_every;
+use crate::security_events::SecurityEvents;
 use crate::signing::{ShopSecret, Signer};
 use crate::store::{NewSession, Role, Store, StoreError, User};
 
 pub use deletion::{DeletionRefusal, DeletionRequest};
 pub use device::Device;
 use fair_queue::Lane;
-pub use network::Network;
 use password::{HashRequest, Passwords};
 pub use password_rules::is_acceptable_for_admin;
 use revocations::Revocations;
@@ -124,6 +123,7 @@ pub struct Accounts {
     seen: Mutex<HashMap<Uuid, Timestamp>>,
     /// A session of staff that is not used for so long ends.
     staff_idle: Duration,
+    events: SecurityEvents,
 }
 
 impl Accounts {
@@ -137,6 +137,7 @@ impl Accounts {
             factors: SecondFactors::new(secret),
             seen: Mutex::default(),
             staff_idle: DEFAULT_STAFF_IDLE,
+            events: SecurityEvents::new(clock.clone(), Default::default()),
             store,
             clock,
         }
@@ -204,6 +205,7 @@ impl Accounts {
         let right = self.passwords.verify(password, hash, HashRequest::new(Lane::LogIn, device.address)).await?;
         let Some(user) = user else {
             guess.record_wrong();
+            self.note_unknown_account(device);
             return Err(AccountRefusal::BadCredentials);
         };
         if !right {
@@ -242,7 +244,10 @@ impl Accounts {
     async fn begin(&self, user: &User, device: &Device) -> Result<Session, AccountRefusal> {
         let session = Session::of(user, self.issue_time(user.id));
         match self.store.open_session(user, &session_row(&session, device)).await? {
-            true => Ok(session),
+            true => {
+                self.note(SecurityClass::LogIn, user, device, "");
+                Ok(session)
+            }
             // The account has changed since its password was checked.
             false => Err(AccountRefusal::BadCredentials),
         }
@@ -270,22 +275,6 @@ impl Accounts {
     fn issue_time(&self, user: UserId) -> Timestamp {
         let revoked_until = self.revocations.revoked_until(user.0);
         revoked_until.map_or(self.clock.now(), |until| self.clock.now().max(crate::store::first_valid_issue(until)))
-    }
-
-    /// Logs a failed log-in of staff. Runs in the background, because a longer response time would reveal who is staff.
-    fn note_failure(&self, user: &User, device: &Device, why: &'static str) {
-        if !user.role.is_staff() {
-            return;
-        }
-        let details = json!({"address": device.address, "agent": device.agent, "wrong": why});
-        let (store, now, user) = (self.store.clone(), self.clock.now(), user.clone());
-        tokio::spawn(async move {
-            let noted =
-                store.log_event(&user.username, "log-in-failed", &format!("user {}", user.id), &details, now).await;
-            if let Err(error) = noted {
-                warn!(%error, user = %user.id, "cannot log a failed log-in of staff");
-            }
-        });
     }
 
     /// The valid session of a request's cookies. No I/O: this runs for every purchase.

@@ -16,7 +16,7 @@ use totp_rs::{Builder, Secret, Totp};
 use super::password::letters;
 use super::session::{Session, password_stamp};
 use super::{AccountRefusal, Accounts, Device};
-use crate::domain::UserId;
+use crate::domain::{SecurityClass, UserId};
 use crate::signing::{ShopSecret, Signer, key_for};
 use crate::store::{StoreError, User};
 
@@ -162,13 +162,16 @@ impl Accounts {
         let totp = totp(secret.clone(), &user.username).ok_or(AccountRefusal::BadCode)?;
         let step = step_of(&totp, &normalized(code), now).ok_or(AccountRefusal::BadCode)?;
         if user.second_factor.is_some() {
-            self.check_present_code(&user, present_code).await?;
+            let checked = self.check_present_code(&user, present_code).await;
+            checked.inspect_err(|refusal| self.note_wrong_code(&user, device, refusal))?;
         }
         let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| letters::<16>()).collect();
         let hashes: Vec<String> = codes.iter().map(|code| hash(user.id, code)).collect();
         let encrypted = self.factors.encrypt(user.id, &secret).ok_or(AccountRefusal::Overloaded)?;
         let ended = self.store.set_second_factor(&user, &encrypted, step, &hashes, session.id, now).await?;
         self.revocations.add(&ended);
+        let detail = if user.second_factor.is_some() { "replaced" } else { "on" };
+        self.note(SecurityClass::SecondFactorSet, &user, device, detail);
         Ok(codes.iter().map(|c| format!("{}-{}-{}-{}", &c[..4], &c[4..8], &c[8..12], &c[12..])).collect())
     }
 
@@ -192,9 +195,11 @@ impl Accounts {
         code: &str,
     ) -> Result<(), AccountRefusal> {
         let user = self.confirm(session, device, password).await?;
-        self.check_code(&user, code).await?;
+        let checked = self.check_code(&user, code).await;
+        checked.inspect_err(|refusal| self.note_wrong_code(&user, device, refusal))?;
         let ended = self.store.remove_second_factor(&user, session.id, self.clock.now()).await?;
         self.revocations.add(&ended);
+        self.note(SecurityClass::SecondFactorRemoved, &user, device, "owner");
         Ok(())
     }
 

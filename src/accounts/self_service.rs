@@ -8,6 +8,7 @@ use super::fair_queue::Lane;
 use super::password::HashRequest;
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device, password_rules, session_row};
+use crate::domain::SecurityClass;
 use crate::store::{SessionRow, StoreError, User};
 
 impl Accounts {
@@ -25,6 +26,7 @@ impl Accounts {
             (true, Some(user)) => Ok(user),
             _ => {
                 guess.record_wrong();
+                self.note_wrong_confirmation(session, device);
                 Err(AccountRefusal::WrongPassword)
             }
         }
@@ -47,6 +49,7 @@ impl Accounts {
         let keep = Some((&user, session_row(&next, device)));
         let (ended, kept) = self.store.set_password(user.id, &user.password_hash, keep, self.clock.now()).await?;
         self.revocations.add(&[ended]);
+        self.note(SecurityClass::PasswordChanged, &user, device, "");
         next.issued_at = kept.map_or(next.issued_at, |kept| kept.issued_at);
         Ok(next)
     }

@@ -8,6 +8,7 @@ mod services;
 mod startup;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::bail;
 
@@ -15,6 +16,9 @@ pub use self::services::Services;
 pub use self::startup::open_database;
 use crate::config::{Config, ProcessRole};
 use crate::lifecycle::Lifecycle;
+
+/// A stop takes ten seconds in all, of which tasks have nine.
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs the roles until a signal stops the process or one of them fails.
 pub async fn run(roles: &[ProcessRole], config: Config) -> anyhow::Result<ExitCode> {
@@ -25,6 +29,8 @@ pub async fn run(roles: &[ProcessRole], config: Config) -> anyhow::Result<ExitCo
     let mut lifecycle = Lifecycle::default();
     services.spawn_roles(roles, &mut lifecycle).await?;
     let code = lifecycle.run().await;
+    // What the last requests left. Without the database it is lost.
+    let _ = tokio::time::timeout(LAST_WRITE_TIMEOUT, services.security.write(&services.store)).await;
     services.store.close().await;
     Ok(code)
 }

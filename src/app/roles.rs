@@ -31,6 +31,8 @@ impl Services {
         lifecycle.spawn_loop("packets", |stop| async move { directory.follow(stop).await });
         let (store, clock, metrics) = (self.store.clone(), self.clock.clone(), self.metrics.clone());
         lifecycle.spawn_loop("clock", |stop| watch_clock(store, clock, metrics, stop));
+        let (security, store) = (self.security.clone(), self.store.clone());
+        lifecycle.spawn_loop("security events", |stop| async move { security.follow(store, stop).await });
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
         for role in roles {
             match role {
@@ -70,6 +72,7 @@ impl Services {
             ConnectionLimiter::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
         let web = &self.config.web;
         let limiter = limiter.with_address_limit(AddressLimit::new(web.connections_per_address, &web.trusted_proxies));
+        let limiter = limiter.with_events(self.security.clone());
         let serve = serve_on(listener, self.router(), limiter, stop);
         let (batcher, packets, cockpit) = (self.batcher.clone(), self.packets.clone(), self.cockpit.clone());
         let grants = ServeGrants::begin(self).await?;

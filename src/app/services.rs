@@ -45,6 +45,7 @@ use crate::pipeline::relay::Relay;
 use crate::pipeline::source::Origin;
 use crate::pipeline::sweep::Sweep;
 use crate::purchase::Purchases;
+use crate::security_events::SecurityEvents;
 use crate::signing::ShopSecret;
 use crate::stock::Stock;
 use crate::stock::probe::RedisProbe;
@@ -76,6 +77,7 @@ pub struct Services {
     pub monitor: Option<Arc<Monitor>>,
     pub cockpit: Cockpit,
     pub(super) accounts: Arc<Accounts>,
+    pub security: SecurityEvents,
     pub(super) redis: Option<RedisStock>,
     pub(super) redis_shares: Option<RedisShares>,
     probe: Option<RedisProbe>,
@@ -148,9 +150,11 @@ impl Services {
         let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
         let accounts = Accounts::new(store.clone(), clock.clone(), &secret, config.web.is_https());
-        let accounts = accounts.with_staff_idle(config.staff_idle);
+        let security = SecurityEvents::new(clock.clone(), metrics.clone());
+        let accounts = accounts.with_staff_idle(config.staff_idle).with_events(security.clone());
         Ok(Services {
             accounts: Arc::new(accounts),
+            security,
             probe,
             batcher: Batcher::new(Arc::new(Units(backends.stock.clone())), metrics.clone()),
             payments: Payments::new(store.clone(), metrics.clone(), provider),
@@ -246,6 +250,7 @@ impl Services {
             cockpit: self.cockpit.clone(),
             dead_letters: self.dead_letters(),
             accounts: self.accounts(),
+            security: self.security.clone(),
             pages: self.pages.clone(),
             metrics: self.metrics.clone(),
             health: self.health.clone(),

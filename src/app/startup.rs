@@ -15,6 +15,7 @@ use super::demo;
 use crate::accounts::{AccountRefusal, is_acceptable_for_admin};
 use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole, RedisAddress};
 use crate::control;
+use crate::domain::SecurityClass;
 use crate::pipeline::rabbit::Rabbit;
 use crate::redis::connection;
 use crate::store::{GoodsRefusal, SaleRefusal, Store, StoreError};
@@ -212,6 +213,10 @@ impl Services {
             println!("The administrator is \"admin\" with the password \"{password}\". It is shown only once.");
         }
         let changed = self.accounts().re_encrypt_second_factors().await?;
+        if self.secret.previous.is_some() {
+            let detail = if changed > 0 { "second_factors_encrypted" } else { "previous_secret" };
+            self.security.record(SecurityClass::SecretRotated, None, None, detail);
+        }
         if changed > 0 {
             info!(changed, "encrypted second factors with the new secret");
         }

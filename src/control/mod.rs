@@ -167,6 +167,7 @@ impl Control {
         while self.store.purge_answers().await? {}
         while self.store.purge_webhooks().await? {}
         while self.store.purge_sandbox().await? {}
+        while self.store.purge_security_events().await? {}
         Ok(())
     }
 

@@ -119,8 +119,15 @@ impl SalesAdmin {
         Ok(goods)
     }
 
-    pub async fn change_gallery(&self, id: GoodsId, change: GalleryChange, actor: &str) -> Result<Goods, GoodsRefusal> {
-        let goods = self.store.change_gallery(id, change, actor, self.clock.now()).await?;
+    /// Changes the gallery of goods; with `versions`, of the goods in one of these versions.
+    pub async fn change_gallery(
+        &self,
+        id: GoodsId,
+        versions: Option<&[i64]>,
+        change: GalleryChange,
+        actor: &str,
+    ) -> Result<Goods, GoodsRefusal> {
+        let goods = self.store.change_gallery(id, versions, change, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(goods)
     }

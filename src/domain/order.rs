@@ -96,6 +96,13 @@ pub struct Order {
 }
 
 impl Order {
+    /// Masks the recipient.
+    pub fn mask_recipient(&mut self) {
+        if let Some(address) = &mut self.address {
+            **address = address.masked();
+        }
+    }
+
     /// Whether a payment may begin: unpaid, and before the deadline.
     pub fn is_payable(&self, now: Timestamp) -> bool {
         self.status == OrderStatus::Unpaid && self.pay_by > now

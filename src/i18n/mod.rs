@@ -36,6 +36,7 @@ mod people;
 mod problems;
 mod sales;
 mod script;
+mod security;
 mod shop;
 mod sign_in;
 mod support;
@@ -55,6 +56,7 @@ pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use sales::SalesText;
 pub use script::ScriptText;
+pub use security::{SecurityText, security_class, security_detail};
 pub use shop::ShopText;
 pub use sign_in::AccountText;
 pub use support::SupportText;
@@ -102,6 +104,7 @@ tables! {
     support: SupportText,
     cases: CasesText,
     books: BooksText,
+    security: SecurityText,
 }
 
 /// The texts of a language.

@@ -49,6 +49,8 @@ texts! {
         address_delete_text: "已有订单不受影响。", "Existing orders aren’t affected.";
         address_delete_no: "保留", "Keep";
         address_full: "最多保存 20 个地址，请先删除一个。", "You can save up to 20 addresses. Please delete one first.";
+        address_changed: "这个地址刚刚在别处被修改，现在是下面的内容。你填写的还在表单里，再次保存会覆盖它。",
+            "This address was just changed elsewhere. It now reads as below. What you entered is still in the form; saving again replaces it.";
         address_errors: "请检查：", "Please check:";
         done_saved: "地址已保存。", "Address saved.";
         done_deleted: "地址已删除。", "Address deleted.";

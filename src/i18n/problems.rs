@@ -214,6 +214,8 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("bad_postal_code", "邮政编码与所选国家或地区不符。", "This isn’t a valid postal code for the chosen country."),
     ("bad_country", "请选择列表中的国家或地区。", "Choose a country or region from the list."),
     ("bad_id", "编号格式不对，请完整复制。", "This isn’t a complete number. Please copy all of it."),
+    ("bad_class", "没有这种类别。", "No such kind."),
+    ("bad_network", "请填写一个网络（IPv4 为 /24，IPv6 为 /48）或一个地址。", "Enter a network (/24 of IPv4, /48 of IPv6) or an address."),
     ("bad_status", "没有这种状态。", "No such status."),
     ("time_order", "结束时间必须晚于开始时间。", "The end must be after the start."),
     ("no_such_user", "没有这个用户。", "No such user."),

@@ -49,6 +49,12 @@ texts! {
         by_shop: "系统", "the system";
         address: "收货地址", "Delivery address";
         address_none: "用户还没有填写收货地址。", "No delivery address yet.";
+        reveal: "查看完整收货信息", "Show full recipient";
+        reveal_text: "姓名、电话和详细地址将显示一次；谁在何时因何查看会记入操作日志。",
+            "Shows the name, phone number and street once. The audit log keeps who looked, when and why.";
+        reveal_why: "查看原因", "Why you need it";
+        revealed: "完整信息仅本次显示，已记入操作日志。", "Shown in full this once, and noted in the audit log.";
+        masked: "你的角色只能看到部分信息。", "Your role sees a part of it only.";
         payments: "付款", "Payments";
         payments_none: "还没有付款记录。", "No payment attempts yet.";
         payment: "付款单号", "Payment ID";

@@ -1,8 +1,8 @@
-//! What support staff do with the orders of shoppers: search, cancel, refund.
+//! What staff do with the orders of shoppers: search, cancel, refund, read the recipient.
 
 use super::Orders;
 use crate::domain::address::tidy;
-use crate::domain::{OrderId, Page};
+use crate::domain::{Address, Order, OrderId, Page};
 use crate::store::{AuditReason, FoundOrder, OrderSearch, StoreError};
 
 /// Characters of the reason, which the audit log keeps.
@@ -51,7 +51,29 @@ pub enum StaffActionOutcome {
     OwnOrder,
 }
 
+/// The tidied reason for which staff read a recipient, or the code of what is wrong with it.
+pub fn check_reveal_reason(text: &str) -> Result<String, &'static str> {
+    match tidy(text) {
+        text if text.is_empty() => Err("required"),
+        text if text.chars().count() > MAX_REASON_CHARS => Err("too_long"),
+        text => Ok(text),
+    }
+}
+
 impl Orders {
+    /// The recipient of an order in full, for a reason. It is logged before it is returned: one that cannot be logged is not
+    /// read. `None` while the order has no address.
+    pub async fn reveal_recipient(
+        &self,
+        actor: &str,
+        order: &Order,
+        reason: &str,
+    ) -> Result<Option<Address>, StoreError> {
+        let Some(address) = &order.address else { return Ok(None) };
+        self.store.log_recipient_read(actor, order, reason, self.clock.now()).await?;
+        Ok(Some((**address).clone()))
+    }
+
     /// One page of the orders that match, newest first. A search that is `None` matches nothing.
     pub async fn search(
         &self,
@@ -76,6 +98,9 @@ mod tests {
         assert_eq!(checked.by("mei").note, "too late");
         assert_eq!(checked.by("mei").message, None);
         assert_eq!(StaffActionReason::check(" ", "x").unwrap_err(), [("reason", "required")]);
+        assert_eq!(check_reveal_reason(" parcel  came back "), Ok("parcel came back".to_owned()));
+        assert_eq!(check_reveal_reason(" \n"), Err("required"));
+        assert_eq!(check_reveal_reason(&"x".repeat(MAX_REASON_CHARS + 1)), Err("too_long"));
         let (long, longer) = ("x".repeat(MAX_MESSAGE_CHARS + 1), "x".repeat(MAX_REASON_CHARS + 1));
         let errors = StaffActionReason::check(&longer, &long).unwrap_err();
         assert_eq!(errors, [("reason", "too_long"), ("message", "too_long")]);

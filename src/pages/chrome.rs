@@ -41,6 +41,11 @@ impl Chrome {
         matches!(self.role, Role::Admin | Role::Operator)
     }
 
+    /// Whether the control that reveals recipients is shown.
+    pub(crate) fn reads_addresses(&self) -> bool {
+        matches!(self.role, Role::Admin | Role::Operator | Role::Support)
+    }
+
     /// Whether controls for owners are shown.
     pub(crate) fn owns(&self) -> bool {
         self.role == Role::Admin
@@ -59,9 +64,10 @@ impl Chrome {
             ("/admin/users", t.admin.nav_users),
             ("/admin/staff", t.admin.nav_staff),
             ("/admin/log", t.admin.nav_log),
+            ("/admin/security", t.security.title),
             ("/admin/dead-letters", t.cockpit.dead),
         ];
-        all.into_iter().filter(move |(path, _)| owns || *path != "/admin/staff")
+        all.into_iter().filter(move |(path, _)| owns || !matches!(*path, "/admin/staff" | "/admin/security"))
     }
 
     /// Whether this page belongs to a section of the console.

@@ -2,10 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use serde_json::json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::{Store, StoreError, Tx, row};
+use crate::domain::Order;
 use crate::domain::ids::first_id_of;
 
 /// One line of the audit log. `before` and `after` are JSON, empty where there is nothing to show.
@@ -81,6 +83,25 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         log(&mut tx, actor, action, subject, None, Some(details), now).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Logs that staff read the recipient of an order: a line about the order and one about the account whose data it is, so
+    /// that both lead to it.
+    pub async fn log_recipient_read(
+        &self,
+        actor: &str,
+        order: &Order,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        const ACTION: &str = "reveal-recipient";
+        let (id, user) = (order.id, order.user_id);
+        let of_order = json!({"reason": reason, "account": user});
+        let of_account = json!({"reason": reason, "order": id});
+        let mut tx = self.begin().await?;
+        log(&mut tx, actor, ACTION, &format!("order {id}"), None, Some(&of_order), now).await?;
+        log(&mut tx, actor, ACTION, &format!("user {user}"), None, Some(&of_account), now).await?;
         Ok(tx.commit().await?)
     }
 

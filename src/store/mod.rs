@@ -41,6 +41,7 @@ mod audit;
 mod audit_log;
 mod idempotency;
 mod leases;
+mod security_events;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,6 +86,7 @@ pub use sales::changes::{
 };
 pub use sales::counters::OrderCounts;
 pub use sales::drafts::PastPage;
+pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
 pub use transaction::LockPatience;
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 

@@ -26,6 +26,7 @@ use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::{Visitor, login_path};
 use crate::web::problem::{Code, Problem, ProblemContext};
 use crate::web::query_keys;
+use crate::web::security::WatchedRequest;
 use crate::web::views::{MessagePage, Template};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -119,6 +120,10 @@ impl RequestContext {
 /// The outermost layer of the router.
 pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Response {
     let context = RequestContext::of(&request);
+    let watched = match context.audience {
+        Audience::HotPath => Some(WatchedRequest::on_hot_path()),
+        _ => WatchedRequest::of(&request, &shop.config),
+    };
     let mut response = match query_keys::check(&request) {
         Ok(()) => {
             let handled = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(context.span()).await;
@@ -126,7 +131,11 @@ pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) 
         }
         Err(problem) => problem.into_response(),
     };
-    if let Some(problem) = response.extensions_mut().remove::<ProblemContext>() {
+    let problem = response.extensions_mut().remove::<ProblemContext>();
+    if let Some(watched) = watched {
+        watched.record(&shop.security, response.status(), problem.as_ref().map(|problem| problem.code));
+    }
+    if let Some(problem) = problem {
         log(&context, &problem);
         if let Some(headers) = &context.headers {
             let visitor = Visitor::of(&context.uri, headers, &shop);

@@ -2,8 +2,10 @@
 //!
 //! [`server`] accepts connections within the limits of [`server::limits`]. [`router`] lists every route, grouped by caller.
 //! [`middleware`] wraps every handler: request id, same-origin check, security headers, panics, and the form of an error for
-//! a program or a browser. [`idempotency`] keeps the answers of requests that may be sent again. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function, and renders
-//! ([`views`]). [`problem`] is the one table from errors to statuses, [`cache_policy`] the one place for cache headers.
+//! a program or a browser; [`security`] tells it which answers are security events. [`idempotency`] keeps the answers of
+//! requests that may be sent again. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function,
+//! and renders ([`views`]). [`problem`] is the one table from errors to statuses, [`cache_policy`] the one place for cache
+//! headers.
 //!
 //! Imports go one way: `router`, then `api`, `pages` and `admin`, which do not import each other, then `views`, then
 //! [`shared`], then `extract`, `problem` and `cache_policy`.
@@ -32,6 +34,8 @@ pub mod problem;
 
 pub mod query_keys;
 
+pub mod security;
+
 pub mod cache_policy;
 
 pub mod ops;
@@ -57,6 +61,7 @@ use crate::payments::{Payments, Sandbox};
 use crate::pictures::Pictures;
 use crate::pipeline::dead_letters::DeadLetters;
 use crate::purchase::Purchases;
+use crate::security_events::SecurityEvents;
 use crate::store::Store;
 
 pub use api::admin::live::EventStreams;
@@ -80,6 +85,7 @@ pub struct Shop {
     pub cockpit: Cockpit,
     pub dead_letters: DeadLetters,
     pub accounts: Arc<Accounts>,
+    pub security: SecurityEvents,
     pub pages: Arc<Publisher>,
     pub metrics: Arc<Metrics>,
     pub health: Health,

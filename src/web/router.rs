@@ -125,7 +125,7 @@ fn provider_api() -> Routes {
 fn admin_api() -> Routes {
     use super::admin::{journal_csv, orders_csv};
     use super::api::admin::{accounts, audit_log, books, dead_letters, goods, live, orders, packets, payment_cases};
-    use super::api::admin::{sale_definition, sales};
+    use super::api::admin::{sale_definition, sales, security};
 
     Router::new()
         .route("/api/admin/goods", get(goods::list))
@@ -152,6 +152,7 @@ fn admin_api() -> Routes {
         .route("/api/admin/orders.csv", get(orders_csv::export))
         .route("/api/admin/orders/{order}", get(orders::show))
         .route("/api/admin/orders/{order}/cancel", post(orders::cancel))
+        .route("/api/admin/orders/{order}/recipient", post(orders::recipient))
         .route("/api/admin/payment-cases", get(payment_cases::list))
         .route("/api/admin/payment-cases/{case}", get(payment_cases::show))
         .route("/api/admin/packets", get(packets::list))
@@ -167,6 +168,7 @@ fn admin_api() -> Routes {
         .route("/api/admin/books", get(books::show))
         .route("/api/admin/books/journal.csv", get(journal_csv::export))
         .route("/api/admin/audit-log", get(audit_log::list))
+        .route("/api/admin/security-events", get(security::list))
 }
 
 /// Files, and pages without a language in their path.
@@ -232,12 +234,13 @@ fn console() -> Routes {
     use super::admin::{
         books, calendar, cockpit, dead_letters, goods, log, orders, packets, payment_cases, sale_form, sales,
     };
-    use super::admin::{staff, users};
+    use super::admin::{security, staff, users};
 
     Router::new()
         .route("/admin", get(sales::sales))
         .route("/admin/calendar", get(calendar::show))
         .route("/admin/log", get(log::show))
+        .route("/admin/security", get(security::show))
         .route("/admin/users", get(users::list))
         .route("/admin/users/{user}", get(users::show))
         .route("/admin/users/{user}/block", post(users::block))
@@ -274,6 +277,7 @@ fn console() -> Routes {
         .route("/admin/orders/payments/{case}/settle", post(payment_cases::settle))
         .route("/admin/orders/{order}", get(orders::show))
         .route("/admin/orders/{order}/cancel", post(orders::cancel))
+        .route("/admin/orders/{order}/recipient", post(orders::recipient))
         .route("/admin/orders/{order}/refund", post(orders::refund))
         .route("/admin/goods/new", get(goods::blank))
         .route("/admin/goods/{goods}", get(goods::show).post(goods::edit))

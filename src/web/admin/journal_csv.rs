@@ -8,9 +8,10 @@ use futures::stream;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::domain::Money;
+use crate::domain::{Money, SecurityClass};
 use crate::store::{JournalCursor, JournalLine, JournalSource, Period, Store, StoreError};
 use crate::web::extract::Query;
+use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::{Staff, ViewBooks};
 use crate::web::problem::Problem;
 use crate::web::shared::books_query::BooksQuery;
@@ -25,12 +26,14 @@ const HEADER: [&str; 8] = ["at", "transfer", "kind", "reference", "account", "de
 pub async fn export(
     State(shop): State<std::sync::Arc<crate::web::Shop>>,
     staff: Staff<ViewBooks>,
+    ClientAddress(client): ClientAddress,
     Query(query): Query<BooksQuery>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
     let period = query.period(now).map_err(Problem::invalid)?;
     let details = json!({"from": period.from, "to": period.to});
     shop.store.log_event(staff.actor(), "export-books", "books", &details, now).await?;
+    shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "books");
     let day = |at: jiff::Timestamp| at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
     let name = format!("journal-{}-{}.csv", day(period.from), day(period.to));
     Ok(download(&name, &HEADER, stream::try_unfold(Export::new(shop.store.clone(), period), Export::next_batch)))

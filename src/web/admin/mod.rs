@@ -17,6 +17,7 @@ pub mod orders_csv;
 pub mod packets;
 pub mod payment_cases;
 pub mod sale_form;
+pub mod security;
 pub mod staff;
 pub mod users;
 

@@ -6,19 +6,21 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::{StaffVisit, StaffVisitTo};
-use crate::domain::{Order, OrderId, Page};
-use crate::orders::support::{StaffActionOutcome, StaffActionReason};
+use crate::domain::{Address, Order, OrderId, Page};
+use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use crate::store::StaffAction;
 use crate::web::Shop;
-use crate::web::extract::session::{SupportShoppers, ViewConsole};
+use crate::web::extract::client::ClientAddress;
+use crate::web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::shared::response::{personal, see_other};
+use crate::web::shared::reveal::reveal_recipient;
 use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::{AddressView, AdminOrderPage, AdminOrdersPage, StaffActionFormState};
+use crate::web::views::{AddressView, AdminOrderPage, AdminOrdersPage, RevealFormState, StaffActionFormState};
 
 pub async fn list(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
@@ -48,34 +50,37 @@ pub async fn show(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, OrderId>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
-    let mut order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
-    staff.mask_recipient(&mut order);
-    let may_act = staff.may::<SupportShoppers>();
-    let state = OrderPageState { done, may_act, form: StaffActionFormState::default() };
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let state = OrderPageState { done, may_act: staff.may::<SupportShoppers>(), ..OrderPageState::default() };
     page(&shop, &visitor, order, StatusCode::OK, state).await
 }
 
 /// What the page shows besides the order.
+#[derive(Default)]
 struct OrderPageState {
     done: String,
     may_act: bool,
     form: StaffActionFormState,
+    reveal: RevealFormState,
+    /// The recipient in full, shown only in this answer.
+    recipient: Option<Address>,
 }
 
 impl OrderPageState {
     /// The form again, for a member of the staff who may act.
     fn of(form: StaffActionFormState) -> OrderPageState {
-        OrderPageState { done: String::new(), may_act: true, form }
+        OrderPageState { may_act: true, form, ..OrderPageState::default() }
     }
 }
 
 async fn page(
     shop: &Shop,
     visitor: &Visitor,
-    order: Order,
+    mut order: Order,
     status: StatusCode,
     state: OrderPageState,
 ) -> Result<Response, Problem> {
+    order.mask_recipient();
     let entry = shop.catalogue.entry(order.sale_id).await?;
     let chrome = visitor.chrome_at(format!("/admin/orders/{}?lang={}", order.id, visitor.locale));
     let page = AdminOrderPage {
@@ -85,13 +90,39 @@ async fn page(
         steps: shop.store.steps(&order).await?,
         payments: shop.store.payments_of(order.id).await?,
         is_own: visitor.session.as_ref().is_some_and(|session| session.user_id == order.user_id),
-        address: order.address.as_deref().map(|address| AddressView::of(address, visitor.locale)),
+        is_revealed: state.recipient.is_some(),
+        address: state.recipient.as_ref().or(order.address.as_deref()).map(|at| AddressView::of(at, visitor.locale)),
+        reveal: state.reveal,
         order,
         done: state.done,
         may_act: state.may_act,
         form: state.form,
     };
     personal(status, &page)
+}
+
+#[derive(Deserialize)]
+pub struct RevealForm {
+    #[serde(default)]
+    reason: String,
+}
+
+/// The page with the recipient in full. The reason stands in the audit log.
+pub async fn recipient(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ReadAddresses, OrderId>,
+    ClientAddress(client): ClientAddress,
+    Form(RevealForm { reason }): Form<RevealForm>,
+) -> Result<Response, Problem> {
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let mut state = OrderPageState { may_act: staff.may::<SupportShoppers>(), ..OrderPageState::default() };
+    match check_reveal_reason(&reason) {
+        Ok(checked) => state.recipient = reveal_recipient(&shop, &staff, client, &order, &checked).await?,
+        Err(code) => {
+            state.reveal = RevealFormState { reason, error: Some(code) };
+            return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await;
+        }
+    }
+    page(&shop, &visitor, order, StatusCode::OK, state).await
 }
 
 /// The form of a cancellation or refund.

@@ -10,10 +10,11 @@ use futures::stream;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::domain::{Locale, OrderId, SaleId};
+use crate::domain::{Locale, OrderId, SaleId, SecurityClass};
 use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
 use crate::web::Shop;
 use crate::web::extract::Query;
+use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::{ReadAddresses, Staff, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
@@ -52,6 +53,7 @@ const HEADER: [&str; 23] = [
 pub async fn export(
     State(shop): State<Arc<Shop>>,
     staff: Staff<ViewConsole>,
+    ClientAddress(client): ClientAddress,
     visitor: Visitor,
     Query(query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
@@ -59,6 +61,7 @@ pub async fn export(
     // Before the first row: an export that cannot be logged is refused.
     let details = json!({"filter": query.given(), "masked": !staff.may::<ReadAddresses>()});
     shop.store.log_event(staff.actor(), "export-orders", "orders", &details, shop.clock.now()).await?;
+    shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "orders");
     let export = Export {
         staff,
         products: products(&shop.store, visitor.locale).await?,
@@ -94,7 +97,9 @@ impl Export {
         if found.len() as i64 == BATCH_SIZE {
             self.next = found.last().map(|last| OrderSearch { before: Some(last.order.id), ..search });
         }
-        found.iter_mut().for_each(|found| self.staff.mask_recipient(&mut found.order));
+        if !self.staff.may::<ReadAddresses>() {
+            found.iter_mut().for_each(|found| found.order.mask_recipient());
+        }
         let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
         let paid = self.store.paid_at(&ids).await?;
         let records = found.iter().map(|found| {

@@ -5,12 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, FromRequestParts};
-use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
 
 use crate::accounts::Device;
-use crate::config::Cidr;
+use crate::config::{Cidr, WebConfig};
 use crate::web::Shop;
 
 /// The IP address of the client.
@@ -21,10 +21,7 @@ impl FromRequestParts<Arc<Shop>> for ClientAddress {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-        // Only tests call without a socket.
-        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        Ok(ClientAddress(client(peer, &parts.headers, &shop.config.trusted_proxies)))
+        Ok(ClientAddress(client_address(&parts.extensions, &parts.headers, &shop.config)))
     }
 }
 
@@ -36,6 +33,13 @@ impl FromRequestParts<Arc<Shop>> for Device {
         let agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
         Ok(Device::new(address, agent.unwrap_or_default()))
     }
+}
+
+/// The address of the client, from the parts of its request.
+pub fn client_address(extensions: &Extensions, headers: &HeaderMap, config: &WebConfig) -> IpAddr {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    // Only tests call without a socket.
+    client(peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), headers, &config.trusted_proxies)
 }
 
 /// The rightmost address that is not a trusted proxy. Each proxy appends the address of its peer, so everything further left

@@ -7,10 +7,11 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use crate::accounts::Session;
-use crate::domain::Order;
+use crate::domain::{SecurityClass, UserId};
 use crate::packets::Purse;
 use crate::store::Role;
 use crate::web::Shop;
+use crate::web::extract::client::client_address;
 use crate::web::problem::{Code, Problem};
 
 /// A signed-in user. Without a session the API responds 401, and [`crate::web::middleware`] redirects pages to the login.
@@ -49,10 +50,13 @@ permissions! {
     ManageSales: Admin, Operator;
     /// Change orders and accounts of shoppers.
     SupportShoppers: Admin, Support;
-    /// Read names, telephone numbers and addresses of recipients in full; other readers of orders see them masked.
+    /// Read names, telephone numbers and addresses of recipients in full: of one order for a reason, of many in an export.
+    /// Everywhere else they are masked.
     ReadAddresses: Admin, Operator, Support;
     /// Read the books and export them.
     ViewBooks: Admin;
+    /// Read the security events.
+    ViewSecurity: Admin;
     /// Appoint and dismiss staff.
     ManageStaff: Admin;
 }
@@ -77,15 +81,6 @@ impl<P: Permission> Staff<P> {
         Purse::shop(self.session.user_id, self.actor(), self.role)
     }
 
-    /// Masks the recipient of an order where the role may not read it.
-    pub fn mask_recipient(&self, order: &mut Order) {
-        if !self.may::<ReadAddresses>()
-            && let Some(address) = &mut order.address
-        {
-            **address = address.masked();
-        }
-    }
-
     /// Whether the role has another permission as well.
     pub fn may<O: Permission>(&self) -> bool {
         O::ROLES.contains(&self.role)
@@ -96,13 +91,31 @@ impl<P: Permission> FromRequestParts<Arc<Shop>> for Staff<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        let session = shop.accounts.session(&parts.headers).ok_or(Code::NotFound)?;
-        let user = shop.accounts.staff(&session).await?.ok_or(Code::NotFound)?;
+        let Some(session) = shop.accounts.session(&parts.headers) else {
+            return refused(parts, shop, None, "visitor", Code::NotFound);
+        };
+        let account = Some(session.user_id);
+        let Some(user) = shop.accounts.staff(&session).await? else {
+            return refused(parts, shop, account, "not_staff", Code::NotFound);
+        };
         shop.accounts.seen(&session);
         match P::ROLES.contains(&user.role) {
             _ if user.must_change_password => Err(Code::MustChangePassword.into()),
             true => Ok(Staff { session, role: user.role, permission: PhantomData }),
-            false => Err(Code::NotAllowed.into()),
+            false => refused(parts, shop, account, user.role.as_str(), Code::NotAllowed),
         }
     }
+}
+
+/// Records that a page or an operation of the staff was refused to a client. `as_what` is the client's role.
+fn refused<T>(
+    parts: &Parts,
+    shop: &Shop,
+    account: Option<UserId>,
+    as_what: &'static str,
+    code: Code,
+) -> Result<T, Problem> {
+    let client = client_address(&parts.extensions, &parts.headers, &shop.config);
+    shop.security.record(SecurityClass::StaffAccessRefused, account, Some(client), as_what);
+    Err(code.into())
 }

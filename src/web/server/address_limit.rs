@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::accounts::Network;
 use crate::config::Cidr;
+use crate::domain::Network;
 use crate::slots::{KeyedSlot, KeyedSlots};
 
 /// The limit of one listener. Trusted proxies, which bring the connections of many clients, and this machine are excepted.

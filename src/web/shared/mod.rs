@@ -4,6 +4,7 @@
 pub mod account;
 pub mod goods;
 pub mod packet_form;
+pub mod reveal;
 pub mod sale_form;
 pub mod user_search;
 pub mod wallet;
@@ -12,6 +13,7 @@ pub mod audit_log_query;
 pub mod books_query;
 pub mod checklist_text;
 pub mod order_search;
+pub mod security_query;
 
 pub mod validation;
 

@@ -1,44 +1,107 @@
-//! Recipients of orders: masked for viewers, in full for staff who deliver or help. Exports are logged.
+//! Recipients of orders: masked everywhere, in full for a reason that is logged, and in exports of roles that deliver or help.
 
 use super::*;
 
-#[tokio::test]
-async fn viewers_see_recipients_masked() {
-    let shop = TestShop::open().await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = shop.open_sale(&admin, 2).await;
+const SECRETS: [&str; 4] = ["王小美", "13800138000", "文三路", "310000"];
+
+/// An order of mei's with an address. Returns its id, and the address of its status.
+async fn order_with_address(shop: &TestShop, admin: &TestClient<'_>, mei: &TestClient<'_>) -> (String, String) {
+    let sale = shop.open_sale(admin, 2).await;
     let order = mei.buy(&sale, 1).await.json();
-    let url = order["status_url"].as_str().unwrap();
+    let url = order["status_url"].as_str().unwrap().to_owned();
     let address = json!({"address": {"recipient": "王小美", "phone": "13800138000", "country": "CN",
         "region": "浙江省", "city": "杭州市", "line1": "文三路 1 号", "postal_code": "310000"}});
     let json_type = [("content-type", "application/json")];
     assert_eq!(mei.send("PUT", &format!("{url}/address"), &json_type, address.to_string()).await.status, 200);
+    (order["order"]["id"].as_str().unwrap().to_owned(), url)
+}
 
-    let id = order["order"]["id"].as_str().unwrap();
+const STAFF: [(&str, Role, bool); 4] = [
+    ("vera", Role::Viewer, false),
+    ("otto", Role::Operator, true),
+    ("sam", Role::Support, true),
+    ("olga", Role::Admin, true),
+];
+
+#[tokio::test]
+async fn recipients_are_masked_except_in_exports_of_roles_that_may_read_them() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let (id, url) = order_with_address(&shop, &admin, &mei).await;
     let paths = [
-        format!("/admin/orders/{id}?lang=zh"),
-        format!("/api/admin/orders/{id}"),
-        "/api/admin/orders".to_owned(),
-        "/api/admin/orders.csv?lang=zh".to_owned(),
+        (format!("/admin/orders/{id}?lang=zh"), false),
+        (format!("/api/admin/orders/{id}"), false),
+        ("/api/admin/orders".to_owned(), false),
+        ("/api/admin/orders.csv?lang=zh".to_owned(), true),
     ];
-    for (name, role, full) in [
-        ("vera", Role::Viewer, false),
-        ("otto", Role::Operator, true),
-        ("sam", Role::Support, true),
-        ("olga", Role::Admin, true),
-    ] {
+    for (name, role, may_read) in STAFF {
         let member = shop.staff(&admin, name, role).await;
-        for path in &paths {
+        for (path, is_export) in &paths {
             let answer = member.get(path).await;
             assert_eq!(answer.status, 200, "{path}");
-            for part in ["王小美", "13800138000", "文三路", "310000"] {
-                assert_eq!(answer.text().contains(part), full, "{name} {path} {part}");
+            for secret in SECRETS {
+                assert_eq!(answer.text().contains(secret), may_read && *is_export, "{name} {path} {secret}");
             }
             assert!(answer.text().contains("杭州市"), "{name} {path}");
         }
+        let page = member.get(&paths[0].0).await;
+        assert_eq!(page.text().contains(&format!("/admin/orders/{id}/recipient")), may_read, "{name}");
     }
-    let own = mei.get(url).await;
+    let own = mei.get(&url).await;
     assert_eq!(own.json()["order"]["address"]["phone"], "13800138000", "the stored order is as it was");
+}
+
+#[tokio::test]
+async fn recipient_is_revealed_for_a_reason_that_is_logged_with_order_and_account() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let (id, url) = order_with_address(&shop, &admin, &mei).await;
+    let account = shop.parts.accounts().session(&mei.headers()).unwrap().user_id;
+    let (page, api) = (format!("/admin/orders/{id}/recipient?lang=en"), format!("/api/admin/orders/{id}/recipient"));
+    for (name, role, may_read) in STAFF {
+        let member = shop.staff(&admin, name, role).await;
+        let answer = member.post(&api, json!({"reason": "parcel came back"})).await;
+        assert_eq!(answer.status, if may_read { 200 } else { 403 }, "{name}");
+        let shown = member.send_form(&page, "reason=address+on+the+label+is+torn").await;
+        assert!(shown.is_page(if may_read { 200 } else { 403 }), "{name}");
+        for secret in SECRETS {
+            assert_eq!(answer.text().contains(secret), may_read, "{name} {secret}");
+            assert_eq!(shown.text().contains(secret), may_read, "{name} {secret}");
+        }
+        if may_read {
+            assert_eq!(shown.header("cache-control"), "no-store");
+        }
+    }
+    let sam = shop.log_in("sam", "correct horse").await;
+    for reason in ["", "   "] {
+        let refused = sam.post(&api, json!({"reason": reason})).await;
+        assert_eq!((refused.status.as_u16(), &refused.json()["fields"][0]["code"]), (422, &json!("required")));
+        let refused = sam.send_form(&page, &format!("reason={}", reason.replace(' ', "+"))).await;
+        assert!(refused.is_page(422) && !SECRETS.iter().any(|secret| refused.text().contains(secret)));
+    }
+    assert_eq!(shop.visitor().post(&api, json!({"reason": "x"})).await.status, 404);
+    for subject in [format!("order%20{id}"), format!("user%20{account}")] {
+        let path = format!("/api/admin/audit-log?action=reveal-recipient&subject={subject}");
+        let log = admin.get(&path).await.json();
+        let lines = log["entries"].as_array().unwrap();
+        assert_eq!(lines.len(), 6, "three members of the staff, twice each: {log}");
+        assert!(lines.iter().any(|line| line["actor"] == "sam" && line["after"]["reason"] == "parcel came back"));
+        assert!(!SECRETS.iter().any(|secret| log.to_string().contains(secret)), "{log}");
+    }
+    assert!(admin.get("/admin/log?lang=en").await.text().contains("Show full recipient"));
+    assert_eq!(mei.get(&url).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_order_without_an_address_reveals_nothing_and_logs_nothing() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let id = mei.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    let answer = admin.post(&format!("/api/admin/orders/{id}/recipient"), json!({"reason": "to pack it"})).await;
+    assert_eq!((answer.status.as_u16(), answer.json()), (200, json!({"recipient": null})));
+    let log = admin.get("/api/admin/audit-log?action=reveal-recipient").await.json();
+    assert_eq!(log["entries"], json!([]));
 }
 
 #[tokio::test]

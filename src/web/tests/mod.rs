@@ -22,6 +22,7 @@ mod permissions;
 mod planning;
 mod public;
 mod sale_versions;
+mod security;
 mod shoppers;
 mod spending;
 mod strictness;

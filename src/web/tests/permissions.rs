@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// Method, path, and the permission it needs: `l` for `ViewConsole`, `r` for `ManageSales`, `h` for `SupportShoppers`,
-/// `o` for `ManageStaff` and `ViewBooks`.
+/// `a` for `ReadAddresses`, `o` for `ManageStaff`, `ViewBooks` and `ViewSecurity`.
 const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin", 'l'),
     ("GET", "/admin/log", 'l'),
@@ -109,6 +109,10 @@ const TABLE: &[(&str, &str, char)] = &[
     ("DELETE", "/api/admin/staff/{user}", 'o'),
     ("DELETE", "/api/admin/staff/{user}/second-factor", 'o'),
     ("GET", "/api/admin/audit-log", 'l'),
+    ("POST", "/admin/orders/{order}/recipient", 'a'),
+    ("POST", "/api/admin/orders/{order}/recipient", 'a'),
+    ("GET", "/admin/security", 'o'),
+    ("GET", "/api/admin/security-events", 'o'),
 ];
 
 /// Every method and path of the console in the router's source.
@@ -142,8 +146,8 @@ fn every_path_of_the_console_has_a_row() {
 fn may_pass(role: Role, permission: char) -> bool {
     match role {
         Role::Admin => true,
-        Role::Operator => "lr".contains(permission),
-        Role::Support => "lh".contains(permission),
+        Role::Operator => "lra".contains(permission),
+        Role::Support => "lha".contains(permission),
         Role::Viewer => permission == 'l',
         Role::User => false,
     }
@@ -195,6 +199,8 @@ async fn each_role_has_its_permissions_and_no_others() {
             }
         }
         let console = client.get("/admin?lang=en").await;
-        assert_eq!(console.text().contains("/admin/staff"), role == Role::Admin, "{role:?}");
+        for section in ["/admin/staff", "/admin/security"] {
+            assert_eq!(console.text().contains(section), role == Role::Admin, "{role:?} {section}");
+        }
     }
 }

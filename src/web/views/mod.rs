@@ -20,8 +20,8 @@ pub use admin::{
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,
     StaffPage, UploadError, UserPage, UsersPage, admin_notice,
 };
-pub use admin::{AdminOrderPage, AdminOrdersPage, BooksPage, PaymentCasesPage, StaffActionFormState};
-pub use admin::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
+pub use admin::{AdminOrderPage, AdminOrdersPage, BooksPage, PaymentCasesPage, RevealFormState, StaffActionFormState};
+pub use admin::{AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot};
 pub use askama::Template;
 pub use cashier::{CashierPage, CashierState};
 pub use message::MessagePage;

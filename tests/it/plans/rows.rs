@@ -16,6 +16,8 @@ pub const GROWING: &[&str] = &[
     "recovery_codes",
     "revocations",
     "sandbox_payments",
+    "security_event_hours",
+    "security_events",
     "sessions",
     "users",
     "wallet_balances",
@@ -135,6 +137,12 @@ pub fn statements(count: i64) -> Vec<String> {
             "audit_log (id, at_ms, actor, action, subject, before, after)",
             "{id}, i, 'admin', 'cancel', 'order ' || {id}, 'null', 'null'",
         ),
+        rows(
+            "security_events (id, class, account, network, detail, at_ms, events)",
+            "{id}, CASE WHEN i % 100 = 0 THEN 'log_in' ELSE 'log_in_failed' END,
+             CASE WHEN i % 2 = 0 THEN '' ELSE {user} END, '10.0.' || CAST(i % 250 AS TEXT) || '.0/24', 'password', i, 1",
+        ),
+        rows("security_event_hours (hour_ms, class, process, events)", "CAST(i AS BIGINT) * 3600000, 'log_in', 'x', 1"),
         rows(
             "idempotency_keys (id, user_id, request, idempotency_key, body, running_until_ms, created_at_ms)",
             "{id}, {id}, 'POST /', 'x', 'x', i, i",

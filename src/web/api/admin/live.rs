@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{FromRequestParts, State};
+use axum::extract::{ConnectInfo, FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, header::CACHE_CONTROL};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -16,9 +16,8 @@ use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::accounts::Network;
 use crate::cockpit::Viewer;
-use crate::domain::UserId;
+use crate::domain::{Network, SecurityClass, UserId};
 use crate::slots::{KeyedSlot, KeyedSlots};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
@@ -85,7 +84,11 @@ pub async fn live(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
-    let slot = shop.streams.take(staff.session.user_id, client).ok_or(Code::TooManyStreams)?;
+    let account = staff.session.user_id;
+    let Some(slot) = shop.streams.take(account, client) else {
+        shop.security.record(SecurityClass::StreamLimited, Some(account), Some(client), "");
+        return Err(Code::TooManyStreams.into());
+    };
     let viewer = shop.cockpit.watch(sale);
     let last_seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
     let history: Vec<_> = viewer.history.iter().filter(|point| last_seen.is_none_or(|seen| point.at > seen)).collect();
@@ -95,6 +98,8 @@ pub async fn live(
     permission_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut head, ()) = Request::new(()).into_parts();
     head.headers = headers;
+    // A refusal is recorded with the network of the client.
+    head.extensions.insert(ConnectInfo(SocketAddr::from((client, 0))));
     let closing = shop.cockpit.closing();
     let live = LiveStream { shop, head, viewer, closing, permission_check, first, ended: false, _slot: slot };
     let events = stream::unfold(live, |mut live| async {

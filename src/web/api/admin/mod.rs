@@ -20,6 +20,8 @@ pub mod books;
 
 pub mod audit_log;
 
+pub mod security;
+
 use std::sync::Arc;
 
 use axum::extract::State;

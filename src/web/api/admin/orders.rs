@@ -8,16 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{StaffCall, StaffCallTo};
 use crate::domain::order::OrderStep;
-use crate::domain::{Money, Order, OrderId, PaymentId, UserId};
-use crate::orders::support::{StaffActionOutcome, StaffActionReason};
+use crate::domain::{Address, Money, Order, OrderId, PaymentId, UserId};
+use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use crate::store::{FoundOrder, PaymentRecord, StaffAction, WebhookRecord};
 use crate::web::Shop;
 use crate::web::api::orders::{OrderJson, OrderList};
 use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{Permission, Staff, SupportShoppers, ViewConsole};
+use crate::web::extract::client::ClientAddress;
+use crate::web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::order_search::OrderSearchQuery;
+use crate::web::shared::reveal::reveal_recipient;
 
 #[derive(Serialize)]
 struct FoundOrderJson {
@@ -39,12 +41,12 @@ impl From<FoundOrder> for FoundOrderJson {
 
 /// Orders that match, newest first.
 pub async fn search(
-    (State(shop), staff): StaffCall<ViewConsole>,
+    (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
     let mut found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
-    found.items.iter_mut().for_each(|found| staff.mask_recipient(&mut found.order));
+    found.items.iter_mut().for_each(|found| found.order.mask_recipient());
     let orders: Vec<FoundOrderJson> = found.items.into_iter().map(FoundOrderJson::from).collect();
     Ok((Cache::Private, Answer(OrderList { orders, next: found.next })).into_response())
 }
@@ -90,13 +92,13 @@ impl From<PaymentRecord> for AdminPaymentJson {
 }
 
 /// One order with its history, payments and webhooks.
-pub async fn show((State(shop), staff, PathIds(id)): StaffCallTo<ViewConsole, OrderId>) -> Result<Response, Problem> {
-    detail(&shop, &staff, id).await
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderId>) -> Result<Response, Problem> {
+    detail(&shop, id).await
 }
 
-async fn detail<P: Permission>(shop: &Shop, staff: &Staff<P>, id: OrderId) -> Result<Response, Problem> {
+async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
     let mut order = existing_order(shop, id).await?;
-    staff.mask_recipient(&mut order);
+    order.mask_recipient();
     let history = shop.store.steps(&order).await?;
     let payments = shop.store.payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
     let username = shop.store.user(order.user_id).await?.map(|user| user.username);
@@ -106,6 +108,30 @@ async fn detail<P: Permission>(shop: &Shop, staff: &Staff<P>, id: OrderId) -> Re
 
 async fn existing_order(shop: &Shop, id: OrderId) -> Result<Order, Problem> {
     shop.store.order_with_id(id).await?.ok_or(Code::NotFound.into())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RevealRequest {
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct RecipientJson {
+    /// `null` while the order has no address.
+    recipient: Option<Address>,
+}
+
+/// The recipient in full. The reason stands in the audit log.
+pub async fn recipient(
+    (State(shop), staff, PathIds(id)): StaffCallTo<ReadAddresses, OrderId>,
+    ClientAddress(client): ClientAddress,
+    Json(RevealRequest { reason }): Json<RevealRequest>,
+) -> Result<Response, Problem> {
+    let order = existing_order(&shop, id).await?;
+    let reason = check_reveal_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    let recipient = reveal_recipient(&shop, &staff, client, &order, &reason).await?;
+    Ok((Cache::Private, Answer(RecipientJson { recipient })).into_response())
 }
 
 /// The reason, which only staff read, and the message to the order's owner.
@@ -142,7 +168,7 @@ async fn act(
     let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
     let by = staff.session.user_id;
     match shop.orders.apply_staff_action(&order, action, by, reason.by(staff.actor())).await? {
-        StaffActionOutcome::Done => detail(&shop, &staff, id).await,
+        StaffActionOutcome::Done => detail(&shop, id).await,
         StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
         StaffActionOutcome::WrongStatus => Err(Problem::new(match action {
             StaffAction::Cancel => Code::NotCancellable,

@@ -55,6 +55,7 @@ impl AdminLogPage {
             "retry_refund" => t.cases.refund,
             "settle_payment" => t.cases.settle,
             "export-books" => t.books.action_export,
+            "reveal-recipient" => t.support.reveal,
             "replay" => t.cockpit.replay,
             "discard" => t.cockpit.discard,
             "archive" => t.goods.archive,

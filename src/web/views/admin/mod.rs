@@ -11,6 +11,7 @@ mod packets;
 mod payment_cases;
 mod sale_form;
 mod sales;
+mod security;
 #[cfg(test)]
 mod tests;
 mod users;
@@ -21,11 +22,12 @@ pub use calendar::{CalendarDay, CalendarPage, CalendarSale};
 pub use cockpit::CockpitPage;
 pub use dead_letters::DeadLettersPage;
 pub use goods::{AdminGoodsForm, AdminGoodsList, OtherChanges, UploadError};
-pub use orders::{AdminOrderPage, AdminOrdersPage, StaffActionFormState};
+pub use orders::{AdminOrderPage, AdminOrdersPage, RevealFormState, StaffActionFormState};
 pub use packets::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 pub use payment_cases::PaymentCasesPage;
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
+pub use security::{SecurityPage, SecurityPlot};
 pub use users::{StaffPage, UserPage, UsersPage};
 
 use super::{Chrome, error_text};

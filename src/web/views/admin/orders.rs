@@ -67,6 +67,14 @@ pub struct StaffActionFormState {
     pub changed: bool,
 }
 
+/// The form that reveals the recipient, as entered.
+#[derive(Debug, Default)]
+pub struct RevealFormState {
+    pub reason: String,
+    /// The code of what is wrong with the reason.
+    pub error: Option<&'static str>,
+}
+
 /// One order with its history and payments.
 #[derive(Debug, Template)]
 #[template(path = "admin/order.html")]
@@ -77,7 +85,10 @@ pub struct AdminOrderPage {
     pub username: Option<String>,
     pub steps: Vec<OrderStep>,
     pub payments: Vec<PaymentRecord>,
+    /// Masked, unless it is revealed.
     pub address: Option<AddressView>,
+    pub is_revealed: bool,
+    pub reveal: RevealFormState,
     /// The action that the page reports as done: `cancel`, `refund`.
     pub done: String,
     pub may_act: bool,
@@ -112,6 +123,10 @@ impl AdminOrderPage {
             "not_confirmed" => Some(problem(error.code).text(self.chrome.locale)),
             code => Some(field_error(self.chrome.locale, code)),
         }
+    }
+
+    fn reveal_error(&self) -> Option<&'static str> {
+        self.reveal.error.map(|code| field_error(self.chrome.locale, code))
     }
 
     fn reason(&self) -> Option<&str> {

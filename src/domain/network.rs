@@ -1,4 +1,5 @@
-//! The network of a client: what counts as one party where requests are shared out or limited.
+//! The network of a client: what counts as one party where requests are shared out or limited, and what is recorded of its
+//! address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -32,6 +33,12 @@ impl Network {
             }
         }
     }
+
+    /// The site as text, such as `192.0.2.0/24` or `2001:db8:1::/48`.
+    pub fn site_text(self) -> String {
+        let bits = if self.site.is_ipv4() { V4_SITE_BITS } else { V6_SITE_BITS };
+        format!("{}/{bits}", self.site)
+    }
 }
 
 #[cfg(test)]
@@ -48,5 +55,10 @@ mod tests {
             let network = Network::of(client.parse().unwrap());
             assert_eq!((network.host.to_string(), network.site.to_string()), (host.to_owned(), site.to_owned()));
         }
+        let text = |client: &str| Network::of(client.parse().unwrap()).site_text();
+        assert_eq!(
+            (text("192.0.2.77").as_str(), text("2001:db8:1:2::4").as_str()),
+            ("192.0.2.0/24", "2001:db8:1::/48")
+        );
     }
 }

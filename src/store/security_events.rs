@@ -1,0 +1,196 @@
+//! Security events, as `security_events` of the crate collects them: a row for the events of a minute that are alike, and
+//! totals per hour and class.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
+
+use super::{MAX_ROWS, Store, StoreError, placeholders, row};
+use crate::domain::ids::first_id_of;
+use crate::domain::{SecurityClass, UserId};
+
+/// How long events are kept: long enough to look into what was noticed late.
+const KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Rows per statement that deletes.
+const PURGE_SIZE: i64 = 1000;
+
+/// Events of one minute that are alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecurityEventRow {
+    /// A UUID of version 7 from the time of the first event. Rows sort by it.
+    pub id: String,
+    /// A [`SecurityClass`], or a class of another version.
+    pub class: String,
+    pub account: Option<UserId>,
+    /// A /24 of IPv4 or a /48 of IPv6; empty where it is not known.
+    pub network: String,
+    pub detail: String,
+    /// The first event.
+    pub at: Timestamp,
+    pub events: i64,
+}
+
+/// The events of one class in one hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecurityTotal {
+    pub hour: Timestamp,
+    pub class: String,
+    pub events: i64,
+}
+
+/// A filter over the events. `None` and an empty text match all of them.
+#[derive(Debug, Clone, Default)]
+pub struct SecurityEventFilter {
+    pub class: Option<SecurityClass>,
+    pub account: Option<UserId>,
+    pub network: String,
+    pub from: Option<Timestamp>,
+    /// Exclusive.
+    pub to: Option<Timestamp>,
+}
+
+impl Store {
+    /// Writes rows with their present counts. Writing a row again replaces its count, so that a write may run twice.
+    pub async fn save_security_events(&self, rows: &[SecurityEventRow]) -> Result<(), StoreError> {
+        for chunk in rows.chunks(MAX_ROWS) {
+            let sql = format!(
+                "INSERT INTO security_events (id, class, account, network, detail, at_ms, events) VALUES {}
+                 ON CONFLICT (id) DO UPDATE SET events = excluded.events",
+                placeholders(chunk.len(), 7)
+            );
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for row in chunk {
+                let account = row.account.map(|id| id.to_string()).unwrap_or_default();
+                query = query.bind(row.id.clone()).bind(row.class.clone()).bind(account).bind(row.network.clone());
+                query = query.bind(row.detail.clone()).bind(row.at.as_millisecond()).bind(row.events);
+            }
+            let mut tx = self.begin().await?;
+            query.execute(&mut *tx).await?;
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the present totals of one process.
+    pub async fn save_security_totals(&self, process: &str, totals: &[SecurityTotal]) -> Result<(), StoreError> {
+        for chunk in totals.chunks(MAX_ROWS) {
+            let sql = format!(
+                "INSERT INTO security_event_hours (hour_ms, class, process, events) VALUES {}
+                 ON CONFLICT (hour_ms, class, process) DO UPDATE SET events = excluded.events",
+                placeholders(chunk.len(), 4)
+            );
+            let mut query = sqlx::query(AssertSqlSafe(sql));
+            for total in chunk {
+                let hour = total.hour.as_millisecond();
+                query = query.bind(hour).bind(total.class.clone()).bind(process.to_owned()).bind(total.events);
+            }
+            let mut tx = self.begin().await?;
+            query.execute(&mut *tx).await?;
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Events that match, newest first, older than the row `before`.
+    pub async fn security_events(
+        &self,
+        filter: &SecurityEventFilter,
+        before: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<SecurityEventRow>, StoreError> {
+        // A condition that is not asked for is left out: with it in an `OR` no database would use an index.
+        let asked = [
+            ("class =", filter.class.map(|class| class.to_string()).unwrap_or_default()),
+            ("account =", filter.account.map(|id| id.to_string()).unwrap_or_default()),
+            ("network =", filter.network.clone()),
+            ("id >=", filter.from.map(first_id_of).unwrap_or_default()),
+            ("id <", filter.to.map(first_id_of).unwrap_or_default()),
+        ];
+        let asked: Vec<_> = asked.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        let conditions: Vec<String> = (3..).zip(&asked).map(|(n, (what, _))| format!(" AND {what} ${n}")).collect();
+        let sql = format!(
+            "SELECT id, class, account, network, detail, at_ms, events FROM security_events
+             WHERE id < $1{} ORDER BY id DESC LIMIT $2",
+            conditions.concat()
+        );
+        // `g` sorts after every UUID.
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(before.unwrap_or("g")).bind(limit);
+        let query = asked.into_iter().fold(query, |query, (_, value)| query.bind(value));
+        self.all(query, |row| {
+            Ok(SecurityEventRow {
+                id: row::text(row, "id")?,
+                class: row::text(row, "class")?,
+                account: row::text(row, "account")?.parse().ok(),
+                network: row::text(row, "network")?,
+                detail: row::text(row, "detail")?,
+                at: row::time(row, "at_ms")?,
+                events: row::int(row, "events")?,
+            })
+        })
+        .await
+    }
+
+    /// The events of all processes by hour and class, of the hours that begin at `from` or later.
+    pub async fn security_totals(&self, from: Timestamp) -> Result<Vec<SecurityTotal>, StoreError> {
+        let query = sqlx::query(
+            "SELECT hour_ms, class, CAST(SUM(events) AS BIGINT) AS events FROM security_event_hours
+             WHERE hour_ms >= $1 GROUP BY hour_ms, class",
+        );
+        self.all(query.bind(from.as_millisecond()), |row| {
+            Ok(SecurityTotal {
+                hour: row::time(row, "hour_ms")?,
+                class: row::text(row, "class")?,
+                events: row::int(row, "events")?,
+            })
+        })
+        .await
+    }
+
+    /// Deletes a bounded number of events that are older than 90 days, and their totals. Returns whether there may be more.
+    pub async fn purge_security_events(&self) -> Result<bool, StoreError> {
+        let before = self.now().await? - KEEP;
+        let totals = sqlx::query("DELETE FROM security_event_hours WHERE hour_ms < $1").bind(before.as_millisecond());
+        totals.execute(&self.pool).await?;
+        let sql = "DELETE FROM security_events WHERE id IN (SELECT id FROM security_events
+               WHERE id < $1 ORDER BY id LIMIT $2)";
+        let query = sqlx::query(sql).bind(first_id_of(before)).bind(PURGE_SIZE);
+        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    #[tokio::test]
+    async fn events_are_deleted_after_90_days() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
+        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
+        store.migrate().await.unwrap();
+        let days_ago = |days: u64| clock.now() - Duration::from_secs(days * 24 * 3600);
+        let rows = [89, 91].map(|days| SecurityEventRow {
+            id: first_id_of(days_ago(days)),
+            class: "log_in_failed".to_owned(),
+            account: None,
+            network: String::new(),
+            detail: format!("{days}"),
+            at: days_ago(days),
+            events: 1,
+        });
+        store.save_security_events(&rows).await.unwrap();
+        let totals = [(89, 7), (91, 8)];
+        let totals = totals.map(|(days, events)| {
+            let class = "log_in".to_owned();
+            SecurityTotal { hour: days_ago(days), class, events }
+        });
+        store.save_security_totals("a", &totals).await.unwrap();
+        assert!(!store.purge_security_events().await.unwrap());
+        let left = store.security_events(&SecurityEventFilter::default(), None, 10).await.unwrap();
+        assert_eq!(left.iter().map(|row| row.detail.as_str()).collect::<Vec<_>>(), ["89"]);
+        let left = store.security_totals(Timestamp::UNIX_EPOCH).await.unwrap();
+        assert_eq!(left.iter().map(|total| total.events).collect::<Vec<_>>(), [7]);
+    }
+}
