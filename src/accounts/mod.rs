@@ -318,7 +318,13 @@ impl Accounts {
     async fn write_last_uses(&self) -> Result<(), StoreError> {
         let seen: Vec<(Uuid, Timestamp)> =
             self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).drain().collect();
-        if seen.is_empty() { Ok(()) } else { self.store.sessions_seen(&seen).await }
+        if seen.is_empty() {
+            return Ok(());
+        }
+        let ahead = self.clock.now().duration_since(self.store.now().await?);
+        let seen: Vec<(Uuid, Timestamp)> =
+            seen.into_iter().map(|(id, at)| (id, at.checked_sub(ahead).unwrap_or(at))).collect();
+        self.store.sessions_seen(&seen).await
     }
 
     /// The `Set-Cookie` of a new session.

@@ -3,8 +3,6 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use super::Accounts;
 use super::session::Session;
 use crate::store::{StoreError, User};
@@ -25,12 +23,16 @@ impl Accounts {
     }
 
     /// Whether the session was unused for longer than staff may leave it. Other processes store uses every half minute, so
-    /// a session may end that much early.
+    /// a session may end that much early. Stored uses have the database's time and are compared with it: a process whose
+    /// clock is wrong neither ends nor prolongs sessions.
     async fn is_idle(&self, session: &Session) -> Result<bool, StoreError> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&session.id).copied();
-        let stored = self.store.session_last_use(session.id).await?;
-        let last = seen.into_iter().chain(stored).fold(session.issued_at, Timestamp::max);
-        let unused = Duration::try_from(self.clock.now().duration_since(last)).unwrap_or_default();
-        Ok(unused >= self.staff_idle)
+        let pending = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&session.id).copied();
+        let now = self.clock.now();
+        let unused = match (pending, self.store.session_last_use(session.id).await?) {
+            (Some(pending), _) => now.duration_since(pending),
+            (None, Some(stored)) => self.store.now().await?.duration_since(stored),
+            (None, None) => now.duration_since(session.issued_at),
+        };
+        Ok(Duration::try_from(unused).unwrap_or_default() >= self.staff_idle)
     }
 }

@@ -13,7 +13,7 @@ async fn accounts() -> (Accounts, tempfile::TempDir) {
 
 /// One process of a shop; several share a store.
 fn of(store: &Store, clock: &Clock) -> Accounts {
-    Accounts::new(store.clone().with_clock(clock), clock.clone(), &SecretString::from("s".repeat(64)).into(), false)
+    Accounts::new(store.clone(), clock.clone(), &SecretString::from("s".repeat(64)).into(), false)
 }
 
 fn device(n: u8) -> Device {
@@ -154,9 +154,9 @@ async fn administrator_exists_once_and_a_new_password_ends_old_sessions() {
 
 async fn two() -> (Accounts, Accounts, Clock, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
-    store.migrate().await.unwrap();
     let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
+    let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
+    store.migrate().await.unwrap();
     (of(&store, &clock), of(&store, &clock), clock, dir)
 }
 
@@ -279,4 +279,23 @@ async fn session_of_staff_ends_when_it_is_not_used_and_after_half_a_day() {
     clock.advance(Duration::from_secs(12 * 3600));
     assert!(one.session(&cookie(&one, &staff)).is_none());
     assert!(one.session(&cookie(&one, &shopper)).is_some());
+}
+
+#[tokio::test]
+async fn process_with_a_wrong_clock_neither_ends_nor_prolongs_a_session_of_staff() {
+    let (right, _, clock, _dir) = two().await;
+    let wrong = Duration::from_secs(31 * 60);
+    let ahead = of(&right.store, &Clock::manual(clock.now() + wrong));
+    let behind = of(&right.store, &Clock::manual(clock.now() - wrong));
+    let staff = owner(&right, "mei").await;
+    assert_eq!(role(&ahead, &staff).await, Some(Role::Admin));
+    assert_eq!(role(&behind, &staff).await, Some(Role::Admin));
+    assert!(right.session(&cookie(&right, &staff)).is_some(), "no other process ended it");
+
+    for process in [&ahead, &behind] {
+        process.seen(&staff);
+        process.write_last_uses().await.unwrap();
+    }
+    clock.advance(Duration::from_secs(31 * 60));
+    assert_eq!(role(&right, &staff).await, None, "a use in the future does not prolong it");
 }

@@ -26,7 +26,7 @@ pub struct NewSession {
 pub struct SessionRow {
     pub id: Uuid,
     pub created_at: Timestamp,
-    /// Approximate: processes store it every half minute.
+    /// In the database's time. Approximate: processes store it every half minute.
     pub seen_at: Timestamp,
     pub address: String,
     pub agent: String,
@@ -100,13 +100,13 @@ impl Store {
         .await
     }
 
-    /// When a session was last used, as far as it is stored.
+    /// When a session was last used, in the database's time, as far as it is stored.
     pub async fn session_last_use(&self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
         let query = sqlx::query("SELECT seen_at_ms FROM sessions WHERE id = $1").bind(session.to_string());
         self.optional(query, |row| row::time(row, "seen_at_ms")).await
     }
 
-    /// Stores when sessions were last used, a bounded number in each transaction, in the order of their ids. The count of
+    /// Stores when sessions were last used, in the database's time, a bounded number in each transaction, in the order of their ids. The count of
     /// revocations is locked first, so that neither another process with the same sessions nor the end of all sessions of
     /// a user can deadlock with it: a statement with many rows locks them in an order that only the database knows.
     pub async fn sessions_seen(&self, seen: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
@@ -244,11 +244,12 @@ async fn write(tx: &mut Tx, new: Revocation) -> Result<Revocation, sqlx::Error> 
 pub(super) async fn insert(tx: &mut Tx, user: UserId, session: &NewSession) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent)
-         VALUES ($1, $2, $3, $3, $4, $5, $6)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(session.id.to_string())
     .bind(user.to_string())
     .bind(session.issued_at.as_millisecond())
+    .bind(tx.now.as_millisecond())
     .bind(session.expires_at.as_millisecond())
     .bind(&session.address)
     .bind(&session.agent)
