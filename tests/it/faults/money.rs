@@ -1,7 +1,7 @@
 //! Money under `kill -9` of every process, while reports of the provider are lost, repeated, late and wrong: every captured
 //! amount ends as paid or refunded.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::Method;
 use futures::StreamExt;
@@ -38,7 +38,8 @@ impl World {
 
     /// Sends until there is an answer that is not about a process that died.
     async fn insist(&self, client: &Client, path: &str, body: &Value) -> (u16, Value) {
-        for _ in 0..200 {
+        let began = Instant::now();
+        while began.elapsed() < SETTLE_TIMEOUT {
             if let Ok(answer) = client.request(Method::POST, path).json(body).try_send().await
                 && answer.status < 500
                 && answer.status != 429
@@ -178,6 +179,10 @@ async fn kill_until(shop: &mut Shop, ended: &std::cell::Cell<bool>) {
         shop.processes[n].kill();
         pause(random.random_range(50..500)).await;
         shop.processes[n].start();
+        // Else no process would ever serve on a machine where a start takes longer than the time between kills.
+        if random.random_bool(0.5) {
+            shop.wait_until_ready().await;
+        }
         kills += 1;
     }
     println!("{kills} processes were killed");
