@@ -27,11 +27,12 @@ impl Accounts {
     /// clock is wrong neither ends nor prolongs sessions.
     async fn is_idle(&self, session: &Session) -> Result<bool, StoreError> {
         let pending = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&session.id).copied();
-        let now = self.clock.now();
-        let unused = match (pending, self.store.session_last_use(session.id).await?) {
-            (Some(pending), _) => now.duration_since(pending),
-            (None, Some(stored)) => self.store.now().await?.duration_since(stored),
-            (None, None) => now.duration_since(session.issued_at),
+        let unused = if let Some(pending) = pending {
+            self.clock.now().duration_since(pending)
+        } else if let Some(stored) = self.store.session_last_use(session.id).await? {
+            self.store.now().await?.duration_since(stored)
+        } else {
+            self.clock.now().duration_since(session.issued_at)
         };
         Ok(Duration::try_from(unused).unwrap_or_default() >= self.staff_idle)
     }
