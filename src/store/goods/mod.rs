@@ -105,10 +105,8 @@ impl Store {
                 None => return Ok(None),
             },
         };
-        if let (Some(goods), Some(versions)) = (&before, &draft.versions)
-            && !versions.contains(&goods.version())
-        {
-            return Err(GoodsRefusal::ChangedMeanwhile);
+        if let Some(goods) = &before {
+            require_version(goods, draft.versions.as_deref())?;
         }
         let present = match &before {
             Some(goods) => goods.clone(),
@@ -136,9 +134,7 @@ impl Store {
     ) -> Result<Goods, GoodsRefusal> {
         let mut tx = self.begin().await?;
         let before = lock(&mut tx, id).await?.ok_or(GoodsRefusal::NoSuchGoods)?;
-        if versions.is_some_and(|versions| !versions.contains(&before.version())) {
-            return Err(GoodsRefusal::ChangedMeanwhile);
-        }
+        require_version(&before, versions)?;
         let after = Goods { pictures: change.apply(before.pictures.clone())?, ..before.clone() };
         Ok(write(tx, Some(before), after, "edit", actor, now).await?)
     }
@@ -220,4 +216,12 @@ async fn write(
     log(&mut tx, actor, action, &format!("goods {}", after.id), before.as_ref(), Some(&after), now).await?;
     tx.commit().await?;
     Ok(after)
+}
+
+/// Refuses goods in none of these versions. `None` takes any.
+fn require_version(goods: &Goods, versions: Option<&[i64]>) -> Result<(), GoodsRefusal> {
+    match versions {
+        Some(versions) if !versions.contains(&goods.version()) => Err(GoodsRefusal::ChangedMeanwhile),
+        _ => Ok(()),
+    }
 }
