@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use url::form_urlencoded::{Serializer, byte_serialize};
+use url::form_urlencoded::byte_serialize;
 
 use super::StaffVisit;
 use crate::domain::{Locale, Page};
@@ -11,12 +11,13 @@ use crate::web::extract::Query;
 use crate::web::extract::session::ViewConsole;
 use crate::web::problem::Problem;
 use crate::web::shared::audit_log_query::{AuditLogQuery, audit_log_page};
+use crate::web::shared::links::link_query;
 use crate::web::shared::response::personal;
 use crate::web::views::AdminLogPage;
 
 /// The address of the page with this filter and a later cursor.
 fn next_page_path(query: &AuditLogQuery, locale: Locale, before: &str) -> String {
-    let pairs = [
+    let query = link_query([
         ("lang", locale.as_str()),
         ("actor", &query.actor),
         ("action", &query.action),
@@ -24,9 +25,8 @@ fn next_page_path(query: &AuditLogQuery, locale: Locale, before: &str) -> String
         ("from", &query.from),
         ("to", &query.to),
         ("before", before),
-    ];
-    let given = pairs.into_iter().filter(|(_, value)| !value.is_empty());
-    format!("/admin/log?{}", Serializer::new(String::new()).extend_pairs(given).finish())
+    ]);
+    format!("/admin/log?{query}")
 }
 
 /// The address of the log filtered by one subject.

@@ -6,13 +6,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
-use url::form_urlencoded::Serializer;
 
 use super::StaffVisit;
 use crate::domain::Locale;
 use crate::web::extract::Query;
 use crate::web::extract::session::ViewSecurity;
 use crate::web::problem::Problem;
+use crate::web::shared::links::link_query;
 use crate::web::shared::response::personal;
 use crate::web::shared::security_query::{SecurityQuery, security_page};
 use crate::web::views::{SecurityPage, SecurityPlot};
@@ -21,7 +21,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// The address of the page with this filter and a later cursor.
 fn next_page_path(query: &SecurityQuery, locale: Locale, before: &str) -> String {
-    let pairs = [
+    let query = link_query([
         ("lang", locale.as_str()),
         ("class", &query.class),
         ("account", &query.account),
@@ -29,9 +29,8 @@ fn next_page_path(query: &SecurityQuery, locale: Locale, before: &str) -> String
         ("from", &query.from),
         ("to", &query.to),
         ("before", before),
-    ];
-    let given = pairs.into_iter().filter(|(_, value)| !value.is_empty());
-    format!("/admin/security?{}", Serializer::new(String::new()).extend_pairs(given).finish())
+    ]);
+    format!("/admin/security?{query}")
 }
 
 /// The first of the 24 hours that end with the current one.

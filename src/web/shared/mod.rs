@@ -17,6 +17,7 @@ pub mod security_query;
 
 pub mod validation;
 
+pub mod links;
 pub mod pagination;
 pub mod paths;
 

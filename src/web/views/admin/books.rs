@@ -8,6 +8,7 @@ use crate::domain::books::{AccountKind, TrialBalanceLine};
 use crate::pages::filters;
 use crate::store::Period;
 use crate::web::shared::books_query::BooksQuery;
+use crate::web::shared::links::link_query;
 
 /// The trial balance of a period.
 #[derive(Debug, Template)]
@@ -49,8 +50,6 @@ impl BooksPage {
 
     /// The query of the journal of the same period.
     fn journal_query(&self) -> String {
-        let given =
-            [("from", &self.query.from), ("to", &self.query.to)].into_iter().filter(|(_, text)| !text.is_empty());
-        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish()
+        link_query([("from", &self.query.from), ("to", &self.query.to)])
     }
 }

@@ -9,6 +9,7 @@ use crate::domain::{Order, OrderStatus, SaleId};
 use crate::i18n::{field_error, problem};
 use crate::pages::filters;
 use crate::store::{FoundOrder, PaymentRecord, PaymentStatus};
+use crate::web::shared::links::link_query;
 use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::views::AddressView;
 
@@ -34,9 +35,7 @@ impl AdminOrdersPage {
     /// The query of links that keep the search; empty without one.
     fn link_query(&self) -> String {
         let OrderSearchQuery { order, user, sale, status, from, to, .. } = &self.query;
-        let fields = [("order", order), ("user", user), ("sale", sale), ("status", status), ("from", from), ("to", to)];
-        let given = fields.into_iter().filter(|(_, value)| !value.is_empty());
-        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish()
+        link_query([("order", order), ("user", user), ("sale", sale), ("status", status), ("from", from), ("to", to)])
     }
 
     fn is_later(&self) -> bool {
