@@ -93,6 +93,8 @@ pub struct Config {
     pub admin_password: Option<SecretString>,
     /// A session of staff that is not used for so long ends.
     pub staff_idle: Duration,
+    /// The password of staff is asked for again so long after it was entered.
+    pub staff_step_up: Duration,
     pub payment_window: Duration,
     pub payments: PaymentProvider,
     pub packet_lifetime: Duration,
@@ -167,6 +169,7 @@ impl Config {
             secret_previous,
             admin_password: accounts::admin_password(source)?,
             staff_idle: accounts::staff_idle(source)?,
+            staff_step_up: accounts::staff_step_up(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             payments: payments::read_payments(source, web.is_https())?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
@@ -309,6 +312,7 @@ mod tests {
             ("trusted_proxies = 'proxy.example'", "SECKILL_TRUSTED_PROXIES"),
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
             ("staff_idle = '10s'", "SECKILL_STAFF_IDLE"),
+            ("staff_step_up = '10s'", "SECKILL_STAFF_STEP_UP"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),

@@ -9,6 +9,7 @@
 //! - `self_service` and `deletion`: what users do with their own account.
 //! - `security`: what the security events and the audit log learn of all this.
 //! - `staff_session`: sessions of staff, which end when they are not used.
+//! - `step_up`: the password again before operations that do much harm in wrong hands.
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
 mod fair_queue;
@@ -28,6 +29,7 @@ mod security;
 mod self_service;
 pub mod staff_rules;
 mod staff_session;
+mod step_up;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -67,6 +69,8 @@ const USE_WRITE_INTERVAL: Duration = Duration::from_secs(30);
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 /// How long staff may leave a session unused, unless a setting says otherwise.
 const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
+/// How long a password that staff have entered stands for their presence, unless a setting says otherwise.
+const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
 /// Sessions whose last use waits to be written. Bounds memory; uses beyond it are dropped.
 const MAX_PENDING_USES: usize = 10_000;
 
@@ -123,6 +127,8 @@ pub struct Accounts {
     seen: Mutex<HashMap<Uuid, Timestamp>>,
     /// A session of staff that is not used for so long ends.
     staff_idle: Duration,
+    /// The password of staff is asked for again so long after it was entered.
+    staff_step_up: Duration,
     events: SecurityEvents,
 }
 
@@ -137,6 +143,7 @@ impl Accounts {
             factors: SecondFactors::new(secret),
             seen: Mutex::default(),
             staff_idle: DEFAULT_STAFF_IDLE,
+            staff_step_up: DEFAULT_STAFF_STEP_UP,
             events: SecurityEvents::new(clock.clone(), Default::default()),
             store,
             clock,
@@ -146,6 +153,11 @@ impl Accounts {
     /// Ends sessions of staff that are not used for `idle`.
     pub fn with_staff_idle(self, idle: Duration) -> Accounts {
         Accounts { staff_idle: idle, ..self }
+    }
+
+    /// Asks staff for their password again `step_up` after they have entered it.
+    pub fn with_staff_step_up(self, step_up: Duration) -> Accounts {
+        Accounts { staff_step_up: step_up, ..self }
     }
 
     pub async fn register(
@@ -376,6 +388,7 @@ fn session_row(session: &Session, device: &Device) -> NewSession {
         expires_at: session.expires_at(),
         address: device.address.to_string(),
         agent: device.agent.clone(),
+        is_proved: true,
     }
 }
 

@@ -9,7 +9,7 @@ use super::password::HashRequest;
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device, password_rules, session_row};
 use crate::domain::SecurityClass;
-use crate::store::{SessionRow, StoreError, User};
+use crate::store::{NewSession, SessionRow, StoreError, User};
 
 impl Accounts {
     /// The account of a session, if the password is right. Wrong guesses count like those of a log-in.
@@ -46,7 +46,9 @@ impl Accounts {
         let mut user = self.confirm(session, device, present).await?;
         user.password_hash = self.passwords.hash(new, confirmation(session, device)).await?;
         let mut next = Session::of(&user, self.issue_time(user.id));
-        let keep = Some((&user, session_row(&next, device)));
+        // No code was asked for, so the new session of an account with a second factor proves nothing.
+        let is_proved = user.second_factor.is_none();
+        let keep = Some((&user, NewSession { is_proved, ..session_row(&next, device) }));
         let (ended, kept) = self.store.set_password(user.id, &user.password_hash, keep, self.clock.now()).await?;
         self.revocations.add(&[ended]);
         self.note(SecurityClass::PasswordChanged, &user, device, "");

@@ -6,9 +6,10 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{Source, duration};
 
-/// The least idle time: processes store uses of sessions every half minute.
-const MIN_STAFF_IDLE: Duration = Duration::from_secs(60);
 const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
+const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
+/// The least of both: processes store uses of sessions every half minute, and a form is filled in within less than this.
+const MIN: Duration = Duration::from_secs(60);
 
 pub(super) fn admin_password(source: &Source) -> anyhow::Result<Option<SecretString>> {
     let password = source.secret("admin-password");
@@ -19,9 +20,18 @@ pub(super) fn admin_password(source: &Source) -> anyhow::Result<Option<SecretStr
 
 /// How long staff may leave a session unused.
 pub(super) fn staff_idle(source: &Source) -> anyhow::Result<Duration> {
-    source.parse("staff-idle", DEFAULT_STAFF_IDLE, |text| {
-        let idle = duration(text)?;
-        anyhow::ensure!(idle >= MIN_STAFF_IDLE, "expected at least one minute");
-        Ok(idle)
+    a_minute_or_more(source, "staff-idle", DEFAULT_STAFF_IDLE)
+}
+
+/// How long after they have entered their password staff do without entering it again.
+pub(super) fn staff_step_up(source: &Source) -> anyhow::Result<Duration> {
+    a_minute_or_more(source, "staff-step-up", DEFAULT_STAFF_STEP_UP)
+}
+
+fn a_minute_or_more(source: &Source, name: &str, default: Duration) -> anyhow::Result<Duration> {
+    source.parse(name, default, |text| {
+        let parsed = duration(text)?;
+        anyhow::ensure!(parsed >= MIN, "expected at least one minute");
+        Ok(parsed)
     })
 }

@@ -17,6 +17,8 @@ wire_enum! {
         SecondFactorSet = "second_factor_set",
         /// The second factor was removed, by the owner of the account or by the shop's owner.
         SecondFactorRemoved = "second_factor_removed",
+        /// A member of the staff entered the password, and the code, again.
+        StepUp = "step_up",
         PasswordChanged = "password_changed",
         /// Staff ended the sessions of an account.
         SessionsEnded = "sessions_ended",

@@ -78,6 +78,13 @@ texts! {
         created_head: "账号“{}”已创建", "Account “{}” created";
         created_text: "请将一次性密码安全地交给对方，它只显示这一次。", "Share this one-time password securely. It’s shown only once.";
         created_password: "一次性密码", "One-time password";
+        step_up_title: "验证身份", "Confirm it’s you";
+        step_up_lead: "为安全起见，请再次输入密码。刚才填写的内容会保留。", "For security, please enter your password again. What you’ve filled in is kept.";
+        step_up_button: "验证并继续", "Confirm and continue";
+        step_up_cancel: "取消", "Cancel";
+        stepped_up_title: "验证成功", "Confirmed";
+        stepped_up_lead: "现在可以导出了。", "You can export now.";
+        stepped_up_go: "导出", "Export";
         log_filter: "筛选", "Filter";
         log_actor_help: "用户名", "Username";
         log_any_action: "全部操作", "All actions";

@@ -90,6 +90,8 @@ static PROBLEMS: &[Problem] = &[
         ["Account blocked", "Your account has been blocked. Existing orders aren’t affected. Please contact support."]),
     Problem::new("must_change_password", ["请先修改密码", "请先到“我的账号”页面设置自己的密码，再使用管理功能。"],
         ["Set your own password", "Please set your own password on your account page first."]),
+    Problem::new("step_up_needed", ["请再次验证身份", "此操作需要再次输入密码。"],
+        ["Please confirm it’s you", "This needs your password again."]),
     Problem::new("orders_open", ["还有未完成的订单", "请先付款或取消待付款订单，或等待退款完成，再删除账号。"],
         ["You have open orders", "Pay or cancel unpaid orders, or wait for your refund, before you delete the account."]),
     Problem::new("staff_account", ["员工账号不能删除", "请先由店主撤销员工身份，再删除账号。"],

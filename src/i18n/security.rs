@@ -35,6 +35,7 @@ static CLASSES: [(SecurityClass, &str, &str); SecurityClass::ALL.len()] = [
     (SecurityClass::SecondFactorFailed, "验证码错误", "Wrong code"),
     (SecurityClass::SecondFactorSet, "开启或更换两步验证", "Two-step verification set up"),
     (SecurityClass::SecondFactorRemoved, "关闭两步验证", "Two-step verification removed"),
+    (SecurityClass::StepUp, "再次验证身份", "Identity confirmed"),
     (SecurityClass::PasswordChanged, "修改密码", "Password changed"),
     (SecurityClass::SessionsEnded, "被员工退出登录", "Logged out by staff"),
     (SecurityClass::RegistrationRefused, "注册被拒绝", "Registration refused"),

@@ -3,7 +3,7 @@
 //! [`server`] accepts connections within the limits of [`server::limits`]. [`router`] lists every route, grouped by caller.
 //! [`middleware`] wraps every handler: request id, same-origin check, security headers, panics, and the form of an error for
 //! a program or a browser; [`security`] tells it which answers are security events. [`idempotency`] keeps the answers of
-//! requests that may be sent again. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function,
+//! requests that may be sent again, and [`step_up`] asks staff for their password before some. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function,
 //! and renders ([`views`]). [`problem`] is the one table from errors to statuses, [`cache_policy`] the one place for cache
 //! headers.
 //!
@@ -17,6 +17,8 @@ pub mod server;
 pub mod middleware;
 
 pub mod idempotency;
+
+pub mod step_up;
 
 pub mod extract;
 

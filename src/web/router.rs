@@ -23,7 +23,8 @@ pub fn router(shop: Arc<Shop>) -> Router {
         .merge(provider_api())
         .merge(admin_api())
         .merge(shared_pages())
-        .merge(repeatable(&shop));
+        .merge(repeatable(&shop))
+        .merge(stepped_up(&shop));
     for locale in Locale::ALL {
         router = router.merge(pages_of(locale));
     }
@@ -70,6 +71,7 @@ fn shopper_api() -> Routes {
         .route("/api/me", get(accounts::me))
         .route("/api/account", get(own_account::show))
         .route("/api/account/password", put(own_account::change_password))
+        .route("/api/account/step-up", post(own_account::step_up))
         .route("/api/account/sessions", get(own_account::sessions).delete(own_account::end_all_sessions))
         .route("/api/account/sessions/{session}", delete(own_account::end_session))
         .route("/api/account/second-factor", post(own_account::enrol).put(own_account::set_second_factor))
@@ -92,7 +94,7 @@ fn shopper_api() -> Routes {
 /// has one order per sale.
 fn repeatable(shop: &Arc<Shop>) -> Routes {
     use super::admin;
-    use super::api::admin::{goods, orders, packets as packet_rain, payment_cases, sales};
+    use super::api::admin::{goods, packets as packet_rain, payment_cases, sales};
     use super::api::{addresses, packets, payments, wallet};
 
     let mut routes = Router::new()
@@ -103,8 +105,6 @@ fn repeatable(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/goods", post(goods::create))
         .route("/api/admin/sales", post(sales::create))
         .route("/api/admin/sales/{sale}/top-up", post(sales::top_up))
-        .route("/api/admin/orders/{order}/refund", post(orders::refund))
-        .route("/api/admin/payment-cases/{case}/refund", post(payment_cases::refund))
         .route("/api/admin/payment-cases/{case}/settle", post(payment_cases::settle))
         .route("/api/admin/packets", post(packet_rain::fund))
         .route("/admin/sales/{sale}/top-up", post(admin::sales::top_up))
@@ -116,6 +116,33 @@ fn repeatable(shop: &Arc<Shop>) -> Routes {
     routes.route_layer(from_fn_with_state(shop.clone(), super::idempotency::repeatable))
 }
 
+/// Operations of the staff that do much harm in wrong hands: the password is asked for again (`super::step_up`).
+fn stepped_up(shop: &Arc<Shop>) -> Routes {
+    use super::admin::{self, journal_csv, orders_csv, staff, step_up};
+    use super::api::admin::{accounts, orders, payment_cases};
+
+    let keyed = Router::new()
+        .route("/api/admin/orders/{order}/refund", post(orders::refund))
+        .route("/api/admin/payment-cases/{case}/refund", post(payment_cases::refund))
+        .route_layer(from_fn_with_state(shop.clone(), super::idempotency::repeatable));
+    Router::new()
+        .merge(keyed)
+        .route("/api/admin/orders.csv", get(orders_csv::export))
+        .route("/api/admin/books/journal.csv", get(journal_csv::export))
+        .route("/api/admin/staff", post(accounts::add_staff))
+        .route("/api/admin/staff/{user}", patch(accounts::set_role).delete(accounts::dismiss))
+        .route("/api/admin/staff/{user}/second-factor", delete(accounts::reset_second_factor))
+        .route("/admin/step-up", get(step_up::show).post(step_up::done))
+        .route("/admin/orders/{order}/refund", post(admin::orders::refund))
+        .route("/admin/orders/payments/{case}/refund", post(admin::payment_cases::refund))
+        .route("/admin/staff", post(staff::create))
+        .route("/admin/staff/appoint", post(staff::appoint))
+        .route("/admin/staff/{user}/role", post(staff::set_role))
+        .route("/admin/staff/{user}/dismiss", post(staff::dismiss))
+        .route("/admin/staff/{user}/reset-second-factor", post(staff::reset_second_factor))
+        .route_layer(from_fn_with_state(shop.clone(), super::step_up::required))
+}
+
 fn provider_api() -> Routes {
     use super::api::payments;
 
@@ -123,7 +150,6 @@ fn provider_api() -> Routes {
 }
 
 fn admin_api() -> Routes {
-    use super::admin::{journal_csv, orders_csv};
     use super::api::admin::{accounts, audit_log, books, dead_letters, goods, live, orders, packets, payment_cases};
     use super::api::admin::{sale_definition, sales, security};
 
@@ -149,7 +175,6 @@ fn admin_api() -> Routes {
         .route("/api/admin/dead-letters/replay", post(dead_letters::replay))
         .route("/api/admin/dead-letters/discard", post(dead_letters::discard))
         .route("/api/admin/orders", get(orders::search))
-        .route("/api/admin/orders.csv", get(orders_csv::export))
         .route("/api/admin/orders/{order}", get(orders::show))
         .route("/api/admin/orders/{order}/cancel", post(orders::cancel))
         .route("/api/admin/orders/{order}/recipient", post(orders::recipient))
@@ -162,11 +187,8 @@ fn admin_api() -> Routes {
         .route("/api/admin/users/{user}/block", post(accounts::block))
         .route("/api/admin/users/{user}/unblock", post(accounts::unblock))
         .route("/api/admin/users/{user}/end-sessions", post(accounts::end_sessions))
-        .route("/api/admin/staff", get(accounts::staff).post(accounts::add_staff))
-        .route("/api/admin/staff/{user}", patch(accounts::set_role).delete(accounts::dismiss))
-        .route("/api/admin/staff/{user}/second-factor", delete(accounts::reset_second_factor))
+        .route("/api/admin/staff", get(accounts::staff))
         .route("/api/admin/books", get(books::show))
-        .route("/api/admin/books/journal.csv", get(journal_csv::export))
         .route("/api/admin/audit-log", get(audit_log::list))
         .route("/api/admin/security-events", get(security::list))
 }
@@ -246,11 +268,7 @@ fn console() -> Routes {
         .route("/admin/users/{user}/block", post(users::block))
         .route("/admin/users/{user}/unblock", post(users::unblock))
         .route("/admin/users/{user}/end-sessions", post(users::end_sessions))
-        .route("/admin/staff", get(staff::list).post(staff::create))
-        .route("/admin/staff/appoint", post(staff::appoint))
-        .route("/admin/staff/{user}/role", post(staff::set_role))
-        .route("/admin/staff/{user}/dismiss", post(staff::dismiss))
-        .route("/admin/staff/{user}/reset-second-factor", post(staff::reset_second_factor))
+        .route("/admin/staff", get(staff::list))
         .route("/admin/sales", post(sale_form::create))
         .route("/admin/sales/new", get(sale_form::blank))
         .route("/admin/sales/{sale}", get(cockpit::show))
@@ -273,12 +291,10 @@ fn console() -> Routes {
         .route("/admin/orders", get(orders::list))
         .route("/admin/orders/books", get(books::show))
         .route("/admin/orders/payments", get(payment_cases::list))
-        .route("/admin/orders/payments/{case}/refund", post(payment_cases::refund))
         .route("/admin/orders/payments/{case}/settle", post(payment_cases::settle))
         .route("/admin/orders/{order}", get(orders::show))
         .route("/admin/orders/{order}/cancel", post(orders::cancel))
         .route("/admin/orders/{order}/recipient", post(orders::recipient))
-        .route("/admin/orders/{order}/refund", post(orders::refund))
         .route("/admin/goods/new", get(goods::blank))
         .route("/admin/goods/{goods}", get(goods::show).post(goods::edit))
         .route("/admin/goods/{goods}/archive", post(goods::archive))

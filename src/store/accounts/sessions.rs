@@ -19,6 +19,8 @@ pub struct NewSession {
     pub expires_at: Timestamp,
     pub address: String,
     pub agent: String,
+    /// Whether the password, and the code of a second factor, were entered to open it.
+    pub is_proved: bool,
 }
 
 /// A session as its owner sees it.
@@ -106,8 +108,23 @@ impl Store {
         self.optional(query, |row| row::time(row, "seen_at_ms")).await
     }
 
-    /// Stores when sessions were last used, in the database's time, a bounded number in each transaction, in the order of their ids. The count of
-    /// revocations is locked first, so that neither another process with the same sessions nor the end of all sessions of
+    /// When the holder of a session last proved to be its owner, in the database's time. `None` when the session has ended.
+    pub async fn session_proved_at(&self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
+        let query = sqlx::query("SELECT proved_at_ms FROM sessions WHERE id = $1").bind(session.to_string());
+        self.optional(query, |row| row::time(row, "proved_at_ms")).await
+    }
+
+    /// Records that the holder of a session has proved to be its owner. `false` when the session has ended.
+    pub async fn prove_session(&self, session: Uuid) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let query = sqlx::query("UPDATE sessions SET proved_at_ms = $2 WHERE id = $1").bind(session.to_string());
+        let proved = query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(proved.rows_affected() == 1)
+    }
+
+    /// Stores when sessions were last used, in the database's time, a bounded number in each transaction, in the order of
+    /// their ids. The count of revocations is locked first, so that neither another process with the same sessions nor the end of all sessions of
     /// a user can deadlock with it: a statement with many rows locks them in an order that only the database knows.
     pub async fn sessions_seen(&self, seen: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
         let mut sorted = seen.to_vec();
@@ -243,8 +260,8 @@ async fn write(tx: &mut Tx, new: Revocation) -> Result<Revocation, sqlx::Error> 
 
 pub(super) async fn insert(tx: &mut Tx, user: UserId, session: &NewSession) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "INSERT INTO sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO sessions (id, user_id, created_at_ms, seen_at_ms, expires_at_ms, address, agent, proved_at_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(session.id.to_string())
     .bind(user.to_string())
@@ -253,6 +270,7 @@ pub(super) async fn insert(tx: &mut Tx, user: UserId, session: &NewSession) -> R
     .bind(session.expires_at.as_millisecond())
     .bind(&session.address)
     .bind(&session.agent)
+    .bind(if session.is_proved { tx.now.as_millisecond() } else { 0 })
     .execute(&mut **tx)
     .await?;
     Ok(())

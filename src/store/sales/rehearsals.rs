@@ -109,7 +109,14 @@ mod tests {
 
     fn session(now: Timestamp) -> NewSession {
         let expires_at = now + SignedDuration::from_hours(1);
-        NewSession { id: Uuid::now_v7(), issued_at: now, expires_at, address: "127.0.0.1".into(), agent: "x".into() }
+        NewSession {
+            id: Uuid::now_v7(),
+            issued_at: now,
+            expires_at,
+            address: "127.0.0.1".into(),
+            agent: "x".into(),
+            is_proved: true,
+        }
     }
 
     async fn rows(store: &Store, table: &str) -> i64 {

@@ -19,6 +19,7 @@ pub mod payment_cases;
 pub mod sale_form;
 pub mod security;
 pub mod staff;
+pub mod step_up;
 pub mod users;
 
 use std::sync::Arc;

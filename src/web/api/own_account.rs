@@ -46,6 +46,24 @@ pub async fn change_password(
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.cookie(&next))]).into_response())
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepUpBody {
+    password: Secret,
+    /// Of the second factor, if the account has one.
+    code: Option<String>,
+}
+
+/// Before operations of the staff that ask for the password again.
+pub async fn step_up(
+    (State(shop), SignedIn(session)): UserCall,
+    device: Device,
+    Json(body): Json<StepUpBody>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.step_up(&session, &device, body.password.0, body.code.as_deref()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// A session as its owner and the support staff see it.
 #[derive(Serialize)]
 pub struct SessionJson {

@@ -106,6 +106,7 @@ problems! {
     BadCode 401 "bad_code" "The code is wrong, too old, or was used before.";
     Blocked 403 "blocked" "The shop has blocked this account.";
     MustChangePassword 403 "must_change_password" "Choose a password of your own first.";
+    StepUpNeeded 403 "step_up_needed" "Send your password, and a code if you have a second factor, to /api/account/step-up first.";
     BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";
     CrossSite 403 "cross_site" "The request came from another site.";
     NotAllowed 403 "not_allowed" "Your role does not allow this.";

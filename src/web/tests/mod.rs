@@ -25,6 +25,7 @@ mod sale_versions;
 mod security;
 mod shoppers;
 mod spending;
+mod step_up;
 mod strictness;
 mod support;
 mod wallet;
@@ -83,6 +84,7 @@ impl TestShop {
         let mut config = Config::defaults();
         // Tests of orders advance their clock by hours.
         config.staff_idle = std::time::Duration::from_secs(12 * 3600);
+        config.staff_step_up = config.staff_idle;
         change(&mut config);
         config.data_dir = dir.path().to_owned();
         config.database_url = sqlite_in(dir.path());

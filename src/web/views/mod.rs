@@ -21,7 +21,9 @@ pub use admin::{
     StaffPage, UploadError, UserPage, UsersPage, admin_notice,
 };
 pub use admin::{AdminOrderPage, AdminOrdersPage, BooksPage, PaymentCasesPage, RevealFormState, StaffActionFormState};
-pub use admin::{AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot};
+pub use admin::{
+    AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot, StepUpPage, SteppedUpPage,
+};
 pub use askama::Template;
 pub use cashier::{CashierPage, CashierState};
 pub use message::MessagePage;

@@ -48,8 +48,9 @@ impl BooksPage {
         }
     }
 
-    /// The query of the journal of the same period.
-    fn journal_query(&self) -> String {
-        link_query([("from", &self.query.from), ("to", &self.query.to)])
+    /// The path of the journal of the same period.
+    fn export_path(&self) -> String {
+        let query = link_query([("from", &self.query.from), ("to", &self.query.to)]);
+        format!("/api/admin/books/journal.csv?{query}")
     }
 }

@@ -12,6 +12,7 @@ mod payment_cases;
 mod sale_form;
 mod sales;
 mod security;
+mod step_up;
 #[cfg(test)]
 mod tests;
 mod users;
@@ -28,6 +29,7 @@ pub use payment_cases::PaymentCasesPage;
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 pub use security::{SecurityPage, SecurityPlot};
+pub use step_up::{StepUpPage, SteppedUpPage};
 pub use users::{StaffPage, UserPage, UsersPage};
 
 use super::{Chrome, error_text};

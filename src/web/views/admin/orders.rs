@@ -38,6 +38,13 @@ impl AdminOrdersPage {
         link_query([("order", order), ("user", user), ("sale", sale), ("status", status), ("from", from), ("to", to)])
     }
 
+    /// The path of the export of the search.
+    fn export_path(&self) -> String {
+        let search = self.link_query();
+        let separator = if search.is_empty() { "" } else { "&" };
+        format!("/api/admin/orders.csv?lang={}{separator}{search}", self.chrome.locale)
+    }
+
     fn is_later(&self) -> bool {
         !self.query.before.is_empty()
     }

@@ -1,0 +1,151 @@
+//! Operations that ask staff for their password again.
+
+use std::time::Duration;
+
+use super::*;
+
+const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
+const NOBODY: &str = "0198c0de-0000-7000-8000-000000000001";
+
+/// A shop whose staff enter their password again after 15 minutes, and its clock.
+async fn open() -> (TestShop, Clock) {
+    let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
+    let shop = TestShop::build(|config| config.staff_step_up = Duration::from_secs(15 * 60), clock.clone()).await;
+    (shop, clock)
+}
+
+#[tokio::test]
+async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_while() {
+    let (shop, clock) = open().await;
+    let admin = shop.admin().await;
+    let operations = [
+        ("GET", "/api/admin/orders.csv".to_owned(), 200),
+        ("GET", "/api/admin/books/journal.csv".to_owned(), 200),
+        ("POST", format!("/api/admin/orders/{NOBODY}/refund"), 422),
+        ("POST", format!("/api/admin/payment-cases/{NOBODY}/refund"), 422),
+        ("POST", "/api/admin/staff".to_owned(), 422),
+        ("PATCH", format!("/api/admin/staff/{NOBODY}"), 422),
+        ("DELETE", format!("/api/admin/staff/{NOBODY}"), 404),
+        ("DELETE", format!("/api/admin/staff/{NOBODY}/second-factor"), 404),
+    ];
+    let forms = [
+        format!("/admin/orders/{NOBODY}/refund"),
+        format!("/admin/orders/payments/{NOBODY}/refund"),
+        "/admin/staff".to_owned(),
+        "/admin/staff/appoint".to_owned(),
+        format!("/admin/staff/{NOBODY}/role"),
+        format!("/admin/staff/{NOBODY}/dismiss"),
+        format!("/admin/staff/{NOBODY}/reset-second-factor"),
+    ];
+    let attempt = async |method, path: &str| admin.send(method, path, &JSON, "{}").await;
+    for (method, path, status) in &operations {
+        let answer = attempt(method, path).await;
+        assert_ne!(answer.code(), "step_up_needed", "{method} {path} right after the log-in");
+        assert!(answer.status == *status || answer.status == 404, "{method} {path}: {}", answer.status);
+    }
+    clock.advance(Duration::from_secs(15 * 60));
+    for (method, path, _) in &operations {
+        assert_eq!(attempt(method, path).await.problem(), problem(403, "step_up_needed"), "{method} {path}");
+    }
+    for path in &forms {
+        let page = admin.send_form(&format!("{path}?lang=en"), "reason=x").await;
+        assert!(page.is_page(403) && page.text().contains("Confirm it’s you"), "{path}");
+        assert_eq!(shop.visitor().send_form(path, "").await.status, 404, "{path}");
+    }
+    assert_eq!(admin.get("/api/admin/orders").await.status, 200, "reading needs no password");
+
+    let step_up = async |body: Value| admin.post("/api/account/step-up", body).await;
+    let wrong = step_up(json!({"password": "wrong horse"})).await;
+    assert_eq!(wrong.json()["fields"], json!([{"field": "password", "code": "wrong_password"}]));
+    assert_eq!(attempt("GET", "/api/admin/orders.csv").await.status, 403);
+    assert_eq!(step_up(json!({"password": admin.password.clone().unwrap()})).await.status, 204);
+    clock.advance(Duration::from_secs(15 * 60 - 1));
+    assert_eq!(attempt("GET", "/api/admin/orders.csv").await.status, 200);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(attempt("GET", "/api/admin/orders.csv").await.status, 403);
+    assert_eq!(shop.visitor().post("/api/account/step-up", json!({"password": "x"})).await.status, 401);
+}
+
+#[tokio::test]
+async fn page_that_asks_for_the_password_carries_the_form() {
+    let (shop, clock) = open().await;
+    let admin = shop.admin().await;
+    clock.advance(Duration::from_secs(3600));
+    let form = "username=otto&role=operator";
+    let page = admin.send_form("/admin/staff?lang=en", form).await;
+    assert!(page.is_page(403) && page.text().contains(r#"action="/admin/staff?lang=en""#), "{}", page.text());
+    for field in [r#"name="username" value="otto""#, r#"name="role" value="operator""#] {
+        assert!(page.text().contains(field), "{field}: {}", page.text());
+    }
+    assert!(!page.text().contains("step_up_code"), "the account has no second factor");
+    assert!(shop.parts.store.user_named("otto").await.unwrap().is_none());
+
+    let wrong = admin.send_form("/admin/staff?lang=en", &format!("{form}&step_up_password=wrong+horse")).await;
+    assert!(wrong.is_page(422) && wrong.text().contains("step-up-password-wrong"), "{}", wrong.text());
+    assert!(wrong.text().contains(r#"value="otto""#) && !wrong.text().contains("wrong horse"));
+    assert!(shop.parts.store.user_named("otto").await.unwrap().is_none());
+
+    let password = admin.password.clone().unwrap();
+    let done = admin.send_form("/admin/staff?lang=en", &format!("{form}&step_up_password={password}")).await;
+    assert!(done.is_page(200) && done.text().contains("Account “otto” created"), "{}", done.text());
+    assert_eq!(shop.parts.store.user_named("otto").await.unwrap().unwrap().role, Role::Operator);
+    let again = admin.send_form("/admin/staff?lang=en", "username=olga&role=viewer").await;
+    assert!(again.is_page(200), "the password holds for a while");
+}
+
+#[tokio::test]
+async fn link_to_an_export_asks_for_the_password_first() {
+    let (shop, clock) = open().await;
+    let admin = shop.admin().await;
+    let link = "/admin/step-up?lang=zh&next=%2Fapi%2Fadmin%2Forders.csv%3Flang%3Dzh";
+    assert!(admin.get(link).await.leads_to("/api/admin/orders.csv?lang=zh"));
+    for foreign in ["%2F%2Fevil.example", "%2Fzh%2F", "https%3A%2F%2Fevil.example", ""] {
+        assert!(admin.get(&format!("/admin/step-up?next={foreign}")).await.leads_to("/admin"), "{foreign}");
+    }
+    clock.advance(Duration::from_secs(3600));
+    let page = admin.get(link).await;
+    assert!(page.is_page(403) && page.text().contains("验证身份"), "{}", page.text());
+    assert!(page.text().contains(r#"name="next" value="/api/admin/orders.csv?lang=zh""#), "{}", page.text());
+    let form =
+        format!("next=%2Fapi%2Fadmin%2Forders.csv%3Flang%3Dzh&step_up_password={}", admin.password.clone().unwrap());
+    let done = admin.send_form("/admin/step-up?lang=zh", &form).await;
+    assert!(done.is_page(200) && done.text().contains(r#"href="/api/admin/orders.csv?lang=zh""#), "{}", done.text());
+    assert_eq!(admin.get("/api/admin/orders.csv?lang=zh").await.status, 200);
+    let mei = shop.shopper("mei").await;
+    assert_eq!(mei.get(link).await.status, 404);
+}
+
+/// The code of an authenticator that is being set up.
+fn code_of(enrolment: &Value, clock: &Clock) -> String {
+    let secret = totp_rs::Secret::try_from_base32(enrolment["secret"].as_str().unwrap()).unwrap();
+    let totp = totp_rs::Builder::new().with_secret(secret).build().unwrap();
+    totp.generate(clock.now().as_second() as u64).to_string()
+}
+
+#[tokio::test]
+async fn code_of_the_second_factor_is_part_of_the_proof() {
+    let (shop, clock) = open().await;
+    let admin = shop.admin().await;
+    let password = admin.password.clone().unwrap();
+    let enrolment = admin.post("/api/account/second-factor", json!({})).await.json();
+    let code = |clock: &Clock| code_of(&enrolment, clock);
+    let body = json!({"enrolment": enrolment["enrolment"], "password": password, "code": code(&clock)});
+    assert_eq!(admin.send("PUT", "/api/account/second-factor", &JSON, body.to_string()).await.status, 200);
+    clock.advance(Duration::from_secs(3600));
+    let step_up = async |body: Value| admin.post("/api/account/step-up", body).await;
+    assert_eq!(step_up(json!({"password": password})).await.problem(), problem(401, "bad_code"));
+    assert_eq!(step_up(json!({"password": password, "code": "000000"})).await.problem(), problem(401, "bad_code"));
+    let page = admin.send_form("/admin/staff?lang=en", "username=otto&role=viewer").await;
+    assert!(page.is_page(403) && page.text().contains(r#"name="step_up_code""#), "{}", page.text());
+    let form = format!("username=otto&role=viewer&step_up_password={password}");
+    let wrong = admin.send_form("/admin/staff?lang=en", &form).await;
+    assert!(wrong.is_page(422) && wrong.text().contains("step-up-code-wrong"), "{}", wrong.text());
+    let right = admin.send_form("/admin/staff?lang=en", &format!("{form}&step_up_code={}", code(&clock))).await;
+    assert!(right.is_page(200), "{}", right.text());
+
+    // A new password opens a session without a code: it proves nothing.
+    let change = json!({"password": password, "new_password": "battery staple"});
+    let changed = admin.send("PUT", "/api/account/password", &JSON, change.to_string()).await;
+    let admin = TestClient { cookie: Some(changed.cookie()), ..shop.visitor() };
+    assert_eq!(admin.get("/api/admin/orders.csv").await.problem(), problem(403, "step_up_needed"));
+}

@@ -1,0 +1,33 @@
+//! The console's pages that ask for the password again.
+
+use askama::Template;
+
+use super::{Chrome, FieldError, error_text};
+use crate::pages::filters;
+
+/// Asks for the password, and carries the fields of the form that needs it.
+#[derive(Debug, Template)]
+#[template(path = "admin/step_up.html")]
+pub struct StepUpPage {
+    pub chrome: Chrome,
+    /// The address of the operation.
+    pub action: String,
+    /// Names and values, as entered before.
+    pub fields: Vec<(String, String)>,
+    pub needs_code: bool,
+    pub errors: Vec<FieldError>,
+}
+
+impl StepUpPage {
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+}
+
+/// Links to the export that the password was asked for.
+#[derive(Debug, Template)]
+#[template(path = "admin/stepped_up.html")]
+pub struct SteppedUpPage {
+    pub chrome: Chrome,
+    pub next: String,
+}
