@@ -3,9 +3,9 @@
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::password::generate;
+use super::password::{HashRequest, generate};
 use super::session::Session;
-use super::{AccountRefusal, Accounts, names};
+use super::{AccountRefusal, Accounts, TEMPORARY_PASSWORD_LIFETIME, names};
 use crate::domain::UserId;
 use crate::store::{AccountChange, AccountChangeRefusal, Actor, Role, User};
 
@@ -23,8 +23,8 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Adds an account for a new member of staff. Returns it with an initial password, which must be replaced before
-    /// anything else.
+    /// Adds an account for a new member of staff. Returns it with a temporary password, which must be replaced before
+    /// anything else, and within [`TEMPORARY_PASSWORD_LIFETIME`].
     pub async fn add_staff(
         &self,
         by: &Session,
@@ -35,24 +35,42 @@ impl Accounts {
         if !names::is_valid(username) {
             return Ok(Err(AccountRefusal::BadUsername));
         }
-        let password = generate();
-        let hash = match self
-            .passwords
-            .hash(SecretString::from(password.clone()), super::password::HashRequest::internal())
-            .await
-        {
-            Ok(hash) => hash,
+        let (password, hash) = match self.temporary_password().await {
+            Ok(password) => password,
             Err(refusal) => return Ok(Err(refusal)),
         };
         let now = self.clock.now();
         let mut user = User::new(UserId(Uuid::now_v7()), username, hash, role, now);
         user.must_change_password = true;
+        user.password_expires_at = Some(self.store.now().await? + TEMPORARY_PASSWORD_LIFETIME);
         let free = !names::is_taken_by_shop(username) && self.store.add_staff(&actor(by), &user, now).await?;
         if !free {
             return Ok(Err(AccountRefusal::UsernameTaken));
         }
         self.note_staff_account(&user);
         Ok(Ok((user, password)))
+    }
+
+    /// Gives a member of the staff who has lost the password a temporary one. It must be replaced before anything else.
+    pub async fn reset_password(
+        &self,
+        by: &Session,
+        id: UserId,
+    ) -> Result<Result<(User, String), AccountRefusal>, AccountChangeRefusal> {
+        let (password, hash) = match self.temporary_password().await {
+            Ok(password) => password,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let expires_at = self.store.now().await? + TEMPORARY_PASSWORD_LIFETIME;
+        let user = self.change_account(by, id, &AccountChange::ResetPassword { hash, expires_at }).await?;
+        Ok(Ok((user, password)))
+    }
+
+    /// A new password and its hash.
+    async fn temporary_password(&self) -> Result<(String, String), AccountRefusal> {
+        let password = generate();
+        let hash = self.passwords.hash(SecretString::from(password.clone()), HashRequest::internal()).await?;
+        Ok((password, hash))
     }
 }
 

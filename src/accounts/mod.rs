@@ -71,6 +71,8 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
 /// How long a password that staff have entered stands for their presence, unless a setting says otherwise.
 const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
+/// How long a password that an owner has set for a member of the staff opens a session: 72 hours.
+const TEMPORARY_PASSWORD_LIFETIME: Duration = Duration::from_secs(72 * 3600);
 /// Sessions whose last use waits to be written. Bounds memory; uses beyond it are dropped.
 const MAX_PENDING_USES: usize = 10_000;
 
@@ -96,6 +98,9 @@ pub enum AccountRefusal {
     /// Staff have blocked the account.
     #[error("the account is blocked")]
     Blocked,
+    /// The password was set by an owner, and not replaced in time.
+    #[error("the temporary password has expired")]
+    PasswordExpired,
     /// The password was right, and a code is needed as well. Carries a signed text that stands for the password.
     #[error("a code is needed")]
     CodeNeeded(String),
@@ -243,6 +248,12 @@ impl Accounts {
         if user.is_blocked() {
             self.note_failure(user, device, "blocked");
             return Err(AccountRefusal::Blocked);
+        }
+        if let Some(expires_at) = user.password_expires_at
+            && expires_at <= self.store.now().await?
+        {
+            self.note_failure(user, device, "expired");
+            return Err(AccountRefusal::PasswordExpired);
         }
         if let Err(refusal) = self.check_code(user, code).await {
             if matches!(refusal, AccountRefusal::BadCode) {

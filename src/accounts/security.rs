@@ -64,6 +64,7 @@ impl Accounts {
             AccountChange::EndSessions => (SecurityClass::SessionsEnded, "staff"),
             AccountChange::SetRole(role) => (SecurityClass::RoleChanged, role.as_str()),
             AccountChange::ResetSecondFactor => (SecurityClass::SecondFactorRemoved, "staff"),
+            AccountChange::ResetPassword { .. } => (SecurityClass::PasswordChanged, "staff"),
         };
         self.events.record(class, Some(user.id), None, detail);
     }

@@ -67,17 +67,21 @@ texts! {
         dismiss_text: "对方将变回普通顾客，并立即退出管理后台。", "The user becomes a customer and loses access to the console right away.";
         reset: "重置两步验证", "Reset two-step verification";
         reset_text: "用于手机和恢复码都丢失的情况，请先核实身份。", "For users who lost both phone and recovery codes. Verify their identity first.";
+        reset_password: "重置密码", "Reset password";
+        reset_password_text: "对方忘记密码时使用，请先核实身份。对方将退出所有设备，并得到一个 72 小时内有效的临时密码。",
+            "For colleagues who lost their password. Verify their identity first. They are logged out everywhere and get a temporary password, valid for 72 hours.";
+        reset_password_head: "“{}”的密码已重置", "Password of “{}” reset";
         role: "角色", "Role";
         role_choose: "请选择角色", "Choose a role";
         appoint_head: "将已有用户设为员工", "Add an existing user to staff";
         appoint: "设为员工", "Add to staff";
         create_head: "新建员工账号", "Create a staff account";
-        create_text: "系统会生成一次性密码，对方首次登录后须自行设置密码。",
-            "A one-time password is generated. The new colleague sets their own at first login.";
+        create_text: "系统会生成临时密码，对方须在 72 小时内登录并自行设置密码。",
+            "A temporary password is generated. The new colleague logs in within 72 hours and sets their own.";
         create: "新建账号", "Create account";
         created_head: "账号“{}”已创建", "Account “{}” created";
-        created_text: "请将一次性密码安全地交给对方，它只显示这一次。", "Share this one-time password securely. It’s shown only once.";
-        created_password: "一次性密码", "One-time password";
+        created_text: "请将临时密码安全地交给对方，它只显示这一次，72 小时内有效。", "Share this temporary password securely. It’s shown only once and is valid for 72 hours.";
+        created_password: "临时密码", "Temporary password";
         step_up_title: "验证身份", "Confirm it’s you";
         step_up_lead: "为安全起见，请再次输入密码。刚才填写的内容会保留。", "For security, please enter your password again. What you’ve filled in is kept.";
         step_up_button: "验证并继续", "Confirm and continue";
@@ -103,6 +107,7 @@ texts! {
         action_set_role: "更改角色", "Change role";
         action_add_staff: "新建员工", "Create staff account";
         action_reset: "重置两步验证", "Reset two-step verification";
+        action_reset_password: "重置密码", "Reset password";
         action_log_in: "登录", "Log in";
         action_log_in_failed: "登录失败", "Login failed";
         action_password: "修改密码", "Change password";

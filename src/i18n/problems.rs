@@ -88,6 +88,8 @@ static PROBLEMS: &[Problem] = &[
         ["Invalid code", "The code is wrong, expired or already used. Please enter a new one."]),
     Problem::new("blocked", ["账号已被停用", "你的账号已被停用。已有订单不受影响，如有疑问请联系客服。"],
         ["Account blocked", "Your account has been blocked. Existing orders aren’t affected. Please contact support."]),
+    Problem::new("password_expired", ["临时密码已过期", "请联系店主重置密码。"],
+        ["Temporary password expired", "Please ask an owner of the shop for a new one."]),
     Problem::new("must_change_password", ["请先修改密码", "请先到“我的账号”页面设置自己的密码，再使用管理功能。"],
         ["Set your own password", "Please set your own password on your account page first."]),
     Problem::new("step_up_needed", ["请再次验证身份", "此操作需要再次输入密码。"],

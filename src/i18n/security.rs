@@ -61,6 +61,7 @@ static DETAILS: &[(&str, &str, &str)] = &[
     ("unknown_account", "没有这个用户名", "No such username"),
     ("password", "密码错误", "Wrong password"),
     ("blocked", "账号已停用", "Blocked account"),
+    ("expired", "临时密码已过期", "Temporary password expired"),
     ("confirmation", "确认身份时", "While confirming a change"),
     ("log_in", "登录时", "While logging in"),
     ("on", "首次开启", "Turned on"),

@@ -131,6 +131,7 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/books/journal.csv", get(journal_csv::export))
         .route("/api/admin/staff", post(accounts::add_staff))
         .route("/api/admin/staff/{user}", patch(accounts::set_role).delete(accounts::dismiss))
+        .route("/api/admin/staff/{user}/reset-password", post(accounts::reset_password))
         .route("/api/admin/staff/{user}/second-factor", delete(accounts::reset_second_factor))
         .route("/admin/step-up", get(step_up::show).post(step_up::done))
         .route("/admin/orders/{order}/refund", post(admin::orders::refund))
@@ -139,6 +140,7 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/admin/staff/appoint", post(staff::appoint))
         .route("/admin/staff/{user}/role", post(staff::set_role))
         .route("/admin/staff/{user}/dismiss", post(staff::dismiss))
+        .route("/admin/staff/{user}/reset-password", post(staff::reset_password))
         .route("/admin/staff/{user}/reset-second-factor", post(staff::reset_second_factor))
         .route_layer(from_fn_with_state(shop.clone(), super::step_up::required))
 }

@@ -74,11 +74,18 @@ pub(super) async fn log_own_change(tx: &mut Tx, user: &User, action: &str, now: 
 /// A change that staff make to an account.
 #[derive(Debug, Clone)]
 pub enum AccountChange {
-    Block { reason: String },
+    Block {
+        reason: String,
+    },
     Unblock,
     EndSessions,
     SetRole(Role),
     ResetSecondFactor,
+    /// A member of the staff gets a temporary password.
+    ResetPassword {
+        hash: String,
+        expires_at: Timestamp,
+    },
 }
 
 impl AccountChange {
@@ -91,6 +98,7 @@ impl AccountChange {
             AccountChange::SetRole(Role::User) => "dismiss",
             AccountChange::SetRole(_) => "set-role",
             AccountChange::ResetSecondFactor => "reset-second-factor",
+            AccountChange::ResetPassword { .. } => "reset-password",
         }
     }
 
@@ -111,7 +119,8 @@ impl Store {
     ) -> Result<(Revocation, Option<NewSession>), StoreError> {
         let mut tx = self.begin().await?;
         let number = sessions::next_number(&mut tx).await?;
-        let sql = "UPDATE users SET password_hash = $2, must_change_password = 0 WHERE id = $1";
+        let sql = "UPDATE users SET password_hash = $2, must_change_password = 0,
+               password_expires_at_ms = NULL WHERE id = $1";
         sqlx::query(sql).bind(id.to_string()).bind(password_hash).execute(&mut *tx).await?;
         let ended = sessions::end_all(&mut tx, number, id, now).await?;
         let mut kept = None;
@@ -255,7 +264,11 @@ async fn check_allowed(
     if about_staff && !owner || !matches!(actor.role, Role::Admin | Role::Support) {
         return Err(AccountChangeRefusal::NotAllowed);
     }
-    if matches!(change, AccountChange::Block { .. }) && actor.id == of.id {
+    // Shoppers would lose their accounts to whoever talks an owner into it.
+    if matches!(change, AccountChange::ResetPassword { .. }) && !of.role.is_staff() {
+        return Err(AccountChangeRefusal::NotAllowed);
+    }
+    if matches!(change, AccountChange::Block { .. } | AccountChange::ResetPassword { .. }) && actor.id == of.id {
         return Err(AccountChangeRefusal::Yourself);
     }
     if change.removes_an_owner() && of.role == Role::Admin {
@@ -287,6 +300,12 @@ async fn apply(tx: &mut Tx, id: UserId, change: &AccountChange, now: Timestamp) 
             sqlx::query(codes).bind(id.clone()).execute(&mut **tx).await?;
             sqlx::query("UPDATE users SET second_factor = NULL WHERE id = $1").bind(id)
         }
+        AccountChange::ResetPassword { hash, expires_at } => sqlx::query(
+            "UPDATE users SET password_hash = $2, must_change_password = 1, password_expires_at_ms = $3 WHERE id = $1",
+        )
+        .bind(id)
+        .bind(hash.clone())
+        .bind(expires_at.as_millisecond()),
         AccountChange::EndSessions => return Ok(()),
     };
     query.execute(&mut **tx).await?;

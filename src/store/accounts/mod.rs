@@ -54,6 +54,8 @@ pub struct User {
     pub deleted_at: Option<Timestamp>,
     /// The password was set by another person and must be replaced.
     pub must_change_password: bool,
+    /// When such a password expires.
+    pub password_expires_at: Option<Timestamp>,
     /// The encrypted secret of the authenticator app.
     pub second_factor: Option<String>,
 }
@@ -72,6 +74,7 @@ impl User {
             blocked_reason: None,
             deleted_at: None,
             must_change_password: false,
+            password_expires_at: None,
             second_factor: None,
         }
     }
@@ -102,7 +105,7 @@ impl UserSearch {
 macro_rules! columns {
     () => {
         "id, username, password_hash, role, created_at_ms, logged_in_at_ms, blocked_at_ms, blocked_reason,
-         deleted_at_ms, must_change_password, second_factor"
+         deleted_at_ms, must_change_password, password_expires_at_ms, second_factor"
     };
 }
 
@@ -118,6 +121,7 @@ fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
         blocked_reason: row.try_get("blocked_reason")?,
         deleted_at: row::optional_time(row, "deleted_at_ms")?,
         must_change_password: row::int(row, "must_change_password")? != 0,
+        password_expires_at: row::optional_time(row, "password_expires_at_ms")?,
         second_factor: row.try_get("second_factor")?,
     })
 }
@@ -216,9 +220,10 @@ impl Store {
 
 pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
-        "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, must_change_password)
-         SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT), CAST($7 AS BIGINT)
-         WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = $8) ON CONFLICT DO NOTHING",
+        "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, must_change_password,
+           password_expires_at_ms)
+         SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT)
+         WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = $9) ON CONFLICT DO NOTHING",
     )
     .bind(user.id.to_string())
     .bind(&user.username)
@@ -227,6 +232,7 @@ pub(super) async fn add(tx: &mut Tx, user: &User) -> Result<bool, sqlx::Error> {
     .bind(user.role.as_str())
     .bind(user.created_at.as_millisecond())
     .bind(i64::from(user.must_change_password))
+    .bind(user.password_expires_at.map(Timestamp::as_millisecond))
     .bind(tombstone(&user.username))
     .execute(&mut **tx)
     .await?;

@@ -17,7 +17,7 @@ use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::StaffPage;
+use crate::web::views::{StaffPage, TemporaryPassword};
 
 type OwnerRequest = StaffVisit<ManageStaff>;
 
@@ -38,15 +38,25 @@ struct StaffPageState {
     errors: Vec<FieldError>,
     problem: Option<&'static str>,
     done: String,
-    /// Name and password of a new account, shown only in this answer.
-    created: Option<(String, String)>,
+    /// A temporary password that was just made, shown only in this answer.
+    temporary: Option<TemporaryPassword>,
+}
+
+impl StaffPageState {
+    fn with_password(temporary: TemporaryPassword) -> StaffPageState {
+        StaffPageState { temporary: Some(temporary), ..StaffPageState::default() }
+    }
+
+    fn with_problem(problem: &'static str) -> StaffPageState {
+        StaffPageState { problem: Some(problem), ..StaffPageState::default() }
+    }
 }
 
 async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPageState) -> Result<Response, Problem> {
     let staff = shop.store.staff().await?;
     let chrome = visitor.chrome_at(staff_path(visitor.locale));
-    let StaffPageState { form, username, role, errors, problem, done, created } = state;
-    personal(status, &StaffPage { chrome, staff, form, username, role, errors, problem, done, created })
+    let StaffPageState { form, username, role, errors, problem, done, temporary } = state;
+    personal(status, &StaffPage { chrome, staff, form, username, role, errors, problem, done, temporary })
 }
 
 fn staff_path(locale: Locale) -> String {
@@ -98,8 +108,8 @@ pub async fn create(
     };
     match shop.accounts.add_staff(&staff.session, form.username.trim(), role).await? {
         Ok((user, password)) => {
-            let state = StaffPageState { created: Some((user.username, password)), ..StaffPageState::default() };
-            page(&shop, &visitor, StatusCode::OK, state).await
+            let temporary = TemporaryPassword { username: user.username, password, is_new: true };
+            page(&shop, &visitor, StatusCode::OK, StaffPageState::with_password(temporary)).await
         }
         Err(AccountRefusal::UsernameTaken) => {
             page(&shop, &visitor, StatusCode::CONFLICT, form.with_error("create", "username", "username_taken")).await
@@ -144,6 +154,25 @@ pub async fn reset_second_factor(
     change(visit, id, form.is_confirmed().then_some(AccountChange::ResetSecondFactor), "reset").await
 }
 
+/// The answer itself carries the temporary password, which is stored only as a hash.
+pub async fn reset_password(
+    (State(shop), staff, visitor): OwnerRequest,
+    PathIds(id): PathIds<UserId>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    if !form.is_confirmed() {
+        return not_confirmed(&shop, &visitor).await;
+    }
+    match shop.accounts.reset_password(&staff.session, id).await {
+        Ok(made) => {
+            let (user, password) = made?;
+            let temporary = TemporaryPassword { username: user.username, password, is_new: false };
+            page(&shop, &visitor, StatusCode::OK, StaffPageState::with_password(temporary)).await
+        }
+        Err(refusal) => refused(&shop, &visitor, refusal.into()).await,
+    }
+}
+
 /// Applies a confirmed change to a member of the staff and redirects to the page. Otherwise the page shows the problem.
 async fn change(
     (State(shop), staff, visitor): OwnerRequest,
@@ -151,18 +180,22 @@ async fn change(
     confirmed: Option<AccountChange>,
     done: &str,
 ) -> Result<Response, Problem> {
-    let Some(change) = confirmed else {
-        let state = StaffPageState { problem: Some("not_confirmed"), ..StaffPageState::default() };
-        return page(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, state).await;
-    };
-    let refusal = match shop.accounts.change_account(&staff.session, id, &change).await {
-        Ok(_) => return Ok(see_other(&format!("{}&done={done}", staff_path(visitor.locale)))),
-        Err(refusal) => Problem::from(refusal),
-    };
-    match refusal.code() {
+    let Some(change) = confirmed else { return not_confirmed(&shop, &visitor).await };
+    match shop.accounts.change_account(&staff.session, id, &change).await {
+        Ok(_) => Ok(see_other(&format!("{}&done={done}", staff_path(visitor.locale)))),
+        Err(refusal) => refused(&shop, &visitor, refusal.into()).await,
+    }
+}
+
+async fn not_confirmed(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
+    page(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, StaffPageState::with_problem("not_confirmed")).await
+}
+
+async fn refused(shop: &Shop, visitor: &Visitor, refusal: Problem) -> Result<Response, Problem> {
+    let code = refusal.code();
+    match code {
         Code::LastOwner | Code::Yourself | Code::NotAllowed => {
-            let state = StaffPageState { problem: Some(refusal.code().as_str()), ..StaffPageState::default() };
-            page(&shop, &visitor, refusal.code().status(), state).await
+            page(shop, visitor, code.status(), StaffPageState::with_problem(code.as_str())).await
         }
         _ => Err(refusal),
     }

@@ -105,6 +105,7 @@ problems! {
     CodeNeeded 401 "totp_required" "The password is correct. Send a code from the authenticator as well.";
     BadCode 401 "bad_code" "The code is wrong, too old, or was used before.";
     Blocked 403 "blocked" "The shop has blocked this account.";
+    PasswordExpired 403 "password_expired" "The temporary password has expired. Ask an owner of the shop for a new one.";
     MustChangePassword 403 "must_change_password" "Choose a password of your own first.";
     StepUpNeeded 403 "step_up_needed" "Send your password, and a code if you have a second factor, to /api/account/step-up first.";
     BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";

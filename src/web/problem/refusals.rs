@@ -54,6 +54,7 @@ impl From<AccountRefusal> for Problem {
                 Problem::new(Code::RateLimited).retry_after(wait.as_secs().saturating_add(1))
             }
             AccountRefusal::Blocked => Code::Blocked.into(),
+            AccountRefusal::PasswordExpired => Code::PasswordExpired.into(),
             AccountRefusal::CodeNeeded(_) => Code::CodeNeeded.into(),
             AccountRefusal::BadCode => Code::BadCode.into(),
             AccountRefusal::BadPresentCode => Problem::invalid_field("present_code", "bad_code"),

@@ -174,7 +174,7 @@ async fn staff_are_added_appointed_and_dismissed() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let made = admin.send_form("/admin/staff?lang=en", "username=lin&role=support").await;
-    assert!(made.is_page(200) && made.text().contains("One-time password"));
+    assert!(made.is_page(200) && made.text().contains("Temporary password"));
     let password = made.text().split("password: <code>").nth(1).unwrap().split('<').next().unwrap().to_owned();
     let lin = shop.log_in("lin", &password).await;
     assert_eq!(lin.get("/api/admin/users").await.problem(), problem(403, "must_change_password"));
@@ -318,4 +318,51 @@ async fn second_factor_is_replaced_by_form_with_the_present_code() {
     assert!(without.is_page(422) && without.text().contains("present_code-wrong"));
     let with = format!("{}&present_code={recovery}", form(&page));
     assert!(mei.send_form("/en/account/second-factor", &with).await.is_page(200));
+}
+
+#[tokio::test]
+async fn temporary_password_expires_and_an_owner_gives_a_new_one() {
+    let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
+    let shop = TestShop::open_at(&clock).await;
+    let admin = shop.admin().await;
+    let hours = |hours: u64| std::time::Duration::from_secs(hours * 3600);
+    let made = admin.post("/api/admin/staff", json!({"username": "lin", "role": "support"})).await.json();
+    let log_in = async |password: &Value| {
+        shop.visitor().post("/api/login", json!({"username": "lin", "password": password})).await
+    };
+    clock.advance(hours(72) - std::time::Duration::from_secs(1));
+    assert_eq!(log_in(&made["password"]).await.status, 200);
+    clock.advance(std::time::Duration::from_secs(1));
+    assert_eq!(log_in(&made["password"]).await.problem(), problem(403, "password_expired"));
+    let form = format!("username=lin&password={}", made["password"].as_str().unwrap());
+    let page = shop.visitor().send_form("/zh/login", &form).await;
+    assert!(page.is_page(403) && page.text().contains("请联系店主重置密码"), "{}", page.text());
+
+    let password = admin.password.unwrap();
+    let admin = shop.log_in("admin", &password).await;
+    let id = id_of(&shop, "lin").await;
+    let reset = admin.post(&format!("/api/admin/staff/{id}/reset-password"), json!({})).await.json();
+    assert_eq!(log_in(&made["password"]).await.problem(), problem(401, "bad_credentials"));
+    let lin = shop.log_in("lin", reset["password"].as_str().unwrap()).await;
+    assert_eq!(lin.get("/api/admin/users").await.problem(), problem(403, "must_change_password"));
+    let own = json!({"password": reset["password"], "new_password": "my own password"});
+    let json_type = [("content-type", "application/json")];
+    assert_eq!(lin.send("PUT", "/api/account/password", &json_type, own.to_string()).await.status, 204);
+    clock.advance(hours(24 * 365));
+    assert_eq!(log_in(&json!("my own password")).await.status, 200, "a password of one's own does not expire");
+
+    let admin = shop.log_in("admin", &password).await;
+    let unsure = admin.send_form(&format!("/admin/staff/{id}/reset-password?lang=en"), "").await;
+    assert!(unsure.is_page(422));
+    let page = admin.send_form(&format!("/admin/staff/{id}/reset-password?lang=en"), "confirm=yes").await;
+    assert!(page.is_page(200) && page.text().contains("Password of “lin” reset"), "{}", page.text());
+    assert!(admin.get("/admin/log?lang=en").await.text().contains("Reset password"));
+
+    // Neither their own password, nor that of a shopper.
+    shop.shopper("mei").await;
+    let reset = async |id: String| admin.post(&format!("/api/admin/staff/{id}/reset-password"), json!({})).await;
+    assert_eq!(reset(id_of(&shop, "admin").await).await.problem(), problem(409, "yourself"));
+    assert_eq!(reset(id_of(&shop, "mei").await).await.problem(), problem(403, "not_allowed"));
+    let page = admin.get("/admin/staff?lang=en").await;
+    assert_eq!(page.text().matches("/reset-password?").count(), 1, "not of the owner who reads the page");
 }

@@ -112,6 +112,8 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/orders/{order}/recipient", 'a'),
     ("POST", "/api/admin/orders/{order}/recipient", 'a'),
     ("GET", "/admin/security", 'o'),
+    ("POST", "/admin/staff/{user}/reset-password", 'o'),
+    ("POST", "/api/admin/staff/{user}/reset-password", 'o'),
     ("GET", "/admin/step-up", 'l'),
     ("POST", "/admin/step-up", 'l'),
     ("GET", "/api/admin/security-events", 'o'),

@@ -26,6 +26,7 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
         ("POST", "/api/admin/staff".to_owned(), 422),
         ("PATCH", format!("/api/admin/staff/{NOBODY}"), 422),
         ("DELETE", format!("/api/admin/staff/{NOBODY}"), 404),
+        ("POST", format!("/api/admin/staff/{NOBODY}/reset-password"), 404),
         ("DELETE", format!("/api/admin/staff/{NOBODY}/second-factor"), 404),
     ];
     let forms = [
@@ -35,6 +36,7 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
         "/admin/staff/appoint".to_owned(),
         format!("/admin/staff/{NOBODY}/role"),
         format!("/admin/staff/{NOBODY}/dismiss"),
+        format!("/admin/staff/{NOBODY}/reset-password"),
         format!("/admin/staff/{NOBODY}/reset-second-factor"),
     ];
     let attempt = async |method, path: &str| admin.send(method, path, &JSON, "{}").await;

@@ -18,7 +18,7 @@ pub use addresses::{
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,
-    StaffPage, UploadError, UserPage, UsersPage, admin_notice,
+    StaffPage, TemporaryPassword, UploadError, UserPage, UsersPage, admin_notice,
 };
 pub use admin::{AdminOrderPage, AdminOrdersPage, BooksPage, PaymentCasesPage, RevealFormState, StaffActionFormState};
 pub use admin::{

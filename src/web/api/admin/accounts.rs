@@ -124,6 +124,14 @@ pub async fn dismiss(call: StaffCallTo<ManageStaff, UserId>) -> Result<Response,
     change(call, AccountChange::SetRole(Role::User)).await
 }
 
+/// A member of the staff gets a temporary password, which only this answer carries.
+pub async fn reset_password(
+    (State(shop), by, PathIds(id)): StaffCallTo<ManageStaff, UserId>,
+) -> Result<Response, Problem> {
+    let (user, password) = shop.accounts.reset_password(&by.session, id).await??;
+    Ok(private(json!({"user": json_of(&user), "password": password})))
+}
+
 pub async fn reset_second_factor(call: StaffCallTo<ManageStaff, UserId>) -> Result<Response, Problem> {
     change(call, AccountChange::ResetSecondFactor).await
 }

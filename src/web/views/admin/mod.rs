@@ -30,7 +30,7 @@ pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 pub use security::{SecurityPage, SecurityPlot};
 pub use step_up::{StepUpPage, SteppedUpPage};
-pub use users::{StaffPage, UserPage, UsersPage};
+pub use users::{StaffPage, TemporaryPassword, UserPage, UsersPage};
 
 use super::{Chrome, error_text};
 use crate::web::shared::FieldError;

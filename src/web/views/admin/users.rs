@@ -98,6 +98,15 @@ impl UserPage {
     }
 }
 
+/// A temporary password of a member of the staff.
+#[derive(Debug)]
+pub struct TemporaryPassword {
+    pub username: String,
+    pub password: String,
+    /// Whether the account is new; else its password was reset.
+    pub is_new: bool,
+}
+
 /// The staff, with the forms that appoint, add and dismiss.
 #[derive(Debug, Template)]
 #[template(path = "admin/staff.html")]
@@ -111,12 +120,17 @@ pub struct StaffPage {
     pub errors: Vec<FieldError>,
     pub problem: Option<&'static str>,
     pub done: String,
-    /// Name and password of a new account. Only this response shows them.
-    pub created: Option<(String, String)>,
+    /// A temporary password that was just made. Only this response shows it.
+    pub temporary: Option<TemporaryPassword>,
 }
 
 impl StaffPage {
     const ROLES: [Role; 4] = [Role::Admin, Role::Operator, Role::Support, Role::Viewer];
+
+    /// Whether the account is that of the owner who reads the page.
+    fn is_viewer(&self, user: &User) -> bool {
+        self.chrome.username.as_deref() == Some(&user.username)
+    }
 
     fn state(&self, user: &User) -> (&'static str, &str) {
         state_of(&self.chrome, user)
