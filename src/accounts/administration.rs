@@ -74,6 +74,6 @@ impl Accounts {
     }
 }
 
-fn actor(session: &Session) -> Actor {
+pub(super) fn actor(session: &Session) -> Actor {
     Actor { id: session.user_id, role: session.role, name: session.username.clone() }
 }

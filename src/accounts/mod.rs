@@ -9,6 +9,7 @@
 //! - `self_service` and `deletion`: what users do with their own account.
 //! - `security`: what the security events and the audit log learn of all this.
 //! - `staff_session`: sessions of staff, which end when they are not used.
+//! - `staff_policy`: what the owners ask of all staff.
 //! - `step_up`: the password again before operations that do much harm in wrong hands.
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
@@ -27,6 +28,7 @@ mod administration;
 mod deletion;
 mod security;
 mod self_service;
+mod staff_policy;
 pub mod staff_rules;
 mod staff_session;
 mod step_up;
@@ -34,6 +36,7 @@ mod step_up;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue};
@@ -59,6 +62,7 @@ pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
 use session::Sessions;
 pub use session::{SESSION_LIFETIME, Session, hint_cookie};
+pub use staff_policy::StaffDuty;
 use throttle::GuessLimits;
 
 /// How often a process reads the revocations of other processes. A revoked session stays valid elsewhere for this long.
@@ -106,6 +110,9 @@ pub enum AccountRefusal {
     CodeNeeded(String),
     #[error("the code is wrong or was used before")]
     BadCode,
+    /// The account needs a second factor first.
+    #[error("a second factor is required")]
+    SecondFactorRequired,
     /// The second factor that is replaced needs a code, and this one was missing or wrong.
     #[error("the code of the present second factor is wrong")]
     BadPresentCode,
@@ -134,6 +141,8 @@ pub struct Accounts {
     staff_idle: Duration,
     /// The password of staff is asked for again so long after it was entered.
     staff_step_up: Duration,
+    /// Whether only staff with a second factor use the console, as far as this process knows.
+    second_factor_required: AtomicBool,
     events: SecurityEvents,
 }
 
@@ -149,6 +158,7 @@ impl Accounts {
             seen: Mutex::default(),
             staff_idle: DEFAULT_STAFF_IDLE,
             staff_step_up: DEFAULT_STAFF_STEP_UP,
+            second_factor_required: AtomicBool::new(false),
             events: SecurityEvents::new(clock.clone(), Default::default()),
             store,
             clock,
@@ -315,9 +325,10 @@ impl Accounts {
         }
     }
 
-    /// Reads the revocations of other processes.
+    /// Reads the revocations of other processes, and what the owners ask of the staff.
     pub async fn refresh(&self) -> Result<(), StoreError> {
-        self.revocations.refresh(&self.store).await
+        self.revocations.refresh(&self.store).await?;
+        self.refresh_policy().await
     }
 
     /// Polls revocations and does housekeeping until `stop` is cancelled. While the database is unavailable, the last

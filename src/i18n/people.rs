@@ -82,6 +82,16 @@ texts! {
         created_head: "账号“{}”已创建", "Account “{}” created";
         created_text: "请将临时密码安全地交给对方，它只显示这一次，72 小时内有效。", "Share this temporary password securely. It’s shown only once and is valid for 72 hours.";
         created_password: "临时密码", "Temporary password";
+        policy_head: "员工的两步验证", "Two-step verification of staff";
+        policy_on: "所有员工都必须开启两步验证，未开启者无法使用管理后台。",
+            "Required: colleagues without it can’t use the console until they set it up.";
+        policy_off: "目前由员工自行决定是否开启。", "Optional: each colleague decides.";
+        policy_without: "{} 名员工尚未开启。", "Colleagues without it: {}.";
+        policy_turn_on: "要求所有员工开启", "Require it of all staff";
+        policy_turn_off: "不再要求", "Make it optional";
+        done_policy_on: "已要求所有员工开启两步验证。", "Two-step verification is now required of all staff.";
+        done_policy_off: "不再要求员工开启两步验证。", "Two-step verification is now optional.";
+        action_policy: "更改员工规定", "Change staff policy";
         step_up_title: "验证身份", "Confirm it’s you";
         step_up_lead: "为安全起见，请再次输入密码。刚才填写的内容会保留。", "For security, please enter your password again. What you’ve filled in is kept.";
         step_up_button: "验证并继续", "Confirm and continue";

@@ -5,6 +5,7 @@ pub(super) mod changes;
 pub(super) mod export;
 pub(super) mod second_factor;
 pub(super) mod sessions;
+pub(super) mod staff_policy;
 
 use std::collections::HashMap;
 

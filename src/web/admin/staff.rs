@@ -56,7 +56,11 @@ async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPa
     let staff = shop.store.staff().await?;
     let chrome = visitor.chrome_at(staff_path(visitor.locale));
     let StaffPageState { form, username, role, errors, problem, done, temporary } = state;
-    personal(status, &StaffPage { chrome, staff, form, username, role, errors, problem, done, temporary })
+    let factor_required = shop.accounts.requires_second_factor();
+    personal(
+        status,
+        &StaffPage { chrome, staff, factor_required, form, username, role, errors, problem, done, temporary },
+    )
 }
 
 fn staff_path(locale: Locale) -> String {
@@ -173,6 +177,29 @@ pub async fn reset_password(
     }
 }
 
+/// The form that requires a second factor of all staff, or no longer.
+#[derive(Deserialize)]
+pub struct PolicyForm {
+    #[serde(default)]
+    second_factor_required: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+pub async fn set_policy(
+    (State(shop), staff, visitor): OwnerRequest,
+    Form(form): Form<PolicyForm>,
+) -> Result<Response, Problem> {
+    if form.confirm != "yes" {
+        return not_confirmed(&shop, &visitor).await;
+    }
+    let required = form.second_factor_required == "yes";
+    match shop.accounts.require_second_factor(&staff.session, required).await {
+        Ok(()) => Ok(see_other(&format!("{}&done=policy", staff_path(visitor.locale)))),
+        Err(refusal) => refused(&shop, &visitor, refusal.into()).await,
+    }
+}
+
 /// Applies a confirmed change to a member of the staff and redirects to the page. Otherwise the page shows the problem.
 async fn change(
     (State(shop), staff, visitor): OwnerRequest,
@@ -194,7 +221,7 @@ async fn not_confirmed(shop: &Shop, visitor: &Visitor) -> Result<Response, Probl
 async fn refused(shop: &Shop, visitor: &Visitor, refusal: Problem) -> Result<Response, Problem> {
     let code = refusal.code();
     match code {
-        Code::LastOwner | Code::Yourself | Code::NotAllowed => {
+        Code::LastOwner | Code::Yourself | Code::NotAllowed | Code::SecondFactorRequired => {
             page(shop, visitor, code.status(), StaffPageState::with_problem(code.as_str())).await
         }
         _ => Err(refusal),

@@ -180,7 +180,7 @@ pub async fn give(
 /// The user's role, if it may spend the shop's money.
 async fn spender_role(shop: &Shop, session: &Session) -> Result<Option<Role>, Problem> {
     let staff = shop.accounts.staff(session).await?;
-    let spender = staff.filter(|user| !user.must_change_password && ManageSales::ROLES.contains(&user.role));
+    let spender = staff.filter(|user| shop.accounts.duty_of(user).is_none() && ManageSales::ROLES.contains(&user.role));
     Ok(spender.map(|user| user.role))
 }
 

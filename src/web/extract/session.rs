@@ -99,8 +99,10 @@ impl<P: Permission> FromRequestParts<Arc<Shop>> for Staff<P> {
             return refused(parts, shop, account, "not_staff", Code::NotFound);
         };
         shop.accounts.seen(&session);
+        if let Some(duty) = shop.accounts.duty_of(&user) {
+            return Err(duty.into());
+        }
         match P::ROLES.contains(&user.role) {
-            _ if user.must_change_password => Err(Code::MustChangePassword.into()),
             true => Ok(Staff { session, role: user.role, permission: PhantomData }),
             false => refused(parts, shop, account, user.role.as_str(), Code::NotAllowed),
         }

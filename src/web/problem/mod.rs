@@ -106,6 +106,7 @@ problems! {
     BadCode 401 "bad_code" "The code is wrong, too old, or was used before.";
     Blocked 403 "blocked" "The shop has blocked this account.";
     PasswordExpired 403 "password_expired" "The temporary password has expired. Ask an owner of the shop for a new one.";
+    SecondFactorRequired 403 "second_factor_required" "The shop requires a second factor of its staff. Set one up in your account first.";
     MustChangePassword 403 "must_change_password" "Choose a password of your own first.";
     StepUpNeeded 403 "step_up_needed" "Send your password, and a code if you have a second factor, to /api/account/step-up first.";
     BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";
@@ -142,7 +143,6 @@ problems! {
     WeakPassword 422 "weak_password" "A password has 8 to 256 characters and is no common password, user name, repetition or sequence.";
     Invalid 422 "invalid" "Some of the values cannot be used.";
     BadJson 400 "bad_json" "The body of the request is not valid JSON.";
-    UnknownCursor 400 "unknown_cursor" "The list has no such entry as `before` names. Begin without it.";
     BadRequest 400 "bad_request" "The request could not be understood.";
     Unavailable 503 "unavailable" "A service that the shop needs is unavailable. Nothing is lost: try again." retry "2";
     Internal 500 "internal" "The shop failed to handle the request.";

@@ -1,7 +1,7 @@
 //! The code of each refusal of the modules below `web`.
 
 use super::{Code, Problem};
-use crate::accounts::{AccountRefusal, DeletionRefusal};
+use crate::accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
 use crate::domain::{GalleryRefusal, Refusal};
 use crate::orders::OrderRefusal;
 use crate::packets::{ClaimRefusal, GiveRefusal, LookupRefusal, PacketPageError};
@@ -54,6 +54,7 @@ impl From<AccountRefusal> for Problem {
                 Problem::new(Code::RateLimited).retry_after(wait.as_secs().saturating_add(1))
             }
             AccountRefusal::Blocked => Code::Blocked.into(),
+            AccountRefusal::SecondFactorRequired => Code::SecondFactorRequired.into(),
             AccountRefusal::PasswordExpired => Code::PasswordExpired.into(),
             AccountRefusal::CodeNeeded(_) => Code::CodeNeeded.into(),
             AccountRefusal::BadCode => Code::BadCode.into(),
@@ -62,6 +63,15 @@ impl From<AccountRefusal> for Problem {
             AccountRefusal::Overloaded => Code::Overloaded.into(),
             AccountRefusal::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<StaffDuty> for Problem {
+    fn from(duty: StaffDuty) -> Self {
+        Problem::new(match duty {
+            StaffDuty::ChangePassword => Code::MustChangePassword,
+            StaffDuty::SetUpSecondFactor => Code::SecondFactorRequired,
+        })
     }
 }
 
@@ -136,7 +146,7 @@ impl From<GiveRefusal> for Problem {
 impl From<PacketPageError> for Problem {
     fn from(error: PacketPageError) -> Self {
         match error {
-            PacketPageError::UnknownCursor => Code::UnknownCursor.into(),
+            PacketPageError::UnknownCursor => Problem::invalid_field("before", "bad_cursor"),
             PacketPageError::Store(error) => error.into(),
         }
     }

@@ -366,3 +366,52 @@ async fn temporary_password_expires_and_an_owner_gives_a_new_one() {
     let page = admin.get("/admin/staff?lang=en").await;
     assert_eq!(page.text().matches("/reset-password?").count(), 1, "not of the owner who reads the page");
 }
+
+#[tokio::test]
+async fn owners_require_a_second_factor_of_all_staff() {
+    let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
+    let shop = TestShop::open_at(&clock).await;
+    let admin = shop.admin().await;
+    let vera = shop.staff(&admin, "vera", Role::Operator).await;
+    let json_type = [("content-type", "application/json")];
+    let put =
+        async |who: &TestClient<'_>, path: &str, body: Value| who.send("PUT", path, &json_type, body.to_string()).await;
+    let require = async |required: bool| {
+        put(&admin, "/api/admin/staff-policy", json!({"second_factor_required": required})).await
+    };
+    assert_eq!(require(true).await.problem(), problem(403, "second_factor_required"), "owners begin with themselves");
+    let refused = admin.send_form("/admin/staff/policy?lang=en", "second_factor_required=yes&confirm=yes").await;
+    assert!(refused.is_page(403) && refused.text().contains("Please set it up first."), "{}", refused.text());
+    let set_up = async |who: &TestClient<'_>, password: &str| {
+        let enrolment = who.post("/api/account/second-factor", json!({})).await.json();
+        let secret = totp_rs::Secret::try_from_base32(enrolment["secret"].as_str().unwrap()).unwrap();
+        let totp = totp_rs::Builder::new().with_secret(secret).build().unwrap();
+        let code = totp.generate(clock.now().as_second() as u64).to_string();
+        let body = json!({"enrolment": enrolment["enrolment"], "password": password, "code": code});
+        assert_eq!(put(who, "/api/account/second-factor", body).await.status, 200);
+    };
+    set_up(&admin, admin.password.as_deref().unwrap()).await;
+    assert_eq!(vera.get("/api/admin/sales").await.status, 200);
+    assert!(admin.get("/admin/staff?lang=en").await.text().contains("Colleagues without it: 1."));
+    let done = admin.send_form("/admin/staff/policy?lang=en", "second_factor_required=yes&confirm=yes").await;
+    assert!(done.leads_to("/admin/staff?lang=en&done=policy"));
+    assert!(admin.get("/admin/staff?lang=en&done=policy").await.text().contains("now required of all staff"));
+    assert_eq!(admin.get("/api/admin/staff-policy").await.json(), json!({"second_factor_required": true}));
+
+    assert_eq!(vera.get("/api/admin/sales").await.problem(), problem(403, "second_factor_required"));
+    let page = vera.get("/admin?lang=en").await;
+    assert!(page.is_page(403) && page.text().contains("/account#second-factor"), "{}", page.text());
+    let rain = json!({"total": 5, "count": 1, "from": "shop"});
+    assert_eq!(vera.post("/api/packets", rain).await.problem(), problem(403, "not_allowed"), "nor by the shop's purse");
+    set_up(&vera, "correct horse").await;
+    assert_eq!(vera.get("/api/admin/sales").await.status, 200);
+    assert_eq!(require(false).await.status, 200);
+    assert!(admin.get("/admin/log?lang=en").await.text().contains("Change staff policy"));
+
+    // Another process learns of it with the revocations.
+    let accounts = shop.parts.accounts();
+    assert!(!accounts.requires_second_factor());
+    shop.execute("UPDATE staff_policy SET second_factor_required = 1").await;
+    accounts.refresh().await.unwrap();
+    assert!(accounts.requires_second_factor());
+}

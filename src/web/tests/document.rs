@@ -14,13 +14,14 @@ use crate::web::query_keys::is_path;
 const OPENAPI: &str = include_str!("../openapi.json");
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 /// Codes that any operation may answer with where its document names their status.
-const COMMON: [Code; 13] = [
+const COMMON: [Code; 14] = [
     Code::BadRequest,
     Code::BadJson,
     Code::NotSignedIn,
     Code::CrossSite,
     Code::NotAllowed,
     Code::MustChangePassword,
+    Code::SecondFactorRequired,
     Code::NotFound,
     Code::RequestTimeout,
     Code::TooLarge,

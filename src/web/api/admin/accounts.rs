@@ -124,6 +124,25 @@ pub async fn dismiss(call: StaffCallTo<ManageStaff, UserId>) -> Result<Response,
     change(call, AccountChange::SetRole(Role::User)).await
 }
 
+pub async fn policy((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
+    Ok(private(json!({"second_factor_required": shop.store.requires_second_factor().await?})))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaffPolicyBody {
+    second_factor_required: bool,
+}
+
+pub async fn set_policy(
+    (State(shop), by): StaffCall<ManageStaff>,
+    Json(policy): Json<StaffPolicyBody>,
+) -> Result<Response, Problem> {
+    let required = policy.second_factor_required;
+    shop.accounts.require_second_factor(&by.session, required).await?;
+    Ok(private(json!({"second_factor_required": required})))
+}
+
 /// A member of the staff gets a temporary password, which only this answer carries.
 pub async fn reset_password(
     (State(shop), by, PathIds(id)): StaffCallTo<ManageStaff, UserId>,

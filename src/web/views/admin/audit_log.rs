@@ -67,6 +67,7 @@ impl AdminLogPage {
             "set-role" => t.people.action_set_role,
             "add-staff" => t.people.action_add_staff,
             "reset-second-factor" => t.people.action_reset,
+            "staff-policy" => t.people.action_policy,
             "reset-password" => t.people.action_reset_password,
             "export-orders" => t.people.action_export_orders,
             "log-in" => t.people.action_log_in,

@@ -113,6 +113,8 @@ pub struct TemporaryPassword {
 pub struct StaffPage {
     pub chrome: Chrome,
     pub staff: Vec<User>,
+    /// Whether the owners require a second factor of all staff.
+    pub factor_required: bool,
     /// The form with the errors: `appoint`, `create`, or none.
     pub form: &'static str,
     pub username: String,
@@ -126,6 +128,11 @@ pub struct StaffPage {
 
 impl StaffPage {
     const ROLES: [Role; 4] = [Role::Admin, Role::Operator, Role::Support, Role::Viewer];
+
+    /// How many members of the staff have no second factor.
+    fn without_factor(&self) -> usize {
+        self.staff.iter().filter(|user| user.second_factor.is_none()).count()
+    }
 
     /// Whether the account is that of the owner who reads the page.
     fn is_viewer(&self, user: &User) -> bool {
@@ -166,6 +173,7 @@ impl StaffPage {
         let t = &self.chrome.text().people;
         match self.done.as_str() {
             "role" => Some(t.done_role),
+            "policy" => Some(if self.factor_required { t.done_policy_on } else { t.done_policy_off }),
             "dismiss" => Some(t.done_dismiss),
             "reset" => Some(t.done_reset),
             "appoint" => Some(t.done_appoint),

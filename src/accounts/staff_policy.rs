@@ -1,0 +1,50 @@
+//! What the owners ask of all staff, and what members of the staff have to do before they may act.
+
+use std::sync::atomic::Ordering;
+
+use super::administration::actor;
+use super::session::Session;
+use super::{AccountRefusal, Accounts};
+use crate::store::{StoreError, User};
+
+/// What a member of the staff has to do at the own account before anything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaffDuty {
+    /// Another person has set the password.
+    ChangePassword,
+    /// The owners require a second factor.
+    SetUpSecondFactor,
+}
+
+impl Accounts {
+    /// What a member of the staff has to do first.
+    pub fn duty_of(&self, user: &User) -> Option<StaffDuty> {
+        if user.must_change_password {
+            return Some(StaffDuty::ChangePassword);
+        }
+        let is_missing = user.second_factor.is_none() && self.requires_second_factor();
+        is_missing.then_some(StaffDuty::SetUpSecondFactor)
+    }
+
+    /// Whether only staff with a second factor use the console. A change by another process counts a second later.
+    pub fn requires_second_factor(&self) -> bool {
+        self.second_factor_required.load(Ordering::Relaxed)
+    }
+
+    /// Requires a second factor of all staff, or no longer. Who requires it has one, so that the shop keeps an owner who can
+    /// take it back.
+    pub async fn require_second_factor(&self, by: &Session, required: bool) -> Result<(), AccountRefusal> {
+        let user = self.store.user(by.user_id).await?;
+        if required && user.is_none_or(|user| user.second_factor.is_none()) {
+            return Err(AccountRefusal::SecondFactorRequired);
+        }
+        self.store.require_second_factor(&actor(by), required).await?;
+        self.second_factor_required.store(required, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(super) async fn refresh_policy(&self) -> Result<(), StoreError> {
+        self.second_factor_required.store(self.store.requires_second_factor().await?, Ordering::Relaxed);
+        Ok(())
+    }
+}
