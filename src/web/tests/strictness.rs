@@ -58,14 +58,14 @@ async fn cursor_that_the_list_does_not_have_is_refused() {
     let packet = admin.post("/api/packets", json!({"total": 5, "count": 1})).await.json();
     let id = packet["packet"]["id"].as_str().unwrap();
     for path in ["/api/packets?given&before=7", "/api/packets?received&before=7", "/api/packets?before=7"] {
-        assert_eq!(mei.get(path).await.problem(), problem(400, "unknown_cursor"), "{path}");
+        assert_eq!(mei.get(path).await.problem(), problem(422, "invalid"), "{path}");
     }
     // The packet of another giver: cursors find no packets.
     let foreign = mei.get(&format!("/api/packets?before={id}")).await;
-    assert_eq!(foreign.problem(), problem(400, "unknown_cursor"));
-    assert_eq!(admin.get("/api/admin/packets?before=7").await.problem(), problem(400, "unknown_cursor"));
+    assert_eq!(foreign.problem(), problem(422, "invalid"));
+    assert_eq!(admin.get("/api/admin/packets?before=7").await.problem(), problem(422, "invalid"));
     assert_eq!(admin.get(&format!("/api/admin/packets?before={id}")).await.json()["packets"], json!([]));
-    assert!(mei.get("/en/packets?before=7").await.is_page(400));
+    assert!(mei.get("/en/packets?before=7").await.is_page(422));
 }
 
 #[tokio::test]
