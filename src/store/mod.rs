@@ -47,9 +47,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::any::{AnyArguments, AnyRow};
-use sqlx::migrate::MigrateError;
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::query::Query;
-use sqlx::{Any, Connection};
+use sqlx::{Any, Connection, Row};
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
@@ -144,19 +144,42 @@ impl Store {
 
     /// Brings the schema up to date.
     pub async fn migrate(&self) -> Result<(), StoreError> {
+        let migrator = migrations::migrator();
+        // Most starts end here. The migrator's connection has a deadline for the longest of migrations only: a start that met
+        // a host which vanishes would wait for as long.
+        if self.is_migrated(&migrator).await? {
+            return Ok(());
+        }
         // A failure leaves PostgreSQL's lock around migrations with the connection: it must end.
         let mut connection = self.pool.acquire_detached().await?;
-        if self.own_clock.is_none() {
-            sqlx::query("SET statement_timeout = 0").execute(&mut connection).await?;
-        }
-        let migrator = migrations::migrator();
-        let run = tokio::time::timeout(MIGRATION_TIMEOUT, migrator.run(&mut connection));
-        let done = run.await.map_err(|_| sqlx::Error::PoolTimedOut)?;
-        connection.close().await?;
+        let run = async {
+            if self.own_clock.is_none() {
+                sqlx::query("SET statement_timeout = 0").execute(&mut connection).await?;
+            }
+            let done = migrator.run(&mut connection).await;
+            connection.close().await?;
+            Ok::<_, sqlx::Error>(done)
+        };
+        let done = tokio::time::timeout(MIGRATION_TIMEOUT, run).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
         done.map_err(|error| match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
             other => StoreError::Refused(other.into()),
         })
+    }
+
+    /// Whether exactly these migrations were applied.
+    async fn is_migrated(&self, migrator: &Migrator) -> Result<bool, StoreError> {
+        let sql = "SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version";
+        let read = |row: &AnyRow| Ok((row::int(row, "version")?, row.try_get::<Vec<u8>, _>("checksum")?));
+        match self.all(sqlx::query(sql), read).await {
+            Ok(applied) => {
+                let known = migrator.iter().map(|migration| (migration.version, migration.checksum.to_vec()));
+                Ok(applied.into_iter().eq(known))
+            }
+            // A new database has no such table.
+            Err(StoreError::Refused(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Checks that the database answers.

@@ -261,6 +261,19 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
+    /// A start looks at the schema first. The host vanishes with the question.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn start_goes_on_after_the_database_host_vanished_during_it() {
+        let (mut shop, proxies) = shop_behind(Rung::Postgres, &["SECKILL_DATABASE_URL"]).await;
+        shop.processes[0].terminate();
+        shop.processes[0].ended(TIMEOUT).await;
+        proxies[0].silence_open_connections_at("_sqlx_migrations");
+        shop.processes[0].start();
+        shop.wait_until_ready().await;
+        let sale = shop.open(NewSale::of(1)).await;
+        shop.shopper(1).buy(&sale, 1).await.expect(202);
+    }
+
     /// The service is reachable and refuses access, so waiting would not help.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn service_that_refuses_access_ends_the_start_and_is_named() {

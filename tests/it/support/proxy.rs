@@ -26,6 +26,8 @@ pub struct ProxyTarget {
     drops_responses: Arc<AtomicBool>,
     /// Connections that were opened before are silent: nothing passes, in either direction.
     silent: Arc<Mutex<CancellationToken>>,
+    /// The connection whose client sends this text falls silent, as below. Once.
+    silent_at: Arc<Mutex<Option<&'static str>>>,
     /// Reads from clients that had data: a measure of writes by the client.
     pub sent: Arc<AtomicUsize>,
 }
@@ -37,6 +39,7 @@ impl Proxy {
             address: Arc::new(Mutex::new(service)),
             drops_responses: Arc::default(),
             silent: Arc::default(),
+            silent_at: Arc::default(),
             sent: Arc::default(),
         };
         Proxy { address: free_address(), target, up: Mutex::new(None) }
@@ -75,6 +78,11 @@ impl Proxy {
         std::mem::take(&mut *self.target.silent.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
     }
 
+    /// The same for open connections once a client sends this text.
+    pub fn silence_open_connections_at(&self, text: &'static str) {
+        *self.target.silent_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+    }
+
     fn set(&self, up: Option<CancellationToken>) {
         let before = std::mem::replace(&mut *self.up.lock().unwrap_or_else(PoisonError::into_inner), up);
         if let Some(before) = before {
@@ -105,11 +113,11 @@ impl ProxyTarget {
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
         let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let requests = copy(from_client, to_server, || {
+        let requests = copy(from_client, to_server, |bytes| {
             self.sent.fetch_add(1, Ordering::Relaxed);
-            true
+            !self.falls_silent(bytes)
         });
-        let responses = copy(from_server, to_client, || !self.drops_responses.load(Ordering::Relaxed));
+        let responses = copy(from_server, to_client, |_| !self.drops_responses.load(Ordering::Relaxed));
         tokio::pin!(requests, responses);
         tokio::select! {
             () = &mut requests => {}
@@ -120,11 +128,25 @@ impl ProxyTarget {
     }
 }
 
+impl ProxyTarget {
+    /// Whether a client's bytes contain the text at which open connections fall silent.
+    fn falls_silent(&self, bytes: &[u8]) -> bool {
+        let mut silent_at = self.silent_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(text) = *silent_at else { return false };
+        let falls = bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        if falls {
+            *silent_at = None;
+            std::mem::take(&mut *self.silent.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
+        }
+        falls
+    }
+}
+
 /// Copies until either end closes. Data for which `passes` is false is dropped.
-async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, passes: impl Fn() -> bool) {
+async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, passes: impl Fn(&[u8]) -> bool) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
-        if passes() && to.write_all(&buffer[..length]).await.is_err() {
+        if passes(&buffer[..length]) && to.write_all(&buffer[..length]).await.is_err() {
             return;
         }
     }
