@@ -62,6 +62,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("secret-previous", "The secret before, or after, a change: verifies too [none]"),
     ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
     ("staff-idle", "How long staff may leave a session unused, such as 30m [30m]"),
+    ("staff-step-up", "How long a password that staff entered counts for refunds and exports, such as 15m [15m]"),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),

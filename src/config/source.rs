@@ -59,6 +59,7 @@ impl Source {
 
     /// The text of a setting; an empty text counts as missing.
     pub(super) fn text(&self, name: &str) -> Option<String> {
+        debug_assert!(SETTINGS.iter().any(|(known, _)| *known == name), "the setting {name} cannot be given");
         let given = self.given.get(name).cloned();
         given.or_else(|| self.file_text(name)).filter(|text| !text.is_empty())
     }
