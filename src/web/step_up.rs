@@ -111,10 +111,11 @@ async fn page(
     personal(status, &page)
 }
 
-/// The page of the console that the form belongs to, or its first page.
+/// The page of the console that the form belongs to.
 fn section_path(visitor: &Visitor) -> String {
-    let section = ["/admin/orders", "/admin/staff"].into_iter().find(|section| visitor.path.starts_with(section));
-    format!("{}?{LANGUAGE}={}", section.unwrap_or("/admin"), visitor.locale)
+    // Exports are of orders and of the books, which stand beside them.
+    let section = if visitor.path.starts_with("/admin/staff") { "/admin/staff" } else { "/admin/orders" };
+    format!("{section}?{LANGUAGE}={}", visitor.locale)
 }
 
 /// The field that a refusal is about.

@@ -35,6 +35,6 @@ pub async fn done(
     (_, _, visitor): StaffVisit<ViewConsole>,
     Form(target): Form<StepUpTarget>,
 ) -> Result<Response, Problem> {
-    let chrome = visitor.chrome_at(format!("/admin?lang={}", visitor.locale));
+    let chrome = visitor.chrome_at(format!("/admin/orders?lang={}", visitor.locale));
     personal(StatusCode::OK, &SteppedUpPage { chrome, next: target.path().to_owned() })
 }

@@ -106,7 +106,7 @@ problems! {
     BadCode 401 "bad_code" "The code is wrong, too old, or was used before.";
     Blocked 403 "blocked" "The shop has blocked this account.";
     PasswordExpired 403 "password_expired" "The temporary password has expired. Ask an owner of the shop for a new one.";
-    SecondFactorRequired 403 "second_factor_required" "The shop requires a second factor of its staff. Set one up in your account first.";
+    SecondFactorRequired 403 "second_factor_required" "Set up a second factor of your own account first.";
     MustChangePassword 403 "must_change_password" "Choose a password of your own first.";
     StepUpNeeded 403 "step_up_needed" "Send your password, and a code if you have a second factor, to /api/account/step-up first.";
     BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";

@@ -381,7 +381,7 @@ async fn owners_require_a_second_factor_of_all_staff() {
     };
     assert_eq!(require(true).await.problem(), problem(403, "second_factor_required"), "owners begin with themselves");
     let refused = admin.send_form("/admin/staff/policy?lang=en", "second_factor_required=yes&confirm=yes").await;
-    assert!(refused.is_page(403) && refused.text().contains("Please set it up first."), "{}", refused.text());
+    assert!(refused.is_page(403) && refused.text().contains("of your own account first."), "{}", refused.text());
     let set_up = async |who: &TestClient<'_>, password: &str| {
         let enrolment = who.post("/api/account/second-factor", json!({})).await.json();
         let secret = totp_rs::Secret::try_from_base32(enrolment["secret"].as_str().unwrap()).unwrap();
