@@ -34,6 +34,7 @@ const SHORT: &[&str] = &[
     "sales",
     "sandbox_webhooks",
     "sqlite_sequence",
+    "staff_policy",
     "tallies",
 ];
 
