@@ -28,12 +28,12 @@ const TIMESTAMP_MASK: u64 = (1 << TIMESTAMP_BITS) - 1;
 struct Line([AtomicU64; 8]);
 
 /// The rate of the algorithm, in any unit of time.
-#[derive(Clone, Copy)]
-pub(crate) struct CellRate {
+#[derive(Debug, Clone, Copy)]
+pub struct CellRate {
     /// Time after which one more event is allowed.
-    pub(crate) interval: u64,
+    pub interval: u64,
     /// Events that are allowed at once, at least one.
-    pub(crate) burst: u64,
+    pub burst: u64,
 }
 
 impl CellRate {

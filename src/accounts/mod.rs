@@ -2,7 +2,7 @@
 //!
 //! - `names` and `password_rules`: which names and passwords may be chosen.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
-//! - `throttle`: limits on wrong guesses.
+//! - `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all processes together.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
 //! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
 //! - `second_factor`: codes of an authenticator app.
@@ -19,6 +19,7 @@ mod password;
 mod password_rules;
 mod revocations;
 mod session;
+mod shared_guesses;
 mod throttle;
 
 mod device;
@@ -132,6 +133,8 @@ pub struct Accounts {
     clock: Clock,
     passwords: Passwords,
     guesses: GuessLimits,
+    /// Names the counts of guesses in the database.
+    guess_secret: SecretString,
     sessions: Sessions,
     revocations: Revocations,
     factors: SecondFactors,
@@ -152,6 +155,7 @@ impl Accounts {
         Accounts {
             sessions: Sessions::new(Signer::new(secret, "session"), clock.clone(), secure),
             guesses: GuessLimits::new(clock.clone()),
+            guess_secret: secret.current.clone(),
             passwords: Passwords::new(),
             revocations: Revocations::new(),
             factors: SecondFactors::new(secret),
@@ -229,18 +233,17 @@ impl Accounts {
         let guess = self.reserve_guess(device, username).await?;
         let user = self.user_named(username).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
-        let right = self.passwords.verify(password, hash, HashRequest::new(Lane::LogIn, device.address)).await?;
+        let judged = self.passwords.verify(password, hash, HashRequest::new(Lane::LogIn, device.address)).await;
+        self.end_guess(guess, matches!(judged, Ok(false))).await;
+        let right = judged?;
         let Some(user) = user else {
-            guess.record_wrong();
             self.note_unknown_account(device);
             return Err(AccountRefusal::BadCredentials);
         };
         if !right {
-            guess.record_wrong();
             self.note_failure(&user, device, "password");
             return Err(AccountRefusal::BadCredentials);
         }
-        drop(guess);
         if user.second_factor.is_some() && !user.is_blocked() && code.is_none() {
             return Err(AccountRefusal::CodeNeeded(self.password_proof(&user)));
         }
@@ -345,6 +348,7 @@ impl Accounts {
 
     async fn purge(&self) -> Result<(), StoreError> {
         self.store.purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
+        self.store.purge_guesses().await?;
         self.revocations.remove_expired(self.clock.now());
         Ok(())
     }

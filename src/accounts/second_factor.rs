@@ -229,7 +229,7 @@ impl Accounts {
     pub(super) async fn check_code(&self, user: &User, code: &str) -> Result<(), AccountRefusal> {
         let Some(encrypted) = &user.second_factor else { return Ok(()) };
         // Counted first, so that parallel codes are limited, too.
-        self.guesses.reserve_code(user.id.0).map_err(AccountRefusal::Throttled)?;
+        self.reserve_code(user.id).await?;
         let code = normalized(code);
         let right = match code.len() == 6 && code.bytes().all(|byte| byte.is_ascii_digit()) {
             true => {
@@ -245,7 +245,7 @@ impl Accounts {
         if !right {
             return Err(AccountRefusal::BadCode);
         }
-        self.guesses.give_back_code(user.id.0);
+        self.give_back_code(user.id).await;
         Ok(())
     }
 

@@ -20,12 +20,14 @@ impl Accounts {
         password: SecretString,
     ) -> Result<User, AccountRefusal> {
         let guess = self.guesses.reserve(device.address, &session.username, true)?;
+        let guess = self.share_guess(guess, device, &session.username).await?;
         let user = self.store.user(session.user_id).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
-        match (self.passwords.verify(password, hash, confirmation(session, device)).await?, user) {
+        let judged = self.passwords.verify(password, hash, confirmation(session, device)).await;
+        self.end_guess(guess, matches!(judged, Ok(false))).await;
+        match (judged?, user) {
             (true, Some(user)) => Ok(user),
             _ => {
-                guess.record_wrong();
                 self.note_wrong_confirmation(session, device);
                 Err(AccountRefusal::WrongPassword)
             }

@@ -6,9 +6,10 @@ use super::*;
 
 async fn accounts() -> (Accounts, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
+    let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
+    let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
     store.migrate().await.unwrap();
-    (of(&store, &Clock::manual("2026-11-21T12:00:00Z".parse().unwrap())), dir)
+    (of(&store, &clock), dir)
 }
 
 /// One process of a shop; several share a store.
@@ -86,6 +87,37 @@ async fn parallel_guesses_are_limited_per_network_and_per_account() {
     assert!(matches!(elsewhere, Err(AccountRefusal::Throttled(_))), "{elsewhere:?}");
     assert!(accounts.log_in(&owner, "mei", secret("correct horse"), None).await.is_ok(), "the owner is not locked out");
     assert!(accounts.log_in(&device(9), "lei", secret("correct horse"), None).await.is_ok());
+}
+
+#[tokio::test]
+async fn guesses_count_for_all_processes_together() {
+    let (one, _dir) = accounts().await;
+    let two = of(&one.store, &one.clock);
+    one.register(&device(1), "mei", secret("correct horse")).await.unwrap();
+    let mut judged = 0;
+    for n in 0..40 {
+        let process = if n % 2 == 0 { &one } else { &two };
+        let guess = process.log_in(&device(9), "mei", secret("wrong horse"), None).await;
+        judged += usize::from(matches!(guess, Err(AccountRefusal::BadCredentials)));
+    }
+    assert_eq!(judged, 8, "of one network");
+    for from in 10..30 {
+        judged += parallel_guesses(&one, (0..4).map(|_| (device(from), "mei".to_owned()))).await;
+        judged += parallel_guesses(&two, (0..4).map(|_| (device(from), "Mei".to_owned()))).await;
+    }
+    assert_eq!(judged, 40, "of all networks");
+    let elsewhere = two.log_in(&device(40), "mei", secret("correct horse"), None).await;
+    assert!(matches!(elsewhere, Err(AccountRefusal::Throttled(_))), "{elsewhere:?}");
+    assert!(two.log_in(&device(1), "mei", secret("correct horse"), None).await.is_ok(), "the owner is not locked out");
+    for _ in 0..30 {
+        assert!(
+            two.log_in(&device(1), "mei", secret("correct horse"), None).await.is_ok(),
+            "right ones are given back"
+        );
+    }
+    one.clock.advance(Duration::from_secs(3600));
+    one.store.purge_guesses().await.unwrap();
+    assert!(two.log_in(&device(40), "mei", secret("correct horse"), None).await.is_ok(), "an hour later");
 }
 
 #[tokio::test]

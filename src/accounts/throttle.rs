@@ -8,7 +8,8 @@
 //! - **Per network** for all names ([`PER_ADDRESS`]): further guesses are delayed, never refused for their number. Wrong
 //!   guesses at invented names must not lock out everybody behind the same address.
 //!
-//! The counts are kept per process.
+//! A process counts in memory what it judges; what it allows is then counted in the database, for all processes together
+//! (`shared_guesses`). Delays are per process.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -24,12 +25,12 @@ use super::{AccountRefusal, Accounts, Device, names};
 use crate::clock::Clock;
 use crate::rate_limit::CellRate;
 use crate::slots::{KeyedSlot, KeyedSlots};
-use crate::store::StoreError;
+use crate::store::{GuessCount, StoreError};
 
 /// Wrong passwords for one user name from one host: the burst, then one per period.
-const PER_NAME: (u32, Duration) = (8, Duration::from_secs(30));
+pub(super) const PER_NAME: (u32, Duration) = (8, Duration::from_secs(30));
 /// Wrong passwords for one user name from all addresses where the account is not signed in.
-const PER_ACCOUNT: (u32, Duration) = (40, Duration::from_secs(60));
+pub(super) const PER_ACCOUNT: (u32, Duration) = (40, Duration::from_secs(60));
 /// Wrong passwords from one host for any user name, before its guesses are delayed.
 const PER_ADDRESS: (u32, Duration) = (60, Duration::from_secs(2));
 /// The delay for each wrong password beyond [`PER_ADDRESS`], and in all.
@@ -38,7 +39,7 @@ const MAX_DELAY: Duration = Duration::from_secs(2);
 /// Guesses of one host that are delayed at the same time. Further ones are refused for [`MAX_DELAY`].
 const MAX_DELAYED: usize = 32;
 /// Wrong codes for one account from any address: a client that gets this far has sent the right password.
-const PER_CODE: (u32, Duration) = (5, Duration::from_secs(120));
+pub(super) const PER_CODE: (u32, Duration) = (5, Duration::from_secs(120));
 /// Expired keys are removed after this many guesses.
 const CLEANUP_INTERVAL: u32 = 1000;
 
@@ -70,9 +71,23 @@ pub struct Guess<'a> {
     name: u64,
     counts_for_account: bool,
     is_wrong: bool,
+    /// What was counted for all processes.
+    shared: Vec<GuessCount>,
 }
 
 impl Guess<'_> {
+    pub(super) fn counts_for_account(&self) -> bool {
+        self.counts_for_account
+    }
+
+    pub(super) fn set_shared(&mut self, counts: Vec<GuessCount>) {
+        self.shared = counts;
+    }
+
+    pub(super) fn take_shared(&mut self) -> Vec<GuessCount> {
+        std::mem::take(&mut self.shared)
+    }
+
     /// Counts the guess for good.
     pub fn record_wrong(mut self) {
         self.is_wrong = true;
@@ -110,7 +125,8 @@ impl GuessLimits {
         self.clean_up();
         let (host, name) = (Network::of(client).host, self.name_key(username));
         self.per_name.take((host, name)).map_err(GuessRefusal::Client)?;
-        let mut guess = Guess { limits: self, host, name, counts_for_account: false, is_wrong: false };
+        let mut guess =
+            Guess { limits: self, host, name, counts_for_account: false, is_wrong: false, shared: Vec::new() };
         if !known {
             self.per_account.take(name).map_err(GuessRefusal::Account)?;
             guess.counts_for_account = true;
@@ -164,6 +180,7 @@ impl Accounts {
             }
             guess => guess?,
         };
+        let guess = self.share_guess(guess, device, username).await?;
         let delay = self.guesses.delay(device.address);
         if !delay.is_zero() {
             let _place = self.guesses.begin_delay(device.address)?;
@@ -173,7 +190,7 @@ impl Accounts {
     }
 
     /// Whether the account has a session that began at this host.
-    async fn is_signed_in_from(&self, client: IpAddr, username: &str) -> Result<bool, StoreError> {
+    pub(super) async fn is_signed_in_from(&self, client: IpAddr, username: &str) -> Result<bool, StoreError> {
         let Some(user) = self.user_named(username).await? else { return Ok(false) };
         let host = Network::of(client).host;
         let sessions = self.store.sessions_of(user.id, self.clock.now()).await?;
@@ -189,6 +206,11 @@ impl From<GuessRefusal> for AccountRefusal {
     }
 }
 
+/// A burst, then one guess per period. In milliseconds.
+pub(super) fn rate((burst, period): (u32, Duration)) -> CellRate {
+    CellRate { interval: period.as_millis() as u64, burst: u64::from(burst) }
+}
+
 /// The guesses per key, by the generic cell rate algorithm. The table is exact, so that guesses from other addresses
 /// cannot evict a key. It grows until expired keys are removed.
 struct KeyedLimit<K: Hash + Eq> {
@@ -199,9 +221,8 @@ struct KeyedLimit<K: Hash + Eq> {
 }
 
 impl<K: Hash + Eq> KeyedLimit<K> {
-    fn new((burst, period): (u32, Duration), clock: Clock) -> KeyedLimit<K> {
-        let rate = CellRate { interval: period.as_millis() as u64, burst: u64::from(burst) };
-        KeyedLimit { rate, keys: Mutex::default(), clock }
+    fn new(limit: (u32, Duration), clock: Clock) -> KeyedLimit<K> {
+        KeyedLimit { rate: rate(limit), keys: Mutex::default(), clock }
     }
 
     fn now(&self) -> u64 {

@@ -59,6 +59,7 @@ use transaction::Tx;
 pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
 pub(crate) use accounts::changes::first_valid_issue;
 pub use accounts::changes::{AccountChange, AccountChangeRefusal, Actor, DeletionOutcome};
+pub use accounts::guesses::{GuessCount, GuessLimitReached};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
 pub use accounts::{Role, User, UserSearch};
 pub use audit::{CountedOrders, Snapshot};

@@ -4,6 +4,7 @@
 pub const GROWING: &[&str] = &[
     "addresses",
     "audit_log",
+    "guesses",
     "idempotency_keys",
     "order_events",
     "orders",
@@ -90,6 +91,7 @@ pub fn statements(count: i64) -> Vec<String> {
         ),
         rows("revocations (subject, dead_until_ms, number)", "{id}, i, i"),
         rows("recovery_codes (user_id, hash)", "{id}, 'x'"),
+        rows("guesses (key, restored_at_ms)", "{id}, i"),
         rows(
             "addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code, is_default,
              created_at_ms)",

@@ -1,0 +1,89 @@
+//! Guesses as all processes count them together, in the database. Each process limits them in memory first (`throttle`),
+//! so that a flood reaches the database at the rate of one process.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tracing::warn;
+
+use super::throttle::{Guess, PER_ACCOUNT, PER_CODE, PER_NAME, rate};
+use super::{AccountRefusal, Accounts, Device, names};
+use crate::domain::UserId;
+use crate::domain::network::Network;
+use crate::signing::key_for;
+use crate::store::GuessCount;
+
+impl Accounts {
+    /// Counts a guess for all processes that this one has allowed.
+    pub(super) async fn share_guess<'a>(
+        &'a self,
+        mut guess: Guess<'a>,
+        device: &Device,
+        username: &str,
+    ) -> Result<Guess<'a>, AccountRefusal> {
+        let (host, name) = (Network::of(device.address).host, names::normalized(username).to_lowercase());
+        let mut counts = vec![self.count_of_name(host, &name)];
+        if guess.counts_for_account() {
+            counts.push(self.count("account", &name, PER_ACCOUNT));
+        }
+        let mut reached = self.store.take_guess(&counts).await?;
+        if reached.is_some_and(|limit| limit.place == 1) && self.is_signed_in_from(device.address, username).await? {
+            counts.truncate(1);
+            reached = self.store.take_guess(&counts).await?;
+        }
+        match reached {
+            Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
+            None => {
+                guess.set_shared(counts);
+                Ok(guess)
+            }
+        }
+    }
+
+    /// Ends a guess. A wrong one stays counted.
+    pub(super) async fn end_guess(&self, mut guess: Guess<'_>, is_wrong: bool) {
+        if is_wrong {
+            return guess.record_wrong();
+        }
+        let shared = guess.take_shared();
+        drop(guess);
+        self.give_back(&shared).await;
+    }
+
+    /// Counts a code of the second factor that is about to be judged.
+    pub(super) async fn reserve_code(&self, user: UserId) -> Result<(), AccountRefusal> {
+        self.guesses.reserve_code(user.0).map_err(AccountRefusal::Throttled)?;
+        match self.store.take_guess(&[self.count_of_codes(user)]).await? {
+            Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives back a code that was right.
+    pub(super) async fn give_back_code(&self, user: UserId) {
+        self.guesses.give_back_code(user.0);
+        self.give_back(&[self.count_of_codes(user)]).await;
+    }
+
+    /// The owner was right in any case; a count that is too high for a while does less harm than a refusal.
+    async fn give_back(&self, counts: &[GuessCount]) {
+        if let Err(error) = self.store.give_back_guess(counts).await {
+            warn!(%error, "a right guess stays counted as a wrong one");
+        }
+    }
+
+    fn count_of_name(&self, host: IpAddr, name: &str) -> GuessCount {
+        self.count("name", &format!("{host} {name}"), PER_NAME)
+    }
+
+    fn count_of_codes(&self, user: UserId) -> GuessCount {
+        self.count("code", &user.to_string(), PER_CODE)
+    }
+
+    /// The count of what guesses of a kind have in common.
+    fn count(&self, kind: &str, common: &str, limit: (u32, Duration)) -> GuessCount {
+        let digest = key_for(&self.guess_secret, &format!("guess {kind} {common}"));
+        let key = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        GuessCount { key, rate: rate(limit) }
+    }
+}
