@@ -72,6 +72,8 @@ id!(/// An address in a shopper's address book.
     AddressId(Uuid), uuid);
 id!(/// One attempt to pay an order or to top up a wallet.
     PaymentId(Uuid), uuid);
+id!(/// A refund: a part of a payment, or all that is left of it. The latter has the id of the payment.
+    RefundId(Uuid), uuid);
 
 /// The smallest UUID of version 7 that can be generated at this time.
 pub fn first_id_of(at: Timestamp) -> String {

@@ -3,6 +3,16 @@
 use super::wire::wire_enum;
 
 wire_enum! {
+    /// Where the money of a partial refund goes.
+    pub enum RefundTarget {
+        /// To the payer, in the way it was paid.
+        Payer = "payer",
+        /// Into the wallet of the order's owner, also when the order was paid at a provider.
+        Wallet = "wallet",
+    }
+}
+
+wire_enum! {
     /// Why a payment needs the staff's attention. Metrics count the kinds in this order.
     pub enum CaseKind {
         /// The provider captured another amount or currency than it was asked for.

@@ -19,7 +19,7 @@ use crate::domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::signing::ShopSecret;
 use crate::stock::Stock;
-use crate::store::{AuditReason, HeldUnits, LockPatience, StaffAction, Store, StoreError};
+use crate::store::{AuditReason, HeldUnits, LockPatience, PartialRefund, StaffAction, Store, StoreError};
 
 /// The result of looking up an order for its owner.
 #[derive(Debug, Clone, PartialEq)]
@@ -207,6 +207,16 @@ impl Orders {
         info!(order = %id, %sale, "order cancelled by its owner");
         self.release_now(&cancelled).await?;
         self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
+    }
+
+    /// What went back for an order while it stayed paid, oldest first.
+    pub async fn partial_refunds(&self, of: &Order) -> Result<Vec<PartialRefund>, StoreError> {
+        match of.status {
+            OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded => {
+                self.store.partial_refunds_of(of.id).await
+            }
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Cancels or refunds an order on behalf of staff. Its units go back on sale. `by` is the account of `reason.actor`.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::PaymentError;
 use crate::domain::wire::wire_enum;
-use crate::domain::{Money, PaymentId};
+use crate::domain::{Money, PaymentId, RefundId};
 
 /// Takes money from payers and gives it back.
 #[async_trait]
@@ -24,11 +24,11 @@ pub trait Provider: Send + Sync {
     /// does not know is closed.
     async fn close(&self, payment: PaymentId) -> anyhow::Result<CloseOutcome>;
 
-    /// Returns everything that was captured for a payment, whatever it was. Idempotent.
+    /// Returns money that was captured for a payment. Idempotent: a refund with the same id is made once.
     ///
     /// # Errors
     /// Nothing is known about the refund. The shop asks again later.
-    async fn refund(&self, payment: PaymentId) -> anyhow::Result<RefundOutcome>;
+    async fn refund(&self, refund: &RefundRequest) -> anyhow::Result<RefundOutcome>;
 
     /// Verifies a webhook's signature over the raw body, then reads it.
     ///
@@ -46,6 +46,15 @@ pub struct Charge {
     pub expires_at: Timestamp,
     /// The shop's path to which the payer returns.
     pub return_path: String,
+}
+
+/// Money that the provider shall give back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefundRequest {
+    pub id: RefundId,
+    pub payment: PaymentId,
+    /// `None`: everything that was captured, whatever it was.
+    pub amount: Option<Money>,
 }
 
 /// What became of a payment that was to be closed.
@@ -76,6 +85,8 @@ pub struct Report {
     pub event: String,
     /// As the provider has it: it need not be a payment of the shop.
     pub payment: String,
+    /// The refund that it is about. `None`: the payment, or the refund of all of it.
+    pub refund: Option<RefundId>,
     pub amount: Option<Money>,
     /// What the provider says about it, for staff.
     pub reason: String,

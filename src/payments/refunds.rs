@@ -4,10 +4,10 @@
 use futures::StreamExt;
 use tracing::{info, warn};
 
-use super::provider::RefundOutcome;
+use super::provider::{RefundOutcome, RefundRequest};
 use super::{CONCURRENCY, Payments, answer, bounded};
-use crate::domain::CaseKind;
-use crate::store::{NewCase, Payment, StoreError, WALLET};
+use crate::domain::{CaseKind, Order, UserId};
+use crate::store::{AuditReason, NewCase, NewPartialRefund, PartialRefundOutcome, Refund, StoreError, WALLET};
 
 /// Refunds of one step of the refund job.
 const MAX_REFUNDS: i64 = 50;
@@ -19,61 +19,82 @@ impl Payments {
     /// later; the others go on.
     pub async fn refund_due(&self) -> Result<usize, StoreError> {
         let due = self.store.refunds_due(MAX_REFUNDS).await?;
-        let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |payment| async move {
-            let outcome = self.ask_for_refund(payment).await;
+        let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |refund| async move {
+            let outcome = self.ask_for_refund(refund).await;
             let reason = outcome.as_ref().err().map(|error| format!("{error:#}"));
             if let Some(error) = &reason {
-                warn!(payment = %payment.id, error, "payment not refunded; it will be tried again");
+                warn!(payment = %refund.of.id, refund = %refund.id, error, "refund not made; it will be tried again");
             }
             let recorded = match outcome {
-                Ok(RefundOutcome::Done) => self.refunded(payment).await,
+                Ok(RefundOutcome::Done) => self.refunded(refund).await,
                 Ok(RefundOutcome::Failed(reason)) => {
-                    self.open_refund_case(payment, CaseKind::RefundFailed, &reason).await
+                    self.open_refund_case(refund, CaseKind::RefundFailed, &reason).await
                 }
-                Ok(RefundOutcome::Pending) | Err(_) => self.postpone(payment, reason).await,
+                Ok(RefundOutcome::Pending) | Err(_) => self.postpone(refund, reason).await,
             };
             if let Err(error) = recorded {
-                warn!(payment = %payment.id, %error, "the outcome of a refund is not recorded; it is asked for again");
+                warn!(refund = %refund.id, %error, "the outcome of a refund is not recorded; it is asked for again");
             }
         });
         attempts.await;
         Ok(due.len())
     }
 
-    async fn ask_for_refund(&self, payment: &Payment) -> anyhow::Result<RefundOutcome> {
-        if payment.provider == WALLET {
+    async fn ask_for_refund(&self, refund: &Refund) -> anyhow::Result<RefundOutcome> {
+        // All of the payment may have gone back in parts.
+        if refund.via == WALLET || refund.asked().is_some_and(|amount| amount.amount == 0) {
             return Ok(RefundOutcome::Done);
         }
         let provider = self.provider()?;
-        anyhow::ensure!(payment.provider == provider.name(), "the provider {} is off", payment.provider);
-        answer(provider.refund(payment.id)).await
+        anyhow::ensure!(refund.via == provider.name(), "the provider {} is off", refund.via);
+        let request = RefundRequest { id: refund.id, payment: refund.of.id, amount: refund.asked() };
+        answer(provider.refund(&request)).await
     }
 
-    /// Records that a payment was refunded. One from a wallet is refunded by that.
-    pub(super) async fn refunded(&self, payment: &Payment) -> Result<(), StoreError> {
-        if self.store.apply_refund(payment, self.store.now().await?).await? {
+    /// Records that a refund was made. One into a wallet is made by that.
+    pub(super) async fn refunded(&self, refund: &Refund) -> Result<(), StoreError> {
+        if self.store.apply_refund(refund, self.store.now().await?).await? {
             self.metrics.refunded.inc();
-            info!(payment = %payment.id, purpose = ?payment.purpose, "payment refunded");
+            info!(payment = %refund.of.id, refund = %refund.id, purpose = ?refund.of.purpose, "refund made");
         }
         Ok(())
     }
 
-    async fn postpone(&self, payment: &Payment, error: Option<String>) -> Result<(), StoreError> {
-        let attempts = self.store.postpone_refund(payment.id).await?;
+    /// Asks for a partial refund of an order on behalf of staff. `by` is the account of `reason.actor`; an order of its own is
+    /// left to others.
+    pub async fn request_partial_refund(
+        &self,
+        order: &Order,
+        new: NewPartialRefund,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<Option<PartialRefundOutcome>, StoreError> {
+        if order.user_id == by {
+            return Ok(None);
+        }
+        let outcome = self.store.request_partial_refund(new, reason).await?;
+        info!(order = %order.id, refund = %new.id, amount = %new.amount, actor = reason.actor, ?outcome, "partial refund");
+        Ok(Some(outcome))
+    }
+
+    async fn postpone(&self, refund: &Refund, error: Option<String>) -> Result<(), StoreError> {
+        let attempts = self.store.postpone_refund(refund).await?;
         match error {
             Some(error) if attempts == ATTEMPTS_UNTIL_CASE => {
-                self.open_refund_case(payment, CaseKind::RefundDelayed, &error).await
+                self.open_refund_case(refund, CaseKind::RefundDelayed, &error).await
             }
             _ => Ok(()),
         }
     }
 
     /// Shows a refund to the staff. One that failed for good waits for them.
-    async fn open_refund_case(&self, payment: &Payment, kind: CaseKind, reason: &str) -> Result<(), StoreError> {
-        let case = NewCase { kind, payment: &payment.id.to_string(), amount: None, details: &bounded(reason) };
+    async fn open_refund_case(&self, refund: &Refund, kind: CaseKind, reason: &str) -> Result<(), StoreError> {
+        let (payment, details) = (refund.of.id.to_string(), bounded(reason));
+        let part = refund.is_part().then_some(refund.id);
+        let case = NewCase { kind, payment: &payment, part, amount: None, details: &details };
         if let Some(kind) = self.store.open_case(None, &case).await? {
             self.metrics.payment_case(kind);
-            warn!(payment = %payment.id, %kind, reason, "refund needs attention");
+            warn!(payment, refund = %refund.id, %kind, reason, "refund needs attention");
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 use super::provider::{CloseOutcome, Report, ReportKind};
 use super::{PaymentError, Payments, answer, bounded};
 use crate::domain::{CaseKind, Money, PaymentId};
-use crate::store::{CaptureOutcome, NewCase, PaymentStatus, StoreError};
+use crate::store::{CaptureOutcome, NewCase, PaymentStatus, Refund, StoreError};
 
 impl Payments {
     /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.
@@ -66,8 +66,15 @@ impl Payments {
     }
 
     async fn receive_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
+        if let Some(part) = report.refund.filter(|refund| refund.0 != payment.0) {
+            let asked = self.store.partial_refund(part).await?.filter(|asked| asked.of.id == payment);
+            return match asked.filter(|asked| report.amount.is_none_or(|amount| amount == asked.amount)) {
+                Some(asked) => self.refunded(&asked).await,
+                None => self.open_case(report, CaseKind::UnexpectedRefund).await,
+            };
+        }
         match self.store.payment(payment).await? {
-            Some(of) if of.status == PaymentStatus::RefundPending => self.refunded(&of).await,
+            Some(of) if of.status == PaymentStatus::RefundPending => self.refunded(&Refund::whole(of)).await,
             Some(of) if of.status == PaymentStatus::Refunded => Ok(()),
             _ => self.open_case(report, CaseKind::UnexpectedRefund).await,
         }
@@ -77,7 +84,8 @@ impl Payments {
     async fn open_case(&self, report: &Report, kind: CaseKind) -> Result<(), StoreError> {
         let separator = if report.reason.is_empty() { "" } else { ": " };
         let details = bounded(&format!("{}{separator}{}", report.event, report.reason));
-        let case = NewCase { kind, payment: &report.payment, amount: report.amount, details: &details };
+        let part = report.refund.filter(|refund| refund.to_string() != report.payment);
+        let case = NewCase { kind, payment: &report.payment, part, amount: report.amount, details: &details };
         if let Some(kind) = self.store.open_case(Some(&report.id), &case).await? {
             self.metrics.payment_case(kind);
             warn!(payment = report.payment, %kind, details, "payment needs attention");

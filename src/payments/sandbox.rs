@@ -12,10 +12,10 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::delivery::WebhookClient;
-use super::provider::{Charge, CloseOutcome, Provider, RefundOutcome, Report, ReportKind};
+use super::provider::{Charge, CloseOutcome, Provider, RefundOutcome, RefundRequest, Report, ReportKind};
 use super::webhook::{self, Webhook};
 use super::{CONCURRENCY, PaymentError};
-use crate::domain::{Money, PaymentId};
+use crate::domain::{Money, PaymentId, RefundId};
 use crate::signing::{self, ShopSecret};
 use crate::store::{SandboxPayment, SandboxWebhook, Store, StoreError};
 
@@ -37,6 +37,8 @@ struct Body {
 struct BodyData {
     #[serde(default)]
     payment_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refund_id: Option<RefundId>,
     amount: Option<Money>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     reason: String,
@@ -86,7 +88,7 @@ impl Sandbox {
             true => ("captured", ReportKind::Captured),
             false => ("declined", ReportKind::Declined),
         };
-        let data = BodyData { payment_id: payment.id.to_string(), amount: Some(payment.amount), reason: String::new() };
+        let data = BodyData { payment_id: payment.id.to_string(), amount: Some(payment.amount), ..BodyData::default() };
         let body = serde_json::to_string(&Body { event: kind.as_str().to_owned(), data }).unwrap_or_default();
         let webhook = SandboxWebhook { id: format!("msg_{}", Uuid::now_v7().simple()), body, attempts: 0 };
         if self.store.sandbox_settle(payment.id, status, &webhook).await? {
@@ -146,9 +148,9 @@ impl Provider for Sandbox {
         Ok(of.map_or(CloseOutcome::Closed, |of| CloseOutcome::Captured(of.amount)))
     }
 
-    async fn refund(&self, payment: PaymentId) -> anyhow::Result<RefundOutcome> {
-        let refunded = self.store.sandbox_refund(payment).await?;
-        anyhow::ensure!(refunded, "the provider has not captured payment {payment}");
+    async fn refund(&self, refund: &RefundRequest) -> anyhow::Result<RefundOutcome> {
+        let refunded = self.store.sandbox_refund(refund.id, refund.payment, refund.amount).await?;
+        anyhow::ensure!(refunded, "the provider has not so much of payment {}", refund.payment);
         Ok(RefundOutcome::Done)
     }
 
@@ -158,7 +160,8 @@ impl Provider for Sandbox {
         signed.verify(now).map_err(|_| PaymentError::BadSignature)?;
         let id = headers.get(webhook::ID).and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
         let Body { event, data } = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
-        Ok(Report { id: id.to_owned(), event, payment: data.payment_id, amount: data.amount, reason: data.reason })
+        let BodyData { payment_id: payment, refund_id: refund, amount, reason } = data;
+        Ok(Report { id: id.to_owned(), event, payment, refund, amount, reason })
     }
 }
 

@@ -78,7 +78,9 @@ pub use packets::{
     GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender, StopOutcome,
 };
 pub use payments::cases::{CaseAction, NewCase, PaymentCase, Settlement};
+pub use payments::partial_refunds::{NewPartialRefund, PartialRefund, PartialRefundOutcome};
 pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
+pub use payments::refunds::Refund;
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
 pub use sales::buckets::{Allotment, Retarget};

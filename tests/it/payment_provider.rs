@@ -16,12 +16,15 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use seckill::clock::Clock;
 use seckill::domain::wallet::money;
-use seckill::domain::{Money, OrderId, OrderStatus, PaymentId, SaleId, UserId};
+use seckill::domain::{Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, SaleId, UserId};
 use seckill::metrics::Metrics;
 use seckill::orders::support::StaffActionOutcome;
-use seckill::payments::provider::{Charge, CloseOutcome, Provider, RefundOutcome, Report};
+use seckill::payments::provider::{Charge, CloseOutcome, Provider, RefundOutcome, RefundRequest, Report};
 use seckill::payments::{PaymentError, Payments};
-use seckill::store::{AuditReason, CaseAction, LockPatience, PaymentStatus};
+use seckill::store::{
+    AuditReason, CaseAction, LockPatience, NewPartialRefund, PartialRefund, Payment, PaymentPurpose, PaymentStatus,
+    StaffAction, WALLET,
+};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -51,12 +54,15 @@ struct Message {
     id: String,
     event: String,
     payment: String,
+    refund: Option<RefundId>,
     amount: Option<Money>,
 }
 
 struct Books {
     random: StdRng,
     entries: BTreeMap<PaymentId, Entry>,
+    /// Partial refunds that were made, and refunds of what was left.
+    refunds: BTreeMap<RefundId, (PaymentId, Money)>,
     /// Messages that were not delivered yet.
     messages: Vec<Message>,
 }
@@ -78,6 +84,10 @@ impl Books {
 
     /// Reports an event: never, once or several times, sometimes under another id.
     fn report(&mut self, event: &str, payment: impl ToString, amount: Option<Money>) {
+        self.report_refund(event, payment, None, amount);
+    }
+
+    fn report_refund(&mut self, event: &str, payment: impl ToString, refund: Option<RefundId>, amount: Option<Money>) {
         if self.chance(15) {
             return;
         }
@@ -86,7 +96,8 @@ impl Books {
             if self.chance(30) {
                 id = Uuid::new_v4().to_string();
             }
-            let message = Message { id: id.clone(), event: event.into(), payment: payment.to_string(), amount };
+            let payment = payment.to_string();
+            let message = Message { id: id.clone(), event: event.into(), payment, refund, amount };
             self.messages.push(message);
         }
     }
@@ -108,6 +119,36 @@ impl Books {
             self.report("payment.disputed", id, Some(captured));
         }
         true
+    }
+
+    /// What went back of a payment in refunds of an amount.
+    fn given_back(&self, payment: PaymentId) -> i64 {
+        self.refunds.values().filter(|(of, _)| *of == payment).map(|(_, amount)| amount.amount).sum()
+    }
+
+    fn refund_part(&mut self, id: RefundId, payment: PaymentId, asked: Money) -> RefundOutcome {
+        if self.refunds.contains_key(&id) {
+            return RefundOutcome::Done;
+        }
+        let captured = match self.entries.get(&payment) {
+            Some(Entry::Captured(amount) | Entry::Refunding(amount, _) | Entry::Refunded(amount)) => *amount,
+            other => return RefundOutcome::Failed(format!("nothing was captured: {other:?}")),
+        };
+        assert!(self.given_back(payment) + asked.amount <= captured.amount, "more than {captured} is asked for");
+        if self.chance(20) {
+            self.report_refund("refund.failed", payment, Some(id), Some(asked));
+            return RefundOutcome::Failed("the bank refused a part".into());
+        }
+        if self.chance(30) {
+            return RefundOutcome::Pending;
+        }
+        self.refunds.insert(id, (payment, asked));
+        if self.given_back(payment) == captured.amount {
+            self.entries.insert(payment, Entry::Refunded(captured));
+        }
+        let amount = if self.chance(10) { money(asked.amount + 1) } else { asked };
+        self.report_refund("refund.succeeded", payment, Some(id), Some(amount));
+        RefundOutcome::Done
     }
 
     fn refund(&mut self, id: PaymentId) -> RefundOutcome {
@@ -163,19 +204,22 @@ impl Provider for Liar {
         })
     }
 
-    async fn refund(&self, payment: PaymentId) -> anyhow::Result<RefundOutcome> {
+    async fn refund(&self, refund: &RefundRequest) -> anyhow::Result<RefundOutcome> {
         let mut books = self.0.lock().unwrap();
         if books.chance(5) {
             return lost();
         }
-        let outcome = books.refund(payment);
+        let outcome = match refund.amount {
+            Some(amount) => books.refund_part(refund.id, refund.payment, amount),
+            None => books.refund(refund.payment),
+        };
         if books.chance(5) { lost() } else { Ok(outcome) }
     }
 
     fn read(&self, _: &HeaderMap, body: &[u8], _: Timestamp) -> Result<Report, PaymentError> {
-        let Message { id, event, payment, amount } =
+        let Message { id, event, payment, refund, amount } =
             serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
-        Ok(Report { id, event, payment, amount, reason: String::new() })
+        Ok(Report { id, event, payment, refund, amount, reason: String::new() })
     }
 }
 
@@ -195,7 +239,8 @@ impl Arena {
         let orders = shop.orders(orders).await;
         let pay_by = (now() + PAYMENT_WINDOW).as_millisecond();
         shop.execute(&[format!("UPDATE orders SET pay_by_ms = {pay_by} + 10 * (sale_id % 200)")]).await;
-        let books = Books { random: StdRng::seed_from_u64(seed), entries: BTreeMap::new(), messages: Vec::new() };
+        let random = StdRng::seed_from_u64(seed);
+        let books = Books { random, entries: BTreeMap::new(), refunds: BTreeMap::new(), messages: Vec::new() };
         let liar = Arc::new(Liar(Mutex::new(books)));
         let payments = Payments::new(shop.store.clone(), Arc::new(Metrics::default()), Some(liar.clone()));
         Arena { shop, liar, payments, orders, closed: AtomicBool::new(false) }
@@ -239,6 +284,30 @@ impl Arena {
         }
         if self.chance(15) {
             self.shop.store.cancel_orders(sale, &[id], "by_owner", LockPatience::Long).await.unwrap();
+        }
+        if self.chance(40) {
+            self.support((sale, id)).await;
+        }
+    }
+
+    /// Staff give parts of an order's money back, and sometimes then all of it.
+    async fn support(&self, (sale, id): (SaleId, OrderId)) {
+        let mut order = self.shop.store.order(sale, id).await.unwrap().unwrap();
+        while order.status == OrderStatus::Unpaid && now() < order.pay_by {
+            pause(50).await;
+            order = self.shop.store.order(sale, id).await.unwrap().unwrap();
+        }
+        let (staff, reason) = (UserId(Uuid::now_v7()), AuditReason { actor: "lu", note: "broken", message: None });
+        for _ in 0..3 {
+            let amount = money(1 + self.under(order.amount.amount as u64) as i64);
+            let to = if self.chance(30) { RefundTarget::Wallet } else { RefundTarget::Payer };
+            let new = NewPartialRefund { id: RefundId(Uuid::now_v7()), order: id, amount, to };
+            self.payments.request_partial_refund(&order, new, staff, reason).await.unwrap();
+            pause(self.under(30)).await;
+        }
+        if self.chance(30) {
+            let place = (sale, id);
+            self.shop.store.apply_staff_action(place, StaffAction::Refund, reason, now()).await.unwrap();
         }
     }
 
@@ -292,10 +361,13 @@ impl Arena {
         let Some(entries) = entries else { return false };
         let mut quiet = self.payments.cases(false, None, 1).await.unwrap().items.is_empty();
         for (id, entry) in entries {
-            let status = self.shop.store.payment(id).await.unwrap().unwrap().status;
+            let payment = self.shop.store.payment(id).await.unwrap().unwrap();
+            quiet &= self.parts_of(&payment).await.iter().all(|part| part.refunded_at.is_some());
+            let status = payment.status;
             quiet &= match entry {
-                Entry::Captured(_) => status == PaymentStatus::Captured,
-                Entry::Refunded(_) => status == PaymentStatus::Refunded,
+                Entry::Captured(_) | Entry::Refunded(_) => {
+                    [PaymentStatus::Captured, PaymentStatus::Refunded].contains(&status)
+                }
                 Entry::Closed => status == PaymentStatus::Closed,
                 Entry::Open(..) | Entry::Refunding(..) => false,
             };
@@ -303,20 +375,39 @@ impl Arena {
         quiet
     }
 
+    async fn parts_of(&self, payment: &Payment) -> Vec<PartialRefund> {
+        match payment.purpose {
+            PaymentPurpose::Order(order) if payment.refunded_in_parts > 0 => {
+                self.shop.store.partial_refunds_of(order).await.unwrap()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Holds the shop's books against the provider's.
     async fn assert_conserved(&self) {
-        let (mut paid, mut refunded, mut paid_by) = (0, 0, BTreeMap::new());
+        let (mut paid, mut refunded, mut in_parts, mut paid_by) = (0, 0, 0, BTreeMap::new());
         for (id, entry) in self.books(|books| books.entries.clone()) {
             let payment = self.shop.store.payment(id).await.unwrap().unwrap();
+            let parts = self.parts_of(&payment).await;
+            let is_in_parts = !parts.is_empty();
             match entry {
-                Entry::Captured(amount) => {
-                    assert_eq!((payment.status, payment.amount), (PaymentStatus::Captured, amount), "{payment:?}");
+                Entry::Captured(amount) | Entry::Refunded(amount) if payment.status == PaymentStatus::Captured => {
+                    assert_eq!((payment.amount, is_in_parts || entry == Entry::Captured(amount)), (amount, true));
                     paid += 1;
                     assert_eq!(paid_by.insert(format!("{:?}", payment.purpose), id), None, "an order paid twice");
                 }
+                Entry::Captured(_) => assert!(payment.status == PaymentStatus::Refunded && is_in_parts, "{payment:?}"),
                 Entry::Refunded(_) => refunded += 1,
                 Entry::Closed => {}
                 other => panic!("{payment:?} is {other:?} at the provider"),
+            }
+            if is_in_parts {
+                let by_provider = parts.iter().filter(|part| part.via != WALLET).map(|part| part.amount.amount);
+                let is_whole = payment.status == PaymentStatus::Refunded;
+                let rest = if is_whole { payment.amount.amount - payment.refunded_in_parts } else { 0 };
+                assert_eq!(self.books(|books| books.given_back(id)), by_provider.sum::<i64>() + rest, "{payment:?}");
+                in_parts += 1;
             }
         }
         let mut orders_paid = 0;
@@ -326,7 +417,8 @@ impl Arena {
             assert!(ended.contains(&status), "order {id} is {status}");
             orders_paid += usize::from(status == OrderStatus::Paid);
         }
-        println!("{paid} payments paid, {refunded} refunded");
+        println!("{paid} payments paid, {refunded} refunded, {in_parts} in parts");
+        assert!(in_parts > 5, "there was little to see: {in_parts} in parts");
         assert!(paid > 20 && refunded > 5, "there was little to see: {paid} paid, {refunded} refunded");
         assert_eq!(orders_paid, paid);
         self.shop.assert_consistent().await;

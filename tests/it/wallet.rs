@@ -180,7 +180,7 @@ async fn account_deletion_needs_consent_to_lose_the_balance(url: &str) {
     // A top-up of a deleted account is refunded to its source.
     let captured = wallet.store.apply_capture("msg_late", late, money(200), now()).await;
     assert_eq!(captured.unwrap(), CaptureOutcome::Refunding);
-    assert_eq!(wallet.store.refunds_due(10).await.unwrap()[0].id, late);
+    assert_eq!(wallet.store.refunds_due(10).await.unwrap()[0].of.id, late);
     assert_eq!((wallet.balance().await, wallet.store.wallet_balance(LedgerAccount::Shop).await.unwrap()), (0, 500));
     wallet.assert_consistent().await;
 }

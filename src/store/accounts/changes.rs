@@ -199,7 +199,9 @@ impl Store {
         if user.role.is_staff() {
             return Ok(DeletionOutcome::IsStaff);
         }
-        let open = "SELECT 1 FROM orders WHERE user_id = $1 AND status IN ('unpaid', 'refund_pending') LIMIT 1";
+        let open = "SELECT 1 FROM orders WHERE user_id = $1 AND (status IN ('unpaid', 'refund_pending')
+             OR status = 'paid' AND EXISTS (SELECT 1 FROM partial_refunds
+               WHERE order_id = orders.id AND refunded_at_ms IS NULL)) LIMIT 1";
         if sqlx::query(open).bind(id.to_string()).fetch_optional(&mut *tx).await?.is_some() {
             return Ok(DeletionOutcome::OrdersOpen);
         }

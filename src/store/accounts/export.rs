@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::domain::UserId;
 use crate::domain::packet::{Giver, Packet};
 use crate::domain::wallet::{LedgerAccount, money};
-use crate::store::{EntryCursor, PaymentRecord, Store, StoreError, WalletEntry};
+use crate::store::{EntryCursor, PartialRefund, PaymentRecord, Store, StoreError, WalletEntry};
 
 /// Rows that are read per query.
 const PAGE: i64 = 500;
@@ -124,10 +124,18 @@ fn packet_json(packet: &Packet) -> Value {
     })
 }
 
+fn partial_refund_json(part: &PartialRefund) -> Value {
+    json!({
+        "id": part.id, "amount": part.amount, "to": part.to(), "message": part.message,
+        "requested_at": part.requested_at, "refunded_at": part.refunded_at,
+    })
+}
+
 fn payment_json(record: &PaymentRecord) -> Value {
     json!({
         "id": record.payment.id, "provider": record.payment.provider, "amount": record.payment.amount,
         "status": record.payment.status.as_str(), "created_at": record.created_at, "captured_at": record.captured_at,
         "refunded_at": record.refunded_at,
+        "partial_refunds": record.partial_refunds.iter().map(partial_refund_json).collect::<Vec<_>>(),
     })
 }

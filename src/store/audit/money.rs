@@ -19,11 +19,30 @@ const CHARGES: &str =
        AND CASE WHEN o.status = 'paid' THEN COALESCE(p.payments, 0) <> 1 OR p.amount <> o.amount
            ELSE p.payments IS NOT NULL END";
 
-const AT_THE_PROVIDER: &str = "SELECT 'payment ' || p.id || ' is ' || p.status || ' here and ' || s.status
-       || ' at the provider' AS problem
-     FROM sandbox_payments s JOIN payments p ON p.id = s.id
-     WHERE s.id > $1 AND s.id <= $2 AND p.id > $1 AND p.id <= $2
-       AND (p.status = 'refunded') <> (s.status = 'refunded')";
+/// What the provider gave back is what was refunded here. Refunds that are under way may be made there already.
+const AT_THE_PROVIDER: &str = "SELECT 'payment ' || id || ' is ' || status || ' here with ' || CAST(here AS TEXT)
+       || ' refunded, ' || CAST(there AS TEXT) || ' of it at the provider' AS problem
+     FROM (SELECT p.id, p.status, CASE WHEN s.status = 'refunded' THEN s.amount ELSE s.refunded END AS there,
+         CASE WHEN p.status = 'refunded' THEN s.amount - p.refunded_in_parts ELSE 0 END
+         + COALESCE((SELECT CAST(SUM(r.amount) AS BIGINT) FROM partial_refunds r
+             WHERE r.payment_id = p.id AND r.via <> 'wallet' AND r.refunded_at_ms IS NOT NULL), 0) AS here,
+         CASE WHEN p.status = 'refund_pending' THEN s.amount - p.refunded_in_parts ELSE 0 END
+         + COALESCE((SELECT CAST(SUM(r.amount) AS BIGINT) FROM partial_refunds r
+             WHERE r.payment_id = p.id AND r.via <> 'wallet' AND r.refunded_at_ms IS NULL), 0) AS pending
+       FROM sandbox_payments s JOIN payments p ON p.id = s.id
+       WHERE s.id > $1 AND s.id <= $2 AND p.id > $1 AND p.id <= $2) sums
+     WHERE there < here OR there > here + pending";
+
+/// A payment counts its partial refunds, and those into wallets have their transfers.
+const IN_PARTS: &str = "SELECT 'payment ' || p.id || ' counts ' || CAST(p.refunded_in_parts AS TEXT)
+       || ' refunded in parts, the parts sum to ' || CAST(COALESCE(r.total, 0) AS TEXT) AS problem
+     FROM payments p LEFT JOIN (SELECT payment_id, SUM(amount) AS total FROM partial_refunds
+       WHERE payment_id > $1 AND payment_id <= $2 GROUP BY payment_id) r ON r.payment_id = p.id
+     WHERE p.id > $1 AND p.id <= $2 AND p.refunded_in_parts <> COALESCE(r.total, 0)";
+
+const PARTS_WITHOUT_TRANSFER: &str = "SELECT 'partial refund ' || r.id || ' is made without a transfer' AS problem
+     FROM partial_refunds r WHERE r.id > $1 AND r.id <= $2 AND r.via = 'wallet' AND r.refunded_at_ms IS NOT NULL
+       AND NOT EXISTS (SELECT 1 FROM wallet_transfers t WHERE t.id = 'refund:' || r.order_id || ':' || r.id)";
 
 const PAYMENTS_WITHOUT_TRANSFER: &str =
     "SELECT 'payment ' || p.id || ' is ' || p.status || ' without the transfer ' || p.transfer AS problem
@@ -32,7 +51,8 @@ const PAYMENTS_WITHOUT_TRANSFER: &str =
            UNION ALL SELECT id, status, 'pay:' || order_id FROM payments
              WHERE id > $1 AND id <= $2 AND provider = 'wallet' AND amount > 0
            UNION ALL SELECT id, status, 'refund:' || order_id FROM payments
-             WHERE id > $1 AND id <= $2 AND provider = 'wallet' AND status = 'refunded' AND amount > 0) p
+             WHERE id > $1 AND id <= $2 AND provider = 'wallet' AND status = 'refunded'
+               AND amount > refunded_in_parts) p
      WHERE NOT EXISTS (SELECT 1 FROM wallet_transfers t WHERE t.id = p.transfer)";
 
 const TRANSFERS_WITHOUT_PAYMENT: &str =
@@ -42,8 +62,11 @@ const TRANSFERS_WITHOUT_PAYMENT: &str =
          WHERE p.id = t.reference AND p.user_id IS NOT NULL AND p.status = 'captured')
        OR t.kind = 'pay' AND NOT EXISTS (SELECT 1 FROM payments p
          WHERE p.order_id = t.reference AND p.provider = 'wallet')
-       OR t.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM payments p
-         WHERE p.order_id = t.reference AND p.provider = 'wallet' AND p.status = 'refunded'))";
+       OR t.kind = 'refund' AND t.id = 'refund:' || t.reference AND NOT EXISTS (SELECT 1 FROM payments p
+         WHERE p.order_id = t.reference AND p.provider = 'wallet' AND p.status = 'refunded')
+       OR t.kind = 'refund' AND t.id <> 'refund:' || t.reference AND NOT EXISTS (SELECT 1 FROM partial_refunds r
+         WHERE r.order_id = t.reference AND r.via = 'wallet' AND r.refunded_at_ms IS NOT NULL
+           AND t.id = 'refund:' || r.order_id || ':' || r.id))";
 
 const UNBALANCED_TRANSFERS: &str = "SELECT 'transfer ' || t.id || ' sums to '
        || COALESCE(CAST(s.total AS TEXT), 'nothing: it has no entries') AS problem
@@ -74,7 +97,9 @@ impl Snapshot {
     /// Describes payments into or out of wallets without their transfer, and such transfers without their payment.
     pub async fn wallet_payment_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
         let payments = Steps::<String>::over("payments", "id");
-        let mut problems = self.problems_of(payments, &[PAYMENTS_WITHOUT_TRANSFER]).await?;
+        let mut problems = self.problems_of(payments, &[PAYMENTS_WITHOUT_TRANSFER, IN_PARTS]).await?;
+        let parts = Steps::<String>::over("partial_refunds", "id");
+        problems.extend(self.problems_of(parts, &[PARTS_WITHOUT_TRANSFER]).await?);
         let transfers = Steps::<String>::over("wallet_transfers", "id");
         problems.extend(self.problems_of(transfers, &[TRANSFERS_WITHOUT_PAYMENT]).await?);
         Ok(problems)

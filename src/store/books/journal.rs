@@ -28,17 +28,21 @@ pub enum JournalSource {
     Ledger,
     /// Captures of payments that the ledger does not have.
     Charges,
-    /// Their refunds.
+    /// Refunds of what was left of them.
     Refunds,
+    /// Their partial refunds.
+    PartialRefunds,
 }
 
 /// Payments that moved money past the ledger, by the time of one of their steps.
 macro_rules! payments_by {
-    ($at:literal) => {
+    ($at:literal, $amount:literal) => {
         concat!(
             "SELECT ",
             $at,
-            " AS at_ms, id, 'shop' AS account, amount, currency FROM payments WHERE ",
+            " AS at_ms, id, id AS reference, 'shop' AS account, ",
+            $amount,
+            " AS moved, currency FROM payments WHERE ",
             $at,
             " >= $1 AND ",
             $at,
@@ -46,7 +50,9 @@ macro_rules! payments_by {
             $at,
             " > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND ",
             beside_the_ledger!(),
-            " ORDER BY ",
+            " AND ",
+            $amount,
+            " > 0 ORDER BY ",
             $at,
             ", id LIMIT $5"
         )
@@ -54,7 +60,8 @@ macro_rules! payments_by {
 }
 
 impl JournalSource {
-    pub const ALL: [JournalSource; 3] = [JournalSource::Ledger, JournalSource::Charges, JournalSource::Refunds];
+    pub const ALL: [JournalSource; 4] =
+        [JournalSource::Ledger, JournalSource::Charges, JournalSource::Refunds, JournalSource::PartialRefunds];
 
     fn sql(self) -> &'static str {
         match self {
@@ -65,8 +72,14 @@ impl JournalSource {
                    AND (e.at_ms > $1 OR e.transfer_id > $3 OR (e.transfer_id = $3 AND e.account > $4))
                  ORDER BY e.at_ms, e.transfer_id, e.account LIMIT $5"
             }
-            JournalSource::Charges => payments_by!("captured_at_ms"),
-            JournalSource::Refunds => payments_by!("refunded_at_ms"),
+            JournalSource::Charges => payments_by!("captured_at_ms", "amount"),
+            JournalSource::Refunds => payments_by!("refunded_at_ms", "amount - refunded_in_parts"),
+            JournalSource::PartialRefunds => {
+                "SELECT refunded_at_ms AS at_ms, id, payment_id AS reference, 'shop' AS account, amount AS moved, currency
+                 FROM partial_refunds WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
+                   AND (refunded_at_ms > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND via <> 'wallet'
+                 ORDER BY refunded_at_ms, id LIMIT $5"
+            }
         }
     }
 
@@ -84,18 +97,19 @@ impl JournalSource {
                     amount: money(row::int(row, "amount")?),
                 }]);
             }
-            JournalSource::Charges => ("charge", row::money(row, "amount")?),
-            JournalSource::Refunds => {
-                let paid = row::money(row, "amount")?;
-                ("charge_refund", Money::new(-paid.amount, paid.currency))
+            JournalSource::Charges => ("charge", row::money(row, "moved")?),
+            JournalSource::Refunds | JournalSource::PartialRefunds => {
+                let moved = row::money(row, "moved")?;
+                ("charge_refund", Money::new(-moved.amount, moved.currency))
             }
         };
+        let reference = row::text(row, "reference")?;
         let of_provider = Money::new(-of_shop.amount, of_shop.currency);
         let line = |account: &str, amount| JournalLine {
             at,
             transfer: format!("{kind}:{id}"),
             kind: kind.to_owned(),
-            reference: id.clone(),
+            reference: reference.clone(),
             account: account.to_owned(),
             amount,
         };

@@ -1,7 +1,8 @@
 //! The books: the ledger of wallets, and what payment providers moved for orders, by period.
 //!
 //! The ledger knows money that the shop keeps for users. An order that is paid at a provider moves money past it: a capture
-//! brings its amount from the provider to the shop, a refund takes it back. Both are read from the payments. A top-up whose
+//! brings its amount from the provider to the shop, a refund takes what is left of it back, after partial refunds. All of
+//! them are read from their own tables. A top-up whose
 //! wallet was deleted counts in the same way, because the ledger does not have it. A capture of a wrong amount is in no
 //! books: it is a case for the staff.
 //!
@@ -112,11 +113,15 @@ const CHARGES: &str = concat!(
     " GROUP BY currency"
 );
 const REFUNDS: &str = concat!(
-    "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM payments
+    "SELECT currency, CAST(SUM(amount - refunded_in_parts) AS BIGINT) AS total FROM payments
      WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND ",
     beside_the_ledger!(),
     " GROUP BY currency"
 );
+
+/// Refunds into wallets are in the ledger.
+const PARTIAL_REFUNDS: &str = "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM partial_refunds
+     WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND via <> 'wallet' GROUP BY currency";
 
 /// The sums of what moved between two times.
 async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
@@ -139,8 +144,11 @@ async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<Account
             credits: row::int(&row, "credits")?,
         });
     }
-    let sides =
-        [(CHARGES, AccountKind::Provider, AccountKind::Shop), (REFUNDS, AccountKind::Shop, AccountKind::Provider)];
+    let sides = [
+        (CHARGES, AccountKind::Provider, AccountKind::Shop),
+        (REFUNDS, AccountKind::Shop, AccountKind::Provider),
+        (PARTIAL_REFUNDS, AccountKind::Shop, AccountKind::Provider),
+    ];
     for (sql, giver, receiver) in sides {
         for row in sqlx::query(sql).bind(from).bind(to).fetch_all(&mut *c).await? {
             let (currency, total) = (currency(&row)?, row::int(&row, "total")?);
@@ -191,6 +199,8 @@ async fn first_movement(c: &mut Connection, from: i64, to: i64) -> Result<Option
         "SELECT captured_at_ms AS at_ms FROM payments WHERE captured_at_ms >= $1 AND captured_at_ms < $2
          ORDER BY captured_at_ms LIMIT 1",
         "SELECT refunded_at_ms AS at_ms FROM payments WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
+         ORDER BY refunded_at_ms LIMIT 1",
+        "SELECT refunded_at_ms AS at_ms FROM partial_refunds WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
          ORDER BY refunded_at_ms LIMIT 1",
     ] {
         let found = sqlx::query(sql).bind(from).bind(to).fetch_optional(&mut *c).await?;

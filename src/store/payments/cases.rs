@@ -7,8 +7,9 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use super::{Payment, PaymentPurpose, PaymentStatus, record_webhook, refunds};
-use crate::domain::{CaseKind, Currency, Money, OrderId, UserId};
+use super::refunds::{self, Refund};
+use super::{Payment, PaymentPurpose, PaymentStatus, record_webhook};
+use crate::domain::{CaseKind, Currency, Money, OrderId, RefundId, UserId};
 use crate::store::audit_log::log;
 use crate::store::{AuditReason, Store, StoreError, Tx, row};
 
@@ -18,6 +19,8 @@ pub struct NewCase<'a> {
     pub kind: CaseKind,
     /// As reported; it need not exist.
     pub payment: &'a str,
+    /// The partial refund that it is about, as reported.
+    pub part: Option<RefundId>,
     /// The reported amount.
     pub amount: Option<Money>,
     pub details: &'a str,
@@ -39,12 +42,16 @@ pub struct PaymentCase {
     pub kind: CaseKind,
     /// As reported.
     pub payment_id: String,
+    /// The partial refund that it is about, as reported.
+    pub part: Option<RefundId>,
     /// The reported amount.
     pub reported: Option<Money>,
     pub details: String,
     pub opened_at: Timestamp,
     /// The shop's payment, if it has one.
     pub payment: Option<Payment>,
+    /// The refund that can be asked for or counted as made, if there is one: of the part, or of the whole payment.
+    pub refund: Option<Refund>,
     /// `None` while it is open.
     pub settlement: Option<Settlement>,
 }
@@ -68,13 +75,14 @@ impl PaymentCase {
 
     /// Whether the provider can be asked for a refund, or once more.
     pub fn takes_refund(&self) -> bool {
-        self.is_open() && matches!(self.status(), Some(PaymentStatus::Mismatched | PaymentStatus::RefundPending))
+        self.is_open() && self.refund.is_some()
     }
 
     /// Whether settling it says that the money went back in another way.
     pub fn settles_as_refunded(&self) -> bool {
         matches!(self.kind, CaseKind::RefundFailed | CaseKind::RefundDelayed)
-            && self.status() == Some(PaymentStatus::RefundPending)
+            && self.refund.is_some()
+            && self.status() != Some(PaymentStatus::Mismatched)
     }
 }
 
@@ -99,7 +107,7 @@ impl CaseAction {
 
 macro_rules! columns {
     () => {
-        "id, kind, payment_id, amount, currency, details, opened_at_ms, settled_at_ms, settled_by, note"
+        "id, kind, payment_id, refund_id, amount, currency, details, opened_at_ms, settled_at_ms, settled_by, note"
     };
 }
 
@@ -126,7 +134,7 @@ impl Store {
             _ => CaseKind::UnknownPayment,
         };
         if kind == CaseKind::RefundFailed {
-            refunds::stop_refund(&mut tx, case.payment).await?;
+            refunds::stop_refund(&mut tx, case.payment, case.part).await?;
         }
         let is_new = open(&mut tx, &NewCase { kind, ..*case }, now).await?;
         tx.commit().await?;
@@ -170,9 +178,12 @@ impl Store {
     }
 
     async fn add_payment_of(&self, case: &mut PaymentCase) -> Result<(), StoreError> {
-        if let Ok(id) = case.payment_id.parse() {
-            case.payment = self.payment(id).await?;
-        }
+        let Ok(id) = case.payment_id.parse() else { return Ok(()) };
+        case.payment = self.payment(id).await?;
+        case.refund = match case.part {
+            Some(part) => self.pending_partial_refund(id, part).await?,
+            None => case.payment.clone().filter(Payment::takes_refund).map(Refund::whole),
+        };
         Ok(())
     }
 
@@ -196,11 +207,12 @@ impl Store {
         let now = tx.now;
         let done = match action {
             CaseAction::Refund => {
-                refunds::refund_again(&mut tx, &of.payment_id).await? && is_open(&mut tx, &of.id).await?
+                let Some(refund) = &of.refund else { return Ok(false) };
+                refunds::refund_again(&mut tx, refund).await? && is_open(&mut tx, &of.id).await?
             }
             CaseAction::Settle => {
-                if let Some(payment) = of.payment.as_ref().filter(|_| of.settles_as_refunded()) {
-                    refunds::refund(&mut tx, payment, now).await?;
+                if let Some(refund) = of.refund.as_ref().filter(|_| of.settles_as_refunded()) {
+                    refunds::refund(&mut tx, refund, now).await?;
                 }
                 settle(&mut tx, &of.id, reason, now).await?
             }
@@ -230,10 +242,12 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
         id: row::text(row, "id")?,
         kind: row::parsed(row, "kind")?,
         payment_id: row::text(row, "payment_id")?,
+        part: row.try_get::<Option<String>, _>("refund_id")?.and_then(|id| id.parse().ok()),
         reported,
         details: row::text(row, "details")?,
         opened_at: row::time(row, "opened_at_ms")?,
         payment: None,
+        refund: None,
         settlement,
     })
 }
@@ -241,8 +255,8 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
 /// Opens a case. `false` when the same one is open.
 pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
-        "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+        "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, refund_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
     )
     .bind(Uuid::now_v7().to_string())
     .bind(case.kind.as_str())
@@ -251,6 +265,7 @@ pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Res
     .bind(case.amount.map(|amount| amount.currency.as_str().to_owned()))
     .bind(case.details.to_owned())
     .bind(now.as_millisecond())
+    .bind(case.part.map(|part| part.to_string()))
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)

@@ -3,9 +3,10 @@
 
 pub(super) mod cases;
 mod closing;
+pub(super) mod partial_refunds;
 mod purge;
 pub(super) mod records;
-mod refunds;
+pub(super) mod refunds;
 pub(super) mod sandbox;
 
 use jiff::Timestamp;
@@ -64,7 +65,16 @@ pub struct Payment {
     /// The provider that moves the money; [`WALLET`] for the shop itself.
     pub provider: String,
     pub amount: Money,
+    /// The sum of its partial refunds, made or under way, in minor units.
+    pub refunded_in_parts: i64,
     pub status: PaymentStatus,
+}
+
+impl Payment {
+    /// Whether the provider can be asked for a refund of all of it, or once more.
+    fn takes_refund(&self) -> bool {
+        matches!(self.status, PaymentStatus::Mismatched | PaymentStatus::RefundPending)
+    }
 }
 
 /// The outcome of a report that money was captured.
@@ -97,9 +107,9 @@ pub enum WalletPaymentOutcome {
 // Older versions know neither closed nor mismatched payments. They read both as created.
 macro_rules! columns {
     () => {
-        "id, order_id, user_id, provider, amount, currency, CASE WHEN status <> 'created' THEN status \
-         WHEN mismatched_at_ms IS NOT NULL THEN 'mismatched' WHEN closed_at_ms IS NOT NULL THEN 'closed' \
-         ELSE status END AS status"
+        "id, order_id, user_id, provider, amount, currency, refunded_in_parts, \
+         CASE WHEN status <> 'created' THEN status WHEN mismatched_at_ms IS NOT NULL THEN 'mismatched' \
+         WHEN closed_at_ms IS NOT NULL THEN 'closed' ELSE status END AS status"
     };
 }
 use columns;
@@ -117,6 +127,7 @@ fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
         purpose: purpose(row)?,
         provider: row::text(row, "provider")?,
         amount: row::money(row, "amount")?,
+        refunded_in_parts: row::int(row, "refunded_in_parts")?,
         status: row::parsed(row, "status")?,
     })
 }
@@ -271,7 +282,7 @@ async fn refuse_capture(
     let mark = "UPDATE payments SET mismatched_at_ms = $2, close_at_ms = NULL WHERE id = $1 AND status = 'created'";
     sqlx::query(mark).bind(id.to_string()).bind(now.as_millisecond()).execute(&mut **tx).await?;
     let (payment, details) = (id.to_string(), format!("captured {captured}"));
-    let case = NewCase { kind, payment: &payment, amount: Some(captured), details: &details };
+    let case = NewCase { kind, payment: &payment, part: None, amount: Some(captured), details: &details };
     let is_new = cases::open(tx, &case, now).await?;
     Ok(if is_new { CaptureOutcome::Case(kind) } else { CaptureOutcome::AlreadyApplied })
 }

@@ -5,8 +5,9 @@ use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use super::partial_refunds::PartialRefund;
 use super::{Payment, columns, payment};
-use crate::domain::{OrderId, PaymentId, UserId};
+use crate::domain::{Money, OrderId, PaymentId, UserId};
 use crate::store::{Store, StoreError, row};
 
 /// A payment with everything that happened to it.
@@ -16,7 +17,16 @@ pub struct PaymentRecord {
     pub created_at: Timestamp,
     pub captured_at: Option<Timestamp>,
     pub refunded_at: Option<Timestamp>,
+    /// Oldest first.
+    pub partial_refunds: Vec<PartialRefund>,
     pub webhooks: Vec<WebhookRecord>,
+}
+
+impl PaymentRecord {
+    /// What can still be refunded.
+    pub fn refundable(&self) -> Money {
+        Money { amount: self.payment.amount.amount - self.payment.refunded_in_parts, ..self.payment.amount }
+    }
 }
 
 /// A payment as its owner reads it.
@@ -65,10 +75,12 @@ impl Store {
         .bind(order.to_string())
         .fetch_all(&self.pool)
         .await?;
+        let parts = self.partial_refunds_of(order).await?;
         let mut records = Vec::with_capacity(rows.len());
         for row in &rows {
             let payment = payment(row)?;
             records.push(PaymentRecord {
+                partial_refunds: parts.iter().filter(|part| part.payment == payment.id).cloned().collect(),
                 webhooks: self.webhooks_of(&payment).await?,
                 payment,
                 created_at: row::time(row, "created_at_ms")?,

@@ -1,18 +1,52 @@
-//! Refunds of payments.
+//! Refunds: of all that is left of a payment, or of a part of it ([`super::partial_refunds`]). Both are due, postponed and
+//! recorded in the same way.
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{Payment, PaymentPurpose, WALLET, columns, move_order, payment};
+use super::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, partial_refunds, payment};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
-use crate::domain::{OrderStatus, PaymentId};
+use crate::domain::{Money, OrderId, OrderStatus, RefundId};
 use crate::store::orders::read;
 use crate::store::wallet::post;
 use crate::store::{Store, StoreError, Tx, next_attempt, row};
 
+/// Money that goes back to a payer.
+#[derive(Debug, Clone)]
+pub struct Refund {
+    pub id: RefundId,
+    pub of: Payment,
+    /// Nothing, when all of the payment went back in parts.
+    pub amount: Money,
+    /// Who moves the money: the provider of the payment, or [`WALLET`].
+    pub via: String,
+}
+
+impl Refund {
+    /// The refund of all that is left of a payment.
+    pub fn whole(of: Payment) -> Refund {
+        let amount = Money { amount: of.amount.amount - of.refunded_in_parts, ..of.amount };
+        Refund { id: RefundId(of.id.0), amount, via: of.provider.clone(), of }
+    }
+
+    /// Whether the payment stays captured, and its order paid.
+    pub fn is_part(&self) -> bool {
+        self.id.0 != self.of.id.0
+    }
+
+    /// The amount that a provider is asked for. `None`: everything, which may be another amount than was asked for.
+    pub fn asked(&self) -> Option<Money> {
+        (self.is_part() || self.of.refunded_in_parts > 0).then_some(self.amount)
+    }
+
+    fn table(&self) -> &'static str {
+        if self.is_part() { "partial_refunds" } else { "payments" }
+    }
+}
+
 impl Store {
-    /// Payments whose refund is pending and due, those that have waited longest first.
-    pub async fn refunds_due(&self, limit: i64) -> Result<Vec<Payment>, StoreError> {
+    /// Refunds that are pending and due, those that have waited longest first, partial ones before the others.
+    pub async fn refunds_due(&self, limit: i64) -> Result<Vec<Refund>, StoreError> {
         let query = sqlx::query(concat!(
             "SELECT ",
             columns!(),
@@ -21,68 +55,98 @@ impl Store {
         ))
         .bind(self.now().await?.as_millisecond())
         .bind(limit);
-        self.all(query, payment).await
+        let mut due = self.partial_refunds_due(limit).await?;
+        due.extend(self.all(query, payment).await?.into_iter().map(Refund::whole));
+        Ok(due)
     }
 
     /// Puts the next attempt of a refund off, by a second at first and by about four minutes at most. Returns the number of
     /// attempts.
-    pub async fn postpone_refund(&self, id: PaymentId) -> Result<i64, StoreError> {
-        let sql = format!("UPDATE payments SET {} WHERE id = $2 RETURNING attempts", next_attempt(1000, 8));
+    pub async fn postpone_refund(&self, of: &Refund) -> Result<i64, StoreError> {
+        let sql = format!("UPDATE {} SET {} WHERE id = $2 RETURNING attempts", of.table(), next_attempt(1000, 8));
         let now = self.now().await?.as_millisecond();
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(id.to_string());
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(of.id.to_string());
         Ok(self.optional(query, |row| row::int(row, "attempts")).await?.unwrap_or_default())
     }
 
-    /// Records that a payment was refunded. A payment from a wallet is refunded by this call itself. The order becomes
-    /// `refunded` once none of its payments is pending. `false` when it was recorded before.
-    pub async fn apply_refund(&self, of: &Payment, now: Timestamp) -> Result<bool, StoreError> {
+    /// Records that a refund was made. One into a wallet is made by this call itself. An order that is to be refunded becomes
+    /// `refunded` once none of its refunds is pending. `false` when it was recorded before.
+    pub async fn apply_refund(&self, of: &Refund, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let is_first = refund(&mut tx, of, now).await?;
-        settle_refunded(&mut tx, of.id, now).await?;
+        settle_refunded(&mut tx, of, now).await?;
         tx.commit().await?;
         Ok(is_first)
     }
 }
 
-pub(super) async fn refund(tx: &mut Tx, of: &Payment, now: Timestamp) -> Result<bool, sqlx::Error> {
-    let sql =
-        "UPDATE payments SET status = 'refunded', refunded_at_ms = $2 WHERE id = $1 AND status = 'refund_pending'";
-    let query = sqlx::query(sql).bind(of.id.to_string()).bind(now.as_millisecond());
-    let is_first = query.execute(&mut **tx).await?.rows_affected() == 1;
-    if let PaymentPurpose::Order(order) = of.purpose {
-        let pending = "SELECT 1 FROM payments WHERE order_id = $1 AND status = 'refund_pending'";
-        let more = sqlx::query(pending).bind(order.to_string()).fetch_optional(&mut **tx).await?;
-        if more.is_none() {
-            move_order(tx, order, OrderStatus::RefundPending, OrderStatus::Refunded, now).await?;
+pub(super) async fn refund(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<bool, sqlx::Error> {
+    // The last two refunds of an order may be recorded at once: one of them ends it.
+    lock_order_of(tx, of.of.id).await?;
+    let is_first = match of.is_part() {
+        true => partial_refunds::record(tx, of.id, now).await?,
+        false => {
+            let sql = "UPDATE payments SET status = 'refunded', refunded_at_ms = $2
+                 WHERE id = $1 AND status = 'refund_pending'";
+            let query = sqlx::query(sql).bind(of.of.id.to_string()).bind(now.as_millisecond());
+            query.execute(&mut **tx).await?.rows_affected() == 1
         }
-        if of.provider == WALLET && of.amount.amount > 0 {
-            let owner = read(tx, order).await?.ok_or(sqlx::Error::RowNotFound)?.user_id;
-            let (from, to) = (LedgerAccount::Shop, LedgerAccount::User(owner));
-            let refund = Transfer::simple(TransferKind::Refund, order, of.amount.amount, from, to);
-            post(tx, &[refund], now).await?;
-        }
+    };
+    let PaymentPurpose::Order(order) = of.of.purpose else { return Ok(is_first) };
+    if !is_refund_pending(tx, order).await? {
+        move_order(tx, order, OrderStatus::RefundPending, OrderStatus::Refunded, now).await?;
+    }
+    if is_first && of.via == WALLET && of.amount.amount > 0 {
+        let owner = read(tx, order).await?.ok_or(sqlx::Error::RowNotFound)?.user_id;
+        let (from, to) = (LedgerAccount::Shop, LedgerAccount::User(owner));
+        let whole = Transfer::simple(TransferKind::Refund, order, of.amount.amount, from, to);
+        let id = if of.is_part() { format!("{}:{}", whole.id, of.id) } else { whole.id.clone() };
+        post(tx, &[Transfer { id, ..whole }], now).await?;
     }
     Ok(is_first)
 }
 
-/// Makes the next attempt of a refund due at once. `false` when no refund is pending and none is to begin.
-pub(super) async fn refund_again(tx: &mut Tx, payment: &str) -> Result<bool, sqlx::Error> {
-    let sql = "UPDATE payments SET status = 'refund_pending', attempts = 0, next_attempt_at_ms = 0
-         WHERE id = $1 AND (status = 'refund_pending' OR status = 'created' AND mismatched_at_ms IS NOT NULL)";
-    Ok(sqlx::query(sql).bind(payment.to_owned()).execute(&mut **tx).await?.rows_affected() == 1)
+async fn is_refund_pending(tx: &mut Tx, order: OrderId) -> Result<bool, sqlx::Error> {
+    let sql = "SELECT 1 FROM payments WHERE order_id = $1 AND status = 'refund_pending'
+         UNION ALL SELECT 1 FROM partial_refunds WHERE order_id = $1 AND refunded_at_ms IS NULL";
+    Ok(sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?.is_some())
+}
+
+/// Makes the next attempt of a refund due at once. `false` when it is not pending and is not to begin.
+pub(super) async fn refund_again(tx: &mut Tx, of: &Refund) -> Result<bool, sqlx::Error> {
+    let sql = match of.is_part() {
+        true => {
+            "UPDATE partial_refunds SET attempts = 0, next_attempt_at_ms = 0 WHERE id = $1 AND refunded_at_ms IS NULL"
+        }
+        false => {
+            "UPDATE payments SET status = 'refund_pending', attempts = 0, next_attempt_at_ms = 0
+             WHERE id = $1 AND (status = 'refund_pending' OR status = 'created' AND mismatched_at_ms IS NOT NULL)"
+        }
+    };
+    Ok(sqlx::query(sql).bind(of.id.to_string()).execute(&mut **tx).await?.rows_affected() == 1)
 }
 
 /// Stops the attempts of a refund until the staff begin them again.
-pub(super) async fn stop_refund(tx: &mut Tx, payment: &str) -> Result<(), sqlx::Error> {
-    let sql = "UPDATE payments SET next_attempt_at_ms = $2 WHERE id = $1 AND status = 'refund_pending'";
-    sqlx::query(sql).bind(payment.to_owned()).bind(i64::MAX).execute(&mut **tx).await?;
+pub(super) async fn stop_refund(tx: &mut Tx, payment: &str, part: Option<RefundId>) -> Result<(), sqlx::Error> {
+    let query = match part {
+        Some(part) => {
+            sqlx::query("UPDATE partial_refunds SET next_attempt_at_ms = $2 WHERE id = $1").bind(part.to_string())
+        }
+        None => {
+            let sql = "UPDATE payments SET next_attempt_at_ms = $2 WHERE id = $1 AND status = 'refund_pending'";
+            sqlx::query(sql).bind(payment.to_owned())
+        }
+    };
+    query.bind(i64::MAX).execute(&mut **tx).await?;
     Ok(())
 }
 
-/// Settles the cases that wait for the refund of a payment.
-async fn settle_refunded(tx: &mut Tx, id: PaymentId, now: Timestamp) -> Result<(), sqlx::Error> {
+/// Settles the cases that wait for a refund.
+async fn settle_refunded(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<(), sqlx::Error> {
     let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = ''
-         WHERE payment_id = $1 AND settled_at_ms IS NULL AND kind IN ('mismatched', 'refund_failed', 'refund_delayed')";
-    sqlx::query(sql).bind(id.to_string()).bind(now.as_millisecond()).execute(&mut **tx).await?;
+         WHERE payment_id = $1 AND settled_at_ms IS NULL AND kind IN ('mismatched', 'refund_failed', 'refund_delayed')
+           AND COALESCE(refund_id, payment_id) = $3";
+    let query = sqlx::query(sql).bind(of.of.id.to_string()).bind(now.as_millisecond());
+    query.bind(of.id.to_string()).execute(&mut **tx).await?;
     Ok(())
 }

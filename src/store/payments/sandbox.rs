@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use crate::domain::{Money, PaymentId};
+use crate::domain::{Money, PaymentId, RefundId};
 use crate::store::{Store, StoreError, row};
 
 /// A charge at the provider.
@@ -107,15 +107,39 @@ impl Store {
         Ok(true)
     }
 
-    /// Refunds a captured payment. Idempotent. `false` when the payment was never captured.
-    pub async fn sandbox_refund(&self, id: PaymentId) -> Result<bool, StoreError> {
-        let done = sqlx::query(
-            "UPDATE sandbox_payments SET status = 'refunded' WHERE id = $1 AND status IN ('captured', 'refunded')",
-        )
-        .bind(id.to_string())
-        .execute(&self.pool)
-        .await?;
-        Ok(done.rows_affected() == 1)
+    /// Refunds an amount of a captured payment, or all that is left. Idempotent by the refund's id; a payment that was refunded
+    /// as a whole needs no further refund. `false` when there is not so much of it, or it was never captured.
+    pub async fn sandbox_refund(
+        &self,
+        refund: RefundId,
+        payment: PaymentId,
+        amount: Option<Money>,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let sql = "UPDATE sandbox_payments SET status = status WHERE id = $1 AND status IN ('captured', 'refunded')
+             RETURNING status, amount - refunded AS remaining";
+        let query = sqlx::query(sql).bind(payment.to_string());
+        let Some(row) = query.fetch_optional(&mut *tx).await? else { return Ok(false) };
+        let (status, remaining) = (row::text(&row, "status")?, row::int(&row, "remaining")?);
+        let amount = amount.map_or(remaining, |amount| amount.amount);
+        let known = sqlx::query("SELECT 1 FROM sandbox_refunds WHERE id = $1").bind(refund.to_string());
+        if status == "refunded" || known.fetch_optional(&mut *tx).await?.is_some() {
+            return Ok(true);
+        }
+        if amount > remaining {
+            return Ok(false);
+        }
+        sqlx::query("INSERT INTO sandbox_refunds (id, payment_id, amount) VALUES ($1, $2, $3)")
+            .bind(refund.to_string())
+            .bind(payment.to_string())
+            .bind(amount)
+            .execute(&mut *tx)
+            .await?;
+        let sql = "UPDATE sandbox_payments SET refunded = refunded + $2,
+               status = CASE WHEN refunded + $2 = amount THEN 'refunded' ELSE status END WHERE id = $1";
+        sqlx::query(sql).bind(payment.to_string()).bind(amount).execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(true)
     }
 
     pub async fn sandbox_webhooks_due(&self, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {

@@ -12,11 +12,13 @@ pub const GROWING: &[&str] = &[
     "packet_rejections",
     "packet_shares",
     "packets",
+    "partial_refunds",
     "payment_cases",
     "payments",
     "recovery_codes",
     "revocations",
     "sandbox_payments",
+    "sandbox_refunds",
     "security_event_hours",
     "security_events",
     "sessions",
@@ -109,9 +111,14 @@ pub fn statements(count: i64) -> Vec<String> {
             "{id}, {id}, 'sandbox', 100, 'CNY', CASE WHEN i % 10 < 7 THEN 'captured' ELSE 'created' END, i, i",
         ),
         rows(
+            "partial_refunds (id, payment_id, order_id, via, amount, currency, requested_at_ms, actor, note, refunded_at_ms)",
+            "{id}, {id}, {id}, 'sandbox', 1, 'CNY', i, 'admin', 'x', i",
+        ),
+        rows(
             "sandbox_payments (id, amount, currency, return_path, status)",
             "{id}, 100, 'CNY', '/', CASE WHEN i % 10 < 7 THEN 'captured' ELSE 'open' END",
         ),
+        rows("sandbox_refunds (id, payment_id, amount)", "{id}, {id}, 1"),
         rows(
             "payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, settled_at_ms)",
             "{id}, 'disputed', {id}, 100, 'CNY', 'x', i, CASE WHEN i % 100 <> 0 THEN i END",

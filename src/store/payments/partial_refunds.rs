@@ -1,0 +1,194 @@
+//! Partial refunds: a paid order's money goes back while the order stays paid and its units stay sold. All of the money may
+//! go back in this way, which is a refund without restocking. The money goes where it came from or, as a gesture, into the
+//! wallet of the order's owner.
+//!
+//! A payment counts what was asked for, so that all its refunds together never exceed what was paid.
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::WALLET;
+use super::refunds::Refund;
+use crate::domain::{Money, OrderId, PaymentId, RefundId, RefundTarget, wallet};
+use crate::store::audit_log::log;
+use crate::store::{AuditReason, Store, StoreError, Tx, row};
+
+/// A partial refund that staff ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct NewPartialRefund {
+    /// The same for each attempt to ask for it.
+    pub id: RefundId,
+    pub order: OrderId,
+    pub amount: Money,
+    pub to: RefundTarget,
+}
+
+/// The outcome of asking for a partial refund.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartialRefundOutcome {
+    /// It is under way, or was asked for before under the same id.
+    Pending,
+    /// The order is not paid.
+    NotPaid,
+    /// Only so much can still be refunded.
+    Exceeds(Money),
+    /// Wallets hold another currency.
+    NoWallet,
+}
+
+/// A partial refund of an order.
+#[derive(Debug, Clone)]
+pub struct PartialRefund {
+    pub id: RefundId,
+    pub payment: PaymentId,
+    pub amount: Money,
+    /// The provider that moves the money; [`WALLET`] for the shop itself.
+    pub via: String,
+    pub requested_at: Timestamp,
+    /// The member of the staff.
+    pub actor: String,
+    /// The reason, shown to staff only.
+    pub note: String,
+    /// Shown verbatim to the owner of the order.
+    pub message: Option<String>,
+    /// `None` while it is under way.
+    pub refunded_at: Option<Timestamp>,
+}
+
+impl PartialRefund {
+    pub fn to(&self) -> RefundTarget {
+        if self.via == WALLET { RefundTarget::Wallet } else { RefundTarget::Payer }
+    }
+}
+
+macro_rules! columns {
+    () => {
+        "id, payment_id, order_id, via, amount, currency, requested_at_ms, actor, note, message, refunded_at_ms"
+    };
+}
+
+/// Partial refunds with their payments, which were captured, so that their status is the one in the table.
+macro_rules! refunds {
+    () => {
+        "SELECT r.id AS refund_id, r.amount AS refund_amount, r.via, p.id, p.order_id, p.user_id, p.provider, p.amount, \
+         p.currency, p.refunded_in_parts, p.status FROM partial_refunds r JOIN payments p ON p.id = r.payment_id "
+    };
+}
+
+impl Store {
+    /// Asks for a partial refund, with a line in the audit log. The refund job then moves the money.
+    pub async fn request_partial_refund(
+        &self,
+        new: NewPartialRefund,
+        reason: AuditReason<'_>,
+    ) -> Result<PartialRefundOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        let order = new.order.to_string();
+        let sql = "UPDATE orders SET status = status WHERE id = $1 AND status = 'paid'";
+        let is_paid = sqlx::query(sql).bind(order.clone()).execute(&mut *tx).await?.rows_affected() == 1;
+        let known = sqlx::query("SELECT 1 FROM partial_refunds WHERE id = $1").bind(new.id.to_string());
+        if known.fetch_optional(&mut *tx).await?.is_some() {
+            return Ok(PartialRefundOutcome::Pending);
+        }
+        if !is_paid {
+            return Ok(PartialRefundOutcome::NotPaid);
+        }
+        let sql = concat!("SELECT ", super::columns!(), " FROM payments WHERE order_id = $1 AND status = 'captured'");
+        let row = sqlx::query(sql).bind(order.clone()).fetch_optional(&mut *tx).await?;
+        let of = row.as_ref().map(super::payment).transpose()?.ok_or(sqlx::Error::RowNotFound)?;
+        if new.to == RefundTarget::Wallet && of.amount.currency != wallet::CURRENCY {
+            return Ok(PartialRefundOutcome::NoWallet);
+        }
+        let left = of.amount.amount - of.refunded_in_parts;
+        if new.amount.currency != of.amount.currency || !(1..=left).contains(&new.amount.amount) {
+            return Ok(PartialRefundOutcome::Exceeds(Money { amount: left, ..of.amount }));
+        }
+        let sql = "UPDATE payments SET refunded_in_parts = refunded_in_parts + $2 WHERE id = $1";
+        sqlx::query(sql).bind(of.id.to_string()).bind(new.amount.amount).execute(&mut *tx).await?;
+        let via = if new.to == RefundTarget::Wallet { WALLET } else { &of.provider };
+        sqlx::query(
+            "INSERT INTO partial_refunds (id, payment_id, order_id, via, amount, currency, requested_at_ms, actor, note,
+               message)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        )
+        .bind(new.id.to_string())
+        .bind(of.id.to_string())
+        .bind(order)
+        .bind(via.to_owned())
+        .bind(new.amount.amount)
+        .bind(new.amount.currency.as_str().to_owned())
+        .bind(now.as_millisecond())
+        .bind(reason.actor.to_owned())
+        .bind(reason.note.to_owned())
+        .bind(reason.message.map(str::to_owned))
+        .execute(&mut *tx)
+        .await?;
+        let subject = format!("order {}", new.order);
+        let after = json!({"refund": new.id, "amount": new.amount, "via": via, "reason": reason.note,
+            "message": reason.message});
+        log(&mut tx, reason.actor, "refund_part", &subject, None, Some(&after), now).await?;
+        tx.commit().await?;
+        Ok(PartialRefundOutcome::Pending)
+    }
+
+    /// The partial refunds of an order, oldest first.
+    pub async fn partial_refunds_of(&self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM partial_refunds WHERE order_id = $1 ORDER BY id");
+        self.all(sqlx::query(sql).bind(order.to_string()), partial_refund).await
+    }
+
+    /// A partial refund as the refund job sees it; `None` when there is none with this id.
+    pub async fn partial_refund(&self, id: RefundId) -> Result<Option<Refund>, StoreError> {
+        let sql = concat!(refunds!(), "WHERE r.id = $1");
+        self.optional(sqlx::query(sql).bind(id.to_string()), refund).await
+    }
+
+    /// A partial refund of the payment that is under way.
+    pub(super) async fn pending_partial_refund(
+        &self,
+        of: PaymentId,
+        id: RefundId,
+    ) -> Result<Option<Refund>, StoreError> {
+        let sql = concat!(refunds!(), "WHERE r.id = $1 AND r.payment_id = $2 AND r.refunded_at_ms IS NULL");
+        self.optional(sqlx::query(sql).bind(id.to_string()).bind(of.to_string()), refund).await
+    }
+
+    pub(super) async fn partial_refunds_due(&self, limit: i64) -> Result<Vec<Refund>, StoreError> {
+        let sql = concat!(
+            refunds!(),
+            "WHERE r.refunded_at_ms IS NULL AND r.next_attempt_at_ms <= $1 ORDER BY r.next_attempt_at_ms, r.id LIMIT $2"
+        );
+        let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
+        self.all(query, refund).await
+    }
+}
+
+/// Records that a partial refund was made. `false` when it was recorded before.
+pub(super) async fn record(tx: &mut Tx, id: RefundId, now: Timestamp) -> Result<bool, sqlx::Error> {
+    let sql = "UPDATE partial_refunds SET refunded_at_ms = $2 WHERE id = $1 AND refunded_at_ms IS NULL";
+    let query = sqlx::query(sql).bind(id.to_string()).bind(now.as_millisecond());
+    Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
+}
+
+fn refund(row: &AnyRow) -> Result<Refund, sqlx::Error> {
+    let of = super::payment(row)?;
+    let amount = Money { amount: row::int(row, "refund_amount")?, ..of.amount };
+    Ok(Refund { id: row::parsed(row, "refund_id")?, of, amount, via: row::text(row, "via")? })
+}
+
+fn partial_refund(row: &AnyRow) -> Result<PartialRefund, sqlx::Error> {
+    Ok(PartialRefund {
+        id: row::parsed(row, "id")?,
+        payment: row::parsed(row, "payment_id")?,
+        amount: row::money(row, "amount")?,
+        via: row::text(row, "via")?,
+        requested_at: row::time(row, "requested_at_ms")?,
+        actor: row::text(row, "actor")?,
+        note: row::text(row, "note")?,
+        message: row.try_get("message")?,
+        refunded_at: row::optional_time(row, "refunded_at_ms")?,
+    })
+}
