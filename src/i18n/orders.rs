@@ -16,6 +16,10 @@ texts! {
             "The shop cancelled your order. Your refund is on its way, usually within minutes.";
         means_refunded_by_shop: "商家取消了订单，款项已原路退回。", "The shop cancelled your order. Your payment has been refunded.";
         message: "商家留言", "Message from the shop";
+        given_back: "部分退款", "Money back";
+        given_to_wallet: "退入钱包", "to your wallet";
+        given_to_payer: "原路退回", "to your original payment method";
+        given_soon: "处理中", "on its way";
         refund_how: "退款将退回原付款账户，无需任何操作。", "Refunds go to your original payment method. No action needed.";
         deliver_to: "收货地址", "Delivery address";
         deliver_none: "还没有收货地址，付款前请填写。", "No delivery address yet. You’ll need one before you pay.";

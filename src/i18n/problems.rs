@@ -223,6 +223,8 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("bad_status", "没有这种状态。", "No such status."),
     ("time_order", "结束时间必须晚于开始时间。", "The end must be after the start."),
     ("no_such_user", "没有这个用户。", "No such user."),
+    ("exceeds_payment", "超过可退金额。", "More than can still be refunded."),
+    ("no_wallet", "钱包只支持人民币。", "Wallets hold CNY only."),
     ("top_up_bounds", "单笔充值 1 到 50,000 元。", "A top-up is from ¥1 to ¥50,000."),
     ("too_many_shares", "总金额不够分：每份至少 0.01 元。", "The total is too small: each share is at least ¥0.01."),
     ("spending_limit", "运营员 24 小时内最多动用商店资金 10,000 元，请联系店主。",

@@ -74,6 +74,17 @@ texts! {
         refund: "退款", "Refund order";
         refund_text: "全额退款并结束订单，库存立即退回场次。此操作不可撤销。",
             "Refunds the full amount and closes the order. Its units go back on sale right away. This can’t be undone.";
+        refund_part: "部分退款", "Refund part of it";
+        refund_part_text: "退回部分或全部货款，订单保持已付款，库存不退回。", "Gives money back. The order stays paid and its units stay sold.";
+        refund_part_amount: "金额，最多 {}", "Amount, up to {}";
+        refund_part_to: "退至", "Goes to";
+        refund_part_payer: "原付款方式", "the original payment method";
+        refund_part_wallet: "用户的钱包", "the customer’s wallet";
+        refund_rest_text: "此前已部分退款，现在可退余下的 {}。", "A part was refunded before. What is left is {}.";
+        done_refund_part: "已发起部分退款。", "Partial refund started.";
+        part: "部分退款", "Partial refund";
+        part_pending: "处理中", "under way";
+        part_done: "已退款", "made";
         why: "内部原因（用户不可见）", "Internal reason (staff only)";
         tell: "给用户的留言（选填）", "Message to the customer (optional)";
         tell_help: "原样显示在用户的订单页，请使用用户的语言。", "Shown as is on the customer’s order page, so use their language.";

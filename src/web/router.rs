@@ -123,6 +123,8 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
 
     let keyed = Router::new()
         .route("/api/admin/orders/{order}/refund", post(orders::refund))
+        .route("/api/admin/orders/{order}/refund-part", post(orders::refund_part))
+        .route("/admin/orders/{order}/refund-part", post(admin::orders::refund_part))
         .route("/api/admin/payment-cases/{case}/refund", post(payment_cases::refund))
         .route_layer(from_fn_with_state(shop.clone(), super::idempotency::repeatable));
     Router::new()

@@ -6,11 +6,12 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::{StaffVisit, StaffVisitTo};
-use crate::domain::{Address, Order, OrderId, Page};
+use crate::domain::{Address, Order, OrderId, Page, RefundTarget};
 use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
-use crate::store::StaffAction;
+use crate::store::{NewPartialRefund, PartialRefundOutcome, StaffAction};
 use crate::web::Shop;
 use crate::web::extract::client::ClientAddress;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
@@ -19,8 +20,11 @@ use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::reveal::reveal_recipient;
+use crate::web::shared::validation::price;
 use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::{AddressView, AdminOrderPage, AdminOrdersPage, RevealFormState, StaffActionFormState};
+use crate::web::views::{
+    AddressView, AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, StaffActionFormState,
+};
 
 pub async fn list(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
@@ -61,6 +65,7 @@ struct OrderPageState {
     done: String,
     may_act: bool,
     form: StaffActionFormState,
+    part: PartialRefundFormState,
     reveal: RevealFormState,
     /// The recipient in full, shown only in this answer.
     recipient: Option<Address>,
@@ -70,6 +75,11 @@ impl OrderPageState {
     /// The form again, for a member of the staff who may act.
     fn of(form: StaffActionFormState) -> OrderPageState {
         OrderPageState { may_act: true, form, ..OrderPageState::default() }
+    }
+
+    /// The form of a partial refund again.
+    fn of_part(part: PartialRefundFormState) -> OrderPageState {
+        OrderPageState { may_act: true, part, ..OrderPageState::default() }
     }
 }
 
@@ -97,6 +107,7 @@ async fn page(
         done: state.done,
         may_act: state.may_act,
         form: state.form,
+        part: state.part,
     };
     personal(status, &page)
 }
@@ -148,6 +159,71 @@ pub async fn refund(
     Form(form): Form<StaffActionForm>,
 ) -> Result<Response, Problem> {
     act(visit, StaffAction::Refund, form).await
+}
+
+/// The form of a partial refund.
+#[derive(Deserialize)]
+pub struct PartialRefundForm {
+    #[serde(default)]
+    amount: String,
+    #[serde(default)]
+    to: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+pub async fn refund_part(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    Form(form): Form<PartialRefundForm>,
+) -> Result<Response, Problem> {
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let amount = price(&form.amount, order.amount.currency).filter(|amount| amount.amount > 0);
+    let reason = StaffActionReason::check(&form.reason, &form.message);
+    let mut state = PartialRefundFormState {
+        amount: form.amount,
+        to: form.to.parse().unwrap_or(RefundTarget::Payer),
+        reason: form.reason,
+        message: form.message,
+        errors: Vec::new(),
+    };
+    let (amount, reason) = match (amount, reason) {
+        (Some(amount), Ok(reason)) if form.confirm == "yes" => (amount, reason),
+        (amount, reason) => {
+            if amount.is_none() {
+                let code = if state.amount.trim().is_empty() { "required" } else { "bad_amount" };
+                state.errors.push(FieldError::new("amount", code));
+            }
+            let texts = reason.err().unwrap_or_default();
+            state.errors.extend(texts.into_iter().map(|(field, code)| FieldError { field, code }));
+            if form.confirm != "yes" {
+                state.errors.push(FieldError::new("sure", "not_confirmed"));
+            }
+            return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, OrderPageState::of_part(state))
+                .await;
+        }
+    };
+    let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
+    let new = NewPartialRefund { id: repeatable.refund(), order: id, amount, to: state.to };
+    let by = staff.session.user_id;
+    let outcome = shop.payments.request_partial_refund(&order, new, by, reason.by(staff.actor())).await?;
+    let (status, field, code) = match outcome {
+        None => return Err(Problem::new(Code::Yourself).back(path)),
+        Some(PartialRefundOutcome::Pending) => return Ok(see_other(&format!("{path}&done=refund-part"))),
+        Some(PartialRefundOutcome::NotPaid) => {
+            let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+            let state = StaffActionFormState { changed: true, ..StaffActionFormState::default() };
+            return page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await;
+        }
+        Some(PartialRefundOutcome::Exceeds(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "amount", "exceeds_payment"),
+        Some(PartialRefundOutcome::NoWallet) => (StatusCode::UNPROCESSABLE_ENTITY, "to", "no_wallet"),
+    };
+    state.errors.push(FieldError::new(field, code));
+    page(&shop, &visitor, order, status, OrderPageState::of_part(state)).await
 }
 
 async fn act(

@@ -17,10 +17,11 @@ use super::{UserCall, json_response};
 use crate::accounts::Session;
 use crate::domain::claim::Claim;
 use crate::domain::order::OrderEvent;
-use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, SaleId};
+use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, RefundId, RefundTarget, SaleId};
 use crate::gate::AdmissionRequest;
 use crate::orders::OrderLookup;
 use crate::purchase::PurchaseOutcome;
+use crate::store::PartialRefund;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
@@ -127,6 +128,29 @@ pub struct OrderJson {
     pub address: Option<Box<Address>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<OrderEvent>>,
+    /// What the shop gave back while the order stayed paid. Left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partial_refunds: Vec<PartialRefundJson>,
+}
+
+/// A partial refund as the owner of the order sees it.
+#[derive(Debug, Serialize)]
+pub struct PartialRefundJson {
+    id: RefundId,
+    amount: Money,
+    to: RefundTarget,
+    message: Option<String>,
+    requested_at: Timestamp,
+    /// `null` while it is under way.
+    refunded_at: Option<Timestamp>,
+}
+
+impl From<PartialRefund> for PartialRefundJson {
+    fn from(part: PartialRefund) -> Self {
+        let to = part.to();
+        let PartialRefund { id, amount, message, requested_at, refunded_at, .. } = part;
+        PartialRefundJson { id, amount, to, message, requested_at, refunded_at }
+    }
 }
 
 impl OrderJson {
@@ -142,6 +166,7 @@ impl OrderJson {
             message: order.message,
             address: order.address,
             history,
+            partial_refunds: Vec::new(),
         }
     }
 }
@@ -166,7 +191,11 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let found = shop.orders.find_with_receipt(session.user_id, sale_id, id, query.receipt.as_deref());
     let order = match found.await? {
-        OrderLookup::Order(order, history) => OrderJson::of(order, Some(history)),
+        OrderLookup::Order(order, history) => {
+            let refunds = shop.orders.partial_refunds(&order).await?;
+            let partial_refunds = refunds.into_iter().map(PartialRefundJson::from).collect();
+            OrderJson { partial_refunds, ..OrderJson::of(order, Some(history)) }
+        }
         OrderLookup::Reserved { quantity, reserved_at } => {
             let entry = shop.catalogue.entry(sale_id).await?;
             let held = [OrderEvent { at: reserved_at, status: OrderStatus::Reserved }];
@@ -181,6 +210,7 @@ pub async fn show(
                 message: None,
                 address: None,
                 history: Some(held.into()),
+                partial_refunds: Vec::new(),
             }
         }
         OrderLookup::NotFound => return Err(Code::NotFound.into()),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use uuid::Uuid;
 
+use crate::domain::RefundId;
 use crate::store::RequestId;
 use crate::web::Shop;
 
@@ -13,6 +15,13 @@ use crate::web::Shop;
 /// [`crate::web::idempotency`] sets it.
 #[derive(Debug, Clone, Copy)]
 pub struct Repeatable(pub Option<RequestId>);
+
+impl Repeatable {
+    /// The id of a refund that the request asks for.
+    pub fn refund(self) -> RefundId {
+        RefundId(self.0.map_or_else(Uuid::now_v7, |RequestId(id)| id))
+    }
+}
 
 impl FromRequestParts<Arc<Shop>> for Repeatable {
     type Rejection = Infallible;

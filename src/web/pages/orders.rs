@@ -101,6 +101,7 @@ async fn view(
     let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), locale);
     match found {
         OrderLookup::Order(order, history) => Ok(OrderView {
+            partial_refunds: shop.orders.partial_refunds(&order).await?,
             id,
             sale_id,
             goods_name,
@@ -129,6 +130,7 @@ async fn view(
                 address: None,
                 pay_by: None,
                 history: vec![OrderEvent { at: reserved_at, status: OrderStatus::Reserved }],
+                partial_refunds: Vec::new(),
             })
         }
         OrderLookup::NotFound => Err(Code::NotFound.into()),

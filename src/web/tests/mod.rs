@@ -16,6 +16,7 @@ mod open_packets;
 mod own_payments;
 mod packet_pages;
 mod packets;
+mod partial_refunds;
 mod payment_cases;
 mod payment_provider;
 mod permissions;

@@ -14,7 +14,7 @@ const PAGE: &str = "/admin/orders/payments?lang=en";
 
 impl TestShop {
     /// Delivers a report as the provider does.
-    async fn report(&self, id: &str, event: &str, data: Value) -> TestResponse {
+    pub async fn report(&self, id: &str, event: &str, data: Value) -> TestResponse {
         let key = signing::key_for(&self.parts.secret.current, "sandbox webhooks");
         let (at, body) = (self.parts.clock.now().as_second(), json!({"type": event, "data": data}).to_string());
         let signature = Webhook::from_bytes(key.to_vec()).unwrap().sign(id, at, body.as_bytes()).unwrap();
@@ -24,7 +24,7 @@ impl TestShop {
         self.visitor().send("POST", "/api/webhooks/payments/sandbox", &headers, body).await
     }
 
-    async fn cases(&self) -> Vec<CaseKind> {
+    pub async fn cases(&self) -> Vec<CaseKind> {
         let cases = self.parts.payments.cases(false, None, 100).await.unwrap();
         cases.items.into_iter().map(|case| case.kind).collect()
     }
@@ -46,7 +46,7 @@ fn amount_of(payment: PaymentId, amount: i64) -> Value {
 }
 
 /// The path of an action on the only case of the page.
-async fn action(staff: &TestClient<'_>, verb: &str) -> String {
+pub async fn action(staff: &TestClient<'_>, verb: &str) -> String {
     let page = staff.get(PAGE).await;
     let found = page.text().split("action=\"").find_map(|part| {
         let path = part.split('"').next()?;

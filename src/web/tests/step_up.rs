@@ -22,6 +22,7 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
         ("GET", "/api/admin/orders.csv".to_owned(), 200),
         ("GET", "/api/admin/books/journal.csv".to_owned(), 200),
         ("POST", format!("/api/admin/orders/{NOBODY}/refund"), 422),
+        ("POST", format!("/api/admin/orders/{NOBODY}/refund-part"), 422),
         ("POST", format!("/api/admin/payment-cases/{NOBODY}/refund"), 422),
         ("POST", "/api/admin/staff".to_owned(), 422),
         ("PUT", "/api/admin/staff-policy".to_owned(), 422),
@@ -32,6 +33,7 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
     ];
     let forms = [
         format!("/admin/orders/{NOBODY}/refund"),
+        format!("/admin/orders/{NOBODY}/refund-part"),
         format!("/admin/orders/payments/{NOBODY}/refund"),
         "/admin/staff".to_owned(),
         "/admin/staff/appoint".to_owned(),

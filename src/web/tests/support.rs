@@ -20,7 +20,7 @@ pub async fn pay(shop: &TestShop, checkout: &Value) {
 }
 
 /// Buys and pays; returns the order's id and status URL.
-async fn paid_order(shop: &TestShop, who: &TestClient<'_>, sale: &str) -> (String, String) {
+pub async fn paid_order(shop: &TestShop, who: &TestClient<'_>, sale: &str) -> (String, String) {
     let receipt = who.buy(sale, 1).await.json();
     let url = receipt["status_url"].as_str().unwrap().to_owned();
     pay(shop, &who.post(&format!("{url}/payments"), json!({})).await.json()).await;

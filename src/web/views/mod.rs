@@ -20,10 +20,11 @@ pub use admin::{
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,
     StaffPage, TemporaryPassword, UploadError, UserPage, UsersPage, admin_notice,
 };
-pub use admin::{AdminOrderPage, AdminOrdersPage, BooksPage, PaymentCasesPage, RevealFormState, StaffActionFormState};
+pub use admin::{AdminOrderPage, AdminOrdersPage, BooksPage, PaymentCasesPage};
 pub use admin::{
     AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot, StepUpPage, SteppedUpPage,
 };
+pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use askama::Template;
 pub use cashier::{CashierPage, CashierState};
 pub use message::MessagePage;

@@ -7,6 +7,7 @@ use super::{AddressCard, AddressView, Chrome};
 use crate::domain::order::OrderEvent;
 use crate::domain::{Money, Order, OrderId, OrderStatus, Picture, SaleId};
 use crate::pages::filters;
+use crate::store::{PartialRefund, WALLET};
 
 /// One order in the list.
 #[derive(Debug)]
@@ -67,6 +68,8 @@ pub struct OrderView {
     pub address: Option<AddressView>,
     pub pay_by: Option<Timestamp>,
     pub history: Vec<OrderEvent>,
+    /// Oldest first.
+    pub partial_refunds: Vec<PartialRefund>,
 }
 
 /// The page of one order.
@@ -150,6 +153,7 @@ mod tests {
             address: None,
             pay_by: Some(order.pay_by),
             history: vec![event(OrderStatus::Unpaid), event(status)],
+            partial_refunds: Vec::new(),
         }
     }
 

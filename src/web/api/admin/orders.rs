@@ -8,13 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{StaffCall, StaffCallTo};
 use crate::domain::order::OrderStep;
-use crate::domain::{Address, Money, Order, OrderId, PaymentId, UserId};
+use crate::domain::{Address, Money, Order, OrderId, PaymentId, RefundTarget, UserId};
 use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
-use crate::store::{FoundOrder, PaymentRecord, StaffAction, WebhookRecord};
+use crate::store::{
+    FoundOrder, NewPartialRefund, PartialRefund, PartialRefundOutcome, PaymentRecord, StaffAction, WebhookRecord,
+};
 use crate::web::Shop;
-use crate::web::api::orders::{OrderJson, OrderList};
+use crate::web::api::orders::{OrderJson, OrderList, PartialRefundJson};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::client::ClientAddress;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
@@ -73,7 +76,23 @@ struct AdminPaymentJson {
     created_at: Timestamp,
     captured_at: Option<Timestamp>,
     refunded_at: Option<Timestamp>,
+    partial_refunds: Vec<AdminPartialRefundJson>,
     webhooks: Vec<WebhookRecord>,
+}
+
+#[derive(Serialize)]
+struct AdminPartialRefundJson {
+    #[serde(flatten)]
+    refund: PartialRefundJson,
+    actor: String,
+    reason: String,
+}
+
+impl From<PartialRefund> for AdminPartialRefundJson {
+    fn from(mut part: PartialRefund) -> Self {
+        let (actor, reason) = (std::mem::take(&mut part.actor), std::mem::take(&mut part.note));
+        AdminPartialRefundJson { refund: part.into(), actor, reason }
+    }
 }
 
 impl From<PaymentRecord> for AdminPaymentJson {
@@ -86,6 +105,7 @@ impl From<PaymentRecord> for AdminPaymentJson {
             created_at: record.created_at,
             captured_at: record.captured_at,
             refunded_at: record.refunded_at,
+            partial_refunds: record.partial_refunds.into_iter().map(AdminPartialRefundJson::from).collect(),
             webhooks: record.webhooks,
         }
     }
@@ -155,6 +175,39 @@ pub async fn refund(
     Json(request): Json<StaffActionRequest>,
 ) -> Result<Response, Problem> {
     act(call, StaffAction::Refund, request).await
+}
+
+/// A partial refund. Without `to` the money goes to the payer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialRefundRequest {
+    amount: Money,
+    to: Option<RefundTarget>,
+    reason: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// Gives a part of a paid order's money back, or all of it. The order stays paid.
+pub async fn refund_part(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    Json(request): Json<PartialRefundRequest>,
+) -> Result<Response, Problem> {
+    let order = existing_order(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
+    let to = request.to.unwrap_or(RefundTarget::Payer);
+    let new = NewPartialRefund { id: repeatable.refund(), order: id, amount: request.amount, to };
+    let by = staff.session.user_id;
+    match shop.payments.request_partial_refund(&order, new, by, reason.by(staff.actor())).await? {
+        Some(PartialRefundOutcome::Pending) => detail(&shop, id).await,
+        Some(PartialRefundOutcome::NotPaid) => Err(Code::NotRefundable.into()),
+        Some(PartialRefundOutcome::Exceeds(left)) => {
+            Err(Problem::invalid_field("amount", "exceeds_payment").detail(format!("{left} can be refunded.")))
+        }
+        Some(PartialRefundOutcome::NoWallet) => Err(Problem::invalid_field("to", "no_wallet")),
+        None => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+    }
 }
 
 const OWN_ORDER: &str = "The order is your own. Another member of the staff has to do this.";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{StaffCall, StaffCallTo};
-use crate::domain::{CaseKind, Money, OrderId, PaymentId};
+use crate::domain::{CaseKind, Money, OrderId, PaymentId, RefundId};
 use crate::orders::support::{StaffActionOutcome, StaffActionReason};
 use crate::store::{CaseAction, Payment, PaymentCase, Settlement};
 use crate::web::Shop;
@@ -25,6 +25,8 @@ struct CaseJson {
     kind: CaseKind,
     /// As the provider reported it; it need not be a payment of the shop.
     payment_id: String,
+    /// The partial refund that the case is about.
+    refund_id: Option<RefundId>,
     reported: Option<Money>,
     details: String,
     opened_at: Timestamp,
@@ -67,6 +69,7 @@ impl From<PaymentCase> for CaseJson {
             id: case.id,
             kind: case.kind,
             payment_id: case.payment_id,
+            refund_id: case.part,
             reported: case.reported,
             details: case.details,
             opened_at: case.opened_at,

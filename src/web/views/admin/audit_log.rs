@@ -52,6 +52,7 @@ impl AdminLogPage {
             "delete" => t.sales.delete,
             "cancel" => t.support.cancel,
             "refund" => t.support.refund,
+            "refund_part" => t.support.refund_part,
             "retry_refund" => t.cases.refund,
             "settle_payment" => t.cases.settle,
             "export-books" => t.books.action_export,

@@ -23,7 +23,7 @@ pub use calendar::{CalendarDay, CalendarPage, CalendarSale};
 pub use cockpit::CockpitPage;
 pub use dead_letters::DeadLettersPage;
 pub use goods::{AdminGoodsForm, AdminGoodsList, OtherChanges, UploadError};
-pub use orders::{AdminOrderPage, AdminOrdersPage, RevealFormState, StaffActionFormState};
+pub use orders::{AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use packets::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
 pub use payment_cases::PaymentCasesPage;
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};

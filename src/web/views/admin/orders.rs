@@ -5,10 +5,10 @@ use askama::Template;
 use super::sale_form::for_time_field;
 use super::{Chrome, FieldError, error_text};
 use crate::domain::order::OrderStep;
-use crate::domain::{Order, OrderStatus, SaleId};
+use crate::domain::{Money, Order, OrderStatus, RefundTarget, SaleId, wallet};
 use crate::i18n::{field_error, problem};
 use crate::pages::filters;
-use crate::store::{FoundOrder, PaymentRecord, PaymentStatus};
+use crate::store::{FoundOrder, PaymentRecord, PaymentStatus, WALLET};
 use crate::web::shared::links::link_query;
 use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::views::AddressView;
@@ -73,6 +73,23 @@ pub struct StaffActionFormState {
     pub changed: bool,
 }
 
+/// The form of a partial refund, as entered.
+#[derive(Debug)]
+pub struct PartialRefundFormState {
+    pub amount: String,
+    pub to: RefundTarget,
+    pub reason: String,
+    pub message: String,
+    pub errors: Vec<FieldError>,
+}
+
+impl Default for PartialRefundFormState {
+    fn default() -> Self {
+        let (amount, reason, message) = (String::new(), String::new(), String::new());
+        PartialRefundFormState { amount, to: RefundTarget::Payer, reason, message, errors: Vec::new() }
+    }
+}
+
 /// The form that reveals the recipient, as entered.
 #[derive(Debug, Default)]
 pub struct RevealFormState {
@@ -95,20 +112,39 @@ pub struct AdminOrderPage {
     pub address: Option<AddressView>,
     pub is_revealed: bool,
     pub reveal: RevealFormState,
-    /// The action that the page reports as done: `cancel`, `refund`.
+    /// The action that the page reports as done: `cancel`, `refund`, `refund-part`.
     pub done: String,
     pub may_act: bool,
     /// Whether the order belongs to the member of the staff who reads the page.
     pub is_own: bool,
     pub form: StaffActionFormState,
+    pub part: PartialRefundFormState,
 }
 
 impl AdminOrderPage {
+    /// What can still be refunded of a paid order, if that is anything.
+    fn refundable(&self) -> Option<Money> {
+        let captured = self.payments.iter().find(|line| line.payment.status == PaymentStatus::Captured)?;
+        Some(captured.refundable()).filter(|left| left.amount > 0 && self.order.status == OrderStatus::Paid)
+    }
+
+    /// Whether the money of a partial refund can go to a choice of places.
+    fn chooses_target(&self) -> bool {
+        let by_wallet = self.payments.iter().any(|line| line.payment.provider == WALLET);
+        !by_wallet && self.order.amount.currency == wallet::CURRENCY
+    }
+
+    /// The amount that the main form moves, and what it says beside the action.
+    fn rest(&self) -> Option<Money> {
+        let left = self.refundable()?;
+        (left != self.order.amount).then_some(left)
+    }
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().support;
         match self.done.as_str() {
             "cancel" => Some(t.done_cancel),
             "refund" => Some(t.done_refund),
+            "refund-part" => Some(t.done_refund_part),
             _ => None,
         }
     }
@@ -124,7 +160,16 @@ impl AdminOrderPage {
     }
 
     fn error_text(&self, field: &str) -> Option<&'static str> {
-        let error = self.form.errors.iter().find(|e| e.field == field)?;
+        self.text_of(&self.form.errors, field)
+    }
+
+    /// What is wrong with a field of the partial refund.
+    fn part_error(&self, field: &str) -> Option<&'static str> {
+        self.text_of(&self.part.errors, field)
+    }
+
+    fn text_of(&self, errors: &[FieldError], field: &str) -> Option<&'static str> {
+        let error = errors.iter().find(|e| e.field == field)?;
         match error.code {
             "not_confirmed" => Some(problem(error.code).text(self.chrome.locale)),
             code => Some(field_error(self.chrome.locale, code)),
