@@ -3,7 +3,7 @@
 //! The provider has books of its own, against which the shop's are held in the end. The jobs of the shop are cut off at random
 //! points, as by the end of their process, and run twice at the same time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -229,6 +229,8 @@ struct Arena {
     liar: Arc<Liar>,
     payments: Payments,
     orders: Vec<(SaleId, OrderId)>,
+    /// Those whose goods arrive broken.
+    broken: Mutex<VecDeque<(SaleId, OrderId)>>,
     /// No shopper acts any more.
     closed: AtomicBool,
 }
@@ -243,7 +245,8 @@ impl Arena {
         let books = Books { random, entries: BTreeMap::new(), refunds: BTreeMap::new(), messages: Vec::new() };
         let liar = Arc::new(Liar(Mutex::new(books)));
         let payments = Payments::new(shop.store.clone(), Arc::new(Metrics::default()), Some(liar.clone()));
-        Arena { shop, liar, payments, orders, closed: AtomicBool::new(false) }
+        let broken = Mutex::new(orders.iter().copied().step_by(3).collect());
+        Arena { shop, liar, payments, orders, broken, closed: AtomicBool::new(false) }
     }
 
     fn books<T>(&self, act: impl FnOnce(&mut Books) -> T) -> T {
@@ -285,17 +288,15 @@ impl Arena {
         if self.chance(15) {
             self.shop.store.cancel_orders(sale, &[id], "by_owner", LockPatience::Long).await.unwrap();
         }
-        if self.chance(40) {
-            self.support((sale, id)).await;
-        }
     }
 
-    /// Staff give parts of an order's money back, and sometimes then all of it.
-    async fn support(&self, (sale, id): (SaleId, OrderId)) {
-        let mut order = self.shop.store.order(sale, id).await.unwrap().unwrap();
-        while order.status == OrderStatus::Unpaid && now() < order.pay_by {
-            pause(50).await;
-            order = self.shop.store.order(sale, id).await.unwrap().unwrap();
+    /// Staff give parts of a paid order's money back, and sometimes then all of it.
+    async fn support(&self) {
+        let Some((sale, id)) = self.broken.lock().unwrap().pop_front() else { return };
+        let order = self.shop.store.order(sale, id).await.unwrap().unwrap();
+        if order.status == OrderStatus::Unpaid {
+            self.broken.lock().unwrap().push_back((sale, id));
+            return;
         }
         let (staff, reason) = (UserId(Uuid::now_v7()), AuditReason { actor: "lu", note: "broken", message: None });
         for _ in 0..3 {
@@ -303,7 +304,7 @@ impl Arena {
             let to = if self.chance(30) { RefundTarget::Wallet } else { RefundTarget::Payer };
             let new = NewPartialRefund { id: RefundId(Uuid::now_v7()), order: id, amount, to };
             self.payments.request_partial_refund(&order, new, staff, reason).await.unwrap();
-            pause(self.under(30)).await;
+            pause(self.under(5)).await;
         }
         if self.chance(30) {
             let place = (sale, id);
@@ -319,6 +320,7 @@ impl Arena {
         let _ = tokio::time::timeout(cut(40), self.payments.refund_due()).await;
         let _ = tokio::time::timeout(cut(40), self.cancel_overdue()).await;
         let _ = tokio::time::timeout(cut(40), self.decide()).await;
+        let _ = tokio::time::timeout(cut(40), self.support()).await;
     }
 
     /// Delivers messages in any order. One that is not accepted is delivered again.
@@ -359,7 +361,8 @@ impl Arena {
     async fn is_quiet(&self) -> bool {
         let entries = self.books(|books| books.messages.is_empty().then(|| books.entries.clone()));
         let Some(entries) = entries else { return false };
-        let mut quiet = self.payments.cases(false, None, 1).await.unwrap().items.is_empty();
+        let mut quiet = self.broken.lock().unwrap().is_empty();
+        quiet &= self.payments.cases(false, None, 1).await.unwrap().items.is_empty();
         for (id, entry) in entries {
             let payment = self.shop.store.payment(id).await.unwrap().unwrap();
             quiet &= self.parts_of(&payment).await.iter().all(|part| part.refunded_at.is_some());

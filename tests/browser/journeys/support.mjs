@@ -6,6 +6,7 @@ import { ok, same } from '../lib/check.mjs';
 import { confirmAction, isConfirmed } from '../lib/console.mjs';
 import { newName, PASSWORD } from '../lib/shop.mjs';
 
+const MESSAGE = '🙏 <b>';
 const REASON = { zh: '顾客来电要求', en: 'They rang and asked' };
 
 export default async function support(run) {
@@ -16,12 +17,43 @@ export default async function support(run) {
   await payer.pay(paid);
   const visitor = await (await run.visit()).logInAs(shop.admin);
 
+  await refundPart(run, visitor, paid, payer);
   await endOrder(visitor, { order: paid, of: payer, verb: visitor.labels.refundOrder, leads: /refund/ });
   await endOrder(visitor, { order: unpaid, of: waverer, verb: visitor.labels.dropOrder, leads: /cancelled/ });
   await download(visitor, sale, [paid, unpaid]);
   await readTheLog(visitor, sale, [paid, unpaid]);
   await blockAndUnblock(visitor, waverer);
   await addColleague(run, visitor);
+}
+
+/** Gives a part of the money into the owner's wallet, who reads why on the page of the order. */
+async function refundPart(run, visitor, order, of) {
+  const { page, labels, locale } = visitor;
+  const path = `/admin/orders/${order.id}?lang=${locale}`;
+  await page.goto(path);
+  visitor.expect(422, /refund-part/);
+  await page.locator('.case').getByRole('button', { name: labels.refundPart, exact: true }).click();
+  await fillPart(page.getByRole('dialog'), '9999999');
+  await Promise.all([page.waitForEvent('load'), page.getByRole('dialog').getByRole('button', { name: labels.refundPart, exact: true }).click()]);
+  await page.locator('#part-amount-wrong').waitFor();
+  same(await page.locator('#part-message').inputValue(), MESSAGE, 'what was entered is kept');
+  await visitor.inspect('admin-order-part-wrong');
+  await page.goto(path);
+  await confirmAction(visitor, page.locator('.case'), labels.refundPart, 'admin-order-part', (dialog) => fillPart(dialog, '1.50'));
+  await visitor.inspect('admin-order-part-done');
+
+  const owner = await (await run.visit()).logInAs(of);
+  await owner.page.goto(`/${locale}/orders/${order.sale_id}/${order.id}`);
+  await owner.page.locator('blockquote', { hasText: MESSAGE }).waitFor();
+  await owner.inspect('order-part');
+}
+
+async function fillPart(dialog, amount) {
+  await dialog.locator('#part-amount').fill(amount);
+  await dialog.locator('#part-to').selectOption('wallet');
+  await dialog.locator('#part-reason').fill('scratched');
+  await dialog.locator('#part-message').fill(MESSAGE);
+  await dialog.locator('#part-sure').check();
 }
 
 /** Finds the order by its user, and cancels or refunds it with a reason. */
