@@ -62,6 +62,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("secret-previous", "The secret before, or after, a change: verifies too [none]"),
     ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
     ("staff-idle", "How long staff may leave a session unused, such as 30m [30m]"),
+    (
+        "free-registrations",
+        "Accounts per address and hour that cost no proof of work, five times that per /24 or /48 [10]",
+    ),
     ("staff-step-up", "How long a password that staff entered counts for refunds and exports, such as 15m [15m]"),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
@@ -96,6 +100,8 @@ pub struct Config {
     pub staff_idle: Duration,
     /// The password of staff is asked for again so long after it was entered.
     pub staff_step_up: Duration,
+    /// Accounts that a host registers within an hour without a proof of work.
+    pub free_registrations: u32,
     pub payment_window: Duration,
     pub payments: PaymentProvider,
     pub packet_lifetime: Duration,
@@ -171,6 +177,7 @@ impl Config {
             admin_password: accounts::admin_password(source)?,
             staff_idle: accounts::staff_idle(source)?,
             staff_step_up: accounts::staff_step_up(source)?,
+            free_registrations: accounts::free_registrations(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             payments: payments::read_payments(source, web.is_https())?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
@@ -314,6 +321,7 @@ mod tests {
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
             ("staff_idle = '10s'", "SECKILL_STAFF_IDLE"),
             ("staff_step_up = '10s'", "SECKILL_STAFF_STEP_UP"),
+            ("free_registrations = 1000001", "SECKILL_FREE_REGISTRATIONS"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),

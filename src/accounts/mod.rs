@@ -1,6 +1,7 @@
 //! Accounts with a user name and a password, and sessions that are verified without I/O.
 //!
 //! - `names` and `password_rules`: which names and passwords may be chosen.
+//! - `registration_price`: what registering costs a network that registers much.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
 //! - `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all processes together.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
@@ -17,6 +18,7 @@ mod fair_queue;
 mod names;
 mod password;
 mod password_rules;
+mod registration_price;
 mod revocations;
 mod session;
 mod shared_guesses;
@@ -58,6 +60,7 @@ pub use device::Device;
 use fair_queue::Lane;
 use password::{HashRequest, Passwords};
 pub use password_rules::is_acceptable_for_admin;
+pub use registration_price::{DEFAULT_FREE_REGISTRATIONS, Payment as RegistrationPayment, Price as RegistrationPrice};
 use revocations::Revocations;
 pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
@@ -90,6 +93,9 @@ pub enum AccountRefusal {
     /// An unknown name and a wrong password are indistinguishable, also by their timing.
     #[error("the user name or password is wrong")]
     BadCredentials,
+    /// The network has registered many accounts of late: see [`Accounts::registration_price`].
+    #[error("a proof of work, or a wait, is due")]
+    PriceDue,
     #[error("the user name is taken")]
     UsernameTaken,
     #[error("the user name is not valid")]
@@ -133,8 +139,12 @@ pub struct Accounts {
     clock: Clock,
     passwords: Passwords,
     guesses: GuessLimits,
-    /// Names the counts of guesses in the database.
+    /// Names the counts of guesses and registrations in the database.
     guess_secret: SecretString,
+    /// Signs what a registration has to solve.
+    challenges: Signer,
+    /// Accounts that a host registers within an hour without a price.
+    free_registrations: u32,
     sessions: Sessions,
     revocations: Revocations,
     factors: SecondFactors,
@@ -156,6 +166,8 @@ impl Accounts {
             sessions: Sessions::new(Signer::new(secret, "session"), clock.clone(), secure),
             guesses: GuessLimits::new(clock.clone()),
             guess_secret: secret.current.clone(),
+            challenges: Signer::new(secret, "registration"),
+            free_registrations: DEFAULT_FREE_REGISTRATIONS,
             passwords: Passwords::new(),
             revocations: Revocations::new(),
             factors: SecondFactors::new(secret),
@@ -184,6 +196,7 @@ impl Accounts {
         device: &Device,
         username: &str,
         password: SecretString,
+        paid: &RegistrationPayment,
     ) -> Result<Session, AccountRefusal> {
         let username = &*names::normalized(username);
         if !names::is_valid(username) {
@@ -192,12 +205,14 @@ impl Accounts {
         if !password_rules::is_acceptable(&password, username) {
             return Err(AccountRefusal::WeakPassword);
         }
+        self.check_payment(device, paid).await?;
         // Before the look-up, so that asking whether a name is taken costs a hash and waits in its queue.
         let request = HashRequest::new(Lane::Registration, device.address);
         let hash = self.passwords.hash(password, request).await?;
         if self.is_name_taken(username).await? {
             return Err(AccountRefusal::UsernameTaken);
         }
+        self.take_payment(device, paid).await?;
         let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
         match self.store.add_user(&user).await? {
             true => self.begin(&user, device).await,
@@ -349,6 +364,7 @@ impl Accounts {
     async fn purge(&self) -> Result<(), StoreError> {
         self.store.purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
         self.store.purge_guesses().await?;
+        self.store.purge_spent_proofs().await?;
         self.revocations.remove_expired(self.clock.now());
         Ok(())
     }

@@ -1,3 +1,4 @@
+mod registration_price;
 mod second_factor;
 
 use std::net::IpAddr;
@@ -25,6 +26,11 @@ async fn role(accounts: &Accounts, session: &Session) -> Option<Role> {
     accounts.staff(session).await.unwrap().map(|user| user.role)
 }
 
+/// Nothing, where an account costs nothing.
+fn free() -> RegistrationPayment {
+    RegistrationPayment::default()
+}
+
 fn secret(text: &str) -> SecretString {
     SecretString::from(text.to_owned())
 }
@@ -33,17 +39,17 @@ fn secret(text: &str) -> SecretString {
 async fn registered_user_can_log_in_and_guesses_are_throttled() {
     let (accounts, _dir) = accounts().await;
     let (here, there) = (device(1), device(2));
-    let registered = accounts.register(&here, "Mei", secret("correct horse")).await.unwrap();
-    let again = accounts.register(&here, "mEI", secret("correct horse")).await;
+    let registered = accounts.register(&here, "Mei", secret("correct horse"), &free()).await.unwrap();
+    let again = accounts.register(&here, "mEI", secret("correct horse"), &free()).await;
     assert!(matches!(again, Err(AccountRefusal::UsernameTaken)));
-    let taken = accounts.register(&here, "Admin", secret("correct horse")).await;
+    let taken = accounts.register(&here, "Admin", secret("correct horse"), &free()).await;
     assert!(matches!(taken, Err(AccountRefusal::UsernameTaken)));
     for name in ["аdmin", "ａｄｍｉｎ", "adm1n", "deleted-12345678", "аԁміո"] {
-        let refused = accounts.register(&here, name, secret("correct horse")).await;
+        let refused = accounts.register(&here, name, secret("correct horse"), &free()).await;
         assert!(matches!(refused, Err(AccountRefusal::UsernameTaken | AccountRefusal::BadUsername)), "{name}");
     }
     for weak in ["12345678", "password", "        ", "lei12345"] {
-        let refused = accounts.register(&here, "lei", secret(weak)).await;
+        let refused = accounts.register(&here, "lei", secret(weak), &free()).await;
         assert!(matches!(refused, Err(AccountRefusal::WeakPassword)), "{weak}");
     }
     for name in ["mei", "nobody"] {
@@ -73,8 +79,8 @@ async fn parallel_guesses(accounts: &Accounts, guesses: impl IntoIterator<Item =
 async fn parallel_guesses_are_limited_per_network_and_per_account() {
     let (accounts, _dir) = accounts().await;
     let (owner, lei) = (device(1), device(2));
-    accounts.register(&owner, "mei", secret("correct horse")).await.unwrap();
-    accounts.register(&lei, "lei", secret("correct horse")).await.unwrap();
+    accounts.register(&owner, "mei", secret("correct horse"), &free()).await.unwrap();
+    accounts.register(&lei, "lei", secret("correct horse"), &free()).await.unwrap();
     let burst = (0..150).map(|_| (device(9), "mei".to_owned()));
     assert_eq!(parallel_guesses(&accounts, burst).await, 8);
     let mut judged = 8;
@@ -93,7 +99,7 @@ async fn parallel_guesses_are_limited_per_network_and_per_account() {
 async fn guesses_count_for_all_processes_together() {
     let (one, _dir) = accounts().await;
     let two = of(&one.store, &one.clock);
-    one.register(&device(1), "mei", secret("correct horse")).await.unwrap();
+    one.register(&device(1), "mei", secret("correct horse"), &free()).await.unwrap();
     let mut judged = 0;
     for n in 0..40 {
         let process = if n % 2 == 0 { &one } else { &two };
@@ -124,7 +130,7 @@ async fn guesses_count_for_all_processes_together() {
 async fn guesses_at_invented_names_do_not_lock_out_their_neighbours() {
     let (accounts, _dir) = accounts().await;
     let here = device(1);
-    accounts.register(&here, "mei", secret("correct horse")).await.unwrap();
+    accounts.register(&here, "mei", secret("correct horse"), &free()).await.unwrap();
     for batch in 0..7 {
         let names = (0..10).map(|n| (here.clone(), format!("nobody-{batch}-{n}")));
         assert_eq!(parallel_guesses(&accounts, names).await, 10);
@@ -135,13 +141,13 @@ async fn guesses_at_invented_names_do_not_lock_out_their_neighbours() {
 #[tokio::test]
 async fn wide_letters_of_a_name_are_the_plain_ones() {
     let (accounts, _dir) = accounts().await;
-    let session = accounts.register(&device(1), "Ｍｅｉ", secret("correct horse")).await.unwrap();
+    let session = accounts.register(&device(1), "Ｍｅｉ", secret("correct horse"), &free()).await.unwrap();
     assert_eq!(session.username, "Mei");
     for typed in ["mei", "ＭＥＩ"] {
         let again = accounts.log_in(&device(1), typed, secret("correct horse"), None).await.unwrap();
         assert_eq!(again.user_id, session.user_id);
     }
-    let taken = accounts.register(&device(1), "ｍｅｉ", secret("correct horse")).await;
+    let taken = accounts.register(&device(1), "ｍｅｉ", secret("correct horse"), &free()).await;
     assert!(matches!(taken, Err(AccountRefusal::UsernameTaken)));
 }
 
@@ -150,10 +156,10 @@ async fn names_that_look_like_those_of_staff_cannot_be_registered() {
     let (accounts, _dir) = accounts().await;
     owner(&accounts, "Lilly").await;
     for name in ["LiIIy", "l1lly", "lil.ly", "líllý"] {
-        let refused = accounts.register(&device(1), name, secret("correct horse")).await;
+        let refused = accounts.register(&device(1), name, secret("correct horse"), &free()).await;
         assert!(matches!(refused, Err(AccountRefusal::UsernameTaken)), "{name}");
     }
-    accounts.register(&device(1), "lola", secret("correct horse")).await.unwrap();
+    accounts.register(&device(1), "lola", secret("correct horse"), &free()).await.unwrap();
 }
 
 #[tokio::test]
@@ -202,7 +208,7 @@ fn cookie(accounts: &Accounts, session: &Session) -> HeaderMap {
 #[tokio::test]
 async fn session_ended_in_one_process_ends_in_all() {
     let (one, other, clock, _dir) = two().await;
-    let mei = one.register(&device(1), "mei", secret("correct horse")).await.unwrap();
+    let mei = one.register(&device(1), "mei", secret("correct horse"), &free()).await.unwrap();
     let phone = other.log_in(&device(2), "mei", secret("correct horse"), None).await.unwrap();
     let (mine, phones) = (cookie(&one, &mei), cookie(&one, &phone));
     one.refresh().await.unwrap();
@@ -241,7 +247,7 @@ async fn session_ended_in_one_process_ends_in_all() {
 #[tokio::test]
 async fn expired_sessions_and_revocations_are_deleted() {
     let (one, _, clock, _dir) = two().await;
-    let mei = one.register(&device(1), "mei", secret("correct horse")).await.unwrap();
+    let mei = one.register(&device(1), "mei", secret("correct horse"), &free()).await.unwrap();
     one.log_out_everywhere(&mei).await.unwrap();
     assert_eq!(one.store.revocations(0, 10).await.unwrap().len(), 2);
     clock.advance(Duration::from_secs(15 * 24 * 3600));
@@ -251,7 +257,7 @@ async fn expired_sessions_and_revocations_are_deleted() {
 }
 
 async fn owner(accounts: &Accounts, name: &str) -> Session {
-    let session = accounts.register(&device(1), name, secret("correct horse")).await.unwrap();
+    let session = accounts.register(&device(1), name, secret("correct horse"), &free()).await.unwrap();
     let boss = accounts.ensure_admin(Some(secret("administrator"))).await;
     assert_eq!(boss.unwrap(), None);
     let boss = accounts.log_in(&device(1), ADMIN, secret("administrator"), None).await.unwrap();
@@ -293,7 +299,7 @@ async fn concurrent_owners_cannot_remove_the_last_owner() {
 async fn session_of_staff_ends_when_it_is_not_used_and_after_half_a_day() {
     let (one, other, clock, _dir) = two().await;
     let staff = owner(&one, "mei").await;
-    let shopper = one.register(&device(1), "lei", secret("correct horse")).await.unwrap();
+    let shopper = one.register(&device(1), "lei", secret("correct horse"), &free()).await.unwrap();
     let almost = Duration::from_secs(29 * 60);
     for _ in 0..3 {
         clock.advance(almost);

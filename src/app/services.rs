@@ -152,6 +152,7 @@ impl Services {
         let accounts = Accounts::new(store.clone(), clock.clone(), &secret, config.web.is_https());
         let security = SecurityEvents::new(clock.clone(), metrics.clone());
         let accounts = accounts.with_staff_idle(config.staff_idle).with_staff_step_up(config.staff_step_up);
+        let accounts = accounts.with_free_registrations(config.free_registrations);
         let accounts = accounts.with_events(security.clone());
         Ok(Services {
             accounts: Arc::new(accounts),

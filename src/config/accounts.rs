@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Source, duration};
+use crate::accounts::DEFAULT_FREE_REGISTRATIONS;
 
 const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
 const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
+/// More than a network registers in an hour.
+const MAX_FREE_REGISTRATIONS: u32 = 1_000_000;
 /// The least of both: processes store uses of sessions every half minute, and a form is filled in within less than this.
 const MIN: Duration = Duration::from_secs(60);
 
@@ -26,6 +30,14 @@ pub(super) fn staff_idle(source: &Source) -> anyhow::Result<Duration> {
 /// How long after they have entered their password staff do without entering it again.
 pub(super) fn staff_step_up(source: &Source) -> anyhow::Result<Duration> {
     a_minute_or_more(source, "staff-step-up", DEFAULT_STAFF_STEP_UP)
+}
+
+/// Accounts that a host registers within an hour without a price.
+pub(super) fn free_registrations(source: &Source) -> anyhow::Result<u32> {
+    source.parse("free-registrations", DEFAULT_FREE_REGISTRATIONS, |text| {
+        let parsed = text.parse().ok().filter(|free| *free <= MAX_FREE_REGISTRATIONS);
+        parsed.with_context(|| format!("expected a whole number up to {MAX_FREE_REGISTRATIONS}"))
+    })
 }
 
 fn a_minute_or_more(source: &Source, name: &str, default: Duration) -> anyhow::Result<Duration> {

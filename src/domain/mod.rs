@@ -19,6 +19,7 @@ pub mod packet;
 pub mod page;
 pub mod payment;
 pub mod picture;
+pub mod proof_of_work;
 pub mod refusal;
 pub mod sale;
 pub mod security_class;

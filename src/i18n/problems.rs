@@ -104,6 +104,8 @@ static PROBLEMS: &[Problem] = &[
         ["The last owner", "The shop needs at least one active owner. Please add another owner first."]),
     Problem::new("yourself", ["不能对自己操作", "请由另一位员工操作。"],
         ["Not on yourself", "Another staff member has to do this."]),
+    Problem::new("proof_needed", ["暂时不能注册", "你的网络最近注册了很多账号，请稍候再试一次。"],
+        ["Can’t register yet", "Many accounts were just created from your network. Please try once more in a moment."]),
     Problem::new("username_taken", ["用户名已被占用", "该用户名已被占用，请换一个。"],
         ["Username taken", "This username is already taken. Please choose another."]),
     Problem::new("bad_username", ["用户名无效", "用户名须为 3 到 32 个字母、数字或 _ - . 字符，字母须属于同一种文字。"],

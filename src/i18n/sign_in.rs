@@ -10,6 +10,9 @@ texts! {
         login_button: "登录", "Log in";
         register_button: "注册并登录", "Create account";
         username_help: "3 到 32 个字母、数字或 _ - . 字符", "3 to 32 letters, digits, dots, hyphens or underscores";
+        price_wait: "你的网络最近注册了很多账号，请填好表单，在此时间之后提交：",
+            "Many accounts were just created from your network. Fill in the form now, and send it after";
+        price_computing: "正在核验浏览器，只需几秒…", "Checking your browser. This takes a few seconds…";
         password_help: "至少 8 个字符，不能是常见密码", "At least 8 characters, and not a common password";
         to_register: "还没有账号？注册一个", "New here? Create an account";
         to_login: "已有账号？去登录", "Already have an account? Log in";

@@ -100,6 +100,14 @@ async fn shopper_manages_and_deletes_an_account() {
 }
 
 #[tokio::test]
+async fn account_of_a_busy_network_costs_a_computation_or_a_wait() {
+    let plan = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").set("SECKILL_FREE_REGISTRATIONS", "1");
+    let shop = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").start().await;
+    journey_with("registration", &[&shop], both_languages()).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn wallet_is_topped_up_and_pays_an_order() {
     let shop = shop(Rung::Sqlite).await;
     journey("wallet", &shop).await;

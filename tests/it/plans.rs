@@ -33,6 +33,7 @@ const SHORT: &[&str] = &[
     "sale_buckets",
     "sales",
     "sandbox_webhooks",
+    "spent_proofs",
     "sqlite_sequence",
     "staff_policy",
     "tallies",

@@ -13,7 +13,7 @@ fn code_at(enrolment: &Enrolment, clock: &Clock, steps: i64) -> String {
 async fn codes_are_accepted_once_near_their_time_and_recovery_codes_once() {
     let (one, other, clock, _dir) = two().await;
     let here = device(1);
-    let mei = one.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let mei = one.register(&here, "mei", secret("correct horse"), &free()).await.unwrap();
     let enrolment = one.enrol(&mei).unwrap();
     assert!(enrolment.url.starts_with("otpauth://totp/") && enrolment.url.contains(&enrolment.secret));
     let code = code_at(&enrolment, &clock, 0);
@@ -73,7 +73,7 @@ async fn replacing_the_secret_signs_nobody_out_and_keeps_second_factors() {
         Accounts::new(before.store.clone(), clock.clone(), &known, false)
     };
     let here = device(1);
-    let mei = before.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let mei = before.register(&here, "mei", secret("correct horse"), &free()).await.unwrap();
     let enrolment = before.enrol(&mei).unwrap();
     let code = code_at(&enrolment, &clock, 0);
     before.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, None).await.unwrap();
@@ -104,7 +104,7 @@ async fn replacing_the_secret_signs_nobody_out_and_keeps_second_factors() {
 async fn second_factor_is_replaced_with_a_code_of_the_present_one_only() {
     let (one, _, clock, _dir) = two().await;
     let here = device(1);
-    let mei = one.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let mei = one.register(&here, "mei", secret("correct horse"), &free()).await.unwrap();
     let set = async |enrolment: &Enrolment, present: Option<&str>| {
         let code = code_at(enrolment, &clock, 0);
         one.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, present).await
@@ -132,7 +132,7 @@ async fn second_factor_is_replaced_with_a_code_of_the_present_one_only() {
 async fn change_of_the_second_factor_ends_the_other_sessions() {
     let (one, other, clock, _dir) = two().await;
     let here = device(1);
-    let mei = one.register(&here, "mei", secret("correct horse")).await.unwrap();
+    let mei = one.register(&here, "mei", secret("correct horse"), &free()).await.unwrap();
     let log_in =
         async |code: Option<&str>| other.log_in(&device(2), "mei", secret("correct horse"), code).await.unwrap();
     let phone = log_in(None).await;

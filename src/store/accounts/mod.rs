@@ -4,6 +4,7 @@ pub(super) mod addresses;
 pub(super) mod changes;
 pub(super) mod export;
 pub(super) mod guesses;
+pub(super) mod registrations;
 pub(super) mod second_factor;
 pub(super) mod sessions;
 pub(super) mod staff_policy;

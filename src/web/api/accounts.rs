@@ -6,10 +6,12 @@ use axum::extract::State;
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Device, Session};
+use crate::accounts::{Device, RegistrationPayment, RegistrationPrice, Session};
 use crate::domain::UserId;
+use crate::domain::proof_of_work::{ITERATIONS, PARTS};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
@@ -21,6 +23,40 @@ use crate::web::problem::Problem;
 pub struct RegistrationBody {
     username: String,
     password: Secret,
+    /// What [`registration`] answered, once it is solved or waited for.
+    #[serde(default)]
+    challenge: String,
+    #[serde(default)]
+    numbers: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct RegistrationJson {
+    /// `null` while an account is free.
+    price: Option<PriceJson>,
+}
+
+#[derive(Serialize)]
+struct PriceJson {
+    challenge: String,
+    bits: u32,
+    parts: usize,
+    iterations: u32,
+    /// From then on the challenge needs no numbers.
+    free_at: Timestamp,
+}
+
+/// What an account costs the network of the client now.
+pub async fn registration(State(shop): State<Arc<Shop>>, device: Device) -> Result<Response, Problem> {
+    let price = shop.accounts.registration_price(&device, "").await?;
+    let price = price.map(|RegistrationPrice { challenge, bits, free_at }| PriceJson {
+        challenge,
+        bits,
+        parts: PARTS,
+        iterations: ITERATIONS,
+        free_at,
+    });
+    Ok((Cache::Private, axum::Json(RegistrationJson { price })).into_response())
 }
 
 #[derive(Deserialize)]
@@ -59,7 +95,8 @@ pub async fn register(
     headers: HeaderMap,
     Json(body): Json<RegistrationBody>,
 ) -> Result<Response, Problem> {
-    let session = shop.accounts.register(&device, &body.username, body.password.0).await?;
+    let paid = RegistrationPayment { challenge: body.challenge, numbers: body.numbers };
+    let session = shop.accounts.register(&device, &body.username, body.password.0, &paid).await?;
     shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
     Ok(([(LOCATION, "/api/me")], session_response(&shop, StatusCode::CREATED, &session)).into_response())
 }

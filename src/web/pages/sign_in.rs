@@ -8,13 +8,13 @@ use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::accounts::{AccountRefusal, Device, Session};
+use crate::accounts::{AccountRefusal, Device, RegistrationPayment, Session};
 use crate::web::Shop;
 use crate::web::extract::visitor::{Visitor, login_path, own_path};
 use crate::web::extract::{Form, Query, Secret};
 use crate::web::problem::Problem;
 use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{CodePage, SignInPage};
+use crate::web::views::{CodePage, PriceField, SignInPage};
 
 #[derive(Deserialize)]
 pub struct SignInQuery {
@@ -30,36 +30,56 @@ pub struct SignInForm {
     next: String,
 }
 
+#[derive(Deserialize)]
+pub struct RegistrationForm {
+    username: String,
+    password: Secret,
+    #[serde(default)]
+    next: String,
+    #[serde(default)]
+    challenge: String,
+    /// The numbers that solve the puzzle, with commas.
+    #[serde(default)]
+    proof: String,
+}
+
 pub async fn login(visitor: Visitor, Query(query): Query<SignInQuery>) -> Result<Response, Problem> {
-    blank(&visitor, false, &query.next)
-}
-
-pub async fn registration(visitor: Visitor, Query(query): Query<SignInQuery>) -> Result<Response, Problem> {
-    blank(&visitor, true, &query.next)
-}
-
-/// The empty form. A visitor with a session is redirected to the destination at once.
-fn blank(visitor: &Visitor, register: bool, next: &str) -> Result<Response, Problem> {
-    if visitor.session.is_some() {
-        return Ok(see_other(&destination(visitor, next)));
+    match &visitor.session {
+        Some(_) => Ok(see_other(&destination(&visitor, &query.next))),
+        None => form(&visitor, StatusCode::OK, String::new(), &query.next, None, None),
     }
-    form(visitor, StatusCode::OK, register, String::new(), next, None)
 }
 
+/// A visitor with a session is redirected to the destination at once.
+pub async fn registration(
+    State(shop): State<Arc<Shop>>,
+    device: Device,
+    visitor: Visitor,
+    Query(query): Query<SignInQuery>,
+) -> Result<Response, Problem> {
+    if visitor.session.is_some() {
+        return Ok(see_other(&destination(&visitor, &query.next)));
+    }
+    let price = shop.accounts.registration_price(&device, "").await?;
+    form(&visitor, StatusCode::OK, String::new(), &query.next, None, Some(PriceField { price, proof: String::new() }))
+}
+
+/// The form of a registration has a `price`, that of a log-in has none.
 fn form(
     visitor: &Visitor,
     status: StatusCode,
-    register: bool,
     username: String,
     next: &str,
     error: Option<&'static str>,
+    price: Option<PriceField>,
 ) -> Result<Response, Problem> {
     let next = own_path(next).unwrap_or_default();
     // Without the rest of the query: the language switch links to this path.
     let login = login_path(visitor.locale, next);
+    let register = price.is_some();
     let path = if register { login.replacen("login", "register", 1) } else { login };
-    let chrome = visitor.chrome_at(path);
-    personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), error })
+    let (chrome, price) = (visitor.chrome_at(path), price.unwrap_or_default());
+    personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), error, price })
 }
 
 pub async fn log_in(
@@ -72,17 +92,27 @@ pub async fn log_in(
     if let Err(AccountRefusal::CodeNeeded(half)) = result {
         return code_page(&visitor, StatusCode::OK, half, &form.next, None);
     }
-    respond(&shop, &visitor, false, (form.username, form.next), result).await
+    respond(&shop, &visitor, (form.username, form.next), result, None).await
 }
 
 pub async fn register(
     State(shop): State<Arc<Shop>>,
     device: Device,
     visitor: Visitor,
-    Form(form): Form<SignInForm>,
+    Form(form): Form<RegistrationForm>,
 ) -> Result<Response, Problem> {
-    let result = shop.accounts.register(&device, &form.username, form.password.0).await;
-    respond(&shop, &visitor, true, (form.username, form.next), result).await
+    let RegistrationForm { username, password, next, challenge, proof } = form;
+    let numbers = proof.split(',').filter_map(|number| number.parse().ok()).collect();
+    let paid = RegistrationPayment { challenge, numbers };
+    let result = shop.accounts.register(&device, &username, password.0, &paid).await;
+    let mut price = PriceField::default();
+    if let Err(refusal) = &result {
+        price.price = shop.accounts.registration_price(&device, &paid.challenge).await?;
+        // What was computed is kept, unless it was refused.
+        let is_kept = price.price.as_ref().is_some_and(|price| price.challenge == paid.challenge);
+        price.proof = if is_kept && !matches!(refusal, AccountRefusal::PriceDue) { proof } else { String::new() };
+    }
+    respond(&shop, &visitor, (username, next), result, Some(price)).await
 }
 
 #[derive(Deserialize)]
@@ -108,7 +138,7 @@ pub async fn log_in_with_code(
             let problem = Problem::from(refusal);
             code_page(&visitor, problem.code().status(), form.half, &form.next, Some(problem.code().as_str()))
         }
-        result => respond(&shop, &visitor, false, (String::new(), form.next), result).await,
+        result => respond(&shop, &visitor, (String::new(), form.next), result, None).await,
     }
 }
 
@@ -128,9 +158,9 @@ fn code_page(
 async fn respond(
     shop: &Shop,
     visitor: &Visitor,
-    register: bool,
     (username, next): (String, String),
     result: Result<Session, AccountRefusal>,
+    price: Option<PriceField>,
 ) -> Result<Response, Problem> {
     let refusal = match result {
         Ok(session) => {
@@ -141,7 +171,7 @@ async fn respond(
         Err(AccountRefusal::Store(error)) => return Err(error.into()),
         Err(refusal) => Problem::from(refusal),
     };
-    form(visitor, refusal.code().status(), register, username, &next, Some(refusal.code().as_str()))
+    form(visitor, refusal.code().status(), username, &next, Some(refusal.code().as_str()), price)
 }
 
 fn destination(visitor: &Visitor, next: &str) -> String {

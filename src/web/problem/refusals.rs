@@ -47,6 +47,7 @@ impl From<AccountRefusal> for Problem {
     fn from(refusal: AccountRefusal) -> Self {
         match refusal {
             AccountRefusal::BadCredentials => Code::BadCredentials.into(),
+            AccountRefusal::PriceDue => Code::ProofNeeded.into(),
             AccountRefusal::UsernameTaken => Code::UsernameTaken.into(),
             AccountRefusal::BadUsername => Code::BadUsername.into(),
             AccountRefusal::WeakPassword => Code::WeakPassword.into(),

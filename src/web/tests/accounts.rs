@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Cidr;
+use crate::domain::proof_of_work::{ITERATIONS, PARTS, solve};
 
 const RTL: &str = "\u{202e}gnp.exe <script>alert(1)</script> 😀 \"'&";
 
@@ -14,9 +15,72 @@ async fn credentials_from(shop: &TestShop, address: &str, path: &str, username: 
     shop.visitor().send("POST", path, &headers, body).await
 }
 
+fn behind_a_proxy(config: &mut Config) {
+    config.web.trusted_proxies = vec![Cidr::parse("127.0.0.1").unwrap()];
+}
+
+/// A shop on which one account of an address is free. The first one is registered.
+async fn busy_shop() -> TestShop {
+    let shop = TestShop::open_with(|config| {
+        behind_a_proxy(config);
+        config.free_registrations = 1;
+    })
+    .await;
+    assert_eq!(credentials_from(&shop, "192.0.2.1", "/api/register", "mei").await.status, 201);
+    shop
+}
+
+#[tokio::test]
+async fn program_pays_for_an_account_of_a_busy_network() {
+    let shop = busy_shop().await;
+    let refused = credentials_from(&shop, "192.0.2.1", "/api/register", "lei").await;
+    assert_eq!(refused.problem(), problem(403, "proof_needed"));
+    let forwarded = [("content-type", "application/json"), ("x-forwarded-for", "192.0.2.1")];
+    let price = shop.visitor().send("GET", "/api/register", &forwarded, "").await.json()["price"].clone();
+    assert_eq!((&price["parts"], &price["iterations"]), (&json!(PARTS), &json!(ITERATIONS)));
+    let (challenge, bits) = (price["challenge"].as_str().unwrap(), price["bits"].as_u64().unwrap() as u32);
+    let body = json!({"username": "lei", "password": "correct horse", "challenge": challenge,
+        "numbers": solve(challenge, bits)});
+    let paid = shop.visitor().send("POST", "/api/register", &forwarded, body.to_string()).await;
+    assert_eq!(paid.status, 201, "{paid:?}");
+    assert_eq!(shop.visitor().get("/api/register").await.json(), json!({"price": null}), "loopback");
+}
+
+#[tokio::test]
+async fn form_keeps_what_was_computed_for_it() {
+    let shop = busy_shop().await;
+    let forwarded = [("content-type", "application/x-www-form-urlencoded"), ("x-forwarded-for", "192.0.2.1")];
+    let free = shop.visitor().get("/en/register").await;
+    assert!(
+        free.is_page(200) && !free.text().contains("data-puzzle") && !free.text().contains("/register."),
+        "{free:?}"
+    );
+    let page = shop.visitor().send("GET", "/en/register", &forwarded, "").await;
+    for words in ["data-puzzle=", "/static/register.", "data-worker=\"/static/proof.", "send it after"] {
+        assert!(page.text().contains(words), "{words}: {page:?}");
+    }
+    let challenge = page.text().split("name=\"challenge\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let send = async |name: &str, proof: &str| {
+        let form = format!("username={name}&password=correct+horse&challenge={challenge}&proof={proof}");
+        shop.visitor().send("POST", "/en/register", &forwarded, form).await
+    };
+    let early = send("lei", "").await;
+    assert!(early.is_page(403) && early.text().contains("Many accounts were just created"), "{early:?}");
+    assert!(early.text().contains(challenge), "the time of the wait goes on");
+    let numbers: Vec<String> = solve(challenge, 3).iter().map(u32::to_string).collect();
+    let proof = numbers.join(",");
+    let taken = send("mei", &proof.replace(',', "%2C")).await;
+    assert!(taken.is_page(409) && taken.text().contains(&format!("name=\"proof\" value=\"{proof}\"")), "{taken:?}");
+    assert!(send("lei", &proof.replace(',', "%2C")).await.leads_to("/en/"));
+}
+
 #[tokio::test]
 async fn registrations_from_one_address_refuse_no_log_in_from_others() {
-    let shop = TestShop::open_with(|config| config.web.trusted_proxies = vec![Cidr::parse("127.0.0.1").unwrap()]).await;
+    let shop = TestShop::open_with(|config| {
+        behind_a_proxy(config);
+        config.free_registrations = 1000;
+    })
+    .await;
     shop.shopper("mei").await;
     let flood = futures::future::join_all((0..230).map(|n| {
         let shop = &shop;

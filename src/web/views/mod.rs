@@ -32,7 +32,7 @@ pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage};
 pub use packets::{
     OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,
 };
-pub use sign_in::{CodePage, SignInPage};
+pub use sign_in::{CodePage, PriceField, SignInPage};
 pub use wallet::WalletPage;
 
 use crate::i18n::field_error;

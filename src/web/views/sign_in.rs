@@ -3,6 +3,8 @@
 use askama::Template;
 
 use super::Chrome;
+use crate::accounts::RegistrationPrice;
+use crate::domain::proof_of_work::{ITERATIONS, PARTS};
 use crate::i18n::problem;
 use crate::pages::filters;
 
@@ -18,9 +20,24 @@ pub struct SignInPage {
     pub next: String,
     /// A problem code.
     pub error: Option<&'static str>,
+    pub price: PriceField,
+}
+
+/// What a registration costs, and the solution if there is one.
+#[derive(Debug, Default)]
+pub struct PriceField {
+    /// `None`: nothing.
+    pub price: Option<RegistrationPrice>,
+    /// Numbers with commas.
+    pub proof: String,
 }
 
 impl SignInPage {
+    /// What the worker needs besides the challenge, as JSON.
+    fn puzzle(&self, price: &RegistrationPrice) -> String {
+        format!(r#"{{"bits":{},"parts":{PARTS},"iterations":{ITERATIONS}}}"#, price.bits)
+    }
+
     fn error_text(&self) -> Option<&'static str> {
         self.error.map(|code| problem(code).text(self.chrome.locale))
     }
@@ -60,6 +77,7 @@ mod tests {
             username: hostile.into(),
             next: hostile.into(),
             error: Some("bad_credentials"),
+            price: PriceField::default(),
         };
         let html = page.render().unwrap();
         assert_eq!(html.matches("<script").count(), 1);

@@ -1,0 +1,166 @@
+//! What registering costs: nothing at first, then a proof of work that doubles with the accounts that the network has
+//! registered of late, up to a ceiling. Whoever cannot compute waits instead. Nobody is locked out, because behind one address there
+//! may be a campus or a mobile network.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{AccountRefusal, Accounts, Device};
+use crate::domain::network::Network;
+use crate::domain::proof_of_work::{is_solved, price};
+use crate::rate_limit::CellRate;
+use crate::signing::key_for;
+use crate::store::{CountOutcome, GuessCount, RegistrationCount, StoreError};
+
+/// Accounts that a host registers within an hour without a price, unless a setting says otherwise.
+pub const DEFAULT_FREE_REGISTRATIONS: u32 = 10;
+/// A site may register as many without a price as so many of its hosts.
+const HOSTS_OF_A_SITE: u32 = 5;
+/// A count grows to so many times what is free, above the ceiling of the price: a network that was abused is as good as new
+/// after some hours.
+const MOST_TIMES: u32 = 20;
+/// How long somebody waits who does not compute.
+const WAIT: Duration = Duration::from_secs(10 * 60);
+/// How long a challenge is accepted.
+const CHALLENGE_LIFETIME: Duration = Duration::from_secs(60 * 60);
+/// One account of a site per interval is registered by waiting, and some at once.
+const WAITED_RATE: CellRate = CellRate { interval: 10_000, burst: 30 };
+
+/// What the next account of a network costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Price {
+    /// Signed; it belongs to the network and pays for one account.
+    pub challenge: String,
+    /// Zero bits of each part of the puzzle.
+    pub bits: u32,
+    /// From then on the challenge alone is enough.
+    pub free_at: Timestamp,
+}
+
+/// What a client pays for an account: a challenge, and the numbers that solve its puzzle. Without numbers it has waited.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Payment {
+    pub challenge: String,
+    pub numbers: Vec<u32>,
+}
+
+/// A challenge that was issued to the network.
+struct Issued {
+    id: String,
+    at: Timestamp,
+    bits: u32,
+}
+
+impl Accounts {
+    /// Registers `free` accounts of a host within an hour without a price.
+    pub fn with_free_registrations(self, free: u32) -> Accounts {
+        Accounts { free_registrations: free, ..self }
+    }
+
+    /// What the next account of this network costs; `None` when it is free. A challenge that is still good is kept.
+    pub async fn registration_price(&self, device: &Device, kept: &str) -> Result<Option<Price>, StoreError> {
+        if device.address.is_loopback() {
+            return Ok(None);
+        }
+        let counts = self.store.registrations(&self.registration_counts(device)).await?;
+        let Some(bits) = self.bits(&counts) else { return Ok(None) };
+        let now = self.store.now().await?;
+        if let Some(issued) = self.issued(kept, device, now).filter(|issued| issued.bits + 1 >= bits) {
+            return Ok(Some(Price { challenge: kept.to_owned(), bits: issued.bits, free_at: issued.at + WAIT }));
+        }
+        let site = Network::of(device.address).site;
+        let payload = format!("{} {} {bits} {site}", Uuid::new_v4().simple(), now.as_millisecond());
+        Ok(Some(Price { challenge: self.challenges.sign(&payload), bits, free_at: now + WAIT }))
+    }
+
+    /// Whether what the client pays is enough, before a password is hashed for it.
+    pub(super) async fn check_payment(&self, device: &Device, paid: &Payment) -> Result<(), AccountRefusal> {
+        if device.address.is_loopback() {
+            return Ok(());
+        }
+        let counts = self.store.registrations(&self.registration_counts(device)).await?;
+        let Some(bits) = self.bits(&counts) else { return Ok(()) };
+        let now = self.store.now().await?;
+        let Some(issued) = self.issued(&paid.challenge, device, now) else { return Err(AccountRefusal::PriceDue) };
+        if issued.has_waited(now) {
+            return Ok(());
+        }
+        if issued.bits + 1 < bits {
+            return Err(AccountRefusal::PriceDue);
+        }
+        let Payment { challenge, numbers } = paid.clone();
+        let solved = tokio::task::spawn_blocking(move || is_solved(&challenge, issued.bits, &numbers)).await;
+        if solved.is_ok_and(|solved| solved) { Ok(()) } else { Err(AccountRefusal::PriceDue) }
+    }
+
+    /// Counts an account that is about to be added, and takes what was paid for it.
+    pub(super) async fn take_payment(&self, device: &Device, paid: &Payment) -> Result<(), AccountRefusal> {
+        if device.address.is_loopback() {
+            return Ok(());
+        }
+        let now = self.store.now().await?;
+        let issued = self.issued(&paid.challenge, device, now);
+        let has_waited = issued.as_ref().is_some_and(|issued| issued.has_waited(now));
+        if has_waited && let Some(limit) = self.store.take_guess(&[self.count_of_waited(device)]).await? {
+            return Err(AccountRefusal::Throttled(limit.wait));
+        }
+        let is_paid = |counts: &[u64]| match (self.bits(counts), &issued) {
+            (None, _) => true,
+            (Some(bits), Some(issued)) => has_waited || issued.bits + 1 >= bits,
+            (Some(_), None) => false,
+        };
+        let proof = issued.as_ref().map(|issued| (issued.id.as_str(), issued.at + CHALLENGE_LIFETIME));
+        match self.store.count_registration(&self.registration_counts(device), is_paid, proof).await? {
+            CountOutcome::Counted => Ok(()),
+            CountOutcome::TooCheap | CountOutcome::Spent => Err(AccountRefusal::PriceDue),
+        }
+    }
+
+    /// The bits of the puzzle, by the counts of host and site.
+    fn bits(&self, counts: &[u64]) -> Option<u32> {
+        let free = u64::from(self.free_registrations);
+        let frees = [free, free * u64::from(HOSTS_OF_A_SITE)];
+        counts.iter().zip(frees).filter_map(|(count, free)| price(*count, free)).max()
+    }
+
+    fn issued(&self, challenge: &str, device: &Device, now: Timestamp) -> Option<Issued> {
+        let payload = self.challenges.verify(challenge)?;
+        let mut words = payload.split(' ');
+        let (id, at, bits, site) = (words.next()?, words.next()?, words.next()?, words.next()?);
+        let at = Timestamp::from_millisecond(at.parse().ok()?).ok()?;
+        let is_ours = site == Network::of(device.address).site.to_string() && at + CHALLENGE_LIFETIME > now;
+        is_ours.then_some(Issued { id: id.to_owned(), at, bits: bits.parse().ok()? })
+    }
+
+    pub(super) fn registration_counts(&self, device: &Device) -> [RegistrationCount; 2] {
+        let network = Network::of(device.address);
+        let count = |kind: &str, of: String, free: u32| RegistrationCount {
+            key: self.registration_key(kind, &of),
+            interval_ms: 3_600_000 / i64::from(free.max(1)),
+            most: i64::from(free.max(1) * MOST_TIMES),
+        };
+        let free = self.free_registrations;
+        [
+            count("host", network.host.to_string(), free),
+            count("site", network.site_text(), free.saturating_mul(HOSTS_OF_A_SITE)),
+        ]
+    }
+
+    fn count_of_waited(&self, device: &Device) -> GuessCount {
+        let key = self.registration_key("waited", &Network::of(device.address).site_text());
+        GuessCount { key, rate: WAITED_RATE }
+    }
+
+    fn registration_key(&self, kind: &str, of: &str) -> String {
+        let digest = key_for(&self.guess_secret, &format!("registration {kind} {of}"));
+        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Issued {
+    fn has_waited(&self, now: Timestamp) -> bool {
+        self.at + WAIT <= now
+    }
+}

@@ -1,0 +1,144 @@
+//! What registering costs a network that registers much.
+
+use std::time::Duration;
+
+use super::*;
+use crate::domain::proof_of_work::{MAX_BITS, solve};
+
+/// A shop on which three accounts of a host are free, and its clock.
+async fn open() -> (Accounts, Clock, tempfile::TempDir) {
+    let (accounts, folder) = accounts().await;
+    let clock = accounts.clock.clone();
+    (accounts.with_free_registrations(3), clock, folder)
+}
+
+fn at(address: &str) -> Device {
+    Device::new(address.parse().unwrap(), "")
+}
+
+/// Counts accounts without adding them.
+async fn count(accounts: &Accounts, device: &Device, times: usize) {
+    for _ in 0..times {
+        let counts = accounts.registration_counts(device);
+        accounts.store.count_registration(&counts, |_| true, None).await.unwrap();
+    }
+}
+
+async fn register(
+    accounts: &Accounts,
+    device: &Device,
+    name: &str,
+    paid: &RegistrationPayment,
+) -> Result<(), AccountRefusal> {
+    accounts.register(device, name, secret("correct horse"), paid).await.map(drop)
+}
+
+fn solved(price: &RegistrationPrice) -> RegistrationPayment {
+    RegistrationPayment { challenge: price.challenge.clone(), numbers: solve(&price.challenge, price.bits) }
+}
+
+#[tokio::test]
+async fn account_of_a_busy_network_costs_a_proof_that_is_spent_once() {
+    let (accounts, clock, _folder) = open().await;
+    let (busy, neighbor, far) = (at("203.0.113.7"), at("203.0.113.8"), at("198.51.100.1"));
+    for n in 0..3 {
+        assert_eq!(accounts.registration_price(&busy, "").await.unwrap(), None);
+        register(&accounts, &busy, &format!("free{n}"), &free()).await.unwrap();
+    }
+    let refused = register(&accounts, &busy, "lei", &free()).await;
+    assert!(matches!(refused, Err(AccountRefusal::PriceDue)), "{refused:?}");
+    for device in [&neighbor, &far, &at("127.0.0.1"), &at("2001:db8::1")] {
+        assert_eq!(accounts.registration_price(device, "").await.unwrap(), None, "{device:?}");
+    }
+    let price = accounts.registration_price(&busy, "").await.unwrap().unwrap();
+    assert_eq!(
+        accounts.registration_price(&busy, &price.challenge).await.unwrap().unwrap(),
+        price,
+        "a good one is kept"
+    );
+    let paid = solved(&price);
+    let wrong = [
+        RegistrationPayment { numbers: paid.numbers.iter().map(|number| number + 1).collect(), ..paid.clone() },
+        RegistrationPayment { numbers: vec![], ..paid.clone() },
+        RegistrationPayment { challenge: format!("{}x", paid.challenge), ..paid.clone() },
+        free(),
+    ];
+    for paid in &wrong {
+        assert!(matches!(register(&accounts, &busy, "lei", paid).await, Err(AccountRefusal::PriceDue)), "{paid:?}");
+    }
+    // A name that is taken costs nothing.
+    assert!(matches!(register(&accounts, &busy, "free0", &paid).await, Err(AccountRefusal::UsernameTaken)));
+    register(&accounts, &busy, "lei", &paid).await.unwrap();
+    assert!(matches!(register(&accounts, &busy, "wang", &paid).await, Err(AccountRefusal::PriceDue)), "it is spent");
+
+    // A challenge belongs to its network.
+    let price = accounts.registration_price(&busy, "").await.unwrap().unwrap();
+    for n in 0..3 {
+        register(&accounts, &far, &format!("far{n}"), &free()).await.unwrap();
+    }
+    assert!(matches!(register(&accounts, &far, "zhao", &solved(&price)).await, Err(AccountRefusal::PriceDue)));
+    // An hour later the network is as free as before.
+    clock.advance(Duration::from_secs(2 * 3600));
+    assert_eq!(accounts.registration_price(&busy, "").await.unwrap(), None);
+    assert!(
+        matches!(register(&accounts, &busy, "wang", &solved(&price)).await, Ok(())),
+        "what is old is not looked at"
+    );
+}
+
+#[tokio::test]
+async fn price_rises_with_the_accounts_of_a_host_and_of_its_site_up_to_a_ceiling() {
+    let (accounts, clock, _folder) = open().await;
+    let bits = async |device: &Device| accounts.registration_price(device, "").await.unwrap().map(|price| price.bits);
+    count(&accounts, &at("203.0.113.7"), 3).await;
+    assert_eq!(bits(&at("203.0.113.7")).await, Some(3));
+    count(&accounts, &at("203.0.113.7"), 3).await;
+    assert_eq!(bits(&at("203.0.113.7")).await, Some(4));
+    for host in 20..23 {
+        count(&accounts, &at(&format!("203.0.113.{host}")), 3).await;
+    }
+    assert_eq!(bits(&at("203.0.113.99")).await, Some(3), "fifteen accounts of the site");
+    count(&accounts, &at("203.0.113.7"), 100).await;
+    assert_eq!(bits(&at("203.0.113.7")).await, Some(MAX_BITS));
+    clock.advance(Duration::from_secs(20 * 3600));
+    assert_eq!(bits(&at("203.0.113.7")).await, None, "a count has an upper bound, so that abuse is forgotten");
+    // A /64 of IPv6 is one host.
+    count(&accounts, &at("2001:db8:1:2::1"), 3).await;
+    assert_eq!((bits(&at("2001:db8:1:2::ffff")).await, bits(&at("2001:db8:1:3::1")).await), (Some(3), None));
+}
+
+#[tokio::test]
+async fn who_cannot_compute_waits_ten_minutes() {
+    let (accounts, clock, _folder) = open().await;
+    let here = at("203.0.113.7");
+    count(&accounts, &here, 12).await;
+    let price = accounts.registration_price(&here, "").await.unwrap().unwrap();
+    let waited = RegistrationPayment { challenge: price.challenge.clone(), numbers: vec![] };
+    clock.advance(Duration::from_secs(10 * 60 - 1));
+    assert!(matches!(register(&accounts, &here, "lei", &waited).await, Err(AccountRefusal::PriceDue)));
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(price.free_at, clock.now());
+    register(&accounts, &here, "lei", &waited).await.unwrap();
+    assert!(matches!(register(&accounts, &here, "wang", &waited).await, Err(AccountRefusal::PriceDue)), "it is spent");
+    let late = accounts.registration_price(&here, "").await.unwrap().unwrap();
+    clock.advance(Duration::from_secs(60 * 60));
+    count(&accounts, &here, 12).await;
+    let waited = RegistrationPayment { challenge: late.challenge, numbers: vec![] };
+    assert!(matches!(register(&accounts, &here, "wang", &waited).await, Err(AccountRefusal::PriceDue)), "it expired");
+}
+
+#[tokio::test]
+async fn accounts_that_are_registered_at_once_do_not_share_a_price() {
+    let (accounts, _clock, _folder) = open().await;
+    let here = at("203.0.113.7");
+    let names: Vec<String> = (0..8).map(|n| format!("user{n}")).collect();
+    let free = free();
+    let all = futures::future::join_all(names.iter().map(|name| register(&accounts, &here, name, &free))).await;
+    assert_eq!(all.iter().filter(|done| done.is_ok()).count(), 3, "{all:?}");
+    let price = accounts.registration_price(&here, "").await.unwrap().unwrap();
+    let paid = solved(&price);
+    let all =
+        futures::future::join_all((0..4).map(|n| register(&accounts, &here, ["a-1", "a-2", "a-3", "a-4"][n], &paid)))
+            .await;
+    assert_eq!(all.iter().filter(|done| done.is_ok()).count(), 1, "{all:?}");
+}

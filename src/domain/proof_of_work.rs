@@ -1,0 +1,69 @@
+//! Proof of work: a puzzle that costs its solver time and its verifier little. A browser solves it with WebCrypto.
+//!
+//! A puzzle has [`PARTS`] parts. A part is solved by a number for which PBKDF2-HMAC-SHA256 (RFC 8018) of the challenge, with the
+//! salt `part:number` and [`ITERATIONS`] iterations, begins with some zero bits. Several easy parts instead of a hard one:
+//! the time that a solver needs varies less.
+
+use pbkdf2::pbkdf2_hmac;
+use sha2::Sha256;
+
+pub const PARTS: usize = 8;
+pub const ITERATIONS: u32 = 1000;
+/// Zero bits of the cheapest puzzle, about 64 tries.
+const MIN_BITS: u32 = 3;
+/// Zero bits of the dearest one, about 1,024 tries: a million iterations, which may take a slow phone two seconds.
+pub const MAX_BITS: u32 = 7;
+
+/// The bits of the puzzle that the next of `count` events costs, of which `free` cost nothing. The work doubles whenever the
+/// count does, up to a ceiling. `None`: it is free.
+pub fn price(count: u64, free: u64) -> Option<u32> {
+    let times = count / free.max(1);
+    (times > 0).then(|| (MIN_BITS + times.ilog2()).min(MAX_BITS))
+}
+
+/// Whether the numbers solve the parts of a puzzle. The first wrong one ends the check.
+pub fn is_solved(challenge: &str, bits: u32, numbers: &[u32]) -> bool {
+    numbers.len() == PARTS && numbers.iter().enumerate().all(|(part, number)| solves(challenge, bits, part, *number))
+}
+
+fn solves(challenge: &str, bits: u32, part: usize, number: u32) -> bool {
+    let mut key = [0; 4];
+    pbkdf2_hmac::<Sha256>(challenge.as_bytes(), format!("{part}:{number}").as_bytes(), ITERATIONS, &mut key);
+    u32::from_be_bytes(key).leading_zeros() >= bits
+}
+
+/// Solves a puzzle as a program would.
+pub fn solve(challenge: &str, bits: u32) -> Vec<u32> {
+    let first = |part| (0..u32::MAX).find(|number| solves(challenge, bits, part, *number)).unwrap_or_default();
+    (0..PARTS).map(first).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn price_doubles_with_the_count_up_to_a_ceiling() {
+        let prices = [0, 9, 10, 19, 20, 39, 40, 80, 159, 160, 1_000_000].map(|count| price(count, 10));
+        let bits = [0, 0, 3, 3, 4, 4, 5, 6, 6, 7, 7];
+        assert_eq!(prices.map(Option::unwrap_or_default), bits);
+        assert_eq!(price(5, 0), Some(5), "nothing is free");
+    }
+
+    #[test]
+    fn solution_belongs_to_one_challenge() {
+        let solution = solve("a challenge", MIN_BITS);
+        assert!(is_solved("a challenge", MIN_BITS, &solution));
+        assert!(!is_solved("another challenge", MIN_BITS, &solution));
+        assert!(!is_solved("a challenge", 32, &solution));
+        assert!(!is_solved("a challenge", MIN_BITS, &solution[1..]) && !is_solved("a challenge", MIN_BITS, &[]));
+    }
+
+    /// What a browser computes: `crypto.subtle.deriveBits({name: 'PBKDF2', hash: 'SHA-256', salt, iterations}, key, 32)`.
+    #[test]
+    fn key_is_that_of_the_standard() {
+        let mut key = [0; 4];
+        pbkdf2_hmac::<Sha256>(b"password", b"salt", 4096, &mut key);
+        assert_eq!(key, [0xc5, 0xe4, 0x78, 0xd5], "the test vector of RFC 6070 for SHA-256");
+    }
+}

@@ -1,0 +1,87 @@
+//! How many accounts networks have registered of late, counted for all processes together, and the proofs of work that were
+//! spent. A count falls by one after each of its intervals; it stands in the table of guesses as the time at which it will
+//! be zero.
+
+use jiff::Timestamp;
+
+use crate::store::{Store, StoreError, row};
+
+/// A count of registrations.
+#[derive(Debug, Clone)]
+pub struct RegistrationCount {
+    pub key: String,
+    /// Milliseconds after which one registration is forgotten.
+    pub interval_ms: i64,
+    /// It counts no further.
+    pub most: i64,
+}
+
+/// The outcome of counting a registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountOutcome {
+    Counted,
+    /// The counts have grown meanwhile, and what was paid is too little for them.
+    TooCheap,
+    /// The proof paid for another account.
+    Spent,
+}
+
+impl Store {
+    /// The counts as they are, in the order of `of`.
+    pub async fn registrations(&self, of: &[RegistrationCount]) -> Result<Vec<u64>, StoreError> {
+        let now = self.now().await?.as_millisecond();
+        let mut counts = Vec::with_capacity(of.len());
+        for count in of {
+            let query = sqlx::query("SELECT restored_at_ms FROM guesses WHERE key = $1").bind(count.key.clone());
+            let until = self.optional(query, |row| row::int(row, "restored_at_ms")).await?.unwrap_or(now);
+            counts.push(counted(until - now, count));
+        }
+        Ok(counts)
+    }
+
+    /// Counts a registration if `is_paid` for the counts before it, and spends its proof.
+    pub async fn count_registration(
+        &self,
+        of: &[RegistrationCount],
+        is_paid: impl Fn(&[u64]) -> bool,
+        proof: Option<(&str, Timestamp)>,
+    ) -> Result<CountOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now.as_millisecond();
+        let mut counts = Vec::with_capacity(of.len());
+        for count in of {
+            // Locks the row, so that parallel registrations come one after the other.
+            let sql = "INSERT INTO guesses (key, restored_at_ms) VALUES ($1, $2)
+                 ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING restored_at_ms";
+            let row = sqlx::query(sql).bind(count.key.clone()).bind(now).fetch_one(&mut *tx).await?;
+            let ahead = (row::int(&row, "restored_at_ms")? - now).max(0);
+            counts.push(counted(ahead, count));
+            let next = now + (ahead + count.interval_ms).min(count.interval_ms * count.most);
+            let query = sqlx::query("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1").bind(count.key.clone());
+            query.bind(next).execute(&mut *tx).await?;
+        }
+        if !is_paid(&counts) {
+            return Ok(CountOutcome::TooCheap);
+        }
+        if let Some((id, expires_at)) = proof {
+            let sql = "INSERT INTO spent_proofs (id, expires_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+            let query = sqlx::query(sql).bind(id.to_owned()).bind(expires_at.as_millisecond());
+            if query.execute(&mut *tx).await?.rows_affected() == 0 {
+                return Ok(CountOutcome::Spent);
+            }
+        }
+        tx.commit().await?;
+        Ok(CountOutcome::Counted)
+    }
+
+    /// Deletes proofs that are refused in any case.
+    pub async fn purge_spent_proofs(&self) -> Result<(), StoreError> {
+        let now = self.now().await?.as_millisecond();
+        sqlx::query("DELETE FROM spent_proofs WHERE expires_at_ms <= $1").bind(now).execute(&self.pool).await?;
+        Ok(())
+    }
+}
+
+fn counted(ahead_ms: i64, count: &RegistrationCount) -> u64 {
+    u64::try_from(ahead_ms).unwrap_or_default().div_ceil(count.interval_ms.max(1).unsigned_abs())
+}
