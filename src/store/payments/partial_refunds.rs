@@ -13,7 +13,7 @@ use super::WALLET;
 use super::refunds::Refund;
 use crate::domain::{Money, OrderId, PaymentId, RefundId, RefundTarget, wallet};
 use crate::store::audit_log::log;
-use crate::store::{AuditReason, Store, StoreError, Tx, row};
+use crate::store::{AuditReason, Store, StoreError, row};
 
 /// A partial refund that staff ask for.
 #[derive(Debug, Clone, Copy)]
@@ -164,13 +164,6 @@ impl Store {
         let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
         self.all(query, refund).await
     }
-}
-
-/// Records that a partial refund was made. `false` when it was recorded before.
-pub(super) async fn record(tx: &mut Tx, id: RefundId, now: Timestamp) -> Result<bool, sqlx::Error> {
-    let sql = "UPDATE partial_refunds SET refunded_at_ms = $2 WHERE id = $1 AND refunded_at_ms IS NULL";
-    let query = sqlx::query(sql).bind(id.to_string()).bind(now.as_millisecond());
-    Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
 }
 
 fn refund(row: &AnyRow) -> Result<Refund, sqlx::Error> {

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, partial_refunds, payment};
+use super::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::domain::{Money, OrderId, OrderStatus, RefundId};
 use crate::store::orders::read;
@@ -83,15 +83,14 @@ impl Store {
 pub(super) async fn refund(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<bool, sqlx::Error> {
     // The last two refunds of an order may be recorded at once: one of them ends it.
     lock_order_of(tx, of.of.id).await?;
-    let is_first = match of.is_part() {
-        true => partial_refunds::record(tx, of.id, now).await?,
+    let sql = match of.is_part() {
+        true => "UPDATE partial_refunds SET refunded_at_ms = $2 WHERE id = $1 AND refunded_at_ms IS NULL",
         false => {
-            let sql = "UPDATE payments SET status = 'refunded', refunded_at_ms = $2
-                 WHERE id = $1 AND status = 'refund_pending'";
-            let query = sqlx::query(sql).bind(of.of.id.to_string()).bind(now.as_millisecond());
-            query.execute(&mut **tx).await?.rows_affected() == 1
+            "UPDATE payments SET status = 'refunded', refunded_at_ms = $2 WHERE id = $1 AND status = 'refund_pending'"
         }
     };
+    let query = sqlx::query(sql).bind(of.id.to_string()).bind(now.as_millisecond());
+    let is_first = query.execute(&mut **tx).await?.rows_affected() == 1;
     let PaymentPurpose::Order(order) = of.of.purpose else { return Ok(is_first) };
     if !is_refund_pending(tx, order).await? {
         move_order(tx, order, OrderStatus::RefundPending, OrderStatus::Refunded, now).await?;
