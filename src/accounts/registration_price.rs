@@ -15,7 +15,7 @@ use crate::signing::key_for;
 use crate::store::{CountOutcome, GuessCount, RegistrationCount, StoreError};
 
 /// Accounts that a host registers within an hour without a price, unless a setting says otherwise.
-pub const DEFAULT_FREE_REGISTRATIONS: u32 = 10;
+pub(super) const DEFAULT_FREE_REGISTRATIONS: u32 = 10;
 /// A site may register as many without a price as so many of its hosts.
 const HOSTS_OF_A_SITE: u32 = 5;
 /// A count grows to so many times what is free, above the ceiling of the price: a network that was abused is as good as new

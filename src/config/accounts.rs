@@ -6,10 +6,10 @@ use anyhow::Context;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Source, duration};
-use crate::accounts::DEFAULT_FREE_REGISTRATIONS;
 
 const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
 const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
+const DEFAULT_FREE_REGISTRATIONS: u32 = 10;
 /// More than a network registers in an hour.
 const MAX_FREE_REGISTRATIONS: u32 = 1_000_000;
 /// The least of both: processes store uses of sessions every half minute, and a form is filled in within less than this.

@@ -56,7 +56,8 @@ fn public_api() -> Routes {
 
     Router::new()
         .route("/api/sales", get(sales::list))
-        .route("/api/register", get(accounts::registration).post(accounts::register))
+        .route("/api/register", post(accounts::register))
+        .route("/api/register/price", get(accounts::registration_price))
         .route("/api/login", post(accounts::log_in))
         .route("/api/logout", post(accounts::log_out))
         .route("/api/packets/{packet}", get(packets::show))

@@ -23,7 +23,7 @@ use crate::web::problem::Problem;
 pub struct RegistrationBody {
     username: String,
     password: Secret,
-    /// What [`registration`] answered, once it is solved or waited for.
+    /// What [`registration_price`] answered, once it is solved or waited for.
     #[serde(default)]
     challenge: String,
     #[serde(default)]
@@ -47,7 +47,7 @@ struct PriceJson {
 }
 
 /// What an account costs the network of the client now.
-pub async fn registration(State(shop): State<Arc<Shop>>, device: Device) -> Result<Response, Problem> {
+pub async fn registration_price(State(shop): State<Arc<Shop>>, device: Device) -> Result<Response, Problem> {
     let price = shop.accounts.registration_price(&device, "").await?;
     let price = price.map(|RegistrationPrice { challenge, bits, free_at }| PriceJson {
         challenge,

@@ -116,7 +116,7 @@ problems! {
     NotFound 404 "not_found" "There is nothing here.";
     MethodNotAllowed 405 "method_not_allowed" "This address does not take that method.";
     RequestTimeout 408 "request_timeout" "The body of the request did not arrive in time.";
-    ProofNeeded 403 "proof_needed" "This network has registered many accounts. GET /api/register tells what one costs now.";
+    ProofNeeded 403 "proof_needed" "This network has registered many accounts. GET /api/register/price tells what one costs now.";
     UsernameTaken 409 "username_taken" "This user name is taken.";
     OrdersOpen 409 "orders_open" "An order is not finished: pay or cancel it, or wait for the refund.";
     StaffAccount 409 "staff_account" "The account belongs to the staff. An owner has to dismiss it first.";

@@ -36,14 +36,14 @@ async fn program_pays_for_an_account_of_a_busy_network() {
     let refused = credentials_from(&shop, "192.0.2.1", "/api/register", "lei").await;
     assert_eq!(refused.problem(), problem(403, "proof_needed"));
     let forwarded = [("content-type", "application/json"), ("x-forwarded-for", "192.0.2.1")];
-    let price = shop.visitor().send("GET", "/api/register", &forwarded, "").await.json()["price"].clone();
+    let price = shop.visitor().send("GET", "/api/register/price", &forwarded, "").await.json()["price"].clone();
     assert_eq!((&price["parts"], &price["iterations"]), (&json!(PARTS), &json!(ITERATIONS)));
     let (challenge, bits) = (price["challenge"].as_str().unwrap(), price["bits"].as_u64().unwrap() as u32);
     let body = json!({"username": "lei", "password": "correct horse", "challenge": challenge,
         "numbers": solve(challenge, bits)});
     let paid = shop.visitor().send("POST", "/api/register", &forwarded, body.to_string()).await;
     assert_eq!(paid.status, 201, "{paid:?}");
-    assert_eq!(shop.visitor().get("/api/register").await.json(), json!({"price": null}), "loopback");
+    assert_eq!(shop.visitor().get("/api/register/price").await.json(), json!({"price": null}), "loopback");
 }
 
 #[tokio::test]
