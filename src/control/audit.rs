@@ -53,6 +53,7 @@ enum Part {
     Charges,
     WalletPayments,
     Ledger,
+    Books,
     StrandedMoney,
     Packets,
     Releases,
@@ -61,12 +62,13 @@ enum Part {
     Queue,
 }
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part::Orders,
     Part::RepeatedOrders,
     Part::Charges,
     Part::WalletPayments,
     Part::Ledger,
+    Part::Books,
     Part::StrandedMoney,
     Part::Packets,
     Part::Releases,
@@ -135,6 +137,10 @@ impl Audit {
             }
             Part::Ledger => {
                 vec![check("the wallet ledger balances", self.snapshot().await?.wallet_mismatches().await?)]
+            }
+            Part::Books => {
+                let wrong = self.snapshot().await?.book_mismatches().await?;
+                vec![check("the sums of closed days equal what moved on them", wrong)]
             }
             Part::StrandedMoney => {
                 vec![check("no deleted account has money", self.snapshot().await?.stranded_money().await?)]

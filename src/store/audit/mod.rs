@@ -3,6 +3,7 @@
 //! so sums over all steps can be compared.
 
 mod accounts;
+mod books;
 mod money;
 mod orders;
 mod packets;

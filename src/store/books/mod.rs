@@ -21,7 +21,7 @@ use crate::domain::wallet::CURRENCY;
 use crate::store::pool::Connection;
 use crate::store::{Store, StoreError, row};
 
-const DAY_MS: i64 = 24 * 3600 * 1000;
+pub(in crate::store) const DAY_MS: i64 = 24 * 3600 * 1000;
 /// How long after its end a day is closed. Transactions that began in it are over by then.
 const CLOSING_DELAY: Duration = Duration::from_secs(3600);
 
@@ -85,7 +85,7 @@ impl Store {
     }
 }
 
-const CLOSED: &str = "SELECT closed_before_ms FROM books";
+pub(in crate::store) const CLOSED: &str = "SELECT closed_before_ms FROM books";
 
 fn whole_days(at_ms: i64) -> i64 {
     at_ms.div_euclid(DAY_MS) * DAY_MS
@@ -98,9 +98,7 @@ async fn sums_between(c: &mut Connection, from: i64, to: i64, closed: i64) -> Re
     if first >= last {
         return movements(c, from, to).await;
     }
-    let sql = "SELECT account, currency, CAST(SUM(debits) AS BIGINT) AS debits, CAST(SUM(credits) AS BIGINT) AS credits
-         FROM book_days WHERE day_ms >= $1 AND day_ms < $2 GROUP BY account, currency";
-    let mut sums = read_sums(c, sql, first, last).await?;
+    let mut sums = sums_of_days(c, first, last).await?;
     sums.extend(movements(c, from, first).await?);
     sums.extend(movements(c, last, to).await?);
     Ok(sums)
@@ -124,7 +122,11 @@ const PARTIAL_REFUNDS: &str = "SELECT currency, CAST(SUM(amount) AS BIGINT) AS t
      WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND via <> 'wallet' GROUP BY currency";
 
 /// The sums of what moved between two times.
-async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
+pub(in crate::store) async fn movements(
+    c: &mut Connection,
+    from: i64,
+    to: i64,
+) -> Result<Vec<AccountSum>, sqlx::Error> {
     if from >= to {
         return Ok(Vec::new());
     }
@@ -160,7 +162,7 @@ async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<Account
 }
 
 /// One sum per kind of accounts and currency.
-fn merged(sums: Vec<AccountSum>) -> Vec<AccountSum> {
+pub(in crate::store) fn merged(sums: Vec<AccountSum>) -> Vec<AccountSum> {
     let mut all: Vec<AccountSum> = Vec::new();
     for sum in sums {
         match all.iter_mut().find(|other| other.account == sum.account && other.currency == sum.currency) {
@@ -178,7 +180,14 @@ fn currency(row: &sqlx::any::AnyRow) -> Result<Currency, sqlx::Error> {
     Currency::parse(&row::text(row, "currency")?).ok_or_else(|| row::undecodable("currency"))
 }
 
-async fn read_sums(c: &mut Connection, sql: &'static str, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
+/// The kept sums of closed days, of which the first begins at `from` and the last one ends at `to`.
+pub(in crate::store) async fn sums_of_days(
+    c: &mut Connection,
+    from: i64,
+    to: i64,
+) -> Result<Vec<AccountSum>, sqlx::Error> {
+    let sql = "SELECT account, currency, CAST(SUM(debits) AS BIGINT) AS debits, CAST(SUM(credits) AS BIGINT) AS credits
+         FROM book_days WHERE day_ms >= $1 AND day_ms < $2 GROUP BY account, currency";
     let rows = sqlx::query(sql).bind(from).bind(to).fetch_all(&mut *c).await?;
     let sums = rows.iter().map(|row| {
         Ok(AccountSum {
@@ -192,7 +201,11 @@ async fn read_sums(c: &mut Connection, sql: &'static str, from: i64, to: i64) ->
 }
 
 /// The time of the first movement between two times.
-async fn first_movement(c: &mut Connection, from: i64, to: i64) -> Result<Option<i64>, sqlx::Error> {
+pub(in crate::store) async fn first_movement(
+    c: &mut Connection,
+    from: i64,
+    to: i64,
+) -> Result<Option<i64>, sqlx::Error> {
     let mut first: Option<i64> = None;
     for sql in [
         "SELECT at_ms FROM wallet_entries WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1",

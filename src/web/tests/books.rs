@@ -70,7 +70,21 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
     check().await;
     while shop.parts.store.close_books().await.unwrap() {}
     check().await;
+    let audited = async || {
+        let checks = shop.parts.audit().check_once().await.unwrap();
+        let books = checks.into_iter().find(|check| check.promise.contains("closed days")).unwrap();
+        books.violations
+    };
+    assert_eq!(audited().await, Vec::<String>::new());
+    assert_eq!(shop.execute("UPDATE book_days SET credits = credits + 1 WHERE account = 'shop'").await, 1);
+    let wrong = audited().await;
+    assert!(
+        wrong.len() == 1 && wrong[0].starts_with("2026-11-11 of shop in CNY: 0 debits and 399801 credits"),
+        "{wrong:?}"
+    );
     shop.execute("DELETE FROM book_days").await;
+    let wrong = audited().await;
+    assert!(wrong.len() == 1 && wrong[0] == "money moved on 2026-11-10, which has no sums", "{wrong:?}");
     assert_eq!(lines(&admin, "from=2026-11-12").await[0].1, 0, "the days that are over are read from their sums");
     let shop_balance = shop.parts.store.wallet_balance(LedgerAccount::Shop).await.unwrap();
     assert_eq!(shop_balance, 199_900, "what the wallet paid; the other order was refunded");
