@@ -258,6 +258,7 @@ impl Services {
             health: self.health.clone(),
             pictures: self.pictures(),
             streams: web::EventStreams::new(),
+            lists: web::list_limit::limit(self.config.web.user_rate),
         }))
     }
 

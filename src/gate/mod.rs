@@ -52,6 +52,8 @@ pub struct Admitted {
 pub struct Gate {
     board: SaleBoard,
     limit: UserLimit,
+    /// A token is needed once. It has a limit of its own, so that fetching one costs no attempt to buy.
+    token_limit: UserLimit,
     tokens: Tokens,
     admission_percent: i64,
     clock: Clock,
@@ -70,6 +72,7 @@ impl Gate {
         Gate {
             board: SaleBoard::new(source, catalogue, clock.clone(), metrics, registry),
             limit: UserLimit::new(config.user_rate),
+            token_limit: UserLimit::new(config.user_rate),
             tokens: Tokens::new(secret),
             admission_percent: config.admission_percent,
             clock,
@@ -93,6 +96,9 @@ impl Gate {
 
     /// Issues a purchase token once the sale is open. A sold-out sale counts as open, because units may return.
     pub fn issue_token(&self, sale: SaleId, user: UserId) -> Result<(String, Timestamp), Refusal> {
+        if !self.token_limit.allows(user) {
+            return Err(Refusal::RateLimited);
+        }
         let now = self.clock.now();
         let status = self.board.status(sale, now).ok_or(Refusal::NoSuchSale)?;
         match status.phase {

@@ -20,6 +20,8 @@ pub mod idempotency;
 
 pub mod step_up;
 
+pub(crate) mod list_limit;
+
 pub mod extract;
 
 pub mod api;
@@ -63,6 +65,7 @@ use crate::payments::{Payments, Sandbox};
 use crate::pictures::Pictures;
 use crate::pipeline::dead_letters::DeadLetters;
 use crate::purchase::Purchases;
+use crate::rate_limit::UserLimit;
 use crate::security_events::SecurityEvents;
 use crate::store::Store;
 
@@ -93,4 +96,6 @@ pub struct Shop {
     pub health: Health,
     pub pictures: Pictures,
     pub streams: EventStreams,
+    /// How often an account reads its lists.
+    pub(crate) lists: UserLimit,
 }

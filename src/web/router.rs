@@ -24,7 +24,8 @@ pub fn router(shop: Arc<Shop>) -> Router {
         .merge(admin_api())
         .merge(shared_pages())
         .merge(repeatable(&shop))
-        .merge(stepped_up(&shop));
+        .merge(stepped_up(&shop))
+        .merge(lists(&shop));
     for locale in Locale::ALL {
         router = router.merge(pages_of(locale));
     }
@@ -66,7 +67,7 @@ fn public_api() -> Routes {
 
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
-    use super::api::{accounts, addresses, orders, own_account, packets, payments, wallet};
+    use super::api::{accounts, addresses, orders, own_account, payments, wallet};
 
     Router::new()
         .route("/api/me", get(accounts::me))
@@ -79,16 +80,31 @@ fn shopper_api() -> Routes {
         .route("/api/account/second-factor/remove", post(own_account::remove_second_factor))
         .route("/api/account/export", get(own_account::export))
         .route("/api/account/delete", post(own_account::delete))
-        .route("/api/packets", get(packets::list))
-        .route("/api/orders", get(orders::list))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::set_address))
         .route("/api/sales/{sale}/orders/{order}/payments/{payment}", get(payments::show))
-        .route("/api/wallet", get(wallet::show))
         .route("/api/wallet/top-ups/{payment}", get(wallet::show_top_up))
         .route("/api/addresses", get(addresses::list))
         .route("/api/addresses/{address}", get(addresses::show).put(addresses::change).delete(addresses::delete))
+}
+
+/// Lists of what an account has (`super::list_limit`).
+fn lists(shop: &Arc<Shop>) -> Routes {
+    use super::api::{orders, packets, wallet};
+    use super::pages;
+
+    let mut routes = Router::new()
+        .route("/api/orders", get(orders::list))
+        .route("/api/packets", get(packets::list))
+        .route("/api/wallet", get(wallet::show));
+    for locale in Locale::ALL {
+        routes = routes
+            .route(&format!("/{locale}/orders"), get(pages::orders::list))
+            .route(&format!("/{locale}/packets"), get(pages::packets::list))
+            .route(&format!("/{locale}/wallet"), get(pages::wallet::show));
+    }
+    routes.route_layer(from_fn_with_state(shop.clone(), super::list_limit::limited))
 }
 
 /// Requests that create or add something. With an idempotency key they may be sent again. A purchase needs none: a shopper
@@ -240,15 +256,13 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/account/second-factor/remove"), post(account::remove_second_factor))
         .route(&at("/account/export"), get(account::export))
         .route(&at("/account/delete"), post(account::delete))
-        .route(&at("/packets"), get(packets::list).post(packet_giving::give))
+        .route(&at("/packets"), post(packet_giving::give))
         .route(&at("/packets/new"), get(packet_giving::new))
         .route(&at("/packets/{packet}"), get(packets::show))
         .route(&at("/packets/{packet}/claim"), post(packets::claim))
         .route(&at("/packets/{packet}/result"), get(packets::result))
         .route(&at("/packets/{packet}/given"), get(packet_giving::given))
-        .route(&at("/wallet"), get(wallet::show))
         .route(&at("/wallet/top-ups"), post(wallet::top_up))
-        .route(&at("/orders"), get(orders::list))
         .route(&at("/orders/{sale}/{order}"), get(orders::show))
         .route(&at("/orders/{sale}/{order}/address"), get(order_address::show).post(order_address::choose))
         .route(&at("/orders/{sale}/{order}/pay"), post(orders::pay))

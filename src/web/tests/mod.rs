@@ -86,10 +86,10 @@ impl TestShop {
         // Tests of orders advance their clock by hours.
         config.staff_idle = std::time::Duration::from_secs(12 * 3600);
         config.staff_step_up = config.staff_idle;
+        config.web.user_rate = 1000;
         change(&mut config);
         config.data_dir = dir.path().to_owned();
         config.database_url = sqlite_in(dir.path());
-        config.web.user_rate = 1000;
         let parts = Services::build_with(&config, clock).await.unwrap();
         parts.catalogue.refresh().await.unwrap();
         crate::control::publish(&parts.catalogue, &parts.pages).unwrap();

@@ -153,3 +153,27 @@ async fn shopper_buys_and_pays_by_forms() {
     assert!(mei.send_form(&format!("{order}/cancel"), "").await.leads_to(&order));
     assert!(mei.send_form(&format!("{order}/cancel"), "").await.is_page(409));
 }
+
+#[tokio::test]
+async fn lists_and_tokens_of_an_account_have_limits_of_their_own() {
+    let shop = TestShop::open_with(|config| config.web.user_rate = 1).await;
+    let (admin, mei, wang) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("wang").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    for path in ["/api/orders", "/zh/orders", "/api/wallet", "/en/wallet", "/api/packets", "/en/packets"] {
+        assert_eq!(mei.get(path).await.status, 200, "{path}");
+    }
+    for _ in 0..44 {
+        assert_eq!(mei.get("/api/orders?status=paid").await.status, 200);
+    }
+    let refused = mei.get("/api/orders").await;
+    assert_eq!((refused.problem(), refused.header("retry-after")), (problem(429, "rate_limited"), "1"));
+    assert!(mei.get("/en/orders").await.is_page(429));
+    assert_eq!(wang.get("/api/orders").await.status, 200, "each account has a limit of its own");
+
+    let token = format!("/api/sales/{sale}/token");
+    for _ in 0..9 {
+        assert_eq!(mei.post(&token, json!({})).await.status, 200);
+    }
+    assert_eq!(mei.buy(&sale, 1).await.status, 202, "tokens and lists cost no attempt to buy");
+    assert_eq!(mei.post(&token, json!({})).await.problem(), problem(429, "rate_limited"));
+}
