@@ -18,4 +18,5 @@ async function solve({ challenge, bits, parts, iterations }) {
   }
 }
 
-onmessage = ({ data }) => solve(data);
+// `null`: this browser cannot.
+onmessage = ({ data }) => solve(data).catch(() => postMessage(null));

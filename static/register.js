@@ -3,31 +3,45 @@
 
 const form = document.querySelector('form[data-puzzle]');
 const { challenge, proof } = form.elements;
+const wait = form.querySelector('[data-slot="wait"]');
 const note = form.querySelector('[data-slot="computing"]');
-const bar = note.querySelector('progress');
+const button = form.querySelector('button');
 const numbers = [];
 let wanted = false;
+let computing = false;
 
 /** Sends the form as soon as everything is computed. */
 function take([part, number]) {
+  const bar = note.querySelector('progress');
   numbers[part] = number;
   bar.value = numbers.length;
   if (numbers.length < bar.max) return;
   proof.value = numbers.join(',');
+  computing = false;
   note.hidden = true;
   if (wanted) form.requestSubmit();
 }
 
+/** The worker did not load, or the browser cannot compute: the visitor waits. */
+function giveUp() {
+  computing = false;
+  wait.hidden = false;
+  note.hidden = true;
+  button.removeAttribute('aria-busy');
+}
+
 if (window.crypto?.subtle && window.Worker && !proof.value) {
-  form.querySelector('[data-slot="wait"]').hidden = true;
+  computing = true;
+  wait.hidden = true;
   const worker = new Worker(form.dataset.worker);
-  worker.onmessage = ({ data }) => take(data);
+  worker.onmessage = ({ data }) => (data ? take(data) : giveUp());
+  worker.onerror = giveUp;
   worker.postMessage({ challenge: challenge.value, ...JSON.parse(form.dataset.puzzle) });
   form.addEventListener('submit', (event) => {
-    if (proof.value) return;
+    if (!computing) return;
     event.preventDefault();
     wanted = true;
     note.hidden = false;
-    form.querySelector('button').setAttribute('aria-busy', 'true');
+    button.setAttribute('aria-busy', 'true');
   });
 }

@@ -24,6 +24,13 @@ export default async function registration(run) {
   await page.waitForURL((url) => url.pathname === visitor.path());
   same((await (await visitor.context.request.get('/api/me')).json()).user.username, name);
 
+  const unlucky = await run.visit();
+  await unlucky.context.setExtraHTTPHeaders(headers);
+  unlucky.expectFailure('net::ERR_FAILED');
+  await unlucky.context.route('**/static/proof.*', (route) => route.abort());
+  await unlucky.go('/register');
+  await unlucky.slot('wait').waitFor();
+
   const reader = await run.visit({ scripts: false });
   reader.expect(403, /register$/);
   await reader.context.setExtraHTTPHeaders(headers);
