@@ -129,14 +129,15 @@ pub(super) async fn refund_again(tx: &mut Tx, of: &Refund) -> Result<bool, sqlx:
 pub(super) async fn stop_refund(tx: &mut Tx, payment: &str, part: Option<RefundId>) -> Result<(), sqlx::Error> {
     let query = match part {
         Some(part) => {
-            sqlx::query("UPDATE partial_refunds SET next_attempt_at_ms = $2 WHERE id = $1").bind(part.to_string())
+            let sql = "UPDATE partial_refunds SET next_attempt_at_ms = $1 WHERE id = $3 AND payment_id = $2";
+            sqlx::query(sql).bind(i64::MAX).bind(payment.to_owned()).bind(part.to_string())
         }
         None => {
-            let sql = "UPDATE payments SET next_attempt_at_ms = $2 WHERE id = $1 AND status = 'refund_pending'";
-            sqlx::query(sql).bind(payment.to_owned())
+            let sql = "UPDATE payments SET next_attempt_at_ms = $1 WHERE id = $2 AND status = 'refund_pending'";
+            sqlx::query(sql).bind(i64::MAX).bind(payment.to_owned())
         }
     };
-    query.bind(i64::MAX).execute(&mut **tx).await?;
+    query.execute(&mut **tx).await?;
     Ok(())
 }
 

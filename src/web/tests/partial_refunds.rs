@@ -202,6 +202,10 @@ async fn reports_of_parts_are_compared_with_what_was_asked_for() {
         assert_eq!(shop.report(&format!("msg_{n}"), "refund.succeeded", data).await.status, 204);
     }
     assert_eq!(shop.cases().await, [CaseKind::UnexpectedRefund; 4]);
+    let failed = json!({"payment_id": foreign, "refund_id": id});
+    assert_eq!(shop.report("msg_failed", "refund.failed", failed).await.status, 204);
+    let due = shop.parts.store.refunds_due(10).await.unwrap();
+    assert_eq!(due.len(), 1, "a report about another payment stops no refund");
     let pending = |order: Value| order["order"]["partial_refunds"][0]["refunded_at"].is_null();
     assert!(pending(mei.get(&url).await.json()));
     let truth = json!({"payment_id": payment, "refund_id": id, "amount": money(500)});
