@@ -321,7 +321,7 @@ mod tests {
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
             ("staff_idle = '10s'", "SECKILL_STAFF_IDLE"),
             ("staff_step_up = '10s'", "SECKILL_STAFF_STEP_UP"),
-            ("free_registrations = 1000001", "SECKILL_FREE_REGISTRATIONS"),
+            ("free_registrations = 0", "SECKILL_FREE_REGISTRATIONS"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),

@@ -35,8 +35,8 @@ pub(super) fn staff_step_up(source: &Source) -> anyhow::Result<Duration> {
 /// Accounts that a host registers within an hour without a price.
 pub(super) fn free_registrations(source: &Source) -> anyhow::Result<u32> {
     source.parse("free-registrations", DEFAULT_FREE_REGISTRATIONS, |text| {
-        let parsed = text.parse().ok().filter(|free| *free <= MAX_FREE_REGISTRATIONS);
-        parsed.with_context(|| format!("expected a whole number up to {MAX_FREE_REGISTRATIONS}"))
+        let parsed = text.parse().ok().filter(|free| (1..=MAX_FREE_REGISTRATIONS).contains(free));
+        parsed.with_context(|| format!("expected a whole number from 1 to {MAX_FREE_REGISTRATIONS}"))
     })
 }
 
