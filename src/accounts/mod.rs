@@ -206,7 +206,7 @@ impl Accounts {
         if !password_rules::is_acceptable(&password, username) {
             return Err(AccountRefusal::WeakPassword);
         }
-        self.check_payment(device, paid).await?;
+        let paid = self.check_payment(device, paid).await?;
         // Before the look-up, so that asking whether a name is taken costs a hash and waits in its queue.
         let request = HashRequest::new(Lane::Registration, device.address);
         let hash = self.passwords.hash(password, request).await?;

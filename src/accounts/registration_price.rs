@@ -1,6 +1,6 @@
 //! What registering costs: nothing at first, then a proof of work that doubles with the accounts that the network has
-//! registered of late, up to a ceiling. Whoever cannot compute waits instead. Nobody is locked out, because behind one address there
-//! may be a campus or a mobile network.
+//! registered of late, up to a ceiling. A wait stands for the computation where a browser has no
+//! WebCrypto. No network is locked out: one address may be that of a campus or of a mobile network.
 
 use std::time::Duration;
 
@@ -9,9 +9,8 @@ use uuid::Uuid;
 
 use super::{AccountRefusal, Accounts, Device};
 use crate::domain::network::Network;
-use crate::domain::proof_of_work::{is_solved, price};
+use crate::domain::proof_of_work::{MAX_BITS, is_solved, price};
 use crate::rate_limit::CellRate;
-use crate::signing::key_for;
 use crate::store::{CountOutcome, GuessCount, RegistrationCount, StoreError};
 
 /// Accounts that a host registers within an hour without a price, unless a setting says otherwise.
@@ -21,7 +20,7 @@ const HOSTS_OF_A_SITE: u32 = 5;
 /// A count grows to so many times what is free, above the ceiling of the price: a network that was abused is as good as new
 /// after some hours.
 const MOST_TIMES: u32 = 20;
-/// How long somebody waits who does not compute.
+/// The age at which a challenge needs no solution.
 const WAIT: Duration = Duration::from_secs(10 * 60);
 /// How long a challenge is accepted.
 const CHALLENGE_LIFETIME: Duration = Duration::from_secs(60 * 60);
@@ -47,9 +46,11 @@ pub struct Payment {
 }
 
 /// A challenge that was issued to the network.
-struct Issued {
+#[derive(Debug)]
+pub(super) struct Issued {
     id: String,
     at: Timestamp,
+    /// The price that it is worth.
     bits: u32,
 }
 
@@ -75,43 +76,43 @@ impl Accounts {
         Ok(Some(Price { challenge: self.challenges.sign(&payload), bits, free_at: now + WAIT }))
     }
 
-    /// Whether what the client pays is enough, before a password is hashed for it.
-    pub(super) async fn check_payment(&self, device: &Device, paid: &Payment) -> Result<(), AccountRefusal> {
+    /// What the client pays, verified before a password is hashed for it. `None` while an account is free.
+    pub(super) async fn check_payment(
+        &self,
+        device: &Device,
+        paid: &Payment,
+    ) -> Result<Option<Issued>, AccountRefusal> {
         if device.address.is_loopback() {
-            return Ok(());
+            return Ok(None);
         }
         let counts = self.store.registrations(&self.registration_counts(device)).await?;
-        let Some(bits) = self.bits(&counts) else { return Ok(()) };
+        let Some(bits) = self.bits(&counts) else { return Ok(None) };
         let now = self.store.now().await?;
         let Some(issued) = self.issued(&paid.challenge, device, now) else { return Err(AccountRefusal::PriceDue) };
-        if issued.has_waited(now) {
-            return Ok(());
+        if issued.at + WAIT <= now {
+            return match self.store.take_guess(&[self.count_of_waited(device)]).await? {
+                Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
+                None => Ok(Some(Issued { bits: MAX_BITS, ..issued })),
+            };
         }
         if issued.bits + 1 < bits {
             return Err(AccountRefusal::PriceDue);
         }
-        let Payment { challenge, numbers } = paid.clone();
-        let solved = tokio::task::spawn_blocking(move || is_solved(&challenge, issued.bits, &numbers)).await;
-        if solved.is_ok_and(|solved| solved) { Ok(()) } else { Err(AccountRefusal::PriceDue) }
+        let (bits, Payment { challenge, numbers }) = (issued.bits, paid.clone());
+        let solved = tokio::task::spawn_blocking(move || is_solved(&challenge, bits, &numbers)).await;
+        if solved.is_ok_and(|solved| solved) { Ok(Some(issued)) } else { Err(AccountRefusal::PriceDue) }
     }
 
-    /// Counts an account that is about to be added, and takes what was paid for it.
-    pub(super) async fn take_payment(&self, device: &Device, paid: &Payment) -> Result<(), AccountRefusal> {
+    /// Counts an account that is about to be added, and spends what [`Accounts::check_payment`] has verified. What was free
+    /// then may have a price now.
+    pub(super) async fn take_payment(&self, device: &Device, paid: Option<Issued>) -> Result<(), AccountRefusal> {
         if device.address.is_loopback() {
             return Ok(());
         }
-        let now = self.store.now().await?;
-        let issued = self.issued(&paid.challenge, device, now);
-        let has_waited = issued.as_ref().is_some_and(|issued| issued.has_waited(now));
-        if has_waited && let Some(limit) = self.store.take_guess(&[self.count_of_waited(device)]).await? {
-            return Err(AccountRefusal::Throttled(limit.wait));
-        }
-        let is_paid = |counts: &[u64]| match (self.bits(counts), &issued) {
-            (None, _) => true,
-            (Some(bits), Some(issued)) => has_waited || issued.bits + 1 >= bits,
-            (Some(_), None) => false,
+        let is_paid = |counts: &[u64]| {
+            self.bits(counts).is_none_or(|bits| paid.as_ref().is_some_and(|paid| paid.bits + 1 >= bits))
         };
-        let proof = issued.as_ref().map(|issued| (issued.id.as_str(), issued.at + CHALLENGE_LIFETIME));
+        let proof = paid.as_ref().map(|paid| (paid.id.as_str(), paid.at + CHALLENGE_LIFETIME));
         match self.store.count_registration(&self.registration_counts(device), is_paid, proof).await? {
             CountOutcome::Counted => Ok(()),
             CountOutcome::TooCheap | CountOutcome::Spent => Err(AccountRefusal::PriceDue),
@@ -137,30 +138,19 @@ impl Accounts {
     pub(super) fn registration_counts(&self, device: &Device) -> [RegistrationCount; 2] {
         let network = Network::of(device.address);
         let count = |kind: &str, of: String, free: u32| RegistrationCount {
-            key: self.registration_key(kind, &of),
+            key: self.count_key(kind, &of),
             interval_ms: 3_600_000 / i64::from(free.max(1)),
             most: i64::from(free.max(1) * MOST_TIMES),
         };
         let free = self.free_registrations;
         [
-            count("host", network.host.to_string(), free),
-            count("site", network.site_text(), free.saturating_mul(HOSTS_OF_A_SITE)),
+            count("registration of a host", network.host.to_string(), free),
+            count("registration of a site", network.site_text(), free.saturating_mul(HOSTS_OF_A_SITE)),
         ]
     }
 
     fn count_of_waited(&self, device: &Device) -> GuessCount {
-        let key = self.registration_key("waited", &Network::of(device.address).site_text());
+        let key = self.count_key("registration after a wait", &Network::of(device.address).site_text());
         GuessCount { key, rate: WAITED_RATE }
-    }
-
-    fn registration_key(&self, kind: &str, of: &str) -> String {
-        let digest = key_for(&self.guess_secret, &format!("registration {kind} {of}"));
-        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-    }
-}
-
-impl Issued {
-    fn has_waited(&self, now: Timestamp) -> bool {
-        self.at + WAIT <= now
     }
 }

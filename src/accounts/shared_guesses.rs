@@ -82,8 +82,12 @@ impl Accounts {
 
     /// The count of what guesses of a kind have in common.
     fn count(&self, kind: &str, common: &str, limit: (u32, Duration)) -> GuessCount {
+        GuessCount { key: self.count_key(kind, common), rate: rate(limit) }
+    }
+
+    /// Names a count in the database without telling whose it is.
+    pub(super) fn count_key(&self, kind: &str, common: &str) -> String {
         let digest = key_for(&self.guess_secret, &format!("guess {kind} {common}"));
-        let key = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        GuessCount { key, rate: rate(limit) }
+        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 }

@@ -142,3 +142,20 @@ async fn accounts_that_are_registered_at_once_do_not_share_a_price() {
             .await;
     assert_eq!(all.iter().filter(|done| done.is_ok()).count(), 1, "{all:?}");
 }
+
+#[tokio::test]
+async fn account_that_was_free_when_it_was_checked_is_not_paid_by_an_unsolved_challenge() {
+    let (accounts, clock, _folder) = open().await;
+    let here = at("203.0.113.7");
+    count(&accounts, &here, 3).await;
+    let price = accounts.registration_price(&here, "").await.unwrap().unwrap();
+    let unsolved = RegistrationPayment { challenge: price.challenge, numbers: vec![] };
+    // Within the life of the challenge one account is forgotten, and another process registers one again.
+    clock.advance(Duration::from_secs(9 * 60));
+    let other = accounts.with_free_registrations(30);
+    let checked = other.check_payment(&here, &unsolved).await.unwrap();
+    assert!(checked.is_none(), "it is free");
+    let accounts = other.with_free_registrations(3);
+    let taken = accounts.take_payment(&here, checked).await;
+    assert!(matches!(taken, Err(AccountRefusal::PriceDue)), "{taken:?}");
+}

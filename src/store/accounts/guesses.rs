@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::rate_limit::CellRate;
-use crate::store::{Store, StoreError, row};
+use crate::store::{Store, StoreError, Tx, row};
 
 /// A count of guesses: what they have in common, and how many are allowed.
 #[derive(Debug, Clone)]
@@ -25,20 +25,12 @@ impl Store {
     /// Adds a guess to each of the counts, or to none if one of them allows no more.
     pub async fn take_guess(&self, counts: &[GuessCount]) -> Result<Option<GuessLimitReached>, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now.as_millisecond();
         for (place, count) in counts.iter().enumerate() {
-            // Locks the row, so that parallel guesses come one after the other.
-            let sql = "INSERT INTO guesses (key, restored_at_ms) VALUES ($1, $2)
-                 ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING restored_at_ms";
-            let row = sqlx::query(sql).bind(count.key.clone()).bind(now).fetch_one(&mut *tx).await?;
-            let ahead = u64::try_from(row::int(&row, "restored_at_ms")? - now).unwrap_or_default();
-            let ahead = match count.rate.add(ahead) {
+            let ahead = match count.rate.add(lock_count(&mut tx, &count.key).await?) {
                 Ok(ahead) => i64::try_from(ahead).unwrap_or(i64::MAX),
                 Err(wait) => return Ok(Some(GuessLimitReached { place, wait: Duration::from_millis(wait) })),
             };
-            let sql = "UPDATE guesses SET restored_at_ms = $2 WHERE key = $1";
-            let query = sqlx::query(sql).bind(count.key.clone()).bind(now.saturating_add(ahead));
-            query.execute(&mut *tx).await?;
+            set_count(&mut tx, &count.key, ahead).await?;
         }
         tx.commit().await?;
         Ok(None)
@@ -62,4 +54,21 @@ impl Store {
         sqlx::query("DELETE FROM guesses WHERE restored_at_ms <= $1").bind(now).execute(&mut *tx).await?;
         Ok(tx.commit().await?)
     }
+}
+
+/// The milliseconds until a count is zero. Locks its row, so that parallel attempts come one after the other.
+pub(super) async fn lock_count(tx: &mut Tx, key: &str) -> Result<u64, sqlx::Error> {
+    let now = tx.now.as_millisecond();
+    let sql = "INSERT INTO guesses (key, restored_at_ms) VALUES ($1, $2)
+         ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING restored_at_ms";
+    let row = sqlx::query(sql).bind(key.to_owned()).bind(now).fetch_one(&mut **tx).await?;
+    Ok(u64::try_from(row::int(&row, "restored_at_ms")? - now).unwrap_or_default())
+}
+
+/// Lets a count be zero after so many milliseconds.
+pub(super) async fn set_count(tx: &mut Tx, key: &str, ahead_ms: i64) -> Result<(), sqlx::Error> {
+    let until = tx.now.as_millisecond().saturating_add(ahead_ms);
+    let query = sqlx::query("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1").bind(key.to_owned());
+    query.bind(until).execute(&mut **tx).await?;
+    Ok(())
 }

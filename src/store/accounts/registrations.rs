@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 
+use super::guesses::{lock_count, set_count};
 use crate::store::{Store, StoreError, row};
 
 /// A count of registrations.
@@ -47,18 +48,12 @@ impl Store {
         proof: Option<(&str, Timestamp)>,
     ) -> Result<CountOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now.as_millisecond();
         let mut counts = Vec::with_capacity(of.len());
         for count in of {
-            // Locks the row, so that parallel registrations come one after the other.
-            let sql = "INSERT INTO guesses (key, restored_at_ms) VALUES ($1, $2)
-                 ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING restored_at_ms";
-            let row = sqlx::query(sql).bind(count.key.clone()).bind(now).fetch_one(&mut *tx).await?;
-            let ahead = (row::int(&row, "restored_at_ms")? - now).max(0);
+            let ahead = i64::try_from(lock_count(&mut tx, &count.key).await?).unwrap_or(i64::MAX);
             counts.push(counted(ahead, count));
-            let next = now + (ahead + count.interval_ms).min(count.interval_ms * count.most);
-            let query = sqlx::query("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1").bind(count.key.clone());
-            query.bind(next).execute(&mut *tx).await?;
+            let next = ahead.saturating_add(count.interval_ms).min(count.interval_ms * count.most);
+            set_count(&mut tx, &count.key, next).await?;
         }
         if !is_paid(&counts) {
             return Ok(CountOutcome::TooCheap);
