@@ -71,6 +71,11 @@ pub struct Payment {
 }
 
 impl Payment {
+    /// What can still be refunded.
+    pub fn refundable(&self) -> Money {
+        Money { amount: self.amount.amount - self.refunded_in_parts, ..self.amount }
+    }
+
     /// Whether the provider can be asked for a refund of all of it, or once more.
     fn takes_refund(&self) -> bool {
         matches!(self.status, PaymentStatus::Mismatched | PaymentStatus::RefundPending)

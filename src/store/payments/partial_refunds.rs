@@ -102,9 +102,9 @@ impl Store {
         if new.to == RefundTarget::Wallet && of.amount.currency != wallet::CURRENCY {
             return Ok(PartialRefundOutcome::NoWallet);
         }
-        let left = of.amount.amount - of.refunded_in_parts;
-        if new.amount.currency != of.amount.currency || !(1..=left).contains(&new.amount.amount) {
-            return Ok(PartialRefundOutcome::Exceeds(Money { amount: left, ..of.amount }));
+        let left = of.refundable();
+        if new.amount.currency != left.currency || !(1..=left.amount).contains(&new.amount.amount) {
+            return Ok(PartialRefundOutcome::Exceeds(left));
         }
         let sql = "UPDATE payments SET refunded_in_parts = refunded_in_parts + $2 WHERE id = $1";
         sqlx::query(sql).bind(of.id.to_string()).bind(new.amount.amount).execute(&mut *tx).await?;

@@ -7,7 +7,7 @@ use sqlx::any::AnyRow;
 
 use super::partial_refunds::PartialRefund;
 use super::{Payment, columns, payment};
-use crate::domain::{Money, OrderId, PaymentId, UserId};
+use crate::domain::{OrderId, PaymentId, UserId};
 use crate::store::{Store, StoreError, row};
 
 /// A payment with everything that happened to it.
@@ -20,13 +20,6 @@ pub struct PaymentRecord {
     /// Oldest first.
     pub partial_refunds: Vec<PartialRefund>,
     pub webhooks: Vec<WebhookRecord>,
-}
-
-impl PaymentRecord {
-    /// What can still be refunded.
-    pub fn refundable(&self) -> Money {
-        Money { amount: self.payment.amount.amount - self.payment.refunded_in_parts, ..self.payment.amount }
-    }
 }
 
 /// A payment as its owner reads it.

@@ -25,8 +25,7 @@ pub struct Refund {
 impl Refund {
     /// The refund of all that is left of a payment.
     pub fn whole(of: Payment) -> Refund {
-        let amount = Money { amount: of.amount.amount - of.refunded_in_parts, ..of.amount };
-        Refund { id: RefundId(of.id.0), amount, via: of.provider.clone(), of }
+        Refund { id: RefundId(of.id.0), amount: of.refundable(), via: of.provider.clone(), of }
     }
 
     /// Whether the payment stays captured, and its order paid.

@@ -131,6 +131,8 @@ async fn parts_of_a_wallet_payment_go_back_to_the_wallet() {
     refund(&shop).await;
     assert_eq!((wallet_of(&mei).await, mei.get(url).await.json()["order"]["status"].clone()), (PRICE, json!("paid")));
     assert_audit_finds_nothing(&shop).await;
+    let page = admin.get(&format!("/admin/orders/{order}?lang=en")).await;
+    assert!(page.text().contains("Refund order · ¥0") && !page.text().contains("/refund-part"), "{page:?}");
     // Nothing is left to be refunded; the units go back on sale.
     assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
     refund(&shop).await;

@@ -122,10 +122,10 @@ pub struct AdminOrderPage {
 }
 
 impl AdminOrderPage {
-    /// What can still be refunded of a paid order, if that is anything.
+    /// What can still be refunded of a paid order. It may be nothing.
     fn refundable(&self) -> Option<Money> {
         let captured = self.payments.iter().find(|line| line.payment.status == PaymentStatus::Captured)?;
-        Some(captured.refundable()).filter(|left| left.amount > 0 && self.order.status == OrderStatus::Paid)
+        Some(captured.payment.refundable()).filter(|_| self.order.status == OrderStatus::Paid)
     }
 
     /// Whether the money of a partial refund can go to a choice of places.
@@ -134,7 +134,7 @@ impl AdminOrderPage {
         !by_wallet && self.order.amount.currency == wallet::CURRENCY
     }
 
-    /// The amount that the main form moves, and what it says beside the action.
+    /// The same, after partial refunds only.
     fn rest(&self) -> Option<Money> {
         let left = self.refundable()?;
         (left != self.order.amount).then_some(left)
