@@ -4,9 +4,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit, Mac};
+use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
-use sha2::Sha256;
 
 /// The shop's secret, and the one that it replaces or will be replaced by.
 #[derive(Debug, Clone)]
@@ -26,30 +25,31 @@ impl From<SecretString> for ShopSecret {
 /// verify.
 #[derive(Clone)]
 pub struct Signer {
-    keyed: Hmac<Sha256>,
-    previous: Option<Hmac<Sha256>>,
+    key: hmac::Key,
+    previous: Option<hmac::Key>,
 }
 
 /// Derives the key for one purpose from the shop's secret.
 pub fn key_for(secret: &SecretString, purpose: &str) -> [u8; 32] {
-    keyed(secret.expose_secret().as_bytes()).chain_update(purpose).finalize().into_bytes().into()
+    let derived = hmac::sign(&key(secret.expose_secret().as_bytes()), purpose.as_bytes());
+    derived.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-fn keyed(key: &[u8]) -> Hmac<Sha256> {
-    Hmac::new_from_slice(key).expect("HMAC accepts keys of any length")
+fn key(bytes: &[u8]) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, bytes)
 }
 
 impl Signer {
     /// `purpose` must differ between kinds of texts. The secret should have at least 64 random bytes.
     pub fn new(secret: &ShopSecret, purpose: &str) -> Signer {
-        let keyed = |secret| keyed(&key_for(secret, purpose));
-        Signer { keyed: keyed(&secret.current), previous: secret.previous.as_ref().map(keyed) }
+        let key = |secret| key(&key_for(secret, purpose));
+        Signer { key: key(&secret.current), previous: secret.previous.as_ref().map(key) }
     }
 
     /// The payload with its signature, in characters that are valid in cookies, JSON and URLs.
     pub fn sign(&self, payload: &str) -> String {
         let mut text = URL_SAFE_NO_PAD.encode(payload);
-        let signature = self.keyed.clone().chain_update(text.as_bytes()).finalize().into_bytes();
+        let signature = hmac::sign(&self.key, text.as_bytes());
         text.push('.');
         URL_SAFE_NO_PAD.encode_string(signature, &mut text);
         text
@@ -57,16 +57,15 @@ impl Signer {
 
     /// Appends to a text the signature alone, of a payload that the verifier knows by itself.
     pub fn append_signature(&self, payload: &[u8], text: &mut String) {
-        let signature = self.keyed.clone().chain_update(payload).finalize().into_bytes();
-        URL_SAFE_NO_PAD.encode_string(signature, text);
+        URL_SAFE_NO_PAD.encode_string(hmac::sign(&self.key, payload), text);
     }
 
     /// Whether the signature is that of the payload.
     pub fn verifies(&self, payload: &[u8], signature: &str) -> bool {
         let mut bytes = [0; 32];
         let Ok(length) = URL_SAFE_NO_PAD.decode_slice(signature, &mut bytes) else { return false };
-        let mut keys = std::iter::once(&self.keyed).chain(&self.previous);
-        keys.any(|keyed| keyed.clone().chain_update(payload).verify_slice(&bytes[..length]).is_ok())
+        let fits = |key| hmac::verify(key, payload, &bytes[..length]).is_ok();
+        fits(&self.key) || self.previous.as_ref().is_some_and(fits)
     }
 
     /// The payload of a signed text, or `None` when the signature is not valid for this purpose.

@@ -4,11 +4,12 @@
 //! salt `part:number` and [`ITERATIONS`] iterations, begins with some zero bits. Several easy parts instead of a hard one:
 //! the time that a solver needs varies less.
 
-use pbkdf2::pbkdf2_hmac;
-use sha2::Sha256;
+use std::num::NonZeroU32;
+
+use ring::pbkdf2;
 
 pub const PARTS: usize = 8;
-pub const ITERATIONS: u32 = 1000;
+pub const ITERATIONS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
 /// Zero bits of the cheapest puzzle, about 64 tries.
 const MIN_BITS: u32 = 3;
 /// Zero bits of the dearest one, about 1,024 tries: a million iterations, which may take a slow phone two seconds.
@@ -27,9 +28,14 @@ pub fn is_solved(challenge: &str, bits: u32, numbers: &[u32]) -> bool {
 }
 
 fn solves(challenge: &str, bits: u32, part: usize, number: u32) -> bool {
-    let mut key = [0; 4];
-    pbkdf2_hmac::<Sha256>(challenge.as_bytes(), format!("{part}:{number}").as_bytes(), ITERATIONS, &mut key);
+    let key = derive(challenge, &format!("{part}:{number}"), ITERATIONS);
     u32::from_be_bytes(key).leading_zeros() >= bits
+}
+
+fn derive(password: &str, salt: &str, iterations: NonZeroU32) -> [u8; 4] {
+    let mut key = [0; 4];
+    pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, iterations, salt.as_bytes(), password.as_bytes(), &mut key);
+    key
 }
 
 /// Solves a puzzle as a program would.
@@ -63,8 +69,7 @@ mod tests {
     /// What a browser computes: `crypto.subtle.deriveBits({name: 'PBKDF2', hash: 'SHA-256', salt, iterations}, key, 32)`.
     #[test]
     fn key_is_that_of_the_standard() {
-        let mut key = [0; 4];
-        pbkdf2_hmac::<Sha256>(b"password", b"salt", 4096, &mut key);
+        let key = derive("password", "salt", NonZeroU32::new(4096).unwrap());
         assert_eq!(key, [0xc5, 0xe4, 0x78, 0xd5], "the test vector of RFC 6070 for SHA-256");
     }
 }

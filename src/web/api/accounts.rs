@@ -53,7 +53,7 @@ pub async fn registration_price(State(shop): State<Arc<Shop>>, device: Device) -
         challenge,
         bits,
         parts: PARTS,
-        iterations: ITERATIONS,
+        iterations: ITERATIONS.get(),
         free_at,
     });
     Ok((Cache::Private, axum::Json(RegistrationJson { price })).into_response())
