@@ -98,3 +98,6 @@ pub mod lifecycle;
 pub mod private_files;
 
 pub mod clock;
+
+#[cfg(test)]
+mod fuzz;

@@ -118,3 +118,16 @@ mod tests {
         assert_eq!(known("c", Some("a")).verify(&after.sign("user 7")), None);
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use crate::fuzz::texts;
+
+    #[test]
+    fn only_what_was_signed_verifies() {
+        let signer = Signer::new(&SecretString::from("s".repeat(64)).into(), "session");
+        let signed = ["user 7", "", "用户 7"].map(|payload| signer.sign(payload));
+        texts(&signed, |text| assert_eq!(signer.verify(text).is_some(), signed.iter().any(|signed| signed == text)));
+    }
+}

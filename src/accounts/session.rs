@@ -228,3 +228,35 @@ mod tests {
         assert_eq!(hint_cookie(&HeaderMap::new()), None);
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::fuzz::texts;
+
+    #[test]
+    fn only_cookies_that_were_issued_are_sessions() {
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let secret = SecretString::from("s".repeat(64)).into();
+        let sessions = Sessions::new(Signer::new(&secret, "session"), clock.clone(), true);
+        let user = User::new(
+            "0198c0de-0000-7000-8000-000000000001".parse().unwrap(),
+            "小美",
+            "$".into(),
+            Role::Admin,
+            clock.now(),
+        );
+        let session = Session::of(&user, clock.now());
+        let cookie = sessions.cookie(&session).to_str().unwrap().split(';').next().unwrap().to_owned();
+        texts(&[format!("theme=dark; {cookie}; other=1"), cookie], |text| {
+            let Ok(line) = HeaderValue::from_str(text) else { return };
+            if let Some(found) = sessions.find(&HeaderMap::from_iter([(COOKIE, line)])) {
+                assert_eq!(found, session);
+            }
+        });
+        let payload = format!("{FORMAT} {} 0 {} admin stamp name", session.id, session.user_id);
+        texts(&[payload], |payload| drop(sessions.verify(&sessions.signer.sign(payload))));
+    }
+}

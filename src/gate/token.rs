@@ -57,3 +57,26 @@ mod tests {
         assert!(!tokens.verify("", SaleId(7), user, now));
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use secrecy::SecretString;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::fuzz::texts;
+
+    #[test]
+    fn only_tokens_of_the_user_verify() {
+        let secret = ShopSecret::from(SecretString::from("k".repeat(64)));
+        let (tokens, now) = (Tokens::new(&secret), Timestamp::from_second(1_000).unwrap());
+        let [mine, other] = [1, 2].map(|n| UserId(Uuid::from_u128(n)));
+        let issued = [mine, other].map(|user| tokens.issue(SaleId(7), user, now).0);
+        texts(&issued, |text| assert_eq!(tokens.verify(text, SaleId(7), mine, now), text == issued[0]));
+        // What a key that leaked could sign is still parsed without a panic.
+        texts(&["7 00000000-0000-0000-0000-000000000001 1000"], |payload| {
+            let signed = Signer::new(&secret, "purchase token").sign(payload);
+            tokens.verify(&signed, SaleId(7), mine, now);
+        });
+    }
+}

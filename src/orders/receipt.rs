@@ -74,3 +74,25 @@ mod tests {
         assert_eq!(receipts.verify(&other, user, SaleId(7), order), None, "signed for another purpose");
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use secrecy::SecretString;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::fuzz::texts;
+
+    #[test]
+    fn only_receipts_that_were_issued_verify() {
+        let receipts = Receipts::new(&SecretString::from("k".repeat(64)).into());
+        let (user, order) = (UserId(Uuid::from_u128(1)), OrderId(Uuid::from_u128(2)));
+        let claims = [1, 2, u32::MAX].map(|quantity| Claim { user_id: user, order_id: order, quantity });
+        let issued = claims.map(|claim| receipts.issue(SaleId(7), &claim));
+        texts(&issued, |text| {
+            if let Some(claim) = receipts.verify(text, user, SaleId(7), order) {
+                assert!(claims.contains(&claim), "{text}");
+            }
+        });
+    }
+}

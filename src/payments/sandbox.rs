@@ -189,3 +189,51 @@ mod tests {
         assert!(webhook.verify(b"{}", &axum::http::HeaderMap::new()).is_err());
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::super::delivery;
+    use super::*;
+    use crate::clock::Clock;
+    use crate::fuzz::{inputs, texts};
+
+    fn webhook() -> Webhook {
+        Webhook::new(&[7; 32])
+    }
+
+    #[test]
+    fn only_signed_bodies_with_their_headers_verify() {
+        let (webhook, at) = (webhook(), Clock::system().now());
+        let body = r#"{"type":"payment.captured","data":{"payment_id":"0198c0de-0000-7000-8000-000000000001"}}"#;
+        let headers = delivery::headers(&webhook, "msg_1", at, body).unwrap();
+        inputs(vec![body.into()], |bytes| {
+            assert_eq!(webhook.verify(bytes, &headers).is_ok(), bytes == body.as_bytes());
+        });
+        for name in [webhook::ID, webhook::TIMESTAMP, webhook::SIGNATURE] {
+            let valid = headers[name].to_str().unwrap().to_owned();
+            texts(&[&valid], |text| {
+                let Ok(value) = text.parse() else { return };
+                let mut altered = headers.clone();
+                altered.insert(name, value);
+                let verified = webhook.verify(body.as_bytes(), &altered).is_ok();
+                // Further signatures may stand beside the right one.
+                assert!(!verified || text == valid || name != webhook::ID, "{name}: {text}");
+            });
+        }
+    }
+
+    #[test]
+    fn any_body_is_a_report_or_malformed() {
+        let money = r#""amount":{"amount":1999,"currency":"CNY"}"#;
+        let payment = r#""payment_id":"0198c0de-0000-7000-8000-000000000001""#;
+        let refund = r#""refund_id":"0198c0de-0000-7000-8000-000000000002""#;
+        let valid = [
+            format!(r#"{{"type":"payment.captured","data":{{{payment},{money}}}}}"#),
+            format!(r#"{{"type":"refund.failed","data":{{{payment},{refund},{money},"reason":"no"}}}}"#),
+        ];
+        for text in &valid {
+            assert!(serde_json::from_str::<Body>(text).is_ok(), "{text}");
+        }
+        inputs(valid.map(String::into_bytes).to_vec(), |bytes| drop(serde_json::from_slice::<Body>(bytes)));
+    }
+}

@@ -224,3 +224,18 @@ fn only_names_of_uploads_are_files() {
         assert_eq!(content_type(&other), None, "{other}");
     }
 }
+
+mod fuzz {
+    use super::*;
+    use crate::fuzz::inputs;
+
+    #[test]
+    fn any_upload_is_encoded_or_refused() {
+        let valid = vec![photo(16, 12, 6), png(16, 12), bomb(50_000, 50_000)];
+        inputs(valid, |bytes| {
+            if let Err(refusal) = validate::validate(bytes.to_vec()).and_then(resize::encode) {
+                assert!(refusal.field_code().is_some(), "{refusal:?}");
+            }
+        });
+    }
+}

@@ -304,3 +304,30 @@ mod tests {
         assert_eq!((routing_key(Some("order.reserved.v9")), routing_key(None)), (ORDER.key, ORDER.key));
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use crate::fuzz::inputs;
+
+    const ORDERS: &str = r#"{"sale_id":"7","bucket":"7.1","entry":"1-0","reserved_at":"2023-11-14T22:13:20.123Z","orders":[
+        {"order_id":"0198c0de-0000-7000-8000-000000000001","user_id":"0198c0de-0000-7000-8000-000000000002","quantity":2}]}"#;
+    const CLAIMS: &str = r#"{"packet_id":"9","bucket":"9","entry":"1-0","claimed_at":"2023-11-14T22:13:20.123Z","claims":[
+        {"user_id":"0198c0de-0000-7000-8000-000000000002","share":1,"amount":5}]}"#;
+    const ORDER: &str = r#"{"order_id":"0198c0de-0000-7000-8000-000000000001","sale_id":"7","quantity":2,
+        "user_id":"0198c0de-0000-7000-8000-000000000002","reserved_at":"2023-11-14T22:13:20.123Z"}"#;
+
+    #[test]
+    fn any_message_is_parsed_whole_or_not_at_all() {
+        for (kind, valid) in [(super::ORDER, ORDERS), (SHARE, CLAIMS), (ORDER_V1, ORDER)] {
+            assert!(parse(Some(kind.name), valid.as_bytes()).is_some(), "{valid}");
+            inputs(vec![valid.into()], |body| {
+                for item in parse(Some(kind.name), body).into_iter().flatten() {
+                    assert!(is_valid(&item));
+                    let again = Message::of_item(&item).expect("what was parsed can be written");
+                    assert_eq!(parse(Some(again.kind.name), &again.body), Some(vec![item]));
+                }
+            });
+        }
+    }
+}

@@ -156,3 +156,25 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::fuzz::texts;
+
+    #[test]
+    fn any_entry_is_parsed_whole_or_not_at_all() {
+        let [user, order] = [1, 2].map(|n| ShortId::of(Uuid::from_u128(n)));
+        let valid = [format!("{user} {order}:1"), format!("{user} {order}:2 {order} {user}:1"), format!("{user} 0:5")];
+        texts(&valid, |text| {
+            for bucket in [Bucket::whole(SaleId(7)), Bucket::whole(PacketId(9))] {
+                let fields = ["at", "1700000000000", "orders", text, "claims", text].map(String::from);
+                let pairs = text.split(' ').count();
+                assert!(parse_fields(bucket, &fields).is_none_or(|items| 2 * items.len() == pairs), "{text}");
+            }
+        });
+        texts(&["1700000000000-4"], |text| assert!(EntryId::parse(text).is_none_or(|_| text.contains('-')), "{text}"));
+    }
+}

@@ -43,3 +43,19 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use crate::fuzz::texts;
+
+    #[test]
+    fn any_header_names_versions_or_none() {
+        texts(&["\"7\", \"9\"", "*", "W/\"7\""], |text| {
+            let Ok(line) = text.parse() else { return };
+            for version in expected_versions(&HeaderMap::from_iter([(IF_MATCH, line)])).into_iter().flatten() {
+                assert!(text.contains(&version.unsigned_abs().to_string()), "{text}");
+            }
+        });
+    }
+}

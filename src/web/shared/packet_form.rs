@@ -217,3 +217,31 @@ mod tests {
         assert_eq!(errors, expected);
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use crate::fuzz::texts;
+
+    #[test]
+    fn any_form_is_a_request_or_has_errors() {
+        let valid = PacketForm {
+            total: "88.00".into(),
+            count: "10".into(),
+            min: "0.01".into(),
+            max: "20".into(),
+            opens_at: "2026-11-21T20:00:00Z".into(),
+            ..PacketForm::blank()
+        };
+        assert!(valid.parse().is_ok());
+        texts(&["88.00", "10", "2026-11-21T20:00:00Z", "2026-11-21T20:00+08:00"], |text| {
+            let fields: [fn(&mut PacketForm) -> &mut String; 5] =
+                [|f| &mut f.total, |f| &mut f.count, |f| &mut f.min, |f| &mut f.max, |f| &mut f.opens_at];
+            for field in fields {
+                let mut form = valid.clone();
+                *field(&mut form) = text.to_owned();
+                assert!(form.parse().is_ok_and(|request| request.total > 0) || form.parse().is_err());
+            }
+        });
+    }
+}

@@ -187,3 +187,31 @@ mod tests {
         assert!(SaleForm { r#as: "draft".into(), ..past }.parse(now()).is_ok());
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use crate::fuzz::texts;
+
+    #[test]
+    fn any_form_is_a_valid_sale_or_has_errors() {
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        let valid = [
+            "goods_id=1&price=1999.00&list_price=2999&currency=CNY&total=100&per_user_limit=2&opens_at=2026-11-21T20:00:00Z&\
+             closes_at=2026-11-22T20:00%2B08:00&buckets=8&lot=10&spread_ms=600&as=schedule&price_ok=yes&key=1&version=3",
+            "goods_id=1&price=0.01&total=1&per_user_limit=1",
+        ];
+        texts(&valid, |text| {
+            let Ok(form) = serde_html_form(text) else { return };
+            match form.parse(now) {
+                Ok(draft) => assert!(check_sale(&draft).is_empty(), "{draft:?}"),
+                Err(errors) => assert!(!errors.is_empty()),
+            }
+        });
+    }
+
+    fn serde_html_form(text: &str) -> Result<SaleForm, impl Sized> {
+        let uri = format!("/?{}", text.replace([' ', '\n'], "")).parse::<axum::http::Uri>().map_err(drop)?;
+        axum::extract::Query::<SaleForm>::try_from_uri(&uri).map(|form| form.0).map_err(drop)
+    }
+}
