@@ -46,7 +46,7 @@ pub async fn show(
     };
     let actions = shop.store.audit_actions().await?;
     let older = page.next.map(|id| next_page_path(&query, visitor.locale, &id));
-    let filtered = !query.is_blank() || query.before.is_some();
+    let filtered = !query.is_blank() || query.before.is_given();
     let chrome = visitor.chrome_at(format!("/admin/log?lang={}", visitor.locale));
     personal(status, &AdminLogPage { chrome, rows: page.items, older, actions, filtered, query, errors })
 }

@@ -15,7 +15,7 @@ use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::NoticeQuery;
 use crate::web::shared::packet_form::{PacketForm, PacketFormOutcome};
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use crate::web::shared::paths::packet_share_url;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
@@ -26,20 +26,21 @@ fn packet_path(locale: Locale, id: PacketId) -> String {
 
 #[derive(Deserialize)]
 pub struct AdminPacketsQuery {
-    before: Option<PacketId>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 pub async fn list(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<AdminPacketsQuery>,
 ) -> Result<Response, Problem> {
-    let page = shop.packets.all(query.before, LARGE_PAGE_SIZE).await?;
+    let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
     let page = AdminPacketsPage {
         chrome: visitor.chrome(),
         packets: page.items,
         now: shop.clock.now(),
         older: page.next.map(|id| id.to_string()),
-        is_later: query.before.is_some(),
+        is_later: query.before.is_given(),
     };
     personal(StatusCode::OK, &page)
 }

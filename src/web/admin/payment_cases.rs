@@ -15,7 +15,7 @@ use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::PaymentCasesPage;
 
@@ -24,7 +24,7 @@ const PATH: &str = "/admin/orders/payments";
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct CasesQuery {
-    before: String,
+    before: Cursor,
     /// Lists the settled cases if it has a value.
     settled: String,
     /// The action that the page reports as done.
@@ -41,11 +41,11 @@ pub async fn list(
         "settle" => Some(t.done_settle),
         _ => None,
     };
-    let before = Some(query.before.as_str()).filter(|before| !before.is_empty());
+    let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
     let may_act = staff.may::<SupportShoppers>();
     let state =
         PageState { status: StatusCode::OK, settled: !query.settled.is_empty(), may_act, notice, warning: None };
-    page(&shop, &visitor, before, state).await
+    page(&shop, &visitor, before.as_deref(), state).await
 }
 
 /// What the page shows besides the cases.

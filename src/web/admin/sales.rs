@@ -1,5 +1,7 @@
 //! The console's list of sales, and the actions on a sale.
 
+use std::str::FromStr;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -17,6 +19,7 @@ use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::Problem;
+use crate::web::shared::pagination::Cursor;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 
@@ -30,8 +33,8 @@ pub struct SaleListQuery {
     q: String,
     /// The only group to show; empty for all.
     state: String,
-    /// The cursor of the page of ended sales: a closing time in milliseconds, `-`, an id.
-    before: String,
+    /// The cursor of the page of ended sales.
+    before: Cursor,
     done: String,
     sale: String,
     applied: String,
@@ -58,7 +61,7 @@ async fn page(
     warning: Option<SaleWarning>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
-    let before = parse_cursor(&query.before);
+    let before = query.before.read::<PastCursor>("before")?.map(|PastCursor(closed, id)| (closed, id));
     let current = shop.sales_admin.current().await?;
     let filter = SaleFilter::parse(&query.q, &current.goods);
     let past = PastPage { before, goods: filter.goods.clone(), number: filter.number, limit: PAST_PAGE_SIZE };
@@ -127,9 +130,15 @@ impl SaleFilter {
     }
 }
 
-fn parse_cursor(before: &str) -> Option<(i64, SaleId)> {
-    let (closed, id) = before.split_once('-')?;
-    Some((closed.parse().ok()?, id.parse().ok()?))
+/// Where a page of ended sales begins: a closing time in milliseconds, `-`, an id.
+struct PastCursor(i64, SaleId);
+
+impl FromStr for PastCursor {
+    type Err = ();
+    fn from_str(text: &str) -> Result<PastCursor, ()> {
+        let read = |(closed, id): (&str, &str)| Some(PastCursor(closed.parse().ok()?, id.parse().ok()?));
+        text.split_once('-').and_then(read).ok_or(())
+    }
 }
 
 /// The address of a page of the console that reports an action on a sale as done.

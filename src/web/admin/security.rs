@@ -48,14 +48,14 @@ pub async fn show(
     let plots = SecurityPlot::of(&shop.store.security_totals(from).await?, from);
     let (status, errors, page, names) = match query.filter(&shop.store).await? {
         Ok(filter) => {
-            let (page, names) = security_page(&shop.store, &filter, query.before.as_deref()).await?;
+            let (page, names) = security_page(&shop.store, &filter, &query.before).await?;
             (StatusCode::OK, Vec::new(), Some(page), names)
         }
         Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, errors, None, Default::default()),
     };
     let (rows, next) = page.map_or_else(Default::default, |page| (page.items, page.next));
     let older = next.map(|id| next_page_path(&query, visitor.locale, &id));
-    let filtered = !query.is_blank() || query.before.is_some();
+    let filtered = !query.is_blank() || query.before.is_given();
     let chrome = visitor.chrome_at(format!("/admin/security?lang={}", visitor.locale));
     personal(status, &SecurityPage { chrome, plots, rows, names, older, filtered, query, errors })
 }

@@ -31,7 +31,7 @@ pub async fn list(
         chrome: visitor.chrome(),
         users: found.items,
         q: query.q,
-        paged: query.before.is_some(),
+        paged: query.before.is_given(),
         older: found.next,
     };
     personal(StatusCode::OK, &page)

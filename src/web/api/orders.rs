@@ -28,7 +28,7 @@ use crate::web::extract::session::SignedIn;
 use crate::web::extract::{self, PathIds, Query, SalePath, from_json, json_body};
 use crate::web::problem::{Code, Problem, refused_purchase};
 use crate::web::shared::order_search::parse_statuses;
-use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 
 /// How long a repeated purchase waits for the status of its order. Without the database a read would take seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
@@ -221,7 +221,8 @@ pub async fn show(
 
 #[derive(Deserialize)]
 pub struct OrderListQuery {
-    before: Option<String>,
+    #[serde(default)]
+    before: Cursor,
     /// As [`parse_statuses`] reads it.
     #[serde(default)]
     status: String,
@@ -230,11 +231,6 @@ pub struct OrderListQuery {
 impl OrderListQuery {
     fn statuses(&self) -> Result<Vec<OrderStatus>, Problem> {
         parse_statuses(&self.status).ok_or_else(|| Problem::invalid_field("status", "bad_status"))
-    }
-
-    fn before(&self) -> Result<Option<OrderId>, Problem> {
-        let parsed = self.before.as_deref().map(str::parse).transpose();
-        parsed.map_err(|_| Problem::invalid_field("before", "bad_cursor"))
     }
 }
 
@@ -249,7 +245,7 @@ pub async fn list(
     (State(shop), SignedIn(session)): UserCall,
     Query(query): Query<OrderListQuery>,
 ) -> Result<Response, Problem> {
-    let (statuses, before) = (query.statuses()?, query.before()?);
+    let (statuses, before) = (query.statuses()?, query.before.read("before")?);
     let page = shop.orders.list(session.user_id, &statuses, before, DEFAULT_PAGE_SIZE).await?;
     let orders = page.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
     Ok((Cache::Private, Json(OrderList { orders, next: page.next })).into_response())

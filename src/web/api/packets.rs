@@ -23,7 +23,7 @@ use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, Permission, SignedIn};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use crate::web::shared::paths::packet_share_url;
 use crate::web::shared::response::created;
 
@@ -212,7 +212,8 @@ pub async fn claim(
 
 #[derive(Deserialize)]
 pub struct ClaimListQuery {
-    before: Option<i64>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 #[derive(Serialize)]
@@ -249,7 +250,7 @@ pub async fn show(
         Some(session) => shop.packets.share_of(session.user_id, &view.packet).await?,
         None => None,
     };
-    let claims = shop.packets.claims(id, query.before, LARGE_PAGE_SIZE).await?;
+    let claims = shop.packets.claims(id, query.before.read("before")?, LARGE_PAGE_SIZE).await?;
     let best = view.packet.best;
     let lines = claims.items.into_iter().map(|PacketClaim { claim, username }| ClaimJson {
         share: claim.share,
@@ -271,7 +272,8 @@ pub async fn show(
 pub struct PacketListQuery {
     given: Option<String>,
     received: Option<String>,
-    before: Option<PacketId>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 #[derive(Serialize)]
@@ -294,9 +296,9 @@ pub async fn list(
     (State(shop), SignedIn(session)): UserCall,
     Query(query): Query<PacketListQuery>,
 ) -> Result<Response, Problem> {
-    let user = session.user_id;
+    let (user, before) = (session.user_id, query.before.read("before")?);
     if query.received.is_some() && query.given.is_none() {
-        let page = shop.packets.received(user, query.before, LARGE_PAGE_SIZE).await?;
+        let page = shop.packets.received(user, before, LARGE_PAGE_SIZE).await?;
         let packets = page.items.into_iter().map(|(claim, view)| ReceivedPacketJson {
             mine: money(claim.amount),
             claimed_at: claim.claimed_at,
@@ -308,7 +310,7 @@ pub async fn list(
     if query.received.is_some() {
         return Err(Problem::invalid_field("received", "repeated"));
     }
-    let page = shop.packets.given(Giver::User(user), query.before, LARGE_PAGE_SIZE).await?;
+    let page = shop.packets.given(Giver::User(user), before, LARGE_PAGE_SIZE).await?;
     let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
     Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
 }

@@ -18,6 +18,7 @@ use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::locale;
 use crate::web::extract::{PathIds, Query};
 use crate::web::problem::{Code, Problem};
+use crate::web::shared::pagination::Cursor;
 use crate::web::shared::paths::wallet_path;
 use crate::web::shared::response::created;
 use crate::web::shared::wallet::{balance_of, wallet_entries};
@@ -51,7 +52,8 @@ impl From<WalletEntry> for WalletEntryJson {
 
 #[derive(Deserialize)]
 pub struct WalletQuery {
-    before: Option<String>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 /// Balance and entries, newest first.
@@ -59,8 +61,7 @@ pub async fn show(
     (State(shop), SignedIn(session)): UserCall,
     Query(query): Query<WalletQuery>,
 ) -> Result<Response, Problem> {
-    let before = query.before.map(|text| text.parse()).transpose();
-    let before = before.map_err(|()| Problem::invalid_field("before", "bad_cursor"))?;
+    let before = query.before.read("before")?;
     let page = wallet_entries(&shop.store, session.user_id, before.as_ref()).await?;
     let wallet = WalletJson {
         balance: balance_of(&shop.store, session.user_id).await?,

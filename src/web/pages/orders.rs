@@ -18,7 +18,7 @@ use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::order_search::parse_statuses;
-use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use crate::web::shared::paths::order_path;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::wallet::balance_of;
@@ -47,7 +47,8 @@ pub async fn buy(
 
 #[derive(Deserialize)]
 pub struct OrdersPageQuery {
-    before: Option<OrderId>,
+    #[serde(default)]
+    before: Cursor,
     /// As [`parse_statuses`] reads it.
     #[serde(default)]
     status: String,
@@ -59,7 +60,7 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     // Statuses that no link contains mean all.
     let statuses = parse_statuses(&query.status).unwrap_or_default();
-    let page = shop.orders.list(session.user_id, &statuses, query.before, DEFAULT_PAGE_SIZE).await?;
+    let page = shop.orders.list(session.user_id, &statuses, query.before.read("before")?, DEFAULT_PAGE_SIZE).await?;
     let mut cards = Vec::with_capacity(page.items.len());
     for order in page.items {
         let entry = shop.catalogue.entry(order.sale_id).await?;
@@ -67,7 +68,7 @@ pub async fn list(
         cards.push(OrderCard { order, goods_name, picture });
     }
     let older = page.next.map(|id| id.to_string());
-    let (filter, is_later) = (query.status, query.before.is_some());
+    let (filter, is_later) = (query.status, query.before.is_given());
     personal(StatusCode::OK, &OrdersPage { chrome: visitor.chrome(), orders: cards, older, filter, is_later })
 }
 

@@ -26,7 +26,7 @@ use crate::web::extract::visitor::{Visitor, locale};
 use crate::web::extract::{PathIds, Query};
 use crate::web::problem::Problem;
 use crate::web::shared::negotiation::Content;
-use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use crate::web::shared::paths::packet_path;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{OwnPackets, PacketPage, PacketResultPage, PacketsPage, Template, VisitorShare};
@@ -78,7 +78,8 @@ pub async fn claim(
 #[derive(Deserialize)]
 pub struct PacketResultQuery {
     /// Lists claims from before this share.
-    before: Option<i64>,
+    #[serde(default)]
+    before: Cursor,
     /// Set right after the visitor claimed a share.
     #[serde(default)]
     opened: String,
@@ -103,7 +104,7 @@ pub async fn result(
         None if !view.packet.own && me.is_some() && view.packet.giver.user() == me => VisitorShare::OwnPacket,
         None => VisitorShare::Nothing,
     };
-    let claims = shop.packets.claims(id, query.before, DEFAULT_PAGE_SIZE).await?;
+    let claims = shop.packets.claims(id, query.before.read("before")?, DEFAULT_PAGE_SIZE).await?;
     let page = PacketResultPage {
         chrome: visitor.chrome(),
         phase: view.packet.phase(shop.clock.now()),
@@ -113,7 +114,7 @@ pub async fn result(
         just_now: !query.opened.is_empty(),
         claims: claims.items,
         older: claims.next,
-        is_later: query.before.is_some(),
+        is_later: query.before.is_given(),
     };
     personal(StatusCode::OK, &page)
 }
@@ -123,7 +124,8 @@ pub struct PacketsPageQuery {
     /// `received`, or anything else for the packets that the user gave.
     #[serde(default)]
     list: String,
-    before: Option<PacketId>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 /// The packets that the user gave or received.
@@ -131,12 +133,12 @@ pub async fn list(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(query): Query<PacketsPageQuery>,
 ) -> Result<Response, Problem> {
-    let user = session.user_id;
+    let (user, before) = (session.user_id, query.before.read("before")?);
     let (packets, next) = if query.list == "received" {
-        let page = shop.packets.received(user, query.before, DEFAULT_PAGE_SIZE).await?;
+        let page = shop.packets.received(user, before, DEFAULT_PAGE_SIZE).await?;
         (OwnPackets::Received(page.items), page.next)
     } else {
-        let page = shop.packets.given(Giver::User(user), query.before, DEFAULT_PAGE_SIZE).await?;
+        let page = shop.packets.given(Giver::User(user), before, DEFAULT_PAGE_SIZE).await?;
         (OwnPackets::Given(page.items), page.next)
     };
     let page = PacketsPage {
@@ -144,7 +146,7 @@ pub async fn list(
         packets,
         now: shop.clock.now(),
         older: next.map(|id| id.to_string()),
-        is_later: query.before.is_some(),
+        is_later: query.before.is_given(),
     };
     personal(StatusCode::OK, &page)
 }

@@ -17,6 +17,7 @@ use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, Query};
 use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
+use crate::web::shared::pagination::Cursor;
 use crate::web::shared::paths::wallet_path;
 use crate::web::shared::response::personal;
 use crate::web::shared::validation::price;
@@ -26,15 +27,14 @@ use crate::web::views::WalletPage;
 #[derive(Deserialize)]
 pub struct WalletPageQuery {
     #[serde(default)]
-    before: String,
+    before: Cursor,
 }
 
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(query): Query<WalletPageQuery>,
 ) -> Result<Response, Problem> {
-    // A cursor that no link contains means the first page.
-    let before = query.before.parse().ok();
+    let before = query.before.read("before")?;
     page(&shop, session.user_id, &visitor, before, Vec::new(), String::new()).await
 }
 

@@ -7,7 +7,7 @@ use crate::domain::Page;
 use crate::store::{AuditFilter, AuditRow, Store};
 use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use crate::web::shared::validation::time;
 
 /// The filter as typed, and the cursor of the page.
@@ -24,7 +24,8 @@ pub struct AuditLogQuery {
     #[serde(default)]
     pub to: String,
     /// The id of the last entry on the page before.
-    pub before: Option<String>,
+    #[serde(default)]
+    pub before: Cursor,
 }
 
 impl AuditLogQuery {
@@ -59,9 +60,7 @@ pub async fn audit_log_page(store: &Store, query: &AuditLogQuery) -> Result<Page
     if !errors.is_empty() {
         return Err(Problem::invalid(errors));
     }
-    if query.before.as_deref().is_some_and(|id| Uuid::try_parse(id).is_err()) {
-        return Err(Problem::invalid_field("before", "bad_cursor"));
-    }
-    let rows = store.audit_log(&filter, query.before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
+    let rows = store.audit_log(&filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
     Ok(Page::cut(rows, LARGE_PAGE_SIZE, |row| row.id.clone()))
 }

@@ -27,6 +27,8 @@ pub mod response;
 
 use serde::Deserialize;
 
+use crate::web::problem::Problem;
+
 /// The query of a page after a redirect: the action that it reports as done. Unknown values show nothing.
 #[derive(Deserialize)]
 pub struct NoticeQuery {
@@ -53,5 +55,11 @@ pub struct FieldError {
 impl FieldError {
     pub fn new(field: &'static str, code: &'static str) -> FieldError {
         FieldError { field, code }
+    }
+}
+
+impl From<FieldError> for Problem {
+    fn from(FieldError { field, code }: FieldError) -> Self {
+        Problem::invalid_field(field, code)
     }
 }

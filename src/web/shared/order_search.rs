@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::domain::{OrderStatus, UserId};
 use crate::store::{OrderSearch, Store, StoreError};
 use crate::web::shared::FieldError;
-use crate::web::shared::pagination::{LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
 use crate::web::shared::validation::{optional, time};
 
 /// The query of a search, as entered. Every field may be missing.
@@ -22,7 +22,7 @@ pub struct OrderSearchQuery {
     pub status: String,
     pub from: String,
     pub to: String,
-    pub before: String,
+    pub before: Cursor,
     limit: String,
     /// The language of the page.
     lang: String,
@@ -81,9 +81,9 @@ impl OrderSearchQuery {
             Some(sale) => search.sale = sale,
             None => errors.push(FieldError::new("sale", "bad_id")),
         }
-        match optional(&self.before, |text| text.parse().ok()) {
-            Some(before) => search.before = before,
-            None => errors.push(FieldError::new("before", "bad_cursor")),
+        match self.before.read("before") {
+            Ok(before) => search.before = before,
+            Err(error) => errors.push(error),
         }
         match parse_statuses(&self.status) {
             Some(statuses) => search.statuses = statuses,
@@ -136,9 +136,8 @@ mod tests {
             status: "lost".into(),
             from: "soon".into(),
             to: "later".into(),
-            before: "x".into(),
             limit: "1000".into(),
-            ..OrderSearchQuery::default()
+            ..serde_json::from_str(r#"{"before": "x"}"#).unwrap()
         };
         let fields: Vec<_> = wrong.parse().unwrap_err().iter().map(|error| error.field).collect();
         assert_eq!(fields, ["order", "sale", "before", "status", "from", "to", "limit"]);

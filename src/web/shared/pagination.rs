@@ -1,4 +1,10 @@
-//! Sizes of pages, in items.
+//! Sizes of pages, in items, and the cursor in a query.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use crate::web::shared::FieldError;
 
 /// Lists of one shopper: orders, wallet entries, packets on pages.
 pub const DEFAULT_PAGE_SIZE: usize = 20;
@@ -8,3 +14,34 @@ pub const LARGE_PAGE_SIZE: usize = 50;
 
 /// The largest size that a client may request with `limit`.
 pub const MAX_PAGE_SIZE: usize = 200;
+
+/// A cursor as a query has it: what the page before said in `next`. Every list reads its cursor with this, so that one that
+/// cannot be a cursor of the list is refused in the same way everywhere. An empty one is the first page.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(String);
+
+impl Cursor {
+    pub fn is_given(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// The cursor, or the error of this field.
+    pub fn read<T: FromStr>(&self, field: &'static str) -> Result<Option<T>, FieldError> {
+        let given = Some(self.0.as_str()).filter(|text| !text.is_empty());
+        given.map(str::parse).transpose().map_err(|_| FieldError::new(field, "bad_cursor"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_cursor_is_the_first_page_and_a_malformed_one_an_error() {
+        let read = |text: &str| Cursor(text.to_owned()).read::<u32>("before");
+        assert_eq!(read(""), Ok(None));
+        assert_eq!(read("7"), Ok(Some(7)));
+        assert_eq!(read(" 7"), Err(FieldError::new("before", "bad_cursor")));
+    }
+}

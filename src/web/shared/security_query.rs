@@ -11,7 +11,7 @@ use crate::domain::{Network, Page, UserId};
 use crate::store::{SecurityEventFilter, SecurityEventRow, Store, StoreError};
 use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use crate::web::shared::validation::time;
 
 /// The filter as typed, and the cursor of the page.
@@ -26,7 +26,7 @@ pub struct SecurityQuery {
     pub from: String,
     pub to: String,
     /// The id of the last row on the page before.
-    pub before: Option<String>,
+    pub before: Cursor,
 }
 
 impl SecurityQuery {
@@ -93,12 +93,10 @@ fn network_of(typed: &str) -> Option<String> {
 pub async fn security_page(
     store: &Store,
     filter: &SecurityEventFilter,
-    before: Option<&str>,
+    before: &Cursor,
 ) -> Result<(Page<SecurityEventRow, String>, HashMap<UserId, String>), Problem> {
-    if before.is_some_and(|id| Uuid::try_parse(id).is_err()) {
-        return Err(Problem::invalid_field("before", "bad_cursor"));
-    }
-    let rows = store.security_events(filter, before, LARGE_PAGE_SIZE as i64 + 1).await?;
+    let before = before.read::<Uuid>("before")?.map(|id| id.to_string());
+    let rows = store.security_events(filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(rows, LARGE_PAGE_SIZE, |row| row.id.clone());
     let mut accounts: Vec<UserId> = page.items.iter().filter_map(|row| row.account).collect();
     accounts.sort_unstable();

@@ -262,7 +262,7 @@ async fn list_of_sales_is_grouped_searched_and_paged() {
     let nothing = admin.get("/admin?lang=en&q=%3Cscript%3Enothing").await;
     assert!(ids(&nothing).is_empty() && nothing.text().contains("No matching sales"));
     assert_eq!(ids(&admin.get("/admin?before=0-1").await), [0_i64; 0]);
-    assert_eq!(ids(&admin.get("/admin?before=nonsense").await).len(), 11);
+    assert!(admin.get("/admin?before=nonsense").await.is_page(422));
     assert_eq!(admin.get("/api/admin/sales?current=true").await.json()["sales"].as_array().unwrap().len(), 1);
 }
 

@@ -69,6 +69,35 @@ async fn cursor_that_the_list_does_not_have_is_refused() {
 }
 
 #[tokio::test]
+async fn every_list_refuses_a_malformed_cursor_in_the_same_way() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let packet = admin.post("/api/packets", json!({"total": 5, "count": 1})).await.json();
+    let id = packet["packet"]["id"].as_str().unwrap();
+    let document: Value = serde_json::from_str(include_str!("../openapi.json")).unwrap();
+    let mut lists = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let parameters = operations["get"]["parameters"].as_array().into_iter().flatten();
+        for cursor in parameters.filter_map(|p| p["name"].as_str()).filter(|name| ["before", "after"].contains(name)) {
+            let path = path.replace("{packet}", id);
+            let user = if path.starts_with("/api/admin/") { &admin } else { &mei };
+            let answer = user.get(&format!("{path}?{cursor}=x")).await;
+            assert_eq!(answer.problem(), problem(422, "invalid"), "{path}");
+            assert_eq!(answer.json()["fields"], json!([{"field": cursor, "code": "bad_cursor"}]), "{path}");
+            assert_eq!(user.get(&format!("{path}?{cursor}=")).await.status, 200, "{path}: the first page");
+            lists += 1;
+        }
+    }
+    assert!(lists >= 11, "only {lists} lists have a cursor");
+    for page in ["/en/orders", "/en/packets", "/en/wallet"] {
+        assert!(mei.get(&format!("{page}?before=x")).await.is_page(422), "{page}");
+    }
+    for page in ["", "/orders", "/orders/payments", "/packets", "/users", "/log", "/security"] {
+        assert!(admin.get(&format!("/admin{page}?before=x")).await.is_page(422), "{page}");
+    }
+}
+
+#[tokio::test]
 async fn sales_are_in_currencies_that_exist() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;

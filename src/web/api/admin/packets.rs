@@ -14,11 +14,12 @@ use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 #[derive(Deserialize)]
 pub struct AllPacketsQuery {
-    before: Option<PacketId>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 #[derive(Serialize)]
@@ -31,7 +32,7 @@ pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<AllPacketsQuery>,
 ) -> Result<Response, Problem> {
-    let page = shop.packets.all(query.before, LARGE_PAGE_SIZE).await?;
+    let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
     let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
     Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
 }

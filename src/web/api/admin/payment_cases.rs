@@ -16,7 +16,7 @@ use crate::web::cache_policy::Cache;
 use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// A case as the API shows it.
 #[derive(Serialize)]
@@ -84,7 +84,8 @@ pub struct CasesQuery {
     /// The settled cases instead of the open ones.
     #[serde(default)]
     settled: bool,
-    before: Option<String>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 #[derive(Serialize)]
@@ -104,8 +105,7 @@ pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<CasesQuery>,
 ) -> Result<Response, Problem> {
-    let before = query.before.map(|text| text.parse::<Uuid>()).transpose();
-    let before = before.map_err(|_| Problem::invalid_field("before", "bad_cursor"))?.map(|id| id.to_string());
+    let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
     let page = shop.payments.cases(query.settled, before.as_deref(), LARGE_PAGE_SIZE).await?;
     let cases = page.items.into_iter().map(CaseJson::from).collect();
     Ok((Cache::Private, Answer(CaseList { cases, next: page.next })).into_response())

@@ -22,6 +22,7 @@ use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::FieldError;
 use crate::web::shared::checklist_text::finding_sentence;
+use crate::web::shared::pagination::Cursor;
 use crate::web::shared::validation::{check_sale, check_window, doubts};
 
 #[derive(Deserialize)]
@@ -265,7 +266,8 @@ pub struct SalesQuery {
     /// Only sales that have not ended.
     #[serde(default)]
     current: bool,
-    before: Option<SaleId>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 /// Sales in one answer, unless only current ones are wanted.
@@ -276,9 +278,10 @@ pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<SalesQuery>,
 ) -> Result<Response, Problem> {
+    let before = query.before.read("before")?;
     let overview = match query.current {
         true => shop.sales_admin.current().await?,
-        false => shop.sales_admin.overview(query.before, SALES_PAGE_SIZE).await?,
+        false => shop.sales_admin.overview(before, SALES_PAGE_SIZE).await?,
     };
     let now = shop.clock.now();
     let sales = overview.sales.into_iter().map(|row| SaleListItem {

@@ -59,7 +59,7 @@ pub async fn list(
     Query(query): Query<SecurityQuery>,
 ) -> Result<Response, Problem> {
     let filter = query.filter(&shop.store).await?.map_err(Problem::invalid)?;
-    let (page, names) = security_page(&shop.store, &filter, query.before.as_deref()).await?;
+    let (page, names) = security_page(&shop.store, &filter, &query.before).await?;
     let events = page.items.into_iter().map(|row| SecurityEventJson::of(row, &names)).collect();
     Ok((Cache::Private, Json(SecurityEventsPage { events, next: page.next })).into_response())
 }

@@ -46,7 +46,7 @@ impl AdminOrdersPage {
     }
 
     fn is_later(&self) -> bool {
-        !self.query.before.is_empty()
+        self.query.before.is_given()
     }
 
     fn is_sale(&self, id: &SaleId) -> bool {
