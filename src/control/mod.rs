@@ -168,6 +168,7 @@ impl Control {
         while self.store.purge_webhooks().await? {}
         while self.store.purge_sandbox().await? {}
         while self.store.purge_security_events().await? {}
+        while self.store.purge_order_changes().await? {}
         Ok(())
     }
 

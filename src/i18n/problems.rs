@@ -152,6 +152,8 @@ static PROBLEMS: &[Problem] = &[
         ["Already started", "This sale has started. You can only add stock, pause or stop it."]),
     Problem::new("in_past", ["时间已过", "开始时间已过，请先修改时间。"],
         ["Time has passed", "The start time has passed. Please change it first."]),
+    Problem::new("cursor_expired", ["内容已过期", "请从头开始读取。"],
+        ["Too old", "Please start from the beginning."]),
     Problem::new("goods_archived", ["商品已归档", "该商品已归档，请先恢复再开售。"],
         ["Product is archived", "Restore the product before you sell it."]),
     Problem::new("goods_on_sale", ["商品在售", "该商品有进行中或已排期的场次，请先终止场次再归档。"],

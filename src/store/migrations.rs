@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 27] = [
+const MIGRATIONS: [(i64, &str, &str); 28] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -37,6 +37,7 @@ const MIGRATIONS: [(i64, &str, &str); 27] = [
     (31, "guesses", include_str!("../../migrations/0031_guesses.sql")),
     (32, "partial refunds", include_str!("../../migrations/0032_partial_refunds.sql")),
     (33, "spent proofs", include_str!("../../migrations/0033_spent_proofs.sql")),
+    (35, "order changes", include_str!("../../migrations/0035_order_changes.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

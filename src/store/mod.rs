@@ -15,6 +15,8 @@
 //! 5. transfers by id, then balances by account ([`wallet`]): money moves last;
 //! 6. totals of orders by their key ([`orders`]: totals), with the commit.
 //!
+//! The row of the feed of changed orders ([`orders`]: changes) is locked by transactions that lock nothing else.
+//!
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
 
 mod error;
@@ -70,6 +72,7 @@ pub use books::journal::{JournalCursor, JournalLine, JournalSource};
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
+pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
 pub use orders::intake::PersistedOrder;
 pub use orders::releases::HeldUnits;
 pub use orders::search::{FoundOrder, OrderSearch};

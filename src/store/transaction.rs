@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::orders::totals::TotalChanges;
+use super::orders::changes::OrderChanges;
 use super::pool::{ACQUIRE_TIMEOUT, Connection};
 use super::{Store, StoreError, row};
 
@@ -43,12 +43,12 @@ pub(super) struct Tx {
     /// The database's time when the transaction began.
     pub(super) now: Timestamp,
     /// Written by the commit.
-    pub(super) totals: TotalChanges,
+    pub(super) changes: OrderChanges,
 }
 
 impl Tx {
     pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        self.inner.commit_transaction(self.totals.sql()).await
+        self.inner.commit_transaction(self.changes.sql(self.now)).await
     }
 }
 
@@ -97,7 +97,7 @@ impl Store {
             Some(clock) => clock.now(),
             None => row::time(rows.first().ok_or(sqlx::Error::RowNotFound)?, "now_ms")?,
         };
-        Ok(Tx { inner, now, totals: TotalChanges::default() })
+        Ok(Tx { inner, now, changes: OrderChanges::default() })
     }
 }
 

@@ -173,8 +173,8 @@ fn provider_api() -> Routes {
 }
 
 fn admin_api() -> Routes {
-    use super::api::admin::{accounts, audit_log, books, dead_letters, goods, live, orders, packets, payment_cases};
-    use super::api::admin::{sale_definition, sales, security};
+    use super::api::admin::{accounts, audit_log, books, dead_letters, goods, live, order_changes, orders};
+    use super::api::admin::{packets, payment_cases, sale_definition, sales, security};
 
     Router::new()
         .route("/api/admin/goods", get(goods::list))
@@ -198,6 +198,7 @@ fn admin_api() -> Routes {
         .route("/api/admin/dead-letters/replay", post(dead_letters::replay))
         .route("/api/admin/dead-letters/discard", post(dead_letters::discard))
         .route("/api/admin/orders", get(orders::search))
+        .route("/api/admin/orders/changes", get(order_changes::list))
         .route("/api/admin/orders/{order}", get(orders::show))
         .route("/api/admin/orders/{order}/cancel", post(orders::cancel))
         .route("/api/admin/orders/{order}/recipient", post(orders::recipient))

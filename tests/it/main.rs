@@ -22,6 +22,7 @@ mod master;
 mod messages;
 mod migrations;
 mod open_packets;
+mod order_changes;
 mod outages;
 mod outbox;
 mod payment_provider;

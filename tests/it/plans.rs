@@ -25,6 +25,7 @@ const SHORT: &[&str] = &[
     "goods",
     "goods_pictures",
     "leases",
+    "order_feed",
     "order_totals",
     "pictures",
     "processes",

@@ -226,10 +226,14 @@ impl Store {
             "DELETE FROM addresses WHERE user_id = $1",
             // Kept answers name addresses and amounts.
             "DELETE FROM idempotency_keys WHERE user_id = $1",
-            // A paid order still has to be delivered.
-            "UPDATE orders SET address = NULL WHERE user_id = $1 AND status <> 'paid'",
         ] {
             sqlx::query(sql).bind(id.to_string()).execute(&mut *tx).await?;
+        }
+        // A paid order still has to be delivered.
+        let sql = "UPDATE orders SET address = NULL WHERE user_id = $1 AND status <> 'paid' AND address IS NOT NULL
+             RETURNING id";
+        for order in sqlx::query(sql).bind(id.to_string()).fetch_all(&mut *tx).await? {
+            tx.changes.edited(row::parsed(&order, "id")?);
         }
         tx.commit().await?;
         Ok(DeletionOutcome::Done(ended))

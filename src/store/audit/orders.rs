@@ -136,7 +136,7 @@ impl Store {
         }
         let mut tx = self.begin().await?;
         for (sale, status, kept, counted) in &wrong {
-            tx.totals.correct(*sale, *status, counted.orders - kept.orders, counted.units - kept.units);
+            tx.changes.totals.correct(*sale, *status, counted.orders - kept.orders, counted.units - kept.units);
         }
         tx.commit().await?;
         Ok(wrong.len())

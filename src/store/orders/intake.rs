@@ -70,7 +70,7 @@ async fn insert(
         for row in query.fetch_all(&mut **tx).await? {
             let id = row::parsed(&row, "id")?;
             let sale = SaleId(row::int(&row, "sale_id")?);
-            tx.totals.added(sale, id, row::parsed(&row, "status")?, row::int(&row, "quantity")?);
+            tx.changes.added(sale, id, row::parsed(&row, "status")?, row::int(&row, "quantity")?);
             inserted.insert(id);
         }
     }

@@ -1,5 +1,6 @@
 //! Orders in the database: reads for their owners, for operators and for the audit, and cancellation.
 
+pub(super) mod changes;
 pub(super) mod intake;
 pub(super) mod open_payments;
 pub(super) mod releases;
@@ -91,9 +92,14 @@ impl Store {
         let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let sql = "UPDATE orders SET address = $3 WHERE id = $1 AND sale_id = $2
              AND (status = 'unpaid' OR (status = 'paid' AND address IS NULL))";
+        let mut tx = self.begin().await?;
         let query = sqlx::query(sql).bind(id.to_string()).bind(sale.0).bind(text);
-        let done = query.execute(&self.pool).await?;
-        Ok(done.rows_affected() == 1)
+        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        tx.changes.edited(id);
+        tx.commit().await?;
+        Ok(true)
     }
 
     /// A user's orders with one of the statuses (any status if empty), newest first, older than the order `before`.
@@ -184,7 +190,7 @@ impl Store {
             for row in query.fetch_all(&mut *tx).await? {
                 let held = held_units(&row)?;
                 let change = (OrderStatus::Unpaid, OrderStatus::Cancelled);
-                tx.totals.moved((sale, held.order_id), change, held.quantity.into());
+                tx.changes.moved((sale, held.order_id), change, held.quantity.into());
                 cancelled.push(held);
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::domain::ids::first_id_of;
@@ -35,6 +36,14 @@ pub struct FoundOrder {
     pub username: Option<String>,
 }
 
+const USERNAME: &str = "(SELECT username FROM users WHERE users.id = orders.user_id) AS username";
+/// Orders of rehearsals are not delivered.
+const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHERE shadow = 1)";
+
+fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
+    Ok(FoundOrder { order: order(row)?, username: row.try_get("username")? })
+}
+
 /// The value that a condition is bound to.
 enum Value {
     Text(String),
@@ -62,15 +71,11 @@ impl OrderSearch {
         let status = if narrowed { STATUS_UNINDEXED } else { "status" };
         conditions.extend(status_condition(status, &self.statuses));
         if !narrowed {
-            // Orders of rehearsals are not delivered. A search by order, user or sale finds them.
-            conditions.push("sale_id NOT IN (SELECT id FROM sales WHERE shadow = 1)".to_owned());
+            // A search by order, user or sale finds those of rehearsals.
+            conditions.push(NOT_REHEARSED.to_owned());
         }
         let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
-        format!(
-            "SELECT {}, (SELECT username FROM users WHERE users.id = orders.user_id) AS username
-             FROM orders {filter} ORDER BY id DESC LIMIT $1",
-            columns!()
-        )
+        format!("SELECT {}, {USERNAME} FROM orders {filter} ORDER BY id DESC LIMIT $1", columns!())
     }
 }
 
@@ -102,7 +107,21 @@ impl Store {
         for (_, value) in search.conditions() {
             query = bind(query, value);
         }
-        self.all(query, |row| Ok(FoundOrder { order: order(row)?, username: row.try_get("username")? })).await
+        self.all(query, found_order).await
+    }
+
+    /// Those of the orders that exist and are none of a rehearsal, in any order.
+    pub(super) async fn delivered_orders(&self, orders: &[OrderId]) -> Result<Vec<FoundOrder>, StoreError> {
+        let mut found = Vec::with_capacity(orders.len());
+        for chunk in padded(orders) {
+            let sql = format!(
+                "SELECT {}, {USERNAME} FROM orders WHERE id IN {} AND {NOT_REHEARSED}",
+                columns!(),
+                list(chunk.len(), 0)
+            );
+            found.extend(self.all(bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk), found_order).await?);
+        }
+        Ok(found)
     }
 
     /// When those of the orders that were ever paid became so.

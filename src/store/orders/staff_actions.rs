@@ -74,7 +74,7 @@ impl Store {
         .await?;
         let Some(updated) = updated else { return Ok(None) };
         let held = held_units(&updated)?;
-        tx.totals.moved((sale, id), (from, to), held.quantity.into());
+        tx.changes.moved((sale, id), (from, to), held.quantity.into());
         match action {
             StaffAction::Cancel => close_payments_of(&mut tx, &[id]).await?,
             StaffAction::Refund => request_refund(&mut tx, id).await?,

@@ -1,4 +1,4 @@
-//! Orders and units of each sale by status. Transactions that change orders note it here ([`Tx::totals`]); it is written with
+//! Orders and units of each sale by status. Transactions that change orders note it here ([`Tx::changes`]); it is written with
 //! their commit, so that totals and orders never differ.
 //!
 //! Payments of one sale are concurrent and take no lock of the sale; one row per sale would put them in a queue, each

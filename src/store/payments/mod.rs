@@ -345,7 +345,7 @@ async fn move_order(
     let sql = "UPDATE orders SET status = $3 WHERE id = $1 AND status = $2 RETURNING sale_id, quantity";
     let query = sqlx::query(sql).bind(order.to_string()).bind(from.as_str()).bind(to.as_str());
     let Some(moved) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
-    tx.totals.moved((SaleId(row::int(&moved, "sale_id")?), order), (from, to), row::int(&moved, "quantity")?);
+    tx.changes.moved((SaleId(row::int(&moved, "sale_id")?), order), (from, to), row::int(&moved, "quantity")?);
     add_events(tx, &[order], to, now).await?;
     Ok(true)
 }

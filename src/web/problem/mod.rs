@@ -27,6 +27,7 @@ macro_rules! phrase {
     (405) => { "Method Not Allowed" };
     (408) => { "Request Timeout" };
     (409) => { "Conflict" };
+    (410) => { "Gone" };
     (412) => { "Precondition Failed" };
     (413) => { "Content Too Large" };
     (415) => { "Unsupported Media Type" };
@@ -137,6 +138,7 @@ problems! {
     UnderWay 409 "request_under_way" "The first request with this idempotency key is not finished. Ask again.";
     GoodsArchived 409 "goods_archived" "The goods are archived. Bring them back before selling them.";
     GoodsOnSale 409 "goods_on_sale" "A sale of the goods is running or scheduled. Stop it before archiving them.";
+    CursorExpired 410 "cursor_expired" "Changes after this cursor are no longer kept. Begin without a cursor.";
     StaleVersion 412 "stale_version" "This is no longer the version in If-Match. Load it again.";
     TooLarge 413 "too_large" "The body of the request is too large.";
     UnsupportedMediaType 415 "unsupported_media_type" "The body of the request is not of the expected type.";

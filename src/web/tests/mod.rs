@@ -13,6 +13,7 @@ mod goods_versions;
 mod idempotency;
 mod masking;
 mod open_packets;
+mod order_changes;
 mod own_payments;
 mod packet_pages;
 mod packets;

@@ -84,6 +84,7 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/orders/{order}/refund-part", 'h'),
     ("GET", "/api/admin/orders", 'l'),
     ("GET", "/api/admin/orders.csv", 'l'),
+    ("GET", "/api/admin/orders/changes", 'l'),
     ("GET", "/api/admin/orders/{order}", 'l'),
     ("POST", "/api/admin/orders/{order}/cancel", 'h'),
     ("POST", "/api/admin/orders/{order}/refund", 'h'),

@@ -27,6 +27,7 @@ const SEARCHES: &[&str] = &[
     "/api/admin/orders?status=refunded",
     "/api/admin/orders?sale={sale}",
     "/api/admin/orders?user=mei",
+    "/api/admin/orders/changes?after=70",
     "/api/admin/users?name=me",
     "/admin/users?q=me",
     "/api/admin/users?q=user1",
@@ -141,7 +142,10 @@ fn links(path: &str, body: &str) -> Vec<String> {
         let next = json.get("next").map(|next| next.as_str().map_or_else(|| next.to_string(), str::to_owned));
         let next = next.filter(|next| next != "null");
         return next
-            .map(|next| format!("{path}{}before={next}", if path.contains('?') { '&' } else { '?' }))
+            .map(|next| {
+                let cursor = if path.contains("/changes") { "after" } else { "before" };
+                format!("{path}{}{cursor}={next}", if path.contains('?') { '&' } else { '?' })
+            })
             .into_iter()
             .collect();
     }

@@ -6,6 +6,7 @@ pub const GROWING: &[&str] = &[
     "audit_log",
     "guesses",
     "idempotency_keys",
+    "order_changes",
     "order_events",
     "orders",
     "packet_claims",
@@ -105,6 +106,12 @@ pub fn statements(count: i64) -> Vec<String> {
         ),
         "INSERT INTO order_totals SELECT sale_id, status, 0, COUNT(*), COUNT(*) FROM orders GROUP BY sale_id, status"
             .to_owned(),
+        rows(
+            "order_changes (id, position, orders)",
+            "{id}, CASE WHEN i <= 4 * COUNTED / 5 THEN i END, {id}",
+        )
+        .replace("COUNTED", &count.to_string()),
+        format!("UPDATE order_feed SET numbered = 4 * {count} / 5"),
         rows("order_events (order_id, status, at_ms)", "{id}, CASE WHEN i % 10 < 7 THEN 'paid' ELSE 'cancelled' END, i"),
         rows(
             "payments (id, order_id, provider, amount, currency, status, created_at_ms, captured_at_ms)",

@@ -10,6 +10,8 @@ pub mod dead_letters;
 
 pub mod orders;
 
+pub mod order_changes;
+
 pub mod packets;
 
 pub mod payment_cases;

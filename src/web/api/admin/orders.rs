@@ -25,7 +25,7 @@ use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::shared::reveal::reveal_recipient;
 
 #[derive(Serialize)]
-struct FoundOrderJson {
+pub(super) struct FoundOrderJson {
     user_id: UserId,
     username: Option<String>,
     #[serde(flatten)]

@@ -1,0 +1,299 @@
+//! What transactions change in orders, and the feed of these changes for programs that must not miss one.
+//!
+//! A transaction notes the orders that it adds or changes in [`Tx::changes`]; its commit writes their ids to
+//! `order_changes`, in the same round trip as the totals. A batch of the intake is a few rows, whatever its size in orders.
+//!
+//! **Order of the feed.** Transactions commit in another order than they begin, so neither a time nor a sequence says what
+//! a reader has seen. A change gets its position after its commit: the reader numbers what it finds without one, while it
+//! holds the lock of `order_feed`. Whatever commits later gets a higher position, so a position names all changes that a
+//! reader has seen, without a clock or a bound on how long a transaction takes.
+//!
+//! Changes are kept for [`KEEP_CHANGES`]. A purge numbers what no reader has asked for, deletes it, and notes the last
+//! position that it deleted: a reader that stopped before it is told so.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use sqlx::{AssertSqlSafe, Row};
+use uuid::{NoContext, Uuid};
+
+use super::totals::TotalChanges;
+use crate::domain::ids::first_id_of;
+use crate::domain::{OrderId, OrderStatus, SaleId};
+use crate::store::{FoundOrder, Store, StoreError, Tx, row};
+
+/// Ids in one row. Rows stay below the size from which PostgreSQL compresses them.
+const MAX_ORDERS_PER_ROW: usize = 50;
+/// Rows of one page of the feed.
+const MAX_ROWS_PER_PAGE: i64 = 100;
+/// Orders of one page of the feed.
+pub const MAX_CHANGED_ORDERS: usize = 200;
+/// How far back a reader may begin.
+const KEEP_CHANGES: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Rows per statement of a purge.
+const PURGE_SIZE: i64 = 1000;
+
+/// What a transaction changes in orders.
+#[derive(Debug, Default)]
+pub(in crate::store) struct OrderChanges {
+    pub(in crate::store) totals: TotalChanges,
+    orders: Vec<OrderId>,
+}
+
+impl OrderChanges {
+    /// An order with these units was added.
+    pub(in crate::store) fn added(&mut self, sale: SaleId, order: OrderId, status: OrderStatus, units: i64) {
+        self.totals.added(sale, order, status, units);
+        self.orders.push(order);
+    }
+
+    /// An order with these units changed its status.
+    pub(in crate::store) fn moved(
+        &mut self,
+        (sale, order): (SaleId, OrderId),
+        change: (OrderStatus, OrderStatus),
+        units: i64,
+    ) {
+        self.totals.moved((sale, order), change, units);
+        self.orders.push(order);
+    }
+
+    /// Something else of the order changed.
+    pub(in crate::store) fn edited(&mut self, order: OrderId) {
+        self.orders.push(order);
+    }
+
+    /// The statements that write the changes of a transaction that began `at`; `None` when there are none. Numbers,
+    /// statuses and UUIDs only, so that they need no parameters.
+    pub(in crate::store) fn sql(&self, at: jiff::Timestamp) -> Option<String> {
+        let statements = [self.totals.sql(), self.feed_sql(at)];
+        let statements: Vec<String> = statements.into_iter().flatten().collect();
+        (!statements.is_empty()).then(|| statements.join("; "))
+    }
+
+    fn feed_sql(&self, at: jiff::Timestamp) -> Option<String> {
+        let row = |orders: &[OrderId]| {
+            let ids: Vec<String> = orders.iter().map(OrderId::to_string).collect();
+            format!("('{}','{}')", id_at(at), ids.join(","))
+        };
+        let rows: Vec<String> = self.orders.chunks(MAX_ORDERS_PER_ROW).map(row).collect();
+        (!rows.is_empty()).then(|| format!("INSERT INTO order_changes (id, orders) VALUES {}", rows.join(",")))
+    }
+}
+
+fn id_at(at: jiff::Timestamp) -> Uuid {
+    let seconds = u64::try_from(at.as_second()).unwrap_or_default();
+    Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, at.subsec_nanosecond().unsigned_abs()))
+}
+
+/// One page of the feed.
+#[derive(Debug)]
+pub struct ChangedOrders {
+    /// Orders as they are now, the oldest change first.
+    pub orders: Vec<FoundOrder>,
+    /// The position after which the next page begins.
+    pub next: i64,
+    /// Whether the next page has changes already.
+    pub has_more: bool,
+}
+
+/// Rows of the feed after a position.
+struct FeedRows {
+    rows: Vec<(i64, Vec<OrderId>)>,
+}
+
+impl FeedRows {
+    /// The ids of one page without repetitions, the position of its last row, and whether more rows follow.
+    fn page(self, after: i64) -> (Vec<OrderId>, i64, bool) {
+        let (mut ids, mut seen, mut next) = (Vec::new(), HashSet::new(), after);
+        let mut has_more = self.rows.len() as i64 == MAX_ROWS_PER_PAGE;
+        for (position, orders) in self.rows {
+            if ids.len() + orders.len() > MAX_CHANGED_ORDERS {
+                has_more = true;
+                break;
+            }
+            ids.extend(orders.into_iter().filter(|id| seen.insert(*id)));
+            next = position;
+        }
+        (ids, next, has_more)
+    }
+}
+
+impl Store {
+    /// The orders that were changed after this position; without one, from the oldest change that is kept. An order that
+    /// changes again is met again. `None` when changes after the position were deleted, or when the feed has never reached
+    /// it: a backup was restored.
+    pub async fn changed_orders(&self, after: Option<i64>) -> Result<Option<ChangedOrders>, StoreError> {
+        let after = match after {
+            Some(after) => after,
+            None => self.feed_bounds().await?.0,
+        };
+        let mut found = self.feed_rows(after).await?;
+        if (found.rows.len() as i64) < MAX_ROWS_PER_PAGE && self.number_changes().await? {
+            found = self.feed_rows(after).await?;
+        }
+        // Read last, so that a purge between the reads is noticed.
+        let (purged, numbered) = self.feed_bounds().await?;
+        if after < purged || after > numbered {
+            return Ok(None);
+        }
+        let (ids, next, has_more) = found.page(after);
+        let mut orders: HashMap<OrderId, FoundOrder> =
+            self.delivered_orders(&ids).await?.into_iter().map(|found| (found.order.id, found)).collect();
+        let orders = ids.iter().filter_map(|id| orders.remove(id)).collect();
+        Ok(Some(ChangedOrders { orders, next, has_more }))
+    }
+
+    /// Deletes a bounded number of old changes. Returns whether there may be more.
+    pub async fn purge_order_changes(&self) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let horizon = first_id_of(tx.now - KEEP_CHANGES);
+        let numbered = lock_feed(&mut tx).await?;
+        number(&mut tx, numbered, Some(&horizon), PURGE_SIZE).await?;
+        let sql = "DELETE FROM order_changes WHERE id < $1 AND position IN (SELECT position FROM order_changes
+               WHERE position > 0 ORDER BY position LIMIT $2) RETURNING position";
+        let deleted = sqlx::query(sql).bind(horizon).bind(PURGE_SIZE).fetch_all(&mut *tx).await?;
+        let mut last = 0;
+        for row in &deleted {
+            last = last.max(row::int(row, "position")?);
+        }
+        if last > 0 {
+            let sql = "UPDATE order_feed SET purged = $1 WHERE id = 1 AND purged < $1";
+            sqlx::query(sql).bind(last).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(deleted.len() as i64 == PURGE_SIZE)
+    }
+
+    /// The last positions that were deleted and given.
+    async fn feed_bounds(&self) -> Result<(i64, i64), StoreError> {
+        let row = sqlx::query("SELECT purged, numbered FROM order_feed WHERE id = 1").fetch_one(&self.pool).await?;
+        Ok((row::int(&row, "purged")?, row::int(&row, "numbered")?))
+    }
+
+    async fn feed_rows(&self, after: i64) -> Result<FeedRows, StoreError> {
+        let sql = "SELECT position, orders FROM order_changes WHERE position > $1 ORDER BY position LIMIT $2";
+        let read = |row: &sqlx::any::AnyRow| {
+            let ids: Option<Vec<OrderId>> =
+                row.try_get::<String, _>("orders")?.split(',').map(|id| id.parse().ok()).collect();
+            Ok((row::int(row, "position")?, ids.ok_or_else(|| row::undecodable("orders"))?))
+        };
+        Ok(FeedRows { rows: self.all(sqlx::query(sql).bind(after).bind(MAX_ROWS_PER_PAGE), read).await? })
+    }
+
+    /// Gives positions to as many changes as a page has. Returns whether there were any.
+    async fn number_changes(&self) -> Result<bool, StoreError> {
+        // Most readers ask before there is something new: they write nothing.
+        let sql = "SELECT id FROM order_changes WHERE position IS NULL ORDER BY id LIMIT 1";
+        if self.optional(sqlx::query(sql), |row| row::text(row, "id")).await?.is_none() {
+            return Ok(false);
+        }
+        let mut tx = self.begin().await?;
+        let numbered = lock_feed(&mut tx).await?;
+        let count = number(&mut tx, numbered, None, MAX_ROWS_PER_PAGE).await?;
+        tx.commit().await?;
+        Ok(count > 0)
+    }
+}
+
+/// Locks the feed until the transaction's end. Returns the last position that was given.
+async fn lock_feed(tx: &mut Tx) -> Result<i64, sqlx::Error> {
+    let sql = "UPDATE order_feed SET numbered = numbered WHERE id = 1 RETURNING numbered";
+    row::int(&sqlx::query(sql).fetch_one(&mut **tx).await?, "numbered")
+}
+
+/// Gives positions after `last` to changes without one, the oldest first, at most `limit` of them and only those whose id is
+/// below `horizon`. The feed is locked, so each statement sees all that was numbered before.
+async fn number(tx: &mut Tx, last: i64, horizon: Option<&str>, limit: i64) -> Result<usize, sqlx::Error> {
+    let sql = "SELECT id FROM order_changes WHERE position IS NULL AND id < $1 ORDER BY id LIMIT $2";
+    // "g" sorts after every UUID.
+    let found = sqlx::query(sql).bind(horizon.unwrap_or("g").to_owned()).bind(limit).fetch_all(&mut **tx).await?;
+    let mut rows = Vec::with_capacity(found.len());
+    for (found, position) in found.iter().zip(last + 1..) {
+        let id: Uuid = row::text(found, "id")?.parse().map_err(|_| row::undecodable("id"))?;
+        rows.push(format!("('{id}',CAST({position} AS BIGINT))"));
+    }
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let sql = format!(
+        "WITH numbers(change, number) AS (VALUES {}) UPDATE order_changes SET position = numbers.number FROM numbers
+         WHERE order_changes.id = numbers.change AND order_changes.position IS NULL",
+        rows.join(",")
+    );
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
+    let sql = "UPDATE order_feed SET numbered = numbered + $1 WHERE id = 1";
+    sqlx::query(sql).bind(rows.len() as i64).execute(&mut **tx).await?;
+    Ok(rows.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    async fn store(clock: &Clock) -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(clock);
+        store.migrate().await.unwrap();
+        (dir, store)
+    }
+
+    /// Commits a transaction that changed this many orders.
+    async fn change(store: &Store, orders: usize) {
+        let mut tx = store.begin().await.unwrap();
+        (0..orders).for_each(|_| tx.changes.edited(OrderId(Uuid::now_v7())));
+        tx.commit().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn pages_are_bounded_in_rows_and_orders() {
+        let (_dir, store) = store(&Clock::system()).await;
+        change(&store, 430).await;
+        let (mut after, mut pages) = (0, Vec::new());
+        loop {
+            let page = store.changed_orders(Some(after)).await.unwrap().unwrap();
+            pages.push(page.next - after);
+            after = page.next;
+            if !page.has_more {
+                break;
+            }
+        }
+        assert_eq!(pages, [4, 4, 1], "rows of 50 orders");
+        for _ in 0..MAX_ROWS_PER_PAGE + 1 {
+            change(&store, 1).await;
+        }
+        let page = store.changed_orders(Some(after)).await.unwrap().unwrap();
+        assert_eq!((page.next, page.has_more), (after + MAX_ROWS_PER_PAGE, true));
+        let page = store.changed_orders(Some(page.next)).await.unwrap().unwrap();
+        assert_eq!((page.next, page.has_more), (after + MAX_ROWS_PER_PAGE + 1, false));
+    }
+
+    #[tokio::test]
+    async fn reader_that_was_away_for_too_long_is_told_so() {
+        let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+        let (_dir, store) = store(&clock).await;
+        let next = async |after| store.changed_orders(after).await.unwrap().map(|page| page.next);
+        change(&store, 1).await;
+        assert_eq!(next(Some(0)).await, Some(1));
+        clock.advance(KEEP_CHANGES / 2);
+        // No reader asks for these before they are purged.
+        change(&store, 1).await;
+        change(&store, 1).await;
+        assert!(!store.purge_order_changes().await.unwrap());
+        assert_eq!(next(Some(0)).await, Some(3));
+
+        clock.advance(KEEP_CHANGES / 2 + Duration::from_secs(1));
+        change(&store, 1).await;
+        store.purge_order_changes().await.unwrap();
+        assert_eq!(next(Some(0)).await, None);
+        assert_eq!(next(Some(1)).await, Some(4), "its changes are kept");
+        change(&store, 1).await;
+        clock.advance(KEEP_CHANGES * 2);
+        store.purge_order_changes().await.unwrap();
+        assert_eq!(next(Some(4)).await, None, "the fifth was never numbered by a reader");
+        assert_eq!(next(Some(5)).await, Some(5));
+        assert_eq!(next(None).await, Some(5), "the oldest change that is kept");
+        assert_eq!(next(Some(6)).await, None, "no change ever had this position");
+    }
+}

@@ -1,0 +1,44 @@
+//! The feed of changed orders, for programs that keep a copy of all orders and must not miss a change.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use super::StaffCall;
+use super::orders::FoundOrderJson;
+use crate::web::cache_policy::Cache;
+use crate::web::extract::Query;
+use crate::web::extract::session::ViewConsole;
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::pagination::Cursor;
+
+#[derive(Deserialize)]
+pub struct ChangesQuery {
+    #[serde(default)]
+    after: Cursor,
+}
+
+#[derive(Serialize)]
+struct ChangedOrderList {
+    /// As they are now, the oldest change first.
+    orders: Vec<FoundOrderJson>,
+    /// For `?after=`. There is always one: it is where the next changes come.
+    next: String,
+    /// Whether the next page has changes already.
+    has_more: bool,
+}
+
+/// Orders that were changed after the cursor, or from the oldest change that is kept.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<ChangesQuery>,
+) -> Result<Response, Problem> {
+    let page = shop.store.changed_orders(query.after.read("after")?).await?.ok_or(Code::CursorExpired)?;
+    let masked = page.orders.into_iter().map(|mut found| {
+        found.order.mask_recipient();
+        FoundOrderJson::from(found)
+    });
+    let list = ChangedOrderList { orders: masked.collect(), next: page.next.to_string(), has_more: page.has_more };
+    Ok((Cache::Private, Answer(list)).into_response())
+}

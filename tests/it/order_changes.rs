@@ -1,0 +1,105 @@
+//! The feed of changed orders, while transactions commit in another order than they begin.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::support::{NewSale, Rung, Shop};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const FEED: &str = "/api/admin/orders/changes";
+
+/// A program that keeps the status of every order.
+struct Follower<'a> {
+    shop: &'a Shop,
+    cursor: String,
+    statuses: BTreeMap<String, String>,
+}
+
+impl<'a> Follower<'a> {
+    async fn begin(shop: &'a Shop) -> Follower<'a> {
+        let mut follower = Follower { shop, cursor: String::new(), statuses: BTreeMap::new() };
+        follower.catch_up().await;
+        follower
+    }
+
+    async fn catch_up(&mut self) {
+        loop {
+            let page = self.shop.admin().await.get(&format!("{FEED}?after={}", self.cursor)).await.expect(200).json();
+            for order in page["orders"].as_array().unwrap() {
+                let [id, status] = ["id", "status"].map(|field| order[field].as_str().unwrap().to_owned());
+                self.statuses.insert(id, status);
+            }
+            page["next"].as_str().unwrap().clone_into(&mut self.cursor);
+            if page["has_more"] == false {
+                return;
+            }
+        }
+    }
+
+    /// Catches up until the order has the status.
+    async fn wait_for(&mut self, order: &str, status: &str) {
+        let deadline = Instant::now() + TIMEOUT;
+        while self.statuses.get(order).is_none_or(|found| found != status) {
+            assert!(Instant::now() < deadline, "{order} is not {status} in the feed: {:?}", self.statuses);
+            self.catch_up().await;
+        }
+    }
+}
+
+async fn follower_has_every_order(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(100)).await;
+    let mut follower = Follower::begin(&shop).await;
+    assert!(follower.statuses.is_empty());
+    let bought = futures::future::join_all((0..60).map(async |n| shop.shopper(n).buy_one(&sale).await)).await;
+    for order in &bought {
+        follower.wait_for(order, "unpaid").await;
+    }
+    shop.shopper(0).cancel(&sale, &bought[0]).await.expect(200);
+    follower.wait_for(&bought[0], "cancelled").await;
+    assert_eq!(follower.statuses.len(), 60);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn follower_has_every_order_of_sqlite() {
+    follower_has_every_order(Rung::Sqlite).await;
+}
+
+mod stack {
+    use sqlx::postgres::PgConnection;
+    use sqlx::{AssertSqlSafe, Connection};
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn follower_has_every_order_of_postgresql_through_rabbitmq() {
+        follower_has_every_order(Rung::Rabbit).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn change_that_commits_after_later_ones_is_not_missed() {
+        let shop = Shop::start(Rung::Postgres).await;
+        let sale = shop.open(NewSale::of(9)).await;
+        let (held, other) = (shop.shopper(1).buy_one(&sale).await, shop.shopper(2).buy_one(&sale).await);
+        let mut follower = Follower::begin(&shop).await;
+
+        // A transaction as the shop's own, which began before all that follows.
+        let mut open = PgConnection::connect(shop.setting("SECKILL_DATABASE_URL")).await.unwrap();
+        sqlx::raw_sql("BEGIN").execute(&mut open).await.unwrap();
+        let change = format!(
+            "UPDATE orders SET status = 'paid' WHERE id = '{held}';
+             INSERT INTO order_changes (id, orders) VALUES ('00000000-0000-7000-8000-000000000001', '{held}')"
+        );
+        sqlx::raw_sql(AssertSqlSafe(change)).execute(&mut open).await.unwrap();
+
+        shop.shopper(2).cancel(&sale, &other).await.expect(200);
+        follower.wait_for(&other, "cancelled").await;
+        let third = shop.shopper(3).buy_one(&sale).await;
+        follower.wait_for(&third, "unpaid").await;
+        assert_eq!(follower.statuses[&held], "unpaid", "it is not committed");
+
+        sqlx::raw_sql("COMMIT").execute(&mut open).await.unwrap();
+        follower.catch_up().await;
+        assert_eq!(follower.statuses[&held], "paid");
+    }
+}
