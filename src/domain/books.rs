@@ -14,6 +14,8 @@ wire_enum! {
         Packet = "packet",
         /// What the shop earned, less what it gave away.
         Shop = "shop",
+        /// What providers captured although another amount was asked for, until it is refunded or settled.
+        Held = "held",
         /// The outside world: below zero by what came in through payment providers.
         Provider = "provider",
     }

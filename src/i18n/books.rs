@@ -19,6 +19,7 @@ texts! {
         account_user: "用户钱包", "Users’ wallets";
         account_packet: "未领红包", "Unclaimed red packets";
         account_shop: "本店", "The shop";
+        account_held: "金额不符的收款（待处理）", "Captures of a wrong amount (held)";
         account_provider: "支付平台（店外）", "Payment providers (outside)";
         action_export: "导出日记账", "Export the journal";
     }

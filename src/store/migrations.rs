@@ -37,7 +37,7 @@ const MIGRATIONS: [(i64, &str, &str); 28] = [
     (31, "guesses", include_str!("../../migrations/0031_guesses.sql")),
     (32, "partial refunds", include_str!("../../migrations/0032_partial_refunds.sql")),
     (33, "spent proofs", include_str!("../../migrations/0033_spent_proofs.sql")),
-    (35, "order changes", include_str!("../../migrations/0035_order_changes.sql")),
+    (35, "feed and held money", include_str!("../../migrations/0035_feed_and_held_money.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

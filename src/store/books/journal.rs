@@ -32,6 +32,12 @@ pub enum JournalSource {
     Refunds,
     /// Their partial refunds.
     PartialRefunds,
+    /// Captures of a wrong amount.
+    Held,
+    /// Those that were settled without a refund.
+    Kept,
+    /// Those that were refunded.
+    HeldRefunds,
 }
 
 /// Payments that moved money past the ledger, by the time of one of their steps.
@@ -59,9 +65,36 @@ macro_rules! payments_by {
     };
 }
 
+/// Captures of a wrong amount, by the time of one of their steps.
+macro_rules! held_by {
+    ($at:literal) => {
+        concat!(
+            "SELECT ",
+            $at,
+            " AS at_ms, id, id AS reference, CASE WHEN kept_at_ms IS NULL THEN 'held' ELSE 'shop' END AS account,
+               held_amount AS moved, held_currency AS currency FROM payments WHERE ",
+            $at,
+            " >= $1 AND ",
+            $at,
+            " < $2 AND (",
+            $at,
+            " > $1 OR id > $3 OR (id = $3 AND '' > $4)) AND held_at_ms IS NOT NULL ORDER BY ",
+            $at,
+            ", id LIMIT $5"
+        )
+    };
+}
+
 impl JournalSource {
-    pub const ALL: [JournalSource; 4] =
-        [JournalSource::Ledger, JournalSource::Charges, JournalSource::Refunds, JournalSource::PartialRefunds];
+    pub const ALL: [JournalSource; 7] = [
+        JournalSource::Ledger,
+        JournalSource::Charges,
+        JournalSource::Refunds,
+        JournalSource::PartialRefunds,
+        JournalSource::Held,
+        JournalSource::Kept,
+        JournalSource::HeldRefunds,
+    ];
 
     fn sql(self) -> &'static str {
         match self {
@@ -80,31 +113,35 @@ impl JournalSource {
                    AND (refunded_at_ms > $1 OR id > $3 OR (id = $3 AND 'shop' > $4)) AND via <> 'wallet'
                  ORDER BY refunded_at_ms, id LIMIT $5"
             }
+            JournalSource::Held => held_by!("held_at_ms"),
+            JournalSource::Kept => held_by!("kept_at_ms"),
+            JournalSource::HeldRefunds => held_by!("refunded_at_ms"),
         }
     }
 
     /// The lines of a row: one of the ledger, two of a payment.
     fn lines(self, row: &AnyRow) -> Result<Vec<JournalLine>, sqlx::Error> {
         let (at, id) = (row::time(row, "at_ms")?, row::text(row, "id")?);
-        let (kind, of_shop) = match self {
+        let account = row::text(row, "account")?;
+        let (kind, from, to) = match self {
             JournalSource::Ledger => {
                 return Ok(vec![JournalLine {
                     at,
                     transfer: id,
                     kind: row::text(row, "kind")?,
                     reference: row::text(row, "reference")?,
-                    account: row::text(row, "account")?,
+                    account,
                     amount: money(row::int(row, "amount")?),
                 }]);
             }
-            JournalSource::Charges => ("charge", row::money(row, "moved")?),
-            JournalSource::Refunds | JournalSource::PartialRefunds => {
-                let moved = row::money(row, "moved")?;
-                ("charge_refund", Money::new(-moved.amount, moved.currency))
+            JournalSource::Charges => ("charge", "provider", "shop"),
+            JournalSource::Held => ("held_charge", "provider", "held"),
+            JournalSource::Kept => ("kept_charge", "held", "shop"),
+            JournalSource::Refunds | JournalSource::PartialRefunds | JournalSource::HeldRefunds => {
+                ("charge_refund", account.as_str(), "provider")
             }
         };
-        let reference = row::text(row, "reference")?;
-        let of_provider = Money::new(-of_shop.amount, of_shop.currency);
+        let (reference, moved) = (row::text(row, "reference")?, row::money(row, "moved")?);
         let line = |account: &str, amount| JournalLine {
             at,
             transfer: format!("{kind}:{id}"),
@@ -113,7 +150,7 @@ impl JournalSource {
             account: account.to_owned(),
             amount,
         };
-        Ok(vec![line("provider", of_provider), line("shop", of_shop)])
+        Ok(vec![line(from, Money::new(-moved.amount, moved.currency)), line(to, moved)])
     }
 }
 

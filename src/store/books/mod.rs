@@ -3,8 +3,9 @@
 //! The ledger knows money that the shop keeps for users. An order that is paid at a provider moves money past it: a capture
 //! brings its amount from the provider to the shop, a refund takes what is left of it back, after partial refunds. All of
 //! them are read from their own tables. A top-up whose
-//! wallet was deleted counts in the same way, because the ledger does not have it. A capture of a wrong amount is in no
-//! books: it is a case for the staff.
+//! wallet was deleted counts in the same way, because the ledger does not have it. A capture of another amount than was
+//! asked for pays for nothing: it is held, until it is refunded or a member of the staff settles its case, which leaves it to
+//! the shop.
 //!
 //! Sums of whole days are kept once the day is over ([`Store::close_books`]), so that a balance reads at most the movements of
 //! the days that are not closed, and of one day more.
@@ -117,6 +118,19 @@ const REFUNDS: &str = concat!(
     " GROUP BY currency"
 );
 
+/// Captures of a wrong amount.
+const HELD: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
+     WHERE held_at_ms >= $1 AND held_at_ms < $2 GROUP BY held_currency";
+/// Those of them that were settled without a refund.
+const KEPT: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
+     WHERE kept_at_ms >= $1 AND kept_at_ms < $2 GROUP BY held_currency";
+/// Those that were refunded, from where the money was.
+const HELD_REFUNDS: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
+     WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND held_at_ms IS NOT NULL AND kept_at_ms IS NULL
+     GROUP BY held_currency";
+const KEPT_REFUNDS: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
+     WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND kept_at_ms IS NOT NULL GROUP BY held_currency";
+
 /// Refunds into wallets are in the ledger.
 const PARTIAL_REFUNDS: &str = "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM partial_refunds
      WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND via <> 'wallet' GROUP BY currency";
@@ -150,6 +164,10 @@ pub(in crate::store) async fn movements(
         (CHARGES, AccountKind::Provider, AccountKind::Shop),
         (REFUNDS, AccountKind::Shop, AccountKind::Provider),
         (PARTIAL_REFUNDS, AccountKind::Shop, AccountKind::Provider),
+        (HELD, AccountKind::Provider, AccountKind::Held),
+        (KEPT, AccountKind::Held, AccountKind::Shop),
+        (HELD_REFUNDS, AccountKind::Held, AccountKind::Provider),
+        (KEPT_REFUNDS, AccountKind::Shop, AccountKind::Provider),
     ];
     for (sql, giver, receiver) in sides {
         for row in sqlx::query(sql).bind(from).bind(to).fetch_all(&mut *c).await? {
@@ -213,6 +231,8 @@ pub(in crate::store) async fn first_movement(
          ORDER BY captured_at_ms LIMIT 1",
         "SELECT refunded_at_ms AS at_ms FROM payments WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
          ORDER BY refunded_at_ms LIMIT 1",
+        "SELECT held_at_ms AS at_ms FROM payments WHERE held_at_ms >= $1 AND held_at_ms < $2 ORDER BY held_at_ms LIMIT 1",
+        "SELECT kept_at_ms AS at_ms FROM payments WHERE kept_at_ms >= $1 AND kept_at_ms < $2 ORDER BY kept_at_ms LIMIT 1",
         "SELECT refunded_at_ms AS at_ms FROM partial_refunds WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
          ORDER BY refunded_at_ms LIMIT 1",
     ] {

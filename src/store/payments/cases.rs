@@ -214,7 +214,9 @@ impl Store {
                 if let Some(refund) = of.refund.as_ref().filter(|_| of.settles_as_refunded()) {
                     refunds::refund(&mut tx, refund, now).await?;
                 }
-                settle(&mut tx, &of.id, reason, now).await?
+                let is_settled = settle(&mut tx, &of.id, reason, now).await?;
+                keep_held(&mut tx, of, now).await?;
+                is_settled
             }
         };
         if !done {
@@ -277,6 +279,19 @@ async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>, now: Timestamp) 
     let query = sqlx::query(sql).bind(id.to_owned()).bind(now.as_millisecond());
     let query = query.bind(reason.actor.to_owned()).bind(reason.note.to_owned());
     Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
+}
+
+/// Leaves money that is held to the shop, once the last case about it is settled. Money that went back is held no more.
+async fn keep_held(tx: &mut Tx, of: &PaymentCase, now: Timestamp) -> Result<(), sqlx::Error> {
+    if of.kind != CaseKind::Mismatched {
+        return Ok(());
+    }
+    let sql = "UPDATE payments SET kept_at_ms = $2
+         WHERE id = $1 AND held_at_ms IS NOT NULL AND kept_at_ms IS NULL AND status <> 'refunded'
+           AND NOT EXISTS (SELECT 1 FROM payment_cases
+             WHERE payment_id = $1 AND kind = 'mismatched' AND settled_at_ms IS NULL)";
+    sqlx::query(sql).bind(of.payment_id.clone()).bind(now.as_millisecond()).execute(&mut **tx).await?;
+    Ok(())
 }
 
 async fn is_open(tx: &mut Tx, id: &str) -> Result<bool, sqlx::Error> {

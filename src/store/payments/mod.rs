@@ -286,10 +286,21 @@ async fn refuse_capture(
     // A captured payment was paid by another report, and stays so.
     let mark = "UPDATE payments SET mismatched_at_ms = $2, close_at_ms = NULL WHERE id = $1 AND status = 'created'";
     sqlx::query(mark).bind(id.to_string()).bind(now.as_millisecond()).execute(&mut **tx).await?;
+    hold(tx, id, captured, now).await?;
     let (payment, details) = (id.to_string(), format!("captured {captured}"));
     let case = NewCase { kind, payment: &payment, part: None, amount: Some(captured), details: &details };
     let is_new = cases::open(tx, &case, now).await?;
     Ok(if is_new { CaptureOutcome::Case(kind) } else { CaptureOutcome::AlreadyApplied })
+}
+
+/// Notes for the books what was captured instead of the payment's amount. The first such report counts: money moves once.
+async fn hold(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE payments SET held_amount = $2, held_currency = $3, held_at_ms = $4
+         WHERE id = $1 AND status = 'created' AND held_at_ms IS NULL AND CAST($2 AS BIGINT) > 0";
+    let query = sqlx::query(sql).bind(id.to_string()).bind(captured.amount);
+    let query = query.bind(captured.currency.as_str().to_owned()).bind(now.as_millisecond());
+    query.execute(&mut **tx).await?;
+    Ok(())
 }
 
 /// Records a webhook. `false` when it was received before.

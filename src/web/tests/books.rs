@@ -91,6 +91,69 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
 }
 
 #[tokio::test]
+async fn capture_of_a_wrong_amount_is_held_until_it_is_refunded_or_settled() {
+    let clock = Clock::manual("2026-11-10T12:00:00Z".parse().unwrap());
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei, wang) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("wang").await);
+    let password = admin.password.clone().unwrap();
+    let sale = shop.open_sale(&admin, 5).await;
+    for (who, reports) in [(&mei, [500, 500]), (&wang, [70, 71])] {
+        let url = who.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+        let payment = who.post(&format!("{url}/payments"), json!({})).await.json()["payment"]["id"].clone();
+        let id = payment.as_str().unwrap();
+        shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{id}'")).await;
+        for (n, amount) in reports.into_iter().enumerate() {
+            let data = json!({"payment_id": payment, "amount": {"amount": amount, "currency": "CNY"}});
+            assert_eq!(shop.report(&format!("{id}-{n}"), "payment.captured", data).await.status, 204);
+        }
+    }
+
+    clock.advance(DAY);
+    let admin = shop.log_in("admin", &password).await;
+    let cases = admin.get("/api/admin/payment-cases").await.json()["cases"].clone();
+    let act = async |case: usize, action: &str| {
+        let path = format!("/api/admin/payment-cases/{}/{action}", cases[case]["id"].as_str().unwrap());
+        assert_eq!(admin.post(&path, json!({"reason": "checked"})).await.status, 200, "{action} of {cases}");
+    };
+    // Two cases of wang's payment, which report different amounts, and one of mei's.
+    act(0, "settle").await;
+    assert_eq!(lines(&admin, "").await[0], line("held", 0, 0, 570, 570), "the first report counts, its case is open");
+    act(1, "settle").await;
+    act(2, "refund").await;
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+
+    clock.advance(DAY);
+    let admin = shop.log_in("admin", &password).await;
+    for closed in [false, true] {
+        while closed && shop.parts.store.close_books().await.unwrap() {}
+        let first = lines(&admin, "from=2026-11-10&to=2026-11-11").await;
+        assert_eq!(first, [line("held", 0, 0, 570, 570), line("provider", 0, 570, 0, -570)]);
+        let second = lines(&admin, "from=2026-11-11&to=2026-11-12").await;
+        let expected = [line("shop", 0, 0, 70, 70), line("held", 570, 570, 0, 0), line("provider", -570, 0, 500, -70)];
+        assert_eq!(second, expected);
+    }
+    assert!(admin.get("/admin/orders/books?lang=en").await.text().contains("Captures of a wrong amount"));
+    let file = admin.get("/api/admin/books/journal.csv?from=2026-11-10&to=2026-11-12").await;
+    let rows: Vec<Vec<&str>> = file.text().lines().skip(1).map(|l| l.split(',').collect()).collect();
+    let mut moved: Vec<_> = rows.iter().map(|r| (r[2], r[4], r[5], r[6])).collect();
+    moved.sort_unstable();
+    let expected = [
+        ("charge_refund", "held", "5.00", ""),
+        ("charge_refund", "provider", "", "5.00"),
+        ("held_charge", "held", "", "0.70"),
+        ("held_charge", "held", "", "5.00"),
+        ("held_charge", "provider", "0.70", ""),
+        ("held_charge", "provider", "5.00", ""),
+        ("kept_charge", "held", "0.70", ""),
+        ("kept_charge", "shop", "", "0.70"),
+    ];
+    assert_eq!(moved, expected);
+    let checks = shop.parts.audit().check_once().await.unwrap();
+    let books = checks.into_iter().find(|check| check.promise.contains("closed days")).unwrap();
+    assert_eq!(books.violations, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn journal_has_every_line_and_the_export_is_logged() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);

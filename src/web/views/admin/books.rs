@@ -44,6 +44,7 @@ impl BooksPage {
             AccountKind::User => t.account_user,
             AccountKind::Packet => t.account_packet,
             AccountKind::Shop => t.account_shop,
+            AccountKind::Held => t.account_held,
             AccountKind::Provider => t.account_provider,
         }
     }
