@@ -17,6 +17,7 @@ mod edge;
 mod faults;
 mod grants;
 mod http;
+mod intake;
 mod isolation;
 mod master;
 mod messages;

@@ -1,0 +1,79 @@
+//! Orders of many sales that several consumers write at once.
+
+mod stack {
+    use std::time::Duration;
+
+    use futures::future::join_all;
+    use jiff::Timestamp;
+    use rand::rngs::StdRng;
+    use rand::seq::SliceRandom;
+    use rand::{RngExt, SeedableRng};
+    use seckill::domain::{OrderId, Reservation, SaleId, UserId};
+    use seckill::store::Store;
+    use sqlx::postgres::PgConnection;
+    use sqlx::{AssertSqlSafe, Connection};
+    use uuid::Uuid;
+
+    use crate::support::{Fixture, Rung, seed};
+
+    const SALES: i64 = 300;
+    const CONSUMERS: u64 = 4;
+    const BATCHES: usize = 25;
+    /// Reservations of one batch.
+    const BATCH: usize = 400;
+    const WINDOW: Duration = Duration::from_secs(1800);
+
+    /// Sales with units for all, and a PostgreSQL that looks for deadlocks before locks are given up.
+    async fn prepare(url: &str) {
+        let mut database = PgConnection::connect(url).await.unwrap();
+        let sql = format!(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''10ms''', current_database()); END $$;
+             INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms)
+               VALUES (1, 'x', 'x', '', '', 1);
+             INSERT INTO sales (id, goods_id, price, currency, total, sold, per_user_limit, opens_at_ms, closes_at_ms,
+               state, version, created_at_ms)
+             SELECT i, 1, 100, 'CNY', 1000000, 0, 1, 0, 4102444800000, 'live', 1, 1 FROM generate_series(1, {SALES}) i"
+        );
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut database).await.unwrap();
+    }
+
+    /// Persists a batch as often as a consumer does: until it is written. Panics at a deadlock.
+    async fn persist(store: &Store, batch: &[Reservation]) {
+        while let Err(error) = store.persist_orders(batch, WINDOW).await {
+            let text = format!("{error:?}");
+            assert!(!text.contains("40P01") && !text.contains("deadlock"), "{text}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn consumers_write_orders_of_the_same_sales_in_any_order_without_a_deadlock() {
+        let fixture = Fixture::new(Rung::Postgres).await;
+        let url = &fixture.settings["SECKILL_DATABASE_URL"];
+        Store::open(url).unwrap().migrate().await.unwrap();
+        prepare(url).await;
+        let seed = seed();
+        join_all((0..CONSUMERS).map(async |consumer| {
+            let store = Store::open(url).unwrap();
+            let mut rng = StdRng::seed_from_u64(seed + consumer);
+            for _ in 0..BATCHES {
+                let mut sales: Vec<i64> = (1..=SALES).collect();
+                sales.shuffle(&mut rng);
+                sales.truncate(rng.random_range(2..=SALES as usize));
+                let one = |n: usize| Reservation {
+                    order_id: OrderId(Uuid::now_v7()),
+                    sale_id: SaleId(sales[n % sales.len()]),
+                    user_id: UserId(Uuid::now_v7()),
+                    quantity: 1,
+                    reserved_at: Timestamp::UNIX_EPOCH,
+                };
+                let batch: Vec<Reservation> = (0..BATCH).map(one).collect();
+                persist(&store, &batch).await;
+            }
+        }))
+        .await;
+        let mut database = PgConnection::connect(url).await.unwrap();
+        let sold: i64 =
+            sqlx::query_scalar("SELECT CAST(SUM(sold) AS BIGINT) FROM sales").fetch_one(&mut database).await.unwrap();
+        assert_eq!(sold, (CONSUMERS as usize * BATCHES * BATCH) as i64);
+    }
+}
