@@ -12,8 +12,8 @@
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
 //! 4. rows of orders, payments and claims; an order before its payments;
-//! 5. transfers by id, then balances by account ([`wallet`]): money moves last;
-//! 6. totals of orders by their key ([`orders`]: totals), with the commit.
+//! 5. transfers by id, then balances of users and packets by account ([`wallet`]): money moves last;
+//! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
 //!
 //! The row of the feed of changed orders ([`orders`]: changes) is locked by transactions that lock nothing else.
 //!

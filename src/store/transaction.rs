@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::orders::changes::OrderChanges;
 use super::pool::{ACQUIRE_TIMEOUT, Connection};
+use super::wallet::BusyBalances;
 use super::{Store, StoreError, row};
 
 /// How long a writing transaction waits for those before it. SQLite has one writer at a time, so a queue is normal there.
@@ -44,11 +45,15 @@ pub(super) struct Tx {
     pub(super) now: Timestamp,
     /// Written by the commit.
     pub(super) changes: OrderChanges,
+    /// Written by the commit, before them.
+    pub(super) busy_balances: BusyBalances,
 }
 
 impl Tx {
     pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        self.inner.commit_transaction(self.changes.sql(self.now)).await
+        let last = [self.busy_balances.sql(), self.changes.sql(self.now)];
+        let last: Vec<String> = last.into_iter().flatten().collect();
+        self.inner.commit_transaction((!last.is_empty()).then(|| last.join("; "))).await
     }
 }
 
@@ -97,7 +102,7 @@ impl Store {
             Some(clock) => clock.now(),
             None => row::time(rows.first().ok_or(sqlx::Error::RowNotFound)?, "now_ms")?,
         };
-        Ok(Tx { inner, now, changes: OrderChanges::default() })
+        Ok(Tx { inner, now, changes: OrderChanges::default(), busy_balances: BusyBalances::default() })
     }
 }
 

@@ -3,6 +3,9 @@
 //! [`post`] is the only function that moves money. It belongs at the end of a transaction, because other transactions
 //! on the same accounts wait from there on. It locks transfers in the order of their ids and then balances in the order
 //! of their accounts, so that transactions cannot deadlock.
+//!
+//! The shop and the provider take part in most transfers. Their balances may be below zero, so nothing has to be checked
+//! before they change: they are changed with the commit ([`BusyBalances`]), and are locked for no round trip.
 
 pub(super) mod read;
 #[cfg(test)]
@@ -48,11 +51,13 @@ pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) ->
     for (account, amount) in new.iter().flat_map(|transfer| &transfer.moves) {
         changes.entry(account.to_string()).or_insert((*account, 0)).1 += i128::from(*amount);
     }
-    let before = lock(tx, changes.keys()).await?;
+    let (busy, checked): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        changes.into_iter().partition(|(_, (account, _))| account.may_be_negative());
+    let before = lock(tx, checked.keys()).await?;
     let mut after = BTreeMap::new();
-    for (name, (account, change)) in changes {
+    for (name, (_, change)) in checked {
         let balance = i128::from(before.get(&name).copied().unwrap_or_default()) + change;
-        if balance < 0 && !account.may_be_negative() {
+        if balance < 0 {
             return Ok(Posted::NotEnough);
         }
         let balance = i64::try_from(balance).map_err(|e| sqlx::Error::Encode(e.into()))?;
@@ -62,6 +67,9 @@ pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) ->
     }
     insert_entries(tx, &new, now).await?;
     set_balances(tx, &after).await?;
+    for (account, change) in busy.into_values() {
+        tx.busy_balances.add(account, change)?;
+    }
     let forwarded = to_deleted_accounts(tx, &new).await?;
     if !forwarded.is_empty() {
         Box::pin(post(tx, &forwarded, now)).await?;
@@ -70,8 +78,7 @@ pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) ->
 }
 
 /// Transfers to the shop of what these transfers bring to accounts that were deleted, where it could not be spent. Deletion
-/// locks the balance too, so it is complete here or follows these transfers and finds the money. This locks the shop's
-/// balance after that of a user; a deadlock takes another transfer of the same instant, and is then repeated.
+/// locks the balance too, so it is complete here or follows these transfers and finds the money.
 async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> Result<Vec<Transfer>, sqlx::Error> {
     let received = transfers.iter().flat_map(|transfer| {
         let moves = transfer.moves.iter().filter(|(_, amount)| *amount > 0);
@@ -90,6 +97,31 @@ async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> Result<Vec
     }
     let forwarded = received.into_iter().filter(|(_, user, _)| deleted.contains(user));
     Ok(forwarded.map(|(transfer, user, amount)| Transfer::forwarded(&transfer.id, user, amount)).collect())
+}
+
+/// What a transaction adds to the balances of accounts that may be negative.
+#[derive(Debug, Default)]
+pub(super) struct BusyBalances(BTreeMap<String, i64>);
+
+impl BusyBalances {
+    fn add(&mut self, account: LedgerAccount, change: i128) -> Result<(), sqlx::Error> {
+        let sum = self.0.entry(account.to_string()).or_default();
+        *sum = i64::try_from(i128::from(*sum) + change).map_err(|e| sqlx::Error::Encode(e.into()))?;
+        Ok(())
+    }
+
+    /// The statement that writes the changes; `None` when there are none. Names of accounts without an id, and numbers, so that
+    /// it needs no parameters.
+    pub(super) fn sql(&self) -> Option<String> {
+        let rows: Vec<String> = self.0.iter().map(|(account, change)| format!("('{account}',{change})")).collect();
+        (!rows.is_empty()).then(|| {
+            format!(
+                "INSERT INTO wallet_balances (account, balance) VALUES {}
+                 ON CONFLICT (account) DO UPDATE SET balance = wallet_balances.balance + excluded.balance",
+                rows.join(",")
+            )
+        })
+    }
 }
 
 /// Inserts transfers and returns those that were new.
