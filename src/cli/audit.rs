@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::control::audit::{Audit, AuditCheck};
+use crate::control::audit_file::AuditFile;
 
 /// Violations printed per invariant.
 const MAX_VIOLATIONS: usize = 20;
@@ -15,9 +16,10 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Exit code 0: all hold; 1: one is violated; 2: unknown, because a service does not answer.
-pub async fn run(audit: &Audit) -> ExitCode {
+pub async fn run(audit: &Audit, file: AuditFile) -> ExitCode {
+    print_resumed(&file);
     let terminal = std::io::stderr().is_terminal();
-    let mut run = pin!(audit.run(|check| {
+    let mut run = pin!(audit.run(file, |check| {
         if terminal {
             eprint!("{CLEAR_LINE}");
         }
@@ -39,6 +41,15 @@ pub async fn run(audit: &Audit) -> ExitCode {
         Err(error) => {
             eprintln!("seckill audit: a check could not be made: {error:#}");
             ExitCode::from(2)
+        }
+    }
+}
+
+/// What an interrupted audit has read. It stands as it was at its time.
+fn print_resumed(file: &AuditFile) {
+    for part in file.parts() {
+        for promise in &part.promises {
+            println!("ok   {promise} (read {:.0})", part.read_at);
         }
     }
 }

@@ -15,12 +15,19 @@ pub enum Task {
     Migrate,
     Render,
     Doctor,
-    Audit,
+    Audit {
+        /// Goes on with one that was interrupted.
+        resume: bool,
+    },
     Rehearse(Box<Options>),
 }
 
-const COMMANDS: [(&str, Task); 4] =
-    [("migrate", Task::Migrate), ("render", Task::Render), ("doctor", Task::Doctor), ("audit", Task::Audit)];
+const COMMANDS: [(&str, Task); 4] = [
+    ("migrate", Task::Migrate),
+    ("render", Task::Render),
+    ("doctor", Task::Doctor),
+    ("audit", Task::Audit { resume: false }),
+];
 
 /// Reads the command line, the environment and the file. Ends the process on `--help` and on unknown flags.
 pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
@@ -28,7 +35,7 @@ pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
     let words: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();
     let task = match options::read(&words, &matches)? {
         Some(options) => Task::Rehearse(Box::new(options)),
-        None => task(&words)?,
+        None => task(&words, matches.get_flag("resume"))?,
     };
     let file = match matches.get_one::<String>("config") {
         Some(path) => config::read_file(Path::new(path))?,
@@ -50,6 +57,12 @@ fn command() -> Command {
                 .action(ArgAction::Append)
                 .num_args(0..),
         )
+        .arg(
+            Arg::new("resume")
+                .long("resume")
+                .help("audit: goes on where an interrupted one stopped")
+                .action(ArgAction::SetTrue),
+        )
         .arg(Arg::new("config").long("config").value_name("FILE").help("seckill.toml with keys like listen = \"…\""));
     for &(name, help) in SETTINGS {
         command = command.arg(Arg::new(name).long(name).env(variable(name)).hide_env_values(true).help(help));
@@ -57,7 +70,10 @@ fn command() -> Command {
     command.args(options::flags())
 }
 
-fn task(words: &[&str]) -> anyhow::Result<Task> {
+fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
+    if resume {
+        return if words == ["audit"] { Ok(Task::Audit { resume }) } else { bail!("--resume belongs to audit") };
+    }
     if let [one] = words
         && let Some((_, task)) = COMMANDS.iter().find(|(name, _)| name == one)
     {
@@ -80,11 +96,13 @@ mod tests {
 
     #[test]
     fn roles_and_commands_are_recognized() {
-        assert_eq!(task(&[]).unwrap(), Task::Run(ProcessRole::ALL.to_vec()));
-        assert_eq!(task(&["relay", "relay"]).unwrap(), Task::Run(vec![ProcessRole::Relay]));
-        assert_eq!(task(&["audit"]).unwrap(), Task::Audit);
-        assert!(task(&["audit", "serve"]).is_err());
-        assert!(task(&["sell"]).is_err());
+        assert_eq!(task(&[], false).unwrap(), Task::Run(ProcessRole::ALL.to_vec()));
+        assert_eq!(task(&["relay", "relay"], false).unwrap(), Task::Run(vec![ProcessRole::Relay]));
+        assert_eq!(task(&["audit"], false).unwrap(), Task::Audit { resume: false });
+        assert!(task(&["audit", "serve"], false).is_err());
+        assert_eq!(task(&["audit"], true).unwrap(), Task::Audit { resume: true });
+        assert!(task(&["migrate"], true).is_err() && task(&[], true).is_err());
+        assert!(task(&["sell"], false).is_err());
         command().debug_assert();
     }
 }

@@ -13,6 +13,7 @@ use self::command_line::Task;
 pub use self::process::main;
 use crate::app::{self, Services};
 use crate::config::Config;
+use crate::control::audit_file::AuditFile;
 use crate::{control, rehearse};
 
 /// Runs the command that the command line names.
@@ -42,10 +43,11 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             control::publish(&services.catalogue, &services.pages)?;
             Ok(ExitCode::SUCCESS)
         }
-        Task::Audit => {
+        Task::Audit { resume } => {
+            let open = if resume { AuditFile::resume } else { AuditFile::begin };
             let services = Services::build(&config).await?;
             services.catalogue.refresh().await?;
-            Ok(audit::run(&services.audit()).await)
+            Ok(audit::run(&services.audit(), open(&config.data_dir)).await)
         }
         Task::Rehearse(options) => Ok(rehearse::run(*options, &config).await),
         Task::Run(roles) => app::run(&roles, config).await,

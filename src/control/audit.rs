@@ -11,6 +11,7 @@ use futures::StreamExt;
 use serde::Serialize;
 use tracing::warn;
 
+use super::audit_file::{AuditFile, ReadPart};
 use super::reconcile::{self, HoldMismatches};
 use crate::clock::Clock;
 use crate::control::stock_sync::StockSync;
@@ -77,25 +78,59 @@ const PARTS: [Part; 12] = [
     Part::Queue,
 ];
 
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Part::Orders => "orders",
+            Part::RepeatedOrders => "repeated_orders",
+            Part::Charges => "charges",
+            Part::WalletPayments => "wallet_payments",
+            Part::Ledger => "ledger",
+            Part::Books => "books",
+            Part::StrandedMoney => "stranded_money",
+            Part::Packets => "packets",
+            Part::Releases => "releases",
+            Part::Holds => "holds",
+            Part::PacketShares => "packet_shares",
+            Part::Queue => "queue",
+        }
+    }
+}
+
+fn holds(checks: &[AuditCheck]) -> bool {
+    checks.iter().all(|check| check.violations.is_empty())
+}
+
 impl Audit {
     /// Checks every part until its invariants hold, at most [`MAX_ATTEMPTS`] times. A part that cannot be read to its end,
-    /// because a connection was lost, is begun again; parts that are done stand. `report` hears of every final result.
+    /// because a connection was lost, is begun again; parts that are done stand, also those that `file` has of an earlier run,
+    /// which are not read again. `report` hears of every final result of this run.
     ///
     /// # Errors
     /// A part could not be made, also not later; or the first one could not, so that a service is likely to be away.
-    pub async fn run(&self, mut report: impl FnMut(&AuditCheck)) -> anyhow::Result<Vec<AuditCheck>> {
-        let mut done: BTreeMap<usize, Vec<AuditCheck>> = BTreeMap::new();
+    pub async fn run(
+        &self,
+        mut file: AuditFile,
+        mut report: impl FnMut(&AuditCheck),
+    ) -> anyhow::Result<Vec<AuditCheck>> {
+        let resumed = |(number, part): &(usize, Part)| file.has(part.name()).then(|| (*number, Vec::new()));
+        let mut done: BTreeMap<usize, Vec<AuditCheck>> =
+            PARTS.into_iter().enumerate().filter_map(|part| resumed(&part)).collect();
         for attempt in 1..=MAX_ATTEMPTS {
             let is_last = attempt == MAX_ATTEMPTS;
             let left: Vec<_> = PARTS.into_iter().enumerate().filter(|(number, _)| !done.contains_key(number)).collect();
             let results = futures::stream::iter(left)
-                .map(|(number, part)| async move { (number, part, self.check(part).await) })
+                .map(|(number, part)| async move { (number, part, self.clock.now(), self.check(part).await) })
                 .buffered(CONCURRENCY);
             let mut results = pin!(results);
-            while let Some((number, part, outcome)) = results.next().await {
+            while let Some((number, part, read_at, outcome)) = results.next().await {
                 match outcome {
-                    Ok(checks) if is_last || checks.iter().all(|check| check.violations.is_empty()) => {
+                    Ok(checks) if is_last || holds(&checks) => {
                         checks.iter().for_each(&mut report);
+                        if holds(&checks) {
+                            let promises = checks.iter().map(|check| check.promise.to_owned()).collect();
+                            file.keep(part.name(), ReadPart { read_at, promises });
+                        }
                         done.insert(number, checks);
                     }
                     Ok(_) => {}
@@ -108,6 +143,7 @@ impl Audit {
             }
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
+        file.end();
         Ok(done.into_values().flatten().collect())
     }
 

@@ -12,6 +12,7 @@ pub mod stock_sync;
 
 pub mod allot;
 pub mod audit;
+pub mod audit_file;
 pub mod checklist;
 pub mod reconcile;
 pub mod schedule;

@@ -45,6 +45,7 @@ use self::shopper::{LoadContext, TestAccount};
 use self::verdict::{SaleTotals, VerdictInput};
 use crate::app::Services;
 use crate::config::Config;
+use crate::control::audit_file::AuditFile;
 use crate::control::stock_sync::live_orders;
 use crate::domain::{Sale, SaleId};
 use crate::lifecycle::signalled;
@@ -176,7 +177,7 @@ async fn conclude(
     settings: RunSettings,
 ) -> anyhow::Result<RehearsalReport> {
     // The audit waits for orders in flight, so the totals read after it are complete.
-    let audit = services.audit().run(|_| ()).await.context("the audit could not run")?;
+    let audit = services.audit().run(AuditFile::none(), |_| ()).await.context("the audit could not run")?;
     let totals = read_totals(services, sale.id).await?;
     let input = VerdictInput {
         limits: options.limits,

@@ -23,13 +23,15 @@ const CHARGES: &str =
 const AT_THE_PROVIDER: &str = "SELECT 'payment ' || id || ' is ' || status || ' here with ' || CAST(here AS TEXT)
        || ' refunded, ' || CAST(there AS TEXT) || ' of it at the provider' AS problem
      FROM (SELECT p.id, p.status, CASE WHEN s.status = 'refunded' THEN s.amount ELSE s.refunded END AS there,
-         CASE WHEN p.status = 'refunded' THEN s.amount - p.refunded_in_parts ELSE 0 END
-         + COALESCE((SELECT CAST(SUM(r.amount) AS BIGINT) FROM partial_refunds r
-             WHERE r.payment_id = p.id AND r.via <> 'wallet' AND r.refunded_at_ms IS NOT NULL), 0) AS here,
+         CASE WHEN p.status = 'refunded' THEN s.amount - p.refunded_in_parts ELSE 0 END + COALESCE(r.made, 0) AS here,
          CASE WHEN p.status = 'refund_pending' THEN s.amount - p.refunded_in_parts ELSE 0 END
-         + COALESCE((SELECT CAST(SUM(r.amount) AS BIGINT) FROM partial_refunds r
-             WHERE r.payment_id = p.id AND r.via <> 'wallet' AND r.refunded_at_ms IS NULL), 0) AS pending
+         + COALESCE(r.pending, 0) AS pending
        FROM sandbox_payments s JOIN payments p ON p.id = s.id
+       LEFT JOIN (SELECT payment_id,
+           CAST(SUM(CASE WHEN refunded_at_ms IS NULL THEN 0 ELSE amount END) AS BIGINT) AS made,
+           CAST(SUM(CASE WHEN refunded_at_ms IS NULL THEN amount ELSE 0 END) AS BIGINT) AS pending
+         FROM partial_refunds WHERE payment_id > $1 AND payment_id <= $2 AND via <> 'wallet'
+         GROUP BY payment_id) r ON r.payment_id = p.id
        WHERE s.id > $1 AND s.id <= $2 AND p.id > $1 AND p.id <= $2) sums
      WHERE there < here OR there > here + pending";
 
@@ -55,18 +57,55 @@ const PAYMENTS_WITHOUT_TRANSFER: &str =
                AND amount > refunded_in_parts) p
      WHERE NOT EXISTS (SELECT 1 FROM wallet_transfers t WHERE t.id = p.transfer)";
 
-const TRANSFERS_WITHOUT_PAYMENT: &str =
-    "SELECT 'transfer ' || t.id || ' has no payment' AS problem FROM wallet_transfers t
-     WHERE t.id > $1 AND t.id <= $2 AND (
-       t.kind = 'topup' AND NOT EXISTS (SELECT 1 FROM payments p
-         WHERE p.id = t.reference AND p.user_id IS NOT NULL AND p.status = 'captured')
-       OR t.kind = 'pay' AND NOT EXISTS (SELECT 1 FROM payments p
-         WHERE p.order_id = t.reference AND p.provider = 'wallet')
-       OR t.kind = 'refund' AND t.id = 'refund:' || t.reference AND NOT EXISTS (SELECT 1 FROM payments p
-         WHERE p.order_id = t.reference AND p.provider = 'wallet' AND p.status = 'refunded')
-       OR t.kind = 'refund' AND t.id <> 'refund:' || t.reference AND NOT EXISTS (SELECT 1 FROM partial_refunds r
-         WHERE r.order_id = t.reference AND r.via = 'wallet' AND r.refunded_at_ms IS NOT NULL
-           AND t.id = 'refund:' || r.order_id || ':' || r.id))";
+/// Transfers of a kind in a step without what they are about, which is a row `p` whose column has the transfer's reference.
+/// Ids of transfers begin with their kind, so the references of a step are one range, and no step reads all of a table.
+macro_rules! transfers_without {
+    ($kind:literal, $of:literal, $reference:literal, $rows:literal) => {
+        concat!(
+            "SELECT 'transfer ' || t.id || ' has no payment' AS problem FROM wallet_transfers t
+             WHERE t.id > $1 AND t.id <= $2 AND t.kind = '",
+            $kind,
+            "' AND ",
+            $of,
+            "
+               AND NOT EXISTS (SELECT 1 FROM ",
+            $rows,
+            " AND ",
+            $reference,
+            " = t.reference
+                 AND ",
+            $reference,
+            " >= (SELECT MIN(reference) FROM wallet_transfers
+                   WHERE id > $1 AND id <= $2 AND kind = '",
+            $kind,
+            "')
+                 AND ",
+            $reference,
+            " <= (SELECT MAX(reference) FROM wallet_transfers
+                   WHERE id > $1 AND id <= $2 AND kind = '",
+            $kind,
+            "'))"
+        )
+    };
+}
+
+const TRANSFERS_WITHOUT_PAYMENT: [&str; 4] = [
+    transfers_without!("topup", "1 = 1", "p.id", "payments p WHERE p.user_id IS NOT NULL AND p.status = 'captured'"),
+    transfers_without!("pay", "1 = 1", "p.order_id", "payments p WHERE p.provider = 'wallet'"),
+    transfers_without!(
+        "refund",
+        "t.id = 'refund:' || t.reference",
+        "p.order_id",
+        "payments p WHERE p.provider = 'wallet' AND p.status = 'refunded'"
+    ),
+    transfers_without!(
+        "refund",
+        "t.id <> 'refund:' || t.reference",
+        "p.order_id",
+        "partial_refunds p WHERE p.via = 'wallet' AND p.refunded_at_ms IS NOT NULL
+           AND t.id = 'refund:' || p.order_id || ':' || p.id"
+    ),
+];
 
 const UNBALANCED_TRANSFERS: &str = "SELECT 'transfer ' || t.id || ' sums to '
        || COALESCE(CAST(s.total AS TEXT), 'nothing: it has no entries') AS problem
@@ -101,7 +140,7 @@ impl Snapshot {
         let parts = Steps::<String>::over("partial_refunds", "id");
         problems.extend(self.problems_of(parts, &[PARTS_WITHOUT_TRANSFER]).await?);
         let transfers = Steps::<String>::over("wallet_transfers", "id");
-        problems.extend(self.problems_of(transfers, &[TRANSFERS_WITHOUT_PAYMENT]).await?);
+        problems.extend(self.problems_of(transfers, &TRANSFERS_WITHOUT_PAYMENT).await?);
         Ok(problems)
     }
 
