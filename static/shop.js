@@ -79,7 +79,7 @@ function runList() {
 
 // ---- one order ----
 
-/** Counts down to the payment deadline, and reloads the page when the order's status changes. */
+/** Counts down to the payment deadline, and reloads the page when the order or its payment changes. */
 function runOrder() {
   const due = slot('due');
   if (due) {
@@ -92,12 +92,13 @@ function runOrder() {
     tick();
     setInterval(tick, 1000);
   }
-  const { status, statusUrl } = main.dataset;
+  const { status, statusUrl, declined } = main.dataset;
   if (status === 'reserved' || status === 'unpaid' || status === 'refund_pending') {
     const pause = status === 'reserved' ? 700 : 5000;
     poll(async () => {
       const { ok, data } = await fetchOrder(statusUrl);
-      if (ok && data.order && data.order.status !== status) location.reload();
+      const { order } = ok ? data : {};
+      if (order && (order.status !== status || Boolean(order.payment_declined) !== (declined !== undefined))) location.reload();
       return pause + jitter(pause);
     });
   }

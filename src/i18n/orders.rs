@@ -20,6 +20,7 @@ texts! {
         given_to_wallet: "退入钱包", "to your wallet";
         given_to_payer: "原路退回", "to your original payment method";
         given_soon: "处理中", "on its way";
+        payment_declined: "支付未成功，没有扣款。订单仍为你保留，请在倒计时结束前重新支付。", "The payment was declined, and nothing was charged. The order is still yours: pay again before the time is up.";
         refund_how: "退款将退回原付款账户，无需任何操作。", "Refunds go to your original payment method. No action needed.";
         deliver_to: "收货地址", "Delivery address";
         deliver_none: "还没有收货地址，付款前请填写。", "No delivery address yet. You’ll need one before you pay.";

@@ -219,6 +219,11 @@ impl Orders {
         }
     }
 
+    /// Whether the last attempt to pay an order that is still to be paid was declined.
+    pub async fn is_declined(&self, of: &Order) -> Result<bool, StoreError> {
+        Ok(of.status == OrderStatus::Unpaid && self.store.is_declined(of.id).await?)
+    }
+
     /// Cancels or refunds an order on behalf of staff. Its units go back on sale. `by` is the account of `reason.actor`.
     pub async fn apply_staff_action(
         &self,

@@ -21,7 +21,7 @@ impl Payments {
         match kind {
             ReportKind::Captured => self.receive_capture(&report, payment).await,
             // The payer may have another try at the provider, so the shop asks for the end of this one.
-            ReportKind::Declined => Ok(self.store.close_soon(payment).await?),
+            ReportKind::Declined => Ok(self.store.decline_payment(payment).await?),
             ReportKind::Disputed => Ok(self.open_case(&report, CaseKind::Disputed).await?),
             ReportKind::RefundFailed => Ok(self.open_case(&report, CaseKind::RefundFailed).await?),
             ReportKind::RefundSucceeded => Ok(self.receive_refund(&report, payment).await?),

@@ -30,11 +30,20 @@ impl Store {
         Ok(())
     }
 
-    /// Lets a payment be closed at once.
-    pub async fn close_soon(&self, id: PaymentId) -> Result<(), StoreError> {
-        let sql = "UPDATE payments SET close_at_ms = 0 WHERE id = $1 AND close_at_ms IS NOT NULL";
-        sqlx::query(sql).bind(id.to_string()).execute(&self.pool).await?;
+    /// Records that a payer's attempt failed, and lets the payment be closed at once.
+    pub async fn decline_payment(&self, id: PaymentId) -> Result<(), StoreError> {
+        let sql = "UPDATE payments SET close_at_ms = 0, declined_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";
+        let now = self.now().await?.as_millisecond();
+        sqlx::query(sql).bind(id.to_string()).bind(now).execute(&self.pool).await?;
         Ok(())
+    }
+
+    /// Whether the last payment of an order was declined.
+    pub async fn is_declined(&self, order: OrderId) -> Result<bool, StoreError> {
+        let sql = "SELECT COUNT(declined_at_ms) AS declined FROM payments
+                   WHERE id = (SELECT MAX(id) FROM payments WHERE order_id = $1)";
+        let declined = self.optional(sqlx::query(sql).bind(order.to_string()), |row| row::int(row, "declined")).await?;
+        Ok(declined == Some(1))
     }
 
     /// Puts the next attempt to close a payment off.

@@ -128,6 +128,9 @@ pub struct OrderJson {
     pub address: Option<Box<Address>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<OrderEvent>>,
+    /// Whether the last attempt to pay was declined. Left out unless it was, and once the order is paid or ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub payment_declined: bool,
     /// What the shop gave back while the order stayed paid. Left out where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partial_refunds: Vec<PartialRefundJson>,
@@ -166,6 +169,7 @@ impl OrderJson {
             message: order.message,
             address: order.address,
             history,
+            payment_declined: false,
             partial_refunds: Vec::new(),
         }
     }
@@ -194,7 +198,8 @@ pub async fn show(
         OrderLookup::Order(order, history) => {
             let refunds = shop.orders.partial_refunds(&order).await?;
             let partial_refunds = refunds.into_iter().map(PartialRefundJson::from).collect();
-            OrderJson { partial_refunds, ..OrderJson::of(order, Some(history)) }
+            let payment_declined = shop.orders.is_declined(&order).await?;
+            OrderJson { partial_refunds, payment_declined, ..OrderJson::of(order, Some(history)) }
         }
         OrderLookup::Reserved { quantity, reserved_at } => {
             let entry = shop.catalogue.entry(sale_id).await?;
@@ -210,6 +215,7 @@ pub async fn show(
                 message: None,
                 address: None,
                 history: Some(held.into()),
+                payment_declined: false,
                 partial_refunds: Vec::new(),
             }
         }

@@ -103,6 +103,7 @@ async fn view(
     match found {
         OrderLookup::Order(order, history) => Ok(OrderView {
             partial_refunds: shop.orders.partial_refunds(&order).await?,
+            payment_declined: shop.orders.is_declined(&order).await?,
             id,
             sale_id,
             goods_name,
@@ -131,6 +132,7 @@ async fn view(
                 address: None,
                 pay_by: None,
                 history: vec![OrderEvent { at: reserved_at, status: OrderStatus::Reserved }],
+                payment_declined: false,
                 partial_refunds: Vec::new(),
             })
         }

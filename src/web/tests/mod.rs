@@ -112,6 +112,14 @@ impl TestShop {
         self.parts.store.apply_capture(&format!("msg_{id}"), id, payment.amount, now).await.unwrap()
     }
 
+    /// The payer's attempt fails, and the provider has reported it.
+    async fn decline_payment(&self, id: PaymentId) {
+        let sandbox = self.parts.sandbox.as_ref().unwrap();
+        let payment = sandbox.payment(id).await.unwrap().unwrap();
+        sandbox.settle(&payment, false).await.unwrap();
+        self.parts.store.decline_payment(id).await.unwrap();
+    }
+
     fn visitor(&self) -> TestClient<'_> {
         TestClient { shop: self, cookie: None, password: None }
     }

@@ -49,6 +49,32 @@ async fn payment_is_read_by_its_owner_while_it_is_open_and_after() {
 }
 
 #[tokio::test]
+async fn declined_payment_is_shown_until_the_next_attempt() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let bought = mei.buy(&sale, 1).await.json();
+    let url = bought["status_url"].as_str().unwrap();
+    let page = format!("/en/orders/{sale}/{}", bought["order"]["id"].as_str().unwrap());
+    let words = "The payment was declined, and nothing was charged.";
+    let begin = async || {
+        let begun = mei.post(&format!("{url}/payments"), json!({})).await.json();
+        begun["payment"]["id"].as_str().unwrap().parse::<PaymentId>().unwrap()
+    };
+    let first = begin().await;
+    assert!(!mei.get(&page).await.text().contains(words));
+    shop.decline_payment(first).await;
+    assert!(mei.get(&page).await.text().contains(words));
+    assert_eq!(mei.get(url).await.json()["order"]["payment_declined"], json!(true));
+    let second = begin().await;
+    assert!(!mei.get(&page).await.text().contains(words), "another attempt is under way");
+    shop.decline_payment(second).await;
+    shop.make_payment(begin().await).await;
+    assert_eq!(mei.get(url).await.json()["order"]["payment_declined"], Value::Null);
+    assert!(!mei.get(&page).await.text().contains(words));
+}
+
+#[tokio::test]
 async fn expired_payment_has_no_checkout() {
     let clock = Clock::manual(Clock::system().now());
     let shop = TestShop::open_at(&clock).await;

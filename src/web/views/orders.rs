@@ -68,6 +68,8 @@ pub struct OrderView {
     pub address: Option<AddressView>,
     pub pay_by: Option<Timestamp>,
     pub history: Vec<OrderEvent>,
+    /// Whether the last attempt to pay was declined.
+    pub payment_declined: bool,
     /// Oldest first.
     pub partial_refunds: Vec<PartialRefund>,
 }
@@ -153,6 +155,7 @@ mod tests {
             address: None,
             pay_by: Some(order.pay_by),
             history: vec![event(OrderStatus::Unpaid), event(status)],
+            payment_declined: false,
             partial_refunds: Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 // A purchase with JavaScript turned off.
 
 import { exampleAddress, showsAddress, typeAddress } from '../lib/address.mjs';
-import { same } from '../lib/check.mjs';
+import { eventually, same } from '../lib/check.mjs';
 import { newName, PASSWORD } from '../lib/shop.mjs';
 
 export default async function noScript(run) {
@@ -58,6 +58,9 @@ async function declineThenPay(visitor) {
   await page.waitForURL('/sandbox/cashier/*');
   await visitor.button(labels.decline).click();
   await page.waitForURL(visitor.path('/orders/*/*'));
+  // The provider reports it by webhook, so it may take a moment.
+  await eventually('the decline is shown', async () => { await page.reload(); return page.locator('main[data-declined]').count(); });
+  await visitor.inspect('no-script-declined');
   await visitor.button(labels.pay).click();
   await page.waitForURL('/sandbox/cashier/*');
   await visitor.button(labels.payAtCashier).click();
