@@ -1,6 +1,6 @@
 //! The permission that each path of the console needs, as one table. Every path has a row.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
@@ -213,4 +213,22 @@ async fn each_role_has_its_permissions_and_no_others() {
             assert_eq!(console.text().contains(section), role == Role::Admin, "{role:?} {section}");
         }
     }
+}
+
+#[tokio::test]
+async fn each_page_of_the_console_has_a_title_of_its_own() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let mut pages = BTreeMap::new();
+    for (method, path, _) in TABLE {
+        // Without a password entered just now, the page of step-up is shown in the place of others.
+        if *method != "GET" || path.starts_with("/api/") || path.contains(['{', '.']) || *path == "/admin/step-up" {
+            continue;
+        }
+        let answer = admin.get(&format!("{path}?lang=en")).await;
+        let title = answer.text().split(['<', '>']).skip_while(|tag| *tag != "title").nth(1).unwrap_or_default();
+        assert!(answer.status == 200 && title.ends_with(" · Admin console"), "{path}: {} {title:?}", answer.status);
+        assert_eq!(pages.insert(title.to_owned(), path), None, "{path}: {title:?}");
+    }
+    assert!(pages.len() > 10);
 }
