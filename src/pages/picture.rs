@@ -39,7 +39,8 @@ impl Placement {
     /// The shown width, from which a browser chooses a copy before it has the style sheets.
     fn sizes(self) -> &'static str {
         match self {
-            Placement::Card | Placement::FirstCard => "(min-width: 72rem) 17rem, (min-width: 36rem) 50vw, 100vw",
+            Placement::Card => "(min-width: 72rem) 17rem, (min-width: 36rem) 50vw, 100vw",
+            Placement::FirstCard => "(min-width: 72rem) 37rem, (min-width: 44rem) 53vw, 100vw",
             Placement::Main | Placement::More => "(min-width: 72rem) 36rem, (min-width: 52rem) 52vw, 100vw",
             Placement::Row => "8rem",
         }
