@@ -118,7 +118,7 @@ function showState(s) {
 
 // ---- plots ----
 
-const REASONS = ['sold_out', 'busy', 'not_open', 'rate_limited', 'bad_token', 'over_limit', 'ended', 'overloaded', 'bad_quantity', 'no_such_sale'];
+const REASONS = ['sold_out', 'busy', 'not_open', 'rate_limited', 'bad_token', 'over_limit', 'ended', 'overloaded', 'bad_quantity', 'no_such_sale', 'too_early'];
 const plots = {
   requests: { lines: [['asked', (p) => p.asked, 1], ['accepted', (p) => p.accepted, 2, 'right']] },
   refusals: { lines: REASONS.map((reason, n) => [`reason_${reason}`, (p) => (p.asked == null ? null : p.refused[reason] ?? 0), n + 1]) },

@@ -12,6 +12,8 @@ const GONE = new Set(['sold_out', 'ended', 'not_open', 'paused']);
 const LIVE = new Set(['reserved', 'unpaid', 'paid']);
 /** Time offline does not count. */
 const GIVE_UP_AFTER_MS = 180_000;
+/** After a press that came too early. */
+const MIN_EARLY_PAUSE_MS = 500;
 /** An interrupted purchase older than this is not resumed: the visitor no longer expects it. */
 const RESUME_WITHIN_MS = 120_000;
 
@@ -55,6 +57,13 @@ export class Tokens {
     this.path = `/api/sales/${sale}/token`;
     this.token = null;
     this.expires = 0;
+    /** From when the account may buy, in milliseconds of the shop's clock; 0 when that is unknown or always. */
+    this.notBefore = 0;
+  }
+
+  /** Milliseconds until the account's own moment; 0 without one. */
+  get untilMoment() {
+    return Math.max(0, this.notBefore - clock.now());
   }
 
   /** Fetches a token unless there is one with at least two seconds left. Returns the answer. */
@@ -64,6 +73,7 @@ export class Tokens {
     if (answer.ok) {
       this.token = answer.data.token;
       this.expires = Date.parse(answer.data.expires_at) || Infinity;
+      this.notBefore = Date.parse(answer.data.not_before) || 0;
     }
     return answer;
   }
@@ -75,8 +85,8 @@ export class Tokens {
 
 /**
  * Buys. Attempts are spread over `spread` milliseconds. `report` gets `{ attempt, why }` before each wait, where `why` is
- * `busy`, `unanswered` or `offline`. Resolves to `{ order, statusUrl }`, `{ signIn: true }`, `{ refused: code }` or
- * `{ gaveUp: true }`.
+ * `busy`, `unanswered`, `offline` or `awaiting`: the account's own moment has not come. Resolves to `{ order, statusUrl }`,
+ * `{ signIn: true }`, `{ refused: code }` or `{ gaveUp: true }`.
  */
 export async function purchase(sale, quantity, tokens, spread, report) {
   const remember = () => storage.set(`rush:${sale}`, { quantity, at: Date.now() });
@@ -97,8 +107,13 @@ async function attemptUntilSettled(sale, quantity, tokens, spread, report, remem
       remember();
       await pause(15_000);
     }
-    const began = Date.now();
-    const answer = await attemptOnce(sale, quantity, tokens);
+    let began = Date.now();
+    let answer = await tokens.fetch();
+    if (answer.ok) {
+      // The shop works as it should, so the wait takes no patience.
+      began += await awaitMoment(tokens, attempt, report, remember);
+      answer = await call('POST', `/api/sales/${sale}/orders`, { quantity, token: tokens.token });
+    }
     remember();
     if (answer.ok && answer.data.order) {
       const { order, status_url: statusUrl, receipt } = answer.data;
@@ -112,6 +127,12 @@ async function attemptUntilSettled(sale, quantity, tokens, spread, report, remem
       await sleep(jitter(300));
       continue;
     }
+    if (answer.code === 'too_early') {
+      // At least a moment, also where this clock is ahead of the shop's.
+      await sleep(MIN_EARLY_PAUSE_MS);
+      tokens.notBefore = Date.parse(answer.data.not_before) || clock.now() + answer.wait;
+      continue;
+    }
     const failed = answer.status === 0 || answer.status >= 500;
     unanswered ||= failed;
     if (!failed && !TRANSIENT.has(answer.code)) return await settle(sale, answer.code, unanswered);
@@ -122,10 +143,17 @@ async function attemptUntilSettled(sale, quantity, tokens, spread, report, remem
   return { gaveUp: true };
 }
 
-async function attemptOnce(sale, quantity, tokens) {
-  const answer = await tokens.fetch();
-  if (!answer.ok) return answer;
-  return call('POST', `/api/sales/${sale}/orders`, { quantity, token: tokens.token });
+/**
+ * Waits for the account's own moment, unless `report` returns false: the sale is not open any more, and the attempt finds out
+ * why. Resolves to the milliseconds that it took.
+ */
+async function awaitMoment(tokens, attempt, report, remember) {
+  const began = Date.now();
+  while (tokens.untilMoment > 0 && report({ attempt, why: 'awaiting' }) !== false) {
+    remember();
+    await pause(Math.min(tokens.untilMoment, 1000));
+  }
+  return Date.now() - began;
 }
 
 /** Before the page reports a refusal: an earlier attempt without an answer may have bought something. */

@@ -83,7 +83,7 @@ function drawButton() {
   if (buying && !button.hasAttribute('aria-busy')) button.setAttribute('aria-busy', 'true');
   if (!buying) button.removeAttribute('aria-busy');
   if (buying) {
-    label(say(buying.held ? 'button_held' : 'button_holding'), false);
+    label(say(buying.held ? 'button_held' : buying.why === 'awaiting' ? 'button_awaiting' : 'button_holding'), false);
     hint(progress(buying));
   } else if (order) {
     label(say('button_order'), true);
@@ -92,6 +92,7 @@ function drawButton() {
     label(say(`button_${phase}`), phase === 'open');
     const early = state.user === null && phase === 'upcoming';
     if (state.lost) hint(say(navigator.onLine === false ? 'hint_offline' : 'hint_reconnecting'));
+    else if (phase === 'open' && tokens.untilMoment > 0) hint(say('hint_moment', Math.ceil(tokens.untilMoment / 1000)));
     else if (early) hint(say('hint_login'), login, say('link_login'));
     else hint(say(`hint_${phase}`));
   } else if (state.lost) {
@@ -101,6 +102,7 @@ function drawButton() {
 
 /** The state of the purchase with its attempts and seconds, so that a waiting visitor sees progress. */
 function progress({ why, attempt, began, held }) {
+  if (why === 'awaiting' && !held) return say('hint_awaiting', Math.ceil(tokens.untilMoment / 1000));
   const text = say({ busy: 'hint_retrying', unanswered: 'hint_unanswered', offline: 'hint_offline', resumed: 'hint_resumed' }[why] ?? 'hint_holding');
   const seconds = Math.round((Date.now() - began) / 1000);
   if (held || why === 'offline' || (attempt < 2 && seconds < 3)) return text;
@@ -155,7 +157,9 @@ function phaseChanged(before, phase) {
 async function prepare() {
   if (!state.user || state.buying || state.order) return;
   await sleep(jitter(300));
-  if (!state.buying) await tokens.fetch();
+  if (state.buying) return;
+  await tokens.fetch();
+  if (tokens.untilMoment > 0) announce(say('hint_moment', Math.ceil(tokens.untilMoment / 1000)));
 }
 
 // ---- buying ----
@@ -173,9 +177,11 @@ async function buy(quantity, why) {
   announce(say('button_holding'));
   draw();
   const outcome = await purchase(id, quantity, tokens, state.live?.spread_ms, ({ attempt, why: reason }) => {
+    if (reason === 'awaiting' && state.buying.why !== 'awaiting') announce(say('hint_awaiting', Math.ceil(tokens.untilMoment / 1000)));
     if (reason === 'offline' && state.buying.why !== 'offline') announce(say('hint_offline'));
     Object.assign(state.buying, { attempt, why: reason });
     draw();
+    return state.phase === 'open' || state.phase === '';
   });
   if (outcome.order) return follow(outcome);
   if (outcome.signIn) return location.assign(login);

@@ -5,12 +5,12 @@ import { call, clock, count, create, currentUser, digits, fetchOrder, jitter, la
 
 /** Turns every printed UTC time into the visitor's own. */
 function localTimes() {
-  const format = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
+  const [format, toTheSecond] = ['short', 'medium'].map((timeStyle) => new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle }));
   for (const time of document.querySelectorAll('time[datetime]')) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
     time.title = time.textContent;
-    time.textContent = format.format(at);
+    time.textContent = ('seconds' in time.dataset ? toTheSecond : format).format(at);
   }
   document.querySelectorAll('input[data-utc]').forEach(useLocalTime);
 }

@@ -1,20 +1,32 @@
 // When a page sends its next request. All pages wait for the same start and may get the same answer, cached for up to a
-// second. So each page draws a random delay within the time over which the sale spreads its waiting visitors (打散).
+// second. So each page draws a random delay within the time over which the sale spreads its waiting visitors (打散). Of a
+// longer spread the shop gives each account a moment of its own, which a page only has to ask for in time.
 
 /** For a sale that does not set one. */
 const DEFAULT_SPREAD_MS = 600;
+/** From here on the shop enforces the spread (`Rush::MIN_ENFORCED_SPREAD_MS`). */
+const MIN_ENFORCED_SPREAD_MS = 1000;
+/** Pages ask for the account's moment within this share of an enforced spread, at most so many milliseconds. */
+const ASKING_SHARE = 1 / 20;
+const MAX_ASKING_MS = 3000;
+
+/** The time over which pages spread the requests that the shop does not spread by itself. */
+function ownSpread(spread = DEFAULT_SPREAD_MS) {
+  if (spread < MIN_ENFORCED_SPREAD_MS) return spread;
+  return Math.min(MAX_ASKING_MS, Math.max(DEFAULT_SPREAD_MS, spread * ASKING_SHARE));
+}
 
 /** How long to wait before the next poll, in milliseconds. `untilOpen` is NaN unless the sale is upcoming. */
 export function nextPoll({ poll_after_ms: pollAfter, spread_ms: spread }, untilOpen, random = Math.random) {
   const pause = Math.max(250, pollAfter ?? 2000);
   const later = pause + pause * random();
   // The last poll before the start leads to a random moment after it.
-  return untilOpen > 0 && later >= untilOpen ? untilOpen + (spread ?? DEFAULT_SPREAD_MS) * random() : later;
+  return untilOpen > 0 && later >= untilOpen ? untilOpen + ownSpread(spread) * random() : later;
 }
 
 /** How long to wait before the next purchase attempt. `least` is the wait that the shop asked for. */
 export function nextAttempt(attempt, least, spread, random = Math.random) {
   const backoff = Math.min(8000, 400 * 1.6 ** Math.min(attempt, 10));
-  const window = Math.max(backoff / 2, Math.min(spread ?? DEFAULT_SPREAD_MS, 8000));
+  const window = Math.max(backoff / 2, ownSpread(spread));
   return Math.max(least, backoff / 2) + window * random();
 }

@@ -135,7 +135,7 @@ impl Shop {
             let user = UserId(Uuid::now_v7());
             let cookie = session_cookie(&accounts, user, n)?;
             let token = self.services.gate.issue_token(sale, user);
-            let (token, _) = token.map_err(|refusal| anyhow::anyhow!("no token: {refusal}"))?;
+            let token = token.map_err(|refusal| anyhow::anyhow!("no token: {refusal}"))?.token;
             let body = format!("{{\"quantity\":1,\"token\":\"{token}\"}}");
             let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n");
             let length = body.len();

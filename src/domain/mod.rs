@@ -23,6 +23,7 @@ pub mod proof_of_work;
 pub mod refusal;
 pub mod sale;
 pub mod security_class;
+pub mod spread;
 pub mod wallet;
 
 pub use address::Address;
@@ -40,3 +41,4 @@ pub use picture::{GalleryChange, GalleryRefusal, Picture};
 pub use refusal::Refusal;
 pub use sale::{Phase, Rush, Sale, SaleState, Window};
 pub use security_class::SecurityClass;
+pub use spread::{Spread, SpreadSeed};

@@ -18,5 +18,7 @@ wire_enum! {
         Busy = "busy",
         /// It is not known whether the request was granted: the client asks again.
         Overloaded = "overloaded",
+        /// The account's own moment in the sale's spread has not come.
+        TooEarly = "too_early",
     }
 }

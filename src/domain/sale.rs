@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::wire::wire_enum;
-use super::{GoodsId, Money, SaleId};
+use super::{GoodsId, Money, SaleId, Spread, SpreadSeed};
 
 /// The times at which a sale opens and closes. `None` means that staff open or close it by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -110,20 +110,29 @@ impl Phase {
 }
 
 /// How a sale handles the load at its opening: the number of buckets, the size of the lots that buckets receive, and
-/// the time over which waiting clients spread their requests.
+/// the time over which accounts spread their first requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rush {
     /// 1 to [`Rush::MAX_BUCKETS`]; 1 means unsplit. Fixed once the sale is loaded into Redis.
     pub buckets: u8,
     /// Units of one allotment to one bucket; 0 allots everything at once.
     pub lot: i64,
-    /// Spread of client requests in milliseconds, at most [`Rush::MAX_SPREAD_MS`].
+    /// Width of the spread in milliseconds, at most [`Rush::MAX_SPREAD_MS`]. From [`Rush::MIN_ENFORCED_SPREAD_MS`] on each
+    /// account has a moment of its own in it, and the gate refuses it before; a shorter one shapes the load of the shop's
+    /// own pages only.
     pub spread_ms: i64,
 }
 
 impl Rush {
     pub const MAX_BUCKETS: u8 = 64;
-    pub const MAX_SPREAD_MS: i64 = 60_000;
+    /// As long as the purchase tokens that pages fetch at the opening are valid.
+    pub const MAX_SPREAD_MS: i64 = 600_000;
+    /// Connections and hands differ by about as much, so less evens nothing out.
+    pub const MIN_ENFORCED_SPREAD_MS: i64 = 1_000;
+
+    pub fn enforces_spread(self) -> bool {
+        self.spread_ms >= Rush::MIN_ENFORCED_SPREAD_MS
+    }
 
     /// Replaces the values that are given.
     pub fn with(self, buckets: Option<u8>, lot: Option<i64>, spread_ms: Option<i64>) -> Rush {
@@ -168,6 +177,10 @@ pub struct Sale {
     /// Whether it belongs to a rehearsal: it is in no list, and its URL works.
     #[serde(skip_serializing_if = "is_false")]
     pub shadow: bool,
+    /// `None` only for a sale of an earlier version of the shop that has not been changed since. Secret until the spread is
+    /// over, so it is in no JSON.
+    #[serde(skip)]
+    pub spread_seed: Option<SpreadSeed>,
 }
 
 fn is_false(shadow: &bool) -> bool {
@@ -178,6 +191,12 @@ impl Sale {
     /// The phase according to the database alone.
     pub fn phase(&self, now: Timestamp) -> Phase {
         Phase::of(self.state, self.window, self.total - self.sold, now)
+    }
+
+    /// The spread that the gate enforces.
+    pub fn spread(&self) -> Option<Spread> {
+        let seed = self.spread_seed.filter(|_| self.rush.enforces_spread())?;
+        Some(Spread { seed, width_ms: self.rush.spread_ms })
     }
 
     /// What the schedule makes of the sale at `now`.

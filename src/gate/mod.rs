@@ -48,6 +48,15 @@ pub struct Admitted {
     pub counters: Option<Arc<SaleCounters>>,
 }
 
+/// A purchase token.
+#[derive(Debug)]
+pub struct IssuedToken {
+    pub token: String,
+    pub expires_at: Timestamp,
+    /// The user's own moment in the sale's spread, if it is still to come.
+    pub not_before: Option<Timestamp>,
+}
+
 /// The gate of one process.
 pub struct Gate {
     board: SaleBoard,
@@ -94,15 +103,25 @@ impl Gate {
         self.board.read_at()
     }
 
+    /// From when the user may buy, if the sale makes the user wait for it.
+    pub fn awaited_moment(&self, sale: SaleId, user: UserId) -> Option<Timestamp> {
+        let now = self.clock.now();
+        self.board.status(sale, now)?.awaited_moment(user, now)
+    }
+
     /// Issues a purchase token once the sale is open. A sold-out sale counts as open, because units may return.
-    pub fn issue_token(&self, sale: SaleId, user: UserId) -> Result<(String, Timestamp), Refusal> {
+    /// Before the opening nobody learns a moment: an account with a late one would be dropped for another.
+    pub fn issue_token(&self, sale: SaleId, user: UserId) -> Result<IssuedToken, Refusal> {
         if !self.token_limit.allows(user) {
             return Err(Refusal::RateLimited);
         }
         let now = self.clock.now();
         let status = self.board.status(sale, now).ok_or(Refusal::NoSuchSale)?;
         match status.phase {
-            Phase::Open | Phase::SoldOut => Ok(self.tokens.issue(sale, user, now)),
+            Phase::Open | Phase::SoldOut => {
+                let (token, expires_at) = self.tokens.issue(sale, user, now);
+                Ok(IssuedToken { token, expires_at, not_before: status.awaited_moment(user, now) })
+            }
             Phase::Upcoming | Phase::Paused => Err(Refusal::NotOpen),
             Phase::Ended => Err(Refusal::Ended),
         }
@@ -111,9 +130,10 @@ impl Gate {
     /// Checks what costs least: the user's rate limit and the sale's flags. Nearly all requests are refused here, before
     /// their bodies are read. Counts every refusal.
     pub fn request_admission(&self, user: UserId, sale: SaleId) -> Result<AdmissionRequest, Refusal> {
-        let (status, counters) = self.board.status_with_counters(sale, self.clock.now()).unzip();
+        let now = self.clock.now();
+        let (status, counters) = self.board.status_with_counters(sale, now).unzip();
         let counters = counters.flatten();
-        match self.check_flags(user, sale, status) {
+        match self.check_flags(user, sale, status, now) {
             Ok(SaleStatus { per_user_limit, buckets, .. }) => Ok(AdmissionRequest {
                 user,
                 sale,
@@ -140,7 +160,13 @@ impl Gate {
         checked.map(|quantity| Admitted { quantity, bucket: request.bucket, counters: request.counters })
     }
 
-    fn check_flags(&self, user: UserId, sale: SaleId, status: Option<SaleStatus>) -> Result<SaleStatus, Refusal> {
+    fn check_flags(
+        &self,
+        user: UserId,
+        sale: SaleId,
+        status: Option<SaleStatus>,
+        now: Timestamp,
+    ) -> Result<SaleStatus, Refusal> {
         if !self.limit.allows(user) {
             return Err(Refusal::RateLimited);
         }
@@ -155,6 +181,9 @@ impl Gate {
         if let Some(refusal) = closed {
             // A user who may hold units is admitted, so that the answer is the order and never "sold out".
             return if self.board.may_have_won(sale, user) { Ok(status) } else { Err(refusal) };
+        }
+        if status.awaited_moment(user, now).is_some() {
+            return Err(Refusal::TooEarly);
         }
         let admitted = status.access.unwrap_or(0);
         if admitted >= status.total.saturating_mul(self.admission_percent) / 100 {

@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::domain::{Phase, Sale, Window};
+use crate::domain::{Phase, Sale, Spread, UserId, Window};
 use crate::stock::Facts;
 
 /// The status of a sale at one moment.
@@ -17,8 +17,10 @@ pub struct SaleStatus {
     pub total: i64,
     pub per_user_limit: i64,
     pub buckets: u8,
-    /// The time over which waiting clients spread their first requests, in milliseconds.
+    /// The time over which accounts spread their first requests, in milliseconds.
     pub spread_ms: i64,
+    /// `None` unless the gate enforces the spread.
+    pub spread: Option<Spread>,
     /// Units held; `None` while the sale is not loaded.
     pub booked: Option<i64>,
     /// Requests admitted since the last sync; `None` while the sale is not loaded.
@@ -51,6 +53,7 @@ impl SaleStatus {
             per_user_limit: facts.per_user_limit,
             buckets: sale.rush.buckets,
             spread_ms: sale.rush.spread_ms,
+            spread: sale.spread(),
             booked: Some(facts.booked),
             access: Some(facts.access),
         }
@@ -70,9 +73,26 @@ impl SaleStatus {
             per_user_limit: sale.per_user_limit,
             buckets: sale.rush.buckets,
             spread_ms: sale.rush.spread_ms,
+            spread: sale.spread(),
             booked: None,
             access: None,
         }
+    }
+
+    /// From when the user may buy, if that is still to come. It counts from the opening that the sale was loaded with, which
+    /// neither a pause nor a top-up moves. Once the spread is over, nothing is computed.
+    pub fn awaited_moment(&self, user: UserId, now: Timestamp) -> Option<Timestamp> {
+        let (spread, opens) = self.spread.zip(self.window.opens_at)?;
+        if now >= spread.end(opens) {
+            return None;
+        }
+        Some(spread.own_moment(opens, user)).filter(|moment| now < *moment)
+    }
+
+    /// Whether the seed of the spread may be public: the sale has opened, and every account's moment has passed.
+    pub fn reveals_seed(&self, now: Timestamp) -> bool {
+        let end = self.spread.zip(self.window.opens_at).map(|(spread, opens)| spread.end(opens));
+        self.phase != Phase::Upcoming && end.is_some_and(|end| now >= end)
     }
 
     /// Milliseconds until the client polls again. Clients add up to the same time at random, so that they do not poll in
@@ -122,10 +142,46 @@ mod tests {
             per_user_limit: 1,
             buckets: 1,
             spread_ms: 0,
+            spread: None,
             booked: None,
             access: None,
         };
         status.poll_after_ms(Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn moments_and_seed_follow_from_the_opening() {
+        use crate::domain::SpreadSeed;
+        let at = |ms| Timestamp::from_millisecond(ms).unwrap();
+        let spread = Spread { seed: SpreadSeed::new([1; 32]), width_ms: 10_000 };
+        let window = Window { opens_at: Some(at(5_000)), closes_at: None };
+        let open = SaleStatus {
+            phase: Phase::Open,
+            window,
+            remaining: 1,
+            total: 1,
+            per_user_limit: 1,
+            buckets: 1,
+            spread_ms: 10_000,
+            spread: Some(spread),
+            booked: None,
+            access: None,
+        };
+        let user = UserId(uuid::Uuid::from_u128(3));
+        let moment = open.awaited_moment(user, at(5_000)).unwrap();
+        assert!(at(5_000) < moment && moment < at(15_000), "{moment}");
+        let last = at(moment.as_millisecond() - 1);
+        assert_eq!((open.awaited_moment(user, last), open.awaited_moment(user, moment)), (Some(moment), None));
+        assert_eq!((open.reveals_seed(at(14_999)), open.reveals_seed(at(15_000))), (false, true));
+        for users in 0..100 {
+            assert_eq!(open.awaited_moment(UserId(uuid::Uuid::from_u128(users)), at(15_000)), None);
+        }
+        let upcoming = SaleStatus { phase: Phase::Upcoming, ..open };
+        assert!(!upcoming.reveals_seed(at(15_000)), "a sale whose time has come opens only when it is loaded");
+        let plain = SaleStatus { spread: None, ..open };
+        assert_eq!((plain.awaited_moment(user, at(5_000)), plain.reveals_seed(at(15_000))), (None, false));
+        let unscheduled = SaleStatus { window: Window { opens_at: None, closes_at: None }, ..open };
+        assert_eq!((unscheduled.awaited_moment(user, at(5_000)), unscheduled.reveals_seed(at(15_000))), (None, false));
     }
 
     #[test]

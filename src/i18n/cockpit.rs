@@ -56,6 +56,7 @@ texts! {
         reason_rate_limited: "请求过于频繁", "rate limited";
         reason_busy: "排队已满", "busy";
         reason_overloaded: "系统繁忙", "overloaded";
+        reason_too_early: "未到个人时刻", "before their moment";
         plots: "最近 15 分钟", "Last 15 minutes";
         plot_requests: "请求与抢到（次/秒）", "Attempts and successes (per second)";
         plot_refusals: "拒绝原因（次/秒）", "Refusals by reason (per second)";

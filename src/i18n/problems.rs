@@ -78,6 +78,8 @@ static PROBLEMS: &[Problem] = &[
         ["Too many live views", "The maximum number of live views is open. Please close one and try again."]),
     Problem::new("busy", ["抢购火爆", "排队人数较多，可能还有库存，请再试一次。"],
         ["High demand", "Many people are ahead of you. There may still be stock, so please try again."]),
+    Problem::new("too_early", ["还没轮到你", "开抢后每个账号各有一个随机时刻，抢得快不占便宜。到你的时刻再点即可。"],
+        ["Not your moment yet", "After the start each account has a random moment of its own, so speed wins nothing. Press again at yours."]),
     Problem::new("overloaded", ["系统繁忙", "当前访问人数过多，请稍后再试。"],
         ["The shop is busy", "We can’t keep up right now. Please try again shortly."]),
     Problem::new("bad_credentials", ["登录失败", "用户名或密码不正确。"],
@@ -195,7 +197,8 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("split_fixed", "场次已载入 Redis，分桶数不能再改。", "The sale is already loaded into Redis, so its buckets can’t be changed."),
     ("bad_buckets", "分桶数须为 1 到 64。", "Enter a number from 1 to 64."),
     ("bad_lot", "请填写不小于零的整数。", "Enter a whole number, zero or more."),
-    ("bad_spread", "请填写 0 到 60000 的整数。", "Enter a whole number from 0 to 60000."),
+    ("bad_spread", "请填写 0 到 600000 的整数。", "Enter a whole number from 0 to 600000."),
+    ("spread_beyond_end", "打散时间比整场秒杀还长，有些账号将无法购买。", "The spread is longer than the sale: some accounts could never buy."),
     ("bad_price", "请填写有效金额，例如 1999 或 19.90。", "Enter an amount such as 1999 or 19.90."),
     ("bad_amount", "请填写有效的金额。", "Enter a valid amount."),
     ("bad_text", "含有不支持的字符。", "Contains unsupported characters."),
@@ -245,7 +248,7 @@ pub fn problem(code: &str) -> &'static Problem {
 
 /// The refusals of a purchase, for the script.
 pub fn refusals() -> impl Iterator<Item = &'static Problem> {
-    const CODES: [&str; 13] = [
+    const CODES: [&str; 14] = [
         "bad_token",
         "no_such_sale",
         "not_open",
@@ -256,6 +259,7 @@ pub fn refusals() -> impl Iterator<Item = &'static Problem> {
         "over_limit",
         "rate_limited",
         "busy",
+        "too_early",
         "overloaded",
         "cross_site",
         "internal",

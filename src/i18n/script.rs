@@ -27,6 +27,10 @@ texts! {
         hint_resumed: "正在继续刚才的抢购…", "Picking up where you left off…";
         hint_retrying: "抢购火爆，正在自动重试", "High demand. Retrying for you";
         hint_unanswered: "暂未收到响应，正在重试", "No response yet. Retrying";
+        hint_moment: "你的时刻还有 {} 秒：每个账号随机一个，快慢都公平。现在点一下，到时自动为你抢。",
+            "Your moment comes in {} s: each account has a random one, so speed wins nothing. Press now and we’ll buy then.";
+        hint_awaiting: "还有 {} 秒到你的时刻，到时自动为你抢，请不要关闭页面。", "Your moment comes in {} s. We’ll buy for you then, so keep this page open.";
+        button_awaiting: "已排好，等你的时刻…", "Set for your moment…";
         hint_offline: "网络已断开，恢复后自动继续，不会重复下单。",
             "You’re offline. We’ll continue when you’re back, and you won’t get a duplicate order.";
         hint_progress: "第 {} 次", "attempt {}";

@@ -39,6 +39,12 @@ texts! {
         calendar_summary: "秒杀开抢：{}", "Flash sale starts: {}";
         calendar_text: "秒杀价 {}，准点开抢，请提前登录。", "Only {} while stock lasts. Log in early to be ready.";
         try_again: "再试一次", "Try again";
+        own_moment: "你的时刻：", "Your moment:";
+        spread_title: "公平开抢", "A fair start";
+        spread_text: "开抢后的 {} 秒内，每个账号各有一个随机时刻，到时才能购买。手速、网速、多开页面都不占便宜。",
+            "Each account gets a random moment of its own within {} s of the start and can buy from then on. Speed, bandwidth or more tabs win nothing.";
+        spread_proof: "时刻由种子算出，开抢前先公布种子的 SHA-256，结束打散后公布种子，人人可验算：", "Moments follow from a seed. Its SHA-256 is public beforehand and the seed afterwards, so anybody can check:";
+        spread_check: "查看与验算", "Details for checking";
         promise_exact: "绝不超卖", "Never oversold";
         promise_exact_text: "抢到即锁定库存，件件有货。", "When you get one, it’s reserved for you.";
         promise_fair: "公平开抢", "Fair and on time";

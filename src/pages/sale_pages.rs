@@ -105,6 +105,11 @@ impl SalePage<'_> {
         self.sale.state == SaleState::Scheduled && self.sale.window.opens_at.is_some()
     }
 
+    /// The width of the spread, rounded up.
+    fn spread_seconds(&self) -> i64 {
+        (self.sale.rush.spread_ms + 999) / 1000
+    }
+
     /// Whether there is a calendar file.
     fn has_reminder(&self) -> bool {
         self.is_awaited() && !self.sale.shadow
@@ -191,6 +196,7 @@ pub(crate) mod tests {
             version: 1,
             epoch: 1,
             shadow: false,
+            spread_seed: None,
         };
         (sale, goods)
     }

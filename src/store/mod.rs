@@ -171,7 +171,8 @@ impl Store {
         done.map_err(|error| match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
             other => StoreError::Refused(other.into()),
-        })
+        })?;
+        self.give_spread_seeds().await
     }
 
     /// Whether exactly these migrations were applied.

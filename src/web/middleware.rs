@@ -189,6 +189,7 @@ fn problem_page(
         code: problem.code.as_str().to_owned(),
         back,
         again: problem.again.map(|quantity| (request.uri.path().to_owned(), quantity)),
+        not_before: problem.not_before,
     };
     match page.render() {
         Ok(html) => {

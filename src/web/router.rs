@@ -57,6 +57,7 @@ fn public_api() -> Routes {
 
     Router::new()
         .route("/api/sales", get(sales::list))
+        .route("/api/sales/{sale}/spread", get(sales::spread))
         .route("/api/register", post(accounts::register))
         .route("/api/register/price", get(accounts::registration_price))
         .route("/api/login", post(accounts::log_in))

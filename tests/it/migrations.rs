@@ -151,8 +151,42 @@ async fn single_picture_becomes_the_first_of_the_gallery(url: &str) {
     assert_eq!((cover.file(), cover.has_copies()), (upload.clone(), false), "the file is unchanged");
 }
 
+/// Sales that have not begun get a seed at once, so that its commitment is public before they open.
+async fn planned_sale_gets_the_seed_of_its_spread(url: &str) {
+    let store = Store::open(url).unwrap();
+    store.ping().await.unwrap();
+    migrate_up_to(39, url).await;
+    let mut connection = AnyConnection::connect(url).await.unwrap();
+    fill(&mut connection).await;
+    for (id, state) in [(2, "draft"), (3, "scheduled"), (4, "ended")] {
+        let sql = format!(
+            "INSERT INTO sales (id, goods_id, price, currency, total, sold, per_user_limit, state, version, created_at_ms,
+             spread_ms) VALUES ({id}, 1, 100, 'CNY', 10, 0, 1, '{state}', 1, 1, 60000)"
+        );
+        assert_eq!(execute(&mut connection, &sql).await.unwrap(), 1);
+    }
+    store.migrate().await.unwrap();
+    let mut sales = store.all_sales().await.unwrap();
+    sales.sort_by_key(|sale| sale.id);
+    assert_eq!(sales.iter().map(|sale| sale.rush.spread_ms).collect::<Vec<_>>(), [600, 60_000, 60_000, 60_000]);
+    assert_eq!(sales.iter().map(|sale| sale.spread_seed.is_some()).collect::<Vec<_>>(), [false, true, true, false]);
+    assert_ne!(sales[1].spread_seed, sales[2].spread_seed);
+    assert_eq!(execute(&mut connection, "UPDATE sales SET spread_ms = 600000 WHERE id = 2").await.unwrap(), 1);
+    assert_refused(
+        execute(&mut connection, "UPDATE sales SET spread_ms = 600001 WHERE id = 2").await,
+        "a longer spread",
+    );
+    assert_refused(execute(&mut connection, "UPDATE sales SET spread_ms = -1 WHERE id = 2").await, "a negative spread");
+}
+
 mod sqlite {
     use seckill::config::sqlite_in;
+
+    #[tokio::test]
+    async fn planned_sale_gets_the_seed_of_its_spread() {
+        let dir = tempfile::tempdir().unwrap();
+        super::planned_sale_gets_the_seed_of_its_spread(&sqlite_in(dir.path())).await;
+    }
 
     #[tokio::test]
     async fn single_picture_becomes_the_first_of_the_gallery() {
@@ -182,6 +216,13 @@ mod stack {
             let fixture = Fixture::new(Rung::Postgres).await;
             let url = &fixture.settings["SECKILL_DATABASE_URL"];
             super::super::single_picture_becomes_the_first_of_the_gallery(url).await;
+        }
+
+        #[tokio::test]
+        async fn planned_sale_gets_the_seed_of_its_spread() {
+            let fixture = Fixture::new(Rung::Postgres).await;
+            let url = &fixture.settings["SECKILL_DATABASE_URL"];
+            super::super::planned_sale_gets_the_seed_of_its_spread(url).await;
         }
 
         #[tokio::test]

@@ -1,6 +1,6 @@
 //! Changes of a sale: what staff can save and change, and the rules for it. Pure; the transactions are in the parent.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::sale::{SaleMove, WrongState};
 use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, SaleState, Window};
@@ -44,8 +44,17 @@ impl SaleDraft {
             ((0..=MAX_SALE_UNITS).contains(&self.rush.lot), "lot", "bad_lot"),
             ((0..=Rush::MAX_SPREAD_MS).contains(&self.rush.spread_ms), "spread_ms", "bad_spread"),
             (order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order"),
+            (!order.is_some_and(|window| self.outlasts(window)), "spread_ms", "spread_beyond_end"),
         ];
         checks.into_iter().filter(|(is_right, ..)| !is_right).map(|(_, field, code)| (field, code)).collect()
+    }
+}
+
+impl SaleDraft {
+    /// Whether an enforced spread goes on when the sale is over: some accounts could never buy.
+    fn outlasts(&self, (opens, closes): (Timestamp, Timestamp)) -> bool {
+        let width = SignedDuration::from_millis(self.rush.spread_ms);
+        opens < closes && self.rush.enforces_spread() && closes.duration_since(opens) < width
     }
 }
 

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use crate::domain::{GoodsId, Sale, SaleId, SaleState};
+use crate::domain::{GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 use crate::store::audit_log::log;
 use crate::store::sales::changes::saved_state;
 use crate::store::sales::revision::{next_id, touch};
-use crate::store::sales::{bind_definition, check_goods, columns, lock, sale};
+use crate::store::sales::{bind_definition, check_goods, columns, lock, random_seed, sale};
 use crate::store::{OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
 
 /// A page of ended sales.
@@ -58,6 +58,7 @@ impl Store {
             version: 1,
             epoch: 0,
             shadow: options.shadow,
+            spread_seed: Some(random_seed()),
         };
         if options.overlap == OverlapPolicy::Refuse {
             refuse_overlap(&mut tx, &created).await?;
@@ -176,8 +177,8 @@ async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<S
 async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> Result<(), sqlx::Error> {
     let query = sqlx::query(
         "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
-           state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+           state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow, spread_seed)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
     );
     bind_definition(query, sale)
         .bind(now.as_millisecond())
@@ -186,6 +187,7 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
         .bind(sale.rush.lot)
         .bind(sale.rush.spread_ms)
         .bind(i64::from(sale.shadow))
+        .bind(sale.spread_seed.map(SpreadSeed::to_hex))
         .execute(&mut **tx)
         .await?;
     Ok(())

@@ -15,7 +15,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
-use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, Window};
+use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, SpreadSeed, Window};
 use crate::store::audit_log::log;
 use crate::store::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal};
@@ -24,7 +24,7 @@ use revision::touch;
 macro_rules! columns {
     () => {
         "id, goods_id, price, list_price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, \
-         state, version, epoch, buckets, lot, spread_ms, shadow"
+         state, version, epoch, buckets, lot, spread_ms, shadow, spread_seed"
     };
 }
 pub(super) use columns;
@@ -32,6 +32,7 @@ pub(super) use columns;
 pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
     let price = row::money(row, "price")?;
     let list_price: Option<i64> = row.try_get("list_price")?;
+    let seed: Option<String> = row.try_get("spread_seed")?;
     Ok(Sale {
         id: SaleId(row::int(row, "id")?),
         goods_id: GoodsId(row::int(row, "goods_id")?),
@@ -55,6 +56,7 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
         version: row::int(row, "version")?,
         epoch: row::int(row, "epoch")?,
         shadow: row::int(row, "shadow")? == 1,
+        spread_seed: seed.map(|seed| seed.parse()).transpose().map_err(|wrong| sqlx::Error::Decode(Box::new(wrong)))?,
     })
 }
 
@@ -72,6 +74,11 @@ fn bind_definition<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
         .bind(sale.state.as_str())
         .bind(sale.version)
         .bind(sale.id.0)
+}
+
+/// A seed for the spread of one sale.
+fn random_seed() -> SpreadSeed {
+    SpreadSeed::new(rand::random())
 }
 
 /// Reads a sale and locks its row until the end of the transaction.
@@ -108,7 +115,9 @@ async fn apply_change(
     now: Timestamp,
 ) -> Result<Sale, SaleRefusal> {
     let id = before.id;
-    let after = change.apply(&before, now)?;
+    let mut after = change.apply(&before, now)?;
+    // A sale of an earlier version gets its seed with the first change, at the latest that which opens it.
+    after.spread_seed = after.spread_seed.or_else(|| Some(random_seed()));
     touch(&mut tx).await?;
     if matches!(change, SaleChange::Start { .. } | SaleChange::Schedule(_) | SaleChange::Edit(..)) {
         check_goods(&mut tx, after.goods_id).await?;
@@ -119,16 +128,33 @@ async fn apply_change(
     let query = sqlx::query(
         "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
            per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10,
-           buckets = $12, lot = $13, spread_ms = $14 WHERE id = $11",
+           buckets = $12, lot = $13, spread_ms = $14, spread_seed = $15 WHERE id = $11",
     );
     let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);
-    query.bind(after.rush.spread_ms).execute(&mut *tx).await?;
+    let query = query.bind(after.rush.spread_ms).bind(after.spread_seed.map(SpreadSeed::to_hex));
+    query.execute(&mut *tx).await?;
     log(&mut tx, actor, change.audit_name(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
     tx.commit().await?;
     Ok(after)
 }
 
 impl Store {
+    /// Gives a seed to the sales of an earlier version that have not begun, so that their commitments are public in time.
+    pub(super) async fn give_spread_seeds(&self) -> Result<(), StoreError> {
+        let sql = "SELECT id FROM sales WHERE spread_seed IS NULL AND state IN ('draft', 'scheduled') ORDER BY id";
+        let sales: Vec<i64> = self.all(sqlx::query(sql), |row| row::int(row, "id")).await?;
+        if sales.is_empty() {
+            return Ok(());
+        }
+        let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
+        for id in sales {
+            let sql = "UPDATE sales SET spread_seed = $2 WHERE id = $1 AND spread_seed IS NULL";
+            sqlx::query(sql).bind(id).bind(random_seed().to_hex()).execute(&mut *tx).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
     /// Every sale that is not retired.
     pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE retired_at_ms IS NULL ORDER BY id")).await

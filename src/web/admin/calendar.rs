@@ -105,6 +105,7 @@ mod tests {
             version: 1,
             epoch: 0,
             shadow: false,
+            spread_seed: None,
         };
         ("Phone".into(), sale)
     }

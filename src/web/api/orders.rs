@@ -17,7 +17,7 @@ use super::{UserCall, json_response};
 use crate::accounts::Session;
 use crate::domain::claim::Claim;
 use crate::domain::order::OrderEvent;
-use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, RefundId, RefundTarget, SaleId};
+use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, RefundId, RefundTarget, Refusal, SaleId};
 use crate::gate::AdmissionRequest;
 use crate::orders::OrderLookup;
 use crate::purchase::PurchaseOutcome;
@@ -56,10 +56,16 @@ pub async fn buy(
 ) -> Result<Response, Problem> {
     let admission = match shop.purchases.request_admission(session.user_id, sale) {
         Ok(admission) => admission,
+        Err(Refusal::TooEarly) => return Err(too_early(&shop, &session, sale)),
         Err(refusal) => return Ok(refused_purchase(refusal)),
     };
     // Boxed, so that the future of a refused request, which is nearly every one, stays small.
     Box::pin(buy_admitted(shop, session, sale, admission, request)).await
+}
+
+/// Tells when the account's own moment comes. It may have come since the refusal.
+pub fn too_early(shop: &Shop, session: &Session, sale: SaleId) -> Problem {
+    Problem::too_early(shop.gate.awaited_moment(sale, session.user_id), shop.clock.now())
 }
 
 /// A purchase that the gate has admitted.

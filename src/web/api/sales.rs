@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::json_response;
 use crate::domain::{Bilingual, GoodsId, Money, Phase, SaleId, Window};
+use crate::gate::IssuedToken;
 use crate::pages::picture;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
@@ -34,9 +35,36 @@ pub async fn token(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
-    let (token, expires_at) = shop.gate.issue_token(sale, session.user_id)?;
+    let IssuedToken { token, expires_at, not_before } = shop.gate.issue_token(sale, session.user_id)?;
+    let not_before = not_before.map(|moment| format!(r#","not_before":"{moment}""#)).unwrap_or_default();
     // Tokens consist of characters that need no escaping.
-    Ok(json_response(StatusCode::OK, format!(r#"{{"token":"{token}","expires_at":"{expires_at}"}}"#)))
+    Ok(json_response(StatusCode::OK, format!(r#"{{"token":"{token}","expires_at":"{expires_at}"{not_before}}}"#)))
+}
+
+#[derive(Serialize)]
+struct SaleSpread {
+    spread_ms: i64,
+    /// Whether the gate enforces it.
+    enforced: bool,
+    opens_at: Option<Timestamp>,
+    /// SHA-256 of the seed; `None` for a sale whose seed is not drawn yet.
+    commitment: Option<String>,
+    /// `None` until every account's moment has passed.
+    seed: Option<String>,
+}
+
+/// What proves that a sale's moments were drawn before anyone came.
+pub async fn spread(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    let status = shop.gate.status(sale).ok_or(Code::NoSuchSale)?;
+    let reveals_seed = status.reveals_seed(shop.clock.now());
+    let spread = SaleSpread {
+        spread_ms: status.spread_ms,
+        enforced: status.spread.is_some(),
+        opens_at: status.window.opens_at,
+        commitment: status.spread.map(|spread| spread.seed.commitment()),
+        seed: status.spread.filter(|_| reveals_seed).map(|spread| spread.seed.to_hex()),
+    };
+    Ok((Cache::Live, Json(spread)).into_response())
 }
 
 /// The path of every request without any work, as the baseline of benchmarks.

@@ -9,10 +9,11 @@ use super::UserVisit;
 use super::checkout::pay_from;
 use super::order_address::{self, OrderAddressState};
 use crate::domain::order::OrderEvent;
-use crate::domain::{Locale, OrderId, OrderStatus, SaleId};
+use crate::domain::{Locale, OrderId, OrderStatus, Refusal, SaleId};
 use crate::orders::OrderLookup;
 use crate::purchase::PurchaseOutcome;
 use crate::web::Shop;
+use crate::web::api::orders::too_early;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
@@ -37,7 +38,10 @@ pub async fn buy(
     Form(form): Form<PurchaseForm>,
 ) -> Result<Response, Problem> {
     let quantity = form.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
-    let refused = |refusal| Problem::from(refusal).again(quantity);
+    let refused = |refusal| match refusal {
+        Refusal::TooEarly => too_early(&shop, &session, sale).again(quantity),
+        refusal => Problem::from(refusal).again(quantity),
+    };
     let request = shop.purchases.request_admission(session.user_id, sale).map_err(refused)?;
     let order = match shop.purchases.buy(request, quantity, None).await.map_err(refused)? {
         PurchaseOutcome::New { order, .. } | PurchaseOutcome::Repeated { order, .. } => order,

@@ -11,6 +11,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::domain::Refusal;
@@ -101,6 +102,7 @@ problems! {
     TooManyStreams 429 "too_many_streams" "The account or the address has the maximum number of open event streams. Close one." retry "10";
     Busy 429 "busy" "Too many shoppers are buying at once. Units may be left: try again." retry "1";
     Overloaded 503 "overloaded" "The shop is overloaded at the moment." retry "2";
+    TooEarly 429 "too_early" "Each account has a moment of its own after the opening. Yours has not come: not_before says when." retry "1";
 
     BadCredentials 401 "bad_credentials" "The user name or the password is wrong.";
     CodeNeeded 401 "totp_required" "The password is correct. Send a code from the authenticator as well.";
@@ -181,6 +183,7 @@ struct ProblemExtra {
     retry_after: Option<u64>,
     back: Option<String>,
     again: Option<i64>,
+    not_before: Option<Timestamp>,
     cause: Option<Cause>,
 }
 
@@ -192,6 +195,8 @@ pub struct ProblemContext {
     pub back: Option<String>,
     /// The quantity of a purchase that can be tried again.
     pub again: Option<i64>,
+    /// From when the user may buy.
+    pub not_before: Option<Timestamp>,
     pub cause: Option<Cause>,
 }
 
@@ -264,12 +269,14 @@ struct ProblemJson<'a> {
     detail: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     fields: &'a [FieldProblem],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_before: Option<Timestamp>,
 }
 
 impl ProblemExtra {
     /// The response body of a problem with details of its own.
     fn body(&self, code: Code) -> Bytes {
-        if self.detail.is_none() && self.fields.is_empty() {
+        if self.detail.is_none() && self.fields.is_empty() && self.not_before.is_none() {
             return Bytes::from_static(code.body().as_bytes());
         }
         let problem = ProblemJson {
@@ -279,6 +286,7 @@ impl ProblemExtra {
             code: code.as_str(),
             detail: self.detail.as_deref().unwrap_or_else(|| code.detail()),
             fields: &self.fields,
+            not_before: self.not_before,
         };
         serde_json::to_vec(&problem).map_or_else(|_| Bytes::from_static(code.body().as_bytes()), Bytes::from)
     }
@@ -310,9 +318,9 @@ impl IntoResponse for Problem {
             None => Bytes::from_static(self.code.body().as_bytes()),
         };
         let own_retry = extra.as_ref().and_then(|extra| extra.retry_after).map(HeaderValue::from);
-        let (back, again, cause) = extra.map_or((None, None, None), |extra| (extra.back, extra.again, extra.cause));
+        let ProblemExtra { back, again, not_before, cause, .. } = extra.unwrap_or_default();
         let mut response = response(self.code, body, own_retry.or_else(|| self.code.retry_after()));
-        response.extensions_mut().insert(ProblemContext { code: self.code, back, again, cause });
+        response.extensions_mut().insert(ProblemContext { code: self.code, back, again, not_before, cause });
         response
     }
 }
@@ -330,7 +338,7 @@ mod tests {
     use super::*;
     use crate::accounts::AccountRefusal;
 
-    fn body(problem: Problem) -> (Response, serde_json::Value) {
+    pub(super) fn body(problem: Problem) -> (Response, serde_json::Value) {
         let own_body = problem.extra.as_ref().map(|extra| extra.body(problem.code));
         let bytes = own_body.unwrap_or_else(|| Bytes::from_static(problem.code.body().as_bytes()));
         (problem.into_response(), serde_json::from_slice(&bytes).unwrap())

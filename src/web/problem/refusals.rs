@@ -1,5 +1,7 @@
 //! The code of each refusal of the modules below `web`.
 
+use jiff::Timestamp;
+
 use super::{Code, Problem};
 use crate::accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
 use crate::domain::{GalleryRefusal, Refusal};
@@ -23,6 +25,7 @@ impl From<Refusal> for Code {
             Refusal::RateLimited => Code::RateLimited,
             Refusal::Busy => Code::Busy,
             Refusal::Overloaded => Code::Overloaded,
+            Refusal::TooEarly => Code::TooEarly,
         }
     }
 }
@@ -31,6 +34,24 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         Problem::new(refusal.into())
     }
+}
+
+impl Problem {
+    /// A purchase before the account's own moment, which is told if it is still to come.
+    pub fn too_early(not_before: Option<Timestamp>, now: Timestamp) -> Problem {
+        let mut problem = Problem::new(Code::TooEarly);
+        if let Some(moment) = not_before {
+            problem.extra().not_before = Some(moment);
+            problem.extra().retry_after = Some(whole_seconds(moment, now));
+        }
+        problem
+    }
+}
+
+/// Seconds from `now` to `moment`, rounded up, at least one.
+fn whole_seconds(moment: Timestamp, now: Timestamp) -> u64 {
+    let ms = u64::try_from(moment.as_millisecond() - now.as_millisecond()).unwrap_or(0);
+    ms.div_ceil(1000).max(1)
 }
 
 impl From<StoreError> for Problem {
@@ -250,5 +271,32 @@ impl From<PaymentError> for Problem {
 impl From<askama::Error> for Problem {
     fn from(error: askama::Error) -> Self {
         Problem::internal(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+    use axum::http::header::RETRY_AFTER;
+
+    use super::*;
+    use crate::web::problem::tests::body;
+
+    #[test]
+    fn too_early_tells_the_moment_and_the_seconds_until_it() {
+        let at = |ms| Timestamp::from_millisecond(ms).unwrap();
+        for (moment, seconds) in [(10_001, "10"), (10_000, "9"), (1_001, "1"), (900, "1")] {
+            let (response, json) = body(Problem::too_early(Some(at(moment)), at(1_000)));
+            assert_eq!(
+                (response.status().as_u16(), &response.headers()[RETRY_AFTER]),
+                (429, &HeaderValue::from_static(seconds))
+            );
+            assert_eq!(
+                (json["code"].as_str(), json["not_before"].as_str()),
+                (Some("too_early"), Some(&*at(moment).to_string()))
+            );
+        }
+        let (response, json) = body(Problem::too_early(None, at(0)));
+        assert_eq!((&response.headers()[RETRY_AFTER], json.get("not_before")), (&HeaderValue::from_static("1"), None));
     }
 }

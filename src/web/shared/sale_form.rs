@@ -163,10 +163,10 @@ mod tests {
             SaleForm { buckets, lot, spread_ms, ..form() }
         };
         assert_eq!(rush("", "", "").parse(now()).unwrap().rush, Rush::default());
-        let most = rush(" 64 ", "5", "60000").parse(now()).unwrap().rush;
-        assert_eq!(most, Rush { buckets: 64, lot: 5, spread_ms: 60_000 });
+        let most = rush(" 64 ", "5", "600000").parse(now()).unwrap().rush;
+        assert_eq!(most, Rush { buckets: 64, lot: 5, spread_ms: 600_000 });
         let wrong = [("buckets", "bad_buckets"), ("lot", "bad_lot"), ("spread_ms", "bad_spread")];
-        for form in [rush("0", "-1", "60001"), rush("65", "x", "-1"), rush("300", "1000000001", "1.5")] {
+        for form in [rush("0", "-1", "600001"), rush("65", "x", "-1"), rush("300", "1000000001", "1.5")] {
             let mut found = errors(&form);
             found.sort_unstable();
             assert_eq!(found, wrong, "{form:?}");

@@ -27,6 +27,7 @@ mod sale_versions;
 mod security;
 mod shoppers;
 mod spending;
+mod spread;
 mod step_up;
 mod strictness;
 mod support;

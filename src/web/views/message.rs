@@ -1,6 +1,7 @@
 //! The page about a problem, for requests of a browser.
 
 use askama::Template;
+use jiff::Timestamp;
 
 use super::Chrome;
 use crate::i18n::problem;
@@ -18,6 +19,8 @@ pub struct MessagePage {
     pub back: String,
     /// A refused purchase: the path of its form, and the quantity.
     pub again: Option<(String, i64)>,
+    /// From when the visitor may buy.
+    pub not_before: Option<Timestamp>,
 }
 
 impl MessagePage {
@@ -38,8 +41,14 @@ impl MessagePage {
     fn is_worth_retrying(&self) -> bool {
         matches!(
             self.code.as_str(),
-            "busy" | "rate_limited" | "overloaded" | "bad_token" | "not_open" | "paused" | "unavailable"
+            "busy" | "rate_limited" | "overloaded" | "bad_token" | "not_open" | "paused" | "too_early" | "unavailable"
         )
+    }
+
+    /// The visitor's moment in whole seconds, rounded up, so that a press at the time shown is not too early.
+    fn own_moment(&self) -> Option<Timestamp> {
+        let ms = self.not_before?.as_millisecond();
+        Timestamp::from_second(ms.div_euclid(1000) + i64::from(ms.rem_euclid(1000) > 0)).ok()
     }
 
     /// The purchase that the page offers to try again.
@@ -66,7 +75,8 @@ mod tests {
             role: crate::store::Role::User,
         };
         let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));
-        MessagePage { chrome, status, code: code.into(), back: back.into(), again }.render().unwrap()
+        let not_before = (code == "too_early").then(|| "2026-11-21T12:00:06.001Z".parse().unwrap());
+        MessagePage { chrome, status, code: code.into(), back: back.into(), again, not_before }.render().unwrap()
     }
 
     #[test]
@@ -76,6 +86,13 @@ mod tests {
         assert!(!page(409, "sold_out", "/en/sales/7").contains("Try again"));
         let away = page(503, "unavailable", "");
         assert!(away.contains(r#"href="/en/sales/7/buy">Try again"#) && away.contains(r#"http-equiv="refresh""#));
+    }
+
+    #[test]
+    fn page_tells_the_moment_of_the_account() {
+        let early = page(429, "too_early", "/en/sales/7");
+        assert!(early.contains("2026-11-21 12:00:07 UTC") && early.contains(r#"datetime="2026-11-21T12:00:07Z""#));
+        assert!(early.contains(r#"action="/en/sales/7/buy""#), "it can be pressed again from here");
     }
 
     #[test]

@@ -72,7 +72,7 @@ export class Shop {
   }
 
   /** Creates a sale and returns its id. Without `opensIn` it has to be started. */
-  async newSale({ goods = GOODS.phone, price = 199_900, total = 10, limit = 1, opensIn, closesIn } = {}) {
+  async newSale({ goods = GOODS.phone, price = 199_900, total = 10, limit = 1, opensIn, closesIn, spread } = {}) {
     const at = (ms) => (ms == null ? null : new Date(Date.now() + ms).toISOString());
     const { sale } = await this.admin.ask('POST', '/api/admin/sales', {
       goods_id: goods,
@@ -82,6 +82,7 @@ export class Shop {
       per_user_limit: limit,
       opens_at: at(opensIn),
       closes_at: at(closesIn),
+      ...(spread != null && { spread_ms: spread }),
     });
     return sale.id;
   }

@@ -25,6 +25,7 @@ macro_rules! contract_tests {
             $rung,
             selling::five_hundred_shoppers_get_exactly_one_hundred_units,
             selling::user_limit_is_never_exceeded,
+            selling::nobody_buys_before_the_moment_of_the_account,
             window::nothing_is_sold_before_the_opening,
             window::scheduled_sale_opens_and_closes_on_time,
             window::administrator_pauses_resumes_tops_up_and_stops,

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use seckill::domain::SaleId;
+use jiff::Timestamp;
+use seckill::clock::Clock;
+use seckill::domain::{SaleId, Spread, SpreadSeed};
+use serde_json::Value;
 
-use crate::support::{Answer, NewSale, Plan, Rung, Shop, Shopper, pause};
+use crate::support::{Answer, NewSale, Plan, Rung, Shop, Shopper, eventually, pause, user_id};
 
 const USERS: u64 = 500;
 const UNITS: i64 = 100;
@@ -105,4 +108,55 @@ pub async fn user_limit_is_never_exceeded(rung: Rung) {
     assert_eq!((&order["quantity"], &order["amount"]["amount"]), (&2.into(), &3998.into()));
     shop.wait_for_sold(&sale, 5, SETTLE_TIMEOUT).await;
     shop.audit_is_clean().await;
+}
+
+/// Every account presses without a pause. Each is told one moment, is refused before it, and buys after it; once the spread
+/// is over the seed shows that the moments were drawn as promised.
+pub async fn nobody_buys_before_the_moment_of_the_account(rung: Rung) {
+    const WIDTH: Duration = Duration::from_secs(8);
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(50).spread(WIDTH)).await;
+    let spread = async || shop.client().get(&format!("/api/sales/{sale}/spread")).await.expect(200).json();
+    let before = spread().await;
+    assert_eq!((&before["enforced"], &before["seed"]), (&true.into(), &Value::Null));
+
+    let shoppers: Vec<Shopper> = (0..50).map(|n| shop.shopper(n)).collect();
+    let pressed = join_all(shoppers.iter().map(|shopper| press_until_bought(shopper, &sale))).await;
+    let early = pressed.iter().filter(|(told, _)| told.is_some()).count();
+    assert!(early > 10, "{early} of 50 accounts had to wait");
+
+    let after = eventually("the seed", WIDTH + SETTLE_TIMEOUT, async || {
+        let spread = spread().await;
+        if spread["seed"].is_null() { Err(spread.to_string()) } else { Ok(spread) }
+    })
+    .await;
+    let seed: SpreadSeed = after["seed"].as_str().unwrap().parse().unwrap();
+    assert_eq!((seed.commitment().into(), &after["opens_at"]), (before["commitment"].clone(), &before["opens_at"]));
+    let spread = Spread { seed, width_ms: WIDTH.as_millis() as i64 };
+    let opens = after["opens_at"].as_str().unwrap().parse().unwrap();
+    for (n, (told, bought_at)) in (0..).zip(&pressed) {
+        let moment = spread.own_moment(opens, user_id(n));
+        assert!(told.is_none_or(|told| told == moment), "told {told:?}, drawn {moment}");
+        // The clock is that of this machine, as is the shop's.
+        assert!(*bought_at >= moment, "bought at {bought_at}, before {moment}");
+    }
+    shop.audit_is_clean().await;
+}
+
+/// The moment that the account was told, if it had to wait, and the instant after its purchase.
+async fn press_until_bought(shopper: &Shopper, sale: &str) -> (Option<Timestamp>, Timestamp) {
+    let mut told = None;
+    loop {
+        let answer = shopper.buy(sale, 1).await;
+        match answer.code().as_str() {
+            "" => return (told, Clock::system().now()),
+            "too_early" => {
+                let moment: Timestamp = answer.json()["not_before"].as_str().unwrap().parse().unwrap();
+                assert!(told.is_none_or(|told| told == moment), "{told:?}, then {moment}");
+                told = Some(moment);
+            }
+            _ => assert_eq!(answer.status, 429, "{answer:?}"),
+        }
+        pause(250).await;
+    }
 }

@@ -103,7 +103,7 @@ async fn buy_until_settled(shopper: Arc<Shopper>, sale: &str) -> ShopperOutcome 
 /// The code of a refusal. Fails unless the code is documented and `Retry-After` is set exactly when a retry may help.
 fn refusal(answer: &Answer) -> String {
     let code = answer.code();
-    let known = ["sold_out", "not_open", "busy", "rate_limited", "overloaded", "unavailable"];
+    let known = ["sold_out", "not_open", "busy", "rate_limited", "overloaded", "too_early", "unavailable"];
     assert!(known.contains(&code.as_str()), "not a refusal: {answer:?}");
     let retryable = matches!(answer.status, 429 | 503);
     assert_eq!(!answer.header("retry-after").is_empty(), retryable, "Retry-After of {answer:?}");

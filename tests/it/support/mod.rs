@@ -28,6 +28,6 @@ pub use redis_server::RedisServer;
 pub use rung::Rung;
 pub use sale::NewSale;
 pub use shop::{ADMIN_PASSWORD, Plan, SECRET, Shop};
-pub use shopper::{Shopper, expired_token, forged_cookie, old_cookie};
+pub use shopper::{Shopper, expired_token, forged_cookie, old_cookie, user_id};
 pub use stack::Stack;
 pub use wait::{eventually, pause, seed};

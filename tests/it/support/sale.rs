@@ -15,12 +15,13 @@ pub struct NewSale {
     closes_at: Option<Timestamp>,
     buckets: u8,
     lot: i64,
+    spread_ms: i64,
 }
 
 impl NewSale {
     /// A sale of `total` units, one per user, started by hand.
     pub fn of(total: i64) -> NewSale {
-        NewSale { total, limit: 1, opens_at: None, closes_at: None, buckets: 1, lot: 0 }
+        NewSale { total, limit: 1, opens_at: None, closes_at: None, buckets: 1, lot: 0, spread_ms: 600 }
     }
 
     pub fn limit(mut self, units: i64) -> NewSale {
@@ -31,6 +32,11 @@ impl NewSale {
     /// Splits the sale into buckets that get `lot` units at a time; 0 is all at once.
     pub fn split(mut self, buckets: u8, lot: i64) -> NewSale {
         (self.buckets, self.lot) = (buckets, lot);
+        self
+    }
+
+    pub fn spread(mut self, width: Duration) -> NewSale {
+        self.spread_ms = width.as_millis() as i64;
         self
     }
 
@@ -54,6 +60,7 @@ impl NewSale {
             "closes_at": self.closes_at,
             "buckets": self.buckets,
             "lot": self.lot,
+            "spread_ms": self.spread_ms,
         })
     }
 }

@@ -62,7 +62,8 @@ pub fn expired_token(sale: &str, n: u64) -> String {
     signer.sign(&format!("{sale} {} {expired}", user_id(n)))
 }
 
-fn user_id(n: u64) -> UserId {
+/// The account of the n-th shopper.
+pub fn user_id(n: u64) -> UserId {
     UserId(Uuid::from_u128((0x0198_c0de_0000_7000_8000 << 48) + u128::from(n)))
 }
 

@@ -1,0 +1,50 @@
+// A sale whose spread is enforced: the page tells the account's own moment, and buys at it after an early press. Without
+// scripts a page says when to press.
+
+import { ok, same } from '../lib/check.mjs';
+
+const SPREAD_MS = 40_000;
+/** Long enough to see the page before the moment, short enough to wait for it. */
+const WAIT_MS = [6_000, 16_000];
+
+export default async function spread(run) {
+  const sale = await run.shop.openSale({ total: 50, spread: SPREAD_MS });
+  const early = await accountThatWaits(run.shop, sale);
+  const visitor = await (await run.visit()).logInAs(early.account);
+  const { page } = visitor;
+  await visitor.go(`/sales/${sale}`);
+  const [pattern, waiting] = visitor.locale === 'zh' ? [/你的时刻还有 \d+ 秒/, /到时自动为你抢/] : [/Your moment comes in \d+ s/, /We’ll buy for you then/];
+  await visitor.slot('hint').filter({ hasText: pattern }).waitFor();
+  await visitor.inspect('own-moment');
+  await visitor.button(visitor.labels.buy).click();
+  await visitor.slot('hint').filter({ hasText: waiting }).waitFor();
+  await visitor.inspect('own-moment-awaited');
+  same(await early.account.orders(), [], 'nothing is bought before the moment');
+  await page.locator('main[data-status="unpaid"]').waitFor();
+  ok(Date.now() >= early.moment - 1000, 'the order came before the moment');
+
+  await withoutScripts(run);
+}
+
+/** A new account whose moment is neither now nor far away. */
+async function accountThatWaits(shop, sale) {
+  for (let n = 0; n < 60; n += 1) {
+    const account = await shop.register();
+    const { not_before: notBefore } = await account.ask('POST', `/api/sales/${sale}/token`);
+    const moment = Date.parse(notBefore);
+    const wait = moment - Date.now();
+    if (wait > WAIT_MS[0] && wait < WAIT_MS[1]) return { account, moment };
+  }
+  throw new Error('no account of sixty has a moment within the next seconds');
+}
+
+async function withoutScripts(run) {
+  const sale = await run.shop.openSale({ total: 50, spread: SPREAD_MS });
+  const { account } = await accountThatWaits(run.shop, sale);
+  const visitor = await (await run.visit({ scripts: false })).logInAs(account);
+  visitor.expect(429, /\/buy$/);
+  await visitor.go(`/sales/${sale}`);
+  await visitor.button(visitor.labels.buy).click();
+  await visitor.page.locator('time[data-seconds]').waitFor();
+  await visitor.inspect('own-moment-no-script');
+}
