@@ -1,0 +1,51 @@
+//! What an enforced spread does to the advantage of scripts, by the model of `benches/fairness`, with fixed seeds and fewer
+//! openings than there.
+
+#[path = "../benches/fairness/model.rs"]
+mod model;
+
+use model::{Group, Wins, hold};
+use seckill::domain::spread::advised_spread_ms;
+
+const UNITS: usize = 100;
+const PEOPLE: usize = 1_500;
+const BOTS: usize = 500;
+const ENOUGH: (u64, u32) = (8_000, 1_000);
+
+fn with(bots: Group, spread_ms: i64) -> Wins {
+    hold((Group::people(PEOPLE), bots), UNITS, spread_ms, ENOUGH, 7)
+}
+
+fn advised() -> i64 {
+    advised_spread_ms((PEOPLE + BOTS) as i64, UNITS as i64)
+}
+
+#[test]
+fn without_a_spread_scripts_get_everything() {
+    let wins = hold((Group::people(PEOPLE), Group::bots(BOTS)), UNITS, 0, (4_000, 50), 7);
+    assert_eq!((wins.people, wins.bots), (0, 50 * UNITS as u64));
+}
+
+#[test]
+fn advised_spread_bounds_the_advantage_of_scripts() {
+    let short = with(Group::bots(BOTS), advised() / 10).advantage();
+    assert!(short > 2.0, "a tenth of it is too short: {short}");
+    for bots in [Group::bots(BOTS), Group { requests_per_second: 0, ..Group::bots(BOTS) }] {
+        let wins = with(bots, advised());
+        assert!(wins.advantage() <= 1.2 && wins.advantage() > 1.0, "{bots:?}: {} of {wins:?}", wins.advantage());
+    }
+}
+
+/// What speed leaves is the same however often and from however many browsers an account presses.
+#[test]
+fn more_requests_and_browsers_bring_no_moment_forward() {
+    let exact = with(Group { requests_per_second: 0, ..Group::bots(BOTS) }, advised()).advantage();
+    for (requests_per_second, browsers) in [(20, 1), (20, 20), (1, 20)] {
+        let pressing = with(Group { requests_per_second, browsers, ..Group::bots(BOTS) }, advised());
+        let most = exact * (3.0 * pressing.log_error()).exp();
+        assert!(pressing.advantage() <= most, "{requests_per_second}/s, {browsers} browsers: {pressing:?}");
+    }
+    let same = Group { latency_ms: 500.0, ..Group::bots(BOTS) };
+    let equal = with(Group { requests_per_second: 0, ..same }, advised());
+    assert!(equal.advantage().ln().abs() < 3.0 * equal.log_error(), "as fast as people: {}", equal.advantage());
+}
