@@ -6,6 +6,8 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
+use crate::domain::Rush;
+
 /// Number and rate of arrivals.
 #[derive(Debug, Clone, Copy)]
 pub struct ArrivalProfile {
@@ -24,6 +26,15 @@ pub fn arrivals(profile: ArrivalProfile, dice: &mut StdRng) -> Vec<Duration> {
         profile.instant_of(expected)
     });
     instants.collect()
+}
+
+/// The time over which pages spread their first requests, as in `static/spread.js`: the shop enforces a longer spread, and
+/// a page only has to ask for its moment in time.
+pub fn page_spread_ms(spread_ms: u32) -> f64 {
+    match f64::from(spread_ms) {
+        short if i64::from(spread_ms) < Rush::MIN_ENFORCED_SPREAD_MS => short,
+        enforced => (enforced / 20.0).clamp(600.0, 3000.0),
+    }
 }
 
 /// A draw from the exponential distribution with mean 1.
@@ -55,6 +66,12 @@ mod tests {
 
     fn drawn(seed: u64) -> Vec<Duration> {
         arrivals(PROFILE, &mut StdRng::seed_from_u64(seed))
+    }
+
+    #[test]
+    fn pages_spread_what_the_shop_does_not() {
+        let widths = [0, 999, 1_000, 30_000, 600_000].map(page_spread_ms);
+        assert_eq!(widths, [0.0, 999.0, 600.0, 1_500.0, 3_000.0]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! A scripted account. It asks for a token and for units many times a second, from before the opening until the last
-//! shopper has arrived, and does not wait for responses.
+//! shopper has arrived and the spread is over, and does not wait for responses, nor for a moment of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use super::http::ApiRequest;
 use super::measure::{ResponseClass, Step};
-use super::shopper::{LoadContext, TestAccount, TokenResponse, follow, order_in};
+use super::responses::{TokenResponse, order_in};
+use super::shopper::{LoadContext, TestAccount, follow};
 use crate::domain::OrderId;
 use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
 

@@ -24,6 +24,8 @@ pub struct LoadPlan {
     pub bots: Vec<TestAccount>,
     /// From the beginning until the sale opens.
     pub opens: Duration,
+    /// Accounts may have to wait for so long after it.
+    pub spread: Duration,
 }
 
 /// The records of all accounts.
@@ -35,7 +37,7 @@ pub struct LoadResult {
 /// Runs the plan until every shopper and bot is done.
 pub async fn run(context: Arc<LoadContext>, plan: LoadPlan, began: Instant) -> LoadResult {
     let last = plan.shoppers.last().map_or(Duration::ZERO, |(at, _)| *at);
-    let until = began + last.max(plan.opens + MIN_BOT_TIME);
+    let until = began + last.max(plan.opens + MIN_BOT_TIME.max(plan.spread));
     let from = began + plan.opens.saturating_sub(BOT_LEAD);
     let mut bots = JoinSet::new();
     for account in plan.bots {

@@ -23,6 +23,7 @@ pub mod bot;
 pub mod http;
 pub mod measure;
 pub mod report;
+pub mod responses;
 pub mod shopper;
 pub mod verdict;
 
@@ -124,6 +125,8 @@ async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyh
         recorder: recorder.clone(),
         sale: sale.id,
         opens: began + opens,
+        spread: spread_of(options),
+        clock: services.clock.clone(),
         seed: options.seed,
     });
     let progress = load::print_progress(recorder.clone(), began, opens);
@@ -137,12 +140,16 @@ async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyh
     conclude(options, services, &sale, (&recorder.snapshot(), &result), settings).await
 }
 
+fn spread_of(options: &Options) -> Duration {
+    Duration::from_millis(options.rush.spread_ms.unsigned_abs())
+}
+
 /// Opens the sale at the median arrival: half of the shoppers wait for the opening, the others come after it.
 fn plan_load(options: &Options, accounts: Vec<TestAccount>, bots: Vec<TestAccount>) -> LoadPlan {
     let profile = ArrivalProfile { shoppers: options.shoppers, rps: options.rps, ramp: options.ramp };
     let instants = arrivals(profile, &mut StdRng::seed_from_u64(options.seed));
     let opens = instants.get(instants.len() / 2).copied().unwrap_or_default().max(MIN_WAIT_BEFORE_OPENING);
-    LoadPlan { shoppers: instants.into_iter().zip(accounts).collect(), bots, opens }
+    LoadPlan { shoppers: instants.into_iter().zip(accounts).collect(), bots, opens, spread: spread_of(options) }
 }
 
 fn run_settings(
@@ -158,6 +165,7 @@ fn run_settings(
         rung: if services.config.amqp_url.is_some() { 3 } else { 1 + u8::from(services.config.redis.is_some()) },
         shoppers: options.shoppers,
         units: options.units,
+        spread_ms: options.rush.spread_ms,
         rps: options.rps,
         ramp_s: options.ramp.as_secs_f64(),
         bots: options.bots,

@@ -43,12 +43,13 @@ pub struct VerdictLimits {
 }
 
 /// Name, placeholder, default and help of every flag that has a value.
-const FLAGS: [(&str, &str, &str, &str); 14] = [
+const FLAGS: [(&str, &str, &str, &str); 15] = [
     ("url", "ORIGIN", "", "Origin of the shop, http only [SECKILL_PUBLIC_URL]"),
     ("shoppers", "N", "2000", "Number of shoppers"),
     ("units", "N", "100", "Units on sale"),
     ("buckets", "N", "1", "Buckets that the sale is split into"),
     ("lot", "N", "0", "Units allotted to a bucket at a time; 0: everything at once"),
+    ("spread", "TIME", "600ms", "Spread of the sale, 0s to 10m; enforced from 1s on"),
     ("rps", "N", "200", "Arrivals per second at the peak; a shopper sends about five requests"),
     ("ramp", "TIME", "5s", "Time until the arrivals reach the peak"),
     ("bots", "N", "20", "Scripted accounts, each trying 20 times a second"),
@@ -71,6 +72,7 @@ fn flag((name, value, default, help): (&'static str, &'static str, &'static str,
         ("errors" | "lot", _) => arg.value_parser(value_parser!(u32)),
         ("buckets", _) => arg.value_parser(value_parser!(u8).range(1..=i64::from(Rush::MAX_BUCKETS))),
         ("rps", _) => arg.value_parser(value_parser!(u32).range(1..=100_000)),
+        ("spread", _) => arg.value_parser(spread),
         (_, "N") => arg.value_parser(value_parser!(u32).range(1..=1_000_000)),
         (_, "TIME") => arg.value_parser(time),
         (_, "FILE") => arg.value_parser(value_parser!(PathBuf)),
@@ -90,6 +92,12 @@ fn time(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     let sensible = Duration::from_millis(1)..=Duration::from_secs(3600);
     if sensible.contains(&time) { Ok(time) } else { Err("expected 1ms to 1h".into()) }
+}
+
+fn spread(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let longest = Duration::from_millis(Rush::MAX_SPREAD_MS as u64);
+    if time <= longest { Ok(time) } else { Err("expected 0s to 10m".into()) }
 }
 
 fn origin(text: &str) -> Result<String, String> {
@@ -128,7 +136,7 @@ impl Options {
             rush: Rush {
                 buckets: value(matches, "buckets")?,
                 lot: value::<u32>(matches, "lot")?.into(),
-                ..Rush::default()
+                spread_ms: value::<Duration>(matches, "spread")?.as_millis() as i64,
             },
             rps: value(matches, "rps")?,
             ramp: value(matches, "ramp")?,
@@ -165,6 +173,7 @@ mod tests {
         let options = read(&[]).unwrap();
         assert_eq!(options.shoppers, 2000);
         assert_eq!(options.units, 100);
+        assert_eq!(options.rush, Rush::default());
         assert_eq!(options.rps, 200);
         assert_eq!(options.bots, 20);
         assert_eq!(options.seed, 1);
@@ -186,6 +195,7 @@ mod tests {
             ["--url", "shop.example"],
             ["--url", "https://shop.example"],
             ["--units", "-1"],
+            ["--spread", "11m"],
         ] {
             assert!(read(&wrong).is_err(), "{wrong:?}");
         }

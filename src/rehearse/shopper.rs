@@ -9,12 +9,15 @@ use axum::http::HeaderValue;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::arrivals::exponential;
+use super::arrivals::{exponential, page_spread_ms};
 use super::http::{ApiClient, ApiRequest, ApiResponse};
 use super::measure::{LoadRecorder, Milestone, ResponseClass, Step};
+use super::responses::{
+    ButtonResponse, OrderResponse, PaymentResponse, TokenResponse, TooEarlyResponse, order_response,
+};
+use crate::clock::Clock;
 use crate::domain::{Locale, OrderId, OrderStatus, Phase, SaleId, UserId};
 use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
 
@@ -41,6 +44,10 @@ pub struct LoadContext {
     pub sale: SaleId,
     /// When the sale opens.
     pub opens: Instant,
+    /// Of the sale.
+    pub spread: Duration,
+    /// The shop's, to read the moments that it tells.
+    pub clock: Clock,
     pub seed: u64,
 }
 
@@ -65,45 +72,6 @@ impl ShopperProfile {
     }
 }
 
-#[derive(Deserialize)]
-struct ButtonResponse {
-    phase: Phase,
-    opens_at: Option<Timestamp>,
-    now: Timestamp,
-    poll_after_ms: u64,
-    spread_ms: u32,
-}
-
-#[derive(Deserialize)]
-pub(super) struct TokenResponse {
-    pub token: String,
-}
-
-/// The fields of a response about an order that are used here.
-#[derive(Deserialize)]
-struct OrderResponse {
-    order: OrderBody,
-    #[serde(default)]
-    repeated: bool,
-}
-
-#[derive(Deserialize)]
-struct OrderBody {
-    id: OrderId,
-    status: String,
-}
-
-impl OrderResponse {
-    fn status(&self) -> Option<OrderStatus> {
-        self.order.status.parse().ok()
-    }
-}
-
-#[derive(Deserialize)]
-struct PaymentResponse {
-    checkout_url: String,
-}
-
 /// How a run of presses ended.
 enum PressOutcome {
     Granted(OrderId, Instant),
@@ -118,6 +86,8 @@ struct SimulatedShopper<'a> {
     dice: StdRng,
     profile: ShopperProfile,
     token: Option<String>,
+    /// The account's own moment, as far as it is known.
+    own_moment: Option<Instant>,
     record: AccountRecord,
 }
 
@@ -126,7 +96,8 @@ pub async fn visit(context: Arc<LoadContext>, account: TestAccount, number: u64,
     let mut dice = StdRng::seed_from_u64(context.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number + 1));
     let profile = ShopperProfile::draw(&mut dice);
     let record = AccountRecord::new(account.user);
-    let mut shopper = SimulatedShopper { context: &context, account, dice, profile, token: None, record };
+    let mut shopper =
+        SimulatedShopper { context: &context, account, dice, profile, token: None, own_moment: None, record };
     shopper.record.outcome = shopper.shop(due).await;
     shopper.record
 }
@@ -142,7 +113,7 @@ impl SimulatedShopper<'_> {
         self.context.recorder.reached(Milestone::SawPage);
         let mut pressed = false;
         let mut polls_left = POLLS_AFTER_SOLD_OUT;
-        let deadline = Instant::now().max(self.context.opens) + 2 * PATIENCE;
+        let deadline = Instant::now().max(self.context.opens) + 2 * PATIENCE + self.context.spread;
         while Instant::now() < deadline {
             if let Some(outcome) = self.wait_until_open(&mut polls_left, deadline).await {
                 return outcome;
@@ -196,7 +167,7 @@ impl SimulatedShopper<'_> {
                     if let Some(opens) = button.opens_at {
                         let left = (opens.as_millisecond() - button.now.as_millisecond()).max(0) as f64;
                         if left > 0.0 && pause >= left {
-                            pause = left + f64::from(button.spread_ms) * self.dice.random::<f64>();
+                            pause = left + page_spread_ms(button.spread_ms) * self.dice.random::<f64>();
                         }
                     }
                 }
@@ -219,20 +190,28 @@ impl SimulatedShopper<'_> {
         let opened = Instant::now();
         let reaction = Duration::from_secs_f64((0.2 + 0.5 * exponential(&mut self.dice)).min(4.0));
         let mut due = self.after(0, 300).min(opened + reaction);
-        let deadline = opened + PATIENCE;
+        // As on the page, waiting for the account's own moment takes no patience.
+        let deadline = opened + PATIENCE + self.context.spread;
         let mut backoff_ms = 640.0;
         loop {
             let refusal = match self.fetch_token(due).await {
                 Err(refusal) => refusal,
-                Ok(()) => match self.press((opened + reaction).max(Instant::now())).await {
-                    Ok((order, at)) => return PressOutcome::Granted(order, at),
-                    Err(refusal) => refusal,
-                },
+                Ok(()) => {
+                    let moment = self.own_moment.unwrap_or(opened).max(opened + reaction);
+                    match self.press(moment.max(Instant::now())).await {
+                        Ok((order, at)) => return PressOutcome::Granted(order, at),
+                        Err(refusal) => refusal,
+                    }
+                }
             };
             match (refusal.status, refusal.code.as_str()) {
                 (409, "sold_out") => return PressOutcome::SoldOut,
                 (409, "not_open") => return PressOutcome::NotOpen,
                 (403, "bad_token") => self.token = None,
+                (429, "too_early") => {
+                    let told = refusal.read().and_then(|TooEarlyResponse { not_before }| not_before);
+                    self.own_moment = told.map(|moment| self.instant(moment));
+                }
                 (0 | 429 | 500.., _) => {}
                 _ => return PressOutcome::GaveUp,
             }
@@ -254,8 +233,9 @@ impl SimulatedShopper<'_> {
         let path = format!("/api/sales/{}/token", self.context.sale);
         let response = self.post(Step::Token, due, &path, "{}".into()).await;
         match response.read::<TokenResponse>().filter(|_| response.class == ResponseClass::Good) {
-            Some(TokenResponse { token }) => {
+            Some(TokenResponse { token, not_before }) => {
                 self.token = Some(token);
+                self.own_moment = not_before.map(|moment| self.instant(moment));
                 Ok(())
             }
             None => Err(response),
@@ -323,6 +303,12 @@ impl SimulatedShopper<'_> {
         }
     }
 
+    /// When the shop's clock shows this time.
+    fn instant(&self, at: Timestamp) -> Instant {
+        let ms = at.as_millisecond() - self.context.clock.now().as_millisecond();
+        Instant::now() + Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+    }
+
     /// The instant `ms` milliseconds from now, plus a random part of up to `spread_ms`.
     fn after(&mut self, ms: u64, spread_ms: u64) -> Instant {
         let spread = self.dice.random_range(0..=spread_ms);
@@ -336,16 +322,6 @@ impl SimulatedShopper<'_> {
     async fn post(&self, step: Step, due: Instant, path: &str, json: String) -> ApiResponse {
         self.context.client.send(step, due, ApiRequest::post(path, &self.account.cookie, json)).await
     }
-}
-
-/// The order in a good response.
-fn order_response(response: &ApiResponse) -> Option<OrderResponse> {
-    response.read().filter(|_| response.class == ResponseClass::Good)
-}
-
-/// The id of the order in a good response to a purchase.
-pub fn order_in(response: &ApiResponse) -> Option<OrderId> {
-    order_response(response).map(|body| body.order.id)
 }
 
 /// Polls an order until it is in the database. The time counts from `granted`, the instant of the 202.

@@ -1,6 +1,7 @@
 //! The report of a rehearsal: one set of numbers, as a table ([`table`]), as a page ([`html`], with the plots of
 //! [`plot`]), and as JSON. The names in JSON are stable; where a field has another name, `serde(rename)` says so.
 
+pub mod fairness;
 pub mod html;
 pub mod plot;
 pub mod table;
@@ -11,6 +12,7 @@ use hdrhistogram::Histogram;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use self::fairness::Advantage;
 use super::measure::{Measurements, Milestone, SecondStats, Step};
 use super::verdict::{Criterion, CriterionStatus};
 use crate::control::audit::AuditCheck;
@@ -25,6 +27,7 @@ pub struct RunSettings {
     pub rung: u8,
     pub shoppers: u32,
     pub units: u32,
+    pub spread_ms: i64,
     pub rps: u32,
     pub ramp_s: f64,
     pub bots: u32,
@@ -93,6 +96,12 @@ pub struct GroupTotals {
     pub units: usize,
 }
 
+impl GroupTotals {
+    pub fn units_per_account(&self) -> f64 {
+        self.units as f64 / self.accounts.max(1) as f64
+    }
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub struct RehearsalReport {
     pub go: bool,
@@ -113,6 +122,8 @@ pub struct RehearsalReport {
     #[serde(rename = "people")]
     pub shoppers: GroupTotals,
     pub bots: GroupTotals,
+    /// `None` when one of the groups got nothing.
+    pub advantage: Option<Advantage>,
     pub audit: Vec<AuditCheck>,
 }
 
@@ -125,18 +136,22 @@ impl RehearsalReport {
         audit: Vec<AuditCheck>,
     ) -> RehearsalReport {
         let of_shoppers = Step::ALL.into_iter().filter(|step| *step != Step::Bot);
+        let outcomes = count_outcomes(shoppers);
+        let shoppers = group_totals(measurements, of_shoppers, shoppers);
+        let bots = group_totals(measurements, [Step::Bot].into_iter(), bots);
         RehearsalReport {
             go: criteria.iter().all(|criterion| criterion.status != CriterionStatus::Fail),
             criteria,
             settings,
             funnel: Milestone::ALL.map(|milestone| (milestone.as_str(), measurements.at(milestone))).into(),
-            outcomes: count_outcomes(shoppers),
+            outcomes,
             steps: Step::ALL.into_iter().filter_map(|step| step_row(measurements, step)).collect(),
             persistence: Times::of(&measurements.persistence),
             lag: Times::of(&measurements.lag),
             seconds: measurements.seconds.iter().map(second_row).collect(),
-            shoppers: group_totals(measurements, of_shoppers, shoppers),
-            bots: group_totals(measurements, [Step::Bot].into_iter(), bots),
+            advantage: Advantage::of(&bots, &shoppers),
+            shoppers,
+            bots,
             audit,
         }
     }
@@ -232,6 +247,7 @@ pub(super) mod tests {
             rung: 3,
             shoppers: 1000,
             units: 7,
+            spread_ms: 0,
             rps: 200,
             ramp_s: 5.0,
             bots: 20,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::fairness::Advantage;
 use super::{GroupTotals, RehearsalReport, Times};
 use crate::rehearse::verdict::CriterionStatus;
 
@@ -40,6 +41,14 @@ fn write_all(out: &mut String, report: &RehearsalReport) -> std::fmt::Result {
     writeln!(out)?;
     group(out, "shoppers", &report.shoppers)?;
     group(out, "bots", &report.bots)?;
+    match report.advantage {
+        Some(Advantage { ratio, low, high }) => writeln!(
+            out,
+            "A bot's chance is {ratio:.2} times a shopper's (A; {low:.2} to {high:.2} with 95 % confidence), spread {} ms",
+            report.settings.spread_ms
+        )?,
+        None => writeln!(out, "A bot's chance cannot be compared: one group is empty or got nothing")?,
+    }
     writeln!(out)?;
     for criterion in &report.criteria {
         let status = match criterion.status {
@@ -62,7 +71,8 @@ fn group(out: &mut String, name: &str, totals: &GroupTotals) -> std::fmt::Result
     writeln!(
         out,
         "{name:<10}{accounts} accounts sent {requests} requests, {refused} refused ({rate_limited} rate-limited), got \
-         {units} units"
+         {units} units, {:.3} per account",
+        totals.units_per_account()
     )
 }
 

@@ -1,0 +1,55 @@
+//! How much a scripted account's chance exceeds a human one's.
+
+use serde::Serialize;
+
+use super::GroupTotals;
+
+/// Standard deviations of a normal distribution within which 95 % lie.
+const WITHIN_95_PERCENT: f64 = 1.96;
+
+/// A = (units per bot account) ÷ (units per shopper). 1 is fair.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Advantage {
+    pub ratio: f64,
+    /// The bounds of the 95 % confidence interval.
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Advantage {
+    /// The risk ratio of two groups with its interval (Katz, on a logarithmic scale). `None` while one group got nothing: the
+    /// ratio is then 0 or infinite, with an interval that says nothing.
+    pub fn of(bots: &GroupTotals, shoppers: &GroupTotals) -> Option<Advantage> {
+        if [bots, shoppers].iter().any(|group| group.accounts == 0 || group.units == 0) {
+            return None;
+        }
+        let spread = |group: &GroupTotals| (1.0 / group.units as f64 - 1.0 / group.accounts as f64).max(0.0);
+        let ratio = bots.units_per_account() / shoppers.units_per_account();
+        let factor = (WITHIN_95_PERCENT * (spread(bots) + spread(shoppers)).sqrt()).exp();
+        Some(Advantage { ratio, low: ratio / factor, high: ratio * factor })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(accounts: usize, units: usize) -> GroupTotals {
+        GroupTotals { accounts, requests: 0, refused: 0, rate_limited: 0, units }
+    }
+
+    #[test]
+    fn advantage_is_the_ratio_of_chances_with_an_interval() {
+        let of = |bots, shoppers| Advantage::of(&bots, &shoppers);
+        let all = of(group(20, 20), group(2_000, 80)).unwrap();
+        assert!((all.ratio - 25.0).abs() < 1e-9 && all.low < 25.0 && 25.0 < all.high, "{all:?}");
+        let fair = of(group(200, 10), group(2_000, 100)).unwrap();
+        assert!(
+            (fair.ratio - 1.0).abs() < 1e-9 && (0.5..0.6).contains(&fair.low) && (1.7..2.0).contains(&fair.high),
+            "{fair:?}"
+        );
+        for (bots, shoppers) in [(group(0, 0), group(5, 5)), (group(5, 5), group(9, 0)), (group(5, 0), group(9, 9))] {
+            assert_eq!(of(bots, shoppers), None);
+        }
+    }
+}
