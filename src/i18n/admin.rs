@@ -59,6 +59,7 @@ texts! {
         buckets: "分桶数", "Buckets";
         lot: "每次分配（件）", "Lot size (units)";
         spread_ms: "打散时间（毫秒）", "Spread (ms)";
+        expected_accounts: "预计参与账号数", "Expected accounts";
         opens_at: "开始时间", "Starts at";
         closes_at: "结束时间", "Ends at";
         time_utc: "按 UTC 时间填写；留空则手动开始或终止。", "In UTC. Leave empty to start or stop it manually.";

@@ -16,6 +16,7 @@ texts! {
         picture: "图片", "Picture";
         price: "价格", "Price";
         limits: "限购", "Limit";
+        spread: "公平", "Fairness";
         window: "时间", "Window";
         page: "商店页面", "Shop page";
         stock: "库存预热", "Stock preload";
@@ -36,6 +37,12 @@ texts! {
         price_zero: "价格为 0，请核对。", "The price is zero. Please check it.";
         limits_good: "每人限购合理。", "The limit per person is reasonable.";
         limits_wide: "三个人就能买光，请核对每人限购。", "Three people could buy everything. Please check the limit per person.";
+        spread_off: "没有强制打散，网速最快的先得。要让脚本不占便宜，请在大流量设置中填写预计参与账号数。",
+            "No enforced spread: the fastest connection wins. To keep scripts from gaining, enter the expected accounts under high-traffic settings.";
+        spread_fair: "打散到个人时刻：参与账号不超过 {} 个时，脚本的机会至多是真人的 1.2 倍。",
+            "Each account has its own moment. Up to {} accounts, a script has at most 1.2 times a person’s chance.";
+        spread_long: "打散超过两分钟（适合至多 {} 个账号），多数人要久等，请考虑增加库存或减少参与者。排队等候更合适。",
+            "The spread exceeds two minutes (for up to {} accounts), so many people wait long. A waiting room would suit this demand better.";
         window_good: "已设置开始和结束时间。", "Start and end times are set.";
         window_begun: "已开始。", "The sale has started.";
         window_endless: "未设结束时间，需要手动终止。", "No end time: you will have to stop it manually.";

@@ -57,8 +57,10 @@ texts! {
             "1 to 64; empty means 1 (no split). Buckets can live on different nodes of a Redis Cluster. Can’t be changed once the sale is loaded.";
         lot_help: "每次分配给一个桶的件数；0 或留空表示一次全部分完。",
             "Units handed to a bucket at a time. 0 or empty hands out everything at once.";
-        spread_help: "开抢后，等待中的页面在这段时间内随机错开请求；留空为 600，最多 60000。",
-            "After the start, waiting pages send their requests at random moments within this time. Empty means 600, at most 60000.";
+        expected_accounts_help: "填写后自动计算打散时间，使脚本的机会至多是真人的 1.2 倍；超过两分钟时，排队等候更合适。",
+            "Sets the spread with which a script has at most 1.2 times a person’s chance. Beyond two minutes, a waiting room would suit the demand better.";
+        spread_help: "开抢后每个账号在这段时间内各有一个随机时刻，不到时刻不能买。低于 1000 时只让页面随机错开请求。留空为 600，最多 600000。",
+            "After the start each account has a random moment within this time and cannot buy earlier. Below 1000, only pages spread their requests. Empty means 600, at most 600000.";
         cloned: "已从场次 {} 复制。时间已顺延到未来，请核对。", "Copied from sale {}. Its dates were moved into the future; please check them.";
         cloned_plain: "已从场次 {} 复制，请填写时间。", "Copied from sale {}. Please set the dates.";
         create_schedule: "创建并排期", "Create and schedule";

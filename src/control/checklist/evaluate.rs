@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::{ChecklistItem, Environment, Finding};
+use crate::domain::spread::{LONG_SPREAD_MS, fair_accounts};
 use crate::domain::{Goods, Sale, SaleState};
 use crate::stock::probe::ProbeReport;
 
@@ -34,7 +35,17 @@ pub(super) fn evaluate_sale(sale: &Sale, goods: Option<&Goods>, now: Timestamp) 
     };
     let wide = sale.total > FEW_USERS && sale.per_user_limit.saturating_mul(FEW_USERS) >= sale.total;
     let limits = if wide { Finding::LimitsWide } else { Finding::LimitsGood };
-    vec![text.into(), picture.into(), price.into(), limits.into(), window(sale, now).into()]
+    vec![text.into(), picture.into(), price.into(), limits.into(), spread(sale), window(sale, now).into()]
+}
+
+/// Whether scripts gain from being fast, and up to how many accounts the spread prevents it.
+fn spread(sale: &Sale) -> ChecklistItem {
+    let width_ms = sale.rush.spread_ms;
+    if !sale.rush.enforces_spread() {
+        return Finding::SpreadOff.into();
+    }
+    let finding = if width_ms > LONG_SPREAD_MS { Finding::SpreadLong } else { Finding::SpreadFair };
+    finding.with(fair_accounts(width_ms, sale.total))
 }
 
 fn window(sale: &Sale, now: Timestamp) -> Finding {
@@ -115,7 +126,7 @@ fn clock(reading: &ProbeReport) -> ChecklistItem {
 mod tests {
     use super::*;
     use crate::control::checklist::CheckState;
-    use crate::domain::{Bilingual, Currency, GoodsId, Money, SaleId, Window};
+    use crate::domain::{Bilingual, Currency, GoodsId, Money, Rush, SaleId, Window};
     use crate::redis::generation::{Generation, LoadedGeneration, ServerId};
     use crate::stock::load::StockCounters;
 
@@ -134,11 +145,12 @@ mod tests {
             granted: 0,
             per_user_limit: 1,
             window: Window { opens_at: Some(at(100)), closes_at: Some(at(200)) },
-            rush: crate::domain::Rush::default(),
+            rush: Rush::default(),
             state: SaleState::Scheduled,
             version: 3,
             epoch: 1,
             shadow: false,
+            spread_seed: None,
         }
     }
 
@@ -184,6 +196,17 @@ mod tests {
             ["text_missing", "picture_missing", "price_not_lower", "limits_wide", "window_past"]
         );
         assert_eq!(problems(&evaluate_sale(&sale(), None, at(50)))[0], "goods_gone");
+    }
+
+    #[test]
+    fn spread_says_for_how_many_accounts_it_is_long_enough() {
+        let found = |spread_ms: i64| {
+            let item = super::spread(&Sale { rush: Rush { spread_ms, ..Rush::default() }, ..sale() });
+            (item.finding.as_str(), item.value)
+        };
+        assert_eq!(found(600), ("spread_off", None));
+        assert_eq!(found(60_000), ("spread_fair", Some("2000".into())));
+        assert_eq!(found(600_000), ("spread_long", Some("20000".into())));
     }
 
     #[test]

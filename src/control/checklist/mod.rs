@@ -69,6 +69,9 @@ findings! {
     PriceZero "price" Warning "price_zero";
     LimitsGood "limits" Ok "limits_good";
     LimitsWide "limits" Warning "limits_wide";
+    SpreadOff "spread" Ok "spread_off";
+    SpreadFair "spread" Ok "spread_fair";
+    SpreadLong "spread" Warning "spread_long";
     WindowGood "window" Ok "window_good";
     WindowBegun "window" Ok "window_begun";
     WindowEndless "window" Warning "window_endless";

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use crate::domain::spread::advised_spread_ms;
 use crate::domain::{Currency, GoodsId, Money, Rush, Sale, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::shared::FieldError;
@@ -25,6 +26,8 @@ pub struct SaleForm {
     pub buckets: String,
     pub lot: String,
     pub spread_ms: String,
+    /// How many accounts are expected to want a unit. Sets the spread that is advised for them; not stored.
+    pub expected_accounts: String,
     /// The button that was pressed: `draft`, `schedule`, or none.
     pub r#as: String,
     /// `yes` confirms a price that is not below the list price.
@@ -85,6 +88,11 @@ impl SaleForm {
         let [opens_at, closes_at] = [&self.opens_at, &self.closes_at].map(|text| optional(text, time));
         let buckets = optional(&self.buckets, |text| text.parse::<u8>().ok());
         let [lot, spread_ms] = [&self.lot, &self.spread_ms].map(|text| optional(text, |text| text.parse::<i64>().ok()));
+        let expected =
+            optional(&self.expected_accounts, |text| text.parse::<i64>().ok().filter(|accounts| *accounts > 0));
+        let advised = expected.flatten().zip(total.as_ref().ok()).map(|(accounts, units)| {
+            advised_spread_ms(accounts, *units).clamp(Rush::MIN_ENFORCED_SPREAD_MS, Rush::MAX_SPREAD_MS)
+        });
         let mut errors = Vec::from_iter(failed([
             (goods_id.is_ok(), "goods_id", "required"),
             (sale_price.is_some(), "price", bad_price),
@@ -96,6 +104,7 @@ impl SaleForm {
             (buckets.is_some(), "buckets", "bad_buckets"),
             (lot.is_some(), "lot", "bad_lot"),
             (spread_ms.is_some(), "spread_ms", "bad_spread"),
+            (expected.is_some(), "expected_accounts", "bad_number"),
         ]));
         // A field that cannot be read has its error already. A valid value in its place lets the other checks run.
         let draft = SaleDraft {
@@ -105,7 +114,7 @@ impl SaleForm {
             total: total.unwrap_or(MAX_SALE_UNITS),
             per_user_limit: limit.unwrap_or(1),
             window: Window { opens_at: opens_at.flatten(), closes_at: closes_at.flatten() },
-            rush: Rush::default().with(buckets.flatten(), lot.flatten(), spread_ms.flatten()),
+            rush: Rush::default().with(buckets.flatten(), lot.flatten(), advised.or(spread_ms.flatten())),
         };
         errors.extend(check_sale(&draft));
         errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));
@@ -170,6 +179,22 @@ mod tests {
             let mut found = errors(&form);
             found.sort_unstable();
             assert_eq!(found, wrong, "{form:?}");
+        }
+    }
+
+    #[test]
+    fn expected_accounts_set_the_advised_spread() {
+        let spread = |expected: &str, spread: &str| {
+            let (expected_accounts, spread_ms) = (expected.into(), spread.into());
+            SaleForm { expected_accounts, spread_ms, ..form() }.parse(now()).map(|draft| draft.rush.spread_ms)
+        };
+        assert_eq!(spread("2000", ""), Ok(60_000));
+        assert_eq!(spread("2000", "600"), Ok(60_000), "it replaces what the field shows");
+        assert_eq!((spread("1", ""), spread("9999999", "")), (Ok(1_000), Ok(600_000)));
+        assert_eq!(spread("", "7"), Ok(7));
+        for wrong in ["many", "0", "-5"] {
+            let error = spread(wrong, "").unwrap_err();
+            assert_eq!((error[0].field, error[0].code), ("expected_accounts", "bad_number"), "{wrong}");
         }
     }
 

@@ -49,18 +49,24 @@ impl AdminSaleForm {
         self.errors.iter().any(|error| error.code == "not_lower")
     }
 
-    fn rush_fields(&self) -> [(&'static str, &str, &'static str); 3] {
+    fn rush_fields(&self) -> [(&'static str, &str, &'static str); 4] {
         let t = &self.chrome.text().sales;
-        let SaleForm { buckets, lot, spread_ms, .. } = &self.form;
-        [("buckets", buckets, t.buckets_help), ("lot", lot, t.lot_help), ("spread_ms", spread_ms, t.spread_help)]
+        let SaleForm { buckets, lot, spread_ms, expected_accounts, .. } = &self.form;
+        [
+            ("expected_accounts", expected_accounts, t.expected_accounts_help),
+            ("spread_ms", spread_ms, t.spread_help),
+            ("buckets", buckets, t.buckets_help),
+            ("lot", lot, t.lot_help),
+        ]
     }
 
     /// Whether a rush setting differs from its default or has an error.
     fn shows_rush(&self) -> bool {
         let default = Rush::default();
-        let defaults = [i64::from(default.buckets), default.lot, default.spread_ms].map(|number| number.to_string());
-        self.rush_fields().iter().zip(&defaults).any(|((field, value, _), default)| {
-            (!value.is_empty() && value != default) || self.error_text(field).is_some()
+        let defaults = [default.spread_ms, i64::from(default.buckets), default.lot].map(|number| number.to_string());
+        let defaults = std::iter::once(String::new()).chain(defaults);
+        self.rush_fields().iter().zip(defaults).any(|((field, value, _), default)| {
+            (!value.is_empty() && *value != default) || self.error_text(field).is_some()
         })
     }
 
