@@ -6,14 +6,12 @@
 const DEFAULT_SPREAD_MS = 600;
 /** From here on the shop enforces the spread (`Rush::MIN_ENFORCED_SPREAD_MS`). */
 const MIN_ENFORCED_SPREAD_MS = 1000;
-/** Pages ask for the account's moment within this share of an enforced spread, at most so many milliseconds. */
-const ASKING_SHARE = 1 / 20;
-const MAX_ASKING_MS = 3000;
-
-/** The time over which pages spread the requests that the shop does not spread by itself. */
+/**
+ * The time over which pages spread the requests that the shop does not spread by itself. Of an enforced spread only the
+ * earliest moments win, so pages may not ask for theirs much later than scripts do.
+ */
 function ownSpread(spread = DEFAULT_SPREAD_MS) {
-  if (spread < MIN_ENFORCED_SPREAD_MS) return spread;
-  return Math.min(MAX_ASKING_MS, Math.max(DEFAULT_SPREAD_MS, spread * ASKING_SHARE));
+  return spread < MIN_ENFORCED_SPREAD_MS ? spread : DEFAULT_SPREAD_MS;
 }
 
 /** How long to wait before the next poll, in milliseconds. `untilOpen` is NaN unless the sale is upcoming. */

@@ -105,5 +105,5 @@ fn moment(spread: Spread, user: UserId) -> f64 {
     if spread.width_ms == 0 {
         return 0.0;
     }
-    (spread.own_moment(Timestamp::UNIX_EPOCH, user).as_millisecond()) as f64
+    spread.own_moment(Timestamp::UNIX_EPOCH, user).as_millisecond() as f64
 }

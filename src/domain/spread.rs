@@ -44,7 +44,7 @@ impl SpreadSeed {
     /// Both inputs have a fixed length, and one block of SHA-256 holds them. 48 bits are exact in every language's numbers.
     fn offset_ms(&self, width_ms: i64, user: UserId) -> i64 {
         let digest = Sha256::new().chain_update(self.0).chain_update(user.0.as_bytes()).finalize();
-        let bits = digest[..6].iter().fold(0, |bits, byte| bits << 8 | i64::from(*byte));
+        let bits = digest[..6].iter().fold(0, |bits, byte| (bits << 8) | i64::from(*byte));
         bits % width_ms.max(1)
     }
 }

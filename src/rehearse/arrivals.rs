@@ -31,10 +31,8 @@ pub fn arrivals(profile: ArrivalProfile, dice: &mut StdRng) -> Vec<Duration> {
 /// The time over which pages spread their first requests, as in `static/spread.js`: the shop enforces a longer spread, and
 /// a page only has to ask for its moment in time.
 pub fn page_spread_ms(spread_ms: u32) -> f64 {
-    match f64::from(spread_ms) {
-        short if i64::from(spread_ms) < Rush::MIN_ENFORCED_SPREAD_MS => short,
-        enforced => (enforced / 20.0).clamp(600.0, 3000.0),
-    }
+    let enforced = i64::from(spread_ms) >= Rush::MIN_ENFORCED_SPREAD_MS;
+    if enforced { Rush::default().spread_ms as f64 } else { f64::from(spread_ms) }
 }
 
 /// A draw from the exponential distribution with mean 1.
@@ -71,7 +69,7 @@ mod tests {
     #[test]
     fn pages_spread_what_the_shop_does_not() {
         let widths = [0, 999, 1_000, 30_000, 600_000].map(page_spread_ms);
-        assert_eq!(widths, [0.0, 999.0, 600.0, 1_500.0, 3_000.0]);
+        assert_eq!(widths, [0.0, 999.0, 600.0, 600.0, 600.0]);
     }
 
     #[test]
