@@ -67,6 +67,11 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "Accounts per address and hour that cost no proof of work, five times that per /24 or /48 [10]",
     ),
     ("staff-step-up", "How long a password that staff entered counts for refunds and exports, such as 15m [15m]"),
+    (
+        "second-person-above",
+        "What one person of the staff refunds alone within a day, in whole units of the currency, such as 5000; 0: nothing; \
+         off: everything [5000]",
+    ),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
@@ -100,6 +105,9 @@ pub struct Config {
     pub staff_idle: Duration,
     /// The password of staff is asked for again so long after it was entered.
     pub staff_step_up: Duration,
+    /// Refunds of one person beyond this sum within a day wait for a second one, in whole units of the payment's currency.
+    /// `None`: none does.
+    pub second_person_above: Option<i64>,
     /// Accounts that a host registers within an hour without a proof of work.
     pub free_registrations: u32,
     pub payment_window: Duration,
@@ -177,6 +185,7 @@ impl Config {
             admin_password: accounts::admin_password(source)?,
             staff_idle: accounts::staff_idle(source)?,
             staff_step_up: accounts::staff_step_up(source)?,
+            second_person_above: accounts::second_person_above(source)?,
             free_registrations: accounts::free_registrations(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             payments: payments::read_payments(source, web.is_https())?,
@@ -321,6 +330,8 @@ mod tests {
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
             ("staff_idle = '10s'", "SECKILL_STAFF_IDLE"),
             ("staff_step_up = '10s'", "SECKILL_STAFF_STEP_UP"),
+            ("second_person_above = '5000.00'", "SECKILL_SECOND_PERSON_ABOVE"),
+            ("second_person_above = -1", "SECKILL_SECOND_PERSON_ABOVE"),
             ("free_registrations = 0", "SECKILL_FREE_REGISTRATIONS"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),

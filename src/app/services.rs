@@ -34,6 +34,7 @@ use crate::packets::sync::PacketSync;
 use crate::packets::{self, Packets};
 use crate::pages::Publisher;
 use crate::payments::provider::Provider;
+use crate::payments::staff_refunds::StaffRefunds;
 use crate::payments::{Payments, Sandbox};
 use crate::pictures::Pictures;
 use crate::pipeline::consumer::Consumer;
@@ -231,6 +232,10 @@ impl Services {
         Orders::new(store, stock, clock, self.metrics.clone(), &self.secret)
     }
 
+    pub fn staff_refunds(&self) -> StaffRefunds {
+        StaffRefunds::new(self.store.clone(), self.orders(), self.config.second_person_above)
+    }
+
     pub fn purchases(&self) -> Purchases {
         Purchases::new(self.gate.clone(), self.batcher.clone(), self.metrics.clone())
     }
@@ -246,6 +251,7 @@ impl Services {
             purchases: self.purchases(),
             orders: self.orders(),
             payments: self.payments.clone(),
+            staff_refunds: self.staff_refunds(),
             sandbox: self.sandbox.clone(),
             packets: self.packets.clone(),
             sales_admin: self.sales_admin(),

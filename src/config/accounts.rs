@@ -9,6 +9,9 @@ use super::{Source, duration};
 
 const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
 const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
+/// Whole units of a currency: two of the demo's phones, and not three.
+const DEFAULT_SECOND_PERSON_ABOVE: i64 = 5_000;
+const MAX_SECOND_PERSON_ABOVE: i64 = 1_000_000_000;
 const DEFAULT_FREE_REGISTRATIONS: u32 = 10;
 /// More than a network registers in an hour.
 const MAX_FREE_REGISTRATIONS: u32 = 1_000_000;
@@ -30,6 +33,19 @@ pub(super) fn staff_idle(source: &Source) -> anyhow::Result<Duration> {
 /// How long after they have entered their password staff do without entering it again.
 pub(super) fn staff_step_up(source: &Source) -> anyhow::Result<Duration> {
     a_minute_or_more(source, "staff-step-up", DEFAULT_STAFF_STEP_UP)
+}
+
+/// What one person may refund alone within a day, in whole units of the payment's currency. `None`: everything.
+pub(super) fn second_person_above(source: &Source) -> anyhow::Result<Option<i64>> {
+    source.parse("second-person-above", Some(DEFAULT_SECOND_PERSON_ABOVE), |text| match text {
+        "off" => Ok(None),
+        text => {
+            let parsed = text.parse().ok().filter(|units| (0..=MAX_SECOND_PERSON_ABOVE).contains(units));
+            parsed
+                .map(Some)
+                .with_context(|| format!("expected off, or a whole number from 0 to {MAX_SECOND_PERSON_ABOVE}"))
+        }
+    })
 }
 
 /// Accounts that a host registers within an hour without a price.

@@ -36,7 +36,7 @@ pub use network::Network;
 pub use order::{Order, OrderStatus, Reservation};
 pub use outbox_item::OutboxItem;
 pub use page::Page;
-pub use payment::{CaseKind, RefundTarget};
+pub use payment::{ApprovalStatus, CaseKind, RefundKind, RefundTarget};
 pub use picture::{GalleryChange, GalleryRefusal, Picture};
 pub use refusal::Refusal;
 pub use sale::{Phase, Rush, Sale, SaleState, Window};

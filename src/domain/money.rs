@@ -94,6 +94,11 @@ impl Money {
         Money { amount, currency }
     }
 
+    /// Whole major units, such as yuan.
+    pub fn whole(units: i64, currency: Currency) -> Money {
+        Money { amount: units.saturating_mul(10_i64.pow(currency.digits())), currency }
+    }
+
     /// The price of `quantity` units; `None` on overflow.
     pub fn times(self, quantity: u32) -> Option<Money> {
         Some(Money { amount: self.amount.checked_mul(quantity.into())?, ..self })

@@ -1,4 +1,4 @@
-//! What about payments needs the staff.
+//! What about payments needs the staff, and refunds that staff ask for.
 
 use super::wire::wire_enum;
 
@@ -29,5 +29,31 @@ wire_enum! {
         UnknownPayment = "unknown_payment",
         /// The shop does not know the event.
         UnknownEvent = "unknown_event",
+    }
+}
+
+wire_enum! {
+    /// What a member of the staff asks to be refunded.
+    pub enum RefundKind {
+        /// All that is left of a paid order's payment. Its units go back on sale.
+        Order = "order",
+        /// A part of it, or all of it while the order stays paid.
+        Part = "part",
+        /// A payment of a wrong amount, which pays for nothing.
+        Case = "case",
+    }
+}
+
+wire_enum! {
+    /// The state of a refund that needs a second person.
+    pub enum ApprovalStatus {
+        Pending = "pending",
+        /// The refund began.
+        Approved = "approved",
+        Declined = "declined",
+        /// It was not decided in time.
+        Expired = "expired",
+        /// The order or payment had changed, so that the refund was no longer possible.
+        Void = "void",
     }
 }

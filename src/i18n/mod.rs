@@ -24,6 +24,7 @@ macro_rules! texts {
 
 mod account;
 mod admin;
+mod approvals;
 mod books;
 mod cases;
 mod checklist;
@@ -44,6 +45,7 @@ mod wallet;
 
 pub use account::MemberText;
 pub use admin::AdminText;
+pub use approvals::ApprovalsText;
 pub use books::BooksText;
 pub use cases::CasesText;
 pub use checklist::ChecklistText;
@@ -65,7 +67,7 @@ pub use wallet::WalletText;
 use crate::domain::packet::PacketPhase;
 use crate::domain::sale::SaleMove;
 use crate::domain::wallet::TransferKind;
-use crate::domain::{CaseKind, Locale, OrderStatus, Phase, SaleState};
+use crate::domain::{ApprovalStatus, CaseKind, Locale, OrderStatus, Phase, RefundKind, SaleState};
 use crate::store::{PaymentStatus, Role};
 
 /// Declares [`Text`] from one list of tables, with its value in each language.
@@ -103,6 +105,7 @@ tables! {
     orders: OrdersText,
     support: SupportText,
     cases: CasesText,
+    approvals: ApprovalsText,
     books: BooksText,
     security: SecurityText,
 }
@@ -199,6 +202,25 @@ impl Text {
             CaseKind::Disputed => (t.kind_disputed, t.means_disputed),
             CaseKind::UnknownPayment => (t.kind_unknown_payment, t.means_unknown_payment),
             CaseKind::UnknownEvent => (t.kind_unknown_event, t.means_unknown_event),
+        }
+    }
+
+    /// What a member of the staff asked to be refunded.
+    pub fn refund_kind(&self, kind: &RefundKind) -> &'static str {
+        match kind {
+            RefundKind::Order => self.approvals.kind_order,
+            RefundKind::Part => self.approvals.kind_part,
+            RefundKind::Case => self.approvals.kind_case,
+        }
+    }
+
+    pub fn approval_status(&self, status: &ApprovalStatus) -> &'static str {
+        match status {
+            ApprovalStatus::Pending => self.approvals.status_pending,
+            ApprovalStatus::Approved => self.approvals.status_approved,
+            ApprovalStatus::Declined => self.approvals.status_declined,
+            ApprovalStatus::Expired => self.approvals.status_expired,
+            ApprovalStatus::Void => self.approvals.status_void,
         }
     }
 

@@ -118,6 +118,8 @@ static PROBLEMS: &[Problem] = &[
         ["Can’t be cancelled", "This order can no longer be cancelled."]),
     Problem::new("not_refundable", ["无法退款", "只有已付款的订单可以退款。"],
         ["Can’t be refunded", "Only paid orders can be refunded."]),
+    Problem::new("awaits_approval", ["已有退款待复核", "该订单或付款已有一笔退款待另一位员工复核，请先批准或拒绝那一笔。"],
+        ["A refund already waits", "Another refund of this order or payment waits for a second person. Approve or decline that one first."]),
     Problem::new("address_fixed", ["地址不能更改", "只有待付款的订单可以更改收货地址；已付款但没有地址的订单可以补填。"],
         ["Address can’t be changed", "The delivery address can only be changed while the order awaits payment. A paid order without one can still get it."]),
     Problem::new("too_many_addresses", ["地址太多", "最多保存 20 个地址，请先删除一个。"],

@@ -224,11 +224,10 @@ impl Orders {
         Ok(of.status == OrderStatus::Unpaid && self.store.is_declined(of.id).await?)
     }
 
-    /// Cancels or refunds an order on behalf of staff. Its units go back on sale. `by` is the account of `reason.actor`.
-    pub async fn apply_staff_action(
+    /// Cancels an order on behalf of staff. Its units go back on sale. `by` is the account of `reason.actor`.
+    pub async fn cancel_for_staff(
         &self,
         order: &Order,
-        action: StaffAction,
         by: UserId,
         reason: AuditReason<'_>,
     ) -> Result<StaffActionOutcome, StoreError> {
@@ -236,20 +235,20 @@ impl Orders {
             return Ok(StaffActionOutcome::OwnOrder);
         }
         let id = (order.sale_id, order.id);
-        let Some(held) = self.store.apply_staff_action(id, action, reason, self.clock.now()).await? else {
-            return Ok(StaffActionOutcome::WrongStatus);
-        };
-        if action == StaffAction::Cancel {
-            self.metrics.cancelled.inc();
-        }
-        info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, ?action, "order ended by staff");
+        let cancelled = self.store.apply_staff_action(id, StaffAction::Cancel, reason, self.clock.now()).await?;
+        let Some(held) = cancelled else { return Ok(StaffActionOutcome::WrongStatus) };
+        self.metrics.cancelled.inc();
+        info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, "order cancelled by staff");
         self.release_now(&[held]).await?;
         Ok(StaffActionOutcome::Done)
     }
 
     /// Releases the units of ended orders at once. If the stock backend is unavailable, the role `control` does it
     /// later.
-    async fn release_now(&self, held: &[HeldUnits]) -> Result<(), StoreError> {
+    pub async fn release_now(&self, held: &[HeldUnits]) -> Result<(), StoreError> {
+        if held.is_empty() {
+            return Ok(());
+        }
         match self.stock.release(held).await {
             Ok(done) => {
                 self.metrics.released.inc_by(done.len() as u64);

@@ -1,4 +1,5 @@
-//! What staff do with the orders of shoppers: search, cancel, refund, read the recipient.
+//! What staff do with the orders of shoppers: search, cancel, read the recipient. Refunds are in
+//! `payments/staff_refunds.rs`.
 
 use super::Orders;
 use crate::domain::address::tidy;
@@ -41,7 +42,7 @@ impl StaffActionReason {
     }
 }
 
-/// What became of a cancellation or refund by staff.
+/// What became of an action of staff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaffActionOutcome {
     Done,

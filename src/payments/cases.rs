@@ -19,11 +19,10 @@ impl Payments {
         Ok(Page::cut(cases, limit, |case| case.id.clone()))
     }
 
-    /// Asks for a refund, or settles a case. `by` is the account of `reason.actor`; a payment of its own is left to others.
-    pub async fn act_on_case(
+    /// Settles a case. `by` is the account of `reason.actor`; a payment of its own is left to others.
+    pub async fn settle_case(
         &self,
         of: &PaymentCase,
-        action: CaseAction,
         by: UserId,
         reason: AuditReason<'_>,
     ) -> Result<StaffActionOutcome, StoreError> {
@@ -32,10 +31,10 @@ impl Payments {
         {
             return Ok(StaffActionOutcome::OwnOrder);
         }
-        if !self.store.apply_case_action(of, action, reason).await? {
+        if !self.store.apply_case_action(of, CaseAction::Settle, reason).await? {
             return Ok(StaffActionOutcome::WrongStatus);
         }
-        info!(payment = of.payment_id, kind = %of.kind, actor = reason.actor, ?action, "staff acted on a payment");
+        info!(payment = of.payment_id, kind = %of.kind, actor = reason.actor, "staff settled a payment");
         Ok(StaffActionOutcome::Done)
     }
 }

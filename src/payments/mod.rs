@@ -4,9 +4,11 @@
 //! [`provider`] is the boundary. There is one provider, the [`Sandbox`], and it may be off. Payments from a wallet need no
 //! provider: the shop itself moves the money. Every payment at a provider comes to an end: it is captured or closed
 //! ([`closing`]), and what cannot be used is refunded ([`refunds`]). What the shop cannot settle by itself becomes a case for
-//! the staff ([`reports`]).
+//! the staff ([`reports`]). What staff refund beyond a bound waits for a second person ([`staff_refunds`]).
 
 pub mod provider;
+
+pub mod staff_refunds;
 
 mod cases;
 mod closing;

@@ -6,8 +6,8 @@ use tracing::{info, warn};
 
 use super::provider::{RefundOutcome, RefundRequest};
 use super::{CONCURRENCY, Payments, answer, bounded};
-use crate::domain::{CaseKind, Order, UserId};
-use crate::store::{AuditReason, NewCase, NewPartialRefund, PartialRefundOutcome, Refund, StoreError, WALLET};
+use crate::domain::CaseKind;
+use crate::store::{NewCase, Refund, StoreError, WALLET};
 
 /// Refunds of one step of the refund job.
 const MAX_REFUNDS: i64 = 50;
@@ -58,23 +58,6 @@ impl Payments {
             info!(payment = %refund.of.id, refund = %refund.id, purpose = ?refund.of.purpose, "refund made");
         }
         Ok(())
-    }
-
-    /// Asks for a partial refund of an order on behalf of staff. `by` is the account of `reason.actor`; an order of its own is
-    /// left to others.
-    pub async fn request_partial_refund(
-        &self,
-        order: &Order,
-        new: NewPartialRefund,
-        by: UserId,
-        reason: AuditReason<'_>,
-    ) -> Result<Option<PartialRefundOutcome>, StoreError> {
-        if order.user_id == by {
-            return Ok(None);
-        }
-        let outcome = self.store.request_partial_refund(new, reason).await?;
-        info!(order = %order.id, refund = %new.id, amount = %new.amount, actor = reason.actor, ?outcome, "partial refund");
-        Ok(Some(outcome))
     }
 
     async fn postpone(&self, refund: &Refund, error: Option<String>) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 30] = [
+const MIGRATIONS: [(i64, &str, &str); 31] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -37,6 +37,7 @@ const MIGRATIONS: [(i64, &str, &str); 30] = [
     (31, "guesses", include_str!("../../migrations/0031_guesses.sql")),
     (32, "partial refunds", include_str!("../../migrations/0032_partial_refunds.sql")),
     (33, "spent proofs", include_str!("../../migrations/0033_spent_proofs.sql")),
+    (34, "staff refunds", include_str!("../../migrations/0034_staff_refunds.sql")),
     (35, "feed and held money", include_str!("../../migrations/0035_feed_and_held_money.sql")),
     (39, "spread", include_str!("../../migrations/0039_spread.sql")),
     (40, "declined", include_str!("../../migrations/0040_declined.sql")),

@@ -8,7 +8,7 @@
 //! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
 //! 0. the row of the request's idempotency key, which only attempts of that request lock;
 //! 1. the count of revocations ([`accounts`]: sessions), which serializes changes of accounts;
-//! 2. the row of a sale, of a packet or of a user;
+//! 2. a refund that waits for approval, then the row of a user, then that of a sale or packet;
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
 //! 4. rows of orders, payments and claims; an order before its payments;
@@ -81,11 +81,13 @@ pub use orders::totals::{OrderTotals, StatusCount};
 pub use packets::{
     GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender, StopOutcome,
 };
+pub use payments::approvals::{Approval, ApprovalDecision};
 pub use payments::cases::{CaseAction, NewCase, PaymentCase, Settlement};
-pub use payments::partial_refunds::{NewPartialRefund, PartialRefund, PartialRefundOutcome};
+pub use payments::partial_refunds::{NewPartialRefund, PartialRefund};
 pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
-pub use payments::refunds::Refund;
+pub use payments::refunds::{Refund, RefundRefusal};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
+pub use payments::staff_refunds::{ApprovalOutcome, NewStaffRefund, StaffRefund, StaffRefundOutcome};
 pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{

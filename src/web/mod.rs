@@ -61,6 +61,7 @@ use crate::metrics::Metrics;
 use crate::orders::Orders;
 use crate::packets::Packets;
 use crate::pages::Publisher;
+use crate::payments::staff_refunds::StaffRefunds;
 use crate::payments::{Payments, Sandbox};
 use crate::pictures::Pictures;
 use crate::pipeline::dead_letters::DeadLetters;
@@ -83,6 +84,7 @@ pub struct Shop {
     pub purchases: Purchases,
     pub orders: Orders,
     pub payments: Payments,
+    pub staff_refunds: StaffRefunds,
     /// The sandbox provider, whose cashier this shop has while it is on.
     pub sandbox: Option<Arc<Sandbox>>,
     pub packets: Packets,

@@ -137,7 +137,7 @@ fn repeatable(shop: &Arc<Shop>) -> Routes {
 /// Operations of the staff that do much harm in wrong hands: the password is asked for again (`super::step_up`).
 fn stepped_up(shop: &Arc<Shop>) -> Routes {
     use super::admin::{self, journal_csv, orders_csv, staff, step_up};
-    use super::api::admin::{accounts, orders, payment_cases};
+    use super::api::admin::{accounts, approvals, orders, payment_cases};
 
     let keyed = Router::new()
         .route("/api/admin/orders/{order}/refund", post(orders::refund))
@@ -147,6 +147,8 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route_layer(from_fn_with_state(shop.clone(), super::idempotency::repeatable));
     Router::new()
         .merge(keyed)
+        .route("/api/admin/approvals/{approval}/approve", post(approvals::approve))
+        .route("/admin/orders/approvals/{approval}/approve", post(admin::approvals::approve))
         .route("/api/admin/orders.csv", get(orders_csv::export))
         .route("/api/admin/books/journal.csv", get(journal_csv::export))
         .route("/api/admin/staff", post(accounts::add_staff))
@@ -174,7 +176,7 @@ fn provider_api() -> Routes {
 }
 
 fn admin_api() -> Routes {
-    use super::api::admin::{accounts, audit_log, books, dead_letters, goods, live, order_changes, orders};
+    use super::api::admin::{accounts, approvals, audit_log, books, dead_letters, goods, live, order_changes, orders};
     use super::api::admin::{packets, payment_cases, sale_definition, sales, security};
 
     Router::new()
@@ -205,6 +207,9 @@ fn admin_api() -> Routes {
         .route("/api/admin/orders/{order}/recipient", post(orders::recipient))
         .route("/api/admin/payment-cases", get(payment_cases::list))
         .route("/api/admin/payment-cases/{case}", get(payment_cases::show))
+        .route("/api/admin/approvals", get(approvals::list))
+        .route("/api/admin/approvals/{approval}", get(approvals::show))
+        .route("/api/admin/approvals/{approval}/decline", post(approvals::decline))
         .route("/api/admin/packets", get(packets::list))
         .route("/api/admin/packets/{packet}/stop", post(packets::stop))
         .route("/api/admin/users", get(accounts::users))
@@ -278,7 +283,7 @@ fn pages_of(locale: Locale) -> Routes {
 
 fn console() -> Routes {
     use super::admin::{
-        books, calendar, cockpit, dead_letters, goods, log, orders, packets, payment_cases, sale_form, sales,
+        approvals, books, calendar, cockpit, dead_letters, goods, log, orders, packets, payment_cases, sale_form, sales,
     };
     use super::admin::{security, staff, users};
 
@@ -314,6 +319,8 @@ fn console() -> Routes {
         .route("/admin/packets/{packet}/stop", post(packets::stop))
         .route("/admin/orders", get(orders::list))
         .route("/admin/orders/books", get(books::show))
+        .route("/admin/orders/approvals", get(approvals::list))
+        .route("/admin/orders/approvals/{approval}/decline", post(approvals::decline))
         .route("/admin/orders/payments", get(payment_cases::list))
         .route("/admin/orders/payments/{case}/settle", post(payment_cases::settle))
         .route("/admin/orders/{order}", get(orders::show))

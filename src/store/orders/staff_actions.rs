@@ -57,41 +57,53 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<HeldUnits>, StoreError> {
         let mut tx = self.begin().await?;
-        sales::lock(&mut tx, sale).await?;
-        let (from, to) = action.edge();
-        debug_assert!(from.may_become(to), "{from} never becomes {to}");
-        let updated = sqlx::query(concat!(
-            "UPDATE orders SET status = $1, reason = 'by_shop', message = $2
-             WHERE id = $3 AND sale_id = $4 AND status = $5 RETURNING ",
-            held_columns!()
-        ))
-        .bind(to.as_str())
-        .bind(reason.message.map(str::to_owned))
-        .bind(id.to_string())
-        .bind(sale.0)
-        .bind(from.as_str())
-        .fetch_optional(&mut *tx)
-        .await?;
-        let Some(updated) = updated else { return Ok(None) };
-        let held = held_units(&updated)?;
-        tx.changes.moved((sale, id), (from, to), held.quantity.into());
-        match action {
-            StaffAction::Cancel => close_payments_of(&mut tx, &[id]).await?,
-            StaffAction::Refund => request_refund(&mut tx, id).await?,
-        }
-        add_sold(&mut tx, sale, -i64::from(held.quantity)).await?;
-        if !is_retired(&mut tx, sale).await? {
-            releases::add(&mut tx, &[held]).await?;
-        }
-        add_step(&mut tx, id, to, reason, now).await?;
-        let before = json!({"status": from, "sale_id": sale, "user_id": held.user_id});
-        let after = json!({"status": to, "sale_id": sale, "user_id": held.user_id, "reason": reason.note,
-            "message": reason.message});
-        let subject = format!("order {id}");
-        log(&mut tx, reason.actor, action.audit_name(), &subject, Some(&before), Some(&after), now).await?;
+        let held = apply(&mut tx, (sale, id), action, reason, now).await?;
         tx.commit().await?;
-        Ok(Some(held))
+        Ok(held)
     }
+}
+
+/// The same within a transaction, which the caller commits. Writes nothing when it returns `None`.
+pub(in crate::store) async fn apply(
+    tx: &mut Tx,
+    (sale, id): (SaleId, OrderId),
+    action: StaffAction,
+    reason: AuditReason<'_>,
+    now: Timestamp,
+) -> Result<Option<HeldUnits>, sqlx::Error> {
+    sales::lock(tx, sale).await?;
+    let (from, to) = action.edge();
+    debug_assert!(from.may_become(to), "{from} never becomes {to}");
+    let updated = sqlx::query(concat!(
+        "UPDATE orders SET status = $1, reason = 'by_shop', message = $2
+         WHERE id = $3 AND sale_id = $4 AND status = $5 RETURNING ",
+        held_columns!()
+    ))
+    .bind(to.as_str())
+    .bind(reason.message.map(str::to_owned))
+    .bind(id.to_string())
+    .bind(sale.0)
+    .bind(from.as_str())
+    .fetch_optional(&mut **tx)
+    .await?;
+    let Some(updated) = updated else { return Ok(None) };
+    let held = held_units(&updated)?;
+    tx.changes.moved((sale, id), (from, to), held.quantity.into());
+    match action {
+        StaffAction::Cancel => close_payments_of(tx, &[id]).await?,
+        StaffAction::Refund => request_refund(tx, id).await?,
+    }
+    add_sold(tx, sale, -i64::from(held.quantity)).await?;
+    if !is_retired(tx, sale).await? {
+        releases::add(tx, &[held]).await?;
+    }
+    add_step(tx, id, to, reason, now).await?;
+    let before = json!({"status": from, "sale_id": sale, "user_id": held.user_id});
+    let after = json!({"status": to, "sale_id": sale, "user_id": held.user_id, "reason": reason.note,
+        "message": reason.message});
+    let subject = format!("order {id}");
+    log(tx, reason.actor, action.audit_name(), &subject, Some(&before), Some(&after), now).await?;
+    Ok(Some(held))
 }
 
 /// Marks the captured payment of a paid order for refund. A paid order always has one; without it the transaction

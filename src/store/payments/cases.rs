@@ -69,6 +69,18 @@ impl PaymentCase {
         self.settlement.is_none()
     }
 
+    /// What the audit log calls it.
+    pub(super) fn subject(&self) -> String {
+        format!("payment {}", self.payment_id)
+    }
+
+    /// The money that a refund would be the first to move: all that the provider captured. `None` when the refund was decided
+    /// before, so that the provider is only asked once more.
+    pub(super) fn undecided(&self) -> Option<Money> {
+        let refund = self.refund.as_ref().filter(|_| self.status() == Some(PaymentStatus::Mismatched))?;
+        Some(self.reported.unwrap_or(refund.amount))
+    }
+
     fn status(&self) -> Option<PaymentStatus> {
         self.payment.as_ref().map(|payment| payment.status)
     }
@@ -204,31 +216,42 @@ impl Store {
         reason: AuditReason<'_>,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let now = tx.now;
-        let done = match action {
-            CaseAction::Refund => {
-                let Some(refund) = &of.refund else { return Ok(false) };
-                refunds::refund_again(&mut tx, refund).await? && is_open(&mut tx, &of.id).await?
-            }
-            CaseAction::Settle => {
-                if let Some(refund) = of.refund.as_ref().filter(|_| of.settles_as_refunded()) {
-                    refunds::refund(&mut tx, refund, now).await?;
-                }
-                let is_settled = settle(&mut tx, &of.id, reason, now).await?;
-                keep_held(&mut tx, of, now).await?;
-                is_settled
-            }
-        };
-        if !done {
-            return Ok(false);
+        let done = apply(&mut tx, of, action, reason).await?;
+        if done {
+            tx.commit().await?;
         }
+        Ok(done)
+    }
+}
+
+/// The same within a transaction, which the caller commits, or drops when this returns `false`.
+pub(super) async fn apply(
+    tx: &mut Tx,
+    of: &PaymentCase,
+    action: CaseAction,
+    reason: AuditReason<'_>,
+) -> Result<bool, sqlx::Error> {
+    let now = tx.now;
+    let done = match action {
+        CaseAction::Refund => {
+            let Some(refund) = &of.refund else { return Ok(false) };
+            refunds::refund_again(tx, refund).await? && is_open(tx, &of.id).await?
+        }
+        CaseAction::Settle => {
+            if let Some(refund) = of.refund.as_ref().filter(|_| of.settles_as_refunded()) {
+                refunds::refund(tx, refund, now).await?;
+            }
+            let is_settled = settle(tx, &of.id, reason, now).await?;
+            keep_held(tx, of, now).await?;
+            is_settled
+        }
+    };
+    if done {
         let before = json!({"kind": of.kind, "status": of.status()});
         let after = json!({"kind": of.kind, "reason": reason.note});
-        let subject = format!("payment {}", of.payment_id);
-        log(&mut tx, reason.actor, action.audit_name(), &subject, Some(&before), Some(&after), now).await?;
-        tx.commit().await?;
-        Ok(true)
+        log(tx, reason.actor, action.audit_name(), &of.subject(), Some(&before), Some(&after), now).await?;
     }
+    Ok(done)
 }
 
 fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {

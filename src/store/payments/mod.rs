@@ -1,6 +1,7 @@
 //! Payments on the shop's side. A provider's report is applied once, in one transaction with the order or wallet that
 //! it pays for.
 
+pub(super) mod approvals;
 pub(super) mod cases;
 mod closing;
 pub(super) mod partial_refunds;
@@ -8,6 +9,7 @@ mod purge;
 pub(super) mod records;
 pub(super) mod refunds;
 pub(super) mod sandbox;
+pub(super) mod staff_refunds;
 
 use jiff::Timestamp;
 use sqlx::Row;

@@ -9,11 +9,11 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::WALLET;
-use super::refunds::Refund;
+use super::refunds::{Refund, RefundRefusal};
+use super::{Payment, WALLET};
 use crate::domain::{Money, OrderId, PaymentId, RefundId, RefundTarget, wallet};
 use crate::store::audit_log::log;
-use crate::store::{AuditReason, Store, StoreError, row};
+use crate::store::{AuditReason, Store, StoreError, Tx, row};
 
 /// A partial refund that staff ask for.
 #[derive(Debug, Clone, Copy)]
@@ -23,19 +23,6 @@ pub struct NewPartialRefund {
     pub order: OrderId,
     pub amount: Money,
     pub to: RefundTarget,
-}
-
-/// The outcome of asking for a partial refund.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PartialRefundOutcome {
-    /// It is under way, or was asked for before under the same id.
-    Pending,
-    /// The order is not paid.
-    NotPaid,
-    /// Only so much can still be refunded.
-    Exceeds(Money),
-    /// Wallets hold another currency.
-    NoWallet,
 }
 
 /// A partial refund of an order.
@@ -78,62 +65,6 @@ macro_rules! refunds {
 }
 
 impl Store {
-    /// Asks for a partial refund, with a line in the audit log. The refund job then moves the money.
-    pub async fn request_partial_refund(
-        &self,
-        new: NewPartialRefund,
-        reason: AuditReason<'_>,
-    ) -> Result<PartialRefundOutcome, StoreError> {
-        let mut tx = self.begin().await?;
-        let now = tx.now;
-        let order = new.order.to_string();
-        let sql = "UPDATE orders SET status = status WHERE id = $1 AND status = 'paid'";
-        let is_paid = sqlx::query(sql).bind(order.clone()).execute(&mut *tx).await?.rows_affected() == 1;
-        let known = sqlx::query("SELECT 1 FROM partial_refunds WHERE id = $1").bind(new.id.to_string());
-        if known.fetch_optional(&mut *tx).await?.is_some() {
-            return Ok(PartialRefundOutcome::Pending);
-        }
-        if !is_paid {
-            return Ok(PartialRefundOutcome::NotPaid);
-        }
-        let sql = concat!("SELECT ", super::columns!(), " FROM payments WHERE order_id = $1 AND status = 'captured'");
-        let row = sqlx::query(sql).bind(order.clone()).fetch_optional(&mut *tx).await?;
-        let of = row.as_ref().map(super::payment).transpose()?.ok_or(sqlx::Error::RowNotFound)?;
-        if new.to == RefundTarget::Wallet && of.amount.currency != wallet::CURRENCY {
-            return Ok(PartialRefundOutcome::NoWallet);
-        }
-        let left = of.refundable();
-        if new.amount.currency != left.currency || !(1..=left.amount).contains(&new.amount.amount) {
-            return Ok(PartialRefundOutcome::Exceeds(left));
-        }
-        let sql = "UPDATE payments SET refunded_in_parts = refunded_in_parts + $2 WHERE id = $1";
-        sqlx::query(sql).bind(of.id.to_string()).bind(new.amount.amount).execute(&mut *tx).await?;
-        let via = if new.to == RefundTarget::Wallet { WALLET } else { &of.provider };
-        sqlx::query(
-            "INSERT INTO partial_refunds (id, payment_id, order_id, via, amount, currency, requested_at_ms, actor, note,
-               message)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-        )
-        .bind(new.id.to_string())
-        .bind(of.id.to_string())
-        .bind(order)
-        .bind(via.to_owned())
-        .bind(new.amount.amount)
-        .bind(new.amount.currency.as_str().to_owned())
-        .bind(now.as_millisecond())
-        .bind(reason.actor.to_owned())
-        .bind(reason.note.to_owned())
-        .bind(reason.message.map(str::to_owned))
-        .execute(&mut *tx)
-        .await?;
-        let subject = format!("order {}", new.order);
-        let after = json!({"refund": new.id, "amount": new.amount, "via": via, "reason": reason.note,
-            "message": reason.message});
-        log(&mut tx, reason.actor, "refund_part", &subject, None, Some(&after), now).await?;
-        tx.commit().await?;
-        Ok(PartialRefundOutcome::Pending)
-    }
-
     /// The partial refunds of an order, oldest first.
     pub async fn partial_refunds_of(&self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM partial_refunds WHERE order_id = $1 ORDER BY id");
@@ -164,6 +95,71 @@ impl Store {
         let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
         self.all(query, refund).await
     }
+}
+
+/// The payment that a partial refund would be of; or why the order does not take it.
+pub(super) async fn check(tx: &mut Tx, new: &NewPartialRefund) -> Result<Result<Payment, RefundRefusal>, sqlx::Error> {
+    let Some(of) = captured(tx, new.order).await? else { return Ok(Err(RefundRefusal::WrongStatus)) };
+    if new.to == RefundTarget::Wallet && of.amount.currency != wallet::CURRENCY {
+        return Ok(Err(RefundRefusal::NoWallet));
+    }
+    let left = of.refundable();
+    if new.amount.currency != left.currency || !(1..=left.amount).contains(&new.amount.amount) {
+        return Ok(Err(RefundRefusal::Exceeds(left)));
+    }
+    Ok(Ok(of))
+}
+
+/// The payment of a paid order.
+pub(super) async fn captured(tx: &mut Tx, order: OrderId) -> Result<Option<Payment>, sqlx::Error> {
+    let sql = concat!("SELECT ", super::columns!(), " FROM payments WHERE order_id = $1 AND status = 'captured'");
+    let row = sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?;
+    row.as_ref().map(super::payment).transpose()
+}
+
+/// Begins a partial refund, with a line in the audit log. The refund job then moves the money. Writes nothing when it is
+/// refused, or was begun before under the same id.
+pub(super) async fn begin(
+    tx: &mut Tx,
+    new: &NewPartialRefund,
+    reason: AuditReason<'_>,
+) -> Result<Result<(), RefundRefusal>, sqlx::Error> {
+    let (now, order) = (tx.now, new.order.to_string());
+    let lock = sqlx::query("UPDATE orders SET status = status WHERE id = $1").bind(order.clone());
+    lock.execute(&mut **tx).await?;
+    let known = sqlx::query("SELECT 1 FROM partial_refunds WHERE id = $1").bind(new.id.to_string());
+    if known.fetch_optional(&mut **tx).await?.is_some() {
+        return Ok(Ok(()));
+    }
+    let of = match check(tx, new).await? {
+        Ok(of) => of,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let sql = "UPDATE payments SET refunded_in_parts = refunded_in_parts + $2 WHERE id = $1";
+    sqlx::query(sql).bind(of.id.to_string()).bind(new.amount.amount).execute(&mut **tx).await?;
+    let via = if new.to == RefundTarget::Wallet { WALLET } else { &of.provider };
+    sqlx::query(
+        "INSERT INTO partial_refunds (id, payment_id, order_id, via, amount, currency, requested_at_ms, actor, note,
+           message)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(new.id.to_string())
+    .bind(of.id.to_string())
+    .bind(order)
+    .bind(via.to_owned())
+    .bind(new.amount.amount)
+    .bind(new.amount.currency.as_str().to_owned())
+    .bind(now.as_millisecond())
+    .bind(reason.actor.to_owned())
+    .bind(reason.note.to_owned())
+    .bind(reason.message.map(str::to_owned))
+    .execute(&mut **tx)
+    .await?;
+    let subject = format!("order {}", new.order);
+    let after = json!({"refund": new.id, "amount": new.amount, "via": via, "reason": reason.note,
+        "message": reason.message});
+    log(tx, reason.actor, "refund_part", &subject, None, Some(&after), now).await?;
+    Ok(Ok(()))
 }
 
 fn refund(row: &AnyRow) -> Result<Refund, sqlx::Error> {

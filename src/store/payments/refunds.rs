@@ -22,6 +22,17 @@ pub struct Refund {
     pub via: String,
 }
 
+/// Why a refund does not begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefundRefusal {
+    /// The order is not paid; or the case is not open, or its payment is in no state for a refund.
+    WrongStatus,
+    /// Only so much can still be refunded.
+    Exceeds(Money),
+    /// Wallets hold another currency.
+    NoWallet,
+}
+
 impl Refund {
     /// The refund of all that is left of a payment.
     pub fn whole(of: Payment) -> Refund {

@@ -5,6 +5,7 @@ pub mod goods_changes;
 pub mod goods_upload;
 pub mod sales;
 
+pub mod approvals;
 pub mod books;
 pub mod calendar;
 pub mod cockpit;

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use super::{StaffVisit, StaffVisitTo};
 use crate::domain::{Address, Order, OrderId, Page, RefundTarget};
 use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
-use crate::store::{NewPartialRefund, PartialRefundOutcome, StaffAction};
+use crate::payments::staff_refunds::RefundAnswer;
+use crate::store::{NewPartialRefund, RefundRefusal, StaffAction, StaffRefund};
 use crate::web::Shop;
 use crate::web::extract::client::ClientAddress;
 use crate::web::extract::repeatable::Repeatable;
@@ -99,6 +100,7 @@ async fn page(
         username: shop.store.user(order.user_id).await?.map(|user| user.username),
         steps: shop.store.steps(&order).await?,
         payments: shop.store.payments_of(order.id).await?,
+        approvals: shop.store.approvals_of(order.id).await?,
         is_own: visitor.session.as_ref().is_some_and(|session| session.user_id == order.user_id),
         is_revealed: state.recipient.is_some(),
         address: state.recipient.as_ref().or(order.address.as_deref()).map(|at| AddressView::of(at, visitor.locale)),
@@ -149,16 +151,18 @@ pub struct StaffActionForm {
 
 pub async fn cancel(
     visit: StaffVisitTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
     Form(form): Form<StaffActionForm>,
 ) -> Result<Response, Problem> {
-    act(visit, StaffAction::Cancel, form).await
+    act(visit, repeatable, StaffAction::Cancel, form).await
 }
 
 pub async fn refund(
     visit: StaffVisitTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
     Form(form): Form<StaffActionForm>,
 ) -> Result<Response, Problem> {
-    act(visit, StaffAction::Refund, form).await
+    act(visit, repeatable, StaffAction::Refund, form).await
 }
 
 /// The form of a partial refund.
@@ -207,27 +211,42 @@ pub async fn refund_part(
                 .await;
         }
     };
-    let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
-    let new = NewPartialRefund { id: repeatable.refund(), order: id, amount, to: state.to };
-    let by = staff.session.user_id;
-    let outcome = shop.payments.request_partial_refund(&order, new, by, reason.by(staff.actor())).await?;
-    let (status, field, code) = match outcome {
-        None => return Err(Problem::new(Code::Yourself).back(path)),
-        Some(PartialRefundOutcome::Pending) => return Ok(see_other(&format!("{path}&done=refund-part"))),
-        Some(PartialRefundOutcome::NotPaid) => {
-            let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
-            let state = StaffActionFormState { changed: true, ..StaffActionFormState::default() };
-            return page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await;
-        }
-        Some(PartialRefundOutcome::Exceeds(_)) => (StatusCode::UNPROCESSABLE_ENTITY, "amount", "exceeds_payment"),
-        Some(PartialRefundOutcome::NoWallet) => (StatusCode::UNPROCESSABLE_ENTITY, "to", "no_wallet"),
+    let refund = repeatable.refund();
+    let what = StaffRefund::Part(NewPartialRefund { id: refund, order: id, amount, to: state.to });
+    let answer = shop.staff_refunds.refund(refund, what, staff.session.user_id, reason.by(staff.actor())).await?;
+    let (field, code) = match answer {
+        RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
+        RefundAnswer::Refused(RefundRefusal::NoWallet) => ("to", "no_wallet"),
+        answer => return refunded(&shop, &visitor, id, answer, "refund-part", StaffActionFormState::default()).await,
     };
     state.errors.push(FieldError::new(field, code));
-    page(&shop, &visitor, order, status, OrderPageState::of_part(state)).await
+    page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, OrderPageState::of_part(state)).await
+}
+
+/// The answer to a refund that has no wrong field: `done` names it on the page.
+async fn refunded(
+    shop: &Shop,
+    visitor: &Visitor,
+    id: OrderId,
+    answer: RefundAnswer,
+    done: &str,
+    mut form: StaffActionFormState,
+) -> Result<Response, Problem> {
+    let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
+    match answer {
+        RefundAnswer::Begun => return Ok(see_other(&format!("{path}&done={done}"))),
+        RefundAnswer::Waits(_) => return Ok(see_other(&format!("{path}&done=asked"))),
+        RefundAnswer::OwnPayment => return Err(Problem::new(Code::Yourself).back(path)),
+        RefundAnswer::OtherWaits => form.waits = true,
+        RefundAnswer::Refused(_) => form.changed = true,
+    }
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    page(shop, visitor, order, StatusCode::CONFLICT, OrderPageState::of(form)).await
 }
 
 async fn act(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
     action: StaffAction,
     form: StaffActionForm,
 ) -> Result<Response, Problem> {
@@ -246,13 +265,15 @@ async fn act(
             return page(&shop, &visitor, order, status, OrderPageState::of(state)).await;
         }
     };
+    let (by, reason) = (staff.session.user_id, reason.by(staff.actor()));
+    if action == StaffAction::Refund {
+        let (refund, what) = (repeatable.refund(), StaffRefund::Order(order.sale_id, id));
+        let answer = shop.staff_refunds.refund(refund, what, by, reason).await?;
+        return refunded(&shop, &visitor, id, answer, "refund", state).await;
+    }
     let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
-    let by = staff.session.user_id;
-    match shop.orders.apply_staff_action(&order, action, by, reason.by(staff.actor())).await? {
-        StaffActionOutcome::Done => {
-            let done = if action == StaffAction::Cancel { "cancel" } else { "refund" };
-            Ok(see_other(&format!("{path}&done={done}")))
-        }
+    match shop.orders.cancel_for_staff(&order, by, reason).await? {
+        StaffActionOutcome::Done => Ok(see_other(&format!("{path}&done=cancel"))),
         StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
         StaffActionOutcome::WrongStatus => {
             let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;

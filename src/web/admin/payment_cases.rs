@@ -7,9 +7,11 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{StaffVisit, StaffVisitTo};
+use crate::domain::RefundId;
 use crate::i18n;
 use crate::orders::support::{StaffActionOutcome, StaffActionReason};
-use crate::store::{CaseAction, PaymentCase};
+use crate::payments::staff_refunds::RefundAnswer;
+use crate::store::{CaseAction, PaymentCase, StaffRefund};
 use crate::web::Shop;
 use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
@@ -39,6 +41,7 @@ pub async fn list(
     let notice = match query.done.as_str() {
         "refund" => Some(t.done_refund),
         "settle" => Some(t.done_settle),
+        "asked" => Some(i18n::text(visitor.locale).approvals.asked),
         _ => None,
     };
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
@@ -112,15 +115,23 @@ async fn act(
         Ok(reason) if form.confirm == "yes" => reason,
         _ => return refuse(StatusCode::UNPROCESSABLE_ENTITY, t.incomplete).await,
     };
-    let by = staff.session.user_id;
-    match shop.payments.act_on_case(&case, action, by, reason.by(staff.actor())).await? {
-        StaffActionOutcome::Done => {
-            let done = if action == CaseAction::Refund { "refund" } else { "settle" };
-            Ok(see_other(&format!("{PATH}?lang={}&done={done}", visitor.locale)))
-        }
-        StaffActionOutcome::OwnOrder => {
-            Err(Problem::new(Code::Yourself).back(format!("{PATH}?lang={}", visitor.locale)))
-        }
+    let (by, reason) = (staff.session.user_id, reason.by(staff.actor()));
+    let path = format!("{PATH}?lang={}", visitor.locale);
+    if action == CaseAction::Refund {
+        let refund = RefundId(Uuid::now_v7());
+        return match shop.staff_refunds.refund(refund, StaffRefund::Case(&case), by, reason).await? {
+            RefundAnswer::Begun => Ok(see_other(&format!("{path}&done=refund"))),
+            RefundAnswer::Waits(_) => Ok(see_other(&format!("{path}&done=asked"))),
+            RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).back(path)),
+            RefundAnswer::OtherWaits => {
+                refuse(StatusCode::CONFLICT, i18n::problem("awaits_approval").text(visitor.locale)).await
+            }
+            RefundAnswer::Refused(_) => refuse(StatusCode::CONFLICT, t.changed).await,
+        };
+    }
+    match shop.payments.settle_case(&case, by, reason).await? {
+        StaffActionOutcome::Done => Ok(see_other(&format!("{path}&done=settle"))),
+        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
         StaffActionOutcome::WrongStatus => refuse(StatusCode::CONFLICT, t.changed).await,
     }
 }

@@ -127,6 +127,7 @@ problems! {
     Yourself 409 "yourself" "You cannot do this to your own account.";
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
     NotRefundable 409 "not_refundable" "Only an order that is paid can be refunded.";
+    AwaitsApproval 409 "awaits_approval" "Another refund of this order or payment waits for a second person. Approve or decline that one first.";
     AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid. A paid order takes one if it has none.";
     TooManyAddresses 409 "too_many_addresses" "The account has the maximum number of addresses.";
     NotPayable 409 "not_payable" "The order cannot be paid.";

@@ -3,6 +3,7 @@
 mod accounts;
 mod addresses;
 mod administrators;
+mod approvals;
 mod archive;
 mod books;
 mod cockpit;

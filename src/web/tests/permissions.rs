@@ -78,6 +78,13 @@ const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin/orders/payments", 'l'),
     ("POST", "/admin/orders/payments/{case}/refund", 'h'),
     ("POST", "/admin/orders/payments/{case}/settle", 'h'),
+    ("GET", "/admin/orders/approvals", 'l'),
+    ("POST", "/admin/orders/approvals/{approval}/approve", 'h'),
+    ("POST", "/admin/orders/approvals/{approval}/decline", 'h'),
+    ("GET", "/api/admin/approvals", 'l'),
+    ("GET", "/api/admin/approvals/{approval}", 'l'),
+    ("POST", "/api/admin/approvals/{approval}/approve", 'h'),
+    ("POST", "/api/admin/approvals/{approval}/decline", 'h'),
     ("GET", "/admin/orders/{order}", 'l'),
     ("POST", "/admin/orders/{order}/cancel", 'h'),
     ("POST", "/admin/orders/{order}/refund", 'h'),
@@ -181,6 +188,7 @@ async fn each_role_has_its_permissions_and_no_others() {
         for (method, path, permission) in TABLE {
             // Ids that do not exist: a request that passes changes nothing.
             let path = path.replace("{user}", "0198c0de-0000-7000-8000-000000000001");
+            let path = path.replace("{approval}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{case}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{sale}", "999").replace("{goods}", "999").replace("{packet}", "999");

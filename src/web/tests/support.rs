@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::{Order, OrderId, OrderStatus, Reservation, SaleId, UserId};
+use crate::domain::{Order, OrderId, OrderStatus, RefundId, Reservation, SaleId, UserId};
 use crate::orders::OrderRefusal;
 use crate::orders::support::StaffActionOutcome;
-use crate::store::{AuditReason, StaffAction, Store};
+use crate::payments::staff_refunds::{RefundAnswer, StaffRefunds};
+use crate::store::{AuditReason, StaffAction, StaffRefund, Store};
 
 /// Captures a started payment.
 pub async fn pay(shop: &TestShop, checkout: &Value) {
@@ -220,6 +221,7 @@ async fn order_ends_once_in_two_hundred_races() {
     let admin = shop.admin().await;
     let sale: SaleId = shop.open_sale(&admin, RACES as i64).await.parse().unwrap();
     let (store, owners, now) = (&shop.parts.store, shop.parts.orders(), shop.parts.clock.now());
+    let refunds = StaffRefunds::new(store.clone(), shop.parts.orders(), None);
     let (staff, reason) = (UserId(Uuid::now_v7()), AuditReason { actor: "admin", note: "race", message: None });
     let race = async |(n, order): (usize, Order)| {
         let (payment, _) = shop.parts.payments.start(&order, "/".into()).await.unwrap();
@@ -232,9 +234,14 @@ async fn order_ends_once_in_two_hundred_races() {
             .await
             .unwrap();
         let pay = async || store.apply_capture(&format!("msg_{n}"), payment, order.amount, now).await.unwrap();
-        let end = async |what| {
-            let outcome = owners.apply_staff_action(&order, what, staff, reason).await.unwrap();
-            outcome == StaffActionOutcome::Done
+        let end = async |what| match what {
+            StaffAction::Cancel => {
+                owners.cancel_for_staff(&order, staff, reason).await.unwrap() == StaffActionOutcome::Done
+            }
+            StaffAction::Refund => {
+                let (id, what) = (RefundId(Uuid::now_v7()), StaffRefund::Order(sale, order.id));
+                refunds.refund(id, what, staff, reason).await.unwrap() == RefundAnswer::Begun
+            }
         };
         let own = async || match owners.cancel(order.user_id, sale, order.id).await {
             Ok(_) | Err(OrderRefusal::NotCancellable) => {}

@@ -20,7 +20,7 @@ pub use admin::{
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,
     StaffPage, TemporaryPassword, UploadError, UserPage, UsersPage, admin_notice,
 };
-pub use admin::{AdminOrderPage, AdminOrdersPage, BooksPage, PaymentCasesPage};
+pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, PaymentCasesPage};
 pub use admin::{
     AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot, StepUpPage, SteppedUpPage,
 };

@@ -5,7 +5,7 @@ import { GOODS } from '../lib/shop.mjs';
 
 export default async function consolePages(run) {
   const { shop } = run;
-  const { open, paused, planned, order, shopper } = await createData(shop);
+  const { open, paused, planned, order, waiting, shopper } = await createData(shop);
   const visitor = await (await run.visit()).logInAs(shop.admin);
   const { page } = visitor;
   const see = async (path, name, ready) => {
@@ -26,6 +26,8 @@ export default async function consolePages(run) {
   await see(`/goods/${GOODS.phone}`, 'goods-edit', '.picture-list img');
   await see('/orders', 'orders', 'table.found');
   await see('/orders/payments', 'payments', '.empty');
+  await see('/orders/approvals', 'approvals', '[data-approval]');
+  await see(`/orders/${waiting.id}`, 'order-waiting', '.timeline');
   await see(`/orders/${order.id}`, 'order', '.timeline');
   await see('/users', 'users', 'tbody th');
   await see(`/users/${order.user_id ?? shopper}`, 'user');
@@ -45,8 +47,18 @@ async function createData(shop) {
   const shoppers = await Promise.all(Array.from({ length: 6 }, () => shop.register()));
   const orders = await Promise.all(shoppers.map((shopper, n) => shopper.buy(open, 1 + (n % 2))));
   await Promise.all([0, 1, 2].map((n) => shoppers[n].pay(orders[n])));
+  const waiting = await refundThatWaits(shop, shoppers[0]);
   const { user } = await shoppers[0].ask('GET', '/api/me');
-  return { open, paused, planned, order: orders[0], shopper: user?.id };
+  return { open, paused, planned, order: orders[0], waiting, shopper: user?.id };
+}
+
+/** A paid order whose refund needs a second person. */
+async function refundThatWaits(shop, shopper) {
+  const order = await shopper.buy(await shop.openSale({ price: 600_000 }));
+  await shopper.pay(order);
+  const { approval } = await shop.admin.ask('POST', `/api/admin/orders/${order.id}/refund`, { reason: 'scratched' });
+  same(approval.status, 'pending', 'more than one person refunds alone');
+  return order;
 }
 
 async function cockpit(visitor, see, sale, name) {

@@ -190,7 +190,8 @@ async fn kill_until(shop: &mut Shop, ended: &std::cell::Cell<bool>) {
 
 async fn every_captured_amount_is_paid_or_refunded(rung: Rung) {
     let plan = Plan::on(rung).await.one_role_per_process().set("SECKILL_PAYMENT_WINDOW", "20s");
-    let mut shop = plan.set("SECKILL_USER_RATE", "1000").start().await;
+    let plan = plan.set("SECKILL_USER_RATE", "1000").set("SECKILL_SECOND_PERSON_ABOVE", "off");
+    let mut shop = plan.start().await;
     let sale = shop.open(NewSale::of(ORDERS as i64)).await;
     let shoppers = shop.shoppers();
     let (client, admin) = (shop.client(), shop.admin().await);

@@ -32,6 +32,7 @@ async fn invalid_setting_ends_the_start_and_is_named() {
         ("SECKILL_SECRET_PREVIOUS", "too short"),
         ("SECKILL_SECRET_PREVIOUS_FILE", "/no/such/file"),
         ("SECKILL_ADMIN_PASSWORD", "short"),
+        ("SECKILL_SECOND_PERSON_ABOVE", "5000.00"),
         ("SECKILL_PAYMENT_WINDOW", "soon"),
         ("SECKILL_PAYMENT_WINDOW", "0s"),
         ("SECKILL_PAYMENTS", "card"),

@@ -52,6 +52,8 @@ const SEARCHES: &[&str] = &[
     "/api/admin/security-events?network=10.0.7.1",
     "/api/admin/security-events?to=2026-01-05",
     "/api/admin/payment-cases?settled=true",
+    "/api/admin/approvals?decided=true",
+    "/admin/orders/approvals?decided=true",
     "/admin/orders/books?from=2026-01-01&to=2026-02-01",
     "/api/admin/books/journal.csv?from=2026-01-01&to=2026-02-01",
     "/api/admin/sales?current=true",

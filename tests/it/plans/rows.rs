@@ -122,6 +122,12 @@ pub fn statements(count: i64) -> Vec<String> {
             "{id}, {id}, {id}, 'sandbox', 1, 'CNY', i, 'admin', 'x', i",
         ),
         rows(
+            "staff_refunds (id, kind, subject, order_id, amount, currency, target, requested_by, actor, note, requested_at_ms,
+             approval, expires_at_ms)",
+            "{id}, 'order', 'order ' || {id}, {id}, 1, 'CNY', 'payer', {user}, 'admin', 'x', i,
+             CASE WHEN i % 4 = 0 THEN 'declined' WHEN i % 100 = 1 THEN 'pending' ELSE 'not_needed' END, 4102444800000",
+        ),
+        rows(
             "sandbox_payments (id, amount, currency, return_path, status)",
             "{id}, 100, 'CNY', '/', CASE WHEN i % 10 < 7 THEN 'captured' ELSE 'open' END",
         ),

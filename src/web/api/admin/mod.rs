@@ -8,6 +8,8 @@ pub mod live;
 
 pub mod dead_letters;
 
+pub mod approvals;
+
 pub mod orders;
 
 pub mod order_changes;

@@ -6,19 +6,21 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::approvals::{self, ApprovalJson};
 use super::{StaffCall, StaffCallTo};
 use crate::domain::order::OrderStep;
 use crate::domain::{Address, Money, Order, OrderId, PaymentId, RefundTarget, UserId};
 use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
+use crate::payments::staff_refunds::RefundAnswer;
 use crate::store::{
-    FoundOrder, NewPartialRefund, PartialRefund, PartialRefundOutcome, PaymentRecord, StaffAction, WebhookRecord,
+    FoundOrder, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, WebhookRecord,
 };
 use crate::web::Shop;
 use crate::web::api::orders::{OrderJson, OrderList, PartialRefundJson};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::client::ClientAddress;
 use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
+use crate::web::extract::session::{ReadAddresses, Staff, SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::order_search::OrderSearchQuery;
@@ -65,6 +67,8 @@ struct OrderDetail {
     found: FoundOrderJson,
     history: Vec<OrderStep>,
     payments: Vec<AdminPaymentJson>,
+    /// Refunds of it that needed a second person, or wait for one.
+    approvals: Vec<ApprovalJson>,
 }
 
 #[derive(Serialize)]
@@ -121,8 +125,9 @@ async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
     order.mask_recipient();
     let history = shop.store.steps(&order).await?;
     let payments = shop.store.payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
+    let approvals = shop.store.approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
     let username = shop.store.user(order.user_id).await?.map(|user| user.username);
-    let order = OrderDetail { found: FoundOrder { order, username }.into(), history, payments };
+    let order = OrderDetail { found: FoundOrder { order, username }.into(), history, payments, approvals };
     Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }
 
@@ -164,17 +169,28 @@ pub struct StaffActionRequest {
 }
 
 pub async fn cancel(
-    call: StaffCallTo<SupportShoppers, OrderId>,
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     Json(request): Json<StaffActionRequest>,
 ) -> Result<Response, Problem> {
-    act(call, StaffAction::Cancel, request).await
+    let order = existing_order(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
+    match shop.orders.cancel_for_staff(&order, staff.session.user_id, reason.by(staff.actor())).await? {
+        StaffActionOutcome::Done => detail(&shop, id).await,
+        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        StaffActionOutcome::WrongStatus => Err(Code::NotCancellable.into()),
+    }
 }
 
+/// Refunds what is left of a paid order's payment, and ends the order.
 pub async fn refund(
-    call: StaffCallTo<SupportShoppers, OrderId>,
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
     Json(request): Json<StaffActionRequest>,
 ) -> Result<Response, Problem> {
-    act(call, StaffAction::Refund, request).await
+    let order = existing_order(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
+    let what = StaffRefund::Order(order.sale_id, id);
+    refund_for(&shop, (id, repeatable), what, &staff, &reason).await
 }
 
 /// A partial refund. Without `to` the money goes to the payer.
@@ -194,38 +210,33 @@ pub async fn refund_part(
     repeatable: Repeatable,
     Json(request): Json<PartialRefundRequest>,
 ) -> Result<Response, Problem> {
-    let order = existing_order(&shop, id).await?;
+    existing_order(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
     let to = request.to.unwrap_or(RefundTarget::Payer);
-    let new = NewPartialRefund { id: repeatable.refund(), order: id, amount: request.amount, to };
+    let what = StaffRefund::Part(NewPartialRefund { id: repeatable.refund(), order: id, amount: request.amount, to });
+    refund_for(&shop, (id, repeatable), what, &staff, &reason).await
+}
+
+/// Begins a refund of an order: 200 with the order; or 202 with the request that waits for a second person.
+async fn refund_for(
+    shop: &Shop,
+    (order, repeatable): (OrderId, Repeatable),
+    what: StaffRefund<'_>,
+    staff: &Staff<SupportShoppers>,
+    reason: &StaffActionReason,
+) -> Result<Response, Problem> {
     let by = staff.session.user_id;
-    match shop.payments.request_partial_refund(&order, new, by, reason.by(staff.actor())).await? {
-        Some(PartialRefundOutcome::Pending) => detail(&shop, id).await,
-        Some(PartialRefundOutcome::NotPaid) => Err(Code::NotRefundable.into()),
-        Some(PartialRefundOutcome::Exceeds(left)) => {
+    match shop.staff_refunds.refund(repeatable.refund(), what, by, reason.by(staff.actor())).await? {
+        RefundAnswer::Begun => detail(shop, order).await,
+        RefundAnswer::Waits(id) => approvals::accepted(shop, id).await,
+        RefundAnswer::OtherWaits => Err(Code::AwaitsApproval.into()),
+        RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        RefundAnswer::Refused(RefundRefusal::WrongStatus) => Err(Code::NotRefundable.into()),
+        RefundAnswer::Refused(RefundRefusal::Exceeds(left)) => {
             Err(Problem::invalid_field("amount", "exceeds_payment").detail(format!("{left} can be refunded.")))
         }
-        Some(PartialRefundOutcome::NoWallet) => Err(Problem::invalid_field("to", "no_wallet")),
-        None => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        RefundAnswer::Refused(RefundRefusal::NoWallet) => Err(Problem::invalid_field("to", "no_wallet")),
     }
 }
 
 const OWN_ORDER: &str = "The order is your own. Another member of the staff has to do this.";
-
-async fn act(
-    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
-    action: StaffAction,
-    request: StaffActionRequest,
-) -> Result<Response, Problem> {
-    let order = existing_order(&shop, id).await?;
-    let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
-    let by = staff.session.user_id;
-    match shop.orders.apply_staff_action(&order, action, by, reason.by(staff.actor())).await? {
-        StaffActionOutcome::Done => detail(&shop, id).await,
-        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
-        StaffActionOutcome::WrongStatus => Err(Problem::new(match action {
-            StaffAction::Cancel => Code::NotCancellable,
-            StaffAction::Refund => Code::NotRefundable,
-        })),
-    }
-}

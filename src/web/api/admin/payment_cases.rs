@@ -7,12 +7,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{StaffCall, StaffCallTo};
+use super::{StaffCall, StaffCallTo, approvals};
 use crate::domain::{CaseKind, Money, OrderId, PaymentId, RefundId};
 use crate::orders::support::{StaffActionOutcome, StaffActionReason};
-use crate::store::{CaseAction, Payment, PaymentCase, Settlement};
+use crate::payments::staff_refunds::RefundAnswer;
+use crate::store::{Payment, PaymentCase, Settlement, StaffRefund};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
@@ -130,36 +132,37 @@ pub struct CaseRequest {
     reason: String,
 }
 
-/// Asks the provider for a refund, or once more.
+/// Asks the provider for a refund, or once more. Money of which nothing was decided yet may need a second person.
 pub async fn refund(
-    call: StaffCallTo<SupportShoppers, Uuid>,
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, Uuid>,
+    repeatable: Repeatable,
     Json(request): Json<CaseRequest>,
 ) -> Result<Response, Problem> {
-    act(call, CaseAction::Refund, request).await
+    let case = existing_case(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
+    let (by, what) = (staff.session.user_id, StaffRefund::Case(&case));
+    match shop.staff_refunds.refund(repeatable.refund(), what, by, reason.by(staff.actor())).await? {
+        RefundAnswer::Begun => answer(existing_case(&shop, id).await?),
+        RefundAnswer::Waits(id) => approvals::accepted(&shop, id).await,
+        RefundAnswer::OtherWaits => Err(Code::AwaitsApproval.into()),
+        RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).detail(OWN_PAYMENT)),
+        RefundAnswer::Refused(_) => Err(Problem::new(Code::ChangedMeanwhile).detail(WRONG_STATUS)),
+    }
 }
 
 /// Settles a case. A refund that failed counts as made.
 pub async fn settle(
-    call: StaffCallTo<SupportShoppers, Uuid>,
-    Json(request): Json<CaseRequest>,
-) -> Result<Response, Problem> {
-    act(call, CaseAction::Settle, request).await
-}
-
-const OWN_PAYMENT: &str = "The payment is your own. Another member of the staff has to do this.";
-const WRONG_STATUS: &str = "The case is settled, or its payment is in no state for this. Load it again.";
-
-async fn act(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, Uuid>,
-    action: CaseAction,
-    request: CaseRequest,
+    Json(request): Json<CaseRequest>,
 ) -> Result<Response, Problem> {
     let case = existing_case(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
-    let by = staff.session.user_id;
-    match shop.payments.act_on_case(&case, action, by, reason.by(staff.actor())).await? {
+    match shop.payments.settle_case(&case, staff.session.user_id, reason.by(staff.actor())).await? {
         StaffActionOutcome::Done => answer(existing_case(&shop, id).await?),
         StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_PAYMENT)),
         StaffActionOutcome::WrongStatus => Err(Problem::new(Code::ChangedMeanwhile).detail(WRONG_STATUS)),
     }
 }
+
+const OWN_PAYMENT: &str = "The payment is your own. Another member of the staff has to do this.";
+const WRONG_STATUS: &str = "The case is settled, or its payment is in no state for this. Load it again.";

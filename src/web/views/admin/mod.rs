@@ -1,5 +1,6 @@
 //! The console's pages.
 
+mod approvals;
 mod audit_log;
 mod books;
 mod calendar;
@@ -17,6 +18,7 @@ mod step_up;
 mod tests;
 mod users;
 
+pub use approvals::ApprovalsPage;
 pub use audit_log::AdminLogPage;
 pub use books::BooksPage;
 pub use calendar::{CalendarDay, CalendarPage, CalendarSale};

@@ -5,10 +5,10 @@ use askama::Template;
 use super::sale_form::for_time_field;
 use super::{Chrome, FieldError, error_text};
 use crate::domain::order::OrderStep;
-use crate::domain::{Money, Order, OrderStatus, RefundTarget, SaleId, wallet};
+use crate::domain::{ApprovalStatus, Money, Order, OrderStatus, RefundTarget, SaleId, wallet};
 use crate::i18n::{field_error, problem};
 use crate::pages::filters;
-use crate::store::{FoundOrder, PaymentRecord, PaymentStatus, WALLET};
+use crate::store::{Approval, FoundOrder, PaymentRecord, PaymentStatus, WALLET};
 use crate::web::shared::links::link_query;
 use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::views::AddressView;
@@ -71,6 +71,8 @@ pub struct StaffActionFormState {
     pub errors: Vec<FieldError>,
     /// The order was no longer in a state that allows the action.
     pub changed: bool,
+    /// Another refund of the order waits for a second person.
+    pub waits: bool,
 }
 
 /// The form of a partial refund, as entered.
@@ -108,11 +110,13 @@ pub struct AdminOrderPage {
     pub username: Option<String>,
     pub steps: Vec<OrderStep>,
     pub payments: Vec<PaymentRecord>,
+    /// Refunds that needed a second person, or wait for one.
+    pub approvals: Vec<Approval>,
     /// Masked, unless it is revealed.
     pub address: Option<AddressView>,
     pub is_revealed: bool,
     pub reveal: RevealFormState,
-    /// The action that the page reports as done: `cancel`, `refund`, `refund-part`.
+    /// The action that the page reports as done: `cancel`, `refund`, `refund-part`, `asked`.
     pub done: String,
     pub may_act: bool,
     /// Whether the order belongs to the member of the staff who reads the page.
@@ -139,12 +143,18 @@ impl AdminOrderPage {
         let left = self.refundable()?;
         (left != self.order.amount).then_some(left)
     }
+
+    fn waiting(&self) -> &'static str {
+        problem("awaits_approval").text(self.chrome.locale)
+    }
+
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().support;
         match self.done.as_str() {
             "cancel" => Some(t.done_cancel),
             "refund" => Some(t.done_refund),
             "refund-part" => Some(t.done_refund_part),
+            "asked" => Some(self.chrome.text().approvals.asked),
             _ => None,
         }
     }

@@ -1,0 +1,34 @@
+-- Refunds that staff asked for. Those beyond what one person may refund alone wait for a second person.
+CREATE TABLE staff_refunds (
+    -- Also the id of the partial refund.
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('order', 'part', 'case')),
+    -- What the audit log calls it: an order, or the payment of a case.
+    subject TEXT NOT NULL,
+    -- NULL: the payment is for no order. No reference, because orders of rehearsals are deleted.
+    order_id TEXT,
+    case_id TEXT,
+    amount BIGINT NOT NULL CHECK (amount >= 0),
+    currency TEXT NOT NULL,
+    -- Where the money goes: `payer` or `wallet`.
+    target TEXT NOT NULL,
+    -- The account and the name of the member of the staff who asked, the reason, and what the owner of the order is told.
+    requested_by TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    note TEXT NOT NULL,
+    message TEXT,
+    requested_at_ms BIGINT NOT NULL,
+    -- `not_needed`: it was carried out at once.
+    approval TEXT NOT NULL CHECK (approval IN ('not_needed', 'pending', 'approved', 'declined', 'expired', 'void')),
+    expires_at_ms BIGINT NOT NULL,
+    decided_at_ms BIGINT,
+    decided_by TEXT,
+    decision_note TEXT
+);
+-- One request at a time waits for each order or payment.
+CREATE UNIQUE INDEX staff_refunds_pending ON staff_refunds (subject) WHERE approval = 'pending';
+CREATE INDEX staff_refunds_open ON staff_refunds (id) WHERE approval = 'pending';
+CREATE INDEX staff_refunds_asked ON staff_refunds (id) WHERE approval <> 'not_needed';
+CREATE INDEX staff_refunds_by_order ON staff_refunds (order_id, id) WHERE approval <> 'not_needed';
+-- What one person refunded alone of late.
+CREATE INDEX staff_refunds_alone ON staff_refunds (requested_by, requested_at_ms) WHERE approval = 'not_needed';

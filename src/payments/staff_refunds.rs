@@ -1,0 +1,153 @@
+//! Refunds that staff ask for, and the second person who approves those beyond a bound. Nobody acts on a payment of their own,
+//! and nobody approves what they asked for.
+
+use tracing::info;
+
+use crate::domain::{OrderId, Page, RefundId, UserId};
+use crate::orders::Orders;
+use crate::store::{
+    Approval, ApprovalOutcome, AuditReason, NewStaffRefund, RefundRefusal, StaffRefund, StaffRefundOutcome, Store,
+    StoreError,
+};
+
+/// What a member of the staff is answered who asked for a refund.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefundAnswer {
+    /// It is under way.
+    Begun,
+    /// It waits for a second person.
+    Waits(RefundId),
+    /// Another request about the same order or payment waits.
+    OtherWaits,
+    Refused(RefundRefusal),
+    /// The payment is the member's own. Another one has to ask.
+    OwnPayment,
+}
+
+/// What became of a decision about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecisionAnswer {
+    Done,
+    /// It was decided before, or had expired.
+    Closed,
+    /// The refund was no longer possible, so that the request ended.
+    Void,
+    /// The member of the staff asked for it. Another one has to approve.
+    OwnRequest,
+    /// The payment is the member's own. Another one has to decide.
+    OwnPayment,
+}
+
+/// Refunds on behalf of staff.
+#[derive(Clone)]
+pub struct StaffRefunds {
+    store: Store,
+    orders: Orders,
+    /// What one person may refund alone within a day, in whole units of the payment's currency. `None`: everything.
+    alone: Option<i64>,
+}
+
+impl StaffRefunds {
+    pub fn new(store: Store, orders: Orders, alone: Option<i64>) -> StaffRefunds {
+        StaffRefunds { store, orders, alone }
+    }
+
+    /// Begins a refund, or records that a second person has to approve it. `by` is the account of `reason.actor`.
+    pub async fn refund(
+        &self,
+        id: RefundId,
+        what: StaffRefund<'_>,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<RefundAnswer, StoreError> {
+        let payer = match what {
+            StaffRefund::Order(_, order) => self.owner(order).await?,
+            StaffRefund::Part(part) => self.owner(part.order).await?,
+            StaffRefund::Case(case) => match &case.payment {
+                Some(payment) => self.store.payer_of(payment).await?,
+                None => None,
+            },
+        };
+        if payer == Some(by) {
+            return Ok(RefundAnswer::OwnPayment);
+        }
+        let outcome = self.store.refund_for_staff(&NewStaffRefund { id, what, by, reason }, self.alone).await?;
+        info!(refund = %id, actor = reason.actor, ?what, ?outcome, "refund asked for by staff");
+        Ok(match outcome {
+            StaffRefundOutcome::Begun(held) => {
+                self.orders.release_now(held.as_slice()).await?;
+                RefundAnswer::Begun
+            }
+            StaffRefundOutcome::Waits(id) => RefundAnswer::Waits(id),
+            StaffRefundOutcome::OtherWaits => RefundAnswer::OtherWaits,
+            StaffRefundOutcome::Refused(refusal) => RefundAnswer::Refused(refusal),
+        })
+    }
+
+    async fn owner(&self, order: OrderId) -> Result<Option<UserId>, StoreError> {
+        Ok(self.store.order_with_id(order).await?.map(|order| order.user_id))
+    }
+
+    /// One page of the requests that wait, or of those that do not any more, newest first.
+    pub async fn approvals(
+        &self,
+        decided: bool,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Approval, String>, StoreError> {
+        let found = self.store.approvals(decided, before, limit as i64 + 1).await?;
+        Ok(Page::cut(found, limit, |approval| approval.id.to_string()))
+    }
+
+    /// Approves a request and begins its refund. `by` is the account of `actor`.
+    pub async fn approve(&self, of: &Approval, by: UserId, actor: &str) -> Result<DecisionAnswer, StoreError> {
+        if of.requested_by == by {
+            return Ok(DecisionAnswer::OwnRequest);
+        }
+        if self.payer(of).await? == Some(by) {
+            return Ok(DecisionAnswer::OwnPayment);
+        }
+        let outcome = self.store.approve_refund(of, by, actor).await?;
+        info!(refund = %of.id, actor, requester = of.requester, amount = %of.amount, ?outcome, "refund approved by staff");
+        self.answer(outcome).await
+    }
+
+    /// Declines a request for a reason. The member of the staff who asked may withdraw it in this way.
+    pub async fn decline(
+        &self,
+        of: &Approval,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<DecisionAnswer, StoreError> {
+        if self.payer(of).await? == Some(by) {
+            return Ok(DecisionAnswer::OwnPayment);
+        }
+        let outcome = self.store.decline_refund(of, reason.actor, reason.note).await?;
+        info!(refund = %of.id, actor = reason.actor, requester = of.requester, ?outcome, "refund declined by staff");
+        self.answer(outcome).await
+    }
+
+    async fn answer(&self, outcome: ApprovalOutcome) -> Result<DecisionAnswer, StoreError> {
+        Ok(match outcome {
+            ApprovalOutcome::Approved(held) => {
+                self.orders.release_now(held.as_slice()).await?;
+                DecisionAnswer::Done
+            }
+            ApprovalOutcome::Declined => DecisionAnswer::Done,
+            ApprovalOutcome::Closed => DecisionAnswer::Closed,
+            ApprovalOutcome::Void => DecisionAnswer::Void,
+        })
+    }
+
+    /// Who paid what a request is about.
+    async fn payer(&self, of: &Approval) -> Result<Option<UserId>, StoreError> {
+        if let Some(order) = of.order {
+            return self.owner(order).await;
+        }
+        let Some(case) = &of.case else { return Ok(None) };
+        match self.store.payment_case(case).await?.and_then(|case| case.payment) {
+            Some(payment) => self.store.payer_of(&payment).await,
+            None => Ok(None),
+        }
+    }
+}

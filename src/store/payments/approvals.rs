@@ -1,0 +1,123 @@
+//! Reading requests for refunds that need a second person ([`super::staff_refunds`]).
+
+use jiff::Timestamp;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, UserId};
+use crate::store::{Store, StoreError, row};
+
+/// The decision of a second person.
+#[derive(Debug, Clone)]
+pub struct ApprovalDecision {
+    pub at: Timestamp,
+    pub by: String,
+    /// Why it was declined.
+    pub note: Option<String>,
+}
+
+/// A refund that needs, or needed, a second person.
+#[derive(Debug, Clone)]
+pub struct Approval {
+    pub id: RefundId,
+    pub kind: RefundKind,
+    /// What the audit log calls it.
+    pub(super) subject: String,
+    /// `None`: the payment of a case is for no order.
+    pub order: Option<OrderId>,
+    pub case: Option<String>,
+    pub amount: Money,
+    pub to: RefundTarget,
+    pub requested_by: UserId,
+    /// The name of `requested_by`.
+    pub requester: String,
+    pub note: String,
+    pub message: Option<String>,
+    pub requested_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub status: ApprovalStatus,
+    pub decision: Option<ApprovalDecision>,
+}
+
+macro_rules! columns {
+    () => {
+        "id, kind, subject, order_id, case_id, amount, currency, target, requested_by, actor, note, message, \
+         requested_at_ms, approval, expires_at_ms, decided_at_ms, decided_by, decision_note"
+    };
+}
+pub(super) use columns;
+
+impl Store {
+    /// A request, if the refund needed a second person.
+    pub async fn approval(&self, id: RefundId) -> Result<Option<Approval>, StoreError> {
+        let now = self.now().await?;
+        let sql = concat!("SELECT ", columns!(), " FROM staff_refunds WHERE id = $1 AND approval <> 'not_needed'");
+        self.optional(sqlx::query(sql).bind(id.to_string()), |row| approval(row, now)).await
+    }
+
+    /// The requests that wait, or those that do not any more, newest first, from the one before the id `before`.
+    pub async fn approvals(
+        &self,
+        decided: bool,
+        before: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<Approval>, StoreError> {
+        let sql = match decided {
+            false => concat!(
+                "SELECT ",
+                columns!(),
+                " FROM staff_refunds WHERE approval = 'pending' AND expires_at_ms > $3 AND id < $1
+                 ORDER BY id DESC LIMIT $2"
+            ),
+            true => concat!(
+                "SELECT ",
+                columns!(),
+                " FROM staff_refunds WHERE approval <> 'not_needed' AND (approval <> 'pending' OR expires_at_ms <= $3)
+                 AND id < $1 ORDER BY id DESC LIMIT $2"
+            ),
+        };
+        let now = self.now().await?;
+        // Sorts after every UUID.
+        let query = sqlx::query(sql).bind(before.unwrap_or("g")).bind(limit).bind(now.as_millisecond());
+        self.all(query, |row| approval(row, now)).await
+    }
+
+    /// The requests about an order, oldest first.
+    pub async fn approvals_of(&self, order: OrderId) -> Result<Vec<Approval>, StoreError> {
+        let now = self.now().await?;
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM staff_refunds WHERE order_id = $1 AND approval <> 'not_needed' ORDER BY id"
+        );
+        self.all(sqlx::query(sql).bind(order.to_string()), |row| approval(row, now)).await
+    }
+}
+
+fn approval(row: &AnyRow, now: Timestamp) -> Result<Approval, sqlx::Error> {
+    let expires_at = row::time(row, "expires_at_ms")?;
+    let status = match row::parsed(row, "approval")? {
+        ApprovalStatus::Pending if expires_at <= now => ApprovalStatus::Expired,
+        status => status,
+    };
+    let by: Option<String> = row.try_get("decided_by")?;
+    let decided = row::optional_time(row, "decided_at_ms")?.zip(by);
+    let note = row.try_get("decision_note")?;
+    Ok(Approval {
+        id: row::parsed(row, "id")?,
+        kind: row::parsed(row, "kind")?,
+        subject: row::text(row, "subject")?,
+        order: row.try_get::<Option<String>, _>("order_id")?.and_then(|id| id.parse().ok()),
+        case: row.try_get("case_id")?,
+        amount: row::money(row, "amount")?,
+        to: row::parsed(row, "target")?,
+        requested_by: row::parsed(row, "requested_by")?,
+        requester: row::text(row, "actor")?,
+        note: row::text(row, "note")?,
+        message: row.try_get("message")?,
+        requested_at: row::time(row, "requested_at_ms")?,
+        expires_at,
+        status,
+        decision: decided.map(|(at, by)| ApprovalDecision { at, by, note }),
+    })
+}

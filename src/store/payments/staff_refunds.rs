@@ -1,0 +1,346 @@
+//! Refunds that staff ask for. What one person refunds alone within [`ALONE_PERIOD`] is counted, order by order and part by
+//! part. Beyond a bound a refund waits for a second person, who approves or declines it.
+//!
+//! **Once.** The approval and the beginning of the refund are one transaction: the request leaves `pending` by a conditional
+//! update, so of two persons who approve at once one begins the refund. A transaction that fails leaves it pending.
+//!
+//! **Expiry.** Reading decides it: a request that is `pending` after its time is shown as expired, and nothing approves it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::approvals::{Approval, columns};
+use super::cases::{self, CaseAction, PaymentCase};
+use super::partial_refunds::{self, NewPartialRefund, captured};
+use super::refunds::RefundRefusal;
+use crate::domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId};
+use crate::store::audit_log::log;
+use crate::store::orders::{read, staff_actions};
+use crate::store::{AuditReason, HeldUnits, StaffAction, Store, StoreError, Tx, row};
+
+/// Refunds of one person within this time count together.
+const ALONE_PERIOD: Duration = Duration::from_secs(24 * 3600);
+/// How long a request waits: over a weekend.
+const APPROVAL_LIFETIME: Duration = Duration::from_secs(72 * 3600);
+
+/// What a member of the staff asks to be refunded.
+#[derive(Debug, Clone, Copy)]
+pub enum StaffRefund<'a> {
+    /// All that is left of a paid order's payment. Its units go back on sale.
+    Order(SaleId, OrderId),
+    /// A part of it, or all of it while the order stays paid. Its id is replaced by that of the request.
+    Part(NewPartialRefund),
+    /// The payment that a case is about.
+    Case(&'a PaymentCase),
+}
+
+/// A refund that a member of the staff asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct NewStaffRefund<'a> {
+    /// The same for each attempt to ask for it.
+    pub id: RefundId,
+    pub what: StaffRefund<'a>,
+    /// The account of `reason.actor`.
+    pub by: UserId,
+    pub reason: AuditReason<'a>,
+}
+
+/// What became of a refund that a member of the staff asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StaffRefundOutcome {
+    /// It is under way, or was begun before under the same id. The order's units, if they go back on sale now.
+    Begun(Option<HeldUnits>),
+    /// It waits for a second person, or waited under the same id.
+    Waits(RefundId),
+    /// Another request about the same order or payment waits.
+    OtherWaits,
+    Refused(RefundRefusal),
+}
+
+/// What became of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalOutcome {
+    /// The refund is under way. The order's units, if they go back on sale.
+    Approved(Option<HeldUnits>),
+    Declined,
+    /// It was decided before, or had expired.
+    Closed,
+    /// The refund is no longer possible. The request ends.
+    Void,
+}
+
+impl Store {
+    /// Begins a refund; or asks for a second person, if it and what the same person has refunded alone of late exceed
+    /// `alone`, in whole units of its currency. `None` sets no bound. One transaction, with its lines in the audit log.
+    pub async fn refund_for_staff(
+        &self,
+        new: &NewStaffRefund<'_>,
+        alone: Option<i64>,
+    ) -> Result<StaffRefundOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        // Two refunds that one person asks for at once see each other.
+        let lock = sqlx::query("UPDATE users SET role = role WHERE id = $1").bind(new.by.to_string());
+        lock.execute(&mut *tx).await?;
+        if let Some(known) = outcome_of(&mut tx, new.id).await? {
+            return Ok(known);
+        }
+        let amount = match amount_of(&mut tx, new).await? {
+            Ok(amount) => amount,
+            Err(refusal) => return Ok(StaffRefundOutcome::Refused(refusal)),
+        };
+        if let (Some(alone), Some(amount)) = (alone, amount.filter(|amount| amount.amount > 0))
+            && refunded_alone(&mut tx, new.by, amount, now).await?.saturating_add(amount.amount)
+                > Money::whole(alone, amount.currency).amount
+        {
+            let is_new = ask(&mut tx, new, amount, now).await?;
+            tx.commit().await?;
+            return Ok(if is_new { StaffRefundOutcome::Waits(new.id) } else { StaffRefundOutcome::OtherWaits });
+        }
+        let held = match begin(&mut tx, new.id, new.what, new.reason).await? {
+            Ok(held) => held,
+            Err(refusal) => return Ok(StaffRefundOutcome::Refused(refusal)),
+        };
+        if let Some(amount) = amount {
+            insert(&mut tx, new, amount, "not_needed", now).await?;
+        }
+        tx.commit().await?;
+        Ok(StaffRefundOutcome::Begun(held))
+    }
+
+    /// Approves a request under the name `actor` and begins its refund, in one transaction. `by`, the account of `actor`, is
+    /// not the one that asked.
+    pub async fn approve_refund(&self, of: &Approval, by: UserId, actor: &str) -> Result<ApprovalOutcome, StoreError> {
+        let case = match &of.case {
+            Some(case) => self.payment_case(case).await?,
+            None => None,
+        };
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        let sql = "UPDATE staff_refunds SET approval = 'approved', decided_at_ms = $2, decided_by = $3
+             WHERE id = $1 AND approval = 'pending' AND expires_at_ms > $2 AND requested_by <> $4";
+        let query = sqlx::query(sql).bind(of.id.to_string()).bind(now.as_millisecond());
+        let query = query.bind(actor.to_owned()).bind(by.to_string());
+        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(ApprovalOutcome::Closed);
+        }
+        log_decision(&mut tx, of, actor, "approve-refund", ApprovalStatus::Approved, None).await?;
+        let reason = AuditReason { actor: &of.requester, note: &of.note, message: of.message.as_deref() };
+        let begun = match what_of(&mut tx, of, case.as_ref()).await? {
+            Some(what) => begin(&mut tx, of.id, what, reason).await?,
+            None => Err(RefundRefusal::WrongStatus),
+        };
+        match begun {
+            Ok(held) => {
+                tx.commit().await?;
+                Ok(ApprovalOutcome::Approved(held))
+            }
+            Err(_) => {
+                drop(tx);
+                self.end_request(of, ApprovalStatus::Void, actor, None).await
+            }
+        }
+    }
+
+    /// Declines a request under the name `actor`.
+    pub async fn decline_refund(&self, of: &Approval, actor: &str, note: &str) -> Result<ApprovalOutcome, StoreError> {
+        self.end_request(of, ApprovalStatus::Declined, actor, Some(note)).await
+    }
+
+    /// Ends a request without a refund.
+    async fn end_request(
+        &self,
+        of: &Approval,
+        status: ApprovalStatus,
+        actor: &str,
+        note: Option<&str>,
+    ) -> Result<ApprovalOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        let sql = "UPDATE staff_refunds SET approval = $3, decided_at_ms = $2, decided_by = $4, decision_note = $5
+             WHERE id = $1 AND approval = 'pending' AND expires_at_ms > $2";
+        let query = sqlx::query(sql).bind(of.id.to_string()).bind(tx.now.as_millisecond()).bind(status.as_str());
+        let query = query.bind(actor.to_owned()).bind(note.map(str::to_owned));
+        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(ApprovalOutcome::Closed);
+        }
+        let (action, outcome) = match status {
+            ApprovalStatus::Void => ("void-refund", ApprovalOutcome::Void),
+            _ => ("decline-refund", ApprovalOutcome::Declined),
+        };
+        log_decision(&mut tx, of, actor, action, status, note).await?;
+        tx.commit().await?;
+        Ok(outcome)
+    }
+}
+
+/// What became of the request with this id.
+async fn outcome_of(tx: &mut Tx, id: RefundId) -> Result<Option<StaffRefundOutcome>, sqlx::Error> {
+    let query = sqlx::query("SELECT approval FROM staff_refunds WHERE id = $1").bind(id.to_string());
+    let Some(known) = query.fetch_optional(&mut **tx).await? else { return Ok(None) };
+    Ok(Some(match row::text(&known, "approval")?.as_str() {
+        "not_needed" => StaffRefundOutcome::Begun(None),
+        _ => StaffRefundOutcome::Waits(id),
+    }))
+}
+
+/// The money that a refund would move. `None` when that was decided before.
+async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Option<Money>, RefundRefusal>, sqlx::Error> {
+    // Without the order's lock: a transaction that approves holds its request's row while it waits for the order.
+    Ok(match new.what {
+        StaffRefund::Order(_, order) => match captured(tx, order).await? {
+            Some(of) => Ok(Some(of.refundable())),
+            None => Err(RefundRefusal::WrongStatus),
+        },
+        StaffRefund::Part(part) => {
+            let part = NewPartialRefund { id: new.id, ..part };
+            partial_refunds::check(tx, &part).await?.map(|_| Some(part.amount))
+        }
+        StaffRefund::Case(case) if case.takes_refund() => Ok(case.undecided()),
+        StaffRefund::Case(_) => Err(RefundRefusal::WrongStatus),
+    })
+}
+
+/// What a person has refunded alone within the period, in the currency of `like`.
+async fn refunded_alone(tx: &mut Tx, by: UserId, like: Money, now: Timestamp) -> Result<i64, sqlx::Error> {
+    let sql = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS refunded FROM staff_refunds
+         WHERE requested_by = $1 AND requested_at_ms > $2 AND currency = $3 AND approval = 'not_needed'";
+    let query = sqlx::query(sql).bind(by.to_string()).bind((now - ALONE_PERIOD).as_millisecond());
+    row::int(&query.bind(like.currency.as_str().to_owned()).fetch_one(&mut **tx).await?, "refunded")
+}
+
+/// Begins a refund. The caller drops the transaction when it is refused.
+async fn begin(
+    tx: &mut Tx,
+    id: RefundId,
+    what: StaffRefund<'_>,
+    reason: AuditReason<'_>,
+) -> Result<Result<Option<HeldUnits>, RefundRefusal>, sqlx::Error> {
+    let now = tx.now;
+    match what {
+        StaffRefund::Order(sale, order) => {
+            let held = staff_actions::apply(tx, (sale, order), StaffAction::Refund, reason, now).await?;
+            Ok(held.map(Some).ok_or(RefundRefusal::WrongStatus))
+        }
+        StaffRefund::Part(part) => {
+            let begun = partial_refunds::begin(tx, &NewPartialRefund { id, ..part }, reason).await?;
+            Ok(begun.map(|()| None))
+        }
+        StaffRefund::Case(case) => {
+            let begun = cases::apply(tx, case, CaseAction::Refund, reason).await?;
+            Ok(if begun { Ok(None) } else { Err(RefundRefusal::WrongStatus) })
+        }
+    }
+}
+
+/// What a request asks for. `None` when its order or case is gone.
+async fn what_of<'a>(
+    tx: &mut Tx,
+    of: &Approval,
+    case: Option<&'a PaymentCase>,
+) -> Result<Option<StaffRefund<'a>>, sqlx::Error> {
+    Ok(match (of.kind, of.order) {
+        (RefundKind::Order, Some(order)) => {
+            read(tx, order).await?.map(|found| StaffRefund::Order(found.sale_id, order))
+        }
+        (RefundKind::Part, Some(order)) => {
+            Some(StaffRefund::Part(NewPartialRefund { id: of.id, order, amount: of.amount, to: of.to }))
+        }
+        (RefundKind::Case, _) => case.map(StaffRefund::Case),
+        _ => None,
+    })
+}
+
+/// Records a request, with a line in the audit log. `false` when another one about the same thing waits.
+async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, now: Timestamp) -> Result<bool, sqlx::Error> {
+    let subject = subject_of(new.what);
+    let sql = "UPDATE staff_refunds SET approval = 'expired'
+         WHERE subject = $1 AND approval = 'pending' AND expires_at_ms <= $2";
+    sqlx::query(sql).bind(subject.clone()).bind(now.as_millisecond()).execute(&mut **tx).await?;
+    if !insert(tx, new, amount, "pending", now).await? {
+        return Ok(false);
+    }
+    let after = json!({"request": new.id, "approval": ApprovalStatus::Pending, "amount": amount,
+        "kind": kind_of(new.what), "to": target_of(new.what), "reason": new.reason.note,
+        "message": new.reason.message, "expires_at": now + APPROVAL_LIFETIME});
+    log(tx, new.reason.actor, "request-refund", &subject, None, Some(&after), now).await?;
+    Ok(true)
+}
+
+async fn insert(
+    tx: &mut Tx,
+    new: &NewStaffRefund<'_>,
+    amount: Money,
+    approval: &str,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let (order, case) = match new.what {
+        StaffRefund::Order(_, order) => (Some(order), None),
+        StaffRefund::Part(part) => (Some(part.order), None),
+        StaffRefund::Case(case) => (case.order(), Some(case.id.clone())),
+    };
+    let done = sqlx::query(concat!(
+        "INSERT INTO staff_refunds (",
+        columns!(),
+        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL, NULL, NULL)
+         ON CONFLICT DO NOTHING"
+    ))
+    .bind(new.id.to_string())
+    .bind(kind_of(new.what).as_str())
+    .bind(subject_of(new.what))
+    .bind(order.map(|order| order.to_string()))
+    .bind(case)
+    .bind(amount.amount)
+    .bind(amount.currency.as_str().to_owned())
+    .bind(target_of(new.what).as_str())
+    .bind(new.by.to_string())
+    .bind(new.reason.actor.to_owned())
+    .bind(new.reason.note.to_owned())
+    .bind(new.reason.message.map(str::to_owned))
+    .bind(now.as_millisecond())
+    .bind(approval.to_owned())
+    .bind((now + APPROVAL_LIFETIME).as_millisecond())
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+async fn log_decision(
+    tx: &mut Tx,
+    of: &Approval,
+    actor: &str,
+    action: &str,
+    status: ApprovalStatus,
+    note: Option<&str>,
+) -> Result<(), sqlx::Error> {
+    let now = tx.now;
+    let before = json!({"request": of.id, "approval": ApprovalStatus::Pending, "amount": of.amount,
+        "requested_by": of.requester});
+    let after = json!({"request": of.id, "approval": status, "amount": of.amount, "requested_by": of.requester,
+        "reason": note});
+    log(tx, actor, action, &of.subject, Some(&before), Some(&after), now).await
+}
+
+fn subject_of(what: StaffRefund<'_>) -> String {
+    match what {
+        StaffRefund::Order(_, order) => format!("order {order}"),
+        StaffRefund::Part(part) => format!("order {}", part.order),
+        StaffRefund::Case(case) => case.subject(),
+    }
+}
+
+fn kind_of(what: StaffRefund<'_>) -> RefundKind {
+    match what {
+        StaffRefund::Order(..) => RefundKind::Order,
+        StaffRefund::Part(_) => RefundKind::Part,
+        StaffRefund::Case(_) => RefundKind::Case,
+    }
+}
+
+fn target_of(what: StaffRefund<'_>) -> RefundTarget {
+    match what {
+        StaffRefund::Part(part) => part.to,
+        _ => RefundTarget::Payer,
+    }
+}

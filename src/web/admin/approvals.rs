@@ -1,0 +1,135 @@
+//! The console's page of refunds that wait for a second person.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::{ConfirmForm, StaffVisit, StaffVisitTo};
+use crate::domain::RefundId;
+use crate::i18n;
+use crate::orders::support::StaffActionReason;
+use crate::payments::staff_refunds::DecisionAnswer;
+use crate::web::Shop;
+use crate::web::extract::session::{SupportShoppers, ViewConsole};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, PathIds, Query};
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::response::{personal, see_other};
+use crate::web::views::ApprovalsPage;
+
+const PATH: &str = "/admin/orders/approvals";
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct ApprovalsQuery {
+    before: String,
+    /// Lists the decided requests if it has a value.
+    decided: String,
+    /// The action that the page reports as done.
+    done: String,
+}
+
+pub async fn list(
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    Query(query): Query<ApprovalsQuery>,
+) -> Result<Response, Problem> {
+    let t = &i18n::text(visitor.locale).approvals;
+    let notice = match query.done.as_str() {
+        "approve" => Some(t.done_approve),
+        "decline" => Some(t.done_decline),
+        _ => None,
+    };
+    let before = Some(query.before.as_str()).filter(|before| !before.is_empty());
+    let (decided, may_act) = (!query.decided.is_empty(), staff.may::<SupportShoppers>());
+    let state = PageState { status: StatusCode::OK, decided, may_act, notice, warning: None };
+    page(&shop, &visitor, before, state).await
+}
+
+/// What the page shows besides the requests.
+struct PageState {
+    status: StatusCode,
+    decided: bool,
+    may_act: bool,
+    notice: Option<&'static str>,
+    warning: Option<&'static str>,
+}
+
+async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
+    let found = shop.staff_refunds.approvals(state.decided, before, LARGE_PAGE_SIZE).await?;
+    let decided = if state.decided { "&decided=true" } else { "" };
+    let page = ApprovalsPage {
+        chrome: visitor.chrome_at(format!("{PATH}?lang={}{decided}", visitor.locale)),
+        decided: state.decided,
+        approvals: found.items,
+        older: found.next,
+        is_later: before.is_some(),
+        may_act: state.may_act,
+        notice: state.notice,
+        warning: state.warning,
+    };
+    personal(state.status, &page)
+}
+
+/// The page again, after a form that could not be carried out.
+async fn refuse(
+    shop: &Shop,
+    visitor: &Visitor,
+    status: StatusCode,
+    warning: &'static str,
+) -> Result<Response, Problem> {
+    page(shop, visitor, None, PageState { status, decided: false, may_act: true, notice: None, warning: Some(warning) })
+        .await
+}
+
+pub async fn approve(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, RefundId>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    let approval = shop.store.approval(id).await?.ok_or(Code::NotFound)?;
+    if !form.is_confirmed() {
+        let unsure = i18n::problem("not_confirmed").text(visitor.locale);
+        return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, unsure).await;
+    }
+    let outcome = shop.staff_refunds.approve(&approval, staff.session.user_id, staff.actor()).await?;
+    answer(&shop, &visitor, outcome, "approve").await
+}
+
+/// The form that declines a request.
+#[derive(Deserialize)]
+pub struct DeclineForm {
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+pub async fn decline(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, RefundId>,
+    Form(form): Form<DeclineForm>,
+) -> Result<Response, Problem> {
+    let approval = shop.store.approval(id).await?.ok_or(Code::NotFound)?;
+    let reason = match StaffActionReason::check(&form.reason, "") {
+        Ok(reason) if form.confirm == "yes" => reason,
+        _ => {
+            let incomplete = i18n::text(visitor.locale).cases.incomplete;
+            return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, incomplete).await;
+        }
+    };
+    let by = staff.session.user_id;
+    let outcome = shop.staff_refunds.decline(&approval, by, reason.by(staff.actor())).await?;
+    answer(&shop, &visitor, outcome, "decline").await
+}
+
+async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action: &str) -> Result<Response, Problem> {
+    let t = &i18n::text(visitor.locale).approvals;
+    match outcome {
+        DecisionAnswer::Done => Ok(see_other(&format!("{PATH}?lang={}&done={action}", visitor.locale))),
+        DecisionAnswer::Closed => refuse(shop, visitor, StatusCode::CONFLICT, t.closed).await,
+        DecisionAnswer::Void => refuse(shop, visitor, StatusCode::CONFLICT, t.void).await,
+        DecisionAnswer::OwnRequest | DecisionAnswer::OwnPayment => {
+            Err(Problem::new(Code::Yourself).back(format!("{PATH}?lang={}", visitor.locale)))
+        }
+    }
+}
