@@ -1,6 +1,8 @@
 //! Refunds: of all that is left of a payment, or of a part of it ([`super::partial_refunds`]). Both are due, postponed and
 //! recorded in the same way.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
@@ -9,7 +11,7 @@ use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::domain::{Money, OrderId, OrderStatus, RefundId};
 use crate::store::orders::read;
 use crate::store::wallet::post;
-use crate::store::{Store, StoreError, Tx, next_attempt, row};
+use crate::store::{Store, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
 
 /// Money that goes back to a payer.
 #[derive(Debug, Clone)]
@@ -68,6 +70,26 @@ impl Store {
         let mut due = self.partial_refunds_due(limit).await?;
         due.extend(self.all(query, payment).await?.into_iter().map(Refund::whole));
         Ok(due)
+    }
+
+    /// What went back of each order that some money went back of, in minor units: in parts and as a whole. What is under way
+    /// does not count, and neither does a capture of a wrong amount, which paid for nothing.
+    pub async fn refunded_amounts(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, i64>, StoreError> {
+        let mut refunded = HashMap::new();
+        for chunk in padded(orders) {
+            let ids = list(chunk.len(), 0);
+            let sql = format!(
+                "SELECT order_id, CAST(SUM(amount) AS BIGINT) AS refunded FROM (
+                   SELECT order_id, amount FROM partial_refunds WHERE order_id IN {ids} AND refunded_at_ms IS NOT NULL
+                   UNION ALL SELECT order_id, amount - refunded_in_parts AS amount FROM payments
+                   WHERE order_id IN {ids} AND status = 'refunded' AND mismatched_at_ms IS NULL) AS back
+                 GROUP BY order_id"
+            );
+            for row in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&self.pool).await? {
+                refunded.insert(row::parsed(&row, "order_id")?, row::int(&row, "refunded")?);
+            }
+        }
+        Ok(refunded)
     }
 
     /// Puts the next attempt of a refund off, by a second at first and by about four minutes at most. Returns the number of

@@ -10,7 +10,7 @@ use futures::stream;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::domain::{Locale, OrderId, SaleId, SecurityClass};
+use crate::domain::{Locale, Money, OrderId, SaleId, SecurityClass};
 use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
 use crate::web::Shop;
 use crate::web::extract::Query;
@@ -24,7 +24,7 @@ use crate::web::shared::order_search::OrderSearchQuery;
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;
 
-const HEADER: [&str; 23] = [
+const HEADER: [&str; 24] = [
     "order_id",
     "placed_at",
     "confirmed_at",
@@ -48,6 +48,7 @@ const HEADER: [&str; 23] = [
     "line2",
     "postal_code",
     "paid_at",
+    "refunded",
 ];
 
 pub async fn export(
@@ -102,9 +103,13 @@ impl Export {
         }
         let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
         let paid = self.store.paid_at(&ids).await?;
+        let refunded = self.store.refunded_amounts(&ids).await?;
         let records = found.iter().map(|found| {
-            let paid_at = paid.get(&found.order.id).map(ToString::to_string).unwrap_or_default();
-            self.cells(found).into_iter().chain([paid_at]).collect()
+            let FoundOrder { order, .. } = found;
+            let paid_at = paid.get(&order.id).map(ToString::to_string).unwrap_or_default();
+            let back = refunded.get(&order.id).copied().unwrap_or_default();
+            let back = Money::new(back, order.amount.currency).decimal();
+            self.cells(found).into_iter().chain([paid_at, back]).collect()
         });
         Ok(Some((records.collect(), self)))
     }

@@ -263,3 +263,33 @@ async fn mei_buys_again(shop: &TestShop, sale: &str) -> String {
     let bought = shop.shopper("mei-mei").await.buy(sale, 1).await.json();
     bought["order"]["id"].as_str().unwrap().to_owned()
 }
+
+#[tokio::test]
+async fn export_says_what_went_back_of_each_order() {
+    let shop = TestShop::open().await;
+    let (admin, mei, wang, zhao) =
+        (shop.admin().await, shop.shopper("mei").await, shop.shopper("wang").await, shop.shopper("zhao").await);
+    let sale = shop.open_sale(&admin, 5).await;
+    let at = |order: &str, verb: &str| format!("/api/admin/orders/{order}/{verb}");
+    let (whole, _) = paid_order(&shop, &mei, &sale).await;
+    let (parts, _) = paid_order(&shop, &wang, &sale).await;
+    let (kept, _) = paid_order(&shop, &zhao, &sale).await;
+    admin.post(&at(&whole, "refund-part"), part(500, "wallet")).await;
+    admin.post(&at(&parts, "refund-part"), part(500, "payer")).await;
+    admin.post(&at(&parts, "refund-part"), part(625, "wallet")).await;
+    refund(&shop).await;
+    admin.post(&at(&whole, "refund"), json!({"reason": "x"})).await;
+    refund(&shop).await;
+    admin.post(&at(&parts, "refund-part"), part(700, "payer")).await;
+    let csv = admin.get("/api/admin/orders.csv").await;
+    let last = |order: &str| {
+        let line = csv.text().lines().find(|line| line.starts_with(order)).unwrap().to_owned();
+        line.rsplit(',').next().unwrap().to_owned()
+    };
+    assert!(csv.text().lines().next().unwrap().ends_with(",refunded"));
+    assert_eq!(
+        [last(&whole), last(&parts), last(&kept)],
+        ["1999.00", "11.25", "0.00"],
+        "what is under way is not back"
+    );
+}
