@@ -91,6 +91,8 @@ pub mod domain;
 
 pub mod signing;
 
+pub mod webauthn;
+
 pub mod periodic;
 
 pub mod lifecycle;
