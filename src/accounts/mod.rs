@@ -7,6 +7,7 @@
 //! - `session`: the session cookie. `device`: the address and browser of a session.
 //! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
 //! - `second_factor`: codes of an authenticator app.
+//! - `passkeys`: keys on devices of users, in place of password and code.
 //! - `self_service` and `deletion`: what users do with their own account.
 //! - `security`: what the security events and the audit log learn of all this.
 //! - `staff_session`: sessions of staff, which end when they are not used.
@@ -25,6 +26,7 @@ mod shared_guesses;
 mod throttle;
 
 mod device;
+mod passkeys;
 mod second_factor;
 
 mod administration;
@@ -58,6 +60,8 @@ use crate::store::{NewSession, Role, Store, StoreError, User};
 pub use deletion::{DeletionRefusal, DeletionRequest};
 pub use device::Device;
 use fair_queue::Lane;
+use passkeys::Passkeys;
+pub use passkeys::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
 use password::{HashRequest, Passwords};
 pub use password_rules::is_acceptable_for_admin;
 use registration_price::DEFAULT_FREE_REGISTRATIONS;
@@ -118,6 +122,24 @@ pub enum AccountRefusal {
     CodeNeeded(String),
     #[error("the code is wrong or was used before")]
     BadCode,
+    /// What a passkey has signed is not right, or the passkey is unknown: indistinguishable.
+    #[error("the passkey is unknown or its answer is wrong")]
+    BadPasskey,
+    /// What a browser has created is no passkey that the shop takes, or took too long.
+    #[error("the new passkey cannot be used")]
+    BadRegistration,
+    #[error("the account has no such passkey")]
+    NoSuchPasskey,
+    #[error("the account has the maximum number of passkeys")]
+    TooManyPasskeys,
+    #[error("the passkey belongs to an account already")]
+    PasskeyTaken,
+    /// Browsers offer no passkeys at the shop's address.
+    #[error("the shop's address allows no passkeys")]
+    PasskeysOff,
+    /// The owners require a second factor, and the account's only one is a passkey.
+    #[error("the account signs in with its passkey")]
+    PasskeyNeeded,
     /// The account needs a second factor first.
     #[error("a second factor is required")]
     SecondFactorRequired,
@@ -149,6 +171,7 @@ pub struct Accounts {
     sessions: Sessions,
     revocations: Revocations,
     factors: SecondFactors,
+    passkeys: Passkeys,
     /// When sessions were last used, until it is written to the database.
     seen: Mutex<HashMap<Uuid, Timestamp>>,
     /// A session of staff that is not used for so long ends.
@@ -172,6 +195,7 @@ impl Accounts {
             passwords: Passwords::new(),
             revocations: Revocations::new(),
             factors: SecondFactors::new(secret),
+            passkeys: Passkeys::new(secret),
             seen: Mutex::default(),
             staff_idle: DEFAULT_STAFF_IDLE,
             staff_step_up: DEFAULT_STAFF_STEP_UP,
@@ -216,7 +240,7 @@ impl Accounts {
         self.take_payment(device, paid).await?;
         let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
         match self.store.add_user(&user).await? {
-            true => self.begin(&user, device).await,
+            true => self.begin(&user, device, "").await,
             false => Err(AccountRefusal::UsernameTaken),
         }
     }
@@ -284,20 +308,25 @@ impl Accounts {
             self.note_failure(user, device, "expired");
             return Err(AccountRefusal::PasswordExpired);
         }
+        if self.needs_passkey(user) {
+            self.note_failure(user, device, "passkey_needed");
+            return Err(AccountRefusal::PasskeyNeeded);
+        }
         if let Err(refusal) = self.check_code(user, code).await {
             if matches!(refusal, AccountRefusal::BadCode) {
                 self.note_failure(user, device, "code");
             }
             return Err(refusal);
         }
-        self.begin(user, device).await
+        self.begin(user, device, "").await
     }
 
-    async fn begin(&self, user: &User, device: &Device) -> Result<Session, AccountRefusal> {
+    /// Opens a session. `how` is the detail of the security event.
+    async fn begin(&self, user: &User, device: &Device, how: &'static str) -> Result<Session, AccountRefusal> {
         let session = Session::of(user, self.issue_time(user.id));
         match self.store.open_session(user, &session_row(&session, device)).await? {
             true => {
-                self.note(SecurityClass::LogIn, user, device, "");
+                self.note(SecurityClass::LogIn, user, device, how);
                 Ok(session)
             }
             // The account has changed since its password was checked.

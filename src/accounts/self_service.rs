@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::fair_queue::Lane;
 use super::password::HashRequest;
 use super::session::Session;
+use super::throttle::Guess;
 use super::{AccountRefusal, Accounts, Device, password_rules, session_row};
 use crate::domain::SecurityClass;
 use crate::store::{NewSession, SessionRow, StoreError, User};
@@ -19,8 +20,7 @@ impl Accounts {
         device: &Device,
         password: SecretString,
     ) -> Result<User, AccountRefusal> {
-        let guess = self.guesses.reserve(device.address, &session.username, true)?;
-        let guess = self.share_guess(guess, device, &session.username).await?;
+        let guess = self.reserve_confirmation(session, device).await?;
         let user = self.store.user(session.user_id).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
         let judged = self.passwords.verify(password, hash, confirmation(session, device)).await;
@@ -32,6 +32,16 @@ impl Accounts {
                 Err(AccountRefusal::WrongPassword)
             }
         }
+    }
+
+    /// Counts a confirmation that is about to be judged, like a guess of a log-in.
+    pub(super) async fn reserve_confirmation(
+        &self,
+        session: &Session,
+        device: &Device,
+    ) -> Result<Guess<'_>, AccountRefusal> {
+        let guess = self.guesses.reserve(device.address, &session.username, true)?;
+        self.share_guess(guess, device, &session.username).await
     }
 
     /// Changes the password and ends all sessions. Returns a new session that replaces the current one.
@@ -48,8 +58,8 @@ impl Accounts {
         let mut user = self.confirm(session, device, present).await?;
         user.password_hash = self.passwords.hash(new, confirmation(session, device)).await?;
         let mut next = Session::of(&user, self.issue_time(user.id));
-        // No code was asked for, so the new session of an account with a second factor proves nothing.
-        let is_proved = user.second_factor.is_none();
+        // Only the password was asked for, so the new session of an account with a second factor proves nothing.
+        let is_proved = user.second_factor.is_none() && !self.needs_passkey(&user);
         let keep = Some((&user, NewSession { is_proved, ..session_row(&next, device) }));
         let (ended, kept) = self.store.set_password(user.id, &user.password_hash, keep, self.clock.now()).await?;
         self.revocations.add(&[ended]);

@@ -22,7 +22,7 @@ impl Accounts {
         if user.must_change_password {
             return Some(StaffDuty::ChangePassword);
         }
-        let is_missing = user.second_factor.is_none() && self.requires_second_factor();
+        let is_missing = !user.has_second_factor() && self.requires_second_factor();
         is_missing.then_some(StaffDuty::SetUpSecondFactor)
     }
 
@@ -35,7 +35,7 @@ impl Accounts {
     /// take it back.
     pub async fn require_second_factor(&self, by: &Session, required: bool) -> Result<(), AccountRefusal> {
         let user = self.store.user(by.user_id).await?;
-        if required && user.is_none_or(|user| user.second_factor.is_none()) {
+        if required && !user.is_some_and(|user| user.has_second_factor()) {
             return Err(AccountRefusal::SecondFactorRequired);
         }
         self.store.require_second_factor(&actor(by), required).await?;

@@ -28,13 +28,28 @@ impl Accounts {
         password: SecretString,
         code: Option<&str>,
     ) -> Result<(), AccountRefusal> {
-        let user = self.confirm(session, device, password).await?;
-        let checked = self.check_needed_code(&user, code).await;
-        checked.inspect_err(|refusal| self.note_wrong_code(&user, device, refusal))?;
+        let user = self.confirm_with_code(session, device, password, code).await?;
+        if self.needs_passkey(&user) {
+            return Err(AccountRefusal::PasskeyNeeded);
+        }
         if self.store.prove_session(session.id).await? {
             self.note(SecurityClass::StepUp, &user, device, "");
         }
         Ok(())
+    }
+
+    /// The account of a session, if the password is right, and the code if the account has an authenticator app.
+    pub(super) async fn confirm_with_code(
+        &self,
+        session: &Session,
+        device: &Device,
+        password: SecretString,
+        code: Option<&str>,
+    ) -> Result<User, AccountRefusal> {
+        let user = self.confirm(session, device, password).await?;
+        let checked = self.check_needed_code(&user, code).await;
+        checked.inspect_err(|refusal| self.note_wrong_code(&user, device, refusal))?;
+        Ok(user)
     }
 
     async fn check_needed_code(&self, user: &User, code: Option<&str>) -> Result<(), AccountRefusal> {

@@ -54,6 +54,7 @@ use crate::stock::redis::RedisStock;
 use crate::stock::units::Units;
 use crate::store::Store;
 use crate::web::{self, Shop};
+use crate::webauthn::RelyingParty;
 
 /// The parts of one process, for all roles.
 pub struct Services {
@@ -154,7 +155,7 @@ impl Services {
         let security = SecurityEvents::new(clock.clone(), metrics.clone());
         let accounts = accounts.with_staff_idle(config.staff_idle).with_staff_step_up(config.staff_step_up);
         let accounts = accounts.with_free_registrations(config.free_registrations);
-        let accounts = accounts.with_events(security.clone());
+        let accounts = accounts.with_site(RelyingParty::of(&config.web.public_url)).with_events(security.clone());
         Ok(Services {
             accounts: Arc::new(accounts),
             security,

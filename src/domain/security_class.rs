@@ -46,5 +46,7 @@ wire_enum! {
         ConnectionLimited = "connection_limited",
         /// An event stream was refused, because the account or the address has the maximum number.
         StreamLimited = "stream_limited",
+        PasskeyAdded = "passkey_added",
+        PasskeyRemoved = "passkey_removed",
     }
 }

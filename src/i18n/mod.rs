@@ -33,6 +33,7 @@ mod countries;
 mod goods;
 mod orders;
 mod packets;
+mod passkeys;
 mod people;
 mod problems;
 mod sales;
@@ -54,6 +55,7 @@ pub use countries::country;
 pub use goods::GoodsText;
 pub use orders::OrdersText;
 pub use packets::PacketsText;
+pub use passkeys::PasskeysText;
 pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use sales::SalesText;
@@ -97,6 +99,7 @@ tables! {
     checklist: ChecklistText,
     goods: GoodsText,
     member: MemberText,
+    passkeys: PasskeysText,
     wallet: WalletText,
     packets: PacketsText,
     people: PeopleText,

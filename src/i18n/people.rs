@@ -66,7 +66,8 @@ texts! {
         dismiss: "撤销员工身份", "Remove from staff";
         dismiss_text: "对方将变回普通顾客，并立即退出管理后台。", "The user becomes a customer and loses access to the console right away.";
         reset: "重置两步验证", "Reset two-step verification";
-        reset_text: "用于手机和恢复码都丢失的情况，请先核实身份。", "For users who lost both phone and recovery codes. Verify their identity first.";
+        reset_text: "用于手机和恢复码都丢失的情况，请先核实身份。其通行密钥也会移除。",
+            "For users who lost both phone and recovery codes. Verify their identity first. Their passkeys are removed too.";
         reset_password: "重置密码", "Reset password";
         reset_password_text: "对方忘记密码时使用，请先核实身份。对方将退出所有设备，并得到一个 72 小时内有效的临时密码。",
             "For colleagues who lost their password. Verify their identity first. They are logged out everywhere and get a temporary password, valid for 72 hours.";

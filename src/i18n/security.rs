@@ -53,6 +53,8 @@ static CLASSES: [(SecurityClass, &str, &str); SecurityClass::ALL.len()] = [
     (SecurityClass::SecretRotated, "更换密钥", "Secret rotated"),
     (SecurityClass::ConnectionLimited, "连接数达到上限", "Connection limit reached"),
     (SecurityClass::StreamLimited, "实时推送达到上限", "Event stream limit reached"),
+    (SecurityClass::PasskeyAdded, "添加通行密钥", "Passkey added"),
+    (SecurityClass::PasskeyRemoved, "移除通行密钥", "Passkey removed"),
 ];
 
 /// The details that the program records. Roles and codes of problems have texts elsewhere or speak for themselves.
@@ -61,6 +63,9 @@ static DETAILS: &[(&str, &str, &str)] = &[
     ("unknown_account", "没有这个用户名", "No such username"),
     ("password", "密码错误", "Wrong password"),
     ("blocked", "账号已停用", "Blocked account"),
+    ("passkey", "通行密钥", "Passkey"),
+    ("passkey_copied", "通行密钥计数倒退，可能被复制", "Passkey’s counter went back: copied?"),
+    ("passkey_needed", "须用通行密钥登录", "Passkey needed"),
     ("expired", "临时密码已过期", "Temporary password expired"),
     ("confirmation", "确认身份时", "While confirming a change"),
     ("log_in", "登录时", "While logging in"),

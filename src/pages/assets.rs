@@ -48,6 +48,7 @@ embed! {
     "packet_watch.js"
     "packets.css"
     "packets.js"
+    "passkeys.js"
     "proof.js"
     "purchase.js"
     "register.js"

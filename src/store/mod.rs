@@ -62,6 +62,7 @@ pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USE
 pub(crate) use accounts::changes::first_valid_issue;
 pub use accounts::changes::{AccountChange, AccountChangeRefusal, Actor, DeletionOutcome};
 pub use accounts::guesses::{GuessCount, GuessLimitReached};
+pub use accounts::passkeys::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse};
 pub use accounts::registrations::{CountOutcome, RegistrationCount};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
 pub use accounts::{Role, User, UserSearch};

@@ -53,7 +53,7 @@ fn hot_path() -> Routes {
 }
 
 fn public_api() -> Routes {
-    use super::api::{accounts, packets, sales};
+    use super::api::{accounts, packets, passkeys, sales};
 
     Router::new()
         .route("/api/sales", get(sales::list))
@@ -61,6 +61,8 @@ fn public_api() -> Routes {
         .route("/api/register", post(accounts::register))
         .route("/api/register/price", get(accounts::registration_price))
         .route("/api/login", post(accounts::log_in))
+        .route("/api/login/passkey", post(passkeys::log_in))
+        .route("/api/login/passkey/challenge", post(passkeys::log_in_challenge))
         .route("/api/logout", post(accounts::log_out))
         .route("/api/packets/{packet}", get(packets::show))
         .route("/api/openapi.json", get(sales::openapi))
@@ -68,13 +70,18 @@ fn public_api() -> Routes {
 
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
-    use super::api::{accounts, addresses, orders, own_account, payments, wallet};
+    use super::api::{accounts, addresses, orders, own_account, passkeys, payments, wallet};
 
     Router::new()
         .route("/api/me", get(accounts::me))
         .route("/api/account", get(own_account::show))
         .route("/api/account/password", put(own_account::change_password))
         .route("/api/account/step-up", post(own_account::step_up))
+        .route("/api/account/step-up/passkey", post(passkeys::step_up))
+        .route("/api/account/step-up/passkey/challenge", post(passkeys::step_up_challenge))
+        .route("/api/account/passkeys", get(passkeys::list).post(passkeys::add))
+        .route("/api/account/passkeys/challenge", post(passkeys::challenge))
+        .route("/api/account/passkeys/{passkey}/remove", post(passkeys::remove))
         .route("/api/account/sessions", get(own_account::sessions).delete(own_account::end_all_sessions))
         .route("/api/account/sessions/{session}", delete(own_account::end_session))
         .route("/api/account/second-factor", post(own_account::enrol).put(own_account::set_second_factor))
@@ -261,6 +268,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/account/sessions/{session}/end"), post(account::end_session))
         .route(&at("/account/second-factor"), get(account::enrol).post(account::set_second_factor))
         .route(&at("/account/second-factor/remove"), post(account::remove_second_factor))
+        .route(&at("/account/passkeys/{passkey}/remove"), post(account::remove_passkey))
         .route(&at("/account/export"), get(account::export))
         .route(&at("/account/delete"), post(account::delete))
         .route(&at("/packets"), post(packet_giving::give))

@@ -26,7 +26,7 @@ impl Attempt {
     fn of(path: &str) -> Attempt {
         let page = path.strip_prefix("/api").or_else(|| path.get(3..)).unwrap_or_default();
         match page {
-            "/login" | "/login/code" => Attempt::LogIn,
+            "/login" | "/login/code" | "/login/passkey" => Attempt::LogIn,
             "/register" => Attempt::Registration,
             _ if path.starts_with("/api/webhooks/") => Attempt::Webhook,
             _ => Attempt::Change,
@@ -87,6 +87,7 @@ mod tests {
             ("/api/login", Attempt::LogIn),
             ("/zh/login", Attempt::LogIn),
             ("/en/login/code", Attempt::LogIn),
+            ("/api/login/passkey", Attempt::LogIn),
             ("/api/register", Attempt::Registration),
             ("/zh/register", Attempt::Registration),
             ("/api/webhooks/payments/sandbox", Attempt::Webhook),

@@ -105,6 +105,7 @@ async fn page(
         action,
         fields: form.fields,
         needs_code: user.second_factor.is_some(),
+        takes_passkey: user.passkeys > 0 && shop.accounts.takes_passkeys(),
         errors: Vec::from_iter(error),
     };
     let status = if page.errors.is_empty() { StatusCode::FORBIDDEN } else { StatusCode::UNPROCESSABLE_ENTITY };
@@ -123,6 +124,7 @@ fn field_of(refusal: AccountRefusal) -> Result<FieldError, Problem> {
     match refusal {
         AccountRefusal::WrongPassword => Ok(FieldError::new(PASSWORD, "wrong_password")),
         AccountRefusal::BadCode => Ok(FieldError::new(CODE, "bad_code")),
+        AccountRefusal::PasskeyNeeded => Ok(FieldError::new(PASSWORD, "passkey_needed")),
         AccountRefusal::Throttled(_) => Ok(FieldError::new(PASSWORD, "wait")),
         refusal => Err(refusal.into()),
     }

@@ -59,7 +59,7 @@ pub struct Actor {
 fn audit_details(user: &User) -> Value {
     json!({
         "role": user.role.as_str(), "blocked": user.is_blocked(), "reason": user.blocked_reason,
-        "second_factor": user.second_factor.is_some(),
+        "second_factor": user.second_factor.is_some(), "passkeys": user.passkeys,
     })
 }
 
@@ -222,6 +222,7 @@ impl Store {
         // One statement for each other table with personal data.
         for sql in [
             "DELETE FROM recovery_codes WHERE user_id = $1",
+            "DELETE FROM passkeys WHERE user_id = $1",
             "DELETE FROM sessions WHERE user_id = $1",
             "DELETE FROM addresses WHERE user_id = $1",
             // Kept answers name addresses and amounts.
@@ -302,8 +303,9 @@ async fn apply(tx: &mut Tx, id: UserId, change: &AccountChange, now: Timestamp) 
             sqlx::query("UPDATE users SET role = $2 WHERE id = $1").bind(id).bind(role.as_str())
         }
         AccountChange::ResetSecondFactor => {
-            let codes = "DELETE FROM recovery_codes WHERE user_id = $1";
-            sqlx::query(codes).bind(id.clone()).execute(&mut **tx).await?;
+            for sql in ["DELETE FROM recovery_codes WHERE user_id = $1", "DELETE FROM passkeys WHERE user_id = $1"] {
+                sqlx::query(sql).bind(id.clone()).execute(&mut **tx).await?;
+            }
             sqlx::query("UPDATE users SET second_factor = NULL WHERE id = $1").bind(id)
         }
         AccountChange::ResetPassword { hash, expires_at } => sqlx::query(

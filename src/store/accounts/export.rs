@@ -12,7 +12,8 @@ use crate::store::{EntryCursor, PartialRefund, PaymentRecord, Store, StoreError,
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, orders with histories, payments and addresses, the address book, wallet, red packets, and sessions.
+    /// Account, orders with histories, payments and addresses, the address book, wallet, red packets, sessions, and passkeys without
+    /// their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
@@ -22,6 +23,10 @@ impl Store {
                 "address": session.address, "agent": session.agent,
             })
         });
+        let passkeys =
+            self.passkeys_of(id).await?.into_iter().map(
+                |passkey| json!({"name": passkey.name, "created_at": passkey.created_at, "used_at": passkey.used_at}),
+            );
         Ok(Some(json!({
             "exported_at": now,
             "account": {
@@ -41,6 +46,7 @@ impl Store {
                 "received": self.packets_received_for_export(id).await?,
             },
             "sessions": sessions.collect::<Vec<_>>(),
+            "passkeys": passkeys.collect::<Vec<_>>(),
         })))
     }
 

@@ -4,6 +4,7 @@ pub(super) mod addresses;
 pub(super) mod changes;
 pub(super) mod export;
 pub(super) mod guesses;
+pub(super) mod passkeys;
 pub(super) mod registrations;
 pub(super) mod second_factor;
 pub(super) mod sessions;
@@ -61,6 +62,8 @@ pub struct User {
     pub password_expires_at: Option<Timestamp>,
     /// The encrypted secret of the authenticator app.
     pub second_factor: Option<String>,
+    /// The number of passkeys.
+    pub passkeys: i64,
 }
 
 impl User {
@@ -79,11 +82,17 @@ impl User {
             must_change_password: false,
             password_expires_at: None,
             second_factor: None,
+            passkeys: 0,
         }
     }
 
     pub fn is_blocked(&self) -> bool {
         self.blocked_at.is_some()
+    }
+
+    /// Whether the account can be signed in to with more than a password: an authenticator app or a passkey.
+    pub fn has_second_factor(&self) -> bool {
+        self.second_factor.is_some() || self.passkeys > 0
     }
 }
 
@@ -108,7 +117,8 @@ impl UserSearch {
 macro_rules! columns {
     () => {
         "id, username, password_hash, role, created_at_ms, logged_in_at_ms, blocked_at_ms, blocked_reason,
-         deleted_at_ms, must_change_password, password_expires_at_ms, second_factor"
+         deleted_at_ms, must_change_password, password_expires_at_ms, second_factor,
+         (SELECT COUNT(*) FROM passkeys WHERE passkeys.user_id = users.id) AS passkeys"
     };
 }
 
@@ -126,6 +136,7 @@ fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
         must_change_password: row::int(row, "must_change_password")? != 0,
         password_expires_at: row::optional_time(row, "password_expires_at_ms")?,
         second_factor: row.try_get("second_factor")?,
+        passkeys: row::int(row, "passkeys")?,
     })
 }
 

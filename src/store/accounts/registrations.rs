@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 
 use super::guesses::{lock_count, set_count};
-use crate::store::{Store, StoreError, row};
+use crate::store::{Store, StoreError, Tx, row};
 
 /// A count of registrations.
 #[derive(Debug, Clone)]
@@ -58,23 +58,28 @@ impl Store {
         if !is_paid(&counts) {
             return Ok(CountOutcome::TooCheap);
         }
-        if let Some((id, expires_at)) = proof {
-            let sql = "INSERT INTO spent_proofs (id, expires_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-            let query = sqlx::query(sql).bind(id.to_owned()).bind(expires_at.as_millisecond());
-            if query.execute(&mut *tx).await?.rows_affected() == 0 {
-                return Ok(CountOutcome::Spent);
-            }
+        if let Some((id, expires_at)) = proof
+            && !spend(&mut tx, id, expires_at).await?
+        {
+            return Ok(CountOutcome::Spent);
         }
         tx.commit().await?;
         Ok(CountOutcome::Counted)
     }
 
-    /// Deletes proofs that are refused in any case.
+    /// Deletes challenges that are refused in any case.
     pub async fn purge_spent_proofs(&self) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
         sqlx::query("DELETE FROM spent_proofs WHERE expires_at_ms <= $1").bind(now).execute(&self.pool).await?;
         Ok(())
     }
+}
+
+/// Spends a challenge, until it is refused in any case. `false` when it was spent before.
+pub(super) async fn spend(tx: &mut Tx, challenge: &str, expires_at: Timestamp) -> Result<bool, sqlx::Error> {
+    let sql = "INSERT INTO spent_proofs (id, expires_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    let query = sqlx::query(sql).bind(challenge.to_owned()).bind(expires_at.as_millisecond());
+    Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
 }
 
 fn counted(ahead_ms: i64, count: &RegistrationCount) -> u64 {

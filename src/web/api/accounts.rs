@@ -85,7 +85,8 @@ fn me_json(session: &Session) -> axum::Json<MeJson<'_>> {
     axum::Json(MeJson { user: MeUser { id: *user_id, username, role: role.as_str() } })
 }
 
-fn session_response(shop: &Shop, status: StatusCode, session: &Session) -> Response {
+/// The cookie of a new session, and whose it is.
+pub(super) fn session_response(shop: &Shop, status: StatusCode, session: &Session) -> Response {
     (status, Cache::Private, [(SET_COOKIE, shop.accounts.cookie(session))], me_json(session)).into_response()
 }
 

@@ -19,6 +19,8 @@ pub mod accounts;
 
 pub mod own_account;
 
+pub mod passkeys;
+
 // The staff.
 pub mod admin;
 

@@ -24,7 +24,7 @@ pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response
     let account = json!({
         "id": user.id, "username": user.username, "role": user.role.as_str(), "created_at": user.created_at,
         "second_factor": user.second_factor.is_some(), "must_change_password": user.must_change_password,
-        "recovery_codes_left": shop.store.recovery_codes_left(user.id).await?,
+        "passkeys": user.passkeys, "recovery_codes_left": shop.store.recovery_codes_left(user.id).await?,
     });
     Ok((Cache::Private, Answer(json!({"account": account}))).into_response())
 }

@@ -47,6 +47,8 @@ struct AccountFormState {
     /// A problem that belongs to no field.
     problem: Option<&'static str>,
     typed_name: String,
+    /// The passkey that the form is about.
+    passkey: Option<Uuid>,
     done: String,
 }
 
@@ -62,6 +64,7 @@ async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountF
     let unclaimed = shop.store.unclaimed_money(user.id).await?;
     let recovery_left = shop.store.recovery_codes_left(user.id).await?;
     let sessions = shop.accounts.sessions_of(session).await?;
+    let passkeys = shop.accounts.passkeys_of(session).await?;
     let chrome = visitor.chrome_at(account_path(visitor.locale));
     let refused = !state.errors.is_empty();
     let status = if refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -73,6 +76,9 @@ async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountF
         recovery_left,
         sessions,
         current: session.id,
+        passkeys,
+        takes_passkeys: shop.accounts.takes_passkeys(),
+        passkey: state.passkey,
         form: state.form,
         errors: state.errors,
         problem: state.problem,
@@ -200,6 +206,30 @@ pub async fn remove_second_factor(
     match shop.accounts.remove_second_factor(&session, &device, form.password.0, &form.code).await {
         Ok(()) => Ok(report_done(&visitor, "factor-off")),
         Err(refusal) => page(&shop, &session, &visitor, AccountFormState::of("factor", field_of(refusal)?)).await,
+    }
+}
+
+#[derive(Deserialize)]
+pub struct PasskeyRemovalForm {
+    password: Secret,
+    /// Of the authenticator app, if the account has one.
+    code: Option<String>,
+}
+
+pub async fn remove_passkey(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<Uuid>,
+    device: Device,
+    Form(form): Form<PasskeyRemovalForm>,
+) -> Result<Response, Problem> {
+    let PasskeyRemovalForm { password, code } = form;
+    match shop.accounts.remove_passkey(&session, &device, id, password.0, code.as_deref()).await {
+        Ok(()) => Ok(report_done(&visitor, "passkey-removed")),
+        Err(refusal @ AccountRefusal::NoSuchPasskey) => Err(Problem::from(refusal).back(account_path(visitor.locale))),
+        Err(refusal) => {
+            let state = AccountFormState::of("passkey", field_of(refusal)?);
+            page(&shop, &session, &visitor, AccountFormState { passkey: Some(id), ..state }).await
+        }
     }
 }
 

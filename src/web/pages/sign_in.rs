@@ -43,10 +43,14 @@ pub struct RegistrationForm {
     proof: String,
 }
 
-pub async fn login(visitor: Visitor, Query(query): Query<SignInQuery>) -> Result<Response, Problem> {
+pub async fn login(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    Query(query): Query<SignInQuery>,
+) -> Result<Response, Problem> {
     match &visitor.session {
         Some(_) => Ok(see_other(&destination(&visitor, &query.next))),
-        None => form(&visitor, StatusCode::OK, String::new(), &query.next, None, None),
+        None => form(&shop, &visitor, StatusCode::OK, String::new(), &query.next, None, None),
     }
 }
 
@@ -61,11 +65,20 @@ pub async fn registration(
         return Ok(see_other(&destination(&visitor, &query.next)));
     }
     let price = shop.accounts.registration_price(&device, "").await?;
-    form(&visitor, StatusCode::OK, String::new(), &query.next, None, Some(PriceField { price, proof: String::new() }))
+    form(
+        &shop,
+        &visitor,
+        StatusCode::OK,
+        String::new(),
+        &query.next,
+        None,
+        Some(PriceField { price, proof: String::new() }),
+    )
 }
 
 /// The form of a registration has a `price`, that of a log-in has none.
 fn form(
+    shop: &Shop,
     visitor: &Visitor,
     status: StatusCode,
     username: String,
@@ -79,7 +92,8 @@ fn form(
     let register = price.is_some();
     let path = if register { login.replacen("login", "register", 1) } else { login };
     let (chrome, price) = (visitor.chrome_at(path), price.unwrap_or_default());
-    personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), error, price })
+    let takes_passkeys = shop.accounts.takes_passkeys();
+    personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), error, price, takes_passkeys })
 }
 
 pub async fn log_in(
@@ -171,7 +185,7 @@ async fn respond(
         Err(AccountRefusal::Store(error)) => return Err(error.into()),
         Err(refusal) => Problem::from(refusal),
     };
-    form(visitor, refusal.code().status(), username, &next, Some(refusal.code().as_str()), price)
+    form(shop, visitor, refusal.code().status(), username, &next, Some(refusal.code().as_str()), price)
 }
 
 fn destination(visitor: &Visitor, next: &str) -> String {

@@ -106,11 +106,13 @@ problems! {
 
     BadCredentials 401 "bad_credentials" "The user name or the password is wrong.";
     CodeNeeded 401 "totp_required" "The password is correct. Send a code from the authenticator as well.";
+    BadPasskey 401 "bad_passkey" "The passkey is unknown, or what it signed is wrong, expired or was used before. Ask for a new challenge.";
     BadCode 401 "bad_code" "The code is wrong, too old, or was used before.";
     Blocked 403 "blocked" "The shop has blocked this account.";
     PasswordExpired 403 "password_expired" "The temporary password has expired. Ask an owner of the shop for a new one.";
     SecondFactorRequired 403 "second_factor_required" "Set up a second factor of your own account first.";
     MustChangePassword 403 "must_change_password" "Choose a password of your own first.";
+    PasskeyNeeded 403 "passkey_needed" "The shop requires a second factor of its staff. Log in with your passkey.";
     StepUpNeeded 403 "step_up_needed" "Send your password, and a code if you have a second factor, to /api/account/step-up first.";
     BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";
     CrossSite 403 "cross_site" "The request came from another site.";
@@ -130,6 +132,9 @@ problems! {
     AwaitsApproval 409 "awaits_approval" "Another refund of this order or payment waits for a second person. Approve or decline that one first.";
     AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid. A paid order takes one if it has none.";
     TooManyAddresses 409 "too_many_addresses" "The account has the maximum number of addresses.";
+    TooManyPasskeys 409 "too_many_passkeys" "The account has the maximum number of passkeys.";
+    PasskeyTaken 409 "passkey_taken" "The passkey belongs to an account already.";
+    PasskeysOff 409 "passkeys_off" "Browsers offer passkeys at an https address with a domain name only, or at localhost.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
     PaymentsOff 409 "payments_off" "The shop takes no payments at the moment. An order can be paid from the wallet.";
     NotEnough 409 "not_enough" "The balance of the wallet is too low.";

@@ -124,7 +124,7 @@ async fn link_to_an_export_asks_for_the_password_first() {
 }
 
 /// The code of an authenticator that is being set up.
-fn code_of(enrolment: &Value, clock: &Clock) -> String {
+pub fn code_of(enrolment: &Value, clock: &Clock) -> String {
     let secret = totp_rs::Secret::try_from_base32(enrolment["secret"].as_str().unwrap()).unwrap();
     let totp = totp_rs::Builder::new().with_secret(secret).build().unwrap();
     totp.generate(clock.now().as_second() as u64).to_string()

@@ -4,11 +4,12 @@ use askama::Template;
 use uuid::Uuid;
 
 use super::packets::qr_code;
+use super::passkeys::passkey_words;
 use super::{Chrome, error_text};
 use crate::domain::Money;
 use crate::i18n::problem;
 use crate::pages::filters;
-use crate::store::{SessionRow, User};
+use crate::store::{Passkey, SessionRow, User};
 use crate::web::shared::FieldError;
 
 /// The account with its forms. After a failed submission one of the forms shows its errors.
@@ -25,7 +26,12 @@ pub struct AccountPage {
     pub sessions: Vec<SessionRow>,
     /// The session of this request.
     pub current: Uuid,
-    /// The form with the errors: `password`, `factor`, `delete`, or none.
+    pub passkeys: Vec<Passkey>,
+    /// Whether browsers offer passkeys at the shop's address.
+    pub takes_passkeys: bool,
+    /// The passkey that the form `passkey` is about.
+    pub passkey: Option<Uuid>,
+    /// The form with the errors: `password`, `factor`, `passkey`, `delete`, or none.
     pub form: &'static str,
     pub errors: Vec<FieldError>,
     /// The problem code that the form shows.
@@ -40,6 +46,25 @@ impl AccountPage {
         (self.form == form).then(|| error_text(&self.chrome, &self.errors, field))?
     }
 
+    /// Whether the form that removes this passkey shows errors.
+    fn is_refused(&self, passkey: &Passkey) -> bool {
+        self.passkey == Some(passkey.id)
+    }
+
+    /// The text of an error in the form that removes this passkey.
+    fn passkey_error(&self, of: &Passkey, field: &str) -> Option<&'static str> {
+        self.is_refused(of).then(|| self.error_text("passkey", field))?
+    }
+
+    /// The id of a field in the form that removes this passkey.
+    fn passkey_field(&self, of: &Passkey, field: &str) -> String {
+        format!("{field}-{}", of.id)
+    }
+
+    fn passkey_words(&self) -> Vec<(&'static str, &'static str)> {
+        passkey_words(&self.chrome)
+    }
+
     fn problem_of(&self, form: &str) -> Option<&'static str> {
         let code = self.problem.filter(|_| self.form == form)?;
         Some(problem(code).text(self.chrome.locale))
@@ -51,6 +76,8 @@ impl AccountPage {
             "password" => Some(t.done_password),
             "session" => Some(t.done_session),
             "factor-off" => Some(t.done_factor_off),
+            "passkey-added" => Some(self.chrome.text().passkeys.done_added),
+            "passkey-removed" => Some(self.chrome.text().passkeys.done_removed),
             _ => None,
         }
     }

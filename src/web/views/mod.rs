@@ -8,6 +8,7 @@ mod cashier;
 mod message;
 mod orders;
 mod packets;
+mod passkeys;
 mod sign_in;
 mod wallet;
 

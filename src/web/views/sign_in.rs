@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::Chrome;
+use super::passkeys::passkey_words;
 use crate::accounts::RegistrationPrice;
 use crate::domain::proof_of_work::{ITERATIONS, PARTS};
 use crate::i18n::problem;
@@ -21,6 +22,8 @@ pub struct SignInPage {
     /// A problem code.
     pub error: Option<&'static str>,
     pub price: PriceField,
+    /// Whether browsers offer passkeys at the shop's address.
+    pub takes_passkeys: bool,
 }
 
 /// What a registration costs, and the solution if there is one.
@@ -33,6 +36,10 @@ pub struct PriceField {
 }
 
 impl SignInPage {
+    fn passkey_words(&self) -> Vec<(&'static str, &'static str)> {
+        passkey_words(&self.chrome)
+    }
+
     /// What the worker needs besides the challenge, as JSON.
     fn puzzle(&self, price: &RegistrationPrice) -> String {
         format!(r#"{{"bits":{},"parts":{PARTS},"iterations":{ITERATIONS}}}"#, price.bits)
@@ -78,6 +85,7 @@ mod tests {
             next: hostile.into(),
             error: Some("bad_credentials"),
             price: PriceField::default(),
+            takes_passkeys: false,
         };
         let html = page.render().unwrap();
         assert_eq!(html.matches("<script").count(), 1);

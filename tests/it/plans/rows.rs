@@ -14,6 +14,7 @@ pub const GROWING: &[&str] = &[
     "packet_shares",
     "packets",
     "partial_refunds",
+    "passkeys",
     "payment_cases",
     "payments",
     "recovery_codes",
@@ -45,6 +46,7 @@ pub fn fill_in(path: &str) -> String {
         ("{session}", id),
         ("{payment}", id),
         ("{case}", id),
+        ("{passkey}", id),
         ("{name}", "x"),
         ("{*name}", "x"),
     ];
@@ -94,6 +96,10 @@ pub fn statements(count: i64) -> Vec<String> {
         ),
         rows("revocations (subject, dead_until_ms, number)", "{id}, i, i"),
         rows("recovery_codes (user_id, hash)", "{id}, 'x'"),
+        rows(
+            "passkeys (id, user_id, credential_id, public_key, sign_count, name, created_at_ms)",
+            "{id}, CASE WHEN i % 10000 = 0 THEN {user} ELSE {id} END, {id}, 'x', 0, 'x', 1",
+        ),
         rows("guesses (key, restored_at_ms)", "{id}, i"),
         rows(
             "addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code, is_default,

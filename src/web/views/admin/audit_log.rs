@@ -80,6 +80,8 @@ impl AdminLogPage {
             "change-password" => t.people.action_password,
             "set-second-factor" => t.people.action_factor_on,
             "remove-second-factor" => t.people.action_factor_off,
+            "add-passkey" => t.passkeys.action_add,
+            "remove-passkey" => t.passkeys.action_remove,
             other => other,
         }
     }

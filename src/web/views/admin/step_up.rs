@@ -4,6 +4,7 @@ use askama::Template;
 
 use super::{Chrome, FieldError, error_text};
 use crate::pages::filters;
+use crate::web::views::passkeys::passkey_words;
 
 /// Asks for the password, and carries the fields of the form that needs it.
 #[derive(Debug, Template)]
@@ -15,10 +16,16 @@ pub struct StepUpPage {
     /// Names and values, as entered before.
     pub fields: Vec<(String, String)>,
     pub needs_code: bool,
+    /// A passkey may stand for the password.
+    pub takes_passkey: bool,
     pub errors: Vec<FieldError>,
 }
 
 impl StepUpPage {
+    fn passkey_words(&self) -> Vec<(&'static str, &'static str)> {
+        passkey_words(&self.chrome)
+    }
+
     fn error_text(&self, field: &str) -> Option<&'static str> {
         error_text(&self.chrome, &self.errors, field)
     }

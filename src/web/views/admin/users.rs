@@ -131,7 +131,7 @@ impl StaffPage {
 
     /// How many members of the staff have no second factor.
     fn without_factor(&self) -> usize {
-        self.staff.iter().filter(|user| user.second_factor.is_none()).count()
+        self.staff.iter().filter(|user| !user.has_second_factor()).count()
     }
 
     /// Whether the account is that of the owner who reads the page.

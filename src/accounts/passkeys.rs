@@ -1,0 +1,367 @@
+//! Passkeys: a key on a device of the user, which unlocks it with a finger, a face or a PIN. Possession and identification
+//! together are two factors, so a passkey needs neither password nor code.
+//!
+//! A challenge is signed for one purpose, and for one session unless it is to open one; it is good for
+//! [`CHALLENGE_LIFETIME`], and spent with its first right answer. Issuing one writes nothing, so that visitors cannot fill the
+//! database.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use secrecy::SecretString;
+use tracing::warn;
+use uuid::Uuid;
+
+use super::session::Session;
+use super::throttle::Guess;
+use super::{AccountRefusal, Accounts, Device};
+use crate::domain::{SecurityClass, UserId};
+use crate::signing::{ShopSecret, Signer};
+use crate::store::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse, StoreError, User};
+use crate::webauthn::{Assertion, Registration, RelyingParty};
+
+/// How long a challenge may be answered: the time to find a device and to unlock it.
+pub const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
+/// What guesses at passkeys that no account has are counted under. No user can have this name.
+const NO_ACCOUNT: &str = "a passkey of no account";
+
+/// What is kept for passkeys.
+pub(super) struct Passkeys {
+    signer: Signer,
+    /// `None` where browsers offer no passkeys.
+    site: Option<RelyingParty>,
+}
+
+impl Passkeys {
+    pub fn new(secret: &ShopSecret) -> Passkeys {
+        Passkeys { signer: Signer::new(secret, "passkey"), site: None }
+    }
+}
+
+/// What a challenge is for. An answer serves no other purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    LogIn,
+    StepUp,
+    /// The password, and the code, were right.
+    Add,
+}
+
+impl Purpose {
+    fn as_str(self) -> &'static str {
+        match self {
+            Purpose::LogIn => "log-in",
+            Purpose::StepUp => "step-up",
+            Purpose::Add => "add",
+        }
+    }
+}
+
+/// What a browser needs to sign with a passkey.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PasskeyRequest {
+    /// In base64url, as are the credential ids.
+    pub challenge: String,
+    pub rp_id: String,
+    /// Empty: any that the device has for the site.
+    pub allowed: Vec<String>,
+}
+
+/// What a browser needs to create a passkey.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PasskeyCreation {
+    /// In base64url, as are the credential ids.
+    pub challenge: String,
+    pub rp_id: String,
+    pub user: UserId,
+    pub username: String,
+    /// The account has them already.
+    pub excluded: Vec<String>,
+}
+
+/// A passkey that a browser has created.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CreatedPasskey {
+    pub client_data: Vec<u8>,
+    pub attestation_object: Vec<u8>,
+}
+
+/// What a browser has signed with a passkey.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SignedChallenge {
+    /// In base64url.
+    pub credential_id: String,
+    pub client_data: Vec<u8>,
+    pub authenticator_data: Vec<u8>,
+    pub signature: Vec<u8>,
+    /// The account that the device has the passkey for.
+    pub user_handle: Option<Vec<u8>>,
+}
+
+/// Why an answer is refused, as security events say it.
+const WRONG: &str = "passkey";
+const COPIED: &str = "passkey_copied";
+
+impl Accounts {
+    /// Takes passkeys for this site.
+    pub fn with_site(mut self, site: Option<RelyingParty>) -> Accounts {
+        self.passkeys.site = site;
+        self
+    }
+
+    /// Whether browsers offer passkeys at the shop's address.
+    pub fn takes_passkeys(&self) -> bool {
+        self.passkeys.site.is_some()
+    }
+
+    fn site(&self) -> Result<&RelyingParty, AccountRefusal> {
+        self.passkeys.site.as_ref().ok_or(AccountRefusal::PasskeysOff)
+    }
+
+    /// Whether the account signs in with its passkey alone, because the owners require a second factor and it has no other.
+    pub(super) fn needs_passkey(&self, user: &User) -> bool {
+        let has_no_other = user.second_factor.is_none() && user.passkeys > 0;
+        user.role.is_staff() && has_no_other && self.requires_second_factor()
+    }
+
+    pub async fn passkeys_of(&self, session: &Session) -> Result<Vec<Passkey>, StoreError> {
+        self.store.passkeys_of(session.user_id).await
+    }
+
+    /// Begins to add a passkey, confirmed by the password, and by a code if the account has an authenticator app: a passkey
+    /// stands for both.
+    pub async fn begin_passkey(
+        &self,
+        session: &Session,
+        device: &Device,
+        password: SecretString,
+        code: Option<&str>,
+    ) -> Result<PasskeyCreation, AccountRefusal> {
+        let site = self.site()?;
+        let user = self.confirm_with_code(session, device, password, code).await?;
+        let excluded: Vec<String> = self.credentials_of(user.id).await?;
+        if excluded.len() as i64 >= MAX_PASSKEYS_PER_USER {
+            return Err(AccountRefusal::TooManyPasskeys);
+        }
+        let challenge = self.challenge(Purpose::Add, Some(session)).await?;
+        let rp_id = site.id().to_owned();
+        Ok(PasskeyCreation { challenge, rp_id, user: user.id, username: user.username, excluded })
+    }
+
+    /// Adds a passkey, which answers the challenge of [`Accounts::begin_passkey`]. No session ends.
+    pub async fn add_passkey(
+        &self,
+        session: &Session,
+        device: &Device,
+        name: &str,
+        created: &CreatedPasskey,
+    ) -> Result<Passkey, AccountRefusal> {
+        let CreatedPasskey { client_data, attestation_object } = created;
+        let answer = Registration { client_data, attestation_object };
+        let registered = self.site()?.verify_registration(&answer).map_err(|_| AccountRefusal::BadRegistration)?;
+        let now = self.store.now().await?;
+        let challenge = self.answered(&registered.challenge, Purpose::Add, Some(session), now);
+        let challenge = challenge.ok_or(AccountRefusal::BadRegistration)?;
+        let user = self.store.user(session.user_id).await?.ok_or(AccountRefusal::BadRegistration)?;
+        let passkey = Passkey {
+            id: Uuid::now_v7(),
+            user_id: user.id,
+            credential_id: URL_SAFE_NO_PAD.encode(&registered.credential_id),
+            public_key: URL_SAFE_NO_PAD.encode(&registered.cose_key),
+            sign_count: registered.sign_count,
+            name: name.to_owned(),
+            created_at: now,
+            used_at: None,
+        };
+        match self.store.add_passkey(&user, &passkey, &challenge).await? {
+            PasskeyAddition::Added => {
+                self.note(SecurityClass::PasskeyAdded, &user, device, "");
+                Ok(passkey)
+            }
+            PasskeyAddition::Spent => Err(AccountRefusal::BadRegistration),
+            PasskeyAddition::TooMany => Err(AccountRefusal::TooManyPasskeys),
+            PasskeyAddition::Taken => Err(AccountRefusal::PasskeyTaken),
+        }
+    }
+
+    /// Removes a passkey, confirmed like its addition. No session ends.
+    pub async fn remove_passkey(
+        &self,
+        session: &Session,
+        device: &Device,
+        id: Uuid,
+        password: SecretString,
+        code: Option<&str>,
+    ) -> Result<(), AccountRefusal> {
+        if !self.passkeys_of(session).await?.iter().any(|passkey| passkey.id == id) {
+            return Err(AccountRefusal::NoSuchPasskey);
+        }
+        let user = self.confirm_with_code(session, device, password, code).await?;
+        if !self.store.remove_passkey(&user, id).await? {
+            return Err(AccountRefusal::NoSuchPasskey);
+        }
+        self.note(SecurityClass::PasskeyRemoved, &user, device, "");
+        Ok(())
+    }
+
+    /// What a visitor signs to log in, with any passkey that the device has for the shop.
+    pub async fn passkey_log_in_request(&self) -> Result<PasskeyRequest, AccountRefusal> {
+        let rp_id = self.site()?.id().to_owned();
+        let challenge = self.challenge(Purpose::LogIn, None).await?;
+        Ok(PasskeyRequest { challenge, rp_id, allowed: Vec::new() })
+    }
+
+    /// Logs in by a passkey. Wrong answers are limited like wrong passwords.
+    pub async fn log_in_with_passkey(
+        &self,
+        device: &Device,
+        signed: &SignedChallenge,
+    ) -> Result<Session, AccountRefusal> {
+        let site = self.site()?;
+        let passkey = self.store.passkey_of_credential(&signed.credential_id).await?;
+        let user = match &passkey {
+            Some(passkey) => self.store.user(passkey.user_id).await?,
+            None => None,
+        };
+        let name = user.as_ref().map_or(NO_ACCOUNT, |user| &user.username);
+        let guess = self.reserve_guess(device, name).await?;
+        let (Some(passkey), Some(user)) = (passkey, user) else {
+            self.end_guess(guess, true).await;
+            self.note_unknown_account(device);
+            return Err(AccountRefusal::BadPasskey);
+        };
+        // A device that holds the passkey for the shop tells for which account.
+        let is_of_account = signed.user_handle.as_deref() == Some(user.id.0.as_bytes());
+        let used = match is_of_account {
+            true => self.use_passkey(site, Purpose::LogIn, None, &passkey, signed).await,
+            false => Ok(Err(WRONG)),
+        };
+        if let Err(why) = self.end_passkey_guess(guess, used).await? {
+            self.note_failure(&user, device, why);
+            return Err(AccountRefusal::BadPasskey);
+        }
+        if user.is_blocked() {
+            self.note_failure(&user, device, "blocked");
+            return Err(AccountRefusal::Blocked);
+        }
+        self.begin(&user, device, "passkey").await
+    }
+
+    /// What the holder of a session signs to prove to be its owner.
+    pub async fn passkey_step_up_request(&self, session: &Session) -> Result<PasskeyRequest, AccountRefusal> {
+        let rp_id = self.site()?.id().to_owned();
+        let allowed = self.credentials_of(session.user_id).await?;
+        if allowed.is_empty() {
+            return Err(AccountRefusal::NoSuchPasskey);
+        }
+        let challenge = self.challenge(Purpose::StepUp, Some(session)).await?;
+        Ok(PasskeyRequest { challenge, rp_id, allowed })
+    }
+
+    /// Proves by a passkey that the session is in the hands of its owner ([`Accounts::step_up`]).
+    pub async fn step_up_with_passkey(
+        &self,
+        session: &Session,
+        device: &Device,
+        signed: &SignedChallenge,
+    ) -> Result<(), AccountRefusal> {
+        let site = self.site()?;
+        let passkey = self.store.passkey_of_credential(&signed.credential_id).await?;
+        let passkey = passkey.filter(|passkey| passkey.user_id == session.user_id);
+        let user = self.store.user(session.user_id).await?;
+        let guess = self.reserve_confirmation(session, device).await?;
+        let handle = signed.user_handle.as_deref();
+        let is_of_account = handle.is_none_or(|handle| handle == session.user_id.0.as_bytes());
+        let used = match &passkey {
+            Some(passkey) if is_of_account => {
+                self.use_passkey(site, Purpose::StepUp, Some(session), passkey, signed).await
+            }
+            _ => Ok(Err(WRONG)),
+        };
+        match (self.end_passkey_guess(guess, used).await?, user) {
+            (Ok(()), Some(user)) => {
+                if self.store.prove_session(session.id).await? {
+                    self.note(SecurityClass::StepUp, &user, device, "passkey");
+                }
+                Ok(())
+            }
+            _ => {
+                self.note_wrong_confirmation(session, device);
+                Err(AccountRefusal::BadPasskey)
+            }
+        }
+    }
+
+    /// Ends a guess that is judged, or was not for an error.
+    async fn end_passkey_guess(
+        &self,
+        guess: Guess<'_>,
+        used: Result<Result<(), &'static str>, StoreError>,
+    ) -> Result<Result<(), &'static str>, StoreError> {
+        self.end_guess(guess, matches!(used, Ok(Err(_)))).await;
+        used
+    }
+
+    /// Verifies what was signed, spends the challenge and moves the counter on. The inner error says what is wrong.
+    async fn use_passkey(
+        &self,
+        site: &RelyingParty,
+        purpose: Purpose,
+        session: Option<&Session>,
+        passkey: &Passkey,
+        signed: &SignedChallenge,
+    ) -> Result<Result<(), &'static str>, StoreError> {
+        let SignedChallenge { client_data, authenticator_data, signature, .. } = signed;
+        let answer = Assertion { client_data, authenticator_data, signature };
+        let key = URL_SAFE_NO_PAD.decode(&passkey.public_key).unwrap_or_default();
+        let Ok(asserted) = site.verify_assertion(&key, &answer) else { return Ok(Err(WRONG)) };
+        let now = self.store.now().await?;
+        let challenge = self.answered(&asserted.challenge, purpose, session, now);
+        let Some(challenge) = challenge else { return Ok(Err(WRONG)) };
+        Ok(match self.store.use_passkey(passkey.id, asserted.sign_count, &challenge).await? {
+            PasskeyUse::Used => Ok(()),
+            PasskeyUse::Spent | PasskeyUse::Gone => Err(WRONG),
+            PasskeyUse::Copied => {
+                let (user, before, after) = (passkey.user_id, passkey.sign_count, asserted.sign_count);
+                warn!(%user, passkey = %passkey.id, before, after, "a passkey's counter went back: it was copied");
+                Err(COPIED)
+            }
+        })
+    }
+
+    async fn credentials_of(&self, user: UserId) -> Result<Vec<String>, StoreError> {
+        Ok(self.store.passkeys_of(user).await?.into_iter().map(|passkey| passkey.credential_id).collect())
+    }
+
+    /// A new challenge in base64url.
+    async fn challenge(&self, purpose: Purpose, session: Option<&Session>) -> Result<String, StoreError> {
+        let issued_at = self.store.now().await?.as_millisecond();
+        let (id, session) = (Uuid::new_v4().simple(), session_text(session));
+        let signed = self.passkeys.signer.sign(&format!("{} {session} {id} {issued_at}", purpose.as_str()));
+        Ok(URL_SAFE_NO_PAD.encode(signed))
+    }
+
+    /// The challenge that was answered, if it was issued for this purpose and session and is still good.
+    fn answered(
+        &self,
+        challenge: &str,
+        purpose: Purpose,
+        session: Option<&Session>,
+        now: Timestamp,
+    ) -> Option<AnsweredChallenge> {
+        let signed = String::from_utf8(URL_SAFE_NO_PAD.decode(challenge).ok()?).ok()?;
+        let payload = self.passkeys.signer.verify(&signed)?;
+        let mut words = payload.split(' ');
+        let (of, holder, id) = (words.next()?, words.next()?, words.next()?);
+        let issued_at = Timestamp::from_millisecond(words.next()?.parse().ok()?).ok()?;
+        let expires_at = issued_at.checked_add(CHALLENGE_LIFETIME).ok()?;
+        let is_good = of == purpose.as_str() && holder == session_text(session) && now < expires_at;
+        is_good.then(|| AnsweredChallenge { id: id.to_owned(), expires_at })
+    }
+}
+
+fn session_text(session: Option<&Session>) -> String {
+    session.map_or_else(|| "-".to_owned(), |session| session.id.to_string())
+}
