@@ -115,6 +115,15 @@ async fn account_of_a_busy_network_costs_a_computation_or_a_wait() {
 }
 
 #[tokio::test]
+async fn passkey_logs_in_and_proves_who_the_staff_are() {
+    let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").at_localhost().start().await;
+    let origin = shop.origins()[0].replace("127.0.0.1", "localhost");
+    let places = json!({"places": [["zh", 390], ["en", 1280]], "origins": [origin]});
+    journey_with("passkeys", &[&shop], places).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn wallet_is_topped_up_and_pays_an_order() {
     let shop = shop(Rung::Sqlite).await;
     journey("wallet", &shop).await;

@@ -34,6 +34,8 @@ pub struct Plan {
     settings: Settings,
     /// Changes the settings of single processes: number, role and settings.
     each: Option<EachProcess>,
+    /// Shoppers see the shop at `localhost`, not at its IP address.
+    at_localhost: bool,
 }
 
 type EachProcess = Box<dyn FnMut(usize, &str, &mut Settings)>;
@@ -50,7 +52,7 @@ impl Plan {
             ("SECKILL_DEMO", "false".into()),
         ];
         settings.extend(given.map(|(name, value)| (name.to_owned(), value)));
-        Plan { fixture, roles: vec![""], settings, each: None }
+        Plan { fixture, roles: vec![""], settings, each: None, at_localhost: false }
     }
 
     /// One role per process, two processes of each role that allows it.
@@ -66,6 +68,12 @@ impl Plan {
 
     pub fn set(mut self, name: &str, value: &str) -> Plan {
         self.settings.insert(name.into(), value.into());
+        self
+    }
+
+    /// Shoppers see the shop at `http://localhost`, where browsers have passkeys.
+    pub fn at_localhost(mut self) -> Plan {
+        self.at_localhost = true;
         self
     }
 
@@ -117,7 +125,8 @@ impl Plan {
         for process in &mut processes {
             // The payment provider delivers its webhooks there.
             if let Some(origin) = origins.first().filter(|_| !self.settings.contains_key("SECKILL_PUBLIC_URL")) {
-                process.set("SECKILL_PUBLIC_URL", origin);
+                let name = if self.at_localhost { "localhost" } else { "127.0.0.1" };
+                process.set("SECKILL_PUBLIC_URL", &origin.replace("127.0.0.1", name));
             }
             process.start();
         }
