@@ -48,5 +48,9 @@ wire_enum! {
         StreamLimited = "stream_limited",
         PasskeyAdded = "passkey_added",
         PasskeyRemoved = "passkey_removed",
+        /// The mail address of an account was verified or removed.
+        MailAddressChanged = "mail_address_changed",
+        /// A link that sets a new password was sent, at the request of the owner or of staff.
+        RecoveryStarted = "recovery_started",
     }
 }

@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 32] = [
+const MIGRATIONS: [(i64, &str, &str); 33] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -39,6 +39,7 @@ const MIGRATIONS: [(i64, &str, &str); 32] = [
     (33, "spent proofs", include_str!("../../migrations/0033_spent_proofs.sql")),
     (34, "staff refunds", include_str!("../../migrations/0034_staff_refunds.sql")),
     (35, "feed and held money", include_str!("../../migrations/0035_feed_and_held_money.sql")),
+    (36, "mail", include_str!("../../migrations/0036_mail.sql")),
     (38, "passkeys", include_str!("../../migrations/0038_passkeys.sql")),
     (39, "spread", include_str!("../../migrations/0039_spread.sql")),
     (40, "declined", include_str!("../../migrations/0040_declined.sql")),

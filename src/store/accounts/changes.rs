@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::sessions;
-use crate::domain::UserId;
+use super::{recovery, sessions};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
+use crate::domain::{MailKind, UserId};
 use crate::store::accounts;
 use crate::store::accounts::tombstone;
 use crate::store::packets::open::UNCLAIMED;
-use crate::store::{NewSession, Revocation, Role, Store, StoreError, Tx, User, audit_log, row, wallet};
+use crate::store::{NewSession, Revocation, Role, Store, StoreError, Tx, User, audit_log, mail, row, wallet};
 
 /// Why an account was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -123,6 +123,8 @@ impl Store {
                password_expires_at_ms = NULL WHERE id = $1";
         sqlx::query(sql).bind(id.to_string()).bind(password_hash).execute(&mut *tx).await?;
         let ended = sessions::end_all(&mut tx, number, id, now).await?;
+        recovery::end_links(&mut tx, id).await?;
+        mail::notify(&mut tx, id, MailKind::PasswordChanged, json!({})).await?;
         let mut kept = None;
         if let Some((user, mut session)) = keep {
             session.issued_at = first_valid_issue(ended.revoked_until);
@@ -154,6 +156,7 @@ impl Store {
         }
         check_allowed(&mut tx, actor, &before, change).await?;
         apply(&mut tx, id, change, now).await?;
+        tell(&mut tx, &before, change).await?;
         let ended = match change {
             AccountChange::Unblock => None,
             _ => Some(sessions::end_all(&mut tx, number, id, now).await?),
@@ -225,6 +228,9 @@ impl Store {
             "DELETE FROM passkeys WHERE user_id = $1",
             "DELETE FROM sessions WHERE user_id = $1",
             "DELETE FROM addresses WHERE user_id = $1",
+            "DELETE FROM mail_addresses WHERE user_id = $1",
+            "DELETE FROM mails WHERE user_id = $1",
+            "DELETE FROM known_devices WHERE user_id = $1",
             // Kept answers name addresses and amounts.
             "DELETE FROM idempotency_keys WHERE user_id = $1",
         ] {
@@ -285,6 +291,17 @@ async fn check_allowed(
         others.ok_or(AccountChangeRefusal::LastOwner)?;
     }
     Ok(())
+}
+
+/// Tells the account's address of a change that its owner would make otherwise.
+async fn tell(tx: &mut Tx, before: &User, change: &AccountChange) -> Result<(), sqlx::Error> {
+    let kind = match change {
+        AccountChange::ResetSecondFactor if before.second_factor.is_some() => MailKind::SecondFactorOff,
+        AccountChange::ResetPassword { .. } => MailKind::PasswordChanged,
+        _ => return Ok(()),
+    };
+    recovery::end_links(tx, before.id).await?;
+    mail::notify(tx, before.id, kind, json!({})).await
 }
 
 async fn apply(tx: &mut Tx, id: UserId, change: &AccountChange, now: Timestamp) -> Result<(), sqlx::Error> {

@@ -12,8 +12,8 @@ use crate::store::{EntryCursor, PartialRefund, PaymentRecord, Store, StoreError,
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, orders with histories, payments and addresses, the address book, wallet, red packets, sessions, and passkeys without
-    /// their keys.
+    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, sessions, and
+    /// passkeys without their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
@@ -35,6 +35,7 @@ impl Store {
                 "blocked_at": user.blocked_at, "blocked_reason": user.blocked_reason,
                 "second_factor": user.second_factor.is_some(),
             },
+            "mail": self.mail_for_export(id).await?,
             "orders": self.orders_for_export(id).await?,
             "addresses": self.addresses_of(id).await?,
             "wallet": {
@@ -48,6 +49,23 @@ impl Store {
             "sessions": sessions.collect::<Vec<_>>(),
             "passkeys": passkeys.collect::<Vec<_>>(),
         })))
+    }
+
+    async fn mail_for_export(&self, id: UserId) -> Result<Value, StoreError> {
+        let mail = self.mail_of(id).await?;
+        let messages = self.mails_of(id).await?.into_iter().map(|mail| {
+            json!({
+                "to": mail.recipient, "about": mail.kind.as_str(), "facts": mail.facts, "created_at": mail.created_at,
+                "state": mail.state.as_str(),
+            })
+        });
+        Ok(json!({
+            "address": mail.as_ref().and_then(|mail| mail.address.as_deref()),
+            "verified_at": mail.as_ref().and_then(|mail| mail.verified_at),
+            "pending": mail.as_ref().and_then(|mail| mail.pending.as_deref()),
+            "messages": messages.collect::<Vec<_>>(),
+            "known_devices": self.known_devices_for_export(id).await?,
+        }))
     }
 
     async fn orders_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {

@@ -1,12 +1,13 @@
 //! The second factor of an account: the authenticator's secret, used codes, and recovery codes.
 
 use jiff::Timestamp;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::changes::log_own_change;
 use super::sessions;
-use crate::domain::UserId;
-use crate::store::{Revocation, Store, StoreError, User, row};
+use crate::domain::{MailKind, UserId};
+use crate::store::{Revocation, Store, StoreError, User, mail, row};
 
 impl Store {
     /// Sets the encrypted secret and the hashes of new recovery codes. `step` is the time step of the code that
@@ -37,6 +38,9 @@ impl Store {
                 .execute(&mut *tx)
                 .await?;
         }
+        let replaces = user.second_factor.is_some();
+        let kind = if replaces { MailKind::SecondFactorReplaced } else { MailKind::SecondFactorOn };
+        mail::notify(&mut tx, user.id, kind, json!({})).await?;
         log_own_change(&mut tx, user, "set-second-factor", now).await?;
         tx.commit().await?;
         Ok(ended)
@@ -57,6 +61,7 @@ impl Store {
         {
             sqlx::query(sql).bind(&id).execute(&mut *tx).await?;
         }
+        mail::notify(&mut tx, user.id, MailKind::SecondFactorOff, json!({})).await?;
         log_own_change(&mut tx, user, "remove-second-factor", now).await?;
         tx.commit().await?;
         Ok(ended)
@@ -86,11 +91,17 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    /// Deletes a recovery code. `false` when there is no such code.
+    /// Deletes a recovery code, and tells the account's address. `false` when there is no such code.
     pub async fn consume_recovery_code(&self, user: UserId, hash: &str) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
         let sql = "DELETE FROM recovery_codes WHERE user_id = $1 AND hash = $2";
-        let done = sqlx::query(sql).bind(user.to_string()).bind(hash).execute(&self.pool).await?;
-        Ok(done.rows_affected() == 1)
+        let done = sqlx::query(sql).bind(user.to_string()).bind(hash).execute(&mut *tx).await?;
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        mail::notify(&mut tx, user, MailKind::RecoveryCodeUsed, json!({})).await?;
+        tx.commit().await?;
+        Ok(true)
     }
 
     pub async fn recovery_codes_left(&self, user: UserId) -> Result<i64, StoreError> {

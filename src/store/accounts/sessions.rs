@@ -8,6 +8,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
+use super::known_devices;
 use crate::domain::UserId;
 use crate::store::{Store, StoreError, Tx, User, audit_log, padded, row};
 
@@ -72,6 +73,7 @@ impl Store {
             return Ok(false);
         }
         insert(&mut tx, user.id, session).await?;
+        known_devices::note(&mut tx, user.id, session).await?;
         if user.role.is_staff() {
             let details = json!({"address": session.address, "agent": session.agent});
             let subject = format!("user {}", user.id);

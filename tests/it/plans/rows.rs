@@ -7,6 +7,9 @@ pub const GROWING: &[&str] = &[
     "guesses",
     "idempotency_keys",
     "order_changes",
+    "known_devices",
+    "mail_addresses",
+    "mails",
     "order_events",
     "orders",
     "packet_claims",
@@ -170,6 +173,16 @@ pub fn statements(count: i64) -> Vec<String> {
             "{id}, CASE WHEN i % 100 = 0 THEN 'log_in' ELSE 'log_in_failed' END,
              CASE WHEN i % 2 = 0 THEN '' ELSE {user} END, '10.0.' || CAST(i % 250 AS TEXT) || '.0/24', 'password', i, 1",
         ),
+        rows(
+            "mail_addresses (user_id, address, address_key, verified_at_ms, locale)",
+            "{id}, 'm' || CAST(i AS TEXT) || '@shop.test', 'm' || CAST(i AS TEXT) || '@shop.test', i, 'en'",
+        ),
+        rows(
+            "mails (id, user_id, recipient, locale, kind, facts, created_at_ms, expires_at_ms, state, next_attempt_at_ms)",
+            "{id}, {user}, 'm@shop.test', 'en', 'password_changed', '{}', i, i,
+             CASE WHEN i % 100 = 0 THEN 'waiting' ELSE 'sent' END, i",
+        ),
+        rows("known_devices (user_id, agent, network, seen_at_ms)", "{id}, 'Firefox', '10.0.0.0/24', i"),
         rows("security_event_hours (hour_ms, class, process, events)", "CAST(i AS BIGINT) * 3600000, 'log_in', 'x', 1"),
         rows(
             "idempotency_keys (id, user_id, request, idempotency_key, body, running_until_ms, created_at_ms)",

@@ -1,0 +1,156 @@
+//! Mail: the addresses of accounts, and what messages are about.
+
+use std::time::Duration;
+
+use super::wire::wire_enum;
+
+/// The longest address that mail servers accept, and its longest local part, in bytes (RFC 5321).
+const MAX_ADDRESS_BYTES: usize = 254;
+const MAX_LOCAL_BYTES: usize = 64;
+/// How long the link that sets a new password is valid.
+const RECOVERY_LIFETIME: Duration = Duration::from_secs(30 * 60);
+/// How long the link that verifies an address is valid.
+const VERIFICATION_LIFETIME: Duration = Duration::from_secs(24 * 3600);
+/// A notice that is older says nothing that its reader could act on.
+const NOTICE_LIFETIME: Duration = Duration::from_secs(3 * 24 * 3600);
+
+wire_enum! {
+    /// What a message tells its reader.
+    pub enum MailKind {
+        /// A link that verifies the address.
+        Verification = "verification",
+        /// Another account entered this address, which is verified for the reader's.
+        AddressInUse = "address_in_use",
+        /// A link that sets a new password.
+        Recovery = "recovery",
+        /// To the address that was replaced or removed.
+        AddressChanged = "address_changed",
+        PasswordChanged = "password_changed",
+        NewDevice = "new_device",
+        SecondFactorOn = "second_factor_on",
+        SecondFactorReplaced = "second_factor_replaced",
+        SecondFactorOff = "second_factor_off",
+        RecoveryCodeUsed = "recovery_code_used",
+    }
+}
+
+wire_enum! {
+    pub enum MailState {
+        /// Not accepted by the mail server yet.
+        Waiting = "waiting",
+        Sent = "sent",
+        /// Given up, because it was refused too often or is too old.
+        Dead = "dead",
+    }
+}
+
+impl MailKind {
+    /// How long sending a message is worth a try. Its link, if it has one, is valid for as long.
+    pub fn lifetime(self) -> Duration {
+        match self {
+            MailKind::Recovery => RECOVERY_LIFETIME,
+            MailKind::Verification => VERIFICATION_LIFETIME,
+            _ => NOTICE_LIFETIME,
+        }
+    }
+
+    /// Whether the message has a link that does something.
+    pub fn has_link(self) -> bool {
+        matches!(self, MailKind::Recovery | MailKind::Verification)
+    }
+}
+
+/// An address that mail can be sent to: `local@domain`, in plain ASCII, the domain in lower case and, where it has other
+/// letters, in the form of the DNS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailAddress(String);
+
+impl MailAddress {
+    /// `None` for texts that are no address. Quoted local parts and addresses of hosts are not accepted.
+    pub fn parse(text: &str) -> Option<MailAddress> {
+        let (local, domain) = text.trim().rsplit_once('@')?;
+        let atoms_are_valid = local.split('.').all(|atom| !atom.is_empty() && atom.bytes().all(is_atom_byte));
+        if !atoms_are_valid || local.len() > MAX_LOCAL_BYTES {
+            return None;
+        }
+        let url::Host::Domain(domain) = url::Host::parse(domain).ok()? else { return None };
+        let labels_are_valid = domain.split('.').all(is_label) && domain.contains('.');
+        let address = format!("{local}@{domain}");
+        (labels_are_valid && address.len() <= MAX_ADDRESS_BYTES).then_some(MailAddress(address))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Addresses with the same key are one address. In lower case, because no provider of note tells letters apart by it.
+    pub fn key(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+}
+
+fn is_atom_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte)
+}
+
+fn is_label(label: &str) -> bool {
+    let is_plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_plain && !label.is_empty() && label.len() <= 63 && !label.starts_with('-') && !label.ends_with('-')
+}
+
+/// An address for eyes that need not know it: `m•••@shop.example`.
+pub fn masked(address: &str) -> String {
+    let (local, domain) = address.rsplit_once('@').unwrap_or((address, ""));
+    let first: String = local.chars().take(1).collect();
+    format!("{first}•••@{domain}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_one_form() {
+        for (text, form) in [
+            (" Mei@Shop.Example ", "Mei@shop.example"),
+            ("mei+sale@shop.example", "mei+sale@shop.example"),
+            ("m@例子.example", "m@xn--fsqu00a.example"),
+        ] {
+            assert_eq!(MailAddress::parse(text).unwrap().as_str(), form);
+        }
+        assert_eq!(MailAddress::parse("Mei@Shop.Example").unwrap().key(), "mei@shop.example");
+    }
+
+    #[test]
+    fn texts_that_are_no_addresses_are_refused() {
+        let long = format!("{}@shop.example", "x".repeat(65));
+        let wrong = [
+            "",
+            "mei",
+            "@shop.example",
+            "mei@",
+            "mei@localhost",
+            "mei@127.0.0.1",
+            "mei@[::1]",
+            "a..b@shop.example",
+            ".a@shop.example",
+            "a b@shop.example",
+            "\"a b\"@shop.example",
+            "a@b@shop.example",
+            "mei@shop.example\r\nBcc: all@shop.example",
+            "mei\r\n@shop.example",
+            "美@shop.example",
+            "mei@-shop.example",
+            "mei@shop_.example",
+            long.as_str(),
+        ];
+        for wrong in wrong {
+            assert_eq!(MailAddress::parse(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn masked_address_shows_its_domain_only() {
+        assert_eq!(masked("mei@shop.example"), "m•••@shop.example");
+    }
+}

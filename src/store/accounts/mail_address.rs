@@ -1,0 +1,141 @@
+//! The mail address of an account: entered, then verified by a link that was sent to it. An address is verified for one
+//! account only.
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::{changes, known_devices};
+use crate::domain::{Locale, MailAddress, MailKind, UserId};
+use crate::store::mail::{NewMail, notify, write};
+use crate::store::{SessionRow, Store, StoreError, Tx, User, row};
+
+/// What an account has of mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountMail {
+    /// The verified address.
+    pub address: Option<String>,
+    pub verified_at: Option<Timestamp>,
+    /// Entered, and not verified yet.
+    pub pending: Option<String>,
+    /// The language of messages.
+    pub locale: Locale,
+    /// The number of the link that can set a new password.
+    pub recovery: i64,
+}
+
+fn account_mail(row: &AnyRow) -> Result<AccountMail, sqlx::Error> {
+    Ok(AccountMail {
+        address: row.try_get("address")?,
+        verified_at: row::optional_time(row, "verified_at_ms")?,
+        pending: row.try_get("pending")?,
+        locale: row::parsed(row, "locale")?,
+        recovery: row::int(row, "recovery")?,
+    })
+}
+
+impl Store {
+    pub async fn mail_of(&self, user: UserId) -> Result<Option<AccountMail>, StoreError> {
+        let sql = "SELECT address, verified_at_ms, pending, locale, recovery FROM mail_addresses WHERE user_id = $1";
+        self.optional(sqlx::query(sql).bind(user.to_string()), account_mail).await
+    }
+
+    /// The account for which an address is verified.
+    pub async fn user_with_address(&self, address: &MailAddress) -> Result<Option<UserId>, StoreError> {
+        let query = sqlx::query("SELECT user_id FROM mail_addresses WHERE address_key = $1").bind(address.key());
+        self.optional(query, |row| row::parsed(row, "user_id")).await
+    }
+
+    /// Keeps an address until it is verified, and sends the link for that to it. If it is verified for another account, that
+    /// one is told instead.
+    pub async fn enter_address(&self, user: UserId, new: &MailAddress, locale: Locale) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        lock_user(&mut tx, user).await?;
+        let number = sqlx::query(
+            "INSERT INTO mail_addresses (user_id, pending, verification, locale) VALUES ($1, $2, 1, $3)
+             ON CONFLICT (user_id) DO UPDATE SET pending = excluded.pending, locale = excluded.locale,
+               verification = mail_addresses.verification + 1 RETURNING verification",
+        )
+        .bind(user.to_string())
+        .bind(new.as_str().to_owned())
+        .bind(locale.as_str())
+        .fetch_one(&mut *tx)
+        .await?;
+        let number = row::int(&number, "verification")?;
+        let holder = "SELECT user_id, address, locale FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
+        let holder = sqlx::query(holder).bind(new.key()).bind(user.to_string()).fetch_optional(&mut *tx).await?;
+        if let Some(holder) = holder {
+            let recipient = row::text(&holder, "address")?;
+            let (user, locale) = (row::parsed(&holder, "user_id")?, row::parsed(&holder, "locale")?);
+            let kind = MailKind::AddressInUse;
+            write(&mut tx, &NewMail { user, recipient: &recipient, locale, kind, facts: json!({}) }).await?;
+        } else {
+            let (kind, facts) = (MailKind::Verification, json!({"number": number}));
+            write(&mut tx, &NewMail { user, recipient: new.as_str(), locale, kind, facts }).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Verifies the address that is pending with this number. The one before is told, and links of recoveries that were sent to
+    /// it end. `sessions` are those of the account, whose devices are known from now on. `false` when the link is not the
+    /// latest, was used, or another account was faster.
+    pub async fn verify_address(
+        &self,
+        user: &User,
+        address: &MailAddress,
+        number: i64,
+        sessions: &[SessionRow],
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        lock_user(&mut tx, user.id).await?;
+        let sql = "SELECT 1 FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
+        let other = sqlx::query(sql).bind(address.key()).bind(user.id.to_string()).fetch_optional(&mut *tx).await?;
+        let pending = "SELECT 1 FROM mail_addresses WHERE user_id = $1 AND pending = $2 AND verification = $3";
+        let pending = sqlx::query(pending).bind(user.id.to_string()).bind(address.as_str().to_owned()).bind(number);
+        if other.is_some() || pending.fetch_optional(&mut *tx).await?.is_none() {
+            return Ok(false);
+        }
+        notify(&mut tx, user.id, MailKind::AddressChanged, json!({})).await?;
+        let now = tx.now;
+        sqlx::query(
+            "UPDATE mail_addresses SET address = pending, address_key = $2, verified_at_ms = $3, pending = NULL,
+               verification = verification + 1, recovery = recovery + 1 WHERE user_id = $1",
+        )
+        .bind(user.id.to_string())
+        .bind(address.key())
+        .bind(now.as_millisecond())
+        .execute(&mut *tx)
+        .await?;
+        known_devices::remember_all(&mut tx, user.id, sessions).await?;
+        changes::log_own_change(&mut tx, user, "verify-mail", now).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Removes both addresses of an account. The verified one is told.
+    pub async fn remove_address(&self, user: &User) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        lock_user(&mut tx, user.id).await?;
+        notify(&mut tx, user.id, MailKind::AddressChanged, json!({})).await?;
+        let now = tx.now;
+        sqlx::query(
+            "UPDATE mail_addresses SET address = NULL, address_key = NULL, verified_at_ms = NULL, pending = NULL,
+               verification = verification + 1, recovery = recovery + 1 WHERE user_id = $1",
+        )
+        .bind(user.id.to_string())
+        .execute(&mut *tx)
+        .await?;
+        let devices = "DELETE FROM known_devices WHERE user_id = $1";
+        sqlx::query(devices).bind(user.id.to_string()).execute(&mut *tx).await?;
+        changes::log_own_change(&mut tx, user, "remove-mail", now).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+/// Changes of one account's address come one after the other.
+pub(super) async fn lock_user(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE users SET role = role WHERE id = $1";
+    sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;
+    Ok(())
+}
