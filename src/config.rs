@@ -13,6 +13,7 @@ use url::Url;
 mod accounts;
 mod cidr;
 mod database_address;
+mod mail;
 mod payments;
 mod redis_address;
 mod secret;
@@ -21,6 +22,7 @@ mod source;
 
 pub use cidr::Cidr;
 use database_address::database_url;
+pub use mail::MailConfig;
 pub use payments::PaymentProvider;
 pub use redis_address::{RedisAddress, SentinelAddress};
 pub use service_address::ServiceAddress;
@@ -74,6 +76,12 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
+    (
+        "smtp-url",
+        "Mail server: smtp://…, with STARTTLS smtp://…?tls=required, with TLS smtps://… [none: owners read the messages \
+         in the console]",
+    ),
+    ("mail-from", "Address that the shop writes from [no-reply@ the host of public-url]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
     ("demo", "Demo goods and sales: true or false [true on an empty default data directory]"),
     ("trusted-proxies", "Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is trusted, comma separated [none]"),
@@ -112,6 +120,7 @@ pub struct Config {
     pub free_registrations: u32,
     pub payment_window: Duration,
     pub payments: PaymentProvider,
+    pub mail: MailConfig,
     pub packet_lifetime: Duration,
     /// `None`: only when the data directory is the default one and new.
     pub demo: Option<bool>,
@@ -169,6 +178,12 @@ impl Config {
         Config::read(&Source::new(|name| variable(&self::variable(name)), variable, toml::Table::new())?)
     }
 
+    /// The settings of a TOML text.
+    #[cfg(test)]
+    pub(crate) fn read_text(toml: &str) -> anyhow::Result<Config> {
+        Config::read(&Source { file: toml.parse()?, ..Source::default() })
+    }
+
     pub fn read(source: &Source) -> anyhow::Result<Config> {
         let tls = read_tls(source)?;
         let data_dir = PathBuf::from(source.text("data-dir").unwrap_or_else(|| DEFAULT_DATA_DIR.into()));
@@ -189,6 +204,7 @@ impl Config {
             free_registrations: accounts::free_registrations(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             payments: payments::read_payments(source, web.is_https())?,
+            mail: mail::read_mail(source, &tls, &web.public_url)?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
             demo: source.parse("demo", None, |t| t.parse().map(Some).context("expected true or false"))?,
             log: source.parse("log", log_levels("info,sqlx=warn,lapin=warn")?, log_levels)?,
@@ -336,6 +352,8 @@ mod tests {
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),
+            ("smtp_url = 'mail.example'", "SECKILL_SMTP_URL"),
+            ("mail_from = 'shop'", "SECKILL_MAIL_FROM"),
             ("demo = 'maybe'", "SECKILL_DEMO"),
             ("log = 'info,sqlx=loud'", "SECKILL_LOG"),
             ("log = 'info[request]=debug'", "SECKILL_LOG"),

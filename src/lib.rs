@@ -52,6 +52,9 @@ pub mod health;
 
 pub mod pipeline;
 
+// Messages to the owners of accounts.
+pub mod mail;
+
 // Files for browsers.
 pub mod pictures;
 

@@ -74,6 +74,11 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Connections closed because the limit was reached.
     pub turned_away: Counter,
+    /// Messages that the mail server accepted.
+    pub mails_sent: Counter,
+    /// Attempts that failed, and messages that are too old to be sent.
+    pub mails_failed: Counter,
+    pub mails_waiting: Gauge,
     security_events: Vec<Counter>,
     pub security_events_dropped: Counter,
 }
@@ -157,6 +162,9 @@ impl Default for Metrics {
                 "connections_turned_away",
                 "Connections closed because the limit was reached",
             ),
+            mails_sent: register(registry, "mails_sent", "Messages that the mail server accepted"),
+            mails_failed: register(registry, "mails_failed", "Attempts to send a message that failed"),
+            mails_waiting: register(registry, "mails_waiting", "Messages that wait to be sent, up to 10,000"),
             security_events: security_events(registry),
             security_events_dropped: register(
                 registry,

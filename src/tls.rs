@@ -95,7 +95,7 @@ impl ClientTls {
     }
 
     /// The trusted CAs: those of the file and of the system. Certificates of the system that cannot be read are left out.
-    fn roots(&self) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    pub fn roots(&self) -> anyhow::Result<Vec<CertificateDer<'static>>> {
         let mut roots = self.ca().map(PemFile::certificates).transpose()?.unwrap_or_default();
         let is_usable = |root: &CertificateDer<'static>| RootCertStore::empty().add(root.clone()).is_ok();
         roots.extend(rustls_native_certs::load_native_certs().certs.into_iter().filter(is_usable));

@@ -7,7 +7,7 @@ use axum::Router;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, MailLinks};
 use crate::app::backends::Backends;
 use crate::app::startup::{generated_secret, open_database};
 use crate::batching::Batcher;
@@ -24,6 +24,7 @@ use crate::control::stock_sync::StockSync;
 use crate::counters::CounterRegistry;
 use crate::gate::Gate;
 use crate::health::Health;
+use crate::mail::{Letters, Mailer, Transport};
 use crate::metrics::Metrics;
 use crate::orders::Orders;
 use crate::orders::expiry::Expiry;
@@ -79,6 +80,7 @@ pub struct Services {
     pub monitor: Option<Arc<Monitor>>,
     pub cockpit: Cockpit,
     pub(super) accounts: Arc<Accounts>,
+    pub mailer: Arc<Mailer>,
     pub security: SecurityEvents,
     pub(super) redis: Option<RedisStock>,
     pub(super) redis_shares: Option<RedisShares>,
@@ -156,7 +158,14 @@ impl Services {
         let accounts = accounts.with_staff_idle(config.staff_idle).with_staff_step_up(config.staff_step_up);
         let accounts = accounts.with_free_registrations(config.free_registrations);
         let accounts = accounts.with_site(RelyingParty::of(&config.web.public_url)).with_events(security.clone());
+        let mailer = Mailer {
+            store: store.clone(),
+            transport: Transport::of(&config.mail).context("SECKILL_SMTP_URL has a wrong value")?,
+            letters: Letters { links: MailLinks::new(&secret), public_url: config.web.public_url.clone() },
+            metrics: metrics.clone(),
+        };
         Ok(Services {
+            mailer: Arc::new(mailer),
             accounts: Arc::new(accounts),
             security,
             probe,
@@ -265,6 +274,8 @@ impl Services {
             health: self.health.clone(),
             pictures: self.pictures(),
             streams: web::EventStreams::new(),
+            letters: self.mailer.letters.clone(),
+            sends_mail: self.config.mail.smtp.is_some(),
             lists: web::list_limit::limit(self.config.web.user_rate),
         }))
     }
@@ -318,6 +329,7 @@ impl Services {
 
     pub fn control(&self) -> Control {
         Control {
+            mailer: self.mailer.clone(),
             store: self.store.clone(),
             stock: self.stock.clone(),
             stock_sync: self.stock_sync.clone(),

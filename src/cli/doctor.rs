@@ -10,6 +10,7 @@ use anyhow::ensure;
 use crate::clock::Clock;
 use crate::config::{Config, RedisAddress, ServiceAddress};
 use crate::health::ClockOffset;
+use crate::mail::Transport;
 use crate::pipeline::rabbit::Publisher;
 use crate::redis::connection;
 use crate::redis::connection::RedisConnection;
@@ -70,6 +71,11 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     if let Some(url) = &config.amqp_url {
         let repair = "start RabbitMQ or correct SECKILL_AMQP_URL";
         findings.push(check("rabbitmq", rabbit(url), repair).await.to(url));
+    }
+    if let Some(server) = &config.mail.smtp {
+        let probe = async { Transport::of(&config.mail)?.ok_or_else(|| anyhow::anyhow!("no server"))?.check().await };
+        let repair = "start the mail server or correct SECKILL_SMTP_URL";
+        findings.push(check("mail server", probe, repair).await.to(server));
     }
     let rung = if config.amqp_url.is_some() {
         3

@@ -19,7 +19,8 @@ impl ServiceAddress {
     /// Whether connections are encrypted. An address with TLS is never connected to without.
     pub fn is_encrypted(&self) -> bool {
         let url = self.url.expose_secret();
-        ["rediss://", "rediss+sentinel://", "amqps://"].iter().any(|scheme| url.starts_with(scheme))
+        let with_tls = ["rediss://", "rediss+sentinel://", "amqps://", "smtps://"];
+        with_tls.iter().any(|scheme| url.starts_with(scheme)) || url.starts_with("smtp://") && url.contains("?tls=")
     }
 
     /// Another address with the same certificates.

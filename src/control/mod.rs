@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::mail::Mailer;
 use crate::metrics::Metrics;
 use crate::orders::expiry::Expiry;
 use crate::packets::settle::PacketSettler;
@@ -50,6 +51,8 @@ const ORDERS_INTERVAL: Duration = Duration::from_millis(500);
 const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
 /// Each step looks at packets that are over and at a sample of the others.
 const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon a message is sent.
+const MAIL_INTERVAL: Duration = Duration::from_millis(500);
 /// For rows that nothing needs any more.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// Totals of orders are wrong only after an older version changed orders beside this one.
@@ -71,6 +74,7 @@ pub struct Control {
     /// The sandbox provider, if it is on.
     pub sandbox: Option<Arc<Sandbox>>,
     pub packets: PacketSettler,
+    pub mailer: Arc<Mailer>,
     pub monitor: Option<Arc<Monitor>>,
     pub metrics: Arc<Metrics>,
     /// Unique among all processes.
@@ -91,6 +95,7 @@ impl Control {
         let closings = LeasedTask { interval: ORDERS_INTERVAL, name: "closing of payments", ..schedule };
         let webhooks = LeasedTask { interval: ORDERS_INTERVAL, name: "webhooks", ..schedule };
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
+        let mail = LeasedTask { interval: MAIL_INTERVAL, name: "mail", ..schedule };
         let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
         let totals = LeasedTask { interval: TOTALS_INTERVAL, name: "totals of orders", ..schedule };
         let books = LeasedTask { interval: TOTALS_INTERVAL, name: "books", ..schedule };
@@ -112,6 +117,7 @@ impl Control {
             closings.run(|| async { Ok(self.payments.close_due().await.map(drop)?) }),
             webhooks.run(|| self.deliver_webhooks()),
             packets.run(|| self.packets.step()),
+            mail.run(|| async { stop.run_until_cancelled(self.send_mail()).await.unwrap_or(Ok(())) }),
             purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),
             books.run(|| async { stop.run_until_cancelled(self.close_books()).await.unwrap_or(Ok(())) }),
             totals.run(|| async { stop.run_until_cancelled(self.correct_totals()).await.unwrap_or(Ok(())) }),
@@ -163,6 +169,10 @@ impl Control {
         Ok(())
     }
 
+    async fn send_mail(&self) -> anyhow::Result<()> {
+        Ok(self.mailer.step().await.map(drop)?)
+    }
+
     /// Deletes rows that nothing needs any more, a bounded number at a time.
     async fn purge(&self) -> anyhow::Result<()> {
         while self.store.purge_answers().await? {}
@@ -170,6 +180,7 @@ impl Control {
         while self.store.purge_sandbox().await? {}
         while self.store.purge_security_events().await? {}
         while self.store.purge_order_changes().await? {}
+        while self.store.purge_mails().await? {}
         Ok(())
     }
 

@@ -1,0 +1,90 @@
+//! The links of messages. A link is a signed text, made when its message is sent, so that a copy of the database opens no
+//! account. It has a number, of which the database knows the latest: a link is valid once, and until a newer one is sent.
+
+use jiff::Timestamp;
+
+use crate::domain::{MailAddress, UserId};
+use crate::signing::{ShopSecret, Signer};
+
+/// Signs and verifies links.
+#[derive(Clone)]
+pub struct MailLinks {
+    verification: Signer,
+    recovery: Signer,
+}
+
+/// What a valid link stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MailLink {
+    pub user: UserId,
+    pub number: i64,
+    pub expires_at: Timestamp,
+}
+
+impl MailLink {
+    fn payload(&self) -> String {
+        format!("{} {} {}", self.user, self.number, self.expires_at.as_millisecond())
+    }
+
+    fn parse(payload: &str) -> Option<(MailLink, &str)> {
+        let mut parts = payload.splitn(4, ' ');
+        let link = MailLink {
+            user: parts.next()?.parse().ok()?,
+            number: parts.next()?.parse().ok()?,
+            expires_at: Timestamp::from_millisecond(parts.next()?.parse().ok()?).ok()?,
+        };
+        Some((link, parts.next().unwrap_or_default()))
+    }
+}
+
+impl MailLinks {
+    pub fn new(secret: &ShopSecret) -> MailLinks {
+        let signer = |purpose| Signer::new(secret, purpose);
+        MailLinks { verification: signer("mail address"), recovery: signer("recovery") }
+    }
+
+    /// The token of a link that verifies an address.
+    pub fn verification(&self, link: &MailLink, address: &str) -> String {
+        self.verification.sign(&format!("{} {address}", link.payload()))
+    }
+
+    /// The token of a link that sets a new password.
+    pub fn recovery(&self, link: &MailLink) -> String {
+        self.recovery.sign(&link.payload())
+    }
+
+    pub(super) fn verify_verification(&self, token: &str, now: Timestamp) -> Option<(MailLink, MailAddress)> {
+        let payload = self.verification.verify(token)?;
+        let (link, address) = MailLink::parse(&payload)?;
+        Some((link, MailAddress::parse(address)?)).filter(|(link, _)| now < link.expires_at)
+    }
+
+    pub(super) fn verify_recovery(&self, token: &str, now: Timestamp) -> Option<MailLink> {
+        let (link, _) = MailLink::parse(&self.recovery.verify(token)?)?;
+        Some(link).filter(|link| now < link.expires_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn link_expires_and_serves_one_purpose() {
+        let secret = |letter: &str| ShopSecret::from(secrecy::SecretString::from(letter.repeat(64)));
+        let (links, others) = (MailLinks::new(&secret("s")), MailLinks::new(&secret("t")));
+        let now = Timestamp::UNIX_EPOCH;
+        let link = MailLink { user: UserId(uuid::Uuid::now_v7()), number: 7, expires_at: now + Duration::from_secs(9) };
+        let token = links.recovery(&link);
+        assert_eq!(links.verify_recovery(&token, now), Some(link));
+        assert_eq!(links.verify_recovery(&token, link.expires_at), None);
+        assert_eq!(others.verify_recovery(&token, now), None);
+        assert_eq!(links.verify_verification(&token, now), None);
+        let token = links.verification(&link, "mei@shop.example");
+        assert_eq!(links.verify_recovery(&token, now), None);
+        let (found, address) = links.verify_verification(&token, now).unwrap();
+        assert_eq!((found, address.as_str()), (link, "mei@shop.example"));
+    }
+}

@@ -1,0 +1,38 @@
+texts! {
+    /// Messages by mail.
+    MailText {
+        hello: "{}，你好：", "Hello {},";
+        at: "时间：{} UTC", "{} UTC";
+        link_until: "链接有效期至 {} UTC，仅可使用一次。", "The link works once, until {} UTC.";
+        link_hidden: "（链接只有收件人可见）", "(Only the recipient sees the link.)";
+        ignore: "如果不是你本人操作，请忽略本邮件。", "If this wasn’t you, you can ignore this email.";
+        ignore_recovery: "如果不是你本人操作，请忽略本邮件，密码不会改变。请勿将链接转发给任何人，包括本店员工。",
+            "If this wasn’t you, ignore this email and your password stays as it is. Don’t share the link with anyone, including our staff.";
+        react: "如果不是你本人操作，请立即修改密码并退出所有设备。",
+            "If this wasn’t you, change your password and log out of all devices right away.";
+        verification_subject: "{}：请验证邮箱", "{}: confirm your email address";
+        verification: "点击下面的链接，将 {} 设为你账号的邮箱：", "Open this link to use {} for your account:";
+        in_use_subject: "{}：你的邮箱被填写", "{}: your address was entered again";
+        in_use: "有人在另一个账号中填写了这个邮箱。它已是你账号的邮箱，一个邮箱只能用于一个账号，因此没有任何改变。",
+            "Someone entered this address for another account. It belongs to yours, and an address serves one account only, so nothing has changed.";
+        recovery_subject: "{}：重设密码", "{}: set a new password";
+        recovery: "点击下面的链接，为你的账号设置新密码：", "Open this link to set a new password for your account:";
+        address_subject: "{}：邮箱已更换", "{}: your email address was changed";
+        address: "你账号的邮箱已更换或移除。今后的邮件不再发送到这里。",
+            "The email address of your account was changed or removed. This address gets no more email about it.";
+        password_subject: "{}：密码已修改", "{}: your password was changed";
+        password: "你账号的密码已修改，其他设备已退出登录。", "The password of your account was changed, and other devices were logged out.";
+        device_subject: "{}：新设备登录", "{}: login from a new device";
+        device: "你的账号在新的设备或网络上登录：", "Your account was used to log in from a new device or network:";
+        factor_on_subject: "{}：两步验证已开启", "{}: two-step verification is on";
+        factor_on: "你的账号已开启两步验证。", "Two-step verification was turned on for your account.";
+        factor_replaced_subject: "{}：两步验证已更换", "{}: two-step verification was replaced";
+        factor_replaced: "你账号的验证器已更换，旧的恢复码不再有效。",
+            "The authenticator of your account was replaced. Earlier recovery codes no longer work.";
+        factor_off_subject: "{}：两步验证已关闭", "{}: two-step verification is off";
+        factor_off: "你账号的两步验证已关闭，只凭密码即可登录。",
+            "Two-step verification was turned off for your account. The password alone is enough to log in.";
+        code_subject: "{}：恢复码已使用", "{}: a recovery code was used";
+        code: "你账号的一个恢复码刚刚被使用。", "A recovery code of your account was just used.";
+    }
+}

@@ -1,0 +1,164 @@
+//! The subject and the text of a message, in the language of its reader.
+
+use crate::accounts::{MailLink, MailLinks};
+use crate::domain::MailKind;
+use crate::domain::mail::masked;
+use crate::i18n::{MailText, fill, text};
+use crate::store::Mail;
+
+/// What a reader gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    pub subject: String,
+    pub text: String,
+}
+
+/// Whether the link of a message is in its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkView {
+    /// For the reader of the mailbox.
+    Shown,
+    /// For staff: the link of a recovery opens the account. The address is masked, too.
+    Hidden,
+}
+
+/// Writes messages.
+#[derive(Clone)]
+pub struct Letters {
+    pub links: MailLinks,
+    /// The origin that shoppers see.
+    pub public_url: String,
+}
+
+impl Letters {
+    pub fn letter(&self, mail: &Mail, view: LinkView) -> Letter {
+        let t = &text(mail.locale).mail;
+        let (subject, about) = words(t, mail.kind);
+        let mut parts = vec![fill(t.hello, &mail.username), self.about(mail, about, view)];
+        if mail.kind.has_link() {
+            parts.push(match view {
+                LinkView::Shown => self.link(mail),
+                LinkView::Hidden => t.link_hidden.to_owned(),
+            });
+            parts.push(fill(t.link_until, mail.expires_at.strftime("%Y-%m-%d %H:%M")));
+        }
+        parts.extend(advice(t, mail.kind).map(str::to_owned));
+        parts.push(format!("{}\n{}/{}/account", text(mail.locale).shop.brand, self.public_url, mail.locale));
+        Letter { subject: fill(subject, text(mail.locale).shop.brand), text: parts.join("\n\n") + "\n" }
+    }
+
+    fn about(&self, mail: &Mail, about: &str, view: LinkView) -> String {
+        let fact = |name: &str| mail.facts[name].as_str().unwrap_or_default().to_owned();
+        let time = fill(text(mail.locale).mail.at, mail.created_at.strftime("%Y-%m-%d %H:%M"));
+        match mail.kind {
+            MailKind::NewDevice => {
+                let agent = match fact("agent") {
+                    agent if agent.is_empty() => text(mail.locale).member.unknown_device.to_owned(),
+                    agent => agent,
+                };
+                format!("{about}\n\n{agent} · {}\n{time}", fact("address"))
+            }
+            kind if kind.has_link() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
+            kind if kind.has_link() => fill(about, &mail.recipient),
+            _ => format!("{about}\n{time}"),
+        }
+    }
+
+    fn link(&self, mail: &Mail) -> String {
+        let number = mail.facts["number"].as_i64().unwrap_or_default();
+        let link = MailLink { user: mail.user_id, number, expires_at: mail.expires_at };
+        let (page, token) = match mail.kind {
+            MailKind::Verification => ("mail", self.links.verification(&link, &mail.recipient)),
+            _ => ("recovery/password", self.links.recovery(&link)),
+        };
+        format!("{}/{}/{page}?token={token}", self.public_url, mail.locale)
+    }
+}
+
+/// The subject, and what the message is about.
+fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
+    match kind {
+        MailKind::Verification => (t.verification_subject, t.verification),
+        MailKind::AddressInUse => (t.in_use_subject, t.in_use),
+        MailKind::Recovery => (t.recovery_subject, t.recovery),
+        MailKind::AddressChanged => (t.address_subject, t.address),
+        MailKind::PasswordChanged => (t.password_subject, t.password),
+        MailKind::NewDevice => (t.device_subject, t.device),
+        MailKind::SecondFactorOn => (t.factor_on_subject, t.factor_on),
+        MailKind::SecondFactorReplaced => (t.factor_replaced_subject, t.factor_replaced),
+        MailKind::SecondFactorOff => (t.factor_off_subject, t.factor_off),
+        MailKind::RecoveryCodeUsed => (t.code_subject, t.code),
+    }
+}
+
+/// What to do if the reader did not expect the message.
+fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
+    Some(match kind {
+        MailKind::Verification | MailKind::AddressInUse => t.ignore,
+        MailKind::Recovery => t.ignore_recovery,
+        _ => t.react,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use secrecy::SecretString;
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::{Locale, MailState, UserId};
+    use crate::signing::ShopSecret;
+
+    fn letters() -> Letters {
+        let links = MailLinks::new(&ShopSecret::from(SecretString::from("s".repeat(64))));
+        Letters { links, public_url: "https://shop.example".to_owned() }
+    }
+
+    fn mail(kind: MailKind, locale: Locale) -> Mail {
+        Mail {
+            id: "0198c0de-0000-7000-8000-000000000001".to_owned(),
+            user_id: UserId(uuid::Uuid::from_u128(1)),
+            username: "mei".to_owned(),
+            recipient: "mei@shop.example".to_owned(),
+            locale,
+            kind,
+            facts: json!({"number": 3, "agent": "Firefox · Linux", "address": "192.0.2.7"}),
+            created_at: Timestamp::UNIX_EPOCH,
+            expires_at: Timestamp::UNIX_EPOCH + kind.lifetime(),
+            state: MailState::Waiting,
+            attempts: 0,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn every_kind_is_written_in_both_languages_without_places_left() {
+        for kind in MailKind::ALL {
+            let [zh, en] = Locale::ALL.map(|locale| letters().letter(&mail(kind, locale), LinkView::Shown));
+            assert_ne!((&zh.subject, &zh.text), (&en.subject, &en.text));
+            for letter in [zh, en] {
+                assert!(letter.text.contains("mei") && !letter.text.contains("{}"), "{}", letter.text);
+                assert!(!letter.subject.contains("{}") && !letter.subject.contains('\n'), "{}", letter.subject);
+            }
+        }
+    }
+
+    #[test]
+    fn link_is_the_same_each_time_and_can_be_hidden() {
+        let mail = mail(MailKind::Recovery, Locale::En);
+        let shown = letters().letter(&mail, LinkView::Shown);
+        assert_eq!(shown, letters().letter(&mail, LinkView::Shown));
+        assert!(shown.text.contains("https://shop.example/en/recovery/password?token="), "{}", shown.text);
+        assert!(!letters().letter(&mail, LinkView::Hidden).text.contains("token"));
+        let mail = self::mail(MailKind::Verification, Locale::En);
+        let hidden = letters().letter(&mail, LinkView::Hidden).text;
+        assert!(hidden.contains("m•••@shop.example") && !hidden.contains("mei@"), "{hidden}");
+    }
+
+    #[test]
+    fn new_device_is_described() {
+        let letter = letters().letter(&mail(MailKind::NewDevice, Locale::En), LinkView::Shown);
+        assert!(letter.text.contains("Firefox · Linux · 192.0.2.7\n1970-01-01 00:00 UTC"), "{}", letter.text);
+    }
+}
