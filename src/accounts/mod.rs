@@ -9,6 +9,8 @@
 //! - `second_factor`: codes of an authenticator app.
 //! - `passkeys`: keys on devices of users, in place of password and code.
 //! - `self_service` and `deletion`: what users do with their own account.
+//! - `mail_address`: where the account gets mail; `mail_links`: what its links stand for; `mail_limits`: how much of it.
+//! - `recovery`: a new password for an account whose password is lost.
 //! - `security`: what the security events and the audit log learn of all this.
 //! - `staff_session`: sessions of staff, which end when they are not used.
 //! - `staff_policy`: what the owners ask of all staff.
@@ -31,6 +33,10 @@ mod second_factor;
 
 mod administration;
 mod deletion;
+mod mail_address;
+mod mail_limits;
+mod mail_links;
+mod recovery;
 mod security;
 mod self_service;
 mod staff_policy;
@@ -62,6 +68,7 @@ pub use device::Device;
 use fair_queue::Lane;
 use passkeys::Passkeys;
 pub use passkeys::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
+pub use mail_links::{MailLink, MailLinks};
 use password::{HashRequest, Passwords};
 pub use password_rules::is_acceptable_for_admin;
 use registration_price::DEFAULT_FREE_REGISTRATIONS;
@@ -149,6 +156,13 @@ pub enum AccountRefusal {
     /// The current password, which confirms a change, was wrong.
     #[error("the password is wrong")]
     WrongPassword,
+    #[error("the mail address is not valid")]
+    BadMailAddress,
+    /// The link of a message has expired, was used, or is not the latest one.
+    #[error("the link is not valid")]
+    BadLink,
+    #[error("the account has no verified mail address")]
+    NoMailAddress,
     /// Too many passwords wait to be hashed.
     #[error("too many users are signing in")]
     Overloaded,
@@ -172,6 +186,7 @@ pub struct Accounts {
     revocations: Revocations,
     factors: SecondFactors,
     passkeys: Passkeys,
+    links: MailLinks,
     /// When sessions were last used, until it is written to the database.
     seen: Mutex<HashMap<Uuid, Timestamp>>,
     /// A session of staff that is not used for so long ends.
@@ -196,6 +211,7 @@ impl Accounts {
             revocations: Revocations::new(),
             factors: SecondFactors::new(secret),
             passkeys: Passkeys::new(secret),
+            links: MailLinks::new(secret),
             seen: Mutex::default(),
             staff_idle: DEFAULT_STAFF_IDLE,
             staff_step_up: DEFAULT_STAFF_STEP_UP,

@@ -81,7 +81,7 @@ impl Accounts {
     }
 
     /// The count of what guesses of a kind have in common.
-    fn count(&self, kind: &str, common: &str, limit: (u32, Duration)) -> GuessCount {
+    pub(super) fn count(&self, kind: &str, common: &str, limit: (u32, Duration)) -> GuessCount {
         GuessCount { key: self.count_key(kind, common), rate: rate(limit) }
     }
 

@@ -31,11 +31,13 @@ mod checklist;
 mod cockpit;
 mod countries;
 mod goods;
+mod mail;
 mod orders;
 mod packets;
 mod passkeys;
 mod people;
 mod problems;
+mod recovery;
 mod sales;
 mod script;
 mod security;
@@ -53,11 +55,13 @@ pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
 pub use countries::country;
 pub use goods::GoodsText;
+pub use mail::MailText;
 pub use orders::OrdersText;
 pub use packets::PacketsText;
 pub use passkeys::PasskeysText;
 pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
+pub use recovery::RecoveryText;
 pub use sales::SalesText;
 pub use script::ScriptText;
 pub use security::{SecurityText, security_class, security_detail};
@@ -111,6 +115,8 @@ tables! {
     approvals: ApprovalsText,
     books: BooksText,
     security: SecurityText,
+    mail: MailText,
+    recovery: RecoveryText,
 }
 
 /// The texts of a language.

@@ -54,6 +54,10 @@ static PROBLEMS: &[Problem] = &[
         ["Sold out", "Everything is taken. Unpaid items go back on sale, so check back later."]),
     Problem::new("ended", ["已结束", "本场秒杀已结束。"],
         ["Sale ended", "This sale has ended."]),
+    Problem::new("bad_link", ["链接已失效", "链接已过期、已使用过，或已有更新的邮件。请重新获取。"],
+        ["This link no longer works", "It has expired, was used already, or a newer email was sent. Please request another one."]),
+    Problem::new("no_mail_address", ["没有邮箱", "该账号没有已验证的邮箱。"],
+        ["No email address", "This account has no verified email address."]),
     Problem::new("paused", ["已暂停", "本场秒杀已暂停，请稍后再来。"],
         ["Paused", "This sale is paused. Please check back in a moment."]),
     Problem::new("no_such_packet", ["红包不存在", "该红包不存在，请检查链接。"],
@@ -194,6 +198,7 @@ static PROBLEMS: &[Problem] = &[
 
 #[rustfmt::skip]
 static FIELD_ERRORS: &[(&str, &str, &str)] = &[
+    ("bad_mail_address", "请输入有效的邮箱地址。", "Please enter a valid email address."),
     ("wrong_password", "密码不正确。", "Incorrect password."),
     ("weak_password", "密码须为 8 到 256 个字符，且不能是常见密码、用户名、简单的重复或连续字符。", "A password has 8 to 256 characters, and isn’t a common password, your username, a repetition or a sequence."),
     ("not_your_name", "与你的用户名不一致。", "This doesn’t match your username."),

@@ -55,6 +55,8 @@ static CLASSES: [(SecurityClass, &str, &str); SecurityClass::ALL.len()] = [
     (SecurityClass::StreamLimited, "实时推送达到上限", "Event stream limit reached"),
     (SecurityClass::PasskeyAdded, "添加通行密钥", "Passkey added"),
     (SecurityClass::PasskeyRemoved, "移除通行密钥", "Passkey removed"),
+    (SecurityClass::MailAddressChanged, "更换邮箱", "Email address changed"),
+    (SecurityClass::RecoveryStarted, "发起找回密码", "Password recovery started"),
 ];
 
 /// The details that the program records. Roles and codes of problems have texts elsewhere or speak for themselves.
@@ -73,6 +75,9 @@ static DETAILS: &[(&str, &str, &str)] = &[
     ("replaced", "更换", "Replaced"),
     ("owner", "本人操作", "By its owner"),
     ("staff", "员工操作", "By staff"),
+    ("verified", "已验证", "Verified"),
+    ("removed", "已移除", "Removed"),
+    ("recovery", "找回密码", "By recovery"),
     ("visitor", "未登录", "Not logged in"),
     ("not_staff", "不是员工", "Not staff"),
     ("admin", "店主", "Owner"),

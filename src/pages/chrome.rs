@@ -65,9 +65,11 @@ impl Chrome {
             ("/admin/staff", t.admin.nav_staff),
             ("/admin/log", t.admin.nav_log),
             ("/admin/security", t.security.title),
+            ("/admin/mail", t.recovery.console_title),
             ("/admin/dead-letters", t.cockpit.dead),
         ];
-        all.into_iter().filter(move |(path, _)| owns || !matches!(*path, "/admin/staff" | "/admin/security"))
+        all.into_iter()
+            .filter(move |(path, _)| owns || !matches!(*path, "/admin/staff" | "/admin/security" | "/admin/mail"))
     }
 
     /// Whether this page belongs to a section of the console.

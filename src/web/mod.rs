@@ -57,6 +57,7 @@ use crate::config::WebConfig;
 use crate::control::sales_admin::SalesAdmin;
 use crate::gate::Gate;
 use crate::health::Health;
+use crate::mail::Letters;
 use crate::metrics::Metrics;
 use crate::orders::Orders;
 use crate::packets::Packets;
@@ -98,6 +99,9 @@ pub struct Shop {
     pub health: Health,
     pub pictures: Pictures,
     pub streams: EventStreams,
+    pub letters: Letters,
+    /// Whether a mail server is configured. Without one, owners read links in the console.
+    pub sends_mail: bool,
     /// How often an account reads its lists.
     pub(crate) lists: UserLimit,
 }

@@ -53,7 +53,7 @@ fn hot_path() -> Routes {
 }
 
 fn public_api() -> Routes {
-    use super::api::{accounts, packets, passkeys, sales};
+    use super::api::{accounts, packets, passkeys, recovery, sales};
 
     Router::new()
         .route("/api/sales", get(sales::list))
@@ -63,6 +63,9 @@ fn public_api() -> Routes {
         .route("/api/login", post(accounts::log_in))
         .route("/api/login/passkey", post(passkeys::log_in))
         .route("/api/login/passkey/challenge", post(passkeys::log_in_challenge))
+        .route("/api/recovery", post(recovery::request))
+        .route("/api/recovery/password", post(recovery::set_password))
+        .route("/api/mail/verify", post(recovery::verify_address))
         .route("/api/logout", post(accounts::log_out))
         .route("/api/packets/{packet}", get(packets::show))
         .route("/api/openapi.json", get(sales::openapi))
@@ -70,7 +73,7 @@ fn public_api() -> Routes {
 
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
-    use super::api::{accounts, addresses, orders, own_account, passkeys, payments, wallet};
+    use super::api::{accounts, addresses, orders, own_account, passkeys, payments, recovery, wallet};
 
     Router::new()
         .route("/api/me", get(accounts::me))
@@ -82,6 +85,8 @@ fn shopper_api() -> Routes {
         .route("/api/account/passkeys", get(passkeys::list).post(passkeys::add))
         .route("/api/account/passkeys/challenge", post(passkeys::challenge))
         .route("/api/account/passkeys/{passkey}/remove", post(passkeys::remove))
+        .route("/api/account/mail", put(recovery::enter_address))
+        .route("/api/account/mail/remove", post(recovery::remove_address))
         .route("/api/account/sessions", get(own_account::sessions).delete(own_account::end_all_sessions))
         .route("/api/account/sessions/{session}", delete(own_account::end_session))
         .route("/api/account/second-factor", post(own_account::enrol).put(own_account::set_second_factor))
@@ -224,6 +229,7 @@ fn admin_api() -> Routes {
         .route("/api/admin/users/{user}/block", post(accounts::block))
         .route("/api/admin/users/{user}/unblock", post(accounts::unblock))
         .route("/api/admin/users/{user}/end-sessions", post(accounts::end_sessions))
+        .route("/api/admin/users/{user}/start-recovery", post(accounts::start_recovery))
         .route("/api/admin/staff", get(accounts::staff))
         .route("/api/admin/staff-policy", get(accounts::policy))
         .route("/api/admin/books", get(books::show))
@@ -250,6 +256,7 @@ fn shared_pages() -> Routes {
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
     use super::pages::{account, addresses, order_address, orders, packet_giving, packets, sign_in, wallet};
+    use super::pages::{mail_address, recovery};
 
     let at = |path: &str| format!("/{locale}{path}");
     Router::new()
@@ -262,6 +269,11 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/register"), get(sign_in::registration).post(sign_in::register))
         .route(&at("/login/code"), post(sign_in::log_in_with_code))
         .route(&at("/logout"), post(sign_in::log_out))
+        .route(&at("/recovery"), get(recovery::show).post(recovery::request))
+        .route(&at("/recovery/password"), get(recovery::new_password).post(recovery::set_password))
+        .route(&at("/mail"), get(mail_address::show).post(mail_address::verify))
+        .route(&at("/account/mail"), post(mail_address::enter))
+        .route(&at("/account/mail/remove"), post(mail_address::remove))
         .route(&at("/account"), get(account::show))
         .route(&at("/account/password"), post(account::change_password))
         .route(&at("/account/sessions/end"), post(account::end_all_sessions))
@@ -293,18 +305,20 @@ fn console() -> Routes {
     use super::admin::{
         approvals, books, calendar, cockpit, dead_letters, goods, log, orders, packets, payment_cases, sale_form, sales,
     };
-    use super::admin::{security, staff, users};
+    use super::admin::{mail, security, staff, users};
 
     Router::new()
         .route("/admin", get(sales::sales))
         .route("/admin/calendar", get(calendar::show))
         .route("/admin/log", get(log::show))
         .route("/admin/security", get(security::show))
+        .route("/admin/mail", get(mail::show))
         .route("/admin/users", get(users::list))
         .route("/admin/users/{user}", get(users::show))
         .route("/admin/users/{user}/block", post(users::block))
         .route("/admin/users/{user}/unblock", post(users::unblock))
         .route("/admin/users/{user}/end-sessions", post(users::end_sessions))
+        .route("/admin/users/{user}/start-recovery", post(users::start_recovery))
         .route("/admin/staff", get(staff::list))
         .route("/admin/sales", post(sale_form::create))
         .route("/admin/sales/new", get(sale_form::blank))

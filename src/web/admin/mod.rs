@@ -13,6 +13,7 @@ pub mod dead_letters;
 pub mod goods;
 pub mod journal_csv;
 pub mod log;
+pub mod mail;
 pub mod orders;
 pub mod orders_csv;
 pub mod packets;

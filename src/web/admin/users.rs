@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::log::subject_path;
 use super::{StaffVisit, StaffVisitTo};
 use crate::accounts::staff_rules::check_block_reason;
+use crate::domain::mail::masked;
 use crate::domain::{Locale, UserId};
 use crate::store::AccountChange;
 use crate::web::Shop;
@@ -64,10 +65,12 @@ async fn page(
     let sessions = shop.store.sessions_of(id, shop.clock.now()).await?;
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?.items;
     let balance = balance_of(&shop.store, id).await?;
+    let mail = shop.store.mail_of(id).await?.and_then(|mail| mail.address).map(|address| masked(&address));
     let chrome = visitor.chrome_at(user_path(visitor.locale, id));
     let log_path = subject_path(visitor.locale, &format!("user {id}"));
     let UserPageState { reason, errors, problem, done } = state;
-    personal(status, &UserPage { chrome, user, sessions, orders, balance, reason, errors, problem, done, log_path })
+    let page = UserPage { chrome, user, sessions, orders, balance, reason, errors, problem, done, log_path, mail };
+    personal(status, &page)
 }
 
 fn user_path(locale: Locale, id: UserId) -> String {
@@ -103,6 +106,27 @@ pub async fn unblock(visit: UserAction, Form(form): Form<UserActionForm>) -> Res
 
 pub async fn end_sessions(visit: UserAction, Form(form): Form<UserActionForm>) -> Result<Response, Problem> {
     change(visit, form, AccountChange::EndSessions).await
+}
+
+/// Sends the link of a recovery to the user, who finishes it.
+pub async fn start_recovery(
+    (State(shop), staff, visitor, PathIds(id)): UserAction,
+    Form(form): Form<UserActionForm>,
+) -> Result<Response, Problem> {
+    let refused = async |status: StatusCode, code: &'static str| {
+        let state = UserPageState { problem: Some(code), ..UserPageState::default() };
+        page(&shop, &visitor, status, id, state).await
+    };
+    if form.confirm != "yes" {
+        return refused(StatusCode::UNPROCESSABLE_ENTITY, "not_confirmed").await;
+    }
+    match shop.accounts.start_recovery_for(&staff.session, id).await? {
+        Ok(()) => Ok(see_other(&format!("{}&done=start-recovery", user_path(visitor.locale, id)))),
+        Err(refusal) => {
+            let code = Problem::from(refusal).code();
+            refused(code.status(), code.as_str()).await
+        }
+    }
 }
 
 async fn change(

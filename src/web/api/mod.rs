@@ -17,6 +17,8 @@ pub mod packets;
 // Accounts.
 pub mod accounts;
 
+pub mod recovery;
+
 pub mod own_account;
 
 pub mod passkeys;

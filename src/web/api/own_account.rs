@@ -21,10 +21,16 @@ use crate::web::shared::account::{delete_account, export_account};
 
 pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
+    let mail = shop.store.mail_of(user.id).await?;
     let account = json!({
         "id": user.id, "username": user.username, "role": user.role.as_str(), "created_at": user.created_at,
         "second_factor": user.second_factor.is_some(), "must_change_password": user.must_change_password,
-        "passkeys": user.passkeys, "recovery_codes_left": shop.store.recovery_codes_left(user.id).await?,
+        "passkeys": user.passkeys,
+        "mail": {
+            "address": mail.as_ref().and_then(|mail| mail.address.as_deref()),
+            "pending": mail.as_ref().and_then(|mail| mail.pending.as_deref()),
+        },
+        "recovery_codes_left": shop.store.recovery_codes_left(user.id).await?,
     });
     Ok((Cache::Private, Answer(json!({"account": account}))).into_response())
 }

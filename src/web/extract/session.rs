@@ -57,6 +57,8 @@ permissions! {
     ViewBooks: Admin;
     /// Read the security events.
     ViewSecurity: Admin;
+    /// Read the messages that the shop sends. Without a mail server they have the links that open accounts.
+    ReadMail: Admin;
     /// Appoint and dismiss staff.
     ManageStaff: Admin;
 }

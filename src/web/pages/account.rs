@@ -26,7 +26,7 @@ use crate::web::shared::wallet::balance_of;
 use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
 
-fn report_done(visitor: &Visitor, action: &str) -> Response {
+pub(super) fn report_done(visitor: &Visitor, action: &str) -> Response {
     see_other(&format!("{}?done={action}", account_path(visitor.locale)))
 }
 
@@ -39,7 +39,7 @@ pub async fn show(
 
 /// What the page shows besides the account: a form to correct, or a notice.
 #[derive(Default)]
-struct AccountFormState {
+pub(super) struct AccountFormState {
     status: Option<StatusCode>,
     /// The form that the errors belong to.
     form: &'static str,
@@ -49,22 +49,29 @@ struct AccountFormState {
     typed_name: String,
     /// The passkey that the form is about.
     passkey: Option<Uuid>,
+    pub(super) typed_address: String,
     done: String,
 }
 
 impl AccountFormState {
-    fn of(form: &'static str, error: FieldError) -> AccountFormState {
+    pub(super) fn of(form: &'static str, error: FieldError) -> AccountFormState {
         AccountFormState { form, errors: vec![error], ..AccountFormState::default() }
     }
 }
 
-async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountFormState) -> Result<Response, Problem> {
+pub(super) async fn page(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    state: AccountFormState,
+) -> Result<Response, Problem> {
     let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let balance = balance_of(&shop.store, user.id).await?;
     let unclaimed = shop.store.unclaimed_money(user.id).await?;
     let recovery_left = shop.store.recovery_codes_left(user.id).await?;
     let sessions = shop.accounts.sessions_of(session).await?;
     let passkeys = shop.accounts.passkeys_of(session).await?;
+    let mail = shop.store.mail_of(user.id).await?;
     let chrome = visitor.chrome_at(account_path(visitor.locale));
     let refused = !state.errors.is_empty();
     let status = if refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -83,13 +90,15 @@ async fn page(shop: &Shop, session: &Session, visitor: &Visitor, state: AccountF
         errors: state.errors,
         problem: state.problem,
         typed_name: state.typed_name,
+        mail,
+        typed_address: state.typed_address,
         done: state.done,
     };
     personal(state.status.unwrap_or(status), &page)
 }
 
 /// The field that a refusal is about.
-fn field_of(refusal: AccountRefusal) -> Result<FieldError, Problem> {
+pub(super) fn field_of(refusal: AccountRefusal) -> Result<FieldError, Problem> {
     match refusal {
         AccountRefusal::WrongPassword => Ok(FieldError::new("password", "wrong_password")),
         AccountRefusal::WeakPassword => Ok(FieldError::new("new_password", "weak_password")),

@@ -22,6 +22,10 @@ pub mod packet_giving;
 // Accounts.
 pub mod sign_in;
 
+pub mod recovery;
+
+pub mod mail_address;
+
 pub mod account;
 
 use std::sync::Arc;

@@ -108,6 +108,7 @@ problems! {
     CodeNeeded 401 "totp_required" "The password is correct. Send a code from the authenticator as well.";
     BadPasskey 401 "bad_passkey" "The passkey is unknown, or what it signed is wrong, expired or was used before. Ask for a new challenge.";
     BadCode 401 "bad_code" "The code is wrong, too old, or was used before.";
+    BadLink 403 "bad_link" "The link has expired, was used, or a newer one was sent. Ask for another one.";
     Blocked 403 "blocked" "The shop has blocked this account.";
     PasswordExpired 403 "password_expired" "The temporary password has expired. Ask an owner of the shop for a new one.";
     SecondFactorRequired 403 "second_factor_required" "Set up a second factor of your own account first.";
@@ -127,6 +128,7 @@ problems! {
     StaffAccount 409 "staff_account" "The account belongs to the staff. An owner has to dismiss it first.";
     LastOwner 409 "last_owner" "The shop needs at least one owner who can appoint staff.";
     Yourself 409 "yourself" "You cannot do this to your own account.";
+    NoMailAddress 409 "no_mail_address" "The account has no verified mail address.";
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
     NotRefundable 409 "not_refundable" "Only an order that is paid can be refunded.";
     AwaitsApproval 409 "awaits_approval" "Another refund of this order or payment waits for a second person. Approve or decline that one first.";

@@ -7,6 +7,11 @@ pub fn account_path(locale: Locale) -> String {
     format!("/{locale}/account")
 }
 
+/// Where a link that sets a new password is asked for.
+pub fn recovery_path(locale: Locale) -> String {
+    format!("/{locale}/recovery")
+}
+
 pub fn order_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
     format!("/{locale}/orders/{sale}/{order}")
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 
 /// Method, path, and the permission it needs: `l` for `ViewConsole`, `r` for `ManageSales`, `h` for `SupportShoppers`,
-/// `a` for `ReadAddresses`, `o` for `ManageStaff`, `ViewBooks` and `ViewSecurity`.
+/// `a` for `ReadAddresses`, `o` for `ManageStaff`, `ViewBooks`, `ViewSecurity` and `ReadMail`.
 const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin", 'l'),
     ("GET", "/admin/log", 'l'),
@@ -122,6 +122,9 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/orders/{order}/recipient", 'a'),
     ("POST", "/api/admin/orders/{order}/recipient", 'a'),
     ("GET", "/admin/security", 'o'),
+    ("GET", "/admin/mail", 'o'),
+    ("POST", "/admin/users/{user}/start-recovery", 'h'),
+    ("POST", "/api/admin/users/{user}/start-recovery", 'h'),
     ("POST", "/admin/staff/{user}/reset-password", 'o'),
     ("POST", "/api/admin/staff/{user}/reset-password", 'o'),
     ("GET", "/api/admin/staff-policy", 'o'),
@@ -217,7 +220,7 @@ async fn each_role_has_its_permissions_and_no_others() {
             }
         }
         let console = client.get("/admin?lang=en").await;
-        for section in ["/admin/staff", "/admin/security"] {
+        for section in ["/admin/staff", "/admin/security", "/admin/mail"] {
             assert_eq!(console.text().contains(section), role == Role::Admin, "{role:?} {section}");
         }
     }

@@ -9,7 +9,7 @@ use super::{Chrome, error_text};
 use crate::domain::Money;
 use crate::i18n::problem;
 use crate::pages::filters;
-use crate::store::{Passkey, SessionRow, User};
+use crate::store::{AccountMail, Passkey, SessionRow, User};
 use crate::web::shared::FieldError;
 
 /// The account with its forms. After a failed submission one of the forms shows its errors.
@@ -31,12 +31,14 @@ pub struct AccountPage {
     pub takes_passkeys: bool,
     /// The passkey that the form `passkey` is about.
     pub passkey: Option<Uuid>,
-    /// The form with the errors: `password`, `factor`, `passkey`, `delete`, or none.
+    /// The form with the errors: `password`, `factor`, `passkey`, `mail`, `mail-removal`, `delete`, or none.
     pub form: &'static str,
     pub errors: Vec<FieldError>,
     /// The problem code that the form shows.
     pub problem: Option<&'static str>,
     pub typed_name: String,
+    pub mail: Option<AccountMail>,
+    pub typed_address: String,
     /// The action that the page reports as done. Unknown values show nothing.
     pub done: String,
 }
@@ -70,6 +72,14 @@ impl AccountPage {
         Some(problem(code).text(self.chrome.locale))
     }
 
+    fn verified_address(&self) -> Option<&str> {
+        self.mail.as_ref()?.address.as_deref()
+    }
+
+    fn pending_address(&self) -> Option<&str> {
+        self.mail.as_ref()?.pending.as_deref()
+    }
+
     fn notice(&self) -> Option<&'static str> {
         let t = &self.chrome.text().member;
         match self.done.as_str() {
@@ -78,6 +88,8 @@ impl AccountPage {
             "factor-off" => Some(t.done_factor_off),
             "passkey-added" => Some(self.chrome.text().passkeys.done_added),
             "passkey-removed" => Some(self.chrome.text().passkeys.done_removed),
+            "mail" => Some(self.chrome.text().recovery.done_sent),
+            "mail-removed" => Some(self.chrome.text().recovery.done_removed),
             _ => None,
         }
     }

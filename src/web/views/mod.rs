@@ -9,6 +9,7 @@ mod message;
 mod orders;
 mod packets;
 mod passkeys;
+mod recovery;
 mod sign_in;
 mod wallet;
 
@@ -25,6 +26,7 @@ pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, Payme
 pub use admin::{
     AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot, StepUpPage, SteppedUpPage,
 };
+pub use admin::{MailPage, ShownMail};
 pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use askama::Template;
 pub use cashier::{CashierPage, CashierState};
@@ -33,6 +35,7 @@ pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage};
 pub use packets::{
     OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,
 };
+pub use recovery::{NewPasswordPage, RecoveryRequestPage, VerifyAddressPage};
 pub use sign_in::{CodePage, PriceField, SignInPage};
 pub use wallet::WalletPage;
 

@@ -2,6 +2,7 @@
 
 use axum::Json as Answer;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -71,6 +72,14 @@ pub async fn unblock(call: StaffCallTo<SupportShoppers, UserId>) -> Result<Respo
 
 pub async fn end_sessions(call: StaffCallTo<SupportShoppers, UserId>) -> Result<Response, Problem> {
     change(call, AccountChange::EndSessions).await
+}
+
+/// Sends the link of a recovery to the user, who finishes it.
+pub async fn start_recovery(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, UserId>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.start_recovery_for(&staff.session, id).await??;
+    Ok(StatusCode::ACCEPTED)
 }
 
 async fn change<P: Permission>(

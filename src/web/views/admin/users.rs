@@ -61,6 +61,8 @@ pub struct UserPage {
     /// The action that the page reports as done. Unknown values show nothing.
     pub done: String,
     pub log_path: String,
+    /// The verified address, masked.
+    pub mail: Option<String>,
 }
 
 impl UserPage {
@@ -82,12 +84,18 @@ impl UserPage {
             "block" => Some(t.done_block),
             "unblock" => Some(t.done_unblock),
             "end-sessions" => Some(t.done_end_sessions),
+            "start-recovery" => Some(self.chrome.text().recovery.done_start),
             _ => None,
         }
     }
 
     fn path(&self, action: &str) -> String {
         format!("/admin/users/{}/{action}", self.user.id)
+    }
+
+    /// Whether the viewer may start the recovery of the account: for shoppers, and where there is an address.
+    fn may_recover(&self) -> bool {
+        self.may_change() && self.mail.is_some() && !self.user.role.is_staff() && !self.user.is_blocked()
     }
 
     /// Whether the viewer may change the account: support may change those of shoppers, owners those of staff. A deleted

@@ -1,0 +1,61 @@
+//! How many messages may be asked for. Counted for all processes together, before any work is done, so that the shop cannot
+//! be used to fill the mailboxes of strangers.
+
+use std::time::Duration;
+
+use super::{AccountRefusal, Accounts, Device};
+use crate::domain::network::Network;
+use crate::domain::{MailAddress, UserId};
+use crate::store::{GuessCount, StoreError};
+
+/// A burst, then one per period.
+type Limit = (u32, Duration);
+
+/// Messages that one host asks for.
+const PER_HOST: Limit = (20, Duration::from_secs(2 * 60));
+/// Recoveries that one host asks for, of one name or address.
+const PER_NAME: Limit = (5, Duration::from_secs(5 * 60));
+/// Messages about one account, which its owner, staff or strangers ask for.
+const PER_ACCOUNT: Limit = (5, Duration::from_secs(10 * 60));
+/// Messages to one address that accounts enter.
+const PER_ADDRESS: Limit = (3, Duration::from_secs(30 * 60));
+
+impl Accounts {
+    /// Counts an address that an account enters.
+    pub(super) async fn count_address(
+        &self,
+        device: &Device,
+        user: UserId,
+        address: &MailAddress,
+    ) -> Result<(), AccountRefusal> {
+        let of_address = self.count("mail to", &address.key(), PER_ADDRESS);
+        self.take_mail(&[self.count_of_mail_host(device), self.count_of_mail(user), of_address]).await
+    }
+
+    /// Counts a recovery that a host asks for, whether there is such an account or not.
+    pub(super) async fn count_recovery(&self, device: &Device, typed: &str) -> Result<(), AccountRefusal> {
+        let host = Network::of(device.address).host;
+        let of_name = self.count("recovery", &format!("{host} {}", typed.to_lowercase()), PER_NAME);
+        self.take_mail(&[self.count_of_mail_host(device), of_name]).await
+    }
+
+    /// Counts a message about an account. `false` when there were too many of late.
+    pub(super) async fn count_mail_of(&self, user: UserId) -> Result<bool, StoreError> {
+        Ok(self.store.take_guess(&[self.count_of_mail(user)]).await?.is_none())
+    }
+
+    async fn take_mail(&self, counts: &[GuessCount]) -> Result<(), AccountRefusal> {
+        match self.store.take_guess(counts).await? {
+            Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
+            None => Ok(()),
+        }
+    }
+
+    fn count_of_mail_host(&self, device: &Device) -> GuessCount {
+        self.count("mail by", &Network::of(device.address).host.to_string(), PER_HOST)
+    }
+
+    fn count_of_mail(&self, user: UserId) -> GuessCount {
+        self.count("mail of", &user.to_string(), PER_ACCOUNT)
+    }
+}

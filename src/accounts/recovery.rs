@@ -1,0 +1,127 @@
+//! Recovery of an account whose password is lost, by a link that is sent to its verified address.
+//!
+//! It must not be the weakest way in: a second factor stays and is asked for, staff without one ask an owner instead, and
+//! members of the staff can start it and never finish it. What a visitor learns is the same, and takes the same time,
+//! whether there is such an account or not.
+
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use tracing::warn;
+
+use super::administration::actor;
+use super::fair_queue::Lane;
+use super::password::HashRequest;
+use super::session::Session;
+use super::{AccountRefusal, Accounts, Device, password_rules};
+use crate::domain::{Locale, MailAddress, SecurityClass, UserId};
+use crate::store::{AccountChangeRefusal, StaffRecovery, StoreError, User};
+
+/// Longer texts are neither a name nor an address, in bytes.
+const MAX_TYPED_BYTES: usize = 254;
+
+impl Accounts {
+    /// Sends a link to the account with this name or address, if there is one. The search and the message come after the
+    /// answer, so that its time tells nothing.
+    pub async fn request_recovery(
+        self: &Arc<Self>,
+        device: &Device,
+        typed: &str,
+        locale: Locale,
+    ) -> Result<(), AccountRefusal> {
+        let typed = typed.trim().to_owned();
+        self.count_recovery(device, &typed).await?;
+        let (accounts, device) = (self.clone(), device.clone());
+        tokio::spawn(async move {
+            if let Err(error) = accounts.start_recovery_of(&device, &typed, locale).await {
+                warn!(%error, "a recovery was not started; its owner has to ask again");
+            }
+        });
+        Ok(())
+    }
+
+    async fn start_recovery_of(&self, device: &Device, typed: &str, locale: Locale) -> Result<(), StoreError> {
+        let Some(user) = self.user_to_recover(typed).await? else { return Ok(()) };
+        // Beyond the limit the link before stays valid.
+        if self.count_mail_of(user.id).await? && self.store.start_recovery(user.id, locale).await? {
+            self.note(SecurityClass::RecoveryStarted, &user, device, "owner");
+        }
+        Ok(())
+    }
+
+    async fn user_to_recover(&self, typed: &str) -> Result<Option<User>, StoreError> {
+        if typed.is_empty() || typed.len() > MAX_TYPED_BYTES {
+            return Ok(None);
+        }
+        let user = match MailAddress::parse(typed) {
+            Some(address) => match self.store.user_with_address(&address).await? {
+                Some(id) => self.store.user(id).await?,
+                None => None,
+            },
+            None => self.user_named(typed).await?,
+        };
+        Ok(user.filter(may_recover))
+    }
+
+    /// Starts the recovery of a shopper's account for its owner, who finishes it.
+    pub async fn start_recovery_for(
+        &self,
+        by: &Session,
+        id: UserId,
+    ) -> Result<Result<(), AccountRefusal>, AccountChangeRefusal> {
+        if !self.count_mail_of(id).await? {
+            return Ok(Err(AccountRefusal::Throttled(std::time::Duration::from_secs(600))));
+        }
+        match self.store.start_recovery_by_staff(&actor(by), id, self.clock.now()).await? {
+            StaffRecovery::NoAddress => Ok(Err(AccountRefusal::NoMailAddress)),
+            StaffRecovery::Started => {
+                self.events.record(SecurityClass::RecoveryStarted, Some(id), None, "staff");
+                Ok(Ok(()))
+            }
+        }
+    }
+
+    /// The account that a link recovers. Changes nothing: programs that scan mail follow links.
+    pub async fn user_of_recovery(&self, token: &str) -> Result<User, AccountRefusal> {
+        Ok(self.read_recovery(token).await?.0)
+    }
+
+    async fn read_recovery(&self, token: &str) -> Result<(User, i64), AccountRefusal> {
+        let link = self.links.verify_recovery(token, self.store.now().await?).ok_or(AccountRefusal::BadLink)?;
+        let mail = self.store.mail_of(link.user).await?;
+        let is_latest = mail.is_some_and(|mail| mail.address.is_some() && mail.recovery == link.number);
+        let user = self.active_user(link.user).await?;
+        if is_latest && may_recover(&user) { Ok((user, link.number)) } else { Err(AccountRefusal::BadLink) }
+    }
+
+    /// Sets a new password by a link, and a code if the account has a second factor. Ends all sessions and opens none.
+    pub async fn recover(
+        &self,
+        device: &Device,
+        token: &str,
+        new: SecretString,
+        code: Option<&str>,
+    ) -> Result<(), AccountRefusal> {
+        let (user, number) = self.read_recovery(token).await?;
+        if !password_rules::is_acceptable(&new, &user.username) {
+            return Err(AccountRefusal::WeakPassword);
+        }
+        if user.second_factor.is_some() {
+            let code = code.filter(|code| !code.trim().is_empty());
+            let code = code.ok_or_else(|| AccountRefusal::CodeNeeded(String::new()))?;
+            let checked = self.check_code(&user, code).await;
+            checked.inspect_err(|refusal| self.note_wrong_code(&user, device, refusal))?;
+        }
+        let hash = self.passwords.hash(new, HashRequest::new(Lane::LogIn, device.address)).await?;
+        let ended = self.store.finish_recovery(&user, number, &hash, self.clock.now()).await?;
+        self.revocations.add(&[ended.ok_or(AccountRefusal::BadLink)?]);
+        self.note(SecurityClass::PasswordChanged, &user, device, "recovery");
+        Ok(())
+    }
+}
+
+/// Staff can do much harm, so a mailbox alone does not open their accounts.
+fn may_recover(user: &User) -> bool {
+    let is_open = user.deleted_at.is_none() && !user.is_blocked();
+    is_open && (!user.role.is_staff() || user.second_factor.is_some())
+}

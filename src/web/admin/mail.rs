@@ -1,0 +1,43 @@
+//! The console's page of messages, for owners: without a mail server it is where links are read.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::StaffVisit;
+use crate::domain::mail::masked;
+use crate::domain::page::Page;
+use crate::mail::LinkView;
+use crate::web::extract::Query;
+use crate::web::extract::session::ReadMail;
+use crate::web::problem::Problem;
+use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::response::personal;
+use crate::web::views::{MailPage, ShownMail};
+
+#[derive(Deserialize)]
+pub struct MailQuery {
+    before: Option<String>,
+}
+
+pub async fn show(
+    (State(shop), _, visitor): StaffVisit<ReadMail>,
+    Query(query): Query<MailQuery>,
+) -> Result<Response, Problem> {
+    if query.before.as_ref().is_some_and(|id| Uuid::try_parse(id).is_err()) {
+        return Err(Problem::invalid_field("before", "bad_cursor"));
+    }
+    let mails = shop.store.mails(query.before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    let page = Page::cut(mails, LARGE_PAGE_SIZE, |mail| mail.id.clone());
+    // The link of a recovery opens the account: what a mail server sends is for the recipient alone.
+    let view = if shop.sends_mail { LinkView::Hidden } else { LinkView::Shown };
+    let shown = page.items.into_iter().map(|mail| ShownMail {
+        recipient: masked(&mail.recipient),
+        letter: shop.letters.letter(&mail, view),
+        mail,
+    });
+    let chrome = visitor.chrome_at(format!("/admin/mail?lang={}", visitor.locale));
+    personal(StatusCode::OK, &MailPage { chrome, sends: shop.sends_mail, mails: shown.collect(), older: page.next })
+}
