@@ -9,7 +9,7 @@ PORT_NAMES=(
     memcached
     watched0 watched1 watched2 sentinel0 sentinel1 sentinel2
     spare0 spare1 spare2 spare0_bus spare1_bus spare2_bus
-    redis_tls replica_tls rabbitmq_tls
+    redis_tls replica_tls rabbitmq_tls smtp
 )
 
 install_packages() {

@@ -53,6 +53,12 @@ async fn shopper_buys_and_pays_on_sqlite() {
 }
 
 #[tokio::test]
+async fn shopper_gets_back_in_by_mail() {
+    let shop = shop(Rung::Sqlite).await;
+    journey_with("recovery", &[&shop], json!({"places": [["zh", 390], ["en", 1280]]})).await;
+}
+
+#[tokio::test]
 async fn shopper_buys_and_pays() {
     let shop = shop(Rung::Rabbit).await;
     journey("purchase", &shop).await;

@@ -1,0 +1,25 @@
+# shellcheck shell=bash
+# A mail server that keeps every message as a file in smtp/mail and sends none.
+
+smtp_start() {
+    install_missing python3=python3
+    launch smtp "$(home_of smtp)" python3 "$REPO/scripts/lib/smtp_sink.py" "${PORT[smtp]}" "$(home_of smtp)/mail"
+}
+
+smtp_ready() {
+    local answered
+    answered=$(smtp_pid) && [[ $answered == "$(pid_of smtp)" ]]
+}
+
+# The pid of the sink that answers on the port.
+smtp_pid() {
+    (
+        exec 3<>"/dev/tcp/127.0.0.1/${PORT[smtp]}" || exit 1
+        read -rt 3 -u 3 _
+        printf 'HELP\r\n' >&3
+        read -rt 3 -u 3 _ pid
+        echo "${pid%$'\r'}"
+    ) 2>/dev/null
+}
+
+smtp_stop() { end smtp TERM; }
