@@ -15,7 +15,7 @@ use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::ApprovalsPage;
 
@@ -24,7 +24,7 @@ const PATH: &str = "/admin/orders/approvals";
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct ApprovalsQuery {
-    before: String,
+    before: Cursor,
     /// Lists the decided requests if it has a value.
     decided: String,
     /// The action that the page reports as done.
@@ -41,10 +41,10 @@ pub async fn list(
         "decline" => Some(t.done_decline),
         _ => None,
     };
-    let before = Some(query.before.as_str()).filter(|before| !before.is_empty());
+    let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
     let (decided, may_act) = (!query.decided.is_empty(), staff.may::<SupportShoppers>());
     let state = PageState { status: StatusCode::OK, decided, may_act, notice, warning: None };
-    page(&shop, &visitor, before, state).await
+    page(&shop, &visitor, before.as_deref(), state).await
 }
 
 /// What the page shows besides the requests.

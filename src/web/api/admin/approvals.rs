@@ -7,7 +7,6 @@ use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::{StaffCall, StaffCallTo};
 use crate::domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget};
@@ -19,7 +18,7 @@ use crate::web::cache_policy::Cache;
 use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// A request as the API shows it.
 #[derive(Serialize)]
@@ -76,7 +75,8 @@ pub struct ApprovalsQuery {
     /// The requests that do not wait any more, instead of those that do.
     #[serde(default)]
     decided: bool,
-    before: Option<String>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 #[derive(Serialize)]
@@ -96,8 +96,7 @@ pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<ApprovalsQuery>,
 ) -> Result<Response, Problem> {
-    let before = query.before.map(|text| text.parse::<Uuid>()).transpose();
-    let before = before.map_err(|_| Problem::invalid_field("before", "bad_cursor"))?.map(|id| id.to_string());
+    let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
     let page = shop.staff_refunds.approvals(query.decided, before.as_deref(), LARGE_PAGE_SIZE).await?;
     let approvals = page.items.into_iter().map(ApprovalJson::from).collect();
     Ok((Cache::Private, Answer(ApprovalList { approvals, next: page.next })).into_response())
