@@ -13,23 +13,22 @@ use crate::mail::LinkView;
 use crate::web::extract::Query;
 use crate::web::extract::session::ReadMail;
 use crate::web::problem::Problem;
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use crate::web::shared::response::personal;
 use crate::web::views::{MailPage, ShownMail};
 
 #[derive(Deserialize)]
 pub struct MailQuery {
-    before: Option<String>,
+    #[serde(default)]
+    before: Cursor,
 }
 
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ReadMail>,
     Query(query): Query<MailQuery>,
 ) -> Result<Response, Problem> {
-    if query.before.as_ref().is_some_and(|id| Uuid::try_parse(id).is_err()) {
-        return Err(Problem::invalid_field("before", "bad_cursor"));
-    }
-    let mails = shop.store.mails(query.before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
+    let mails = shop.store.mails(before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(mails, LARGE_PAGE_SIZE, |mail| mail.id.clone());
     // The link of a recovery opens the account: what a mail server sends is for the recipient alone.
     let view = if shop.sends_mail { LinkView::Hidden } else { LinkView::Shown };
