@@ -71,7 +71,7 @@ mod tests {
             "smtps://mail.example?tls=required",
             "smtp://mail.example/path",
             "smtp://user@mail.example",
-            "smtp:",
+            "smtp:///",
         ] {
             let error = format!("{:#}", read(&format!("smtp_url = '{wrong}'")).unwrap_err());
             assert!(error.contains("SECKILL_SMTP_URL") && !error.contains(wrong), "{wrong}: {error}");

@@ -1,17 +1,21 @@
 //! Messages on their way: an outbox. A message is written in the transaction that it speaks of, and sent later by data
 //! control ([`mail`](crate::mail)).
 
+use std::sync::Mutex;
+
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::Row;
 use sqlx::any::AnyRow;
-use uuid::{NoContext, Uuid};
+use uuid::{ContextV7, Uuid};
 
 use super::{Store, StoreError, Tx, next_attempt, row};
 use crate::domain::{Locale, MailKind, MailState, UserId};
 
 /// How long messages can be read in the console.
 const KEEP: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
+/// Puts messages of one process and millisecond in their order.
+static IDS: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 /// Rows per statement that deletes.
 const PURGE_SIZE: i64 = 1000;
 /// No more messages than this are counted.
@@ -54,7 +58,7 @@ pub(super) struct NewMail<'a> {
 pub(super) async fn write(tx: &mut Tx, mail: &NewMail<'_>) -> Result<(), sqlx::Error> {
     let now = tx.now;
     let id = Uuid::new_v7(uuid::Timestamp::from_unix(
-        NoContext,
+        &IDS,
         u64::try_from(now.as_second()).unwrap_or_default(),
         u32::try_from(now.subsec_nanosecond()).unwrap_or_default(),
     ));

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{recovery, sessions};
+use super::{log_own_change, recovery, sessions};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::domain::{MailKind, UserId};
 use crate::store::accounts;
@@ -61,14 +61,6 @@ fn audit_details(user: &User) -> Value {
         "role": user.role.as_str(), "blocked": user.is_blocked(), "reason": user.blocked_reason,
         "second_factor": user.second_factor.is_some(), "passkeys": user.passkeys,
     })
-}
-
-/// Logs a change that staff make to their own account. Those of shoppers are not logged.
-pub(super) async fn log_own_change(tx: &mut Tx, user: &User, action: &str, now: Timestamp) -> Result<(), sqlx::Error> {
-    if !user.role.is_staff() {
-        return Ok(());
-    }
-    audit_log::log::<Value>(tx, &user.username, action, &format!("user {}", user.id), None, None, now).await
 }
 
 /// A change that staff make to an account.

@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{changes, known_devices};
+use super::{known_devices, log_own_change};
 use crate::domain::{Locale, MailAddress, MailKind, UserId};
 use crate::store::mail::{NewMail, notify, write};
 use crate::store::{SessionRow, Store, StoreError, Tx, User, row};
@@ -108,7 +108,7 @@ impl Store {
         .execute(&mut *tx)
         .await?;
         known_devices::remember_all(&mut tx, user.id, sessions).await?;
-        changes::log_own_change(&mut tx, user, "verify-mail", now).await?;
+        log_own_change(&mut tx, user, "verify-mail", now).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -128,7 +128,7 @@ impl Store {
         .await?;
         let devices = "DELETE FROM known_devices WHERE user_id = $1";
         sqlx::query(devices).bind(user.id.to_string()).execute(&mut *tx).await?;
-        changes::log_own_change(&mut tx, user, "remove-mail", now).await?;
+        log_own_change(&mut tx, user, "remove-mail", now).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -4,9 +4,9 @@ pub(super) mod addresses;
 pub(super) mod changes;
 pub(super) mod export;
 pub(super) mod guesses;
-pub(super) mod passkeys;
 pub(super) mod known_devices;
 pub(super) mod mail_address;
+pub(super) mod passkeys;
 pub(super) mod recovery;
 pub(super) mod registrations;
 pub(super) mod second_factor;
@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::{Store, StoreError, Tx, bind_ids, list, padded, row};
+use super::{Store, StoreError, Tx, audit_log, bind_ids, list, padded, row};
 use crate::domain::UserId;
 use crate::domain::wire::wire_enum;
 use crate::store::pool::Connection;
@@ -152,6 +152,14 @@ fn key(username: &str) -> String {
 pub(super) fn tombstone(username: &str) -> String {
     let digest = Sha256::digest(key(username));
     digest.iter().fold("deleted ".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+/// Logs a change that staff make to their own account. Those of shoppers are not logged.
+async fn log_own_change(tx: &mut Tx, user: &User, action: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+    if !user.role.is_staff() {
+        return Ok(());
+    }
+    audit_log::log::<serde_json::Value>(tx, &user.username, action, &format!("user {}", user.id), None, None, now).await
 }
 
 impl Store {

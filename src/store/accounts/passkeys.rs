@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use super::changes::log_own_change;
+use super::log_own_change;
 use super::registrations::spend;
 use crate::domain::UserId;
 use crate::store::{Store, StoreError, User, row};

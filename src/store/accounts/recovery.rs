@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{changes, mail_address, sessions};
+use super::{log_own_change, mail_address, sessions};
 use crate::domain::{Locale, MailKind, UserId};
 use crate::store::mail::notify;
 use crate::store::{
@@ -93,7 +93,7 @@ impl Store {
         }
         let ended = sessions::end_all(&mut tx, revocation, user.id, now).await?;
         notify(&mut tx, user.id, MailKind::PasswordChanged, json!({})).await?;
-        changes::log_own_change(&mut tx, user, "recover-password", now).await?;
+        log_own_change(&mut tx, user, "recover-password", now).await?;
         tx.commit().await?;
         Ok(Some(ended))
     }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::changes::log_own_change;
+use super::log_own_change;
 use super::sessions;
 use crate::domain::{MailKind, UserId};
 use crate::store::{Revocation, Store, StoreError, User, mail, row};
