@@ -1,0 +1,76 @@
+//! Refusals of log-ins, registrations and changes of the own account.
+
+use std::time::Duration;
+
+use crate::store::StoreError;
+
+/// Why a log-in, a registration or a change of the own account is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountRefusal {
+    /// An unknown name and a wrong password are indistinguishable, also by their timing.
+    #[error("the user name or password is wrong")]
+    BadCredentials,
+    /// The network has registered many accounts of late: see [`registration_price`](super::Accounts::registration_price).
+    #[error("a proof of work, or a wait, is due")]
+    PriceDue,
+    #[error("the user name is taken")]
+    UsernameTaken,
+    #[error("the user name is not valid")]
+    BadUsername,
+    /// Its length is wrong, or guessing programs try it first.
+    #[error("the password is weak")]
+    WeakPassword,
+    /// Too many wrong guesses, or too many passwords of one network wait to be hashed. Try again after this time.
+    #[error("too many attempts")]
+    Throttled(Duration),
+    /// Staff have blocked the account.
+    #[error("the account is blocked")]
+    Blocked,
+    /// The password was set by an owner, and not replaced in time.
+    #[error("the temporary password has expired")]
+    PasswordExpired,
+    /// The password was right, and a code is needed as well. Carries a signed text that stands for the password.
+    #[error("a code is needed")]
+    CodeNeeded(String),
+    #[error("the code is wrong or was used before")]
+    BadCode,
+    /// What a passkey has signed is not right, or the passkey is unknown: indistinguishable.
+    #[error("the passkey is unknown or its answer is wrong")]
+    BadPasskey,
+    /// What a browser has created is no passkey that the shop takes, or took too long.
+    #[error("the new passkey cannot be used")]
+    BadRegistration,
+    #[error("the account has no such passkey")]
+    NoSuchPasskey,
+    #[error("the account has the maximum number of passkeys")]
+    TooManyPasskeys,
+    #[error("the passkey belongs to an account already")]
+    PasskeyTaken,
+    /// Browsers offer no passkeys at the shop's address.
+    #[error("the shop's address allows no passkeys")]
+    PasskeysOff,
+    /// The owners require a second factor, and the account's only one is a passkey.
+    #[error("the account signs in with its passkey")]
+    PasskeyNeeded,
+    /// The account needs a second factor first.
+    #[error("a second factor is required")]
+    SecondFactorRequired,
+    /// The second factor that is replaced needs a code, and this one was missing or wrong.
+    #[error("the code of the present second factor is wrong")]
+    BadPresentCode,
+    /// The current password, which confirms a change, was wrong.
+    #[error("the password is wrong")]
+    WrongPassword,
+    #[error("the mail address is not valid")]
+    BadMailAddress,
+    /// The link of a message has expired, was used, or is not the latest one.
+    #[error("the link is not valid")]
+    BadLink,
+    #[error("the account has no verified mail address")]
+    NoMailAddress,
+    /// Too many passwords wait to be hashed.
+    #[error("too many users are signing in")]
+    Overloaded,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
