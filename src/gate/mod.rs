@@ -110,7 +110,7 @@ impl Gate {
     }
 
     /// Issues a purchase token once the sale is open. A sold-out sale counts as open, because units may return.
-    /// Before the opening nobody learns a moment: an account with a late one would be dropped for another.
+    /// Before the opening no moment is told: an account with a late one would be dropped for another.
     pub fn issue_token(&self, sale: SaleId, user: UserId) -> Result<IssuedToken, Refusal> {
         if !self.token_limit.allows(user) {
             return Err(Refusal::RateLimited);

@@ -1,5 +1,5 @@
-//! Refunds that staff ask for, and the second person who approves those beyond a bound. Nobody acts on a payment of their own,
-//! and nobody approves what they asked for.
+//! Refunds that staff ask for, and the second person who approves those beyond a bound. Payers do not act on
+//! payments of their own, and requesters do not approve their requests.
 
 use tracing::info;
 

@@ -75,7 +75,7 @@ async fn account_buys_from_its_own_moment_on_and_is_told_when_that_is() {
     clock.advance(Duration::from_millis(SPREAD_MS as u64));
     let late = shop.shopper("lei").await;
     let issued = late.post(&token, json!({})).await.json();
-    assert_eq!(issued["not_before"], Value::Null, "after the spread nobody waits");
+    assert_eq!(issued["not_before"], Value::Null, "after the spread no account waits");
     let bought = late.post(&orders, json!({"quantity": 1, "token": issued["token"]})).await;
     assert_eq!(bought.status, 202);
 }
@@ -136,7 +136,7 @@ async fn spread_is_not_enforced_below_a_second_and_ends_with_the_sale() {
     assert_eq!(admin.post("/api/admin/sales", sale("2026-11-21T12:02:00Z")).await.status, 201);
 }
 
-/// A sale that staff start spreads its accounts from that instant; a pause moves nobody's moment.
+/// A sale that staff start spreads its accounts from that instant; a pause moves no moment.
 #[tokio::test]
 async fn started_sale_spreads_from_its_start() {
     let clock = hour_before();
