@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 use super::{known_devices, log_own_change};
 use crate::domain::{Locale, MailAddress, MailKind, UserId};
 use crate::store::mail::{NewMail, notify, write};
-use crate::store::{SessionRow, Store, StoreError, Tx, User, row};
+use crate::store::{SessionRow, Store, StoreError, User, row};
 
 /// What an account has of mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Store {
     /// one is told instead.
     pub async fn enter_address(&self, user: UserId, new: &MailAddress, locale: Locale) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        lock_user(&mut tx, user).await?;
+        super::lock(&mut tx, user).await?;
         let number = sqlx::query(
             "INSERT INTO mail_addresses (user_id, pending, verification, locale) VALUES ($1, $2, 1, $3)
              ON CONFLICT (user_id) DO UPDATE SET pending = excluded.pending, locale = excluded.locale,
@@ -88,7 +88,7 @@ impl Store {
         sessions: &[SessionRow],
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        lock_user(&mut tx, user.id).await?;
+        super::lock(&mut tx, user.id).await?;
         let sql = "SELECT 1 FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
         let other = sqlx::query(sql).bind(address.key()).bind(user.id.to_string()).fetch_optional(&mut *tx).await?;
         let pending = "SELECT 1 FROM mail_addresses WHERE user_id = $1 AND pending = $2 AND verification = $3";
@@ -116,7 +116,7 @@ impl Store {
     /// Removes both addresses of an account. The verified one is told.
     pub async fn remove_address(&self, user: &User) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        lock_user(&mut tx, user.id).await?;
+        super::lock(&mut tx, user.id).await?;
         notify(&mut tx, user.id, MailKind::AddressChanged, json!({})).await?;
         let now = tx.now;
         sqlx::query(
@@ -131,11 +131,4 @@ impl Store {
         log_own_change(&mut tx, user, "remove-mail", now).await?;
         Ok(tx.commit().await?)
     }
-}
-
-/// Changes of one account's address come one after the other.
-pub(super) async fn lock_user(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
-    let sql = "UPDATE users SET role = role WHERE id = $1";
-    sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;
-    Ok(())
 }

@@ -20,6 +20,7 @@ use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padde
 use crate::domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::domain::{PacketId, UserId};
+use crate::store::accounts;
 use crate::store::audit_log::log;
 
 /// Shares in one row of `packet_shares`, which is one part of the packet.
@@ -140,6 +141,14 @@ impl Store {
         if open::count_open(&mut tx, new.giver).await? >= max_open {
             return Ok(GiveOutcome::TooMany);
         }
+        if let Some(ShopSpender { user, limit: Some(limit), .. }) = spender {
+            // Two packets that one person gives at once see each other.
+            accounts::lock(&mut tx, user).await?;
+            let spent = spent(&mut tx, user, new.created_at - SPENDING_PERIOD).await?;
+            if spent.saturating_add(new.total) > limit {
+                return Ok(GiveOutcome::OverLimit);
+            }
+        }
         if !insert(&mut tx, new, key, spender.map(|spender| spender.user)).await? {
             // A concurrent transaction, for which this one waited, may have created the packet.
             let known = by_key(&mut tx, new.giver, key).await?;
@@ -154,13 +163,6 @@ impl Store {
             Transfer::simple(TransferKind::Fund, new.id, new.total, account(new.giver), LedgerAccount::Packet(new.id));
         if post(&mut tx, &[fund], new.created_at).await? == Posted::NotEnough {
             return Ok(GiveOutcome::NotEnough);
-        }
-        // Since the transfer this transaction holds the lock of the shop's balance: two packets that are given at once
-        // see each other here.
-        if let Some(ShopSpender { user, limit: Some(limit), .. }) = spender
-            && spent(&mut tx, user, new.created_at - SPENDING_PERIOD).await? > limit
-        {
-            return Ok(GiveOutcome::OverLimit);
         }
         tx.commit().await?;
         Ok(GiveOutcome::Created(new.clone()))
