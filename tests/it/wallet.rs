@@ -11,7 +11,8 @@ use seckill::store::{
     AuditReason, CaptureOutcome, DeletionOutcome, GiveOutcome, LockPatience, NewPayment, PaymentPurpose, SettleOutcome,
     Snapshot, StaffAction, Store, WalletPaymentOutcome,
 };
-use sqlx::{AnyConnection, Connection};
+use sqlx::AnyPool;
+use sqlx::any::AnyPoolOptions;
 use uuid::Uuid;
 
 const PRICE: i64 = 100;
@@ -19,7 +20,8 @@ const PRICE: i64 = 100;
 pub struct WalletStore {
     pub store: Store,
     user: UserId,
-    url: String,
+    /// For statements that the store does not have.
+    pool: AnyPool,
 }
 
 fn now() -> Timestamp {
@@ -40,7 +42,8 @@ impl WalletStore {
         let store = Store::open(url).unwrap();
         store.migrate().await.unwrap();
         let user = UserId(Uuid::now_v7());
-        let wallet = WalletStore { store, user, url: url.to_owned() };
+        let pool = AnyPoolOptions::new().max_connections(4).connect_lazy(url).unwrap();
+        let wallet = WalletStore { store, user, pool };
         wallet
             .execute(&[
                 format!(
@@ -56,9 +59,8 @@ impl WalletStore {
     }
 
     pub async fn execute(&self, statements: &[String]) {
-        let mut connection = AnyConnection::connect(&self.url).await.unwrap();
         for sql in statements {
-            sqlx::query(sqlx::AssertSqlSafe(sql.clone())).execute(&mut connection).await.unwrap();
+            sqlx::query(sqlx::AssertSqlSafe(sql.clone())).execute(&self.pool).await.unwrap();
         }
     }
 
