@@ -2,17 +2,25 @@
 
 use std::net::IpAddr;
 
+use super::KnownDevice;
+
 /// The client of a request.
 #[derive(Debug, Clone)]
 pub struct Device {
     pub address: IpAddr,
     /// For example `Firefox · Linux`. Empty when unknown.
     pub agent: String,
+    /// What its cookie says.
+    pub known: Option<KnownDevice>,
 }
 
 impl Device {
     pub fn new(address: IpAddr, user_agent: &str) -> Device {
-        Device { address, agent: summary(user_agent) }
+        Device { address, agent: summary(user_agent), known: None }
+    }
+
+    pub fn with_known(self, known: Option<KnownDevice>) -> Device {
+        Device { known, ..self }
     }
 }
 

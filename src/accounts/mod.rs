@@ -29,6 +29,7 @@ mod shared_guesses;
 mod throttle;
 
 mod device;
+mod known_device;
 mod passkeys;
 mod second_factor;
 
@@ -68,6 +69,8 @@ use crate::store::{NewSession, Role, Store, StoreError, User};
 pub use deletion::{DeletionRefusal, DeletionRequest};
 pub use device::Device;
 use fair_queue::Lane;
+pub use known_device::KnownDevice;
+use known_device::KnownDevices;
 pub use mail_links::{MailLink, MailLinks};
 use passkeys::Passkeys;
 pub use passkeys::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
@@ -115,6 +118,7 @@ pub struct Accounts {
     /// Accounts that a host registers within an hour without a price.
     free_registrations: u32,
     sessions: Sessions,
+    known_devices: KnownDevices,
     revocations: Revocations,
     factors: SecondFactors,
     passkeys: Passkeys,
@@ -135,6 +139,7 @@ impl Accounts {
     pub fn new(store: Store, clock: Clock, secret: &ShopSecret, secure: bool) -> Accounts {
         Accounts {
             sessions: Sessions::new(Signer::new(secret, "session"), clock.clone(), secure),
+            known_devices: KnownDevices::new(Signer::new(secret, "device"), clock.clone(), secure),
             guesses: GuessLimits::new(clock.clone()),
             guess_secret: secret.current.clone(),
             challenges: Signer::new(secret, "registration"),

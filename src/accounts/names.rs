@@ -23,6 +23,11 @@ pub fn normalized(name: &str) -> Cow<'_, str> {
     if is_nfkc(name) { Cow::Borrowed(name) } else { Cow::Owned(name.nfkc().collect()) }
 }
 
+/// What all spellings with which an account can be named have in common.
+pub fn key(name: &str) -> String {
+    normalized(name).to_lowercase()
+}
+
 /// 3 to 32 letters or digits, or `_-.`, so that a name is readable within a line of text. The letters are of one alphabet,
 /// because `а` of the Cyrillic one among Latin letters deceives readers.
 pub fn is_valid(name: &str) -> bool {

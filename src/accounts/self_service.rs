@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::fair_queue::Lane;
 use super::password::HashRequest;
 use super::session::Session;
-use super::throttle::Guess;
+use super::throttle::{Guess, Origin};
 use super::{AccountRefusal, Accounts, Device, password_rules, session_row};
 use crate::domain::SecurityClass;
 use crate::store::{NewSession, SessionRow, StoreError, User};
@@ -40,7 +40,7 @@ impl Accounts {
         session: &Session,
         device: &Device,
     ) -> Result<Guess<'_>, AccountRefusal> {
-        let guess = self.guesses.reserve(device.address, &session.username, true)?;
+        let guess = self.guesses.reserve(Origin::of(device, &session.username), &session.username, true)?;
         self.share_guess(guess, device, &session.username).await
     }
 

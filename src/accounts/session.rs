@@ -69,28 +69,59 @@ pub fn password_stamp(user: &User) -> String {
 /// Names of the session cookie over http and over https, with `=`.
 const COOKIE_NAMES: [&str; 2] = ["seckill=", "__Host-seckill="];
 
-/// Issues and reads session cookies.
-pub struct Sessions {
-    signer: Signer,
-    clock: Clock,
+/// A cookie that scripts cannot read.
+pub(super) struct Cookie {
     /// With `=`. The prefix `__Host-` makes browsers require https and reject cookies of other hosts of the domain.
     name: &'static str,
     attributes: &'static str,
 }
 
+impl Cookie {
+    /// For https. The name begins with `__Host-`.
+    pub(super) fn secure(name: &'static str) -> Cookie {
+        Cookie { name, attributes: "; Path=/; HttpOnly; SameSite=Lax; Secure" }
+    }
+
+    pub(super) fn plain(name: &'static str) -> Cookie {
+        Cookie { name, attributes: "; Path=/; HttpOnly; SameSite=Lax" }
+    }
+
+    /// Its values in a request: browsers may send more than one.
+    pub(super) fn values<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+        let name = self.name;
+        let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+        lines.flat_map(|line| line.split(';')).filter_map(move |cookie| cookie.trim_start().strip_prefix(name))
+    }
+
+    /// The `Set-Cookie` for a signed text.
+    pub(super) fn header(&self, value: &str, seconds: i64) -> HeaderValue {
+        let text = format!("{}{value}{}; Max-Age={seconds}", self.name, self.attributes);
+        let mut header = HeaderValue::try_from(text).expect("signed texts are valid in headers");
+        header.set_sensitive(true);
+        header
+    }
+}
+
+/// Issues and reads session cookies.
+pub struct Sessions {
+    signer: Signer,
+    clock: Clock,
+    cookie: Cookie,
+}
+
 impl Sessions {
     pub fn new(signer: Signer, clock: Clock, secure: bool) -> Sessions {
-        let (name, attributes) = match secure {
-            true => (COOKIE_NAMES[1], "; Path=/; HttpOnly; SameSite=Lax; Secure"),
-            false => (COOKIE_NAMES[0], "; Path=/; HttpOnly; SameSite=Lax"),
-        };
-        Sessions { signer, clock, name, attributes }
+        let cookie = if secure { Cookie::secure(COOKIE_NAMES[1]) } else { Cookie::plain(COOKIE_NAMES[0]) };
+        Sessions { signer, clock, cookie }
     }
 
     pub fn find(&self, headers: &HeaderMap) -> Option<Session> {
-        let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-        let mut cookies = lines.flat_map(|line| line.split(';'));
-        cookies.find_map(|cookie| self.verify(cookie.trim_start().strip_prefix(self.name)?))
+        self.cookie.values(headers).find_map(|value| self.verify(value))
+    }
+
+    /// The session that a `Set-Cookie` begins.
+    pub(super) fn of_set_cookie(&self, cookie: &str) -> Option<Session> {
+        self.verify(cookie.strip_prefix(self.cookie.name)?.split(';').next()?)
     }
 
     pub fn cookie(&self, session: &Session) -> HeaderValue {
@@ -99,18 +130,11 @@ impl Sessions {
         let issued = issued_at.as_millisecond();
         let payload = format!("{FORMAT} {id} {issued} {user_id} {} {stamp} {username}", role.as_str());
         let signed = self.signer.sign(&payload);
-        self.header(&signed, lifetime.as_secs())
+        self.cookie.header(&signed, lifetime.as_secs())
     }
 
     pub fn removal_cookie(&self) -> HeaderValue {
-        self.header("", 0)
-    }
-
-    fn header(&self, value: &str, seconds: i64) -> HeaderValue {
-        let text = format!("{}{value}{}; Max-Age={seconds}", self.name, self.attributes);
-        let mut header = HeaderValue::try_from(text).expect("signed texts are valid in headers");
-        header.set_sensitive(true);
-        header
+        self.cookie.header("", 0)
     }
 
     fn verify(&self, signed: &str) -> Option<Session> {

@@ -1,15 +1,13 @@
 //! Guesses as all processes count them together, in the database. Each process limits them in memory first (`throttle`),
 //! so that a flood reaches the database at the rate of one process.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use tracing::warn;
 
-use super::throttle::{Guess, PER_ACCOUNT, PER_CODE, PER_NAME, rate};
+use super::throttle::{Guess, Origin, PER_ACCOUNT, PER_CODE, PER_NAME, rate};
 use super::{AccountRefusal, Accounts, Device, names};
 use crate::domain::UserId;
-use crate::domain::network::Network;
 use crate::signing::key_for;
 use crate::store::GuessCount;
 
@@ -21,8 +19,8 @@ impl Accounts {
         device: &Device,
         username: &str,
     ) -> Result<Guess<'a>, AccountRefusal> {
-        let (host, name) = (Network::of(device.address).host, names::normalized(username).to_lowercase());
-        let mut counts = vec![self.count_of_name(host, &name)];
+        let name = names::key(username);
+        let mut counts = vec![self.count_of_name(Origin::of(device, username), &name)];
         if guess.counts_for_account() {
             counts.push(self.count("account", &name, PER_ACCOUNT));
         }
@@ -72,8 +70,8 @@ impl Accounts {
         }
     }
 
-    fn count_of_name(&self, host: IpAddr, name: &str) -> GuessCount {
-        self.count("name", &format!("{host} {name}"), PER_NAME)
+    fn count_of_name(&self, origin: Origin, name: &str) -> GuessCount {
+        self.count("name", &format!("{origin} {name}"), PER_NAME)
     }
 
     fn count_of_codes(&self, user: UserId) -> GuessCount {

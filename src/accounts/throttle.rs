@@ -7,11 +7,13 @@
 //!   account is signed in. Else any client could lock out the owner of an account.
 //! - **Per network** for all names ([`PER_ADDRESS`]): further guesses are delayed, never refused for their number. Wrong
 //!   guesses at invented names must not lock out everybody behind the same address.
+//! - **Browsers that the account knows** (`known_device`) are excepted from all three. Each has [`PER_NAME`] for itself.
 //!
 //! A process counts in memory what it judges; what it allows is then counted in the database, for all processes together
 //! (`shared_guesses`). Delays are per process.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,13 +47,40 @@ const CLEANUP_INTERVAL: u32 = 1000;
 
 /// The guesses that one process has seen.
 pub struct GuessLimits {
-    per_name: KeyedLimit<(IpAddr, u64)>,
+    per_name: KeyedLimit<(Origin, u64)>,
     per_account: KeyedLimit<u64>,
     per_address: KeyedLimit<IpAddr>,
     per_code: KeyedLimit<Uuid>,
     delayed: Arc<KeyedSlots<IpAddr>>,
     hasher: RandomState,
     since_cleanup: AtomicU32,
+}
+
+/// Where guesses at one name come from, as far as they are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The network's smallest part.
+    Host(IpAddr),
+    /// A browser in which the account has signed in before.
+    Device(Uuid),
+}
+
+impl Origin {
+    pub(super) fn of(device: &Device, username: &str) -> Origin {
+        match &device.known {
+            Some(known) if known.is_of(username) => Origin::Device(known.id),
+            _ => Origin::Host(Network::of(device.address).host),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Host(host) => host.fmt(f),
+            Origin::Device(id) => id.fmt(f),
+        }
+    }
 }
 
 /// Why a guess is not judged, and for how long.
@@ -67,7 +96,7 @@ pub enum GuessRefusal {
 #[must_use]
 pub struct Guess<'a> {
     limits: &'a GuessLimits,
-    host: IpAddr,
+    origin: Origin,
     name: u64,
     counts_for_account: bool,
     is_wrong: bool,
@@ -91,7 +120,9 @@ impl Guess<'_> {
     /// Counts the guess for good.
     pub fn record_wrong(mut self) {
         self.is_wrong = true;
-        self.limits.per_address.add(self.host);
+        if let Origin::Host(host) = self.origin {
+            self.limits.per_address.add(host);
+        }
     }
 }
 
@@ -100,7 +131,7 @@ impl Drop for Guess<'_> {
         if self.is_wrong {
             return;
         }
-        self.limits.per_name.give_back(&(self.host, self.name));
+        self.limits.per_name.give_back(&(self.origin, self.name));
         if self.counts_for_account {
             self.limits.per_account.give_back(&self.name);
         }
@@ -120,14 +151,15 @@ impl GuessLimits {
         }
     }
 
-    /// Counts a guess that is about to be judged. The account's own limit does not count guesses from a `known` address.
-    pub fn reserve(&self, client: IpAddr, username: &str, known: bool) -> Result<Guess<'_>, GuessRefusal> {
+    /// Counts a guess that is about to be judged. The account's own limit counts neither guesses from a browser that it knows,
+    /// nor from an address where it is signed in.
+    pub fn reserve(&self, origin: Origin, username: &str, signed_in: bool) -> Result<Guess<'_>, GuessRefusal> {
         self.clean_up();
-        let (host, name) = (Network::of(client).host, self.name_key(username));
-        self.per_name.take((host, name)).map_err(GuessRefusal::Client)?;
+        let name = self.name_key(username);
+        self.per_name.take((origin, name)).map_err(GuessRefusal::Client)?;
         let mut guess =
-            Guess { limits: self, host, name, counts_for_account: false, is_wrong: false, shared: Vec::new() };
-        if !known {
+            Guess { limits: self, origin, name, counts_for_account: false, is_wrong: false, shared: Vec::new() };
+        if matches!(origin, Origin::Host(_)) && !signed_in {
             self.per_account.take(name).map_err(GuessRefusal::Account)?;
             guess.counts_for_account = true;
         }
@@ -167,22 +199,23 @@ impl GuessLimits {
 
     /// A fixed-size key for a user name of any length. All spellings with which an account can be named have one key.
     fn name_key(&self, username: &str) -> u64 {
-        self.hasher.hash_one(names::normalized(username).to_lowercase())
+        self.hasher.hash_one(names::key(username))
     }
 }
 
 impl Accounts {
     /// Counts a guess at a password before any work is done for it, and delays those of a network with many wrong ones.
     pub(super) async fn reserve_guess(&self, device: &Device, username: &str) -> Result<Guess<'_>, AccountRefusal> {
-        let guess = match self.guesses.reserve(device.address, username, false) {
+        let origin = Origin::of(device, username);
+        let guess = match self.guesses.reserve(origin, username, false) {
             Err(GuessRefusal::Account(_)) if self.is_signed_in_from(device.address, username).await? => {
-                self.guesses.reserve(device.address, username, true)?
+                self.guesses.reserve(origin, username, true)?
             }
             guess => guess?,
         };
         let guess = self.share_guess(guess, device, username).await?;
         let delay = self.guesses.delay(device.address);
-        if !delay.is_zero() {
+        if !delay.is_zero() && matches!(origin, Origin::Host(_)) {
             let _place = self.guesses.begin_delay(device.address)?;
             tokio::time::sleep(delay).await;
         }
@@ -284,9 +317,13 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn host(text: &str) -> Origin {
+        Origin::Host(Network::of(address(text)).host)
+    }
+
     /// How many of the guesses are judged, one after the other, all wrong.
     fn judged(guesses: &GuessLimits, from: &str, name: &str, attempts: u32) -> u32 {
-        let reserved = (0..attempts).filter_map(|_| guesses.reserve(address(from), name, false).ok());
+        let reserved = (0..attempts).filter_map(|_| guesses.reserve(host(from), name, false).ok());
         reserved.map(Guess::record_wrong).count() as u32
     }
 
@@ -294,10 +331,10 @@ mod tests {
     fn parallel_guesses_are_counted_before_they_are_judged() {
         let (guesses, _) = limits();
         let under_way: Vec<_> =
-            (0..150).filter_map(|_| guesses.reserve(address("192.0.2.1"), "mei", false).ok()).collect();
+            (0..150).filter_map(|_| guesses.reserve(host("192.0.2.1"), "mei", false).ok()).collect();
         assert_eq!(under_way.len(), PER_NAME.0 as usize);
-        assert!(guesses.reserve(address("192.0.2.1"), "Mei", false).is_err());
-        assert!(guesses.reserve(address("192.0.2.1"), "lei", false).is_ok());
+        assert!(guesses.reserve(host("192.0.2.1"), "Mei", false).is_err());
+        assert!(guesses.reserve(host("192.0.2.1"), "lei", false).is_ok());
         drop(under_way);
         assert_eq!(judged(&guesses, "192.0.2.1", "mei", 150), PER_NAME.0, "right guesses were given back");
     }
@@ -307,18 +344,30 @@ mod tests {
         let (guesses, clock) = limits();
         let total: u32 = (0..20).map(|n| judged(&guesses, &format!("192.0.{n}.1"), "mei", 8)).sum();
         assert_eq!(total, PER_ACCOUNT.0);
-        let stranger = guesses.reserve(address("203.0.113.9"), "mei", false).map(drop);
+        let stranger = guesses.reserve(host("203.0.113.9"), "mei", false).map(drop);
         assert_eq!(stranger, Err(GuessRefusal::Account(PER_ACCOUNT.1)));
-        assert!(guesses.reserve(address("203.0.113.9"), "mei", true).is_ok(), "the owner's address is excepted");
+        assert!(guesses.reserve(host("203.0.113.9"), "mei", true).is_ok(), "the owner's address is excepted");
         clock.advance(PER_ACCOUNT.1);
         assert_eq!(judged(&guesses, "203.0.113.9", "mei", 8), 1);
+    }
+
+    #[test]
+    fn guesses_of_others_do_not_count_for_a_known_browser() {
+        let (guesses, _) = limits();
+        for n in 0..20 {
+            judged(&guesses, &format!("192.0.{n}.1"), "mei", 8);
+        }
+        let browser = Origin::Device(Uuid::from_u128(7));
+        let own = (0..20).filter_map(|_| guesses.reserve(browser, "mei", false).ok());
+        assert_eq!(own.map(Guess::record_wrong).count() as u32, PER_NAME.0, "it has a limit of its own");
+        assert!(guesses.reserve(Origin::Device(Uuid::from_u128(8)), "mei", false).is_ok());
     }
 
     #[test]
     fn allowance_returns_one_guess_at_a_time() {
         let (guesses, clock) = limits();
         assert_eq!(judged(&guesses, "192.0.2.1", "mei", 20), PER_NAME.0);
-        let refused = guesses.reserve(address("192.0.2.1"), "mei", false).map(drop);
+        let refused = guesses.reserve(host("192.0.2.1"), "mei", false).map(drop);
         assert_eq!(refused, Err(GuessRefusal::Client(PER_NAME.1)), "refused guesses do not prolong the wait");
         clock.advance(PER_NAME.1);
         assert_eq!(judged(&guesses, "192.0.2.1", "mei", 20), 1);
@@ -337,7 +386,7 @@ mod tests {
             assert_eq!(judged(&guesses, "2001:db8::2", &format!("x{n}"), 1), 1);
         }
         assert_eq!(guesses.delay(address("2001:db8::ffff:1")), DELAY_STEP * 7);
-        assert!(guesses.reserve(address("2001:db8::ffff:1"), "mei", false).is_ok());
+        assert!(guesses.reserve(host("2001:db8::ffff:1"), "mei", false).is_ok());
         assert_eq!(guesses.delay(address("2001:db8:0:1::1")), Duration::ZERO);
         for n in 0..500 {
             assert_eq!(judged(&guesses, "2001:db8::3", &format!("y{n}"), 1), 1);

@@ -142,8 +142,10 @@ pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) 
             response = problem_page(response, &context, visitor, problem);
         }
     }
-    if let Some(hint) = accounts::hint_cookie(response.headers()) {
-        response.headers_mut().append(SET_COOKIE, hint);
+    let hint = accounts::hint_cookie(response.headers());
+    let device = shop.accounts.device_cookie(response.headers());
+    for cookie in [hint, device].into_iter().flatten() {
+        response.headers_mut().append(SET_COOKIE, cookie);
     }
     add_headers(response.headers_mut(), &context, shop.config.is_https());
     response

@@ -31,7 +31,8 @@ impl FromRequestParts<Arc<Shop>> for Device {
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
         let ClientAddress(address) = ClientAddress::from_request_parts(parts, shop).await?;
         let agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
-        Ok(Device::new(address, agent.unwrap_or_default()))
+        let known = shop.accounts.known_device(&parts.headers);
+        Ok(Device::new(address, agent.unwrap_or_default()).with_known(known))
     }
 }
 

@@ -13,6 +13,7 @@ mod file_modes;
 mod goods;
 mod goods_versions;
 mod idempotency;
+mod known_devices;
 mod mail;
 mod masking;
 mod open_packets;
