@@ -153,7 +153,7 @@ problems! {
     TooLarge 413 "too_large" "The body of the request is too large.";
     UnsupportedMediaType 415 "unsupported_media_type" "The body of the request is not of the expected type.";
     BadUsername 422 "bad_username" "A user name has 3 to 32 letters of one alphabet, digits, or characters of _-.";
-    WeakPassword 422 "weak_password" "A password has 8 to 256 characters and is no common password, user name, repetition or sequence.";
+    WeakPassword 422 "weak_password" "A password has 12 to 256 characters and is no common password, user name, repetition or sequence.";
     Invalid 422 "invalid" "Some of the values cannot be used.";
     BadJson 400 "bad_json" "The body of the request is not valid JSON.";
     BadRequest 400 "bad_request" "The request could not be understood.";
