@@ -95,10 +95,10 @@ impl Client {
         &self.origins[self.turn.fetch_add(1, Ordering::Relaxed) % self.origins.len()]
     }
 
-    /// Stores the session's cookie as a browser does. The second cookie, a hint for scripts, is not stored.
+    /// Stores the session's cookie as a browser does. The others, a hint for scripts and that of the device, are not stored.
     fn keep_cookie(&self, headers: &HeaderMap) {
         let lines = headers.get_all(header::SET_COOKIE).iter().filter_map(|line| line.to_str().ok());
-        for line in lines.filter(|line| line.contains("HttpOnly")) {
+        for line in lines.filter(|line| line.starts_with("seckill=") || line.starts_with("__Host-seckill=")) {
             let pair = line.split(';').next().unwrap_or_default();
             let cookie = if line.contains("Max-Age=0") { None } else { Some(pair.to_owned()) };
             *self.cookie.lock().unwrap_or_else(PoisonError::into_inner) = cookie;
