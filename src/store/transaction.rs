@@ -12,6 +12,7 @@ use super::orders::changes::OrderChanges;
 use super::pool::{ACQUIRE_TIMEOUT, Connection};
 use super::wallet::BusyBalances;
 use super::{Store, StoreError, row};
+use crate::domain::UserId;
 
 /// How long a writing transaction waits for those before it. SQLite has one writer at a time, so a queue is normal there.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,6 +51,13 @@ pub(super) struct Tx {
 }
 
 impl Tx {
+    /// Locks an account's row until the end: what transactions count per account, they count one after the other.
+    pub(super) async fn lock_user(&mut self, user: UserId) -> Result<(), sqlx::Error> {
+        let sql = "UPDATE users SET role = role WHERE id = $1";
+        sqlx::query(sql).bind(user.to_string()).execute(&mut **self).await?;
+        Ok(())
+    }
+
     pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
         let last = [self.busy_balances.sql(), self.changes.sql(self.now)];
         let last: Vec<String> = last.into_iter().flatten().collect();

@@ -51,7 +51,7 @@ impl Store {
     /// one is told instead.
     pub async fn enter_address(&self, user: UserId, new: &MailAddress, locale: Locale) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        super::lock(&mut tx, user).await?;
+        tx.lock_user(user).await?;
         let number = sqlx::query(
             "INSERT INTO mail_addresses (user_id, pending, verification, locale) VALUES ($1, $2, 1, $3)
              ON CONFLICT (user_id) DO UPDATE SET pending = excluded.pending, locale = excluded.locale,
@@ -88,7 +88,7 @@ impl Store {
         sessions: &[SessionRow],
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        super::lock(&mut tx, user.id).await?;
+        tx.lock_user(user.id).await?;
         let sql = "SELECT 1 FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
         let other = sqlx::query(sql).bind(address.key()).bind(user.id.to_string()).fetch_optional(&mut *tx).await?;
         let pending = "SELECT 1 FROM mail_addresses WHERE user_id = $1 AND pending = $2 AND verification = $3";
@@ -116,7 +116,7 @@ impl Store {
     /// Removes both addresses of an account. The verified one is told.
     pub async fn remove_address(&self, user: &User) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        super::lock(&mut tx, user.id).await?;
+        tx.lock_user(user.id).await?;
         notify(&mut tx, user.id, MailKind::AddressChanged, json!({})).await?;
         let now = tx.now;
         sqlx::query(

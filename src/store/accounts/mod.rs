@@ -143,14 +143,6 @@ fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
     })
 }
 
-/// Locks an account's row until the end of the transaction: what transactions count per account, they count one after the
-/// other.
-pub(super) async fn lock(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
-    let sql = "UPDATE users SET role = role WHERE id = $1";
-    sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;
-    Ok(())
-}
-
 /// The unique key of a user name: names that differ only in case are the same name.
 fn key(username: &str) -> String {
     username.to_lowercase()

@@ -101,7 +101,7 @@ impl Store {
 
 /// `locale`: the account's own if it is not given.
 async fn start(tx: &mut Tx, user: UserId, locale: Option<Locale>) -> Result<bool, sqlx::Error> {
-    super::lock(tx, user).await?;
+    tx.lock_user(user).await?;
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1, locale = COALESCE($2, locale)
          WHERE user_id = $1 AND address IS NOT NULL RETURNING recovery";
     let query = sqlx::query(sql).bind(user.to_string()).bind(locale.map(Locale::as_str));

@@ -209,7 +209,7 @@ pub(super) async fn next_number(tx: &mut Tx) -> Result<i64, sqlx::Error> {
 /// Ends all sessions of a user, including one that a process with a faster clock has just opened.
 pub(super) async fn end_all(tx: &mut Tx, number: i64, user: UserId, now: Timestamp) -> Result<Revocation, sqlx::Error> {
     // A concurrent log-in waits for this row.
-    super::lock(tx, user).await?;
+    tx.lock_user(user).await?;
     let latest = "SELECT COALESCE(MAX(created_at_ms), 0) AS latest FROM sessions WHERE user_id = $1";
     let latest: i64 = sqlx::query(latest).bind(user.to_string()).fetch_one(&mut **tx).await?.try_get("latest")?;
     sqlx::query("DELETE FROM sessions WHERE user_id = $1").bind(user.to_string()).execute(&mut **tx).await?;
@@ -226,7 +226,7 @@ pub(super) async fn end_others(
 ) -> Result<Vec<Revocation>, sqlx::Error> {
     lock_count(tx).await?;
     // A concurrent log-in waits for this row.
-    super::lock(tx, user).await?;
+    tx.lock_user(user).await?;
     let ended = "DELETE FROM sessions WHERE user_id = $1 AND id <> $2 RETURNING id";
     let rows = sqlx::query(ended).bind(user.to_string()).bind(keep.to_string()).fetch_all(&mut **tx).await?;
     let mut revocations = Vec::new();

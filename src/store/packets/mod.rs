@@ -20,7 +20,6 @@ use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padde
 use crate::domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::domain::{PacketId, UserId};
-use crate::store::accounts;
 use crate::store::audit_log::log;
 
 /// Shares in one row of `packet_shares`, which is one part of the packet.
@@ -143,7 +142,7 @@ impl Store {
         }
         if let Some(ShopSpender { user, limit: Some(limit), .. }) = spender {
             // Two packets that one person gives at once see each other.
-            accounts::lock(&mut tx, user).await?;
+            tx.lock_user(user).await?;
             let spent = spent(&mut tx, user, new.created_at - SPENDING_PERIOD).await?;
             if spent.saturating_add(new.total) > limit {
                 return Ok(GiveOutcome::OverLimit);

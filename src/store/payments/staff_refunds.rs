@@ -18,7 +18,7 @@ use super::refunds::RefundRefusal;
 use crate::domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId};
 use crate::store::audit_log::log;
 use crate::store::orders::{read, staff_actions};
-use crate::store::{AuditReason, HeldUnits, StaffAction, Store, StoreError, Tx, accounts, row};
+use crate::store::{AuditReason, HeldUnits, StaffAction, Store, StoreError, Tx, row};
 
 /// Refunds of one person within this time count together.
 const ALONE_PERIOD: Duration = Duration::from_secs(24 * 3600);
@@ -82,7 +82,7 @@ impl Store {
         let mut tx = self.begin().await?;
         let now = tx.now;
         // Two refunds that one person asks for at once see each other.
-        accounts::lock(&mut tx, new.by).await?;
+        tx.lock_user(new.by).await?;
         if let Some(known) = outcome_of(&mut tx, new.id).await? {
             return Ok(known);
         }
