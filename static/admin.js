@@ -137,11 +137,23 @@ for (const form of document.querySelectorAll('form[data-once]')) {
 // A page restored by the back button may be sent again; the server recognizes it by its key.
 addEventListener('pageshow', () => document.querySelectorAll('form[data-sent]').forEach((form) => delete form.dataset.sent));
 
-// ---- the calendar in the visitor's time zone ----
+// ---- days in the visitor's time zone ----
 
-const calendar = document.querySelector('[data-calendar]');
 const query = new URLSearchParams(location.search);
-if (calendar && timeZone && !query.has('zone') && calendar.dataset.calendar !== timeZone) {
+
+function inOwnZone() {
   query.set('zone', timeZone);
   location.replace(`${location.pathname}?${query}`);
+}
+
+const calendar = document.querySelector('[data-calendar]');
+if (calendar && timeZone && !query.has('zone') && calendar.dataset.calendar !== timeZone) inOwnZone();
+
+/** A filter counts days in the zone of the times that the page shows, also when its address came from elsewhere. */
+const filterZone = document.querySelector('.filter [name="zone"]');
+if (filterZone && timeZone && query.get('zone') !== timeZone) {
+  if (query.get('from') || query.get('to')) inOwnZone();
+  filterZone.value = timeZone;
+  const line = slot('zone');
+  write(line, line.dataset.words.replace('{}', timeZone));
 }

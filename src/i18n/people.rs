@@ -104,8 +104,8 @@ texts! {
         log_actor_help: "用户名", "Username";
         log_any_action: "全部操作", "All actions";
         log_subject_help: "例如 sale 7、goods 3、user 编号", "For example: sale 7, goods 3, user and an ID";
-        log_from: "开始日期（UTC）", "From (UTC)";
-        log_to: "结束日期（UTC，不含）", "Until (UTC, exclusive)";
+        log_from: "开始日期", "From";
+        log_to: "结束日期（不含）", "Until (exclusive)";
         log_none_found: "没有符合条件的记录。", "No matching entries.";
         log_change: "变化", "Change";
         log_fields: "{} 项变化", "{} fields";

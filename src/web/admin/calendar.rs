@@ -16,6 +16,7 @@ use crate::web::extract::session::ViewConsole;
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
 use crate::web::shared::response::personal;
+use crate::web::shared::time_zone;
 use crate::web::views::{CalendarDay, CalendarPage, CalendarSale};
 
 /// The opening hour that the calendar proposes for a new sale: the evening, when most shoppers have time.
@@ -33,7 +34,7 @@ pub async fn show(
     Query(query): Query<CalendarQuery>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
-    let (zone, zone_name) = zone(&query.zone);
+    let (zone, zone_name) = time_zone::or_utc(&query.zone);
     // A month that cannot be read means the current one.
     let month = query.month.parse().unwrap_or_else(|()| Month::at(now, &zone));
     let weeks = month.weeks();
@@ -54,12 +55,6 @@ pub async fn show(
 fn goods_name(sale: &Sale, goods: &[Goods], visitor: &Visitor) -> String {
     let goods = goods.iter().find(|goods| goods.id == sale.goods_id);
     goods.map(|goods| goods.name.get(visitor.locale).to_owned()).unwrap_or_default()
-}
-
-/// A zone of the tz database with its name; UTC for an unknown name.
-fn zone(name: &str) -> (TimeZone, String) {
-    let known = TimeZone::get(name).ok().and_then(|zone| Some((zone.iana_name()?.to_owned(), zone)));
-    known.map_or_else(|| (TimeZone::UTC, "UTC".to_owned()), |(name, zone)| (zone, name))
 }
 
 fn cell(date: Date, month: Month, sales: &[(String, Sale)], zone: &TimeZone, now: Timestamp) -> CalendarDay {
@@ -111,7 +106,7 @@ mod tests {
     }
 
     fn days(opens: &str, closes: &str, zone: &str) -> Vec<(i8, Option<String>)> {
-        let (zone, _) = super::zone(zone);
+        let (zone, _) = time_zone::or_utc(zone);
         let sales = [sale(opens, closes)];
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
         let month: Month = "2026-11".parse().unwrap();
@@ -140,8 +135,8 @@ mod tests {
         // Clocks go back on the first of November; this is the second 01:30 of that night.
         let night = days("2026-11-01T06:30:00Z", "2026-11-01T07:00:00Z", "America/New_York");
         assert_eq!(night, [(1, starts("01:30"))]);
-        assert_eq!(super::zone("nowhere").1, "UTC");
-        assert_eq!(super::zone("Asia/Shanghai").1, "Asia/Shanghai");
+        assert_eq!(time_zone::or_utc("nowhere").1, "UTC");
+        assert_eq!(time_zone::or_utc("Asia/Shanghai").1, "Asia/Shanghai");
     }
 
     #[test]

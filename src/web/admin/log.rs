@@ -13,6 +13,7 @@ use crate::web::problem::Problem;
 use crate::web::shared::audit_log_query::{AuditLogQuery, audit_log_page};
 use crate::web::shared::links::link_query;
 use crate::web::shared::response::personal;
+use crate::web::shared::time_zone;
 use crate::web::views::AdminLogPage;
 
 /// The address of the page with this filter and a later cursor.
@@ -24,6 +25,7 @@ fn next_page_path(query: &AuditLogQuery, locale: Locale, before: &str) -> String
         ("subject", &query.subject),
         ("from", &query.from),
         ("to", &query.to),
+        ("zone", &query.zone),
         ("before", before),
     ]);
     format!("/admin/log?{query}")
@@ -37,8 +39,9 @@ pub fn subject_path(locale: Locale, subject: &str) -> String {
 
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<AuditLogQuery>,
+    Query(mut query): Query<AuditLogQuery>,
 ) -> Result<Response, Problem> {
+    query.zone = time_zone::or_utc(&query.zone).1;
     let errors = query.filter().1;
     let (status, page) = match errors.is_empty() {
         true => (StatusCode::OK, audit_log_page(&shop.store, &query).await?),

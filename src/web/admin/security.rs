@@ -15,6 +15,7 @@ use crate::web::problem::Problem;
 use crate::web::shared::links::link_query;
 use crate::web::shared::response::personal;
 use crate::web::shared::security_query::{SecurityQuery, security_page};
+use crate::web::shared::time_zone;
 use crate::web::views::{SecurityPage, SecurityPlot};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -28,6 +29,7 @@ fn next_page_path(query: &SecurityQuery, locale: Locale, before: &str) -> String
         ("network", &query.network),
         ("from", &query.from),
         ("to", &query.to),
+        ("zone", &query.zone),
         ("before", before),
     ]);
     format!("/admin/security?{query}")
@@ -42,8 +44,9 @@ fn first_hour(now: Timestamp) -> Timestamp {
 
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewSecurity>,
-    Query(query): Query<SecurityQuery>,
+    Query(mut query): Query<SecurityQuery>,
 ) -> Result<Response, Problem> {
+    query.zone = time_zone::or_utc(&query.zone).1;
     let from = first_hour(shop.clock.now());
     let plots = SecurityPlot::of(&shop.store.security_totals(from).await?, from);
     let (status, errors, page, names) = match query.filter(&shop.store).await? {

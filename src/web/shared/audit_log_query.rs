@@ -8,7 +8,7 @@ use crate::store::{AuditFilter, AuditRow, Store};
 use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
 use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use crate::web::shared::validation::time;
+use crate::web::shared::time_zone;
 
 /// The filter as typed, and the cursor of the page.
 #[derive(Debug, Default, Deserialize)]
@@ -21,8 +21,12 @@ pub struct AuditLogQuery {
     pub subject: String,
     #[serde(default)]
     pub from: String,
+    /// Exclusive.
     #[serde(default)]
     pub to: String,
+    /// The time zone of `from` and `to` when they are days; UTC when it is empty.
+    #[serde(default)]
+    pub zone: String,
     /// The id of the last entry on the page before.
     #[serde(default)]
     pub before: Cursor,
@@ -32,13 +36,7 @@ impl AuditLogQuery {
     /// The filter without the fields that cannot be read, and an error for each of those.
     pub fn filter(&self) -> (AuditFilter, Vec<FieldError>) {
         let mut errors = Vec::new();
-        let [from, to] = [("from", &self.from), ("to", &self.to)].map(|(field, text)| {
-            let at = time(text).or_else(|| time(&format!("{}T00:00", text.trim())));
-            if at.is_none() && !text.trim().is_empty() {
-                errors.push(FieldError::new(field, "bad_time"));
-            }
-            at
-        });
+        let [from, to] = time_zone::period(&self.from, &self.to, &self.zone, &mut errors);
         let filter = AuditFilter {
             actor: self.actor.trim().to_owned(),
             action: self.action.trim().to_owned(),

@@ -15,6 +15,7 @@ pub mod checklist_text;
 pub mod order_search;
 pub mod security_query;
 
+pub mod time_zone;
 pub mod validation;
 
 pub mod links;

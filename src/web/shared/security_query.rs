@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use jiff::Timestamp;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -12,7 +11,7 @@ use crate::store::{SecurityEventFilter, SecurityEventRow, Store, StoreError};
 use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
 use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use crate::web::shared::validation::time;
+use crate::web::shared::time_zone;
 
 /// The filter as typed, and the cursor of the page.
 #[derive(Debug, Default, Deserialize)]
@@ -24,7 +23,10 @@ pub struct SecurityQuery {
     /// A network, or an address in it.
     pub network: String,
     pub from: String,
+    /// Exclusive.
     pub to: String,
+    /// The time zone of `from` and `to` when they are days; UTC when it is empty.
+    pub zone: String,
     /// The id of the last row on the page before.
     pub before: Cursor,
 }
@@ -59,18 +61,9 @@ impl SecurityQuery {
                 None => errors.push(FieldError::new("network", "bad_network")),
             },
         }
-        for (field, text, at) in [("from", &self.from, &mut filter.from), ("to", &self.to, &mut filter.to)] {
-            *at = day_or_time(text);
-            if at.is_none() && !text.trim().is_empty() {
-                errors.push(FieldError::new(field, "bad_time"));
-            }
-        }
+        [filter.from, filter.to] = time_zone::period(&self.from, &self.to, &self.zone, &mut errors);
         Ok(if errors.is_empty() { Ok(filter) } else { Err(errors) })
     }
-}
-
-fn day_or_time(text: &str) -> Option<Timestamp> {
-    time(text).or_else(|| time(&format!("{}T00:00", text.trim())))
 }
 
 /// The id of an account that is named, or whose id is typed. Events outlive accounts, so that an id needs none.
