@@ -177,11 +177,11 @@ impl Accounts {
         paid: &RegistrationPayment,
     ) -> Result<Session, AccountRefusal> {
         let username = &*names::normalized(username);
-        if !names::is_valid(username) {
-            return Err(AccountRefusal::BadUsername);
-        }
-        if !password_rules::is_acceptable(&password, username) {
-            return Err(AccountRefusal::WeakPassword);
+        match (names::is_valid(username), password_rules::is_acceptable(&password, username)) {
+            (true, true) => {}
+            (false, true) => return Err(AccountRefusal::BadUsername),
+            (true, false) => return Err(AccountRefusal::WeakPassword),
+            (false, false) => return Err(AccountRefusal::BadNameAndPassword),
         }
         let paid = self.check_payment(device, paid).await?;
         // Before the look-up, so that asking whether a name is taken costs a hash and waits in its queue.

@@ -20,6 +20,9 @@ pub enum AccountRefusal {
     /// Its length is wrong, or guessing programs try it first.
     #[error("the password is weak")]
     WeakPassword,
+    /// [`BadUsername`](Self::BadUsername) and [`WeakPassword`](Self::WeakPassword) of one registration, reported together.
+    #[error("the user name is not valid and the password is weak")]
+    BadNameAndPassword,
     /// Too many wrong guesses, or too many passwords of one network wait to be hashed. Try again after this time.
     #[error("too many attempts")]
     Throttled(Duration),

@@ -50,7 +50,7 @@ pub async fn login(
 ) -> Result<Response, Problem> {
     match &visitor.session {
         Some(_) => Ok(see_other(&destination(&visitor, &query.next))),
-        None => form(&shop, &visitor, StatusCode::OK, String::new(), &query.next, None, None),
+        None => form(&shop, &visitor, StatusCode::OK, String::new(), &query.next, Vec::new(), None),
     }
 }
 
@@ -71,7 +71,7 @@ pub async fn registration(
         StatusCode::OK,
         String::new(),
         &query.next,
-        None,
+        Vec::new(),
         Some(PriceField { price, proof: String::new() }),
     )
 }
@@ -83,7 +83,7 @@ fn form(
     status: StatusCode,
     username: String,
     next: &str,
-    error: Option<&'static str>,
+    errors: Vec<&'static str>,
     price: Option<PriceField>,
 ) -> Result<Response, Problem> {
     let next = own_path(next).unwrap_or_default();
@@ -93,7 +93,7 @@ fn form(
     let path = if register { login.replacen("login", "register", 1) } else { login };
     let (chrome, price) = (visitor.chrome_at(path), price.unwrap_or_default());
     let takes_passkeys = shop.accounts.takes_passkeys();
-    personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), error, price, takes_passkeys })
+    personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), errors, price, takes_passkeys })
 }
 
 pub async fn log_in(
@@ -176,16 +176,22 @@ async fn respond(
     result: Result<Session, AccountRefusal>,
     price: Option<PriceField>,
 ) -> Result<Response, Problem> {
-    let refusal = match result {
+    let (errors, refusal) = match result {
         Ok(session) => {
             shop.accounts.end_replaced(visitor.session.as_ref()).await;
             let cookie = [(SET_COOKIE, shop.accounts.cookie(&session))];
             return Ok((cookie, see_other(&destination(visitor, &next))).into_response());
         }
         Err(AccountRefusal::Store(error)) => return Err(error.into()),
-        Err(refusal) => Problem::from(refusal),
+        Err(refusal @ AccountRefusal::BadNameAndPassword) => {
+            (vec!["bad_username", "weak_password"], Problem::from(refusal))
+        }
+        Err(refusal) => {
+            let problem = Problem::from(refusal);
+            (vec![problem.code().as_str()], problem)
+        }
     };
-    form(shop, visitor, refusal.code().status(), username, &next, Some(refusal.code().as_str()), price)
+    form(shop, visitor, refusal.code().status(), username, &next, errors, price)
 }
 
 fn destination(visitor: &Visitor, next: &str) -> String {

@@ -251,11 +251,15 @@ impl Problem {
         self
     }
 
+    /// The wrong fields, each with an error of its own.
+    pub fn fields(mut self, fields: impl IntoIterator<Item = impl Into<FieldProblem>>) -> Problem {
+        self.extra().fields = fields.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Fields with invalid values.
     pub fn invalid(fields: impl IntoIterator<Item = impl Into<FieldProblem>>) -> Problem {
-        let mut problem = Problem::new(Code::Invalid);
-        problem.extra().fields = fields.into_iter().map(Into::into).collect();
-        problem
+        Problem::new(Code::Invalid).fields(fields)
     }
 
     /// One field with an invalid value.

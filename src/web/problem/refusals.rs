@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Code, Problem};
+use super::{Code, FieldProblem, Problem};
 use crate::accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
 use crate::domain::{GalleryRefusal, Refusal};
 use crate::orders::OrderRefusal;
@@ -72,6 +72,10 @@ impl From<AccountRefusal> for Problem {
             AccountRefusal::UsernameTaken => Code::UsernameTaken.into(),
             AccountRefusal::BadUsername => Code::BadUsername.into(),
             AccountRefusal::WeakPassword => Code::WeakPassword.into(),
+            AccountRefusal::BadNameAndPassword => Problem::new(Code::BadUsername).fields([
+                FieldProblem { field: "username".to_owned(), code: "bad_username" },
+                FieldProblem { field: "password".to_owned(), code: "weak_password" },
+            ]),
             AccountRefusal::Throttled(wait) => {
                 Problem::new(Code::RateLimited).retry_after(wait.as_secs().saturating_add(1))
             }

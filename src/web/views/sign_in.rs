@@ -19,8 +19,8 @@ pub struct SignInPage {
     pub username: String,
     /// The path to go to afterwards, on this origin; empty for the list of sales.
     pub next: String,
-    /// A problem code.
-    pub error: Option<&'static str>,
+    /// Problem codes; several when name and password are both refused.
+    pub errors: Vec<&'static str>,
     pub price: PriceField,
     /// Whether browsers offer passkeys at the shop's address.
     pub takes_passkeys: bool,
@@ -45,8 +45,26 @@ impl SignInPage {
         format!(r#"{{"bits":{},"parts":{PARTS},"iterations":{ITERATIONS}}}"#, price.bits)
     }
 
-    fn error_text(&self) -> Option<&'static str> {
-        self.error.map(|code| problem(code).text(self.chrome.locale))
+    fn error_text(&self, code: &'static str) -> &'static str {
+        problem(code).text(self.chrome.locale)
+    }
+
+    /// The error that the name is described by: its own, or one that is not about a field.
+    fn name_error(&self) -> Option<&'static str> {
+        self.errors.iter().copied().find(|code| *code != "weak_password")
+    }
+
+    fn is_name_refused(&self) -> bool {
+        matches!(self.name_error(), Some("username_taken" | "bad_username"))
+    }
+
+    /// The error that the password is described by.
+    fn password_error(&self) -> Option<&'static str> {
+        self.errors.iter().copied().find(|code| !matches!(*code, "username_taken" | "bad_username"))
+    }
+
+    fn is_password_refused(&self) -> bool {
+        self.password_error() == Some("weak_password")
     }
 }
 
@@ -83,7 +101,7 @@ mod tests {
             register: false,
             username: hostile.into(),
             next: hostile.into(),
-            error: Some("bad_credentials"),
+            errors: vec!["bad_credentials"],
             price: PriceField::default(),
             takes_passkeys: false,
         };
