@@ -155,6 +155,16 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn keyboard_reaches_what_scrolls() {
+        let html = page(&sample(true), LIMITS).unwrap();
+        for (class, count) in [("plot", 4), ("table", 4)] {
+            let region = format!(r#"<div class="{class}" tabindex="0" role="region" aria-label=""#);
+            assert_eq!(html.matches(&region).count(), count, "{class}");
+            assert_eq!(html.matches(&format!(r#"<div class="{class}""#)).count(), count, "{class}");
+        }
+    }
+
+    #[tokio::test]
     async fn page_loads_no_external_resource() {
         let html = page(&sample(true), LIMITS).unwrap();
         let own = html.replace("http://127.0.0.1:8080", "");
