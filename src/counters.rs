@@ -14,6 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::domain::claim::Decision;
 use crate::domain::{Refusal, SaleId};
 
+/// The width of a slot of the opening.
+pub const OPENING_SLOT_MS: i64 = 10;
+/// Slots of the opening: its first five seconds, in at most 8 KB per sale and process.
+pub const OPENING_SLOTS: usize = 500;
+
 const REASONS: usize = Refusal::ALL.len();
 /// Four buckets per doubling, from a microsecond to more than a minute.
 const BUCKETS: usize = 4 * 27;
@@ -32,6 +37,16 @@ pub struct SaleCounters {
     stock: [AtomicU64; REASONS],
     /// Times from the gate to the decision, of requests that got units.
     waits: [AtomicU64; BUCKETS],
+    /// What was counted in each slot of the opening. Only the cockpit's recorder writes it; requests never touch it.
+    opening: Mutex<Opening>,
+}
+
+#[derive(Debug, Default)]
+struct Opening {
+    asked: Vec<u64>,
+    reserved: Vec<u64>,
+    /// `asked` and `reserved` when they were last read.
+    read: [u64; 2],
 }
 
 impl Default for SaleCounters {
@@ -44,6 +59,7 @@ impl Default for SaleCounters {
             gate: std::array::from_fn(|_| AtomicU64::default()),
             stock: std::array::from_fn(|_| AtomicU64::default()),
             waits: std::array::from_fn(|_| AtomicU64::default()),
+            opening: Mutex::default(),
         }
     }
 }
@@ -80,12 +96,36 @@ impl SaleCounters {
         self.stock[refusal as usize].fetch_add(1, Relaxed);
     }
 
+    /// Adds what was counted since the last call to a slot of the opening. `None` is the time before it or after it.
+    pub fn record_opening(&self, slot: Option<usize>) {
+        let reserved = self.reserved.load(Relaxed);
+        let counted = [self.asked.load(Relaxed), reserved];
+        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let [asked, reserved] = [0, 1].map(|n| counted[n].saturating_sub(opening.read[n]));
+        opening.read = counted;
+        if let Some(slot) = slot.filter(|slot| *slot < OPENING_SLOTS) {
+            add(&mut opening.asked, slot, asked);
+            add(&mut opening.reserved, slot, reserved);
+        }
+    }
+
     /// Reads outcomes before requests, so that a snapshot never contains an outcome without its request.
     pub fn read(&self) -> CounterSnapshot {
         let waits = load(&self.waits);
         let (reserved, repeated, stock) = (self.reserved.load(Relaxed), self.repeated.load(Relaxed), load(&self.stock));
         let (let_in, gate) = (self.let_in.load(Relaxed), load(&self.gate));
-        CounterSnapshot { asked: self.asked.load(Relaxed), let_in, reserved, repeated, gate, stock, waits }
+        let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let (opening_asked, opening_reserved) = (opening.asked.clone(), opening.reserved.clone());
+        let asked = self.asked.load(Relaxed);
+        CounterSnapshot { asked, let_in, reserved, repeated, gate, stock, waits, opening_asked, opening_reserved }
+    }
+}
+
+/// Adds to an entry of a list, which grows to have it.
+fn add(list: &mut Vec<u64>, n: usize, more: u64) {
+    if more > 0 {
+        list.resize(list.len().max(n + 1), 0);
+        list[n] += more;
     }
 }
 
@@ -125,6 +165,10 @@ pub struct CounterSnapshot {
     /// Refused by the stock backend, in the same order.
     pub stock: Vec<u64>,
     pub waits: Vec<u64>,
+    /// Requests in each slot of [`OPENING_SLOT_MS`] from the start of the sale on.
+    pub opening_asked: Vec<u64>,
+    /// Requests that got units, in the same slots.
+    pub opening_reserved: Vec<u64>,
 }
 
 impl CounterSnapshot {
@@ -149,6 +193,8 @@ impl CounterSnapshot {
             gate: each(&self.gate, &other.gate),
             stock: each(&self.stock, &other.stock),
             waits: each(&self.waits, &other.waits),
+            opening_asked: each(&self.opening_asked, &other.opening_asked),
+            opening_reserved: each(&self.opening_reserved, &other.opening_reserved),
         }
     }
 
@@ -263,6 +309,29 @@ mod tests {
             assert!(upper > micros && upper <= micros * 1.34 + 1.0, "{micros} {upper}");
         }
         assert_eq!(bucket(Duration::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn opening_is_counted_in_its_slots_and_added_up_over_processes() {
+        let grant = |counters: &SaleCounters| {
+            counters.record_admission(None);
+            counters.record_decision(Some(&Decision::Granted(OrderStatus::Reserved)), Duration::from_millis(1));
+        };
+        let counters = SaleCounters::default();
+        counters.record_admission(Some(Refusal::NotOpen));
+        counters.record_opening(None);
+        grant(&counters);
+        grant(&counters);
+        counters.record_opening(Some(0));
+        counters.record_opening(Some(1));
+        grant(&counters);
+        counters.record_opening(Some(3));
+        grant(&counters);
+        counters.record_opening(Some(OPENING_SLOTS));
+        let one = counters.read();
+        assert_eq!((&*one.opening_asked, &*one.opening_reserved), (&[2, 0, 0, 1][..], &[2, 0, 0, 1][..]));
+        assert_eq!(one.asked, 5, "what came before and after the opening is counted elsewhere");
+        assert_eq!(one.plus(&CounterSnapshot::default().plus(&one)).opening_reserved, [4, 0, 0, 2]);
     }
 
     #[test]

@@ -6,6 +6,8 @@ import { count, create, language, say as sayShared, slot, table, translator, wri
 const root = document.querySelector('[data-cockpit]');
 const say = translator(table('cockpit-words'));
 const compact = new Intl.NumberFormat(language, { notation: 'compact', maximumFractionDigits: 1 });
+/** Ticks are small multiples of a round step: three digits tell neighbors apart, as 0.25 from 0.3. */
+const tick = new Intl.NumberFormat(language, { notation: 'compact', maximumSignificantDigits: 3 });
 const timeOfDay = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
 
 /** Events come once a second. */
@@ -119,7 +121,19 @@ function showState(s) {
 // ---- plots ----
 
 const REASONS = ['sold_out', 'busy', 'not_open', 'rate_limited', 'bad_token', 'over_limit', 'ended', 'overloaded', 'bad_quantity', 'no_such_sale', 'too_early'];
+/** Requests and grants in the slots of the first seconds of the sale, kept as long as its counters. */
+let opening = null;
+const total = (list) => list.reduce((sum, n) => sum + n, 0);
+
+/** The slots up to the last that is not empty, with some room. */
+function openingData() {
+  const slots = Math.max(20, Math.ceil(opening.asked.length * 1.1));
+  const line = (list) => Array.from({ length: slots }, (_, n) => list[n] ?? 0);
+  return [Array.from({ length: slots }, (_, n) => n * opening.slot_ms), line(opening.asked), line(opening.accepted)];
+}
+
 const plots = {
+  opening: { data: openingData, lines: [['asked', () => total(opening.asked), 1], ['accepted', () => total(opening.accepted), 2]] },
   requests: { lines: [['asked', (p) => p.asked, 1], ['accepted', (p) => p.accepted, 2, 'right']] },
   refusals: { lines: REASONS.map((reason, n) => [`reason_${reason}`, (p) => (p.asked == null ? null : p.refused[reason] ?? 0), n + 1]) },
   latency: { lines: [['half', (p) => p.p50_ms, 1], ['most', (p) => p.p99_ms, 2]] },
@@ -146,19 +160,20 @@ function options(name, width) {
     height: PLOT_HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    padding: [8, 8, 0, 0],
-    scales: { x: { time: true }, y: { range: fromZero }, right: { range: fromZero } },
+    padding: [8, plots[name].data ? 28 : 8, 0, 0],
+    scales: { x: { time: !plots[name].data }, y: { range: fromZero }, right: { range: fromZero } },
     axes: [
-      { ...axis, space: 80, values: (u, ticks) => ticks.map((t) => timeOfDay.format(new Date(t * 1000)).slice(0, ticks[1] - ticks[0] < 60 ? 8 : 5)) },
-      { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => compact.format(t)) },
+      plots[name].data ? { ...axis, space: 60, values: (u, ticks) => ticks.map((t) => `${count(t)} ms`) } : { ...axis, space: 80, values: (u, ticks) => ticks.map((t) => timeOfDay.format(new Date(t * 1000)).slice(0, ticks[1] - ticks[0] < 60 ? 8 : 5)) },
+      { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => tick.format(t)) },
       // A line of much smaller values has its own axis, in the line's color.
-      ...(plots[name].lines.some(([, , , scale]) => scale) ? [{ ...axis, scale: 'right', side: 1, size: 46, stroke: lineColor(2), grid: { show: false }, values: (u, ticks) => ticks.map((t) => compact.format(t)) }] : []),
+      ...(plots[name].lines.some(([, , , scale]) => scale) ? [{ ...axis, scale: 'right', side: 1, size: 46, stroke: lineColor(2), grid: { show: false }, values: (u, ticks) => ticks.map((t) => tick.format(t)) }] : []),
     ],
     series: [{}, ...plots[name].lines.map(([key, , n, scale = 'y']) => ({ label: say(key), scale, stroke: lineColor(n), dash: DASHES[(n - 1) % 6], width: 2, points: { show: false }, spanGaps: false }))],
   };
 }
 
 function data(name) {
+  if (plots[name].data) return plots[name].data();
   const end = points.length ? points[points.length - 1].at / 1000 : Date.now() / 1000;
   const recent = points.filter((p) => p.at / 1000 >= end - HISTORY_S);
   return [recent.map((p) => p.at / 1000), ...plots[name].lines.map(([, value]) => recent.map((p) => value(p) ?? null))];
@@ -192,6 +207,7 @@ function makePlots() {
   if (!window.uPlot) return;
   for (const [name, plot] of Object.entries(plots)) {
     const figure = root.querySelector(`[data-plot="${name}"]`);
+    if (name === 'opening' && !opening) continue;
     figure.hidden = false;
     plot.made?.destroy();
     plot.figure = figure;
@@ -268,6 +284,12 @@ function connect() {
     receivedAt = Date.now();
     if (points[points.length - 1]?.at !== sample.point.at) points.push(sample.point);
     if (points.length > 2 * HISTORY_S) points = points.slice(-HISTORY_S);
+    drawSoon();
+  });
+  source.addEventListener('opening', (event) => {
+    const isFirst = opening === null;
+    opening = JSON.parse(event.data);
+    if (isFirst) makePlots();
     drawSoon();
   });
   source.addEventListener('end', (event) => {

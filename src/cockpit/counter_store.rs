@@ -51,6 +51,10 @@ impl CounterStore {
         CounterStore { store, registry, clock, state: Default::default(), name }
     }
 
+    pub(super) fn registry(&self) -> &CounterRegistry {
+        &self.registry
+    }
+
     /// The current name of this process, and what it wrote about a sale under earlier names.
     fn named(&self, sale: SaleId) -> (String, CounterSnapshot) {
         let name = self.name.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

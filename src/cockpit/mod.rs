@@ -4,9 +4,10 @@
 //! ([`counter_store`]); any process can add them up. A [`sampler`] reads gate, database, Redis and RabbitMQ for one sale, each
 //! with its own deadline and age. A watched sale has one sampler that runs once a second, however many viewers it has. It
 //! starts with the first viewer and ends with the last. Live sales always have one viewer, the process itself, so that the
-//! plots of a new viewer are not empty.
+//! plots of a new viewer are not empty. The first seconds of every sale are recorded in slots of ten milliseconds ([`opening`]).
 
 mod counter_store;
+mod opening;
 mod sampler;
 
 pub mod drift;
@@ -22,6 +23,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+pub use opening::OpeningCounts;
 pub use sample::Sample;
 
 use self::sample::Point;
@@ -243,7 +245,9 @@ impl Cockpit {
             }
         };
         let fold = run_every(FOLD_INTERVAL, &stop, "cockpit counter merge", || self.sources.counter_store.fold());
-        tokio::join!(write, fold);
+        let Sources { catalogue, counter_store, clock, .. } = &*self.sources;
+        let record = opening::record(catalogue, counter_store.registry(), clock, &stop);
+        tokio::join!(write, fold, record);
         self.close();
     }
 

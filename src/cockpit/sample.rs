@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::drift::Drift;
+use super::opening::OpeningCounts;
 use crate::counters::CounterSnapshot;
 use crate::domain::Bucket;
 use crate::domain::{Phase, SaleState};
@@ -192,6 +193,9 @@ pub struct Sample {
     pub queue: Option<Part<QueueFacts>>,
     pub drift: Option<DriftSince>,
     pub point: Point,
+    /// The opening so far; streams send it when it has changed.
+    #[serde(skip)]
+    pub opening: Option<OpeningCounts>,
 }
 
 impl Sample {

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::Sources;
 use super::drift::{StockTotals, drift};
+use super::opening::OpeningCounts;
 use super::sample::{
     BucketFacts, DriftSince, GateFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample, StockFacts,
 };
@@ -79,6 +80,7 @@ impl Sampler {
             last.and_then(|last| last.queue.clone()).unwrap_or_default().after(facts, now)
         });
         let requests = numbers.as_ref().map(Requests::of);
+        let opening = numbers.as_ref().and_then(OpeningCounts::of);
         let orders = orders.as_ref().map(OrderFacts::of);
         let sample = Sample {
             at: now,
@@ -91,6 +93,7 @@ impl Sampler {
             stock,
             buckets,
             queue,
+            opening,
         };
         self.last = Some(sample.clone());
         sample

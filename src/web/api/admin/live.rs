@@ -16,7 +16,7 @@ use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::cockpit::Viewer;
+use crate::cockpit::{OpeningCounts, Sample, Viewer};
 use crate::domain::{Network, SecurityClass, UserId};
 use crate::slots::{KeyedSlot, KeyedSlots};
 use crate::web::Shop;
@@ -69,13 +69,15 @@ struct LiveStream {
     viewer: Viewer,
     closing: CancellationToken,
     permission_check: Interval,
-    /// Events to send before the samples.
+    /// Events to send before the next sample.
     first: VecDeque<Event>,
+    /// The opening as it was last sent.
+    opening: Option<OpeningCounts>,
     ended: bool,
     _slot: StreamSlot,
 }
 
-/// Sends `history` once, a `sample` each second, and at last `end` with the reason.
+/// Sends `history` once, a `sample` each second, the `opening` when it has changed, and at last `end` with the reason.
 pub async fn live(
     State(shop): State<Arc<Shop>>,
     staff: Staff<ViewConsole>,
@@ -101,7 +103,8 @@ pub async fn live(
     // A refusal is recorded with the network of the client.
     head.extensions.insert(ConnectInfo(SocketAddr::from((client, 0))));
     let closing = shop.cockpit.closing();
-    let live = LiveStream { shop, head, viewer, closing, permission_check, first, ended: false, _slot: slot };
+    let live =
+        LiveStream { shop, head, viewer, closing, permission_check, first, opening: None, ended: false, _slot: slot };
     let events = stream::unfold(live, |mut live| async {
         let event = live.next().await?;
         Some((Ok::<_, Infallible>(event), live))
@@ -131,10 +134,21 @@ impl LiveStream {
                     }
                 }
                 sample = self.viewer.next() => return Some(match sample {
-                    Some(sample) => event("sample", &*sample).id(sample.at.as_millisecond().to_string()),
+                    Some(sample) => {
+                        self.send_opening(&sample);
+                        event("sample", &*sample).id(sample.at.as_millisecond().to_string())
+                    }
                     None => self.end("stopping"),
                 }),
             }
+        }
+    }
+
+    /// Sends the opening after the sample if it has changed.
+    fn send_opening(&mut self, sample: &Sample) {
+        if sample.opening.is_some() && sample.opening != self.opening {
+            self.opening.clone_from(&sample.opening);
+            self.first.extend(self.opening.as_ref().map(|opening| event("opening", opening)));
         }
     }
 

@@ -224,9 +224,10 @@ impl CockpitPage {
     }
 
     /// The titles of the plots by their names in the script.
-    fn plots(&self) -> [(&'static str, &'static str); 5] {
+    fn plots(&self) -> [(&'static str, &'static str); 6] {
         let t = self.text();
         [
+            ("opening", t.plot_opening),
             ("requests", t.plot_requests),
             ("refusals", t.plot_refusals),
             ("latency", t.plot_latency),
