@@ -25,7 +25,7 @@ texts! {
         state_open: "还有红包没拆", "Shares still available";
         state_open_text: "点开看看手气。", "Open it and try your luck.";
         state_empty: "手慢了，红包派完了", "All gone";
-        state_empty_text: "看看大家的手气。", "See who got what.";
+        state_empty_text: "下次早点来。", "Come a little earlier next time.";
         state_expired: "红包已过期", "This red packet has expired";
         state_expired_text: "未领取的金额已退回。", "Unclaimed money went back to the sender.";
         state_own: "这是你发的红包", "This is your own red packet";
