@@ -138,6 +138,11 @@ export function digits(ms) {
   return all.length > 3 ? `${dayCount.format(all[0][0])} ${time}` : time;
 }
 
+/** A duration below an hour as `12:05`, a longer one as [`digits`]. */
+export function shortDigits(ms) {
+  return ms > 3_599_000 ? digits(ms) : digits(ms).slice(3);
+}
+
 /** A duration as one labeled cell per unit. */
 export function drawCountdown(element, ms) {
   const units = parts(ms);
@@ -222,14 +227,17 @@ const SESSION_HINT = 'seckill_hint=1';
 
 async function fetchUser() {
   if (!document.cookie.split('; ').includes(SESSION_HINT)) return null;
-  const { ok, status, data } = await call('GET', '/api/me');
-  if (status === 401) document.cookie = 'seckill_hint=; Path=/; Max-Age=0';
-  return ok && data.user ? data.user : null;
+  const { status, data } = await call('GET', '/api/me');
+  if (status === 401) {
+    document.cookie = 'seckill_hint=; Path=/; Max-Age=0';
+    return null;
+  }
+  return data.user;
 }
 
 let user;
 
-/** The user who is logged in, or null. Asked for once per page. */
+/** The user who is logged in, null without one, undefined when the shop did not answer. Asked for once per page. */
 export function currentUser() {
   user ??= fetchUser();
   return user;

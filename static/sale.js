@@ -1,7 +1,8 @@
 // The page of one sale: the countdown, the button, and the path from a click to the order.
 
-import { call, clock, count, create, currentUser, digits, drawCountdown, fetchOrder, jitter, locale, main, percentTaken, poll, say, show, sleep, slot, storage, table, write } from './lib.js';
+import { call, clock, count, create, currentUser, digits, drawCountdown, fetchOrder, jitter, locale, main, percentTaken, poll, say, shortDigits, show, sleep, slot, storage, table, write } from './lib.js';
 import { forget, liveOrder, purchase, Tokens, unfinished } from './purchase.js';
+import { showReady } from './ready.js';
 import { reminder } from './reminder.js';
 import { nextPoll } from './spread.js';
 
@@ -13,6 +14,11 @@ const problems = table('problems');
 const form = main.querySelector('.buy');
 const button = slot('button');
 const tokens = new Tokens(id);
+const calm = matchMedia('(prefers-reduced-motion: reduce)');
+/** The last part of the countdown is large and shows tenths. */
+const FINAL_MS = 10_000;
+/** Phases without anything to buy. A quantity has a meaning again once units return. */
+const GONE = ['sold_out', 'ended'];
 
 /** Everything on the page is drawn from this. */
 const state = {
@@ -70,15 +76,42 @@ function drawStock(known, live) {
   write(slot('taken', slot('stock')), say('taken', taken));
 }
 
-/** Uses `aria-disabled` instead of `disabled`, so that the button keeps the focus. */
-function label(text, enabled) {
-  write(button, text);
+/**
+ * Uses `aria-disabled` instead of `disabled`, so that the button keeps the focus. `shown` is what eyes see instead of the text:
+ * as the button's name, a countdown would be read aloud at every change.
+ */
+function label(text, enabled, shown = '') {
+  if (shown) {
+    if (!button.querySelector('.count')) button.replaceChildren(create('span', { className: 'count', ariaHidden: 'true' }), create('span', { className: 'visually-hidden' }));
+    write(button.firstElementChild, shown);
+    write(button.lastElementChild, text);
+  } else {
+    write(button, text);
+  }
   button.disabled = false;
   button.setAttribute('aria-disabled', String(!enabled));
 }
 
+/** The milliseconds until the start that the button counts; `NaN` while it counts nothing. */
+function countedMs() {
+  const counts = state.phase === 'upcoming' && state.user !== null && !state.order;
+  return counts ? clock.until(state.live.opens_at) : NaN;
+}
+
+/** The button before the start: the way to the log-in, or the countdown. */
+function drawWaiting() {
+  const ms = countedMs();
+  button.toggleAttribute('data-final', ms > 0 && ms <= FINAL_MS);
+  if (state.user === null) label(say('button_login'), true);
+  else if (ms > FINAL_MS) label(say('button_upcoming'), false, say('button_starts', shortDigits(ms)));
+  else if (ms > 0) label(say('button_upcoming'), false, say('button_final', calm.matches ? Math.ceil(ms / 1000) : (Math.ceil(ms / 100) / 10).toFixed(1)));
+  else label(say(ms <= 0 ? 'button_opening' : 'button_upcoming'), false);
+}
+
 function drawButton() {
   const { buying, order, phase } = state;
+  form.elements.quantity.disabled = GONE.includes(phase) || Boolean(order);
+  if (phase !== 'upcoming') button.removeAttribute('data-final');
   // Only on a change: the spinner would restart each time.
   if (buying && !button.hasAttribute('aria-busy')) button.setAttribute('aria-busy', 'true');
   if (!buying) button.removeAttribute('aria-busy');
@@ -89,11 +122,11 @@ function drawButton() {
     label(say('button_order'), true);
     hint(say('hint_have_order'));
   } else if (phase) {
-    label(say(`button_${phase}`), phase === 'open');
-    const early = state.user === null && phase === 'upcoming';
+    if (phase === 'upcoming') drawWaiting();
+    else label(say(phase === 'open' && state.user === null ? 'button_login' : `button_${phase}`), phase === 'open');
     if (state.lost) hint(say(navigator.onLine === false ? 'hint_offline' : 'hint_reconnecting'));
     else if (phase === 'open' && tokens.untilMoment > 0) hint(say('hint_moment', Math.ceil(tokens.untilMoment / 1000)));
-    else if (early) hint(say('hint_login'), login, say('link_login'));
+    else if (state.user === null && phase === 'upcoming') hint(say('hint_login'));
     else hint(say(`hint_${phase}`));
   } else if (state.lost) {
     hint(say('hint_reconnecting'));
@@ -110,14 +143,7 @@ function progress({ why, attempt, began, held }) {
   return `${text} (${counts.join(' · ')})`;
 }
 
-function hint(text, href = '', words = '') {
-  const element = slot('hint');
-  if (element.dataset.text === text + href) return;
-  element.dataset.text = text + href;
-  element.replaceChildren(text);
-  if (!href) return;
-  element.append(' ', create('a', { href, textContent: words }));
-}
+const hint = (text) => write(slot('hint'), text);
 
 /** Shows and announces the result of a purchase or of the reminder button. */
 function note(text) {
@@ -143,12 +169,12 @@ const pollNow = poll(async () => {
 });
 
 function phaseChanged(before, phase) {
+  // What was noted belongs to the phase that is over.
+  if (before) show(slot('note'), '');
   if (phase === 'open') {
     if (before === 'upcoming') announce(say('now_open'));
     if (before === 'sold_out') note(say('back_again'));
     prepare();
-  } else if (before === 'open') {
-    show(slot('note'), '');
   }
   updateReminder?.();
 }
@@ -168,6 +194,7 @@ form.addEventListener('submit', (event) => {
   event.preventDefault();
   if (state.buying) return;
   if (state.order) location.assign(orderPath(state.order.id));
+  else if (state.phase === 'upcoming' && state.user === null) location.assign(login);
   else if (!state.live || state.phase === 'open') buy(Number(new FormData(form).get('quantity')) || 1, 'first');
 });
 
@@ -215,6 +242,7 @@ async function follow({ order, statusUrl = `${api}/orders/${order.id}` }) {
 async function resume() {
   state.user = await currentUser();
   draw();
+  if (readyList) showReady(readyList, state.user);
   if (!state.user) return;
   const interrupted = unfinished(id);
   const order = await liveOrder(id);
@@ -254,5 +282,9 @@ addEventListener('pageshow', (event) => {
 keepQuantity();
 const remindButton = slot('remind');
 const updateReminder = remindButton && reminder(id, remindButton, () => state.live?.opens_at ?? main.dataset.opens, note);
-setInterval(draw, 250);
+const readyList = slot('reminder');
+(function tick() {
+  draw();
+  setTimeout(tick, !calm.matches && countedMs() <= FINAL_MS ? 100 : 250);
+})();
 resume();

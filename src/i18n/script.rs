@@ -11,6 +11,10 @@ texts! {
         head_open_endless: "抢购进行中", "Open now";
         head_unknown: "敬请期待", "Coming soon";
         button_upcoming: "尚未开始", "Not open yet";
+        button_starts: "{} 后开抢", "Opens in {}";
+        button_final: "{} 秒后开抢", "Opens in {} s";
+        button_opening: "马上开抢…", "Opening…";
+        button_login: "登录后抢购", "Log in to buy";
         button_open: "立即抢购", "Buy now";
         button_sold_out: "已售罄", "Sold out";
         button_paused: "已暂停", "Paused";
@@ -39,7 +43,8 @@ texts! {
         hint_login: "提前登录，开抢更快。", "Log in now so you’re ready when it starts.";
         hint_have_order: "你在本场已有订单。", "You already have an order in this sale.";
         hint_reconnecting: "连接中断，正在重连…", "Connection lost. Reconnecting…";
-        link_login: "去登录", "Log in";
+        ready_user: "已登录", "Logged in";
+        ready_address: "地址已填好", "Address set";
         left: "剩余 {} 件", "{} left";
         taken: "已抢 {}%", "{}% claimed";
         hours: "时", "hours";

@@ -31,8 +31,12 @@ texts! {
         quantity: "数量", "Quantity";
         buy: "立即抢购", "Buy now";
         before_script: "开抢后点击按钮即可抢购。", "Press the button when the sale starts.";
+        open_before_script: "正在抢购，点一次按钮即可。", "The sale is open. Press the button once to buy.";
+        paused_before_script: "活动暂停中，恢复后即可抢购。", "This sale is paused. You can buy again when it resumes.";
         no_script: "浏览器未启用 JavaScript：页面不会自动更新，但可以正常购买。",
             "JavaScript is off. This page won’t update by itself, but you can still buy.";
+        ready_title: "开抢前准备好", "Ready before the rush";
+        ready_address: "填写收货地址", "Add an address";
         remind_calendar: "加入日历", "Add to calendar";
         remind_tab: "开抢提醒", "Remind me";
         state: "秒杀状态", "Sale status";

@@ -53,6 +53,7 @@ embed! {
     "purchase.js"
     "register.js"
     "reminder.js"
+    "ready.js"
     "sale.js"
     "shop.css"
     "shop.js"

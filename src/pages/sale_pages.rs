@@ -136,6 +136,17 @@ impl SalePage<'_> {
         }
     }
 
+    /// What to do now, until the script replaces it.
+    fn hint(&self) -> &'static str {
+        let text = self.chrome.text();
+        match self.sale.state {
+            SaleState::Draft | SaleState::Scheduled => text.shop.before_script,
+            SaleState::Live => text.shop.open_before_script,
+            SaleState::Paused => text.shop.paused_before_script,
+            SaleState::Ended => text.script.hint_ended,
+        }
+    }
+
     /// The texts of refusals for the script, by code.
     fn refusals(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         refusals().map(|problem| (problem.code, problem.text(self.chrome.locale)))

@@ -1,0 +1,25 @@
+// What a visitor has ready before the rush: a session, and an address to deliver to. The reminder marks itself.
+
+import { call, say, write } from './lib.js';
+
+/** Marks what is done. Without an answer, nothing is claimed. */
+export async function showReady(list, user) {
+  const mark = (key) => {
+    const item = list.querySelector(`[data-ready="${key}"]`);
+    item.dataset.done = '';
+    write(item, say(`ready_${key}`));
+  };
+  if (!user) return;
+  const login = list.querySelector('[data-ready="user"]');
+  login.href = login.dataset.account;
+  mark('user');
+  const check = async () => {
+    const { data } = await call('GET', '/api/addresses');
+    if (data.addresses?.length > 0) mark('address');
+  };
+  await check();
+  // The address may be added in another tab.
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden && !list.querySelector('[data-ready="address"][data-done]')) check();
+  });
+}
