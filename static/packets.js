@@ -1,4 +1,4 @@
-// Red packets: opening one, giving one with a live example of the split, copying its link. Without this file all of it
+// Red packets: opening one, giving one with a live example of the split. Without this file all of it
 // works by forms.
 
 import { call, clock, digits, jitter, main, page, show, sleep, slot, table, write } from './lib.js';
@@ -101,24 +101,8 @@ function preview(form) {
   });
 }
 
-function copyButtons() {
-  for (const button of document.querySelectorAll('[data-copy]')) {
-    if (!navigator.clipboard) continue;
-    button.hidden = false;
-    button.addEventListener('click', async () => {
-      const field = document.getElementById(button.dataset.copy);
-      field.select();
-      try {
-        await navigator.clipboard.writeText(field.value);
-        button.textContent = button.dataset.copied;
-      } catch { /* The text is selected: the visitor can copy it. */ }
-    });
-  }
-}
-
 const openForm = main.querySelector('form[data-claims]');
 if (openForm) openByScript(openForm);
 if (page === 'packet') countDown();
 const giveForm = main.querySelector('.give form');
 if (giveForm) preview(giveForm);
-copyButtons();

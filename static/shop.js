@@ -104,6 +104,20 @@ function runOrder() {
   }
 }
 
+/** Counts down in each row that waits for its payment. */
+function runOrders() {
+  const places = [...main.querySelectorAll('[data-pay-by]')];
+  if (places.length === 0) return;
+  const tick = () => places.forEach((place) => {
+    const ms = Date.parse(place.dataset.payBy) - clock.now();
+    show(place, ms > 0 ? digits(ms) : say('time_over'));
+    // The order is cancelled by now.
+    if (ms < -3000 && ms > -4000) location.reload();
+  });
+  tick();
+  setInterval(tick, 1000);
+}
+
 // ---- a page that was unavailable ----
 
 /** Reloads an unavailable page once the shop answers again. */
@@ -143,7 +157,42 @@ function dialogs() {
   }
 }
 
+// ---- copying ----
+
+const COPIED_MS = 3000;
+
+/** Shows the buttons that copy: their own text, or the field or list that `data-copy` names. */
+function copyButtons() {
+  if (!navigator.clipboard) return;
+  for (const button of document.querySelectorAll('[data-copy], [data-copy-text]')) {
+    const words = button.textContent;
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      const source = document.getElementById(button.dataset.copy);
+      source?.select?.();
+      try {
+        await navigator.clipboard.writeText(button.dataset.copyText ?? source.value ?? source.innerText);
+      } catch {
+        // The visitor can copy the selected text.
+        return;
+      }
+      button.textContent = button.dataset.copied;
+      setTimeout(() => { button.textContent = words; }, COPIED_MS);
+    });
+  }
+}
+
+/** Shows the buttons that print the page. */
+function printButtons() {
+  for (const button of document.querySelectorAll('[data-print]')) {
+    button.hidden = false;
+    button.addEventListener('click', () => print());
+  }
+}
+
 localTimes();
 dialogs();
+copyButtons();
+printButtons();
 fillAccount();
-({ list: runList, order: runOrder, retry: runRetry })[page]?.();
+({ list: runList, order: runOrder, orders: runOrders, retry: runRetry })[page]?.();

@@ -125,6 +125,12 @@ impl Store {
         self.all(query, order).await
     }
 
+    /// The statuses of a user's newest orders, at most `limit` of them.
+    pub async fn order_statuses_of(&self, user: UserId, limit: i64) -> Result<Vec<OrderStatus>, StoreError> {
+        let sql = "SELECT status FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2";
+        self.all(sqlx::query(sql).bind(user.to_string()).bind(limit), |row| row::parsed(row, "status")).await
+    }
+
     /// Units in live orders of a sale, by order id, after the order `after`.
     pub async fn live_orders(
         &self,

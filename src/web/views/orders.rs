@@ -8,6 +8,7 @@ use crate::domain::order::OrderEvent;
 use crate::domain::{Money, Order, OrderId, OrderStatus, Picture, SaleId};
 use crate::pages::filters;
 use crate::store::{PartialRefund, WALLET};
+use crate::web::shared::order_search::parse_statuses;
 
 /// One order in the list.
 #[derive(Debug)]
@@ -15,6 +16,17 @@ pub struct OrderCard {
     pub order: Order,
     pub goods_name: String,
     pub picture: Option<Picture>,
+}
+
+impl OrderCard {
+    fn is_unpaid(&self) -> bool {
+        self.order.status == OrderStatus::Unpaid
+    }
+
+    /// The end of the id, which differs between orders of one day.
+    fn short_number(&self) -> String {
+        self.order.id.to_string().chars().skip(24).collect()
+    }
 }
 
 /// A shopper's orders, newest first.
@@ -27,8 +39,12 @@ pub struct OrdersPage {
     pub older: Option<String>,
     /// The statuses that are shown, as in the query; empty for all.
     pub filter: String,
+    /// The statuses of all orders of the shopper; `None` for too many to count.
+    pub counted: Option<Vec<OrderStatus>>,
     /// Whether this is not the first page.
     pub is_later: bool,
+    /// Whether a payment provider is on.
+    pub online: bool,
 }
 
 impl OrdersPage {
@@ -41,6 +57,13 @@ impl OrdersPage {
             ("cancelled,rejected", t.filter_ended),
             ("refund_pending,refunded", t.filter_refunds),
         ]
+    }
+
+    /// The number of orders behind a filter.
+    fn count_of(&self, filter: &str) -> Option<usize> {
+        let wanted = parse_statuses(filter).unwrap_or_default();
+        let counted = self.counted.as_ref()?;
+        Some(counted.iter().filter(|status| wanted.is_empty() || wanted.contains(*status)).count())
     }
 
     fn is_current(&self, filter: &str) -> bool {
@@ -195,7 +218,9 @@ mod tests {
             orders: vec![],
             older: None,
             filter: String::new(),
+            counted: None,
             is_later: false,
+            online: true,
         };
         assert!(empty.render().unwrap().contains("No orders yet"));
         let card = OrderCard { order: order(OrderStatus::Paid), goods_name: "Phone".into(), picture: None };
@@ -204,10 +229,35 @@ mod tests {
             orders: vec![card],
             older: Some("a&b".into()),
             filter: "paid\"><script>".into(),
+            counted: Some(vec![OrderStatus::Paid, OrderStatus::Cancelled, OrderStatus::Rejected]),
             is_later: false,
+            online: true,
         };
         let html = full.render().unwrap();
         assert!(html.contains("?before=a%26b&#38;status=paid%22") && html.matches("<script").count() == 1, "{html}");
         assert!(html.contains("/en/orders/7/0198c0de"));
+        let counts: Vec<_> = full.filters().iter().map(|(filter, _)| full.count_of(filter)).collect();
+        assert_eq!(counts, [3, 0, 1, 2, 0].map(Some));
+        assert!(html.contains("…<bdi>000000000001</bdi>"), "a short number: {html}");
+    }
+
+    #[test]
+    fn unpaid_row_counts_down_and_pays() {
+        for status in OrderStatus::ALL {
+            let card = OrderCard { order: order(status), goods_name: "Phone".into(), picture: None };
+            let page = OrdersPage {
+                chrome: test_chrome(Locale::En, "/en/orders"),
+                orders: vec![card],
+                older: None,
+                filter: String::new(),
+                counted: None,
+                is_later: false,
+                online: true,
+            };
+            let html = page.render().unwrap();
+            let unpaid = status == OrderStatus::Unpaid;
+            assert_eq!(html.contains("/pay\""), unpaid, "{status}");
+            assert_eq!(html.contains("data-pay-by="), unpaid, "{status}");
+        }
     }
 }
