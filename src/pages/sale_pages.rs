@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 
 use askama::Template;
+use serde_json::json;
 
 use super::filters;
 use crate::domain::{Goods, Locale, Sale, SaleState};
@@ -18,6 +19,9 @@ use crate::pages::reminder;
 const MAX_PAST_SALES: usize = 12;
 /// Highest choice of the quantity field. The API accepts up to the sale's limit.
 const MAX_QUANTITY_CHOICE: i64 = 10;
+
+/// Previews of links show narrower pictures small.
+const MIN_SHARED_WIDTH: u32 = 800;
 
 /// Name of the calendar file below a sale's page.
 pub const REMINDER: &str = "reminder.ics";
@@ -33,14 +37,14 @@ pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> ask
         if let Some(reminder) = reminder::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
             pages.push((format!("{path}/{REMINDER}"), reminder));
         }
-        pages.push((path, render_sale(locale, sale, goods)?));
+        pages.push((path, render_sale(locale, origin, sale, goods)?));
     }
     Ok(pages)
 }
 
-/// The page of one sale in one language.
-pub fn render_sale(locale: Locale, sale: &Sale, goods: &Goods) -> askama::Result<String> {
-    SalePage { chrome: anonymous(locale, sale_path(locale, sale)), sale, goods }.render()
+/// The page of one sale in one language. `origin` is as for [`render_all`].
+pub fn render_sale(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> askama::Result<String> {
+    SalePage { chrome: anonymous(locale, sale_path(locale, sale)), origin, sale, goods }.render()
 }
 
 fn sale_path(locale: Locale, sale: &Sale) -> String {
@@ -87,6 +91,7 @@ impl<'a> ListPage<'a> {
 #[template(path = "sale.html")]
 struct SalePage<'a> {
     chrome: Chrome,
+    origin: &'a str,
     sale: &'a Sale,
     goods: &'a Goods,
 }
@@ -134,6 +139,56 @@ impl SalePage<'_> {
             SaleState::Paused => text.script.phase_paused,
             SaleState::Ended => text.script.phase_ended,
         }
+    }
+
+    fn url(&self) -> String {
+        format!("{}{}", self.origin, self.chrome.path)
+    }
+
+    /// The page in each language: its tag and its address.
+    fn languages(&self) -> [(&'static str, String); 2] {
+        Locale::ALL.map(|locale| (locale.html_lang(), format!("{}{}", self.origin, sale_path(locale, self.sale))))
+    }
+
+    /// The address of the cover as a picture that previews of links can show, which drawings are not.
+    fn shared_picture(&self) -> Option<String> {
+        let cover = self.goods.cover().filter(|cover| cover.has_copies())?;
+        let width = cover.widths().find(|width| *width >= MIN_SHARED_WIDTH).unwrap_or(cover.width);
+        Some(format!("{}/uploads/{}", self.origin, cover.copy(width, "jpg")))
+    }
+
+    /// The product and its offer for search engines (schema.org), as JSON in which no markup can begin. The remaining units
+    /// are not known here, so an open sale says that they are limited.
+    fn structured_data(&self) -> String {
+        let Sale { price, window, .. } = self.sale;
+        let availability = match self.sale.state {
+            SaleState::Draft | SaleState::Scheduled => "PreOrder",
+            SaleState::Live => "LimitedAvailability",
+            SaleState::Paused | SaleState::Ended => "OutOfStock",
+        };
+        let mut offer = json!({
+            "@type": "Offer",
+            "url": self.url(),
+            "price": price.decimal(),
+            "priceCurrency": price.currency,
+            "availability": format!("https://schema.org/{availability}"),
+        });
+        for (key, at) in [("availabilityStarts", window.opens_at), ("availabilityEnds", window.closes_at)] {
+            if let Some(at) = at {
+                offer[key] = json!(at);
+            }
+        }
+        let mut product = json!({
+            "@context": "https://schema.org",
+            "@type": "Product",
+            "name": self.chrome.say(&self.goods.name),
+            "description": self.chrome.say(&self.goods.description),
+            "offers": offer,
+        });
+        if let Some(picture) = self.shared_picture() {
+            product["image"] = json!(picture);
+        }
+        product.to_string().replace('<', "\\u003c")
     }
 
     /// What to do now, until the script replaces it.
@@ -274,7 +329,13 @@ pub(crate) mod tests {
                     continue;
                 }
                 let own = html.matches("<script type=\"module\" src=\"/static/").count();
-                assert_eq!(html.matches("<script").count(), own, "only our own scripts on {path}");
+                let data = html.matches("<script type=\"application/ld+json\">").count();
+                assert_eq!(data, usize::from(path.contains("/sales/")), "{path}");
+                assert_eq!(html.matches("<script").count(), own + data, "only our own scripts on {path}");
+                let (before, rest) = html.split_once("ld+json\">").unwrap_or((html.as_str(), "</script>"));
+                let (json, after) = rest.split_once("</script>").unwrap();
+                assert!(json.is_empty() || serde_json::from_str::<serde_json::Value>(json).is_ok(), "{json}");
+                let html = format!("{before}{after}");
                 assert!(!html.contains("\" onload=") && !html.contains("<img src=x"), "{path}");
                 assert!(!html.contains(" style=\""), "{path}");
             }

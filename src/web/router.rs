@@ -240,10 +240,13 @@ fn admin_api() -> Routes {
 /// Files, and pages without a language in their path.
 fn shared_pages() -> Routes {
     use super::pages;
-    use super::pages::{cashier, packets};
+    use super::pages::{cashier, discovery, packets};
 
     Router::new()
         .route("/", get(pages::redirect_to_language))
+        .route("/robots.txt", get(discovery::robots))
+        .route("/sitemap.xml", get(discovery::sitemap))
+        .route("/manifest.webmanifest", get(discovery::manifest))
         .route("/static/{*name}", get(pages::asset))
         .route("/uploads/{name}", get(pages::upload))
         .route("/packets/{packet}", get(packets::to_page))

@@ -1,6 +1,9 @@
 //! Pages for shoppers and visitors. They need no scripts. Pages that are the same for every visitor, and static files, are
 //! served from here as well.
 
+// For search engines and home screens.
+pub mod discovery;
+
 // Buying.
 pub mod orders;
 
@@ -66,7 +69,7 @@ pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap)
 fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Problem> {
     let (locale, id) = archived_sale(uri.path()).ok_or(Code::NotFound)?;
     let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
-    let body = Bytes::from(sale_pages::render_sale(locale, &entry.sale, &entry.goods)?);
+    let body = Bytes::from(sale_pages::render_sale(locale, &shop.config.public_url, &entry.sale, &entry.goods)?);
     let etag = compression::etag(&body);
     let content_type = "text/html; charset=utf-8";
     Ok(Content { content_type, etag: &etag, plain: &body, br: None, gzip: None }.answer(headers, Cache::Page))

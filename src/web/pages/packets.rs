@@ -49,7 +49,8 @@ pub async fn show(
     let locale = locale(&uri, &headers);
     let chrome = Chrome { locale, path: packet_path(locale, id), username: None, role: Role::User };
     let phase = view.packet.phase(shop.clock.now());
-    let bytes = Bytes::from(PacketPage { chrome, view, phase }.render()?);
+    let origin = shop.config.public_url.clone();
+    let bytes = Bytes::from(PacketPage { chrome, origin, view, phase }.render()?);
     let content = Content {
         content_type: "text/html; charset=utf-8",
         etag: &compression::etag(&bytes),

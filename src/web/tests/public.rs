@@ -145,3 +145,26 @@ async fn every_path_of_the_openapi_description_exists() {
         assert!(codes.contains(code), "{code}");
     }
 }
+
+#[tokio::test]
+async fn search_engines_find_current_sales_in_both_languages() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let (open, ended) = (shop.open_sale(&admin, 2).await, shop.open_sale(&admin, 2).await);
+    admin.post(&format!("/api/admin/sales/{ended}/stop"), json!({})).await;
+    shop.parts.catalogue.refresh().await.unwrap();
+    let robots = shop.visitor().get("/robots.txt").await;
+    assert!(robots.text().contains("Disallow: /admin") && robots.text().contains("/sitemap.xml"));
+    let map = shop.visitor().get("/sitemap.xml").await;
+    assert_eq!(map.header("content-type"), "application/xml; charset=utf-8");
+    for locale in ["zh", "en"] {
+        assert!(map.text().contains(&format!("/{locale}/sales/{open}</loc>")), "{}", map.text());
+    }
+    assert_eq!(map.text().matches("hreflang=\"zh-CN\"").count(), 4);
+    assert!(!map.text().contains(&format!("/sales/{ended}<")), "ended sales are left out");
+    let manifest = shop.visitor().get("/manifest.webmanifest").await;
+    for icon in manifest.json()["icons"].as_array().unwrap() {
+        let icon = shop.visitor().get(icon["src"].as_str().unwrap()).await;
+        assert_eq!(icon.status, 200);
+    }
+}

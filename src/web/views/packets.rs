@@ -40,6 +40,8 @@ fn claimed_of(t: &Text, packet: &Packet) -> String {
 #[template(path = "packet.html")]
 pub struct PacketPage {
     pub chrome: Chrome,
+    /// The shop's public address.
+    pub origin: String,
     pub view: PacketView,
     pub phase: PacketPhase,
 }

@@ -1,0 +1,74 @@
+//! What search engines and home screens ask for: `robots.txt`, the site map and the manifest.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::domain::{Locale, SaleState};
+use crate::i18n::text;
+use crate::pages::assets;
+use crate::web::Shop;
+use crate::web::cache_policy::Cache;
+
+fn answer(content_type: &'static str, body: String) -> Response {
+    (Cache::Page, [(CONTENT_TYPE, content_type)], body).into_response()
+}
+
+/// Keeps crawlers off the API, the console and the pages of single visitors. Packets stay readable for previews of links.
+pub async fn robots(State(shop): State<Arc<Shop>>) -> Response {
+    let mut body = "User-agent: *\nDisallow: /api/\nDisallow: /admin\n".to_owned();
+    for locale in Locale::ALL {
+        for page in ["account", "orders", "wallet", "login", "register", "recovery"] {
+            body += &format!("Disallow: /{locale}/{page}\n");
+        }
+    }
+    body += &format!("Sitemap: {}/sitemap.xml\n", shop.config.public_url);
+    answer("text/plain; charset=utf-8", body)
+}
+
+/// The list and the open and upcoming sales, each in both languages.
+pub async fn sitemap(State(shop): State<Arc<Shop>>) -> Response {
+    let sales = shop.catalogue.listed();
+    let current = sales.iter().filter(|entry| entry.sale.state != SaleState::Ended);
+    let paths = std::iter::once(String::new()).chain(current.map(|entry| format!("sales/{}", entry.sale.id)));
+    let mut body = concat!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n",
+        "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:xhtml=\"http://www.w3.org/1999/xhtml\">\n",
+    )
+    .to_owned();
+    for path in paths {
+        let address = |locale: Locale| format!("{}/{locale}/{path}", shop.config.public_url);
+        let languages: String = Locale::ALL
+            .into_iter()
+            .map(|other| {
+                let (lang, href) = (other.html_lang(), address(other));
+                format!("<xhtml:link rel=\"alternate\" hreflang=\"{lang}\" href=\"{href}\"/>")
+            })
+            .collect();
+        for locale in Locale::ALL {
+            body += &format!("<url><loc>{}</loc>{languages}</url>\n", address(locale));
+        }
+    }
+    answer("application/xml; charset=utf-8", body + "</urlset>\n")
+}
+
+/// The shop as an app on a home screen.
+pub async fn manifest() -> Response {
+    let names = Locale::ALL.map(|locale| text(locale).shop.brand);
+    let manifest = json!({
+        "name": names.join(" "),
+        "short_name": names[0],
+        "start_url": "/",
+        "display": "minimal-ui",
+        "background_color": "#f7f5f1",
+        "theme_color": "#c9301d",
+        "icons": [
+            {"src": assets::url("logo.svg"), "sizes": "any", "type": "image/svg+xml"},
+            {"src": assets::url("icon-192.png"), "sizes": "192x192", "type": "image/png", "purpose": "any maskable"},
+        ],
+    });
+    (Cache::Page, [(CONTENT_TYPE, "application/manifest+json")], manifest.to_string()).into_response()
+}
