@@ -46,6 +46,7 @@ texts! {
         recovery_title: "请保存恢复码", "Save your recovery codes";
         recovery_text: "两步验证已开启。手机丢失时，可用恢复码代替验证码，每个限用一次。恢复码只显示这一次。",
             "Two-step verification is on. If you lose your phone, each code below works once in place of a verification code. They’re shown only once.";
+        recovery_print: "打印", "Print";
         recovery_done: "已保存，返回账号", "I’ve saved them";
         data_head: "我的数据", "Your data";
         data_text: "以 JSON 文件下载本店保存的全部个人数据：账号、地址、订单与进度、付款、登录设备。",
