@@ -76,6 +76,20 @@ async fn console_pages_pass_the_visual_checks() {
 }
 
 #[tokio::test]
+async fn pages_are_ready_before_the_rush_and_right_in_their_details() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("page_details", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn console_shows_goods_days_and_openings_as_they_are() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("console_details", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn page_tells_the_own_moment_and_buys_at_it() {
     let shop = shop(Rung::Sqlite).await;
     journey_with("spread", &[&shop], both_languages()).await;

@@ -1,0 +1,81 @@
+// Details of the console's pages: the preview of goods, days of a filter, the plots of a sale that opened unwatched.
+
+import { eventually, ok, same } from '../lib/check.mjs';
+import { GOODS } from '../lib/shop.mjs';
+
+const OPENS_IN_MS = 6000;
+
+export default async function consoleDetails(run) {
+  const visitor = await (await run.visit()).logInAs(run.shop.admin);
+  await goodsPreview(visitor);
+  await daysOfTheLog(visitor);
+  await openingOfASale(run, visitor);
+}
+
+/** The preview looks like the shop's pages. */
+async function goodsPreview(visitor) {
+  const { page, labels } = visitor;
+  await visitor.goAdmin(`/goods/${GOODS.phone}`);
+  await visitor.button(labels.preview).click();
+  const card = page.locator('#preview .card').first();
+  await card.waitFor();
+  const inConsole = await card.evaluate((element) => getComputedStyle(element).borderRadius);
+  await visitor.inspect('goods-preview');
+  await visitor.go('/');
+  same(inConsole, await page.locator('.card').first().evaluate((element) => getComputedStyle(element).borderRadius));
+}
+
+/** The days of the filter are those of the times in the table. */
+async function daysOfTheLog(visitor) {
+  const { page } = visitor;
+  await visitor.goAdmin('/log');
+  const zone = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone);
+  ok((await visitor.slot('zone').textContent()).includes(zone));
+  const newest = await page.locator('tbody time').first().getAttribute('datetime');
+  const dayOf = (time) => new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(time);
+  const entries = () => page.locator('tbody time').evaluateAll((times) => times.map((time) => time.dateTime));
+  const filter = async (from, to) => {
+    await page.locator('[name="from"]').fill(from);
+    await page.locator('[name="to"]').fill(to);
+    await Promise.all([page.waitForURL((url) => url.searchParams.get('from') === from && url.searchParams.get('zone') === zone), page.locator('.filter button').click()]);
+  };
+  const today = new Date(newest);
+  const [day, next] = [today, new Date(today.getTime() + 86_400_000)].map(dayOf);
+  await filter(day, next);
+  const shown = await entries();
+  ok(shown.includes(newest), 'the newest entry is of its day');
+  same(shown.filter((time) => dayOf(new Date(time)) !== day), [], 'entries of other days');
+  await visitor.inspect('log-of-a-day');
+  await filter(next, '');
+  same(await entries(), []);
+  // An address from elsewhere is read in this browser's days.
+  await page.goto(`/admin/log?from=${day}&lang=${visitor.locale}`);
+  await page.waitForURL((url) => url.searchParams.get('zone') === zone);
+}
+
+/** Purchases within a few milliseconds leave a plot that shows them, although nobody watched. */
+async function openingOfASale(run, visitor) {
+  const { shop } = run;
+  const buyers = await Promise.all(Array.from({ length: 8 }, () => shop.register()));
+  const sale = await shop.newSale({ opensIn: OPENS_IN_MS, total: 20 });
+  await shop.shows(sale, 'open');
+  await Promise.all(buyers.map((buyer) => eventually('a purchase', () => buyer.buy(sale))));
+
+  const { page } = visitor;
+  await page.addInitScript(() => {
+    globalThis.drawn = new Set();
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function record(text, ...rest) {
+      globalThis.drawn.add(text);
+      return fillText.call(this, text, ...rest);
+    };
+  });
+  await visitor.goAdmin(`/sales/${sale}`);
+  const plot = page.locator('[data-plot="opening"]');
+  await plot.locator('canvas').waitFor();
+  const legend = visitor.locale === 'zh' ? '抢到 8' : 'Successful 8';
+  await plot.locator('[data-keys]').filter({ hasText: legend }).waitFor();
+  // An empty plot reaches from 0 to 1 in quarters.
+  await eventually('axes are labeled', () => page.evaluate(() => globalThis.drawn.has('0.25') && globalThis.drawn.has('0.75')));
+  await visitor.inspect('cockpit-opening');
+}

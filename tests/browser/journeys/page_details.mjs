@@ -1,0 +1,194 @@
+// Details of the shop's pages: what is ready before the rush, the countdown in the button, notes that end with their phase,
+// errors of every field, labels below the header.
+
+import { exampleAddress } from '../lib/address.mjs';
+import { eventually, ok, same } from '../lib/check.mjs';
+
+/** Enough time to look at the page in its last seconds. */
+const OPENS_IN_MS = 14_000;
+
+export default async function pageDetails(run) {
+  await readyBeforeTheRush(run);
+  await lastSeconds(run);
+  await nothingToChoose(run);
+  await openSaleWithoutScripts(run);
+  await bothFieldsAreNamed(run);
+  await labelsStayBelowTheHeader(run);
+  await envelope(run);
+  await listOfOrders(run);
+  await describedForOthers(run);
+}
+
+/** The page marks what is true, and without a session the button is the way to the log-in. */
+async function readyBeforeTheRush(run) {
+  const sale = await run.shop.newSale({ opensIn: 7_200_000 });
+  await run.shop.shows(sale, 'upcoming');
+  const visitor = await run.visit();
+  const { page, labels } = visitor;
+  const done = () => page.locator('[data-ready][data-done]').evaluateAll((all) => all.map((item) => item.dataset.ready));
+  await visitor.go(`/sales/${sale}`);
+  await visitor.button(labels.logInToBuy).waitFor();
+  same(await done(), []);
+  await visitor.inspect('ready-visitor');
+  await visitor.button(labels.logInToBuy).click();
+  await page.waitForURL(visitor.path('/login?*'));
+
+  await visitor.logInAsNewUser();
+  await visitor.go(`/sales/${sale}`);
+  await page.locator('[data-ready="user"][data-done]').waitFor();
+  same(await done(), ['user']);
+  await visitor.account.ask('POST', '/api/addresses', { address: exampleAddress(visitor) });
+  await page.reload();
+  await page.locator('[data-ready="address"][data-done]').waitFor();
+  await visitor.slot('remind').click();
+  await visitor.slot('remind').and(page.locator('[aria-pressed="true"]')).waitFor();
+  const pattern = visitor.locale === 'zh' ? /^\d\d:\d\d:\d\d 后开抢/ : /^Opens in \d\d:\d\d:\d\d/;
+  await eventually('the button counts', async () => pattern.test(await visitor.slot('button').textContent()));
+  // A screen reader gets a name that does not change every second.
+  await visitor.button(labels.notOpen).waitFor();
+  await visitor.inspect('ready');
+}
+
+/** The reminder's note ends when the sale opens, and the button does not move. */
+async function lastSeconds(run) {
+  const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, total: 5 });
+  await run.shop.shows(sale, 'upcoming');
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const { page, labels } = visitor;
+  await visitor.go(`/sales/${sale}`);
+  await visitor.slot('remind').click();
+  await visitor.slot('note').filter({ hasText: labels.soonOpen }).waitFor();
+  const pattern = visitor.locale === 'zh' ? /^\d+ 秒后开抢/ : /^Opens in \d+ s/;
+  await eventually('the last seconds are large', async () => (await visitor.slot('button').and(page.locator('[data-final]')).count()) > 0
+    && pattern.test(await visitor.slot('button').textContent()));
+  await visitor.inspect('last-seconds');
+  const place = () => page.locator('.buy .row').evaluate((row) => row.getBoundingClientRect().top + scrollY);
+  const before = await place();
+  await visitor.button(labels.buy).waitFor({ timeout: OPENS_IN_MS + 4000 });
+  await visitor.slot('note').waitFor({ state: 'hidden' });
+  if (visitor.width > 500) same(await place(), before, 'the button moved at the opening');
+  await visitor.inspect('opened');
+}
+
+/** No quantity to choose where nothing can be bought; it can be chosen again when units return. */
+async function nothingToChoose(run) {
+  const { shop } = run;
+  const sale = await shop.openSale({ limit: 3, total: 3 });
+  const visitor = await run.visit();
+  const quantity = visitor.page.locator('[name="quantity"]');
+  await visitor.go(`/sales/${sale}`);
+  await visitor.page.locator('.clock[data-phase="open"]').waitFor();
+  ok(await quantity.isEnabled());
+  const winner = await shop.register();
+  const order = await winner.buy(sale, 3);
+  await visitor.page.locator('.clock[data-phase="sold_out"]').waitFor();
+  await eventually('a sold-out sale has no quantity', () => quantity.isDisabled());
+  await winner.ask('POST', `/api/sales/${sale}/orders/${order.id}/cancel`);
+  await visitor.page.locator('.clock[data-phase="open"]').waitFor();
+  await eventually('returned units can be chosen', () => quantity.isEnabled());
+  await shop.act(sale, 'stop');
+  await visitor.page.locator('.clock[data-phase="ended"]').waitFor();
+  await eventually('an ended sale has no quantity', () => quantity.isDisabled());
+  await visitor.inspect('ended-quantity');
+}
+
+async function openSaleWithoutScripts(run) {
+  const sale = await run.shop.openSale({ limit: 2 });
+  const visitor = await run.visit({ scripts: false });
+  const words = visitor.locale === 'zh' ? '正在抢购' : 'The sale is open';
+  await eventually('the page says that the sale is open', async () => {
+    await visitor.go(`/sales/${sale}`);
+    return (await visitor.slot('hint').textContent()).includes(words);
+  });
+  await visitor.inspect('open-without-scripts');
+}
+
+async function bothFieldsAreNamed(run) {
+  const visitor = await run.visit();
+  const { page, labels } = visitor;
+  visitor.expect(422, /\/register$/);
+  await visitor.go('/register');
+  await visitor.fillCredentials('!', 'short');
+  await visitor.button(labels.register).click();
+  await page.locator('#problem-bad_username').waitFor();
+  await page.locator('#problem-weak_password').waitFor();
+  for (const field of ['#username', '#password']) same(await page.locator(field).getAttribute('aria-invalid'), 'true', field);
+  await visitor.inspect('register-both-wrong');
+}
+
+/** Going back through a form by keyboard shows every label. */
+async function labelsStayBelowTheHeader(run) {
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const { page } = visitor;
+  await page.setViewportSize({ width: visitor.width, height: 500 });
+  await visitor.go('/account/addresses/new');
+  await page.locator('#line2').focus();
+  for (const field of ['line1', 'city', 'region', 'country', 'phone', 'recipient']) {
+    // To the end, so that each field has to be scrolled to.
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+    await page.locator(`#${field}`).focus();
+    await eventually(`the label of ${field} is visible`, () => page.evaluate((id) => {
+      const label = document.querySelector(`label[for="${id}"]`);
+      return label.getBoundingClientRect().top >= document.querySelector('.top').getBoundingClientRect().bottom;
+    }, field));
+  }
+}
+
+/** No text crosses the edge of the flap, and nothing is said twice. */
+async function envelope(run) {
+  const { admin } = run.shop;
+  const give = async (more) => (await admin.ask('POST', '/api/packets', { total: 100, count: 1, min: 100, max: 100, ...more })).packet.id;
+  const packets = {
+    open: await give({ greeting: run.locale === 'zh' ? '恭喜发财，万事如意，心想事成，年年有余，岁岁平安' : 'Health, wealth and a very happy new year to all of our friends' }),
+    upcoming: await give({ opens_at: new Date(Date.now() + 3_600_000).toISOString() }),
+    empty: await give(),
+  };
+  await (await run.shop.register()).ask('POST', `/api/packets/${packets.empty}/claims`, {});
+  const visitor = await run.visit();
+  for (const [name, id] of Object.entries(packets)) {
+    await visitor.go(`/packets/${id}`);
+    const crossing = await visitor.page.evaluate(() => {
+      const edge = document.querySelector('.flap').getBoundingClientRect().bottom;
+      const texts = [...document.querySelectorAll('.envelope p, .envelope h1')].map((e) => [e.textContent, e.getBoundingClientRect()]);
+      return texts.filter(([, box]) => box.height > 0 && box.top < edge && box.bottom > edge).map(([text]) => text);
+    });
+    same(crossing, [], `${name}: text on the edge of the flap`);
+    await visitor.inspect(`envelope-${name}`);
+  }
+  const bare = (text) => text.replace(/[\s.。]/g, '');
+  const words = (await visitor.page.locator('.envelope').innerText()).split('\n').map(bare).filter(Boolean);
+  same(new Set(words).size, words.length, `said twice: ${words}`);
+}
+
+/** A row that waits for its payment counts down and pays; the short number copies the whole one. */
+async function listOfOrders(run) {
+  const { shop } = run;
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const { page, labels } = visitor;
+  await visitor.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const [waiting, over] = [await visitor.account.buy(await shop.openSale()), await visitor.account.buy(await shop.openSale())];
+  await visitor.account.ask('POST', `/api/sales/${over.sale_id}/orders/${over.id}/cancel`);
+  await visitor.go('/orders');
+  const row = page.locator('ul.orders > li', { has: page.locator(`a[href$="${waiting.id}"]`) });
+  await eventually('a countdown', async () => /^\d\d:\d\d:\d\d$/.test(await row.locator('[data-pay-by]').textContent()));
+  same(await page.locator('[data-pay-by]').count(), 1, 'other rows wait for nothing');
+  same(await page.locator('.filters .count').allTextContents(), ['2', '1', '0', '1', '0']);
+  await visitor.inspect('orders-waiting');
+  await row.locator('[data-copy-text]').click();
+  await eventually('the whole number is copied', async () => (await page.evaluate(() => navigator.clipboard.readText())) === waiting.id);
+  visitor.expect(422, /\/pay$/);
+  await row.getByRole('button', { name: labels.pay }).click();
+  await page.locator('#recipient').waitFor();
+}
+
+/** A sale describes itself to search engines and previews of links. */
+async function describedForOthers(run) {
+  const sale = await run.shop.openSale();
+  const visitor = await run.visit();
+  await visitor.go(`/sales/${sale}`);
+  const product = JSON.parse(await visitor.page.locator('script[type="application/ld+json"]').textContent());
+  same([product['@type'], product.offers.price, product.offers.priceCurrency], ['Product', '1999.00', 'CNY']);
+  same(await visitor.page.locator('meta[property="og:title"]').getAttribute('content'), product.name);
+  const map = await (await visitor.page.request.get('/sitemap.xml')).text();
+  ok(map.includes(visitor.path(`/sales/${sale}</loc>`)), map);
+}
