@@ -2,6 +2,8 @@
 
 pub(crate) mod wire;
 
+mod hex;
+
 pub mod ids;
 pub mod locale;
 pub mod money;
@@ -23,6 +25,7 @@ pub mod picture;
 pub mod proof_of_work;
 pub mod refusal;
 pub mod sale;
+pub mod secret;
 pub mod security_class;
 pub mod spread;
 pub mod wallet;

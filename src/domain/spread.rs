@@ -5,14 +5,11 @@
 //! The seed is drawn when the sale is created. Its commitment is public from then on, the seed itself once the spread is
 //! over: until then a made-to-measure account would be worth making, from then on each moment can be recomputed.
 
-use std::fmt;
-use std::str::FromStr;
-
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::UserId;
-use super::ids::InvalidId;
+use super::secret::CommittedSecret;
 
 /// The ratio of the chances of a scripted and a human account that [`advised_spread_ms`] keeps to: 1.2, as a fraction.
 const ADVISED_RATIO: (i64, i64) = (6, 5);
@@ -22,55 +19,15 @@ const LATENCY_DIFFERENCE_MS: i64 = 600;
 /// From here on few shoppers wait willingly for their moment.
 pub const LONG_SPREAD_MS: i64 = 120_000;
 
-/// 32 random bytes, in hexadecimal digits where they are stored or published.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct SpreadSeed([u8; 32]);
+/// The seed of one sale's moments.
+pub type SpreadSeed = CommittedSecret;
 
-impl SpreadSeed {
-    pub fn new(bytes: [u8; 32]) -> SpreadSeed {
-        SpreadSeed(bytes)
-    }
-
-    /// SHA-256 of the seed's bytes, in hexadecimal digits. It binds the shop to the seed without revealing it.
-    pub fn commitment(&self) -> String {
-        hex(&Sha256::digest(self.0))
-    }
-
-    pub fn to_hex(self) -> String {
-        hex(&self.0)
-    }
-
-    /// Milliseconds from the opening to the user's moment: the first 48 bits of SHA-256(seed ‖ user id), modulo the width.
-    /// Both inputs have a fixed length, and one block of SHA-256 holds them. 48 bits are exact in every language's numbers.
-    fn offset_ms(&self, width_ms: i64, user: UserId) -> i64 {
-        let digest = Sha256::new().chain_update(self.0).chain_update(user.0.as_bytes()).finalize();
-        let bits = digest[..6].iter().fold(0, |bits, byte| (bits << 8) | i64::from(*byte));
-        bits % width_ms.max(1)
-    }
-}
-
-/// Hides the seed from logs.
-impl fmt::Debug for SpreadSeed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SpreadSeed(…)")
-    }
-}
-
-impl FromStr for SpreadSeed {
-    type Err = InvalidId;
-
-    fn from_str(text: &str) -> Result<SpreadSeed, InvalidId> {
-        let is_hex = text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let mut bytes = [0; 32];
-        for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)).take_while(|_| is_hex) {
-            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| InvalidId)?;
-        }
-        if is_hex { Ok(SpreadSeed(bytes)) } else { Err(InvalidId) }
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Milliseconds from the opening to the user's moment: the first 48 bits of SHA-256(seed ‖ user id), modulo the width.
+/// Both inputs have a fixed length, and one block of SHA-256 holds them. 48 bits are exact in every language's numbers.
+fn offset_ms(seed: &SpreadSeed, width_ms: i64, user: UserId) -> i64 {
+    let digest = Sha256::new().chain_update(seed.as_bytes()).chain_update(user.0.as_bytes()).finalize();
+    let bits = digest[..6].iter().fold(0, |bits, byte| (bits << 8) | i64::from(*byte));
+    bits % width_ms.max(1)
 }
 
 /// The enforced spread of one sale.
@@ -84,7 +41,7 @@ pub struct Spread {
 impl Spread {
     /// From when the user may buy. It is before [`Spread::end`].
     pub fn own_moment(&self, opens: Timestamp, user: UserId) -> Timestamp {
-        later(opens, self.seed.offset_ms(self.width_ms, user))
+        later(opens, offset_ms(&self.seed, self.width_ms, user))
     }
 
     /// From when everyone may buy.
@@ -134,7 +91,7 @@ mod tests {
             let seed = SpreadSeed::new([number; 32]);
             let mut counts = [0_u32; TENTHS];
             for n in 0..USERS {
-                let offset = seed.offset_ms(width_ms, user(n.into()));
+                let offset = offset_ms(&seed, width_ms, user(n.into()));
                 counts[(offset * TENTHS as i64 / width_ms) as usize] += 1;
             }
             let expected = f64::from(USERS) / TENTHS as f64;
@@ -163,17 +120,7 @@ mod tests {
         let seed: SpreadSeed = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f".parse().unwrap();
         assert_eq!(seed.commitment(), "630dcd2966c4336691125448bbb25b4ff412a49c732db2c8abc1b8581bd710dd");
         let user = UserId("0192f3a4-5b6c-7d8e-9fa0-b1c2d3e4f506".parse().unwrap());
-        assert_eq!(seed.offset_ms(30_000, user), 14_229);
-    }
-
-    #[test]
-    fn seed_survives_its_text_and_is_hidden_from_logs() {
-        let seed = SpreadSeed::new(std::array::from_fn(|n| n as u8 * 8));
-        assert_eq!(seed.to_hex().parse(), Ok(seed));
-        assert!(!format!("{seed:?}").contains("08"));
-        for wrong in ["", "00", &"g".repeat(64), &"0".repeat(63), &"é".repeat(32)] {
-            assert!(wrong.parse::<SpreadSeed>().is_err(), "{wrong}");
-        }
+        assert_eq!(offset_ms(&seed, 30_000, user), 14_229);
     }
 
     #[test]
