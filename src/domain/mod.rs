@@ -13,6 +13,7 @@ pub mod books;
 pub mod bucket;
 pub mod calendar;
 pub mod claim;
+pub mod draw;
 pub mod goods;
 pub mod mail;
 pub mod network;

@@ -1,0 +1,90 @@
+//! One entry of a draw.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use crate::domain::hex;
+use crate::domain::ids::InvalidId;
+use crate::domain::wire::wire_enum;
+
+/// The pseudonym of an account in one draw: 16 random bytes, which the shop draws when the account enters. In text they are
+/// 32 hexadecimal digits, whose order is that of the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId([u8; 16]);
+
+impl EntryId {
+    pub fn new(bytes: [u8; 16]) -> EntryId {
+        EntryId(bytes)
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(&self.0))
+    }
+}
+
+impl FromStr for EntryId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<EntryId, InvalidId> {
+        hex::decode(text).map(EntryId).ok_or(InvalidId)
+    }
+}
+
+impl Serialize for EntryId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+wire_enum! {
+    /// Why an entry takes no part. The list names it in public, so it says nothing about a person.
+    pub enum Exclusion {
+        /// The same person has another entry.
+        Duplicate = "duplicate",
+        /// A program entered.
+        Automated = "automated",
+        /// The account does not fulfil the conditions of the sale.
+        Ineligible = "ineligible",
+        /// The account was blocked or deleted.
+        AccountClosed = "account_closed",
+        Other = "other",
+    }
+}
+
+/// What the published list says of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryStatus {
+    In,
+    /// Listed and counted, but no leaf of the Merkle tree and without a rank.
+    Excluded(Exclusion),
+}
+
+/// `in`, or `excluded` and the reason after a colon.
+impl fmt::Display for EntryStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EntryStatus::In => f.write_str("in"),
+            EntryStatus::Excluded(reason) => write!(f, "excluded:{reason}"),
+        }
+    }
+}
+
+impl FromStr for EntryStatus {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<EntryStatus, ()> {
+        match text.split_once(':') {
+            None if text == "in" => Ok(EntryStatus::In),
+            Some(("excluded", reason)) => reason.parse().map(EntryStatus::Excluded),
+            _ => Err(()),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! A verifiable draw (抽签): who may buy follows from an order that nobody could know, and that anybody can recompute.
+//!
+//! Before entries open the shop publishes the [`DrawRules`], with a commitment to a secret and the round of a public source
+//! of randomness. After the closing it locks the [`EntryList`] and publishes the Merkle [`root`] of its entries. Then the
+//! public round appears, the secret is revealed, and [`seed`] and [`ranking`] give the order. A [`Proof`] holds all of it.
+//!
+//! `docs/draw.md` has the protocol byte by byte, `scripts/verify_draw.py` a second implementation.
+
+mod entry;
+mod list;
+mod merkle;
+mod order;
+mod proof;
+mod randomness;
+mod rules;
+
+pub use entry::{EntryId, EntryStatus, Exclusion};
+pub use list::{EntryList, ListedEntry, WrongList};
+pub use merkle::{inclusion, root, root_of};
+pub use order::{ranking, seed};
+pub use proof::{Proof, UnreadableProof};
+pub use randomness::{Beacon, PublicRound, Randomness, WrongRandomness};
+pub use rules::{DrawRules, WrongRules};
+
+use super::secret::CommittedSecret;
+
+/// Name and version of the protocol. The rules begin with it, and it separates the seed from other hashes.
+pub const PROTOCOL: &str = "seckill-draw/1";
+
+/// The shop's part of the seed. The shop draws it with the rules, which have its commitment, and reveals it after the draw.
+pub type DrawSecret = CommittedSecret;

@@ -1,0 +1,108 @@
+//! The rules of a draw, which are published before entries open. Their text is hashed into the seed, so they cannot change
+//! afterwards.
+
+use std::fmt::Write;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::{PROTOCOL, PublicRound};
+use crate::domain::{SaleId, hex};
+
+/// Longest text that is read. Rules have some 250 characters.
+const MAX_TEXT: usize = 4_096;
+
+/// What is decided before anybody enters. Every entry has one ticket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrawRules {
+    pub sale: SaleId,
+    /// Units to win, one per winner. Units that are added later go to the next in the order.
+    pub units: i64,
+    /// From when entries are taken.
+    pub opens_at: Timestamp,
+    /// Until when entries are taken.
+    pub closes_at: Timestamp,
+    /// Seconds that a winner has to pay.
+    pub window_s: i64,
+    /// The round whose randomness goes into the seed. `None`: the shop must be trusted not to have tried secrets.
+    pub randomness: Option<PublicRound>,
+    /// [`super::DrawSecret::commitment`] of the shop's secret.
+    pub commitment: String,
+}
+
+/// A text is not the canonical text of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the canonical text of the rules of a draw")]
+pub struct WrongRules;
+
+impl DrawRules {
+    /// The text that is published and hashed: a line per rule, each a name, a space and a value. Equal rules have equal texts.
+    pub fn canonical(&self) -> String {
+        let mut text = format!("{PROTOCOL}\n");
+        let randomness = match self.randomness {
+            Some(PublicRound { beacon, round }) => format!("{beacon} {round}"),
+            None => "none".to_owned(),
+        };
+        let lines: [(&str, &dyn std::fmt::Display); 8] = [
+            ("sale", &self.sale),
+            ("units", &self.units),
+            ("tickets", &1),
+            ("opens_at", &self.opens_at),
+            ("closes_at", &self.closes_at),
+            ("window_s", &self.window_s),
+            ("randomness", &randomness),
+            ("commitment", &self.commitment),
+        ];
+        for (name, value) in lines {
+            writeln!(text, "{name} {value}").expect("a string takes every text");
+        }
+        text
+    }
+
+    /// SHA-256 of the canonical text.
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.canonical()).into()
+    }
+
+    fn read(text: &str) -> Option<DrawRules> {
+        let mut lines = text.strip_prefix(PROTOCOL)?.strip_prefix('\n')?.lines();
+        let mut value = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
+        let rules = DrawRules {
+            sale: value("sale")?.parse().ok()?,
+            units: value("units")?.parse().ok()?,
+            opens_at: value("tickets")
+                .filter(|tickets| *tickets == "1")
+                .and_then(|_| value("opens_at"))?
+                .parse()
+                .ok()?,
+            closes_at: value("closes_at")?.parse().ok()?,
+            window_s: value("window_s")?.parse().ok()?,
+            randomness: match value("randomness")? {
+                "none" => None,
+                round => Some(public_round(round)?),
+            },
+            commitment: value("commitment")?.to_owned(),
+        };
+        hex::decode::<32>(&rules.commitment)?;
+        Some(rules)
+    }
+}
+
+fn public_round(text: &str) -> Option<PublicRound> {
+    let (beacon, round) = text.split_once(' ')?;
+    let round = round.parse().ok().filter(|round| *round > 0)?;
+    Some(PublicRound { beacon: beacon.parse().ok()?, round })
+}
+
+/// Reads a canonical text, and no other.
+impl FromStr for DrawRules {
+    type Err = WrongRules;
+
+    fn from_str(text: &str) -> Result<DrawRules, WrongRules> {
+        if text.len() > MAX_TEXT {
+            return Err(WrongRules);
+        }
+        DrawRules::read(text).filter(|rules| rules.canonical() == text).ok_or(WrongRules)
+    }
+}
