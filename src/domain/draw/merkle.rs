@@ -1,5 +1,5 @@
-//! The Merkle tree of RFC 6962 (certificate transparency) over the entries of a draw, with SHA-256. A leaf hashes 0 and the 16
-//! bytes of an entry, a node hashes 1 and its two children. The left child holds the largest power of two that is less than
+//! The Merkle tree of RFC 6962 (certificate transparency) over the entries of a draw, with SHA-256. A leaf hashes 0 and the
+//! 16 bytes of an entry, a node hashes 1 and its two children. The left child holds the largest power of two that is less than
 //! the number of leaves.
 
 use sha2::{Digest, Sha256};
@@ -13,7 +13,7 @@ pub fn root(entries: &[EntryId]) -> Hash {
     debug_assert!(entries.is_sorted_by(|one, next| one < next), "sorted, each once");
     match entries {
         [] => Sha256::digest([]).into(),
-        entries => subtree(entries),
+        entries => subtree(&leaves(entries)),
     }
 }
 
@@ -22,20 +22,18 @@ pub fn root(entries: &[EntryId]) -> Hash {
 pub fn inclusion(entries: &[EntryId], index: usize) -> Vec<Hash> {
     let mut path = Vec::new();
     if index < entries.len() {
-        ascend(entries, index, &mut path);
+        ascend(&leaves(entries), index, &mut path);
     }
     path
 }
 
-/// The root that an entry, its index among `n` entries and its inclusion path lead to. `None` if the path has another length.
+/// The root that an entry, its index among `n` entries and its inclusion path lead to. `None` if the path has another
+/// length.
 pub fn root_of(entry: EntryId, index: usize, n: usize, path: &[Hash]) -> Option<Hash> {
-    if n == 1 {
-        return (index == 0 && path.is_empty()).then(|| leaf(entry));
+    if n <= 1 {
+        return (index < n && path.is_empty()).then(|| leaf(entry.as_bytes()));
     }
     let (sibling, rest) = path.split_last()?;
-    if index >= n {
-        return None;
-    }
     let left = split(n);
     if index < left {
         Some(node(&root_of(entry, index, left, rest)?, sibling))
@@ -44,19 +42,23 @@ pub fn root_of(entry: EntryId, index: usize, n: usize, path: &[Hash]) -> Option<
     }
 }
 
-fn subtree(entries: &[EntryId]) -> Hash {
-    if let [entry] = entries {
-        return leaf(*entry);
+fn leaves(entries: &[EntryId]) -> Vec<Hash> {
+    entries.iter().map(|entry| leaf(entry.as_bytes())).collect()
+}
+
+fn subtree(leaves: &[Hash]) -> Hash {
+    if let [leaf] = leaves {
+        return *leaf;
     }
-    let (left, right) = entries.split_at(split(entries.len()));
+    let (left, right) = leaves.split_at(split(leaves.len()));
     node(&subtree(left), &subtree(right))
 }
 
-fn ascend(entries: &[EntryId], index: usize, path: &mut Vec<Hash>) {
-    if entries.len() == 1 {
+fn ascend(leaves: &[Hash], index: usize, path: &mut Vec<Hash>) {
+    if leaves.len() == 1 {
         return;
     }
-    let (left, right) = entries.split_at(split(entries.len()));
+    let (left, right) = leaves.split_at(split(leaves.len()));
     if index < left.len() {
         ascend(left, index, path);
         path.push(subtree(right));
@@ -71,14 +73,63 @@ fn split(n: usize) -> usize {
     1 << (n - 1).ilog2()
 }
 
-fn leaf(entry: EntryId) -> Hash {
-    leaf_of(entry.as_bytes())
-}
-
-fn leaf_of(data: &[u8]) -> Hash {
+fn leaf(data: &[u8]) -> Hash {
     Sha256::new().chain_update([0]).chain_update(data).finalize().into()
 }
 
 fn node(left: &Hash, right: &Hash) -> Hash {
     Sha256::new().chain_update([1]).chain_update(left).chain_update(right).finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::hex;
+
+    /// The entries and roots that implementations of certificate transparency test with.
+    #[test]
+    fn roots_are_those_of_rfc_6962() {
+        const LEAVES: [&str; 8] = [
+            "",
+            "\x00",
+            "\x10",
+            "\x20\x21",
+            "\x30\x31",
+            "\x40\x41\x42\x43",
+            "\x50\x51\x52\x53\x54\x55\x56\x57",
+            "\x60\x61\x62\x63\x64\x65\x66\x67\x68\x69\x6a\x6b\x6c\x6d\x6e\x6f",
+        ];
+        const ROOTS: [&str; 8] = [
+            "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+            "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+            "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+            "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+            "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+            "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+            "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+            "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+        ];
+        let leaves = LEAVES.map(|data| leaf(data.as_bytes()));
+        for (n, expected) in (1..).zip(ROOTS) {
+            assert_eq!(hex::encode(&subtree(&leaves[..n])), expected, "{n} leaves");
+        }
+        let none = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(hex::encode(&root(&[])), none);
+    }
+
+    #[test]
+    fn each_entry_leads_to_the_root_from_its_own_place_only() {
+        for n in 1..=33 {
+            let entries: Vec<EntryId> = (0..n).map(|byte| EntryId::new([byte; 16])).collect();
+            let (n, root) = (entries.len(), root(&entries));
+            for (index, entry) in entries.iter().enumerate() {
+                let path = inclusion(&entries, index);
+                assert_eq!(root_of(*entry, index, n, &path), Some(root));
+                assert_ne!(root_of(EntryId::new([99; 16]), index, n, &path), Some(root), "another entry");
+                assert_ne!(root_of(*entry, index + 1, n, &path), Some(root), "another place");
+                assert_eq!(root_of(*entry, index, n, &[&path[..], &[root]].concat()), None, "a longer path");
+            }
+            assert_eq!(inclusion(&entries, n), Vec::<Hash>::new());
+        }
+    }
 }

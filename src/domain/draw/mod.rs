@@ -1,4 +1,5 @@
-//! A verifiable draw (抽签): who may buy follows from an order that nobody could know, and that anybody can recompute.
+//! A verifiable draw (抽签): who may buy follows from an order that could not be known beforehand and can be
+//! recomputed afterwards.
 //!
 //! Before entries open the shop publishes the [`DrawRules`], with a commitment to a secret and the round of a public source
 //! of randomness. After the closing it locks the [`EntryList`] and publishes the Merkle [`root`] of its entries. Then the
@@ -13,6 +14,9 @@ mod order;
 mod proof;
 mod randomness;
 mod rules;
+#[cfg(test)]
+mod tests;
+mod verification;
 
 pub use entry::{EntryId, EntryStatus, Exclusion};
 pub use list::{EntryList, ListedEntry, WrongList};
@@ -21,6 +25,7 @@ pub use order::{ranking, seed};
 pub use proof::{Proof, UnreadableProof};
 pub use randomness::{Beacon, PublicRound, Randomness, WrongRandomness};
 pub use rules::{DrawRules, WrongRules};
+pub use verification::{Check, Verification};
 
 use super::secret::CommittedSecret;
 

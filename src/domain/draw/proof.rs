@@ -10,7 +10,8 @@ use crate::domain::hex;
 /// Longest document that is read. A proof has some 1,500 characters.
 const MAX_BYTES: usize = 65_536;
 
-/// `proof.json`. Hashes, signature and secret are hexadecimal digits. Made once, when the seed is known, for the locked list.
+/// `proof.json`. Hashes, signature and secret are hexadecimal digits. Made once, when the seed is known, for the locked
+/// list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {

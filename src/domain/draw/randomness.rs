@@ -1,7 +1,7 @@
-//! Public randomness: a number that appears at a time known beforehand, and that no one can choose or know before it.
+//! Public randomness: a number that appears at a time known beforehand, and that cannot be known before it.
 //!
-//! It is a round of drand's quicknet, a network of independent operators. A round's signature can be verified with the public
-//! key of the network alone, so staff may paste it, from wherever they got it, and the shop needs no way out.
+//! It is a round of drand's quicknet, a network of independent operators. A round's signature can be verified with the
+//! public key of the network alone, so staff may paste it, from wherever they got it, and the shop needs no way out.
 
 use drand_verify::{G2PubkeyRfc, Pubkey};
 use jiff::Timestamp;
@@ -27,7 +27,7 @@ wire_enum! {
     /// A source of public randomness.
     pub enum Beacon {
         Quicknet = "quicknet",
-        /// A stand-in for tests and demonstrations. Everyone can compute its rounds beforehand.
+        /// A stand-in for tests and demonstrations, whose rounds can be computed beforehand.
         Sandbox = "sandbox",
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::{SaleId, hex};
 /// Longest text that is read. Rules have some 250 characters.
 const MAX_TEXT: usize = 4_096;
 
-/// What is decided before anybody enters. Every entry has one ticket.
+/// What is decided before entries open. Every entry has one ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawRules {
     pub sale: SaleId,
@@ -37,7 +37,8 @@ pub struct DrawRules {
 pub struct WrongRules;
 
 impl DrawRules {
-    /// The text that is published and hashed: a line per rule, each a name, a space and a value. Equal rules have equal texts.
+    /// The text that is published and hashed: a line per rule, each a name, a space and a value. Equal rules have equal
+    /// texts.
     pub fn canonical(&self) -> String {
         let mut text = format!("{PROTOCOL}\n");
         let randomness = match self.randomness {
