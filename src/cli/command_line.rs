@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, Command};
 
+use super::verify_draw::DrawFiles;
 use crate::config::{self, Config, ProcessRole, SETTINGS, Source, variable};
 use crate::rehearse::options::{self, Options};
 
@@ -20,6 +21,7 @@ pub enum Task {
         resume: bool,
     },
     Rehearse(Box<Options>),
+    VerifyDraw(DrawFiles),
 }
 
 const COMMANDS: [(&str, Task); 4] = [
@@ -53,7 +55,10 @@ fn command() -> Command {
         .arg(
             Arg::new("what")
                 .value_name("ROLE|COMMAND")
-                .help("Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, rehearse")
+                .help(
+                    "Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, rehearse, \
+                     verify-draw PROOF ENTRIES [ENTRY...]",
+                )
                 .action(ArgAction::Append)
                 .num_args(0..),
         )
@@ -79,6 +84,9 @@ fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
     {
         return Ok(task.clone());
     }
+    if let ["verify-draw", files @ ..] = words {
+        return Ok(Task::VerifyDraw(draw_files(files)?));
+    }
     let mut roles = Vec::new();
     for name in words {
         match name.parse() {
@@ -88,6 +96,15 @@ fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
         }
     }
     Ok(Task::Run(if roles.is_empty() { ProcessRole::ALL.to_vec() } else { roles }))
+}
+
+fn draw_files(words: &[&str]) -> anyhow::Result<DrawFiles> {
+    let [proof, entries, asked @ ..] = words else { bail!("verify-draw needs a proof and a list of entries") };
+    let asked = asked
+        .iter()
+        .map(|id| id.parse().with_context(|| format!("{id:?} is not an entry")))
+        .collect::<Result<_, _>>()?;
+    Ok(DrawFiles { proof: proof.into(), entries: entries.into(), asked })
 }
 
 #[cfg(test)]
@@ -103,6 +120,10 @@ mod tests {
         assert_eq!(task(&["audit"], true).unwrap(), Task::Audit { resume: true });
         assert!(task(&["migrate"], true).is_err() && task(&[], true).is_err());
         assert!(task(&["sell"], false).is_err());
+        let entry = "13f3e4f432cda1f2183cfb0fbeb7cc79";
+        let files = DrawFiles { proof: "a".into(), entries: "b".into(), asked: vec![entry.parse().unwrap()] };
+        assert_eq!(task(&["verify-draw", "a", "b", entry], false).unwrap(), Task::VerifyDraw(files));
+        assert!(task(&["verify-draw", "a"], false).is_err() && task(&["verify-draw", "a", "b", "c"], false).is_err());
         command().debug_assert();
     }
 }
