@@ -3,7 +3,7 @@
 
 mod model;
 
-use model::{Group, Wins, hold};
+use model::{Group, Wins, hold, hold_draws};
 use seckill::domain::spread::advised_spread_ms;
 
 /// Wins of each group that a row rests on. The 95 % interval of A is then within 2 %.
@@ -35,15 +35,30 @@ fn main() {
     ] {
         row(sale, bots, (advised, advised));
     }
+    for sale in SALES {
+        draw_row(sale, Group::bots(sale.1));
+    }
+    for bots in [Group { browsers: 20, ..pressing }, Group { latency_ms: 500.0, requests_per_second: 0, ..pressing }] {
+        draw_row(SALES[0], bots);
+    }
 }
 
-fn row((people, bot_accounts, units): (usize, usize, usize), bots: Group, (spread_ms, advised): (i64, i64)) {
-    let wins = hold((Group::people(people), bots), units, spread_ms, (MIN_WINS, MAX_OPENINGS), 1);
+fn row(sale: (usize, usize, usize), bots: Group, (spread_ms, advised): (i64, i64)) {
+    let wins = hold((Group::people(sale.0), bots), sale.2, spread_ms, (MIN_WINS, MAX_OPENINGS), 1);
     let name = match spread_ms / 1000 {
         0 => "plain rush".to_owned(),
         seconds if spread_ms == advised => format!("spread {seconds} s, as advised"),
         seconds => format!("spread {seconds} s"),
     };
+    print(sale, &name, bots, &wins);
+}
+
+fn draw_row(sale: (usize, usize, usize), bots: Group) {
+    let wins = hold_draws((Group::people(sale.0), bots), sale.2, (MIN_WINS, MAX_OPENINGS), 1);
+    print(sale, "draw", bots, &wins);
+}
+
+fn print((people, bot_accounts, units): (usize, usize, usize), name: &str, bots: Group, wins: &Wins) {
     let presses = match bots {
         Group { requests_per_second: 0, .. } => "once, at their moment".to_owned(),
         Group { requests_per_second, browsers: 1, .. } => format!("{requests_per_second}/s"),
@@ -51,7 +66,7 @@ fn row((people, bot_accounts, units): (usize, usize, usize), bots: Group, (sprea
             format!("{requests_per_second}/s in each of {browsers} browsers")
         }
     };
-    let (advantage, bot_wins, people_wins) = (advantage(&wins), wins.bots, wins.people);
+    let (advantage, bot_wins, people_wins) = (advantage(wins), wins.bots, wins.people);
     println!("| {people}, {bot_accounts}, {units} | {name} | {presses} | {advantage} | {bot_wins}, {people_wins} |");
 }
 

@@ -1,9 +1,11 @@
-//! A model of one opening: people and scripts press, the first to arrive get the units. Times are milliseconds after the
-//! opening. The moments of an enforced spread are those of the shop (`domain::spread`).
+//! A model of one opening: people and scripts press. In a rush the first to arrive get the units, in a draw the first in its
+//! order. Times are milliseconds after the opening. The moments of an enforced spread and the order of a draw are those of
+//! the shop (`domain::spread`, `domain::draw`).
 
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use seckill::domain::draw::{EntryId, ranking};
 use seckill::domain::{Spread, SpreadSeed, UserId};
 use uuid::Uuid;
 
@@ -70,35 +72,62 @@ impl Wins {
 }
 
 /// Holds openings, each with new accounts and a new seed, until each group has `min_wins`, at most `max_openings`.
-pub fn hold(
-    (people, bots): (Group, Group),
-    units: usize,
-    spread_ms: i64,
-    (min_wins, max_openings): (u64, u32),
-    seed: u64,
-) -> Wins {
+pub fn hold(groups: (Group, Group), units: usize, spread_ms: i64, enough: (u64, u32), seed: u64) -> Wins {
     let mut random = StdRng::seed_from_u64(seed);
+    repeat(groups, enough, || {
+        let spread = Spread { seed: SpreadSeed::new(random.random()), width_ms: spread_ms };
+        let mut arrived = arrivals(groups, &mut random, |user| moment(spread, user));
+        arrived.truncate(units);
+        arrived
+    })
+}
+
+/// Holds draws in the same way. An account has one entry, however often and from however many browsers it presses; the shop
+/// draws its id when it arrives.
+pub fn hold_draws(groups: (Group, Group), units: usize, enough: (u64, u32), seed: u64) -> Wins {
+    let mut random = StdRng::seed_from_u64(seed);
+    repeat(groups, enough, || {
+        let arrived = arrivals(groups, &mut random, |_| 0.0);
+        let mut entries: Vec<(EntryId, bool)> =
+            arrived.into_iter().map(|is_bot| (EntryId::new(random.random()), is_bot)).collect();
+        entries.sort_unstable();
+        let ids: Vec<EntryId> = entries.iter().map(|(id, _)| *id).collect();
+        // The seed is a hash of what was published, so any random one serves.
+        ranking(&random.random(), &ids).into_iter().take(units).map(|index| entries[index].1).collect()
+    })
+}
+
+/// Counts the wins of openings. `opening` says of each winner whether it is a bot.
+fn repeat(
+    (people, bots): (Group, Group),
+    (min_wins, max_openings): (u64, u32),
+    mut opening: impl FnMut() -> Vec<bool>,
+) -> Wins {
     let mut wins = Wins { people: 0, bots: 0, people_tries: 0, bot_tries: 0 };
     for _ in 0..max_openings {
         if wins.people >= min_wins && wins.bots >= min_wins {
             break;
         }
-        let spread = Spread { seed: SpreadSeed::new(random.random()), width_ms: spread_ms };
-        let mut arrivals = Vec::with_capacity(people.accounts + bots.accounts);
-        for (group, is_bot) in [(people, false), (bots, true)] {
-            for _ in 0..group.accounts {
-                let user = UserId(Uuid::from_u128(random.random()));
-                arrivals.push((group.arrival(moment(spread, user), &mut random), is_bot));
-            }
+        for is_bot in opening() {
+            *(if is_bot { &mut wins.bots } else { &mut wins.people }) += 1;
         }
-        arrivals.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        let bot_wins = arrivals.iter().take(units).filter(|(_, is_bot)| *is_bot).count();
-        wins.bots += bot_wins as u64;
-        wins.people += (units.min(arrivals.len()) - bot_wins) as u64;
         wins.people_tries += people.accounts as u64;
         wins.bot_tries += bots.accounts as u64;
     }
     wins
+}
+
+/// Whether each account is a bot, in the order of their arrival.
+fn arrivals((people, bots): (Group, Group), random: &mut StdRng, moment: impl Fn(UserId) -> f64) -> Vec<bool> {
+    let mut arrivals = Vec::with_capacity(people.accounts + bots.accounts);
+    for (group, is_bot) in [(people, false), (bots, true)] {
+        for _ in 0..group.accounts {
+            let user = UserId(Uuid::from_u128(random.random()));
+            arrivals.push((group.arrival(moment(user), random), is_bot));
+        }
+    }
+    arrivals.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    arrivals.into_iter().map(|(_, is_bot)| is_bot).collect()
 }
 
 fn moment(spread: Spread, user: UserId) -> f64 {
