@@ -13,6 +13,7 @@ use url::Url;
 mod accounts;
 mod cidr;
 mod database_address;
+mod draws;
 mod mail;
 mod payments;
 mod redis_address;
@@ -29,6 +30,7 @@ pub use service_address::ServiceAddress;
 use service_address::{amqp_url, read_tls};
 pub use source::{Source, read_file};
 
+use crate::domain::draw::Beacon;
 use crate::domain::wire::wire_enum;
 use crate::tls::ClientTls;
 
@@ -76,6 +78,11 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
+    (
+        "draw-randomness",
+        "Public randomness of draws: quicknet (drand; staff paste the round), sandbox, which anyone can compute, or none: the shop's \
+         secret alone decides [sandbox; behind https none]",
+    ),
     (
         "smtp-url",
         "Mail server: smtp://…, with STARTTLS smtp://…?tls=required, with TLS smtps://… [none: owners read the messages \
@@ -139,6 +146,8 @@ pub struct WebConfig {
     pub admission_percent: i64,
     /// Buying requests per second and user.
     pub user_rate: u32,
+    /// Where the public randomness of new draws comes from; `None`: there is none.
+    pub draw_beacon: Option<Beacon>,
     /// Open connections of shoppers, at most.
     pub connections: usize,
     /// Open connections of one address, at most. Loopback and trusted proxies are excepted.
@@ -218,10 +227,12 @@ impl Config {
 fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
     let address = |text: &str| text.parse::<SocketAddr>().context("expected an address such as 127.0.0.1:8080");
     let listen = source.parse("listen", SocketAddr::from(([127, 0, 0, 1], 8080)), address)?;
+    let public_url = source.parse("public-url", format!("http://{listen}"), origin)?;
     Ok(WebConfig {
         listen,
+        draw_beacon: draws::read_beacon(source, public_url.starts_with("https://"))?,
         ops_listen: source.parse("ops-listen", SocketAddr::from(([127, 0, 0, 1], 9090)), address)?,
-        public_url: source.parse("public-url", format!("http://{listen}"), origin)?,
+        public_url,
         trusted_proxies: source.parse("trusted-proxies", Vec::new(), proxies)?,
         admission_percent: source.parse("admission", 200, |t| whole(t, 100, 100_000))?,
         user_rate: source.parse("user-rate", 5, |t| whole(t, 1, 1_000_000))?,
@@ -352,6 +363,7 @@ mod tests {
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),
+            ("draw_randomness = 'dice'", "SECKILL_DRAW_RANDOMNESS"),
             ("smtp_url = 'mail.example'", "SECKILL_SMTP_URL"),
             ("mail_from = 'shop'", "SECKILL_MAIL_FROM"),
             ("demo = 'maybe'", "SECKILL_DEMO"),

@@ -43,6 +43,8 @@ pub mod purchase;
 
 pub mod gate;
 
+pub mod entries;
+
 // One order: its way to the database, payment, expiry.
 pub mod payments;
 

@@ -45,6 +45,10 @@ pub struct Metrics {
     pub refunded: Counter,
     payment_cases: Vec<Counter>,
     pub cancelled: Counter,
+    /// Entries of draws, without those that were there before.
+    pub draw_entries: Counter,
+    /// Orders that winners of draws were given.
+    pub drawn: Counter,
     pub released: Counter,
     pub rebuilt: Counter,
     pub grants_dropped: Counter,
@@ -116,6 +120,8 @@ impl Default for Metrics {
             refunded: register(registry, "payments_refunded", "Payments refunded"),
             payment_cases: payment_cases(registry),
             cancelled: register(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
+            draw_entries: register(registry, "draw_entries", "Entries of draws"),
+            drawn: register(registry, "draw_orders", "Orders that winners of draws were given"),
             released: register(registry, "releases", "Holds released"),
             rebuilt: register(registry, "sales_loaded", "Sales loaded into Redis"),
             grants_dropped: register(

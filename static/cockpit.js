@@ -120,7 +120,7 @@ function showState(s) {
 
 // ---- plots ----
 
-const REASONS = ['sold_out', 'busy', 'not_open', 'rate_limited', 'bad_token', 'over_limit', 'ended', 'overloaded', 'bad_quantity', 'no_such_sale', 'too_early'];
+const REASONS = ['sold_out', 'busy', 'not_open', 'rate_limited', 'bad_token', 'over_limit', 'ended', 'overloaded', 'bad_quantity', 'no_such_sale', 'too_early', 'by_draw'];
 /** Requests and grants in the slots of the first seconds of the sale, kept as long as its counters. */
 let opening = null;
 const total = (list) => list.reduce((sum, n) => sum + n, 0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use seckill::catalogue::Catalogue;
 use seckill::domain::Bucket;
 use seckill::domain::sale::{Rush, SaleState};
-use seckill::domain::{Currency, GoodsId, Money, Sale, SaleId, Window};
+use seckill::domain::{Currency, GoodsId, Money, Sale, SaleId, SaleMode, Window};
 use seckill::redis::connection::RedisConnection;
 use seckill::stock::load::LoadOptions;
 use seckill::stock::redis::RedisStock;
@@ -40,6 +40,7 @@ pub fn sale(n: i64, total: u64) -> Sale {
         per_user_limit: 1,
         window: Window { opens_at: None, closes_at: None },
         rush: Rush::default(),
+        mode: SaleMode::Rush,
         state: SaleState::Live,
         version: 1,
         epoch: 1,

@@ -10,7 +10,7 @@ use seckill::app::Services;
 use seckill::clock::Clock;
 use seckill::config::Config;
 use seckill::control::sales_admin::SaleCommand;
-use seckill::domain::{Bilingual, Currency, Money, Rush, SaleId, UserId, Window};
+use seckill::domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, Window};
 use seckill::store::{self, GoodsDraft, SaleDraft, User};
 use uuid::Uuid;
 
@@ -101,6 +101,7 @@ impl Shop {
                 per_user_limit: 1,
                 window: Window { opens_at: None, closes_at: None },
                 rush: Rush::default(),
+                mode: SaleMode::Rush,
             };
             let sale = sales_admin.create_sale(draft, "bench").await?;
             sales_admin.change(sale.id, SaleCommand::Start, "bench").await?;

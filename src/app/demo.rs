@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, Rush, Window};
+use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, Rush, SaleMode, Window};
 use crate::store::{GoodsDraft, SaleChange, SaleDraft, Store};
 
 /// The actor in the audit log.
@@ -111,6 +111,7 @@ async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp)
         per_user_limit: demo.per_user_limit,
         window: Window { opens_at, closes_at: opens_at.map(|opens| opens + 7 * DAY) },
         rush: Rush::default(),
+        mode: SaleMode::Rush,
     };
     let sale = store.create_sale(&draft, ACTOR, now).await?;
     if opens_at == Some(now) {

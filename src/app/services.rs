@@ -18,10 +18,12 @@ use crate::config::{Config, PaymentProvider};
 use crate::control::Control;
 use crate::control::allot::{self, Allotter};
 use crate::control::audit::Audit;
+use crate::control::draws::Draws;
 use crate::control::sales_admin::SalesAdmin;
 use crate::control::schedule::Schedule;
 use crate::control::stock_sync::StockSync;
 use crate::counters::CounterRegistry;
+use crate::entries::Entries;
 use crate::gate::Gate;
 use crate::health::Health;
 use crate::mail::{Letters, Mailer, Transport};
@@ -250,6 +252,10 @@ impl Services {
         Purchases::new(self.gate.clone(), self.batcher.clone(), self.metrics.clone())
     }
 
+    pub fn entries(&self) -> Entries {
+        Entries::new(self.store.clone(), self.config.web.user_rate, &self.secret, self.metrics.clone())
+    }
+
     /// The shop's routes, without a socket.
     pub fn router(&self) -> Router {
         web::router(Arc::new(Shop {
@@ -259,6 +265,7 @@ impl Services {
             catalogue: self.catalogue.clone(),
             gate: self.gate.clone(),
             purchases: self.purchases(),
+            entries: self.entries(),
             orders: self.orders(),
             payments: self.payments.clone(),
             staff_refunds: self.staff_refunds(),
@@ -335,6 +342,7 @@ impl Services {
             stock_sync: self.stock_sync.clone(),
             allotter: self.allotter(),
             schedule: Schedule::new(self.store.clone(), self.stock.clone()),
+            draws: Draws::new(self.store.clone(), self.metrics.clone()),
             expiry: Expiry::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
             payments: self.payments.clone(),
             sandbox: self.sandbox.clone(),

@@ -5,7 +5,7 @@
 //! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
 //! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
 //! [`sales_admin`] changes goods and sales, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
-//! the invariants. [`schedule`] opens and closes sales.
+//! the invariants. [`schedule`] opens and closes sales, [`draws`] holds draws.
 
 pub mod sales_admin;
 pub mod stock_sync;
@@ -14,6 +14,7 @@ pub mod allot;
 pub mod audit;
 pub mod audit_file;
 pub mod checklist;
+pub mod draws;
 pub mod reconcile;
 pub mod schedule;
 
@@ -35,6 +36,7 @@ use crate::pipeline::rabbit::Monitor;
 use crate::stock::Stock;
 use crate::store::Store;
 use allot::Allotter;
+use draws::Draws;
 use schedule::Schedule;
 use stock_sync::StockSync;
 
@@ -53,6 +55,8 @@ const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
 const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a message is sent.
 const MAIL_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon a list is locked, a draw held, or a returned unit given to the next.
+const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
 /// For rows that nothing needs any more.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// Totals of orders are wrong only after an older version changed orders beside this one.
@@ -69,6 +73,7 @@ pub struct Control {
     pub stock_sync: Option<Arc<StockSync>>,
     pub allotter: Option<Arc<Allotter>>,
     pub schedule: Schedule,
+    pub draws: Draws,
     pub expiry: Expiry,
     pub payments: Payments,
     /// The sandbox provider, if it is on.
@@ -95,6 +100,7 @@ impl Control {
         let closings = LeasedTask { interval: ORDERS_INTERVAL, name: "closing of payments", ..schedule };
         let webhooks = LeasedTask { interval: ORDERS_INTERVAL, name: "webhooks", ..schedule };
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
+        let draws = LeasedTask { interval: DRAWS_INTERVAL, name: "draws", ..schedule };
         let mail = LeasedTask { interval: MAIL_INTERVAL, name: "mail", ..schedule };
         let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
         let totals = LeasedTask { interval: TOTALS_INTERVAL, name: "totals of orders", ..schedule };
@@ -117,6 +123,7 @@ impl Control {
             closings.run(|| async { Ok(self.payments.close_due().await.map(drop)?) }),
             webhooks.run(|| self.deliver_webhooks()),
             packets.run(|| self.packets.step()),
+            draws.run(|| async { Ok(self.draws.step().await?) }),
             mail.run(|| async { stop.run_until_cancelled(self.send_mail()).await.unwrap_or(Ok(())) }),
             purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),
             books.run(|| async { stop.run_until_cancelled(self.close_books()).await.unwrap_or(Ok(())) }),

@@ -196,8 +196,12 @@ impl SalesAdmin {
         Ok(ChangedSale { sale, applied })
     }
 
-    /// Retries while a part is not loaded: stock sync loads it within moments. A part that fails is left to stock sync.
+    /// Retries while a part is not loaded: stock sync loads it within moments. A part that fails is left to stock sync. The
+    /// stock has no part of a draw.
     async fn apply_to_stock(&self, sale: &Sale) -> AppliedParts {
+        if sale.mode.is_draw() {
+            return AppliedParts { parts: 0, applied: 0 };
+        }
         let deadline = Instant::now() + STOCK_TIMEOUT;
         let defined = loop {
             let defined = self.stock.define(sale).await;

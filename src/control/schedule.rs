@@ -54,7 +54,9 @@ impl Schedule {
             Ok(None) | Err(_) => return Ok(()),
         };
         info!(sale = %id, state = %sale.state, "a sale changed state by its schedule");
-        if let Some(error) = self.stock.define(&sale).await.failure {
+        if !sale.mode.is_draw()
+            && let Some(error) = self.stock.define(&sale).await.failure
+        {
             warn!(sale = %id, %error, "cannot pass a change on to every part of the stock; stock sync will");
         }
         Ok(())

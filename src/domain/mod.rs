@@ -2,7 +2,7 @@
 
 pub(crate) mod wire;
 
-mod hex;
+pub(crate) mod hex;
 
 pub mod ids;
 pub mod locale;
@@ -14,6 +14,7 @@ pub mod bucket;
 pub mod calendar;
 pub mod claim;
 pub mod draw;
+pub mod draw_sale;
 pub mod goods;
 pub mod mail;
 pub mod network;
@@ -33,6 +34,7 @@ pub mod wallet;
 
 pub use address::Address;
 pub use bucket::Bucket;
+pub use draw_sale::{DrawEntry, DrawPlan, DrawState, EntryState, ModeName, SaleMode};
 pub use goods::{Bilingual, Goods};
 pub use ids::{AddressId, GoodsId, OrderId, PacketId, PaymentId, RefundId, SaleId, UserId};
 pub use locale::Locale;

@@ -20,5 +20,7 @@ wire_enum! {
         Overloaded = "overloaded",
         /// The account's own moment in the sale's spread has not come.
         TooEarly = "too_early",
+        /// The sale is a draw: units are given to entries, by rank.
+        ByDraw = "by_draw",
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::wire::wire_enum;
-use super::{GoodsId, Money, SaleId, Spread, SpreadSeed};
+use super::{GoodsId, Money, SaleId, SaleMode, Spread, SpreadSeed};
 
 /// The times at which a sale opens and closes. `None` means that staff open or close it by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -169,6 +169,8 @@ pub struct Sale {
     pub window: Window,
     #[serde(flatten)]
     pub rush: Rush,
+    #[serde(flatten)]
+    pub mode: SaleMode,
     pub state: SaleState,
     /// Rises with every change of the definition, so that an older version never overwrites a newer one.
     pub version: i64,
@@ -190,7 +192,9 @@ fn is_false(shadow: &bool) -> bool {
 impl Sale {
     /// The phase according to the database alone.
     pub fn phase(&self, now: Timestamp) -> Phase {
-        Phase::of(self.state, self.window, self.total - self.sold, now)
+        // A draw takes entries as long as it is open; it has no units to run out of.
+        let remaining = if self.mode.is_draw() { 1 } else { self.total - self.sold };
+        Phase::of(self.state, self.window, remaining, now)
     }
 
     /// The spread that the gate enforces.

@@ -117,6 +117,9 @@ impl Gate {
         }
         let now = self.clock.now();
         let status = self.board.status(sale, now).ok_or(Refusal::NoSuchSale)?;
+        if status.is_draw {
+            return Err(Refusal::ByDraw);
+        }
         match status.phase {
             Phase::Open | Phase::SoldOut => {
                 let (token, expires_at) = self.tokens.issue(sale, user, now);
@@ -171,6 +174,9 @@ impl Gate {
             return Err(Refusal::RateLimited);
         }
         let status = status.ok_or(Refusal::NoSuchSale)?;
+        if status.is_draw {
+            return Err(Refusal::ByDraw);
+        }
         let closed = match status.phase {
             Phase::Open => None,
             Phase::Upcoming => return Err(Refusal::NotOpen),

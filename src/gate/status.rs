@@ -17,6 +17,8 @@ pub struct SaleStatus {
     pub total: i64,
     pub per_user_limit: i64,
     pub buckets: u8,
+    /// Whether units are given by draw. Then the gate admits no request, and no stock backend has loaded the sale.
+    pub is_draw: bool,
     /// The time over which accounts spread their first requests, in milliseconds.
     pub spread_ms: i64,
     /// `None` unless the gate enforces the spread.
@@ -38,6 +40,9 @@ struct Button {
     now: Timestamp,
     poll_after_ms: i64,
     spread_ms: i64,
+    /// `draw`; left out for a rush.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<&'static str>,
 }
 
 impl SaleStatus {
@@ -52,6 +57,7 @@ impl SaleStatus {
             total: facts.total,
             per_user_limit: facts.per_user_limit,
             buckets: sale.rush.buckets,
+            is_draw: sale.mode.is_draw(),
             spread_ms: sale.rush.spread_ms,
             spread: sale.spread(),
             booked: Some(facts.booked),
@@ -59,10 +65,10 @@ impl SaleStatus {
         }
     }
 
-    /// The status of a sale that is not loaded: no units can be bought in any state.
+    /// The status of a sale that is not loaded: no units can be bought in any state. A draw never is, and is open for entries.
     fn unloaded(sale: &Sale, now: Timestamp) -> SaleStatus {
         let phase = match sale.phase(now) {
-            Phase::Open | Phase::SoldOut => Phase::Paused,
+            Phase::Open | Phase::SoldOut if !sale.mode.is_draw() => Phase::Paused,
             other => other,
         };
         SaleStatus {
@@ -72,6 +78,7 @@ impl SaleStatus {
             total: sale.total,
             per_user_limit: sale.per_user_limit,
             buckets: sale.rush.buckets,
+            is_draw: sale.mode.is_draw(),
             spread_ms: sale.rush.spread_ms,
             spread: sale.spread(),
             booked: None,
@@ -105,6 +112,8 @@ impl SaleStatus {
                 Some(opens) => ((opens.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, MAX_WAITING_MS),
                 None => MAX_WAITING_MS,
             },
+            // Nothing runs out.
+            Phase::Open if self.is_draw => MAX_WAITING_MS,
             Phase::Open => 1_000,
             Phase::SoldOut | Phase::Paused => 3_000,
             Phase::Ended => 60_000,
@@ -122,6 +131,7 @@ impl SaleStatus {
             now,
             poll_after_ms: self.poll_after_ms(now),
             spread_ms: self.spread_ms,
+            mode: self.is_draw.then_some("draw"),
         };
         serde_json::to_vec(&button).unwrap_or_default().into()
     }
@@ -141,6 +151,7 @@ mod tests {
             total: 1,
             per_user_limit: 1,
             buckets: 1,
+            is_draw: false,
             spread_ms: 0,
             spread: None,
             booked: None,
@@ -162,6 +173,7 @@ mod tests {
             total: 1,
             per_user_limit: 1,
             buckets: 1,
+            is_draw: false,
             spread_ms: 10_000,
             spread: Some(spread),
             booked: None,

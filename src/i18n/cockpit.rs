@@ -57,6 +57,7 @@ texts! {
         reason_busy: "排队已满", "busy";
         reason_overloaded: "系统繁忙", "overloaded";
         reason_too_early: "未到个人时刻", "before their moment";
+        reason_by_draw: "抽签场次", "a draw";
         plots: "最近 15 分钟", "Last 15 minutes";
         plot_opening: "开抢最初几秒（每 10 毫秒的次数）", "The opening (counts per 10 ms)";
         plot_requests: "请求与抢到（次/秒）", "Attempts and successes (per second)";

@@ -30,6 +30,7 @@ mod cases;
 mod checklist;
 mod cockpit;
 mod countries;
+mod draws;
 mod goods;
 mod mail;
 mod orders;
@@ -54,6 +55,7 @@ pub use cases::CasesText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
 pub use countries::country;
+pub use draws::DrawText;
 pub use goods::GoodsText;
 pub use mail::MailText;
 pub use orders::OrdersText;
@@ -99,6 +101,7 @@ tables! {
     shop: ShopText,
     account: AccountText,
     admin: AdminText,
+    draws: DrawText,
     sales: SalesText,
     checklist: ChecklistText,
     goods: GoodsText,

@@ -232,7 +232,7 @@ pub(crate) mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, SaleId, Window};
+    use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, SaleId, SaleMode, Window};
 
     pub fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
@@ -258,6 +258,7 @@ pub(crate) mod tests {
             per_user_limit: 2,
             window: Window { opens_at: Some(at("2026-11-21T12:00:00Z")), closes_at: None },
             rush: crate::domain::Rush::default(),
+            mode: SaleMode::Rush,
             state: SaleState::Scheduled,
             version: 1,
             epoch: 1,

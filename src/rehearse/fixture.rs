@@ -14,7 +14,7 @@ use super::shopper::TestAccount;
 use crate::accounts::Device;
 use crate::app::Services;
 use crate::control::sales_admin::SaleCommand;
-use crate::domain::{Currency, Goods, Money, Rush, Sale, SaleId, SaleState, UserId, Window};
+use crate::domain::{Currency, Goods, Money, Rush, Sale, SaleId, SaleMode, SaleState, UserId, Window};
 use crate::store::{Announce, Redefinition, Role, SaleDraft, SalePatch, SaveOptions, User};
 
 /// The actor in the audit log.
@@ -42,6 +42,7 @@ pub async fn announce(services: &Services, units: u32, rush: Rush) -> anyhow::Re
         per_user_limit: 1,
         window: Window { opens_at: None, closes_at: None },
         rush,
+        mode: SaleMode::Rush,
     };
     let options = SaveOptions { announce: Announce::Schedule, shadow: true, ..SaveOptions::default() };
     Ok(services.sales_admin().create_sale_with(draft, &options, ACTOR).await?)

@@ -92,6 +92,8 @@ fn decide(
     now: Timestamp,
 ) -> (Vec<Reservation>, Vec<Decision>) {
     let closed = match Phase::of(sale.state, sale.window, 1, now) {
+        // The gate refuses it as well. Units of a draw are given by rank only.
+        _ if sale.mode.is_draw() => Some(Decision::NotOpen),
         Phase::Open => None,
         Phase::Ended => Some(Decision::Ended),
         _ => Some(Decision::NotOpen),
@@ -166,7 +168,7 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::config::sqlite_in;
-    use crate::domain::{Bilingual, Currency, Money, Rush, Window};
+    use crate::domain::{Bilingual, Currency, Money, Rush, SaleMode, Window};
     use crate::store::{GoodsDraft, SaleChange, SaleDraft};
 
     #[tokio::test]
@@ -185,6 +187,7 @@ mod tests {
             per_user_limit: 2,
             window: Window { opens_at: None, closes_at: None },
             rush: Rush { buckets: 2, ..Rush::default() },
+            mode: SaleMode::Rush,
         };
         let sale = store.create_sale(&draft, "test", clock.now()).await.unwrap();
         let start = SaleChange::Start { at: clock.now() };

@@ -11,7 +11,7 @@
 //! 2. a refund that waits for approval, then the row of a user, then that of a sale or packet;
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
-//! 4. rows of orders, payments and claims; an order before its payments;
+//! 4. the row of a draw, then those of its entries; then rows of orders, payments and claims; an order before its payments;
 //! 5. transfers by id, then balances of users and packets by account ([`wallet`]): money moves last;
 //! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
 //!
@@ -28,6 +28,7 @@ mod transaction;
 mod goods;
 mod sales;
 
+mod draws;
 mod orders;
 mod payments;
 mod processes;
@@ -73,6 +74,9 @@ pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
 pub use books::Period;
 pub use books::journal::{JournalCursor, JournalLine, JournalSource};
+pub use draws::Draw;
+pub use draws::entries::{EnterOutcome, ExcludeOutcome, WithdrawOutcome};
+pub use draws::steps::Offered;
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};

@@ -55,6 +55,7 @@ use crate::clock::Clock;
 use crate::cockpit::Cockpit;
 use crate::config::WebConfig;
 use crate::control::sales_admin::SalesAdmin;
+use crate::entries::Entries;
 use crate::gate::Gate;
 use crate::health::Health;
 use crate::mail::Letters;
@@ -83,6 +84,7 @@ pub struct Shop {
     pub catalogue: Arc<Catalogue>,
     pub gate: Arc<Gate>,
     pub purchases: Purchases,
+    pub entries: Entries,
     pub orders: Orders,
     pub payments: Payments,
     pub staff_refunds: StaffRefunds,

@@ -53,11 +53,14 @@ fn hot_path() -> Routes {
 }
 
 fn public_api() -> Routes {
-    use super::api::{accounts, packets, passkeys, recovery, sales};
+    use super::api::{accounts, draws, packets, passkeys, recovery, sales};
 
     Router::new()
         .route("/api/sales", get(sales::list))
         .route("/api/sales/{sale}/spread", get(sales::spread))
+        .route("/api/sales/{sale}/draw", get(draws::show))
+        .route("/api/sales/{sale}/draw/proof.json", get(draws::proof))
+        .route("/api/sales/{sale}/draw/entries.csv", get(draws::entries))
         .route("/api/register", post(accounts::register))
         .route("/api/register/price", get(accounts::registration_price))
         .route("/api/login", post(accounts::log_in))
@@ -73,7 +76,7 @@ fn public_api() -> Routes {
 
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
-    use super::api::{accounts, addresses, orders, own_account, passkeys, payments, recovery, wallet};
+    use super::api::{accounts, addresses, draws, orders, own_account, passkeys, payments, recovery, wallet};
 
     Router::new()
         .route("/api/me", get(accounts::me))
@@ -93,6 +96,7 @@ fn shopper_api() -> Routes {
         .route("/api/account/second-factor/remove", post(own_account::remove_second_factor))
         .route("/api/account/export", get(own_account::export))
         .route("/api/account/delete", post(own_account::delete))
+        .route("/api/sales/{sale}/entry", get(draws::own).post(draws::enter).delete(draws::withdraw))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::set_address))
@@ -188,7 +192,8 @@ fn provider_api() -> Routes {
 }
 
 fn admin_api() -> Routes {
-    use super::api::admin::{accounts, approvals, audit_log, books, dead_letters, goods, live, order_changes, orders};
+    use super::api::admin::{accounts, approvals, audit_log, books, dead_letters, draws, goods, live};
+    use super::api::admin::{order_changes, orders};
     use super::api::admin::{packets, payment_cases, sale_definition, sales, security};
 
     Router::new()
@@ -208,6 +213,8 @@ fn admin_api() -> Routes {
         .route("/api/admin/sales/{sale}/pause", post(sales::pause))
         .route("/api/admin/sales/{sale}/resume", post(sales::resume))
         .route("/api/admin/sales/{sale}/stop", post(sales::stop))
+        .route("/api/admin/sales/{sale}/draw/round", post(draws::give_round))
+        .route("/api/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude))
         .route("/api/admin/sales/{sale}/live", get(live::live))
         .route("/api/admin/dead-letters", get(dead_letters::list))
         .route("/api/admin/dead-letters/replay", post(dead_letters::replay))
@@ -258,7 +265,7 @@ fn shared_pages() -> Routes {
 /// Pages in one language. The first three are pre-rendered and the same for all visitors.
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
-    use super::pages::{account, addresses, order_address, orders, packet_giving, packets, sign_in, wallet};
+    use super::pages::{account, addresses, draws, order_address, orders, packet_giving, packets, sign_in, wallet};
     use super::pages::{mail_address, recovery};
 
     let at = |path: &str| format!("/{locale}{path}");
@@ -268,6 +275,8 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/reminder.ics"), get(pages::shared))
         .route(&at(""), get(pages::to_list))
         .route(&at("/sales/{sale}/buy"), post(orders::buy))
+        .route(&at("/sales/{sale}/entry"), get(draws::show).post(draws::enter))
+        .route(&at("/sales/{sale}/entry/withdraw"), post(draws::withdraw))
         .route(&at("/login"), get(sign_in::login).post(sign_in::log_in))
         .route(&at("/register"), get(sign_in::registration).post(sign_in::register))
         .route(&at("/login/code"), post(sign_in::log_in_with_code))

@@ -10,7 +10,7 @@ use seckill::accounts::Session;
 use seckill::app::Services;
 use seckill::config::{Config, RedisConfig, ServiceAddress, sqlite_in};
 use seckill::control::sales_admin::SaleCommand;
-use seckill::domain::{Bilingual, Currency, Money, Phase, Rush, SaleId, UserId, Window};
+use seckill::domain::{Bilingual, Currency, Money, Phase, Rush, SaleId, SaleMode, UserId, Window};
 use seckill::store::{GoodsDraft, Role, SaleDraft, User};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -195,6 +195,7 @@ async fn open_sale(services: &Services, units: i64) -> SaleId {
         per_user_limit: 1,
         window: Window { opens_at: None, closes_at: None },
         rush: Rush::default(),
+        mode: SaleMode::Rush,
     };
     let sale = sales_admin.create_sale(draft, "counts").await.unwrap();
     if let Some(stock_sync) = &services.stock_sync {

@@ -16,7 +16,7 @@ mod stack {
     use seckill::control::allot::Allotter;
     use seckill::domain::Bucket;
     use seckill::domain::claim::{Claim, Decision};
-    use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, UserId, Window};
+    use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleMode, UserId, Window};
     use seckill::redis::{connection, keys};
     use seckill::stock::facts::RedisFacts;
     use seckill::stock::load::{BucketShare, LoadOptions};
@@ -65,8 +65,16 @@ mod stack {
             let window = Window { opens_at: None, closes_at: None };
             let rush = Rush { buckets, lot, spread_ms: 0 };
             let price = Money::new(100, Currency::CNY);
-            let draft =
-                SaleDraft { goods_id: self.goods, price, list_price: None, total, per_user_limit: limit, window, rush };
+            let draft = SaleDraft {
+                goods_id: self.goods,
+                price,
+                list_price: None,
+                total,
+                per_user_limit: limit,
+                window,
+                rush,
+                mode: SaleMode::Rush,
+            };
             let now = self.clock.now();
             let sale = self.store.create_sale(&draft, "test", now).await.unwrap();
             let sale = self.store.change_sale(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();

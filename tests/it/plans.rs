@@ -22,6 +22,7 @@ const SHORT: &[&str] = &[
     "book_days",
     "books",
     "catalogue",
+    "draws",
     "goods",
     "goods_pictures",
     "leases",

@@ -18,7 +18,7 @@ mod stack {
     use seckill::domain::Bucket;
     use seckill::domain::claim::{Claim, Decision, Hold};
     use seckill::domain::sale::SaleMove;
-    use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, UserId, Window};
+    use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, SaleMode, UserId, Window};
     use seckill::redis::short_id::ShortId;
     use seckill::redis::{connection, keys};
     use seckill::stock::database::DatabaseStock;
@@ -78,6 +78,7 @@ mod stack {
                 per_user_limit: limit,
                 window,
                 rush: Rush::default(),
+                mode: SaleMode::Rush,
             };
             let now = self.clock.now();
             let mut sale = self.store.create_sale(&draft, "test", now).await.unwrap();

@@ -126,7 +126,7 @@ fn clock(reading: &ProbeReport) -> ChecklistItem {
 mod tests {
     use super::*;
     use crate::control::checklist::CheckState;
-    use crate::domain::{Bilingual, Currency, GoodsId, Money, Rush, SaleId, Window};
+    use crate::domain::{Bilingual, Currency, GoodsId, Money, Rush, SaleId, SaleMode, Window};
     use crate::redis::generation::{Generation, LoadedGeneration, ServerId};
     use crate::stock::load::StockCounters;
 
@@ -146,6 +146,7 @@ mod tests {
             per_user_limit: 1,
             window: Window { opens_at: Some(at(100)), closes_at: Some(at(200)) },
             rush: Rush::default(),
+            mode: SaleMode::Rush,
             state: SaleState::Scheduled,
             version: 3,
             epoch: 1,

@@ -149,7 +149,9 @@ impl SalesAdmin {
     }
 
     async fn environment(&self, sale: &Sale) -> Result<Environment, StoreError> {
-        let redis = futures::future::OptionFuture::from(self.probe.as_ref().map(|probe| probe.read(sale)));
+        // No Redis has a draw.
+        let probe = self.probe.as_ref().filter(|_| !sale.mode.is_draw());
+        let redis = futures::future::OptionFuture::from(probe.map(|probe| probe.read(sale)));
         let outbox = async { self.stock_sync.as_ref()?.survey().await.ok() };
         let depths = futures::future::OptionFuture::from(self.monitor.as_ref().map(|monitor| monitor.depths()));
         let (redis, outbox, depths, report, page) =

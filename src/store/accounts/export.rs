@@ -12,7 +12,7 @@ use crate::store::{EntryCursor, PartialRefund, PaymentRecord, Store, StoreError,
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, sessions, and
+    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, sessions, and
     /// passkeys without their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
@@ -46,6 +46,7 @@ impl Store {
                 "given": self.packets_given_for_export(id).await?,
                 "received": self.packets_received_for_export(id).await?,
             },
+            "draw_entries": self.draw_entries_for_export(id).await?,
             "sessions": sessions.collect::<Vec<_>>(),
             "passkeys": passkeys.collect::<Vec<_>>(),
         })))
@@ -118,6 +119,16 @@ impl Store {
                 _ => return Ok(exported),
             }
         }
+    }
+
+    async fn draw_entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let entries = self.draw_entries_of(id).await?.into_iter().map(|(sale, entry)| {
+            json!({
+                "sale_id": sale, "entry": entry.id, "entered_at": entry.entered_at, "state": entry.state,
+                "reason": entry.reason, "rank": entry.rank, "order_id": entry.order_id,
+            })
+        });
+        Ok(entries.collect())
     }
 
     async fn entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {

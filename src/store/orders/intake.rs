@@ -77,6 +77,23 @@ async fn insert(
     Ok(inserted)
 }
 
+/// Sells units of a sale, whose row is locked, as unpaid orders. Every order is written, or the transaction must not commit.
+pub(in crate::store) async fn sell(
+    tx: &mut Tx,
+    sale: &Sale,
+    granted: &[Reservation],
+    payment_window: Duration,
+) -> Result<(), StoreError> {
+    let orders: Vec<_> =
+        granted.iter().map(|reservation| NewOrder { reservation, price: sale.price, rejected: None }).collect();
+    let inserted = insert(tx, &orders, payment_window).await?;
+    let units = granted.iter().map(|r| i64::from(r.quantity)).sum();
+    if inserted.len() != granted.len() || !add_sold(tx, sale.id, units).await? {
+        return Err(StoreError::Refused(sqlx::Error::Protocol("orders changed under the sale's lock".into())));
+    }
+    Ok(())
+}
+
 impl Store {
     /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, the live orders of
     /// `users`, and the time; it returns the reservations to write and its answer. `None` when there is no such sale.
@@ -92,13 +109,7 @@ impl Store {
         let held = live_orders(&mut tx, sale_id, users).await?;
         let (granted, answer) = decide(&sale, &held, tx.now);
         if !granted.is_empty() {
-            let orders: Vec<_> =
-                granted.iter().map(|reservation| NewOrder { reservation, price: sale.price, rejected: None }).collect();
-            let inserted = insert(&mut tx, &orders, payment_window).await?;
-            let units = granted.iter().map(|r| i64::from(r.quantity)).sum();
-            if inserted.len() != granted.len() || !add_sold(&mut tx, sale_id, units).await? {
-                return Err(StoreError::Refused(sqlx::Error::Protocol("orders changed under the sale's lock".into())));
-            }
+            sell(&mut tx, &sale, &granted, payment_window).await?;
         }
         tx.commit().await?;
         Ok(Some(answer))

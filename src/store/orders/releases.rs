@@ -50,11 +50,12 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes releases of sales that are retired or deleted: the backend holds no units of them. A copy of an order that
+    /// Deletes releases of sales that are retired, deleted or sold by draw: the backend holds no units of them. A copy of an order that
     /// arrives late, or a refund, may ask for one. Returns their number.
     pub async fn delete_releases_of_retired_sales(&self) -> Result<u64, StoreError> {
         let sql = "DELETE FROM releases WHERE NOT EXISTS
-               (SELECT 1 FROM sales WHERE sales.id = releases.sale_id AND sales.retired_at_ms IS NULL)";
+               (SELECT 1 FROM sales WHERE sales.id = releases.sale_id AND sales.retired_at_ms IS NULL
+                  AND sales.mode = 'rush')";
         Ok(sqlx::query(sql).execute(&self.pool).await?.rows_affected())
     }
 

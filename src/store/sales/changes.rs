@@ -2,8 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::domain::draw::Beacon;
 use crate::domain::sale::{SaleMove, WrongState};
-use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, SaleState, Window};
+use crate::domain::{DrawPlan, GoodsId, ModeName, Money, Rush, Sale, SaleId, SaleMode, SaleState, Window};
 use crate::store::{RequestId, StoreError};
 
 /// The definition of a new or edited sale.
@@ -16,6 +17,7 @@ pub struct SaleDraft {
     pub per_user_limit: i64,
     pub window: Window,
     pub rush: Rush,
+    pub mode: SaleMode,
 }
 
 /// In minor units. Sums of prices stay far from overflowing.
@@ -46,11 +48,31 @@ impl SaleDraft {
             (order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order"),
             (!order.is_some_and(|window| self.outlasts(window)), "spread_ms", "spread_beyond_end"),
         ];
-        checks.into_iter().filter(|(is_right, ..)| !is_right).map(|(_, field, code)| (field, code)).collect()
+        checks
+            .into_iter()
+            .chain(self.draw_checks())
+            .filter(|(is_right, ..)| !is_right)
+            .map(|(_, field, code)| (field, code))
+            .collect()
     }
 }
 
 impl SaleDraft {
+    /// A draw gives one unit to each winner, and its rules name both ends of its window.
+    fn draw_checks(&self) -> impl Iterator<Item = (bool, &'static str, &'static str)> + use<> {
+        let (limit, Window { opens_at, closes_at }) = (self.per_user_limit, self.window);
+        let checks = self.mode.plan().map(|plan| {
+            [
+                (limit == 1, "per_user_limit", "draw_one_each"),
+                (opens_at.is_some(), "opens_at", "draw_window"),
+                (closes_at.is_some(), "closes_at", "draw_window"),
+                (DrawPlan::WINDOW_S.contains(&plan.window_s), "draw_window_s", "bad_draw_window"),
+                (DrawPlan::REVIEW_S.contains(&plan.review_s), "draw_review_s", "bad_draw_review"),
+            ]
+        });
+        checks.into_iter().flatten()
+    }
+
     /// Whether an enforced spread goes on when the sale is over: some accounts could never buy.
     fn outlasts(&self, (opens, closes): (Timestamp, Timestamp)) -> bool {
         let width = SignedDuration::from_millis(self.rush.spread_ms);
@@ -68,6 +90,7 @@ impl From<&Sale> for SaleDraft {
             per_user_limit: sale.per_user_limit,
             window: sale.window,
             rush: sale.rush,
+            mode: sale.mode,
         }
     }
 }
@@ -85,6 +108,11 @@ pub struct SalePatch {
     pub buckets: Option<u8>,
     pub lot: Option<i64>,
     pub spread_ms: Option<i64>,
+    pub mode: Option<ModeName>,
+    pub draw_window_s: Option<i64>,
+    pub draw_review_s: Option<i64>,
+    /// Of a sale that becomes a draw.
+    pub draw_beacon: Option<Beacon>,
 }
 
 impl SalePatch {
@@ -100,6 +128,7 @@ impl SalePatch {
                 closes_at: self.closes_at.unwrap_or(sale.window.closes_at),
             },
             rush: sale.rush.with(self.buckets, self.lot, self.spread_ms),
+            mode: sale.mode.with(self.mode, (self.draw_window_s, self.draw_review_s), self.draw_beacon),
         }
     }
 }
@@ -298,6 +327,7 @@ impl SaleChange {
                 after.per_user_limit = draft.per_user_limit;
                 after.window = draft.window;
                 after.rush = draft.rush;
+                after.mode = draft.mode;
                 if after.rush.buckets != before.rush.buckets && before.epoch > 0 {
                     return Err(SaleRefusal::SplitFixed);
                 }

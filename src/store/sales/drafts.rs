@@ -7,7 +7,7 @@ use crate::domain::{GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 use crate::store::audit_log::log;
 use crate::store::sales::changes::saved_state;
 use crate::store::sales::revision::{next_id, touch};
-use crate::store::sales::{bind_definition, check_goods, columns, lock, random_seed, sale};
+use crate::store::sales::{announced_draw, bind_definition, bind_mode, check_goods, columns, lock, random_seed, sale};
 use crate::store::{OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
 
 /// A page of ended sales.
@@ -54,6 +54,7 @@ impl Store {
             per_user_limit: draft.per_user_limit,
             window: draft.window,
             rush: draft.rush,
+            mode: draft.mode,
             state: saved_state(draft, options.announce),
             version: 1,
             epoch: 0,
@@ -64,6 +65,7 @@ impl Store {
             refuse_overlap(&mut tx, &created).await?;
         }
         insert(&mut tx, &created, options.form_key.as_deref(), now).await?;
+        announced_draw::follow_sale(&mut tx, None, &created).await?;
         log(&mut tx, actor, "create", &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
         tx.commit().await?;
         Ok(created)
@@ -78,6 +80,7 @@ impl Store {
             return Err(SaleRefusal::NotADraft);
         }
         sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
+        announced_draw::delete(&mut tx, &before).await?;
         sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
         log(&mut tx, actor, "delete", &format!("sale {id}"), Some(&before), None, now).await?;
         tx.commit().await?;
@@ -177,18 +180,18 @@ async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<S
 async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> Result<(), sqlx::Error> {
     let query = sqlx::query(
         "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
-           state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow, spread_seed)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+           state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow, spread_seed,
+           mode, draw_window_s, draw_review_s, draw_beacon)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
     );
-    bind_definition(query, sale)
+    let query = bind_definition(query, sale)
         .bind(now.as_millisecond())
         .bind(form_key.map(str::to_owned))
         .bind(i64::from(sale.rush.buckets))
         .bind(sale.rush.lot)
         .bind(sale.rush.spread_ms)
         .bind(i64::from(sale.shadow))
-        .bind(sale.spread_seed.map(SpreadSeed::to_hex))
-        .execute(&mut **tx)
-        .await?;
+        .bind(sale.spread_seed.map(SpreadSeed::to_hex));
+    bind_mode(query, sale).execute(&mut **tx).await?;
     Ok(())
 }

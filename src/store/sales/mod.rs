@@ -1,6 +1,7 @@
 //! Sales: their definition and their state transitions. Every change raises the catalogue's revision, which every
 //! process polls.
 
+pub(super) mod announced_draw;
 pub(super) mod buckets;
 pub(super) mod changes;
 pub(super) mod counters;
@@ -15,7 +16,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
-use crate::domain::{GoodsId, Money, Rush, Sale, SaleId, SpreadSeed, Window};
+use crate::domain::{DrawPlan, GoodsId, ModeName, Money, Rush, Sale, SaleId, SaleMode, SpreadSeed, Window};
 use crate::store::audit_log::log;
 use crate::store::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal};
@@ -24,7 +25,8 @@ use revision::touch;
 macro_rules! columns {
     () => {
         "id, goods_id, price, list_price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, \
-         state, version, epoch, buckets, lot, spread_ms, shadow, spread_seed"
+         state, version, epoch, buckets, lot, spread_ms, shadow, spread_seed, mode, \
+         draw_window_s, draw_review_s, draw_beacon"
     };
 }
 pub(super) use columns;
@@ -52,12 +54,33 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
             lot: row::int(row, "lot")?,
             spread_ms: row::int(row, "spread_ms")?,
         },
+        mode: mode(row)?,
         state: row::parsed(row, "state")?,
         version: row::int(row, "version")?,
         epoch: row::int(row, "epoch")?,
         shadow: row::int(row, "shadow")? == 1,
         spread_seed: seed.map(|seed| seed.parse()).transpose().map_err(|wrong| sqlx::Error::Decode(Box::new(wrong)))?,
     })
+}
+
+fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
+    if row::text(row, "mode")? == ModeName::Rush.as_str() {
+        return Ok(SaleMode::Rush);
+    }
+    let beacon: Option<String> = row.try_get("draw_beacon")?;
+    let beacon = beacon.map(|beacon| beacon.parse().map_err(|_| row::undecodable("draw_beacon"))).transpose()?;
+    let (window_s, review_s) = (row::int(row, "draw_window_s")?, row::int(row, "draw_review_s")?);
+    Ok(SaleMode::Draw(DrawPlan { window_s, review_s, beacon }))
+}
+
+/// Binds the four columns of a sale's mode.
+fn bind_mode<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
+    let plan = sale.mode.plan();
+    query
+        .bind(sale.mode.name().as_str())
+        .bind(plan.map(|plan| plan.window_s))
+        .bind(plan.map(|plan| plan.review_s))
+        .bind(plan.and_then(|plan| plan.beacon).map(|beacon| beacon.as_str().to_owned()))
 }
 
 /// Binds `$1` to `$11` of the statements that write a sale.
@@ -88,6 +111,12 @@ pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::
         .fetch_optional(&mut **tx)
         .await?;
     row.as_ref().map(sale).transpose()
+}
+
+/// Reads a sale without locking it.
+pub(super) async fn read(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
+    let sql = concat!("SELECT ", columns!(), " FROM sales WHERE id = $1");
+    sqlx::query(sql).bind(id.0).fetch_optional(&mut **tx).await?.as_ref().map(sale).transpose()
 }
 
 /// Adds units to a sale's `sold`. `false` when fewer are left. A negative number returns units.
@@ -128,11 +157,13 @@ async fn apply_change(
     let query = sqlx::query(
         "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
            per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10,
-           buckets = $12, lot = $13, spread_ms = $14, spread_seed = $15 WHERE id = $11",
+           buckets = $12, lot = $13, spread_ms = $14, spread_seed = $15, mode = $16, draw_window_s = $17,
+           draw_review_s = $18, draw_beacon = $19 WHERE id = $11",
     );
     let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);
     let query = query.bind(after.rush.spread_ms).bind(after.spread_seed.map(SpreadSeed::to_hex));
-    query.execute(&mut *tx).await?;
+    bind_mode(query, &after).execute(&mut *tx).await?;
+    announced_draw::follow_sale(&mut tx, Some(&before), &after).await?;
     log(&mut tx, actor, change.audit_name(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
     tx.commit().await?;
     Ok(after)
@@ -155,9 +186,14 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Every sale that is not retired.
+    /// Every sale whose units the stock backend has: it is not retired, and not a draw, whose units only the database gives.
     pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE retired_at_ms IS NULL ORDER BY id")).await
+        self.sales_where(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM sales WHERE retired_at_ms IS NULL AND mode = 'rush' ORDER BY id"
+        ))
+        .await
     }
 
     /// Sales that were retired since then.
@@ -264,10 +300,10 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Sales that ended before `before` and have no unpaid order and no pending release.
+    /// Sales that ended before `before` and have no unpaid order and no pending release. A draw is retired once it is settled.
     pub async fn retirable_sales(&self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
         let query = sqlx::query(
-            "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended'
+            "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended' AND mode = 'rush'
                AND (closes_at_ms IS NULL OR closes_at_ms <= $1)
                AND NOT EXISTS (SELECT 1 FROM orders WHERE sale_id = sales.id AND status = 'unpaid')
                AND NOT EXISTS (SELECT 1 FROM releases WHERE sale_id = sales.id)",

@@ -104,7 +104,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::{Bilingual, Currency, Money, OrderId, Reservation, Rush, UserId, Window};
+    use crate::domain::{Bilingual, Currency, Money, OrderId, Reservation, Rush, SaleMode, UserId, Window};
     use crate::store::{Announce, GoodsDraft, Role, SaleDraft, SaveOptions, UserSearch};
 
     fn session(now: Timestamp) -> NewSession {
@@ -141,6 +141,7 @@ mod tests {
             per_user_limit: 1,
             window: Window { opens_at: Some(now), closes_at: None },
             rush: Rush::default(),
+            mode: SaleMode::Rush,
         };
         let enter = |shadow| SaveOptions { announce: Announce::Schedule, shadow, ..SaveOptions::default() };
         let real = store.create_sale_with(&draft, &enter(false), "test", now).await.unwrap();

@@ -81,7 +81,7 @@ mod tests {
     use jiff::civil::date;
 
     use super::*;
-    use crate::domain::{Currency, GoodsId, Money, SaleId, SaleState, Window};
+    use crate::domain::{Currency, GoodsId, Money, SaleId, SaleMode, SaleState, Window};
 
     fn sale(opens: &str, closes: &str) -> (String, Sale) {
         let window = Window { opens_at: opens.parse().ok(), closes_at: closes.parse().ok() };
@@ -96,6 +96,7 @@ mod tests {
             per_user_limit: 1,
             window,
             rush: crate::domain::Rush::default(),
+            mode: SaleMode::Rush,
             state: SaleState::Scheduled,
             version: 1,
             epoch: 0,

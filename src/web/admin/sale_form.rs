@@ -84,8 +84,9 @@ fn moved_into_future(window: Window, now: Timestamp) -> Window {
 
 pub async fn create(
     (State(shop), admin, visitor): StaffVisit<ManageSales>,
-    Form(form): Form<SaleForm>,
+    Form(mut form): Form<SaleForm>,
 ) -> Result<Response, Problem> {
+    form.draw_beacon = shop.config.draw_beacon;
     let refusal = match form.parse(shop.clock.now()) {
         Err(errors) => return page(&shop, &visitor, None, form, SaleFormState::with_errors(errors)).await,
         Ok(draft) => match shop.sales_admin.create_sale_with(draft, &form.save_options(), admin.actor()).await {
@@ -120,6 +121,7 @@ pub async fn edit(
     if !sale.state.is_planned() {
         return locked(&visitor, sale);
     }
+    form.draw_beacon = shop.config.draw_beacon;
     let refusal = match form.parse(shop.clock.now()) {
         Err(errors) => return page(&shop, &visitor, Some(&sale), form, SaleFormState::with_errors(errors)).await,
         Ok(draft) => {

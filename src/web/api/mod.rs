@@ -3,6 +3,8 @@
 // Buying.
 pub mod sales;
 
+pub mod draws;
+
 pub mod orders;
 
 pub mod addresses;

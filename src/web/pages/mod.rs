@@ -5,6 +5,8 @@
 pub mod discovery;
 
 // Buying.
+pub mod draws;
+
 pub mod orders;
 
 pub mod order_address;

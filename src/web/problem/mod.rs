@@ -4,6 +4,8 @@
 
 mod refusals;
 
+pub use refusals::closed_for_entries;
+
 use std::error::Error;
 use std::sync::Arc;
 
@@ -103,6 +105,13 @@ problems! {
     Busy 429 "busy" "Too many shoppers are buying at once. Units may be left: try again." retry "1";
     Overloaded 503 "overloaded" "The shop is overloaded at the moment." retry "2";
     TooEarly 429 "too_early" "Each account has a moment of its own after the opening. Yours has not come: not_before says when." retry "1";
+    NoSuchDraw 404 "no_such_draw" "The sale is not a draw, or not announced.";
+    NotEntered 404 "not_entered" "The account has no entry in this draw.";
+    NotLocked 409 "not_locked" "The list of entries is not locked yet.";
+    NotDrawn 409 "not_drawn" "The draw has not been held yet.";
+    EntriesLocked 409 "entries_locked" "The list of entries is locked, or the draw was called off. No entry can be excluded any more.";
+    RoundNotAwaited 409 "round_not_awaited" "The draw awaits no public round now.";
+    ByDraw 409 "by_draw" "This sale is a draw. Enter it instead, while it is open.";
 
     BadCredentials 401 "bad_credentials" "The user name or the password is wrong.";
     CodeNeeded 401 "totp_required" "The password is correct. Send a code from the authenticator as well.";

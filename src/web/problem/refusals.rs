@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::{Code, FieldProblem, Problem};
 use crate::accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
-use crate::domain::{GalleryRefusal, Refusal};
+use crate::domain::{GalleryRefusal, Phase, Refusal};
+use crate::entries::EntryRefusal;
 use crate::orders::OrderRefusal;
 use crate::packets::{ClaimRefusal, GiveRefusal, LookupRefusal, PacketPageError};
 use crate::payments::PaymentError;
@@ -26,6 +27,7 @@ impl From<Refusal> for Code {
             Refusal::Busy => Code::Busy,
             Refusal::Overloaded => Code::Overloaded,
             Refusal::TooEarly => Code::TooEarly,
+            Refusal::ByDraw => Code::ByDraw,
         }
     }
 }
@@ -45,6 +47,23 @@ impl Problem {
             problem.extra().retry_after = Some(whole_seconds(moment, now));
         }
         problem
+    }
+}
+
+/// A draw that takes no entries in this phase.
+pub fn closed_for_entries(phase: Phase) -> Problem {
+    match phase {
+        Phase::Ended => Code::Ended.into(),
+        Phase::Upcoming | Phase::Open | Phase::SoldOut | Phase::Paused => Code::NotOpen.into(),
+    }
+}
+
+impl From<EntryRefusal> for Problem {
+    fn from(refusal: EntryRefusal) -> Self {
+        match refusal {
+            EntryRefusal::RateLimited => Code::RateLimited.into(),
+            EntryRefusal::Store(error) => error.into(),
+        }
     }
 }
 

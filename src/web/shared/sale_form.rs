@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use crate::domain::draw::Beacon;
 use crate::domain::spread::advised_spread_ms;
-use crate::domain::{Currency, GoodsId, Money, Rush, Sale, Window};
+use crate::domain::{Currency, GoodsId, Money, Rush, Sale, SaleMode, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::shared::FieldError;
 use crate::web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, price_text, time};
@@ -26,6 +27,14 @@ pub struct SaleForm {
     pub buckets: String,
     pub lot: String,
     pub spread_ms: String,
+    /// `draw`; anything else is a rush.
+    pub mode: String,
+    pub draw_window_s: String,
+    /// Kept as it is; the API sets it.
+    pub draw_review_s: String,
+    /// Of the shop, for a new draw; not a field.
+    #[serde(skip)]
+    pub draw_beacon: Option<Beacon>,
     /// How many accounts are expected to want a unit. Sets the spread that is advised for them; not stored.
     pub expected_accounts: String,
     /// The button that was pressed: `draft`, `schedule`, or none.
@@ -54,6 +63,9 @@ impl SaleForm {
             buckets: sale.rush.buckets.to_string(),
             lot: sale.rush.lot.to_string(),
             spread_ms: sale.rush.spread_ms.to_string(),
+            mode: sale.mode.name().to_string(),
+            draw_window_s: sale.mode.plan().map(|plan| plan.window_s.to_string()).unwrap_or_default(),
+            draw_review_s: sale.mode.plan().map(|plan| plan.review_s.to_string()).unwrap_or_default(),
             version: sale.version.to_string(),
             ..SaleForm::default()
         }
@@ -88,6 +100,8 @@ impl SaleForm {
         let [opens_at, closes_at] = [&self.opens_at, &self.closes_at].map(|text| optional(text, time));
         let buckets = optional(&self.buckets, |text| text.parse::<u8>().ok());
         let [lot, spread_ms] = [&self.lot, &self.spread_ms].map(|text| optional(text, |text| text.parse::<i64>().ok()));
+        let [draw_window, draw_review] =
+            [&self.draw_window_s, &self.draw_review_s].map(|text| optional(text, |text| text.parse::<i64>().ok()));
         let expected =
             optional(&self.expected_accounts, |text| text.parse::<i64>().ok().filter(|accounts| *accounts > 0));
         let advised = expected.flatten().zip(total.as_ref().ok()).map(|(accounts, units)| {
@@ -104,6 +118,8 @@ impl SaleForm {
             (buckets.is_some(), "buckets", "bad_buckets"),
             (lot.is_some(), "lot", "bad_lot"),
             (spread_ms.is_some(), "spread_ms", "bad_spread"),
+            (draw_window.is_some(), "draw_window_s", "bad_draw_window"),
+            (draw_review.is_some(), "draw_review_s", "bad_draw_review"),
             (expected.is_some(), "expected_accounts", "bad_number"),
         ]));
         // A field that cannot be read has its error already. A valid value in its place lets the other checks run.
@@ -115,6 +131,11 @@ impl SaleForm {
             per_user_limit: limit.unwrap_or(1),
             window: Window { opens_at: opens_at.flatten(), closes_at: closes_at.flatten() },
             rush: Rush::default().with(buckets.flatten(), lot.flatten(), advised.or(spread_ms.flatten())),
+            mode: SaleMode::Rush.with(
+                self.mode.parse().ok(),
+                (draw_window.flatten(), draw_review.flatten()),
+                self.draw_beacon,
+            ),
         };
         errors.extend(check_sale(&draft));
         errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));

@@ -102,7 +102,7 @@ pub fn optional<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{GoodsId, Rush, Window};
+    use crate::domain::{GoodsId, Rush, SaleMode, Window};
 
     fn draft() -> SaleDraft {
         SaleDraft {
@@ -113,6 +113,7 @@ mod tests {
             per_user_limit: 2,
             window: Window { opens_at: time("2026-11-21T20:00"), closes_at: time("2026-11-21T21:00") },
             rush: Rush::default(),
+            mode: SaleMode::Rush,
         }
     }
 

@@ -9,6 +9,7 @@ mod authenticator;
 mod books;
 mod cockpit;
 mod document;
+mod draws;
 mod file_modes;
 mod goods;
 mod goods_versions;

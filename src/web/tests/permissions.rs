@@ -33,6 +33,8 @@ const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/api/admin/sales/{sale}/checklist", 'l'),
     ("POST", "/api/admin/sales/{sale}/schedule", 'r'),
     ("POST", "/api/admin/sales/{sale}/unschedule", 'r'),
+    ("POST", "/api/admin/sales/{sale}/draw/round", 'r'),
+    ("POST", "/api/admin/sales/{sale}/draw/entries/{entry}/exclude", 'r'),
     ("GET", "/admin/dead-letters", 'l'),
     ("POST", "/admin/dead-letters/replay", 'r'),
     ("POST", "/admin/dead-letters/discard", 'r'),

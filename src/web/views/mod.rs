@@ -5,6 +5,7 @@ mod account;
 mod addresses;
 mod admin;
 mod cashier;
+mod draws;
 mod message;
 mod orders;
 mod packets;
@@ -30,6 +31,7 @@ pub use admin::{MailPage, ShownMail};
 pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use askama::Template;
 pub use cashier::{CashierPage, CashierState};
+pub use draws::EntryPage;
 pub use message::MessagePage;
 pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage};
 pub use packets::{

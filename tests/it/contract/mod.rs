@@ -1,5 +1,6 @@
 //! The contract suite: what the shop promises on every rung.
 
+mod draws;
 mod orders;
 pub mod packets;
 pub mod payments;
@@ -43,6 +44,7 @@ macro_rules! contract_tests {
             packets::packet_in_buckets_gives_away_every_share,
             staff::simultaneous_edits_of_one_sale_are_all_kept,
             staff::packets_given_at_once_do_not_pass_the_bound_of_an_operator,
+            draws::units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next,
             shutdown::shutdown_under_load_is_quick_and_loses_no_order,
         }
     };

@@ -36,6 +36,7 @@ async fn invalid_setting_ends_the_start_and_is_named() {
         ("SECKILL_PAYMENT_WINDOW", "soon"),
         ("SECKILL_PAYMENT_WINDOW", "0s"),
         ("SECKILL_PAYMENTS", "card"),
+        ("SECKILL_DRAW_RANDOMNESS", "dice"),
         ("SECKILL_DEMO", "perhaps"),
         ("SECKILL_TRUSTED_PROXIES", "every address"),
         ("SECKILL_USER_RATE", "0"),

@@ -3,6 +3,7 @@
 /// Filled by [`statements`].
 pub const GROWING: &[&str] = &[
     "addresses",
+    "draw_entries",
     "audit_log",
     "guesses",
     "idempotency_keys",
@@ -42,6 +43,7 @@ pub fn fill_in(path: &str) -> String {
     let parts = [
         ("{sale}", "50"),
         ("{order}", id),
+        ("{entry}", "01980000005070008000000000000050"),
         ("{user}", id),
         ("{packet}", "100000000050"),
         ("{goods}", "1"),
@@ -55,6 +57,18 @@ pub fn fill_in(path: &str) -> String {
     ];
     parts.iter().fold(path.to_owned(), |path, (name, value)| path.replace(name, value))
 }
+
+/// Of no sale here, but readable.
+const DRAW_RULES: &str = "seckill-draw/1
+sale 1
+units 1
+tickets 1
+opens_at 2026-01-01T00:00:00Z
+closes_at 2026-01-02T00:00:00Z
+window_s 60
+randomness none
+commitment 0000000000000000000000000000000000000000000000000000000000000000
+";
 
 /// A UUID that grows with the number `i`, as ids do with time.
 const ID: &str =
@@ -102,6 +116,18 @@ pub fn statements(count: i64) -> Vec<String> {
         rows(
             "passkeys (id, user_id, credential_id, public_key, sign_count, name, created_at_ms)",
             "{id}, CASE WHEN i % 10000 = 0 THEN {user} ELSE {id} END, {id}, 'x', 0, 'x', 1",
+        ),
+        format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {SALES})
+             INSERT INTO draws (sale_id, state, secret, rules, lock_at_ms, locked_at_ms, entries)
+             SELECT i, 'locked', '{secret}', '{rules}', 1, 1, 1 FROM n",
+            secret = "00".repeat(32),
+            rules = DRAW_RULES,
+        ),
+        rows(
+            "draw_entries (sale_id, user_id, entry, entered_at_ms, state, reason, rank)",
+            "{sale}, {id}, replace({id}, '-', ''), i, CASE WHEN i % 200 = 50 THEN 'excluded' ELSE 'in' END,
+             CASE WHEN i % 200 = 50 THEN 'other' END, i",
         ),
         rows("guesses (key, restored_at_ms)", "{id}, i"),
         rows(

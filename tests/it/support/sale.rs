@@ -16,12 +16,13 @@ pub struct NewSale {
     buckets: u8,
     lot: i64,
     spread_ms: i64,
+    is_draw: bool,
 }
 
 impl NewSale {
     /// A sale of `total` units, one per user, started by hand.
     pub fn of(total: i64) -> NewSale {
-        NewSale { total, limit: 1, opens_at: None, closes_at: None, buckets: 1, lot: 0, spread_ms: 600 }
+        NewSale { total, limit: 1, opens_at: None, closes_at: None, buckets: 1, lot: 0, spread_ms: 600, is_draw: false }
     }
 
     pub fn limit(mut self, units: i64) -> NewSale {
@@ -50,6 +51,12 @@ impl NewSale {
         self
     }
 
+    /// Sold by draw. The list of entries is locked at the closing.
+    pub fn draw(mut self) -> NewSale {
+        self.is_draw = true;
+        self
+    }
+
     pub fn json(&self, goods: &str) -> Value {
         json!({
             "goods_id": goods,
@@ -61,6 +68,8 @@ impl NewSale {
             "buckets": self.buckets,
             "lot": self.lot,
             "spread_ms": self.spread_ms,
+            "mode": if self.is_draw { "draw" } else { "rush" },
+            "draw_review_s": self.is_draw.then_some(0),
         })
     }
 }

@@ -4,6 +4,8 @@ pub mod goods;
 pub mod sale_definition;
 pub mod sales;
 
+pub mod draws;
+
 pub mod live;
 
 pub mod dead_letters;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::StaffCallTo;
 use super::sales::{overlap, plan_warnings, planned, yes};
 use crate::control::sales_admin::{ChangedSale, SaleCommand};
-use crate::domain::{GoodsId, Money, Sale, SaleId, SaleState};
+use crate::domain::draw::Beacon;
+use crate::domain::{GoodsId, ModeName, Money, Sale, SaleId, SaleState};
 use crate::store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::precondition::{entity_tag, expected_versions};
@@ -45,6 +46,9 @@ pub struct SaleEdit {
     buckets: Option<u8>,
     lot: Option<i64>,
     spread_ms: Option<i64>,
+    mode: Option<ModeName>,
+    draw_window_s: Option<i64>,
+    draw_review_s: Option<i64>,
     /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening time
     /// was given or removed.
     draft: Option<bool>,
@@ -61,7 +65,7 @@ impl SaleEdit {
         }
     }
 
-    fn patch(self) -> SalePatch {
+    fn patch(self, draw_beacon: Option<Beacon>) -> SalePatch {
         SalePatch {
             goods_id: self.goods_id,
             price: self.price,
@@ -73,6 +77,10 @@ impl SaleEdit {
             buckets: self.buckets,
             lot: self.lot,
             spread_ms: self.spread_ms,
+            mode: self.mode,
+            draw_window_s: self.draw_window_s,
+            draw_review_s: self.draw_review_s,
+            draw_beacon,
         }
     }
 }
@@ -96,7 +104,7 @@ pub async fn edit(
         ..SaveOptions::default()
     };
     let is_draft = edit.draft == Some(true);
-    let command = SaleCommand::Edit(Box::new(Redefinition::Patch(edit.patch())), options);
+    let command = SaleCommand::Edit(Box::new(Redefinition::Patch(edit.patch(shop.config.draw_beacon))), options);
     let ChangedSale { sale, applied } =
         shop.sales_admin.change(id, command, admin.actor()).await.map_err(|refusal| match refusal {
             SaleRefusal::ChangedMeanwhile => Code::StaleVersion.into(),

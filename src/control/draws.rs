@@ -1,0 +1,128 @@
+//! Draws: after a sale by draw has closed, its list of entries is locked, the public round arrives, every entry gets its rank,
+//! and free units go to the next in order until each is paid for.
+//!
+//! A step may be interrupted anywhere and made again: the lock and every offer are one transaction each, and ranks follow from
+//! what is stored. Each draw on its own: one that fails is tried again later and later, and delays no other.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use tracing::info;
+
+use crate::domain::draw::{EntryList, Proof, Randomness, ranking};
+use crate::domain::{DrawState, SaleId, hex};
+use crate::metrics::Metrics;
+use crate::periodic::Backoff;
+use crate::store::{Draw, Offered, Store, StoreError};
+
+/// Offers of one step. A step ends, so that the process can stop.
+const MAX_OFFERS: usize = 20;
+
+pub struct Draws {
+    store: Store,
+    metrics: Arc<Metrics>,
+    backoff: Backoff<SaleId>,
+}
+
+impl Draws {
+    pub fn new(store: Store, metrics: Arc<Metrics>) -> Draws {
+        Draws { store, metrics, backoff: Backoff::new("draw of a sale") }
+    }
+
+    /// Moves every draw on as far as it goes now.
+    pub async fn step(&self) -> Result<(), StoreError> {
+        for sale in self.store.due_draws().await? {
+            if !self.backoff.is_waiting(&sale) {
+                self.backoff.record(sale, self.advance(sale).await.map_err(|error| format!("{error:#}")));
+            }
+        }
+        self.store.retire_draws().await
+    }
+
+    async fn advance(&self, sale: SaleId) -> anyhow::Result<()> {
+        if let Some(Draw { entries, root, .. }) = self.store.lock_draw(sale).await? {
+            info!(%sale, entries, root, "the list of a draw is locked");
+        }
+        let draw = self.store.draw(sale).await?.context("the draw is gone")?;
+        if draw.state == DrawState::Locked && !self.hold(&draw).await? {
+            return Ok(());
+        }
+        self.offer(sale).await
+    }
+
+    /// Ranks the locked list. `false` while the public round is not known.
+    async fn hold(&self, draw: &Draw) -> anyhow::Result<bool> {
+        let now = self.store.now().await?;
+        let randomness = match (draw.rules.randomness, draw.randomness()) {
+            (None, _) => None,
+            (Some(_), Some(known)) => Some(known),
+            (Some(round), None) => {
+                let Some(sandbox) = round.sandbox_randomness().filter(|_| round.at() <= now) else { return Ok(false) };
+                self.store.give_randomness(draw.sale_id, &sandbox, "data control").await?;
+                Some(sandbox)
+            }
+        };
+        let list = self.list(draw.sale_id).await?;
+        let proof = Proof::new(&draw.rules, &list, randomness.as_ref(), &draw.secret);
+        anyhow::ensure!(draw.root.as_ref() == Some(&proof.root), "the locked list has changed");
+        let entries = list.taking_part();
+        let seed = hex::decode(&proof.seed).context("the seed is 32 bytes")?;
+        let order: Vec<_> = ranking(&seed, &entries).into_iter().map(|index| entries[index]).collect();
+        self.store.write_ranks(draw.sale_id, &order).await?;
+        self.store.finish_draw(draw.sale_id, &serde_json::to_string(&proof)?, now).await?;
+        info!(sale = %draw.sale_id, entries = order.len(), seed = proof.seed, "a draw was held");
+        Ok(true)
+    }
+
+    async fn list(&self, sale: SaleId) -> anyhow::Result<EntryList> {
+        let mut all = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.store.listed_entries(sale, after).await?;
+            let Some(last) = page.last() else { return Ok(EntryList::new(all)?) };
+            after = Some(last.id);
+            all.extend(page);
+        }
+    }
+
+    async fn offer(&self, sale: SaleId) -> anyhow::Result<()> {
+        for _ in 0..MAX_OFFERS {
+            let Offered { orders, skipped, is_settled } = self.store.offer_units(sale).await?;
+            self.metrics.drawn.inc_by(orders as u64);
+            if orders + skipped > 0 {
+                info!(%sale, orders, skipped, "units were given to the next of a draw");
+            }
+            if is_settled {
+                info!(%sale, "a draw is settled");
+            }
+            if orders + skipped == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Verifies what staff paste for a draw that waits for its round, and stores it.
+///
+/// # Errors
+/// What is wrong with it, for staff to read.
+pub async fn paste_round(store: &Store, draw: &Draw, pasted: &str, actor: &str) -> Result<Randomness, PasteRefusal> {
+    let round = draw.rules.randomness.ok_or(PasteRefusal::NotAwaited)?;
+    if draw.state != DrawState::Locked || draw.signature.is_some() {
+        return Err(PasteRefusal::NotAwaited);
+    }
+    let given = round.verify(pasted)?;
+    if store.give_randomness(draw.sale_id, &given, actor).await? { Ok(given) } else { Err(PasteRefusal::NotAwaited) }
+}
+
+/// Why a pasted round was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum PasteRefusal {
+    #[error("the draw awaits no public round now")]
+    NotAwaited,
+    #[error(transparent)]
+    Wrong(#[from] crate::domain::draw::WrongRandomness),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,175 @@
+//! What a sale by draw (抽签) has beside the mathematics of [`super::draw`]: its plan, its states, and those of its entries.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::draw::{Beacon, DrawRules, DrawSecret, EntryId, Exclusion, PublicRound};
+use super::wire::wire_enum;
+use super::{OrderId, Sale, UserId};
+
+/// How the buyers of a sale are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+pub enum SaleMode {
+    /// Who asks first while units are left.
+    #[default]
+    Rush,
+    /// A draw among those who entered.
+    Draw(DrawPlan),
+}
+
+wire_enum! {
+    /// The name of a mode, as staff choose it.
+    pub enum ModeName {
+        Rush = "rush",
+        Draw = "draw",
+    }
+}
+
+impl SaleMode {
+    /// Replaces what is given. A sale that becomes a draw uses this beacon.
+    pub fn with(
+        self,
+        name: Option<ModeName>,
+        (window_s, review_s): (Option<i64>, Option<i64>),
+        beacon: Option<Beacon>,
+    ) -> SaleMode {
+        match name.unwrap_or(self.name()) {
+            ModeName::Rush => SaleMode::Rush,
+            ModeName::Draw => SaleMode::Draw(self.plan().unwrap_or(DrawPlan::new(beacon)).with(window_s, review_s)),
+        }
+    }
+
+    pub fn name(self) -> ModeName {
+        match self {
+            SaleMode::Rush => ModeName::Rush,
+            SaleMode::Draw(_) => ModeName::Draw,
+        }
+    }
+
+    pub fn is_draw(self) -> bool {
+        matches!(self, SaleMode::Draw(_))
+    }
+
+    pub fn plan(self) -> Option<DrawPlan> {
+        match self {
+            SaleMode::Rush => None,
+            SaleMode::Draw(plan) => Some(plan),
+        }
+    }
+}
+
+/// How a draw is held. Part of the sale's definition, and so fixed once the sale has opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DrawPlan {
+    /// How long winners have to pay, in seconds.
+    #[serde(rename = "draw_window_s")]
+    pub window_s: i64,
+    /// How long staff review the entries after the closing, in seconds. Then the list is locked.
+    #[serde(rename = "draw_review_s")]
+    pub review_s: i64,
+    /// Where the public randomness comes from. `None`: the shop's secret alone decides.
+    #[serde(rename = "draw_beacon")]
+    pub beacon: Option<Beacon>,
+}
+
+impl DrawPlan {
+    pub const DEFAULT_WINDOW_S: i64 = 24 * 3600;
+    pub const DEFAULT_REVIEW_S: i64 = 600;
+    pub const WINDOW_S: std::ops::RangeInclusive<i64> = 60..=30 * 24 * 3600;
+    pub const REVIEW_S: std::ops::RangeInclusive<i64> = 0..=7 * 24 * 3600;
+
+    pub fn new(beacon: Option<Beacon>) -> DrawPlan {
+        DrawPlan { window_s: DrawPlan::DEFAULT_WINDOW_S, review_s: DrawPlan::DEFAULT_REVIEW_S, beacon }
+    }
+
+    /// Replaces the values that are given.
+    pub fn with(self, window_s: Option<i64>, review_s: Option<i64>) -> DrawPlan {
+        DrawPlan {
+            window_s: window_s.unwrap_or(self.window_s),
+            review_s: review_s.unwrap_or(self.review_s),
+            beacon: self.beacon,
+        }
+    }
+
+    pub fn window(self) -> Duration {
+        Duration::from_secs(u64::try_from(self.window_s).unwrap_or_default())
+    }
+
+    /// When the list of entries is locked.
+    pub fn lock_at(self, closes: Timestamp) -> Timestamp {
+        later(closes, self.review_s)
+    }
+
+    /// The public round, which is the first after twice the review: it is unknown when the list is locked, also if that
+    /// happens somewhat late.
+    pub fn round(self, closes: Timestamp) -> Option<PublicRound> {
+        Some(PublicRound::first_after(self.beacon?, later(closes, self.review_s.saturating_mul(2))))
+    }
+}
+
+fn later(at: Timestamp, seconds: i64) -> Timestamp {
+    at.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
+}
+
+impl Sale {
+    /// The rules of the sale's draw. `None` for a rush, or a sale without a window: its draft was never checked.
+    pub fn draw_rules(&self, secret: &DrawSecret) -> Option<DrawRules> {
+        let plan = self.mode.plan()?;
+        let (opens_at, closes_at) = self.window.opens_at.zip(self.window.closes_at)?;
+        Some(DrawRules {
+            sale: self.id,
+            units: self.total,
+            opens_at,
+            closes_at,
+            window_s: plan.window_s,
+            randomness: plan.round(closes_at),
+            commitment: secret.commitment(),
+        })
+    }
+}
+
+wire_enum! {
+    /// The state of a draw: `announced → locked → drawn → settled`, or `announced → called_off`.
+    pub enum DrawState {
+        /// Its rules are public; entries are taken while the sale is open.
+        Announced = "announced",
+        /// The list of entries is final; the draw waits for its public round.
+        Locked = "locked",
+        /// Every entry has its rank; units go to the next in order.
+        Drawn = "drawn",
+        /// Every unit is paid for, or every rank had its turn.
+        Settled = "settled",
+        /// Staff ended the sale before its closing time. No entry wins.
+        CalledOff = "called_off",
+    }
+}
+
+wire_enum! {
+    /// The state of an entry.
+    pub enum EntryState {
+        In = "in",
+        /// Its owner took it back. It may be entered again while the sale is open.
+        Withdrawn = "withdrawn",
+        /// Staff took it out before the list was locked.
+        Excluded = "excluded",
+        /// Its turn came, and its account could not buy.
+        Skipped = "skipped",
+    }
+}
+
+/// An entry of a draw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrawEntry {
+    pub id: EntryId,
+    pub user_id: UserId,
+    pub entered_at: Timestamp,
+    pub state: EntryState,
+    /// Why it was excluded or skipped.
+    pub reason: Option<Exclusion>,
+    /// From 0. `None` until the draw was held.
+    pub rank: Option<i64>,
+    pub order_id: Option<OrderId>,
+}

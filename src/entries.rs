@@ -1,0 +1,79 @@
+//! Entries of sales by draw. One per account and sale; answered when it is in the database, with a signed receipt.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::domain::draw::EntryId;
+use crate::domain::{DrawEntry, Network, SaleId, UserId};
+use crate::metrics::Metrics;
+use crate::rate_limit::UserLimit;
+use crate::signing::{ShopSecret, Signer};
+use crate::store::{EnterOutcome, Store, StoreError, WithdrawOutcome};
+
+/// Requests of one address per second: a household, or a carrier's network that many share.
+const ADDRESS_RATE: u32 = 100;
+
+/// The answer to a request that changes an entry.
+#[derive(Debug)]
+pub enum EntryRefusal {
+    RateLimited,
+    Store(StoreError),
+}
+
+impl From<StoreError> for EntryRefusal {
+    fn from(error: StoreError) -> Self {
+        EntryRefusal::Store(error)
+    }
+}
+
+/// Enters accounts in draws.
+pub struct Entries {
+    store: Store,
+    /// Each entry is a transaction.
+    per_account: UserLimit,
+    per_address: UserLimit,
+    receipts: Signer,
+    metrics: Arc<Metrics>,
+}
+
+impl Entries {
+    pub fn new(store: Store, user_rate: u32, secret: &ShopSecret, metrics: Arc<Metrics>) -> Entries {
+        let per_address = UserLimit::every(Duration::from_secs(1) / ADDRESS_RATE, ADDRESS_RATE.into());
+        let receipts = Signer::new(secret, "draw entry");
+        Entries { store, per_account: UserLimit::new(user_rate), per_address, receipts, metrics }
+    }
+
+    /// Enters an account, once. Safe to repeat, on any device.
+    pub async fn enter(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<EnterOutcome, EntryRefusal> {
+        self.check_rate(user, client)?;
+        let outcome = self.store.enter_draw(sale, user, EntryId::new(rand::random())).await?;
+        if let EnterOutcome::Entered(_) = outcome {
+            self.metrics.draw_entries.inc();
+        }
+        Ok(outcome)
+    }
+
+    /// Takes an entry back while the sale is open.
+    pub async fn withdraw(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<WithdrawOutcome, EntryRefusal> {
+        self.check_rate(user, client)?;
+        Ok(self.store.withdraw_entry(sale, user).await?)
+    }
+
+    /// What the entrant keeps: a signature of sale, account, entry and time. It proves that the shop took the entry.
+    pub fn receipt(&self, sale: SaleId, entry: &DrawEntry) -> String {
+        let mut payload = [0; 48];
+        payload[..8].copy_from_slice(&sale.0.to_be_bytes());
+        payload[8..24].copy_from_slice(entry.user_id.0.as_bytes());
+        payload[24..40].copy_from_slice(entry.id.as_bytes());
+        payload[40..].copy_from_slice(&entry.entered_at.as_millisecond().to_be_bytes());
+        let mut receipt = String::new();
+        self.receipts.append_signature(&payload, &mut receipt);
+        receipt
+    }
+
+    fn check_rate(&self, user: UserId, client: IpAddr) -> Result<(), EntryRefusal> {
+        let allowed = self.per_account.allows(user) && self.per_address.allows(Network::of(client).host);
+        if allowed { Ok(()) } else { Err(EntryRefusal::RateLimited) }
+    }
+}

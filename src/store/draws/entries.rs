@@ -1,0 +1,191 @@
+//! Entries of draws: one per account and sale.
+
+use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::share;
+use crate::domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
+use crate::domain::{DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
+use crate::store::audit_log::log;
+use crate::store::{Store, StoreError, Tx, row, sales};
+
+/// Entries of one page of the public list.
+pub const LIST_PAGE_SIZE: i64 = 10_000;
+
+/// What became of a request to enter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnterOutcome {
+    Entered(DrawEntry),
+    /// The account had entered before.
+    Known(DrawEntry),
+    /// The sale takes no entries now.
+    Closed(Phase),
+    NoSuchDraw,
+}
+
+/// What became of a request to take an entry back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WithdrawOutcome {
+    /// As it is now.
+    Done(DrawEntry),
+    Closed(Phase),
+    NoSuchEntry,
+}
+
+/// What became of an exclusion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExcludeOutcome {
+    Done,
+    /// The list is locked, or the draw was called off.
+    Locked,
+    /// There is none, or its owner took it back.
+    NoSuchEntry,
+}
+
+macro_rules! columns {
+    () => {
+        "entry, user_id, entered_at_ms, state, reason, rank, order_id"
+    };
+}
+
+fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
+    let order: Option<String> = row.try_get("order_id")?;
+    let reason: Option<String> = row.try_get("reason")?;
+    Ok(DrawEntry {
+        id: row::parsed(row, "entry")?,
+        user_id: row::parsed(row, "user_id")?,
+        entered_at: row::time(row, "entered_at_ms")?,
+        state: row::parsed(row, "state")?,
+        reason: reason.map(|reason| reason.parse().map_err(|()| row::undecodable("reason"))).transpose()?,
+        rank: row.try_get("rank")?,
+        order_id: order.map(|id| id.parse().map_err(|_| row::undecodable("order_id"))).transpose()?,
+    })
+}
+
+const OWN: &str = concat!("SELECT ", columns!(), " FROM draw_entries WHERE sale_id = $1 AND user_id = $2");
+
+impl Store {
+    pub async fn draw_entry(&self, sale: SaleId, user: UserId) -> Result<Option<DrawEntry>, StoreError> {
+        self.optional(sqlx::query(OWN).bind(sale.0).bind(user.to_string()), entry).await
+    }
+
+    /// The entries of an account in all draws, for its export.
+    pub async fn draw_entries_of(&self, user: UserId) -> Result<Vec<(SaleId, DrawEntry)>, StoreError> {
+        let sql = concat!("SELECT sale_id, ", columns!(), " FROM draw_entries WHERE user_id = $1 ORDER BY sale_id");
+        let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), entry(row)?));
+        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+    }
+
+    /// Enters an account, once: an entry that is there already stays. One that its owner took back counts again.
+    pub async fn enter_draw(&self, sale: SaleId, user: UserId, id: EntryId) -> Result<EnterOutcome, StoreError> {
+        if let Some(known) = self.draw_entry(sale, user).await?.filter(|known| known.state != EntryState::Withdrawn) {
+            return Ok(EnterOutcome::Known(known));
+        }
+        let mut tx = self.begin().await?;
+        match self.open_phase(&mut tx, sale).await? {
+            None => return Ok(EnterOutcome::NoSuchDraw),
+            Some(Phase::Open) => {}
+            Some(phase) => return Ok(EnterOutcome::Closed(phase)),
+        }
+        let sql =
+            "INSERT INTO draw_entries (sale_id, user_id, entry, entered_at_ms, state) VALUES ($1, $2, $3, $4, 'in')
+             ON CONFLICT (sale_id, user_id) DO UPDATE SET state = 'in' WHERE draw_entries.state = 'withdrawn'";
+        let query = sqlx::query(sql).bind(sale.0).bind(user.to_string()).bind(id.to_string());
+        let written = query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?.rows_affected();
+        let row = sqlx::query(OWN).bind(sale.0).bind(user.to_string()).fetch_one(&mut *tx).await?;
+        let own = entry(&row)?;
+        tx.commit().await?;
+        Ok(if written == 1 { EnterOutcome::Entered(own) } else { EnterOutcome::Known(own) })
+    }
+
+    /// Takes an entry back while the sale is open. Repeating it changes nothing.
+    pub async fn withdraw_entry(&self, sale: SaleId, user: UserId) -> Result<WithdrawOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        match self.open_phase(&mut tx, sale).await? {
+            None => return Ok(WithdrawOutcome::NoSuchEntry),
+            Some(Phase::Open) => {}
+            Some(phase) => return Ok(WithdrawOutcome::Closed(phase)),
+        }
+        let sql = "UPDATE draw_entries SET state = 'withdrawn' WHERE sale_id = $1 AND user_id = $2 AND state = 'in'";
+        sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?;
+        let row = sqlx::query(OWN).bind(sale.0).bind(user.to_string()).fetch_optional(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(row.as_ref().map(entry).transpose()?.map_or(WithdrawOutcome::NoSuchEntry, WithdrawOutcome::Done))
+    }
+
+    /// Excludes an entry until the list is locked, with a line in the audit log.
+    pub async fn exclude_entry(
+        &self,
+        sale: SaleId,
+        id: EntryId,
+        reason: Exclusion,
+        actor: &str,
+    ) -> Result<ExcludeOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        let draw = share(&mut tx, sale, self.shares_clock()).await?;
+        // A lock that is overdue counts as done: from its time on only the published list may decide.
+        if !draw.is_some_and(|draw| draw.state == DrawState::Announced && tx.now < draw.lock_at) {
+            return Ok(ExcludeOutcome::Locked);
+        }
+        let sql = "UPDATE draw_entries SET state = 'excluded', reason = $3 WHERE sale_id = $1 AND entry = $2
+               AND state IN ('in', 'excluded') RETURNING user_id";
+        let query = sqlx::query(sql).bind(sale.0).bind(id.to_string()).bind(reason.as_str());
+        let Some(row) = query.fetch_optional(&mut *tx).await? else { return Ok(ExcludeOutcome::NoSuchEntry) };
+        let after = json!({"entry": id.to_string(), "user_id": row::text(&row, "user_id")?, "reason": reason});
+        let now = tx.now;
+        log(&mut tx, actor, "exclude", &format!("sale {sale}"), None, Some(&after), now).await?;
+        tx.commit().await?;
+        Ok(ExcludeOutcome::Done)
+    }
+
+    /// Entries that were excluded, by reason.
+    pub async fn exclusions(&self, sale: SaleId) -> Result<Vec<(Exclusion, i64)>, StoreError> {
+        let sql = "SELECT reason, COUNT(*) AS entries FROM draw_entries WHERE sale_id = $1 AND state = 'excluded'
+             GROUP BY reason ORDER BY reason";
+        let read = |row: &AnyRow| Ok((row::parsed(row, "reason")?, row::int(row, "entries")?));
+        self.all(sqlx::query(sql).bind(sale.0), read).await
+    }
+
+    /// A page of the public list in the order of the ids. Final once the list is locked.
+    pub async fn listed_entries(&self, sale: SaleId, after: Option<EntryId>) -> Result<Vec<ListedEntry>, StoreError> {
+        let after = after.map(|id| id.to_string()).unwrap_or_default();
+        self.all(sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE), listed).await
+    }
+
+    /// The phase in which the sale takes entries or not. Its draw is not locked until the end of the transaction.
+    async fn open_phase(&self, tx: &mut Tx, id: SaleId) -> Result<Option<Phase>, sqlx::Error> {
+        let Some(draw) = share(tx, id, self.shares_clock()).await? else { return Ok(None) };
+        let Some(sale) = sales::read(tx, id).await? else { return Ok(None) };
+        Ok(Some(if draw.state == DrawState::Announced { sale.phase(tx.now) } else { Phase::Ended }))
+    }
+}
+
+/// A page of the public list.
+const LIST_PAGE: &str = "SELECT entry, state, reason FROM draw_entries WHERE sale_id = $1 AND entry > $2
+       AND state <> 'withdrawn' ORDER BY entry LIMIT $3";
+
+/// The whole list of entries.
+pub(super) async fn list(tx: &mut Tx, sale: SaleId) -> Result<Vec<ListedEntry>, sqlx::Error> {
+    let mut all: Vec<ListedEntry> = Vec::new();
+    loop {
+        let after = all.last().map(|last| last.id.to_string()).unwrap_or_default();
+        let query = sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE);
+        let page = query.fetch_all(&mut **tx).await?;
+        for row in &page {
+            all.push(listed(row)?);
+        }
+        if (page.len() as i64) < LIST_PAGE_SIZE {
+            return Ok(all);
+        }
+    }
+}
+
+/// An entry that was passed over took part, so it stays in the list.
+fn listed(row: &AnyRow) -> Result<ListedEntry, sqlx::Error> {
+    let status = match row::parsed(row, "state")? {
+        EntryState::Excluded => EntryStatus::Excluded(row::parsed(row, "reason")?),
+        EntryState::In | EntryState::Withdrawn | EntryState::Skipped => EntryStatus::In,
+    };
+    Ok(ListedEntry { id: row::parsed(row, "entry")?, status })
+}

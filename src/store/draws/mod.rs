@@ -1,0 +1,96 @@
+//! Draws: their entries ([`entries`]) and their steps from the lock of the list to the last order ([`steps`]). A draw needs
+//! neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
+//!
+//! A transaction that changes entries holds the draw's row in share, one that changes the draw holds it alone: so no entry
+//! changes after the lock of the list.
+
+pub(super) mod entries;
+pub(super) mod steps;
+
+use jiff::Timestamp;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::{Store, StoreError, Tx, row};
+use crate::domain::draw::{DrawRules, DrawSecret, Randomness};
+use crate::domain::{DrawState, SaleId};
+
+/// A draw as stored.
+#[derive(Debug, Clone)]
+pub struct Draw {
+    pub sale_id: SaleId,
+    pub state: DrawState,
+    /// Public once the draw was held.
+    pub secret: DrawSecret,
+    /// As announced.
+    pub rules: DrawRules,
+    pub lock_at: Timestamp,
+    pub locked_at: Option<Timestamp>,
+    /// The root of the locked list, in hexadecimal digits.
+    pub root: Option<String>,
+    /// Entries of the locked list.
+    pub entries: Option<i64>,
+    /// Of the public round, in hexadecimal digits.
+    pub signature: Option<String>,
+    pub drawn_at: Option<Timestamp>,
+    /// The public document that proves the draw, as JSON.
+    pub proof: Option<String>,
+    /// The first rank that was offered nothing yet.
+    pub next_rank: i64,
+}
+
+impl Draw {
+    /// The public round, once it is known. It was verified before it was stored.
+    pub fn randomness(&self) -> Option<Randomness> {
+        self.rules.randomness?.verify(self.signature.as_deref()?).ok()
+    }
+}
+
+macro_rules! columns {
+    () => {
+        "sale_id, state, secret, rules, lock_at_ms, locked_at_ms, root, entries, signature, drawn_at_ms, proof, \
+         next_rank"
+    };
+}
+
+fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
+    Ok(Draw {
+        sale_id: SaleId(row::int(row, "sale_id")?),
+        state: row::parsed(row, "state")?,
+        secret: row::parsed(row, "secret")?,
+        rules: row::parsed(row, "rules")?,
+        lock_at: row::time(row, "lock_at_ms")?,
+        locked_at: row::optional_time(row, "locked_at_ms")?,
+        root: row.try_get("root")?,
+        entries: row.try_get("entries")?,
+        signature: row.try_get("signature")?,
+        drawn_at: row::optional_time(row, "drawn_at_ms")?,
+        proof: row.try_get("proof")?,
+        next_rank: row::int(row, "next_rank")?,
+    })
+}
+
+impl Store {
+    /// The draw of a sale; `None` for a rush and for a draft.
+    pub async fn draw(&self, sale: SaleId) -> Result<Option<Draw>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM draws WHERE sale_id = $1");
+        self.optional(sqlx::query(sql).bind(sale.0), draw).await
+    }
+}
+
+/// Reads a draw and keeps others from changing it or its entries.
+async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<Draw>, sqlx::Error> {
+    let sql = concat!("UPDATE draws SET next_rank = next_rank WHERE sale_id = $1 RETURNING ", columns!());
+    let row = sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?;
+    row.as_ref().map(draw).transpose()
+}
+
+/// Reads a draw and keeps others from changing it; its entries may change. On SQLite a writing transaction is alone anyway.
+async fn share(tx: &mut Tx, sale: SaleId, is_sqlite: bool) -> Result<Option<Draw>, sqlx::Error> {
+    let sql = match is_sqlite {
+        true => concat!("SELECT ", columns!(), " FROM draws WHERE sale_id = $1"),
+        false => concat!("SELECT ", columns!(), " FROM draws WHERE sale_id = $1 FOR SHARE"),
+    };
+    let row = sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?;
+    row.as_ref().map(draw).transpose()
+}

@@ -1,0 +1,207 @@
+//! The steps of a draw after its sale has closed. Each is one transaction, or may be repeated: a process that dies between
+//! two of them leaves work for the next one, and nothing else.
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+use uuid::Uuid;
+
+use super::{Draw, entries, lock};
+use crate::domain::draw::{self, EntryId, EntryList, Exclusion, Randomness};
+use crate::domain::{DrawState, EntryState, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex};
+use crate::store::audit_log::log;
+use crate::store::orders::intake::sell;
+use crate::store::sales::revision::touch;
+use crate::store::{LockPatience, MAX_ROWS, Store, StoreError, Tx, row, sales};
+
+/// Orders of one transaction. Small, so that the sale's lock is held for a short time only.
+const MAX_OFFERS: i64 = 256;
+
+/// What one step of offering did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// Orders that were created.
+    pub orders: usize,
+    /// Entries whose accounts could not buy.
+    pub skipped: usize,
+    /// Whether nothing is left to do.
+    pub is_settled: bool,
+}
+
+/// An entry whose turn it is.
+struct Turn {
+    entry: EntryId,
+    user_id: UserId,
+    rank: i64,
+    /// Whether its account is blocked or deleted, and so cannot buy.
+    is_closed: bool,
+}
+
+fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
+    let has = |column| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.is_some());
+    let is_closed = has("deleted_at_ms")? || has("blocked_at_ms")?;
+    let (entry, user_id) = (row::parsed(row, "entry")?, row::parsed(row, "user_id")?);
+    Ok(Turn { entry, user_id, rank: row::int(row, "rank")?, is_closed })
+}
+
+impl Store {
+    /// Draws with something to do, or that wait for their public round.
+    pub async fn due_draws(&self) -> Result<Vec<SaleId>, StoreError> {
+        let sql = "SELECT draws.sale_id FROM draws JOIN sales ON sales.id = draws.sale_id
+             WHERE draws.state IN ('announced', 'locked', 'drawn') AND sales.state = 'ended'
+               AND (draws.state <> 'announced' OR lock_at_ms <= $1)
+               AND (draws.state <> 'drawn' OR (sales.sold < sales.total AND next_rank < entries) OR NOT EXISTS
+                 (SELECT 1 FROM orders WHERE orders.sale_id = draws.sale_id AND orders.status = 'unpaid'))
+             ORDER BY draws.sale_id";
+        let now = self.now().await?.as_millisecond();
+        self.all(sqlx::query(sql).bind(now), |row| Ok(SaleId(row::int(row, "sale_id")?))).await
+    }
+
+    /// Locks the list of entries: stores its root and its length. `None` when it is not time for it.
+    pub async fn lock_draw(&self, id: SaleId) -> Result<Option<Draw>, StoreError> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(None) };
+        let found = lock(&mut tx, id).await?.filter(|draw| draw.state == DrawState::Announced);
+        let Some(draw) = found.filter(|draw| sale.state == SaleState::Ended && draw.lock_at <= tx.now) else {
+            return Ok(None);
+        };
+        let list =
+            EntryList::new(entries::list(&mut tx, id).await?).map_err(|e| sqlx::Error::Protocol(e.to_string()))?;
+        let taking_part = list.taking_part();
+        let locked = Draw {
+            state: DrawState::Locked,
+            locked_at: Some(tx.now),
+            root: Some(hex::encode(&draw::root(&taking_part))),
+            entries: Some(taking_part.len() as i64),
+            ..draw
+        };
+        let sql = "UPDATE draws SET state = $2, locked_at_ms = $3, root = $4, entries = $5 WHERE sale_id = $1";
+        sqlx::query(sql)
+            .bind(id.0)
+            .bind(locked.state.as_str())
+            .bind(tx.now.as_millisecond())
+            .bind(locked.root.clone())
+            .bind(locked.entries)
+            .execute(&mut *tx)
+            .await?;
+        tx.commit().await?;
+        Ok(Some(locked))
+    }
+
+    /// Stores the verified signature of the public round, once. `false` when the draw does not wait for it.
+    pub async fn give_randomness(&self, id: SaleId, given: &Randomness, actor: &str) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let signature = given.signature_hex();
+        let sql = "UPDATE draws SET signature = $2 WHERE sale_id = $1 AND state = 'locked' AND signature IS NULL";
+        let updated = sqlx::query(sql).bind(id.0).bind(signature.clone()).execute(&mut *tx).await?;
+        if updated.rows_affected() == 0 {
+            return Ok(false);
+        }
+        let (now, after) = (tx.now, json!({"round": given.round, "signature": signature}));
+        log(&mut tx, actor, "draw", &format!("sale {id}"), None, Some(&after), now).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Writes ranks, from 0, of entries of a locked list in the order in which they win. May be repeated.
+    pub async fn write_ranks(&self, id: SaleId, order: &[EntryId]) -> Result<(), StoreError> {
+        for (chunk, first) in order.chunks(MAX_ROWS).zip((0..).step_by(MAX_ROWS)) {
+            let ranked: Vec<String> = (0..chunk.len()).map(|n| format!("(${}, {})", n + 2, first + n)).collect();
+            let sql = format!(
+                "WITH ranked (entry, place) AS (VALUES {}) UPDATE draw_entries SET rank = ranked.place FROM ranked
+                 WHERE draw_entries.sale_id = $1 AND draw_entries.entry = ranked.entry",
+                ranked.join(",")
+            );
+            let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0);
+            chunk.iter().fold(query, |query, entry| query.bind(entry.to_string())).execute(&self.pool).await?;
+        }
+        Ok(())
+    }
+
+    /// The draw was held: every entry has its rank. `proof` is the public document.
+    pub async fn finish_draw(&self, id: SaleId, proof: &str, now: Timestamp) -> Result<(), StoreError> {
+        let sql =
+            "UPDATE draws SET state = 'drawn', proof = $2, drawn_at_ms = $3 WHERE sale_id = $1 AND state = 'locked'";
+        sqlx::query(sql).bind(id.0).bind(proof.to_owned()).bind(now.as_millisecond()).execute(&self.pool).await?;
+        Ok(())
+    }
+
+    /// Gives free units to the next in order, as unpaid orders. Settles the draw when nothing is left to do: every unit is
+    /// paid for, or every rank had its turn.
+    pub async fn offer_units(&self, id: SaleId) -> Result<Offered, StoreError> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(Offered::default()) };
+        let Some(draw) = lock(&mut tx, id).await?.filter(|draw| draw.state == DrawState::Drawn) else {
+            return Ok(Offered::default());
+        };
+        let turns = next_turns(&mut tx, &draw, sale.total - sale.sold).await?;
+        let Some(last) = turns.last() else {
+            let is_settled = settle(&mut tx, id).await?;
+            tx.commit().await?;
+            return Ok(Offered { is_settled, ..Offered::default() });
+        };
+        let next_rank = last.rank + 1;
+        let orders = offer(&mut tx, &sale, &turns).await?;
+        let sql = "UPDATE draws SET next_rank = $2 WHERE sale_id = $1";
+        sqlx::query(sql).bind(id.0).bind(next_rank).execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(Offered { orders, skipped: turns.len() - orders, is_settled: false })
+    }
+
+    /// Retires the sales of draws that are over.
+    pub async fn retire_draws(&self) -> Result<(), StoreError> {
+        let sql =
+            "SELECT id FROM sales WHERE retired_at_ms IS NULL AND mode = 'draw' AND state = 'ended' AND NOT EXISTS
+               (SELECT 1 FROM draws WHERE draws.sale_id = sales.id AND state IN ('announced', 'locked', 'drawn'))";
+        let now = self.now().await?;
+        for id in self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await? {
+            self.retire_sale(id, now).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn next_turns(tx: &mut Tx, draw: &Draw, free: i64) -> Result<Vec<Turn>, sqlx::Error> {
+    let sql = "SELECT entry, user_id, rank, deleted_at_ms, blocked_at_ms FROM draw_entries
+         LEFT JOIN users ON users.id = draw_entries.user_id
+         WHERE sale_id = $1 AND rank >= $2 ORDER BY rank LIMIT $3";
+    let query = sqlx::query(sql).bind(draw.sale_id.0).bind(draw.next_rank).bind(free.clamp(0, MAX_OFFERS));
+    query.fetch_all(&mut **tx).await?.iter().map(turn).collect()
+}
+
+/// Creates the orders of those who can buy. Returns their number.
+async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreError> {
+    let mut granted = Vec::with_capacity(turns.len());
+    for Turn { entry, user_id, is_closed, .. } in turns {
+        let order_id = OrderId(Uuid::now_v7());
+        let (state, reason, order) = match is_closed {
+            true => (EntryState::Skipped, Some(Exclusion::AccountClosed.as_str()), None),
+            false => (EntryState::In, None, Some(order_id.to_string())),
+        };
+        let sql = "UPDATE draw_entries SET state = $3, reason = $4, order_id = $5 WHERE sale_id = $1 AND entry = $2";
+        let query =
+            sqlx::query(sql).bind(sale.id.0).bind(entry.to_string()).bind(state.as_str()).bind(reason).bind(order);
+        query.execute(&mut **tx).await?;
+        if !is_closed {
+            let (user_id, reserved_at) = (*user_id, tx.now);
+            granted.push(Reservation { order_id, sale_id: sale.id, user_id, quantity: 1, reserved_at });
+        }
+    }
+    let window = sale.mode.plan().map(|plan| plan.window()).unwrap_or_default();
+    if !granted.is_empty() {
+        sell(tx, sale, &granted, window).await?;
+    }
+    Ok(granted.len())
+}
+
+/// Settles a draw of which no order is unpaid: an unpaid one may still return its unit.
+async fn settle(tx: &mut Tx, id: SaleId) -> Result<bool, sqlx::Error> {
+    let unpaid = sqlx::query("SELECT 1 FROM orders WHERE sale_id = $1 AND status = 'unpaid' LIMIT 1").bind(id.0);
+    if unpaid.fetch_optional(&mut **tx).await?.is_some() {
+        return Ok(false);
+    }
+    touch(tx).await?;
+    sqlx::query("UPDATE draws SET state = 'settled' WHERE sale_id = $1").bind(id.0).execute(&mut **tx).await?;
+    Ok(true)
+}

@@ -1,0 +1,69 @@
+//! The row of a sale's draw follows the sale: it is there while the sale is announced, its rules are those of the sale's
+//! definition, and it is called off with the sale. Entries come only once the sale has opened; from then on the definition is
+//! fixed, and so are the rules.
+
+use crate::domain::draw::DrawSecret;
+use crate::domain::{DrawState, Sale, SaleState};
+use crate::store::{Tx, row};
+
+/// Brings the draw in step with a sale that is new (`before` is `None`) or was changed. The sale's row is locked.
+pub(super) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {
+    if before.is_none_or(|before| before.state.is_planned()) {
+        let is_announced = matches!(after.state, SaleState::Scheduled | SaleState::Live);
+        return if after.mode.is_draw() && is_announced {
+            announce(tx, after).await
+        } else if after.state == SaleState::Ended {
+            call_off(tx, before, after).await
+        } else {
+            withdraw(tx, after).await
+        };
+    }
+    if after.state == SaleState::Ended { call_off(tx, before, after).await } else { Ok(()) }
+}
+
+/// Publishes the rules. The secret is drawn with the first announcement, and stays.
+async fn announce(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+    let known = sqlx::query("SELECT secret FROM draws WHERE sale_id = $1").bind(sale.id.0);
+    let secret = match known.fetch_optional(&mut **tx).await? {
+        Some(known) => row::parsed(&known, "secret")?,
+        None => DrawSecret::new(rand::random()),
+    };
+    let plan = sale.mode.plan().zip(sale.window.closes_at);
+    let (Some(rules), Some((plan, closes))) = (sale.draw_rules(&secret), plan) else {
+        return Err(sqlx::Error::Protocol(format!("the draw of sale {} has no window", sale.id)));
+    };
+    let sql = "INSERT INTO draws (sale_id, state, secret, rules, lock_at_ms) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (sale_id) DO UPDATE SET rules = excluded.rules, lock_at_ms = excluded.lock_at_ms";
+    sqlx::query(sql)
+        .bind(sale.id.0)
+        .bind(DrawState::Announced.as_str())
+        .bind(secret.to_hex())
+        .bind(rules.canonical())
+        .bind(plan.lock_at(closes).as_millisecond())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Takes the announcement back: the sale is a draft again, or not a draw any more.
+async fn withdraw(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM draws WHERE sale_id = $1").bind(sale.id.0).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// A sale that ends before its closing time is not the one that was announced: no entry wins.
+async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {
+    let announced = before.and_then(|before| before.window.closes_at);
+    if announced <= after.window.closes_at {
+        return Ok(());
+    }
+    let sql = "UPDATE draws SET state = $2 WHERE sale_id = $1 AND state = $3";
+    let (called_off, announced) = (DrawState::CalledOff.as_str(), DrawState::Announced.as_str());
+    sqlx::query(sql).bind(after.id.0).bind(called_off).bind(announced).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Deletes the draw of a draft that is deleted.
+pub(super) async fn delete(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+    withdraw(tx, sale).await
+}

@@ -1,0 +1,86 @@
+//! A shopper's entry in a draw.
+
+use askama::Template;
+
+use super::Chrome;
+use crate::domain::draw::Exclusion;
+use crate::domain::{DrawEntry, DrawState, EntryState, OrderId, Phase, SaleId};
+use crate::i18n::fill;
+use crate::pages::filters;
+
+/// The state of the account's entry, and what it can do with it.
+#[derive(Debug, Template)]
+#[template(path = "entry.html")]
+pub struct EntryPage {
+    pub chrome: Chrome,
+    pub sale: SaleId,
+    pub goods_name: String,
+    /// The phase of the sale.
+    pub phase: Phase,
+    pub draw: DrawState,
+    /// `None`: the account has not entered.
+    pub entry: Option<DrawEntry>,
+    /// Of the entry; empty without one.
+    pub receipt: String,
+}
+
+impl EntryPage {
+    fn state(&self) -> Option<EntryState> {
+        self.entry.as_ref().map(|entry| entry.state)
+    }
+
+    fn is_open(&self) -> bool {
+        self.draw == DrawState::Announced && self.phase == Phase::Open
+    }
+
+    fn is_held(&self) -> bool {
+        matches!(self.draw, DrawState::Drawn | DrawState::Settled)
+    }
+
+    fn can_enter(&self) -> bool {
+        self.is_open() && matches!(self.state(), None | Some(EntryState::Withdrawn))
+    }
+
+    fn can_withdraw(&self) -> bool {
+        self.is_open() && self.state() == Some(EntryState::In)
+    }
+
+    /// From 1.
+    fn rank(&self) -> Option<i64> {
+        self.entry.as_ref()?.rank.filter(|_| self.is_held()).map(|rank| rank + 1)
+    }
+
+    fn order(&self) -> Option<OrderId> {
+        self.entry.as_ref()?.order_id
+    }
+
+    fn state_text(&self) -> String {
+        let t = &self.chrome.text().draws;
+        let text = match (self.state(), self.draw) {
+            (_, DrawState::CalledOff) => t.called_off,
+            (Some(EntryState::Excluded), _) => return fill(t.excluded, self.reason()),
+            (Some(EntryState::Skipped), _) => t.skipped,
+            (Some(EntryState::In), _) if self.order().is_some() => t.won,
+            (Some(EntryState::In), DrawState::Drawn) => t.waiting,
+            (Some(EntryState::In), DrawState::Settled) => t.over,
+            (Some(EntryState::In), _) if self.is_open() => t.entered,
+            (Some(EntryState::In), _) => t.closed,
+            (Some(EntryState::Withdrawn), _) if self.is_open() => t.withdrawn,
+            (None, _) if self.is_open() => t.not_entered,
+            _ if self.draw == DrawState::Announced && self.phase != Phase::Ended => t.not_open,
+            _ => t.missed,
+        };
+        text.to_owned()
+    }
+
+    fn reason(&self) -> &'static str {
+        let t = &self.chrome.text().draws;
+        match self.entry.as_ref().and_then(|entry| entry.reason).unwrap_or(Exclusion::Other) {
+            Exclusion::Duplicate => t.reason_duplicate,
+            Exclusion::Automated => t.reason_automated,
+            Exclusion::Ineligible => t.reason_ineligible,
+            Exclusion::AccountClosed => t.reason_account_closed,
+            Exclusion::Other => t.reason_other,
+        }
+    }
+}
