@@ -25,7 +25,7 @@ fn next_page_path(query: &AuditLogQuery, locale: Locale, before: &str) -> String
         ("subject", &query.subject),
         ("from", &query.from),
         ("to", &query.to),
-        ("zone", &query.zone),
+        ("zone", time_zone::of_days(&query.zone, &query.from, &query.to)),
         ("before", before),
     ]);
     format!("/admin/log?{query}")

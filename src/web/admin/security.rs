@@ -29,7 +29,7 @@ fn next_page_path(query: &SecurityQuery, locale: Locale, before: &str) -> String
         ("network", &query.network),
         ("from", &query.from),
         ("to", &query.to),
-        ("zone", &query.zone),
+        ("zone", time_zone::of_days(&query.zone, &query.from, &query.to)),
         ("before", before),
     ]);
     format!("/admin/security?{query}")

@@ -40,6 +40,11 @@ pub fn period(from: &str, to: &str, zone: &str, errors: &mut Vec<FieldError>) ->
     })
 }
 
+/// The zone in a link to the same filter: only days need one.
+pub fn of_days<'a>(zone: &'a str, from: &str, to: &str) -> &'a str {
+    if from.trim().is_empty() && to.trim().is_empty() { "" } else { zone }
+}
+
 /// The beginning of a day; `None` for a text with a time.
 fn midnight(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let day = Some(text.trim()).filter(|text| text.len() == "2026-11-21".len())?;
