@@ -8,6 +8,8 @@ texts! {
             "By draw: enter while it is open. When you enter makes no difference; each account has one entry, and all are ranked afterwards.";
         closes: "报名截止", "Entries close";
         facts: "规则与证明：", "Rules and proof:";
+        open: "报名进行中", "Entries are open";
+        ended: "报名已截止", "Entries are closed";
         enter: "立即报名", "Enter now";
         withdraw: "撤回报名", "Take my entry back";
         mine: "查看我的报名", "See my entry";

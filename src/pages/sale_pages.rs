@@ -135,8 +135,10 @@ impl SalePage<'_> {
         let text = self.chrome.text();
         match self.sale.state {
             SaleState::Draft | SaleState::Scheduled => text.shop.opens,
+            SaleState::Live if self.sale.mode.is_draw() => text.draws.open,
             SaleState::Live => text.shop.list_live,
             SaleState::Paused => text.script.phase_paused,
+            SaleState::Ended if self.sale.mode.is_draw() => text.draws.ended,
             SaleState::Ended => text.script.phase_ended,
         }
     }
