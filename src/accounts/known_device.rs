@@ -1,8 +1,8 @@
 //! Browsers in which an account has signed in before, by a signed cookie that stays there after the log-out.
 //!
 //! Guesses from such a browser at that account's password are counted for the browser alone. So guesses of others, from the
-//! same network or from everywhere, do not keep the owner out. The cookie opens nothing, and who steals it gets no more
-//! guesses than a network of its own would give.
+//! same network or from everywhere, do not keep the owner out. The cookie opens nothing, and a stolen one brings no more
+//! guesses than a further network.
 //!
 //! Source: OWASP, "Slow Down Online Guessing Attacks with Device Cookies".
 

@@ -1,9 +1,10 @@
 //! Accounts with a user name and a password, and sessions that are verified without I/O.
 //!
 //! - `names` and `password_rules`: which names and passwords may be chosen.
+//! - `registration`: a new account.
 //! - `registration_price`: what registering costs a network that registers much.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
-//! - `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all processes together.
+//! - `keyed_limit`: counts per key. `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all processes together.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
 //! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
 //! - `second_factor`: codes of an authenticator app.
@@ -19,9 +20,11 @@
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
 mod fair_queue;
+mod keyed_limit;
 mod names;
 mod password;
 mod password_rules;
+mod registration;
 mod registration_price;
 mod revocations;
 mod session;
@@ -167,44 +170,6 @@ impl Accounts {
     /// Asks staff for their password again `step_up` after they have entered it.
     pub fn with_staff_step_up(self, step_up: Duration) -> Accounts {
         Accounts { staff_step_up: step_up, ..self }
-    }
-
-    pub async fn register(
-        &self,
-        device: &Device,
-        username: &str,
-        password: SecretString,
-        paid: &RegistrationPayment,
-    ) -> Result<Session, AccountRefusal> {
-        let username = &*names::normalized(username);
-        match (names::is_valid(username), password_rules::is_acceptable(&password, username)) {
-            (true, true) => {}
-            (false, true) => return Err(AccountRefusal::BadUsername),
-            (true, false) => return Err(AccountRefusal::WeakPassword),
-            (false, false) => return Err(AccountRefusal::BadNameAndPassword),
-        }
-        let paid = self.check_payment(device, paid).await?;
-        // Before the look-up, so that asking whether a name is taken costs a hash and waits in its queue.
-        let request = HashRequest::new(Lane::Registration, device.address);
-        let hash = self.passwords.hash(password, request).await?;
-        if self.is_name_taken(username).await? {
-            return Err(AccountRefusal::UsernameTaken);
-        }
-        self.take_payment(device, paid).await?;
-        let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
-        match self.store.add_user(&user).await? {
-            true => self.begin(&user, device, "").await,
-            false => Err(AccountRefusal::UsernameTaken),
-        }
-    }
-
-    /// Whether shoppers cannot register the name: it is taken, or looks like one of the shop or of its staff.
-    async fn is_name_taken(&self, username: &str) -> Result<bool, StoreError> {
-        if names::is_reserved(username) || self.store.user_named(username).await?.is_some() {
-            return Ok(true);
-        }
-        let skeleton = names::skeleton(username);
-        Ok(self.store.staff().await?.iter().any(|member| names::skeleton(&member.username) == skeleton))
     }
 
     /// The account that a log-in names: as typed, or in the form in which new names are stored.

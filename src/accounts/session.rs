@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::domain::UserId;
+use crate::domain::{UserId, hex};
 use crate::signing::Signer;
 use crate::store::{Role, User};
 
@@ -63,7 +63,7 @@ impl Session {
 
 /// A short digest of the password hash.
 pub fn password_stamp(user: &User) -> String {
-    Sha256::digest(&user.password_hash).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&Sha256::digest(&user.password_hash)[..4])
 }
 
 /// Names of the session cookie over http and over https, with `=`.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use super::throttle::{Guess, Origin, PER_ACCOUNT, PER_CODE, PER_NAME, rate};
+use super::keyed_limit::rate;
+use super::throttle::{Guess, Origin, PER_ACCOUNT, PER_CODE, PER_NAME};
 use super::{AccountRefusal, Accounts, Device, names};
-use crate::domain::UserId;
+use crate::domain::{UserId, hex};
 use crate::signing::key_for;
 use crate::store::GuessCount;
 
@@ -86,6 +87,6 @@ impl Accounts {
     /// Names a count in the database without telling whose it is.
     pub(super) fn count_key(&self, kind: &str, common: &str) -> String {
         let digest = key_for(&self.guess_secret, &format!("guess {kind} {common}"));
-        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&digest[..16])
     }
 }

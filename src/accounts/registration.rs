@@ -1,0 +1,53 @@
+//! New accounts.
+
+use secrecy::SecretString;
+use uuid::Uuid;
+
+use super::fair_queue::Lane;
+use super::password::HashRequest;
+use super::registration_price::Payment;
+use super::session::Session;
+use super::{AccountRefusal, Accounts, Device, names, password_rules};
+use crate::domain::UserId;
+use crate::store::{Role, StoreError, User};
+
+impl Accounts {
+    /// Registers a shopper, who is signed in from then on.
+    pub async fn register(
+        &self,
+        device: &Device,
+        username: &str,
+        password: SecretString,
+        paid: &Payment,
+    ) -> Result<Session, AccountRefusal> {
+        let username = &*names::normalized(username);
+        match (names::is_valid(username), password_rules::is_acceptable(&password, username)) {
+            (true, true) => {}
+            (false, true) => return Err(AccountRefusal::BadUsername),
+            (true, false) => return Err(AccountRefusal::WeakPassword),
+            (false, false) => return Err(AccountRefusal::BadNameAndPassword),
+        }
+        let paid = self.check_payment(device, paid).await?;
+        // Before the look-up, so that asking whether a name is taken costs a hash and waits in its queue.
+        let request = HashRequest::new(Lane::Registration, device.address);
+        let hash = self.passwords.hash(password, request).await?;
+        if self.is_name_taken(username).await? {
+            return Err(AccountRefusal::UsernameTaken);
+        }
+        self.take_payment(device, paid).await?;
+        let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
+        match self.store.add_user(&user).await? {
+            true => self.begin(&user, device, "").await,
+            false => Err(AccountRefusal::UsernameTaken),
+        }
+    }
+
+    /// Whether shoppers cannot register the name: it is taken, or looks like one of the shop or of its staff.
+    async fn is_name_taken(&self, username: &str) -> Result<bool, StoreError> {
+        if names::is_reserved(username) || self.store.user_named(username).await?.is_some() {
+            return Ok(true);
+        }
+        let skeleton = names::skeleton(username);
+        Ok(self.store.staff().await?.iter().any(|member| names::skeleton(&member.username) == skeleton))
+    }
+}
