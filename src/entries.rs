@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::domain::draw::EntryId;
-use crate::domain::{DrawEntry, Network, SaleId, UserId};
+use crate::domain::{DrawEntry, Network, Phase, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::rate_limit::UserLimit;
 use crate::signing::{ShopSecret, Signer};
@@ -18,6 +18,10 @@ const ADDRESS_RATE: u32 = 100;
 #[derive(Debug)]
 pub enum EntryRefusal {
     RateLimited,
+    NoSuchDraw,
+    NotEntered,
+    /// The sale takes no entries in this phase.
+    Closed(Phase),
     Store(StoreError),
 }
 
@@ -44,20 +48,28 @@ impl Entries {
         Entries { store, per_account: UserLimit::new(user_rate), per_address, receipts, metrics }
     }
 
-    /// Enters an account, once. Safe to repeat, on any device.
-    pub async fn enter(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<EnterOutcome, EntryRefusal> {
+    /// Enters an account, once, and returns its entry and whether it is new. Safe to repeat, on any device.
+    pub async fn enter(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(DrawEntry, bool), EntryRefusal> {
         self.check_rate(user, client)?;
-        let outcome = self.store.enter_draw(sale, user, EntryId::new(rand::random())).await?;
-        if let EnterOutcome::Entered(_) = outcome {
-            self.metrics.draw_entries.inc();
+        match self.store.enter_draw(sale, user, EntryId::new(rand::random())).await? {
+            EnterOutcome::Entered(entry) => {
+                self.metrics.draw_entries.inc();
+                Ok((entry, true))
+            }
+            EnterOutcome::Known(entry) => Ok((entry, false)),
+            EnterOutcome::Closed(phase) => Err(EntryRefusal::Closed(phase)),
+            EnterOutcome::NoSuchDraw => Err(EntryRefusal::NoSuchDraw),
         }
-        Ok(outcome)
     }
 
     /// Takes an entry back while the sale is open.
-    pub async fn withdraw(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<WithdrawOutcome, EntryRefusal> {
+    pub async fn withdraw(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(), EntryRefusal> {
         self.check_rate(user, client)?;
-        Ok(self.store.withdraw_entry(sale, user).await?)
+        match self.store.withdraw_entry(sale, user).await? {
+            WithdrawOutcome::Done => Ok(()),
+            WithdrawOutcome::Closed(phase) => Err(EntryRefusal::Closed(phase)),
+            WithdrawOutcome::NoSuchEntry => Err(EntryRefusal::NotEntered),
+        }
     }
 
     /// What the entrant keeps: a signature of sale, account, entry and time. It proves that the shop took the entry.

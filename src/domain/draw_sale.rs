@@ -13,10 +13,10 @@ use super::{OrderId, Sale, UserId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum SaleMode {
-    /// Who asks first while units are left.
+    /// The first requests get the units.
     #[default]
     Rush,
-    /// A draw among those who entered.
+    /// A draw among the entries.
     Draw(DrawPlan),
 }
 

@@ -27,8 +27,7 @@ pub enum EnterOutcome {
 /// What became of a request to take an entry back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WithdrawOutcome {
-    /// As it is now.
-    Done(DrawEntry),
+    Done,
     Closed(Phase),
     NoSuchEntry,
 }
@@ -111,7 +110,7 @@ impl Store {
         sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?;
         let row = sqlx::query(OWN).bind(sale.0).bind(user.to_string()).fetch_optional(&mut *tx).await?;
         tx.commit().await?;
-        Ok(row.as_ref().map(entry).transpose()?.map_or(WithdrawOutcome::NoSuchEntry, WithdrawOutcome::Done))
+        Ok(if row.is_some() { WithdrawOutcome::Done } else { WithdrawOutcome::NoSuchEntry })
     }
 
     /// Excludes an entry until the list is locked, with a line in the audit log.

@@ -17,13 +17,13 @@ use tracing::error;
 use super::json_response;
 use crate::domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof};
 use crate::domain::{DrawEntry, DrawState, EntryState, OrderId, SaleId};
-use crate::store::{Draw, EnterOutcome, Store, StoreError, WithdrawOutcome};
+use crate::store::{Draw, Store, StoreError};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::SalePath;
 use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::SignedIn;
-use crate::web::problem::{Code, Problem, closed_for_entries};
+use crate::web::problem::{Code, Problem};
 
 /// An entry as its owner sees it.
 #[derive(Serialize)]
@@ -66,12 +66,8 @@ pub async fn enter(
     SalePath(sale): SalePath,
     ClientAddress(client): ClientAddress,
 ) -> Result<Response, Problem> {
-    let (status, entry) = match shop.entries.enter(sale, session.user_id, client).await? {
-        EnterOutcome::Entered(entry) => (StatusCode::CREATED, entry),
-        EnterOutcome::Known(entry) => (StatusCode::OK, entry),
-        EnterOutcome::Closed(phase) => return Err(closed_for_entries(phase)),
-        EnterOutcome::NoSuchDraw => return Err(Code::NoSuchDraw.into()),
-    };
+    let (entry, is_new) = shop.entries.enter(sale, session.user_id, client).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
     let answer = entry_response(&shop, sale, draw.state, &entry);
     Ok((status, Cache::Private, Json(answer)).into_response())
@@ -95,11 +91,8 @@ pub async fn withdraw(
     SalePath(sale): SalePath,
     ClientAddress(client): ClientAddress,
 ) -> Result<Response, Problem> {
-    match shop.entries.withdraw(sale, session.user_id, client).await? {
-        WithdrawOutcome::Done(_) => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
-        WithdrawOutcome::Closed(phase) => Err(closed_for_entries(phase)),
-        WithdrawOutcome::NoSuchEntry => Err(Code::NotEntered.into()),
-    }
+    shop.entries.withdraw(sale, session.user_id, client).await?;
+    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
 }
 
 #[derive(Serialize)]

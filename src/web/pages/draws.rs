@@ -6,11 +6,10 @@ use axum::response::Response;
 
 use super::UserVisit;
 use crate::domain::{Locale, SaleId};
-use crate::store::{EnterOutcome, WithdrawOutcome};
 use crate::web::extract::PathIds;
 use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::SignedIn;
-use crate::web::problem::{Code, Problem, closed_for_entries};
+use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::EntryPage;
@@ -43,11 +42,8 @@ pub async fn enter(
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
 ) -> Result<Response, Problem> {
-    match shop.entries.enter(sale, session.user_id, client).await? {
-        EnterOutcome::Entered(_) | EnterOutcome::Known(_) => Ok(see_other(&entry_path(visitor.locale, sale))),
-        EnterOutcome::Closed(phase) => Err(closed_for_entries(phase)),
-        EnterOutcome::NoSuchDraw => Err(Code::NoSuchDraw.into()),
-    }
+    shop.entries.enter(sale, session.user_id, client).await?;
+    Ok(see_other(&entry_path(visitor.locale, sale)))
 }
 
 pub async fn withdraw(
@@ -55,9 +51,6 @@ pub async fn withdraw(
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
 ) -> Result<Response, Problem> {
-    match shop.entries.withdraw(sale, session.user_id, client).await? {
-        WithdrawOutcome::Done(_) => Ok(see_other(&entry_path(visitor.locale, sale))),
-        WithdrawOutcome::Closed(phase) => Err(closed_for_entries(phase)),
-        WithdrawOutcome::NoSuchEntry => Err(Code::NotEntered.into()),
-    }
+    shop.entries.withdraw(sale, session.user_id, client).await?;
+    Ok(see_other(&entry_path(visitor.locale, sale)))
 }

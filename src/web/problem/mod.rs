@@ -4,8 +4,6 @@
 
 mod refusals;
 
-pub use refusals::closed_for_entries;
-
 use std::error::Error;
 use std::sync::Arc;
 

@@ -50,18 +50,14 @@ impl Problem {
     }
 }
 
-/// A draw that takes no entries in this phase.
-pub fn closed_for_entries(phase: Phase) -> Problem {
-    match phase {
-        Phase::Ended => Code::Ended.into(),
-        Phase::Upcoming | Phase::Open | Phase::SoldOut | Phase::Paused => Code::NotOpen.into(),
-    }
-}
-
 impl From<EntryRefusal> for Problem {
     fn from(refusal: EntryRefusal) -> Self {
         match refusal {
             EntryRefusal::RateLimited => Code::RateLimited.into(),
+            EntryRefusal::NoSuchDraw => Code::NoSuchDraw.into(),
+            EntryRefusal::NotEntered => Code::NotEntered.into(),
+            EntryRefusal::Closed(Phase::Ended) => Code::Ended.into(),
+            EntryRefusal::Closed(_) => Code::NotOpen.into(),
             EntryRefusal::Store(error) => error.into(),
         }
     }
