@@ -45,6 +45,8 @@ pub mod gate;
 
 pub mod entries;
 
+pub mod waiting_rooms;
+
 // One order: its way to the database, payment, expiry.
 pub mod payments;
 

@@ -45,6 +45,10 @@ pub struct Metrics {
     pub refunded: Counter,
     payment_cases: Vec<Counter>,
     pub cancelled: Counter,
+    /// Places in waiting rooms, without those that were there before.
+    pub queue_joins: Counter,
+    /// Shoppers who were called from waiting rooms.
+    pub queue_calls: Counter,
     /// Entries of draws, without those that were there before.
     pub draw_entries: Counter,
     /// Orders that winners of draws were given.
@@ -120,6 +124,8 @@ impl Default for Metrics {
             refunded: register(registry, "payments_refunded", "Payments refunded"),
             payment_cases: payment_cases(registry),
             cancelled: register(registry, "orders_cancelled", "Orders cancelled by their owner or unpaid"),
+            queue_joins: register(registry, "queue_joins", "Places in waiting rooms"),
+            queue_calls: register(registry, "queue_calls", "Shoppers who were called from waiting rooms"),
             draw_entries: register(registry, "draw_entries", "Entries of draws"),
             drawn: register(registry, "draw_orders", "Orders that winners of draws were given"),
             released: register(registry, "releases", "Holds released"),

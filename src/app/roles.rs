@@ -75,12 +75,14 @@ impl Services {
         let limiter = limiter.with_events(self.security.clone());
         let serve = serve_on(listener, self.router(), limiter, stop);
         let (batcher, packets, cockpit) = (self.batcher.clone(), self.packets.clone(), self.cockpit.clone());
+        let rooms = self.waiting_rooms.clone();
         let grants = ServeGrants::begin(self).await?;
         lifecycle.spawn("serve", async move {
             let all_answered = CancellationToken::new();
             let serve = async {
                 let served = serve.await;
                 batcher.finish().await;
+                rooms.finish().await;
                 packets.finish().await;
                 cockpit.write_counters().await;
                 all_answered.cancel();
@@ -90,8 +92,10 @@ impl Services {
             tokio::join!(serve, replay).0
         });
         let (cockpit, gate, accounts) = (self.cockpit.clone(), self.gate.clone(), self.accounts.clone());
+        let waiting_rooms = self.waiting_rooms.clone();
         lifecycle.spawn_loop("cockpit", |stop| cockpit.run(stop));
         lifecycle.spawn_loop("gate", |stop| async move { gate.follow(stop).await });
+        lifecycle.spawn_loop("waiting rooms", |stop| async move { waiting_rooms.follow(stop).await });
         lifecycle.spawn_loop("accounts", |stop| async move { accounts.follow(stop).await });
         if let Some(stock) = self.redis.clone() {
             lifecycle.spawn_loop("access counters", |stop| async move { stock.sync_access(stop).await });

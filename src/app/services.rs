@@ -19,6 +19,7 @@ use crate::control::Control;
 use crate::control::allot::{self, Allotter};
 use crate::control::audit::Audit;
 use crate::control::draws::Draws;
+use crate::control::queues::Queues;
 use crate::control::sales_admin::SalesAdmin;
 use crate::control::schedule::Schedule;
 use crate::control::stock_sync::StockSync;
@@ -56,6 +57,7 @@ use crate::stock::probe::RedisProbe;
 use crate::stock::redis::RedisStock;
 use crate::stock::units::Units;
 use crate::store::Store;
+use crate::waiting_rooms::WaitingRooms;
 use crate::web::{self, Shop};
 use crate::webauthn::RelyingParty;
 
@@ -69,6 +71,7 @@ pub struct Services {
     pub metrics: Arc<Metrics>,
     pub stock: Arc<dyn Stock>,
     pub gate: Arc<Gate>,
+    pub waiting_rooms: Arc<WaitingRooms>,
     pub batcher: Batcher<Units>,
     pub payments: Payments,
     /// The sandbox provider, if it is on.
@@ -120,6 +123,8 @@ impl Services {
             metrics.clone(),
             registry.clone(),
         ));
+        let waiting_rooms =
+            WaitingRooms::new(store.clone(), catalogue.clone(), config.web.user_rate, &secret, metrics.clone());
         let stock_sync = backends.redis.clone().map(|redis| {
             let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
             Arc::new(StockSync::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
@@ -178,6 +183,7 @@ impl Services {
             health,
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
             gate,
+            waiting_rooms: Arc::new(waiting_rooms),
             cockpit,
             stock: backends.stock,
             redis: backends.redis,
@@ -266,6 +272,7 @@ impl Services {
             gate: self.gate.clone(),
             purchases: self.purchases(),
             entries: self.entries(),
+            waiting_rooms: self.waiting_rooms.clone(),
             orders: self.orders(),
             payments: self.payments.clone(),
             staff_refunds: self.staff_refunds(),
@@ -342,6 +349,7 @@ impl Services {
             stock_sync: self.stock_sync.clone(),
             allotter: self.allotter(),
             schedule: Schedule::new(self.store.clone(), self.stock.clone()),
+            queues: Queues::new(self.store.clone(), self.metrics.clone()),
             draws: Draws::new(self.store.clone(), self.metrics.clone()),
             expiry: Expiry::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
             payments: self.payments.clone(),
@@ -360,7 +368,8 @@ impl Services {
     /// Keeps the gate, the catalogue and other copies up to date, for callers that do not run roles.
     pub async fn follow(&self, stop: CancellationToken) {
         let (catalogue, gate) = (self.catalogue.follow(stop.clone()), self.gate.follow(stop.clone()));
-        tokio::join!(catalogue, gate, self.directory.follow(stop.clone()), self.accounts.follow(stop));
+        let copies = (self.directory.follow(stop.clone()), self.waiting_rooms.follow(stop.clone()));
+        tokio::join!(catalogue, gate, copies.0, copies.1, self.accounts.follow(stop));
     }
 }
 

@@ -57,13 +57,14 @@ enum Part {
     Books,
     StrandedMoney,
     Packets,
+    Turns,
     Releases,
     Holds,
     PacketShares,
     Queue,
 }
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     Part::Orders,
     Part::RepeatedOrders,
     Part::Charges,
@@ -72,6 +73,7 @@ const PARTS: [Part; 12] = [
     Part::Books,
     Part::StrandedMoney,
     Part::Packets,
+    Part::Turns,
     Part::Releases,
     Part::Holds,
     Part::PacketShares,
@@ -89,6 +91,7 @@ impl Part {
             Part::Books => "books",
             Part::StrandedMoney => "stranded_money",
             Part::Packets => "packets",
+            Part::Turns => "turns",
             Part::Releases => "releases",
             Part::Holds => "holds",
             Part::PacketShares => "packet_shares",
@@ -185,6 +188,16 @@ impl Audit {
                 "the claimed, remaining and returned money of a red packet equals its funding",
                 self.snapshot().await?.packet_mismatches().await?,
             )],
+            Part::Turns => {
+                let mut snapshot = self.snapshot().await?;
+                vec![
+                    check(
+                        "units of a waiting room are sold to shoppers who were called",
+                        snapshot.uncalled_buyers().await?,
+                    ),
+                    check("shoppers are called in the order that the seed gives", snapshot.wrong_places().await?),
+                ]
+            }
             Part::Releases => {
                 vec![check("the units of ended orders have been returned", self.held_units_of_ended_orders().await?)]
             }

@@ -5,7 +5,7 @@
 //! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
 //! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
 //! [`sales_admin`] changes goods and sales, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
-//! the invariants. [`schedule`] opens and closes sales, [`draws`] holds draws.
+//! the invariants. [`schedule`] opens and closes sales, [`queues`] calls shoppers from waiting rooms, [`draws`] holds draws.
 
 pub mod sales_admin;
 pub mod stock_sync;
@@ -15,6 +15,7 @@ pub mod audit;
 pub mod audit_file;
 pub mod checklist;
 pub mod draws;
+pub mod queues;
 pub mod reconcile;
 pub mod schedule;
 
@@ -37,6 +38,7 @@ use crate::stock::Stock;
 use crate::store::Store;
 use allot::Allotter;
 use draws::Draws;
+use queues::Queues;
 use schedule::Schedule;
 use stock_sync::StockSync;
 
@@ -57,6 +59,8 @@ const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
 const MAIL_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a list is locked, a draw held, or a returned unit given to the next.
 const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon the next in a waiting room is called.
+const QUEUES_INTERVAL: Duration = Duration::from_millis(500);
 /// For rows that nothing needs any more.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// Totals of orders are wrong only after an older version changed orders beside this one.
@@ -73,6 +77,7 @@ pub struct Control {
     pub stock_sync: Option<Arc<StockSync>>,
     pub allotter: Option<Arc<Allotter>>,
     pub schedule: Schedule,
+    pub queues: Queues,
     pub draws: Draws,
     pub expiry: Expiry,
     pub payments: Payments,
@@ -100,6 +105,7 @@ impl Control {
         let closings = LeasedTask { interval: ORDERS_INTERVAL, name: "closing of payments", ..schedule };
         let webhooks = LeasedTask { interval: ORDERS_INTERVAL, name: "webhooks", ..schedule };
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
+        let waiting_rooms = LeasedTask { interval: QUEUES_INTERVAL, name: "waiting rooms", ..schedule };
         let draws = LeasedTask { interval: DRAWS_INTERVAL, name: "draws", ..schedule };
         let mail = LeasedTask { interval: MAIL_INTERVAL, name: "mail", ..schedule };
         let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
@@ -123,6 +129,7 @@ impl Control {
             closings.run(|| async { Ok(self.payments.close_due().await.map(drop)?) }),
             webhooks.run(|| self.deliver_webhooks()),
             packets.run(|| self.packets.step()),
+            waiting_rooms.run(|| async { Ok(self.queues.step().await?) }),
             draws.run(|| async { Ok(self.draws.step().await?) }),
             mail.run(|| async { stop.run_until_cancelled(self.send_mail()).await.unwrap_or(Ok(())) }),
             purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),

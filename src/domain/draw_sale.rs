@@ -9,58 +9,6 @@ use super::draw::{Beacon, DrawRules, DrawSecret, EntryId, Exclusion, PublicRound
 use super::wire::wire_enum;
 use super::{OrderId, Sale, UserId};
 
-/// How the buyers of a sale are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(tag = "mode", rename_all = "snake_case")]
-pub enum SaleMode {
-    /// The first requests get the units.
-    #[default]
-    Rush,
-    /// A draw among the entries.
-    Draw(DrawPlan),
-}
-
-wire_enum! {
-    /// The name of a mode, as staff choose it.
-    pub enum ModeName {
-        Rush = "rush",
-        Draw = "draw",
-    }
-}
-
-impl SaleMode {
-    /// Replaces what is given. A sale that becomes a draw uses this beacon.
-    pub fn with(
-        self,
-        name: Option<ModeName>,
-        (window_s, review_s): (Option<i64>, Option<i64>),
-        beacon: Option<Beacon>,
-    ) -> SaleMode {
-        match name.unwrap_or(self.name()) {
-            ModeName::Rush => SaleMode::Rush,
-            ModeName::Draw => SaleMode::Draw(self.plan().unwrap_or(DrawPlan::new(beacon)).with(window_s, review_s)),
-        }
-    }
-
-    pub fn name(self) -> ModeName {
-        match self {
-            SaleMode::Rush => ModeName::Rush,
-            SaleMode::Draw(_) => ModeName::Draw,
-        }
-    }
-
-    pub fn is_draw(self) -> bool {
-        matches!(self, SaleMode::Draw(_))
-    }
-
-    pub fn plan(self) -> Option<DrawPlan> {
-        match self {
-            SaleMode::Rush => None,
-            SaleMode::Draw(plan) => Some(plan),
-        }
-    }
-}
-
 /// How a draw is held. Part of the sale's definition, and so fixed once the sale has opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DrawPlan {
@@ -115,9 +63,9 @@ fn later(at: Timestamp, seconds: i64) -> Timestamp {
 }
 
 impl Sale {
-    /// The rules of the sale's draw. `None` for a rush, or a sale without a window: its draft was never checked.
+    /// The rules of the sale's draw. `None` in another mode, or a sale without a window: its draft was never checked.
     pub fn draw_rules(&self, secret: &DrawSecret) -> Option<DrawRules> {
-        let plan = self.mode.plan()?;
+        let plan = self.mode.draw_plan()?;
         let (opens_at, closes_at) = self.window.opens_at.zip(self.window.closes_at)?;
         Some(DrawRules {
             sale: self.id,

@@ -20,6 +20,8 @@ wire_enum! {
         Overloaded = "overloaded",
         /// The account's own moment in the sale's spread has not come.
         TooEarly = "too_early",
+        /// The sale has a waiting room, and the account's turn is not now.
+        NotCalled = "not_called",
         /// The sale is a draw: units are given to entries, by rank.
         ByDraw = "by_draw",
     }

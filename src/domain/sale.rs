@@ -197,9 +197,10 @@ impl Sale {
         Phase::of(self.state, self.window, remaining, now)
     }
 
-    /// The spread that the gate enforces.
+    /// The spread that the gate enforces. A waiting room and a draw have orders of their own.
     pub fn spread(&self) -> Option<Spread> {
-        let seed = self.spread_seed.filter(|_| self.rush.enforces_spread())?;
+        let is_enforced = self.mode == SaleMode::Rush && self.rush.enforces_spread();
+        let seed = self.spread_seed.filter(|_| is_enforced)?;
         Some(Spread { seed, width_ms: self.rush.spread_ms })
     }
 

@@ -18,7 +18,7 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::counters::{CounterRegistry, SaleCounters};
-use crate::domain::{Bucket, Phase, Refusal, SaleId, UserId};
+use crate::domain::{Bucket, ModeName, Phase, Refusal, SaleId, UserId};
 use crate::metrics::Metrics;
 use crate::periodic::Periodic;
 pub(crate) use crate::rate_limit::UserLimit;
@@ -35,6 +35,8 @@ pub struct AdmissionRequest {
     /// The bucket that serves the user.
     bucket: Bucket,
     per_user_limit: i64,
+    /// Whether only a token proves that the user may buy now.
+    needs_token: bool,
     counters: Option<Arc<SaleCounters>>,
 }
 
@@ -110,19 +112,23 @@ impl Gate {
     }
 
     /// Issues a purchase token once the sale is open. A sold-out sale counts as open, because units may return.
-    /// Before the opening no moment is told: an account with a late one would be dropped for another.
-    pub fn issue_token(&self, sale: SaleId, user: UserId) -> Result<IssuedToken, Refusal> {
+    /// Before the opening no moment is told: an account with a late one would be dropped for another. In a sale with a waiting
+    /// room, `seat` is until when the user, who was called, may buy.
+    pub fn issue_token(&self, sale: SaleId, user: UserId, seat: Option<Timestamp>) -> Result<IssuedToken, Refusal> {
         if !self.token_limit.allows(user) {
             return Err(Refusal::RateLimited);
         }
         let now = self.clock.now();
         let status = self.board.status(sale, now).ok_or(Refusal::NoSuchSale)?;
-        if status.is_draw {
+        if status.mode == ModeName::Draw {
             return Err(Refusal::ByDraw);
+        }
+        if status.mode == ModeName::Queue && seat.is_none() {
+            return Err(Refusal::NotCalled);
         }
         match status.phase {
             Phase::Open | Phase::SoldOut => {
-                let (token, expires_at) = self.tokens.issue(sale, user, now);
+                let (token, expires_at) = self.tokens.issue(sale, user, now, seat);
                 Ok(IssuedToken { token, expires_at, not_before: status.awaited_moment(user, now) })
             }
             Phase::Upcoming | Phase::Paused => Err(Refusal::NotOpen),
@@ -137,11 +143,12 @@ impl Gate {
         let (status, counters) = self.board.status_with_counters(sale, now).unzip();
         let counters = counters.flatten();
         match self.check_flags(user, sale, status, now) {
-            Ok(SaleStatus { per_user_limit, buckets, .. }) => Ok(AdmissionRequest {
+            Ok(SaleStatus { per_user_limit, buckets, mode, .. }) => Ok(AdmissionRequest {
                 user,
                 sale,
                 bucket: Bucket::of_user(sale, buckets, user),
                 per_user_limit,
+                needs_token: mode == ModeName::Queue,
                 counters,
             }),
             Err(refusal) => {
@@ -154,7 +161,7 @@ impl Gate {
     }
 
     /// Checks the content of the request. `token` is `None` for a form that was submitted without JavaScript, which cannot
-    /// fetch one; the sale must be open for it all the same. Counts every request.
+    /// fetch one; the sale must be open for it all the same, and have no waiting room. Counts every request.
     pub fn admit(&self, request: AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
         let checked = self.check_content(&request, quantity, token);
         if let Some(counters) = &request.counters {
@@ -174,7 +181,7 @@ impl Gate {
             return Err(Refusal::RateLimited);
         }
         let status = status.ok_or(Refusal::NoSuchSale)?;
-        if status.is_draw {
+        if status.mode == ModeName::Draw {
             return Err(Refusal::ByDraw);
         }
         let closed = match status.phase {
@@ -201,10 +208,12 @@ impl Gate {
     /// Returns the quantity.
     fn check_content(&self, request: &AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
         let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
-        if let Some(token) = token
-            && !self.tokens.verify(token, request.sale, request.user, self.clock.now())
-        {
-            return Err(Refusal::BadToken);
+        match token {
+            None if request.needs_token => return Err(Refusal::NotCalled),
+            Some(token) if !self.tokens.verify(token, request.sale, request.user, self.clock.now()) => {
+                return Err(Refusal::BadToken);
+            }
+            _ => {}
         }
         if i64::from(quantity) > request.per_user_limit {
             return Err(Refusal::OverLimit);

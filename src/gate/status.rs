@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::domain::{Phase, Sale, Spread, UserId, Window};
+use crate::domain::{ModeName, Phase, Sale, Spread, UserId, Window};
 use crate::stock::Facts;
 
 /// The status of a sale at one moment.
@@ -17,8 +17,8 @@ pub struct SaleStatus {
     pub total: i64,
     pub per_user_limit: i64,
     pub buckets: u8,
-    /// Whether units are given by draw. Then the gate admits no request, and no stock backend has loaded the sale.
-    pub is_draw: bool,
+    /// In a draw the gate admits no request, and no stock backend has loaded the sale.
+    pub mode: ModeName,
     /// The time over which accounts spread their first requests, in milliseconds.
     pub spread_ms: i64,
     /// `None` unless the gate enforces the spread.
@@ -40,9 +40,9 @@ struct Button {
     now: Timestamp,
     poll_after_ms: i64,
     spread_ms: i64,
-    /// `draw`; left out for a rush.
+    /// `queue` or `draw`; left out for a rush.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mode: Option<&'static str>,
+    mode: Option<ModeName>,
 }
 
 impl SaleStatus {
@@ -57,7 +57,7 @@ impl SaleStatus {
             total: facts.total,
             per_user_limit: facts.per_user_limit,
             buckets: sale.rush.buckets,
-            is_draw: sale.mode.is_draw(),
+            mode: sale.mode.name(),
             spread_ms: sale.rush.spread_ms,
             spread: sale.spread(),
             booked: Some(facts.booked),
@@ -78,7 +78,7 @@ impl SaleStatus {
             total: sale.total,
             per_user_limit: sale.per_user_limit,
             buckets: sale.rush.buckets,
-            is_draw: sale.mode.is_draw(),
+            mode: sale.mode.name(),
             spread_ms: sale.rush.spread_ms,
             spread: sale.spread(),
             booked: None,
@@ -113,7 +113,7 @@ impl SaleStatus {
                 None => MAX_WAITING_MS,
             },
             // Nothing runs out.
-            Phase::Open if self.is_draw => MAX_WAITING_MS,
+            Phase::Open if self.mode == ModeName::Draw => MAX_WAITING_MS,
             Phase::Open => 1_000,
             Phase::SoldOut | Phase::Paused => 3_000,
             Phase::Ended => 60_000,
@@ -131,7 +131,7 @@ impl SaleStatus {
             now,
             poll_after_ms: self.poll_after_ms(now),
             spread_ms: self.spread_ms,
-            mode: self.is_draw.then_some("draw"),
+            mode: Some(self.mode).filter(|mode| *mode != ModeName::Rush),
         };
         serde_json::to_vec(&button).unwrap_or_default().into()
     }
@@ -151,7 +151,7 @@ mod tests {
             total: 1,
             per_user_limit: 1,
             buckets: 1,
-            is_draw: false,
+            mode: ModeName::Rush,
             spread_ms: 0,
             spread: None,
             booked: None,
@@ -173,7 +173,7 @@ mod tests {
             total: 1,
             per_user_limit: 1,
             buckets: 1,
-            is_draw: false,
+            mode: ModeName::Rush,
             spread_ms: 10_000,
             spread: Some(spread),
             booked: None,

@@ -20,8 +20,15 @@ impl Tokens {
         Tokens { signer: Signer::new(secret, "purchase token") }
     }
 
-    pub(super) fn issue(&self, sale: SaleId, user: UserId, now: Timestamp) -> (String, Timestamp) {
-        let expires = now + TOKEN_LIFETIME;
+    /// A token that is valid no longer than `until`, if that is given.
+    pub(super) fn issue(
+        &self,
+        sale: SaleId,
+        user: UserId,
+        now: Timestamp,
+        until: Option<Timestamp>,
+    ) -> (String, Timestamp) {
+        let expires = until.unwrap_or(Timestamp::MAX).min(now + TOKEN_LIFETIME);
         (self.signer.sign(&format!("{sale} {user} {}", expires.as_millisecond())), expires)
     }
 
@@ -48,13 +55,17 @@ mod tests {
         let tokens = Tokens::new(&SecretString::from("k".repeat(64)).into());
         let (user, other) = (UserId(Uuid::from_u128(1)), UserId(Uuid::from_u128(2)));
         let now = Timestamp::from_second(1_000).unwrap();
-        let (token, expires) = tokens.issue(SaleId(7), user, now);
+        let (token, expires) = tokens.issue(SaleId(7), user, now, None);
         assert!(tokens.verify(&token, SaleId(7), user, now));
         assert!(!tokens.verify(&token, SaleId(8), user, now));
         assert!(!tokens.verify(&token, SaleId(7), other, now));
         assert!(!tokens.verify(&token, SaleId(7), user, expires));
         assert!(!tokens.verify(&format!("{token}A"), SaleId(7), user, now));
         assert!(!tokens.verify("", SaleId(7), user, now));
+        let seat_end = now + Duration::from_secs(60);
+        let (token, expires) = tokens.issue(SaleId(7), user, now, Some(seat_end));
+        assert_eq!(expires, seat_end);
+        assert!(!tokens.verify(&token, SaleId(7), user, seat_end));
     }
 }
 
@@ -71,7 +82,7 @@ mod fuzz {
         let secret = ShopSecret::from(SecretString::from("k".repeat(64)));
         let (tokens, now) = (Tokens::new(&secret), Timestamp::from_second(1_000).unwrap());
         let [mine, other] = [1, 2].map(|n| UserId(Uuid::from_u128(n)));
-        let issued = [mine, other].map(|user| tokens.issue(SaleId(7), user, now).0);
+        let issued = [mine, other].map(|user| tokens.issue(SaleId(7), user, now, None).0);
         texts(&issued, |text| assert_eq!(tokens.verify(text, SaleId(7), mine, now), text == issued[0]));
         // What a key that leaked could sign is still parsed without a panic.
         texts(&["7 00000000-0000-0000-0000-000000000001 1000"], |payload| {

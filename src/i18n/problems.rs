@@ -84,6 +84,12 @@ static PROBLEMS: &[Problem] = &[
         ["High demand", "Many people are ahead of you. There may still be stock, so please try again."]),
     Problem::new("too_early", ["还没轮到你", "开抢后每个账号各有一个随机时刻，抢得快不占便宜。到你的时刻再点即可。"],
         ["Not your moment yet", "After the start each account has a random moment of its own, so speed wins nothing. Press again at yours."]),
+    Problem::new("no_such_queue", ["没有等候室", "本场没有等候室，或尚未公布。"],
+        ["No waiting room", "This sale has no waiting room, or has not been announced."]),
+    Problem::new("not_in_queue", ["尚未排队", "这个账号没有在本场排队。"],
+        ["Not in line", "This account has no place in line."]),
+    Problem::new("not_called", ["还没轮到你", "本场按随机顺序排队叫号，叫到你时才能购买。"],
+        ["Not your turn", "This sale has a waiting room with a random order. You can buy once you are called."]),
     Problem::new("no_such_draw", ["没有这场抽签", "本场不是抽签，或尚未公布。"],
         ["No such draw", "This sale is not a draw, or has not been announced."]),
     Problem::new("not_entered", ["尚未报名", "这个账号没有报名本场抽签。"],
@@ -231,6 +237,10 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("bad_lot", "请填写不小于零的整数。", "Enter a whole number, zero or more."),
     ("bad_spread", "请填写 0 到 600000 的整数。", "Enter a whole number from 0 to 600000."),
     ("spread_beyond_end", "打散时间比整场秒杀还长，有些账号将无法购买。", "The spread is longer than the sale: some accounts could never buy."),
+    ("queue_opening", "排队场次须设开始时间。", "A sale with a waiting room needs a start time."),
+    ("bad_queue_prequeue", "提前排队时间须为 0 到 86400 秒。", "Enter 0 to 86400 seconds."),
+    ("bad_queue_gather", "集合时间须为 0 到 600 秒。", "Enter 0 to 600 seconds."),
+    ("bad_queue_seat", "购买时限须为 10 到 3600 秒。", "Enter 10 to 3600 seconds."),
     ("draw_one_each", "抽签场次每人限购 1 件。", "In a draw each person can buy one."),
     ("draw_window", "抽签场次须设开始和结束时间。", "A draw needs a start and an end time."),
     ("bad_draw_window", "付款时限须为 60 到 2592000 秒。", "Enter 60 to 2592000 seconds."),
@@ -285,7 +295,7 @@ pub fn problem(code: &str) -> &'static Problem {
 
 /// The refusals of a purchase, for the script.
 pub fn refusals() -> impl Iterator<Item = &'static Problem> {
-    const CODES: [&str; 15] = [
+    const CODES: [&str; 16] = [
         "bad_token",
         "no_such_sale",
         "not_open",
@@ -297,6 +307,7 @@ pub fn refusals() -> impl Iterator<Item = &'static Problem> {
         "rate_limited",
         "busy",
         "too_early",
+        "not_called",
         "by_draw",
         "overloaded",
         "cross_site",

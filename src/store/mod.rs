@@ -11,7 +11,7 @@
 //! 2. a refund that waits for approval, then the row of a user, then that of a sale or packet;
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
-//! 4. the row of a draw, then those of its entries; then rows of orders, payments and claims; an order before its payments;
+//! 4. the row of a draw or of a waiting room, then those of its entries or places; then rows of orders, payments and claims; an order before its payments;
 //! 5. transfers by id, then balances of users and packets by account ([`wallet`]): money moves last;
 //! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
 //!
@@ -32,6 +32,7 @@ mod draws;
 mod orders;
 mod payments;
 mod processes;
+mod queues;
 
 mod accounts;
 mod wallet;
@@ -98,6 +99,8 @@ pub use payments::refunds::{Refund, RefundRefusal};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::staff_refunds::{ApprovalOutcome, NewStaffRefund, StaffRefund, StaffRefundOutcome};
 pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
+pub use queues::Queue;
+pub use queues::places::{JoinOutcome, Joining};
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{
     Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,

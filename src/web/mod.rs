@@ -71,6 +71,7 @@ use crate::purchase::Purchases;
 use crate::rate_limit::UserLimit;
 use crate::security_events::SecurityEvents;
 use crate::store::Store;
+use crate::waiting_rooms::WaitingRooms;
 
 pub use api::admin::live::EventStreams;
 pub use router::router;
@@ -84,6 +85,7 @@ pub struct Shop {
     pub catalogue: Arc<Catalogue>,
     pub gate: Arc<Gate>,
     pub purchases: Purchases,
+    pub waiting_rooms: Arc<WaitingRooms>,
     pub entries: Entries,
     pub orders: Orders,
     pub payments: Payments,

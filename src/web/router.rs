@@ -53,11 +53,12 @@ fn hot_path() -> Routes {
 }
 
 fn public_api() -> Routes {
-    use super::api::{accounts, draws, packets, passkeys, recovery, sales};
+    use super::api::{accounts, draws, packets, passkeys, queues, recovery, sales};
 
     Router::new()
         .route("/api/sales", get(sales::list))
         .route("/api/sales/{sale}/spread", get(sales::spread))
+        .route("/api/sales/{sale}/line", get(queues::line))
         .route("/api/sales/{sale}/draw", get(draws::show))
         .route("/api/sales/{sale}/draw/proof.json", get(draws::proof))
         .route("/api/sales/{sale}/draw/entries.csv", get(draws::entries))
@@ -76,7 +77,7 @@ fn public_api() -> Routes {
 
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
-    use super::api::{accounts, addresses, draws, orders, own_account, passkeys, payments, recovery, wallet};
+    use super::api::{accounts, addresses, draws, orders, own_account, passkeys, payments, queues, recovery, wallet};
 
     Router::new()
         .route("/api/me", get(accounts::me))
@@ -96,6 +97,7 @@ fn shopper_api() -> Routes {
         .route("/api/account/second-factor/remove", post(own_account::remove_second_factor))
         .route("/api/account/export", get(own_account::export))
         .route("/api/account/delete", post(own_account::delete))
+        .route("/api/sales/{sale}/place", get(queues::own).post(queues::join))
         .route("/api/sales/{sale}/entry", get(draws::own).post(draws::enter).delete(draws::withdraw))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))

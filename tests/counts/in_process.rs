@@ -156,7 +156,7 @@ impl InProcessShop {
                 return request.body(Body::empty()).unwrap();
             }
             request = request.header("cookie", self.cookie(user, n)).header("content-type", "application/json");
-            let token = self.services.gate.issue_token(sale, user).unwrap().token;
+            let token = self.services.gate.issue_token(sale, user, None).unwrap().token;
             request.body(Body::from(format!(r#"{{"quantity":1,"token":"{token}"}}"#))).unwrap()
         };
         (0..count).map(request).collect()

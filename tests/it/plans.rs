@@ -30,6 +30,8 @@ const SHORT: &[&str] = &[
     "order_totals",
     "pictures",
     "processes",
+    "queue_segments",
+    "queues",
     "releases",
     "revocation_count",
     "sale_buckets",

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::domain::UserId;
 use crate::domain::packet::{Giver, Packet};
 use crate::domain::wallet::{LedgerAccount, money};
+use crate::domain::{QueuePlace, UserId};
 use crate::store::{EntryCursor, PartialRefund, PaymentRecord, Store, StoreError, WalletEntry};
 
 /// Rows that are read per query.
@@ -46,6 +46,7 @@ impl Store {
                 "given": self.packets_given_for_export(id).await?,
                 "received": self.packets_received_for_export(id).await?,
             },
+            "queue_places": self.queue_places_for_export(id).await?,
             "draw_entries": self.draw_entries_for_export(id).await?,
             "sessions": sessions.collect::<Vec<_>>(),
             "passkeys": passkeys.collect::<Vec<_>>(),
@@ -119,6 +120,18 @@ impl Store {
                 _ => return Ok(exported),
             }
         }
+    }
+
+    async fn queue_places_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let places = self.queue_places_of(id).await?.into_iter().map(
+            |(sale, QueuePlace { entry, place, joined_at, called_at })| {
+                json!({
+                    "sale_id": sale, "entry": entry, "segment": place.segment, "number": place.number,
+                    "joined_at": joined_at, "called_at": called_at,
+                })
+            },
+        );
+        Ok(places.collect())
     }
 
     async fn draw_entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {

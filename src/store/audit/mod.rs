@@ -7,6 +7,7 @@ mod books;
 mod money;
 mod orders;
 mod packets;
+mod queues;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -188,7 +188,7 @@ async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreE
             granted.push(Reservation { order_id, sale_id: sale.id, user_id, quantity: 1, reserved_at });
         }
     }
-    let window = sale.mode.plan().map(|plan| plan.window()).unwrap_or_default();
+    let window = sale.mode.draw_plan().map(|plan| plan.window()).unwrap_or_default();
     if !granted.is_empty() {
         sell(tx, sale, &granted, window).await?;
     }

@@ -131,6 +131,12 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()).bind(limit), |row| row::parsed(row, "status")).await
     }
 
+    /// The live order of an account in a sale.
+    pub async fn live_order_of(&self, sale: SaleId, user: UserId) -> Result<Option<OrderId>, StoreError> {
+        let sql = "SELECT id FROM orders WHERE sale_id = $1 AND user_id = $2 AND status IN ('unpaid', 'paid')";
+        self.optional(sqlx::query(sql).bind(sale.0).bind(user.to_string()), |row| row::parsed(row, "id")).await
+    }
+
     /// Units in live orders of a sale, by order id, after the order `after`.
     pub async fn live_orders(
         &self,

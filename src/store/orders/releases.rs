@@ -55,7 +55,7 @@ impl Store {
     pub async fn delete_releases_of_retired_sales(&self) -> Result<u64, StoreError> {
         let sql = "DELETE FROM releases WHERE NOT EXISTS
                (SELECT 1 FROM sales WHERE sales.id = releases.sale_id AND sales.retired_at_ms IS NULL
-                  AND sales.mode = 'rush')";
+                  AND sales.mode <> 'draw')";
         Ok(sqlx::query(sql).execute(&self.pool).await?.rows_affected())
     }
 

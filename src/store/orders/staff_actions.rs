@@ -119,7 +119,7 @@ async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(), sqlx::Error> 
 
 /// Whether the sale is retired or a draw: Redis then holds no units of it, and there is nothing to release.
 async fn is_retired(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
-    let sql = "SELECT 1 FROM sales WHERE id = $1 AND retired_at_ms IS NULL AND mode = 'rush'";
+    let sql = "SELECT 1 FROM sales WHERE id = $1 AND retired_at_ms IS NULL AND mode <> 'draw'";
     Ok(sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.is_none())
 }
 

@@ -28,7 +28,7 @@ async fn announce(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
         Some(known) => row::parsed(&known, "secret")?,
         None => DrawSecret::new(rand::random()),
     };
-    let plan = sale.mode.plan().zip(sale.window.closes_at);
+    let plan = sale.mode.draw_plan().zip(sale.window.closes_at);
     let (Some(rules), Some((plan, closes))) = (sale.draw_rules(&secret), plan) else {
         return Err(sqlx::Error::Protocol(format!("the draw of sale {} has no window", sale.id)));
     };

@@ -2,9 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::draw::Beacon;
 use crate::domain::sale::{SaleMove, WrongState};
-use crate::domain::{DrawPlan, GoodsId, ModeName, Money, Rush, Sale, SaleId, SaleMode, SaleState, Window};
+use crate::domain::{DrawPlan, GoodsId, ModeChange, Money, QueuePlan, Rush, Sale, SaleId, SaleMode, SaleState, Window};
 use crate::store::{RequestId, StoreError};
 
 /// The definition of a new or edited sale.
@@ -50,6 +49,7 @@ impl SaleDraft {
         ];
         checks
             .into_iter()
+            .chain(self.queue_checks())
             .chain(self.draw_checks())
             .filter(|(is_right, ..)| !is_right)
             .map(|(_, field, code)| (field, code))
@@ -58,10 +58,24 @@ impl SaleDraft {
 }
 
 impl SaleDraft {
+    /// The times of a waiting room follow from the opening.
+    fn queue_checks(&self) -> impl Iterator<Item = (bool, &'static str, &'static str)> + use<> {
+        let has_opening = self.window.opens_at.is_some();
+        let checks = self.mode.queue_plan().map(|plan| {
+            [
+                (has_opening, "opens_at", "queue_opening"),
+                (QueuePlan::PREQUEUE_S.contains(&plan.prequeue_s), "queue_prequeue_s", "bad_queue_prequeue"),
+                (QueuePlan::GATHER_S.contains(&plan.gather_s), "queue_gather_s", "bad_queue_gather"),
+                (QueuePlan::SEAT_S.contains(&plan.seat_s), "queue_seat_s", "bad_queue_seat"),
+            ]
+        });
+        checks.into_iter().flatten()
+    }
+
     /// A draw gives one unit to each winner, and its rules name both ends of its window.
     fn draw_checks(&self) -> impl Iterator<Item = (bool, &'static str, &'static str)> + use<> {
         let (limit, Window { opens_at, closes_at }) = (self.per_user_limit, self.window);
-        let checks = self.mode.plan().map(|plan| {
+        let checks = self.mode.draw_plan().map(|plan| {
             [
                 (limit == 1, "per_user_limit", "draw_one_each"),
                 (opens_at.is_some(), "opens_at", "draw_window"),
@@ -108,11 +122,7 @@ pub struct SalePatch {
     pub buckets: Option<u8>,
     pub lot: Option<i64>,
     pub spread_ms: Option<i64>,
-    pub mode: Option<ModeName>,
-    pub draw_window_s: Option<i64>,
-    pub draw_review_s: Option<i64>,
-    /// Of a sale that becomes a draw.
-    pub draw_beacon: Option<Beacon>,
+    pub mode: ModeChange,
 }
 
 impl SalePatch {
@@ -128,7 +138,7 @@ impl SalePatch {
                 closes_at: self.closes_at.unwrap_or(sale.window.closes_at),
             },
             rush: sale.rush.with(self.buckets, self.lot, self.spread_ms),
-            mode: sale.mode.with(self.mode, (self.draw_window_s, self.draw_review_s), self.draw_beacon),
+            mode: sale.mode.with(&self.mode),
         }
     }
 }

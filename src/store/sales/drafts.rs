@@ -7,7 +7,9 @@ use crate::domain::{GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 use crate::store::audit_log::log;
 use crate::store::sales::changes::saved_state;
 use crate::store::sales::revision::{next_id, touch};
-use crate::store::sales::{announced_draw, bind_definition, bind_mode, check_goods, columns, lock, random_seed, sale};
+use crate::store::sales::{
+    announced_draw, announced_queue, bind_definition, bind_mode, check_goods, columns, lock, random_seed, sale,
+};
 use crate::store::{OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
 
 /// A page of ended sales.
@@ -66,6 +68,7 @@ impl Store {
         }
         insert(&mut tx, &created, options.form_key.as_deref(), now).await?;
         announced_draw::follow_sale(&mut tx, None, &created).await?;
+        announced_queue::follow_sale(&mut tx, &created).await?;
         log(&mut tx, actor, "create", &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
         tx.commit().await?;
         Ok(created)
@@ -81,6 +84,7 @@ impl Store {
         }
         sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
         announced_draw::delete(&mut tx, &before).await?;
+        announced_queue::delete(&mut tx, &before).await?;
         sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
         log(&mut tx, actor, "delete", &format!("sale {id}"), Some(&before), None, now).await?;
         tx.commit().await?;
@@ -181,8 +185,9 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
     let query = sqlx::query(
         "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
            state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow, spread_seed,
-           mode, draw_window_s, draw_review_s, draw_beacon)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+           mode, queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
+           $24, $25)",
     );
     let query = bind_definition(query, sale)
         .bind(now.as_millisecond())

@@ -2,6 +2,7 @@
 //! process polls.
 
 pub(super) mod announced_draw;
+pub(super) mod announced_queue;
 pub(super) mod buckets;
 pub(super) mod changes;
 pub(super) mod counters;
@@ -16,7 +17,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
-use crate::domain::{DrawPlan, GoodsId, ModeName, Money, Rush, Sale, SaleId, SaleMode, SpreadSeed, Window};
+use crate::domain::{DrawPlan, GoodsId, ModeName, Money, QueuePlan, Rush, Sale, SaleId, SaleMode, SpreadSeed, Window};
 use crate::store::audit_log::log;
 use crate::store::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal};
@@ -26,7 +27,7 @@ macro_rules! columns {
     () => {
         "id, goods_id, price, list_price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, \
          state, version, epoch, buckets, lot, spread_ms, shadow, spread_seed, mode, \
-         draw_window_s, draw_review_s, draw_beacon"
+         queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon"
     };
 }
 pub(super) use columns;
@@ -64,23 +65,34 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
 }
 
 fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
-    if row::text(row, "mode")? == ModeName::Rush.as_str() {
-        return Ok(SaleMode::Rush);
-    }
-    let beacon: Option<String> = row.try_get("draw_beacon")?;
-    let beacon = beacon.map(|beacon| beacon.parse().map_err(|_| row::undecodable("draw_beacon"))).transpose()?;
-    let (window_s, review_s) = (row::int(row, "draw_window_s")?, row::int(row, "draw_review_s")?);
-    Ok(SaleMode::Draw(DrawPlan { window_s, review_s, beacon }))
+    Ok(match row::parsed(row, "mode")? {
+        ModeName::Rush => SaleMode::Rush,
+        ModeName::Queue => SaleMode::Queue(QueuePlan {
+            prequeue_s: row::int(row, "queue_prequeue_s")?,
+            gather_s: row::int(row, "queue_gather_s")?,
+            seat_s: row::int(row, "queue_seat_s")?,
+        }),
+        ModeName::Draw => {
+            let beacon: Option<String> = row.try_get("draw_beacon")?;
+            let beacon =
+                beacon.map(|beacon| beacon.parse().map_err(|_| row::undecodable("draw_beacon"))).transpose()?;
+            let (window_s, review_s) = (row::int(row, "draw_window_s")?, row::int(row, "draw_review_s")?);
+            SaleMode::Draw(DrawPlan { window_s, review_s, beacon })
+        }
+    })
 }
 
-/// Binds the four columns of a sale's mode.
+/// Binds the seven columns of a sale's mode.
 fn bind_mode<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
-    let plan = sale.mode.plan();
+    let (queue, draw) = (sale.mode.queue_plan(), sale.mode.draw_plan());
     query
         .bind(sale.mode.name().as_str())
-        .bind(plan.map(|plan| plan.window_s))
-        .bind(plan.map(|plan| plan.review_s))
-        .bind(plan.and_then(|plan| plan.beacon).map(|beacon| beacon.as_str().to_owned()))
+        .bind(queue.map(|plan| plan.prequeue_s))
+        .bind(queue.map(|plan| plan.gather_s))
+        .bind(queue.map(|plan| plan.seat_s))
+        .bind(draw.map(|plan| plan.window_s))
+        .bind(draw.map(|plan| plan.review_s))
+        .bind(draw.and_then(|plan| plan.beacon).map(|beacon| beacon.as_str().to_owned()))
 }
 
 /// Binds `$1` to `$11` of the statements that write a sale.
@@ -157,13 +169,15 @@ async fn apply_change(
     let query = sqlx::query(
         "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
            per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10,
-           buckets = $12, lot = $13, spread_ms = $14, spread_seed = $15, mode = $16, draw_window_s = $17,
-           draw_review_s = $18, draw_beacon = $19 WHERE id = $11",
+           buckets = $12, lot = $13, spread_ms = $14, spread_seed = $15, mode = $16, queue_prequeue_s = $17,
+           queue_gather_s = $18, queue_seat_s = $19, draw_window_s = $20, draw_review_s = $21, draw_beacon = $22
+         WHERE id = $11",
     );
     let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);
     let query = query.bind(after.rush.spread_ms).bind(after.spread_seed.map(SpreadSeed::to_hex));
     bind_mode(query, &after).execute(&mut *tx).await?;
     announced_draw::follow_sale(&mut tx, Some(&before), &after).await?;
+    announced_queue::follow_sale(&mut tx, &after).await?;
     log(&mut tx, actor, change.audit_name(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
     tx.commit().await?;
     Ok(after)
@@ -191,7 +205,7 @@ impl Store {
         self.sales_where(concat!(
             "SELECT ",
             columns!(),
-            " FROM sales WHERE retired_at_ms IS NULL AND mode = 'rush' ORDER BY id"
+            " FROM sales WHERE retired_at_ms IS NULL AND mode <> 'draw' ORDER BY id"
         ))
         .await
     }
@@ -303,7 +317,7 @@ impl Store {
     /// Sales that ended before `before` and have no unpaid order and no pending release. A draw is retired once it is settled.
     pub async fn retirable_sales(&self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
         let query = sqlx::query(
-            "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended' AND mode = 'rush'
+            "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended' AND mode <> 'draw'
                AND (closes_at_ms IS NULL OR closes_at_ms <= $1)
                AND NOT EXISTS (SELECT 1 FROM orders WHERE sale_id = sales.id AND status = 'unpaid')
                AND NOT EXISTS (SELECT 1 FROM releases WHERE sale_id = sales.id)",

@@ -12,7 +12,7 @@ use crate::store::{MAX_ROWS, NewSession, Store, StoreError, User, placeholders};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
 /// refer to an order, a payment or a user before the row that they refer to.
-const DELETE_ALL: [&str; 16] = [
+const DELETE_ALL: [&str; 22] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
     "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments
@@ -21,11 +21,17 @@ const DELETE_ALL: [&str; 16] = [
        JOIN orders ON orders.id = payments.order_id WHERE orders.sale_id = $1)",
     "DELETE FROM payment_cases WHERE payment_id IN (SELECT payments.id FROM payments
        JOIN orders ON orders.id = payments.order_id WHERE orders.sale_id = $1)",
+    "DELETE FROM partial_refunds WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
     "DELETE FROM payments WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
     "DELETE FROM order_events WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
     "DELETE FROM releases WHERE sale_id = $1",
     "DELETE FROM orders WHERE sale_id = $1",
     "DELETE FROM order_totals WHERE sale_id = $1",
+    "DELETE FROM queue_places WHERE sale_id = $1",
+    "DELETE FROM queue_segments WHERE sale_id = $1",
+    "DELETE FROM queues WHERE sale_id = $1",
+    "DELETE FROM draw_entries WHERE sale_id = $1",
+    "DELETE FROM draws WHERE sale_id = $1",
     "DELETE FROM tallies WHERE sale_id = $1",
     "DELETE FROM sale_buckets WHERE sale_id = $1",
     "DELETE FROM addresses WHERE user_id IN (SELECT id FROM users WHERE rehearsal = $1)",

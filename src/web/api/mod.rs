@@ -3,6 +3,8 @@
 // Buying.
 pub mod sales;
 
+pub mod queues;
+
 pub mod draws;
 
 pub mod orders;

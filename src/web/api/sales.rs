@@ -29,13 +29,14 @@ pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> 
     Ok(response)
 }
 
-/// A purchase token for this user. 409 before the sale is open.
+/// A purchase token for this user. 409 before the sale is open, and before and after the turn of a user in a waiting room.
 pub async fn token(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
-    let IssuedToken { token, expires_at, not_before } = shop.gate.issue_token(sale, session.user_id)?;
+    let seat = shop.waiting_rooms.seat(sale, session.user_id).await?;
+    let IssuedToken { token, expires_at, not_before } = shop.gate.issue_token(sale, session.user_id, seat)?;
     let not_before = not_before.map(|moment| format!(r#","not_before":"{moment}""#)).unwrap_or_default();
     // Tokens consist of characters that need no escaping.
     Ok(json_response(StatusCode::OK, format!(r#"{{"token":"{token}","expires_at":"{expires_at}"{not_before}}}"#)))

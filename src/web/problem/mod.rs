@@ -103,6 +103,9 @@ problems! {
     Busy 429 "busy" "Too many shoppers are buying at once. Units may be left: try again." retry "1";
     Overloaded 503 "overloaded" "The shop is overloaded at the moment." retry "2";
     TooEarly 429 "too_early" "Each account has a moment of its own after the opening. Yours has not come: not_before says when." retry "1";
+    NoSuchQueue 404 "no_such_queue" "The sale has no waiting room, or is not announced.";
+    NotInQueue 404 "not_in_queue" "The account has no place in this waiting room.";
+    NotCalled 409 "not_called" "This sale has a waiting room. The account may buy when it is called, and for a while.";
     NoSuchDraw 404 "no_such_draw" "The sale is not a draw, or not announced.";
     NotEntered 404 "not_entered" "The account has no entry in this draw.";
     NotLocked 409 "not_locked" "The list of entries is not locked yet.";

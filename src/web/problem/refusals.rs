@@ -12,6 +12,7 @@ use crate::payments::PaymentError;
 use crate::pictures::PictureRefusal;
 use crate::pipeline::dead_letters::DeadLetterError;
 use crate::store::{AccountChangeRefusal, AddressRefusal, GoodsRefusal, SaleRefusal, StoreError};
+use crate::waiting_rooms::JoinRefusal;
 
 impl From<Refusal> for Code {
     fn from(refusal: Refusal) -> Self {
@@ -27,6 +28,7 @@ impl From<Refusal> for Code {
             Refusal::Busy => Code::Busy,
             Refusal::Overloaded => Code::Overloaded,
             Refusal::TooEarly => Code::TooEarly,
+            Refusal::NotCalled => Code::NotCalled,
             Refusal::ByDraw => Code::ByDraw,
         }
     }
@@ -47,6 +49,18 @@ impl Problem {
             problem.extra().retry_after = Some(whole_seconds(moment, now));
         }
         problem
+    }
+}
+
+impl From<JoinRefusal> for Problem {
+    fn from(refusal: JoinRefusal) -> Self {
+        match refusal {
+            JoinRefusal::RateLimited => Code::RateLimited.into(),
+            JoinRefusal::NoSuchQueue => Code::NoSuchQueue.into(),
+            JoinRefusal::Closed(Phase::Ended) => Code::Ended.into(),
+            JoinRefusal::Closed(_) => Code::NotOpen.into(),
+            JoinRefusal::Unknown => Code::Overloaded.into(),
+        }
     }
 }
 

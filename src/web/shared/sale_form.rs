@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::domain::draw::Beacon;
 use crate::domain::spread::advised_spread_ms;
-use crate::domain::{Currency, GoodsId, Money, Rush, Sale, SaleMode, Window};
+use crate::domain::{Currency, GoodsId, ModeChange, Money, Rush, Sale, SaleMode, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::shared::FieldError;
 use crate::web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, price_text, time};
@@ -27,8 +27,11 @@ pub struct SaleForm {
     pub buckets: String,
     pub lot: String,
     pub spread_ms: String,
-    /// `draw`; anything else is a rush.
+    /// `queue` or `draw`; anything else is a rush.
     pub mode: String,
+    pub queue_prequeue_s: String,
+    pub queue_gather_s: String,
+    pub queue_seat_s: String,
     pub draw_window_s: String,
     /// Kept as it is; the API sets it.
     pub draw_review_s: String,
@@ -51,6 +54,7 @@ impl SaleForm {
     pub fn of(sale: &Sale) -> SaleForm {
         let window = [sale.window.opens_at, sale.window.closes_at];
         let [opens_at, closes_at] = window.map(|at| at.map(|at| at.to_string()).unwrap_or_default());
+        let queue = sale.mode.queue_plan();
         SaleForm {
             goods_id: sale.goods_id.to_string(),
             price: price_text(sale.price),
@@ -64,8 +68,11 @@ impl SaleForm {
             lot: sale.rush.lot.to_string(),
             spread_ms: sale.rush.spread_ms.to_string(),
             mode: sale.mode.name().to_string(),
-            draw_window_s: sale.mode.plan().map(|plan| plan.window_s.to_string()).unwrap_or_default(),
-            draw_review_s: sale.mode.plan().map(|plan| plan.review_s.to_string()).unwrap_or_default(),
+            queue_prequeue_s: queue.map(|plan| plan.prequeue_s.to_string()).unwrap_or_default(),
+            queue_gather_s: queue.map(|plan| plan.gather_s.to_string()).unwrap_or_default(),
+            queue_seat_s: queue.map(|plan| plan.seat_s.to_string()).unwrap_or_default(),
+            draw_window_s: sale.mode.draw_plan().map(|plan| plan.window_s.to_string()).unwrap_or_default(),
+            draw_review_s: sale.mode.draw_plan().map(|plan| plan.review_s.to_string()).unwrap_or_default(),
             version: sale.version.to_string(),
             ..SaleForm::default()
         }
@@ -100,8 +107,14 @@ impl SaleForm {
         let [opens_at, closes_at] = [&self.opens_at, &self.closes_at].map(|text| optional(text, time));
         let buckets = optional(&self.buckets, |text| text.parse::<u8>().ok());
         let [lot, spread_ms] = [&self.lot, &self.spread_ms].map(|text| optional(text, |text| text.parse::<i64>().ok()));
-        let [draw_window, draw_review] =
-            [&self.draw_window_s, &self.draw_review_s].map(|text| optional(text, |text| text.parse::<i64>().ok()));
+        let [prequeue, gather, seat, draw_window, draw_review] = [
+            &self.queue_prequeue_s,
+            &self.queue_gather_s,
+            &self.queue_seat_s,
+            &self.draw_window_s,
+            &self.draw_review_s,
+        ]
+        .map(|text| optional(text, |text| text.parse::<i64>().ok()));
         let expected =
             optional(&self.expected_accounts, |text| text.parse::<i64>().ok().filter(|accounts| *accounts > 0));
         let advised = expected.flatten().zip(total.as_ref().ok()).map(|(accounts, units)| {
@@ -118,6 +131,9 @@ impl SaleForm {
             (buckets.is_some(), "buckets", "bad_buckets"),
             (lot.is_some(), "lot", "bad_lot"),
             (spread_ms.is_some(), "spread_ms", "bad_spread"),
+            (prequeue.is_some(), "queue_prequeue_s", "bad_queue_prequeue"),
+            (gather.is_some(), "queue_gather_s", "bad_queue_gather"),
+            (seat.is_some(), "queue_seat_s", "bad_queue_seat"),
             (draw_window.is_some(), "draw_window_s", "bad_draw_window"),
             (draw_review.is_some(), "draw_review_s", "bad_draw_review"),
             (expected.is_some(), "expected_accounts", "bad_number"),
@@ -131,11 +147,15 @@ impl SaleForm {
             per_user_limit: limit.unwrap_or(1),
             window: Window { opens_at: opens_at.flatten(), closes_at: closes_at.flatten() },
             rush: Rush::default().with(buckets.flatten(), lot.flatten(), advised.or(spread_ms.flatten())),
-            mode: SaleMode::Rush.with(
-                self.mode.parse().ok(),
-                (draw_window.flatten(), draw_review.flatten()),
-                self.draw_beacon,
-            ),
+            mode: SaleMode::Rush.with(&ModeChange {
+                name: self.mode.parse().ok(),
+                queue_prequeue_s: prequeue.flatten(),
+                queue_gather_s: gather.flatten(),
+                queue_seat_s: seat.flatten(),
+                draw_window_s: draw_window.flatten(),
+                draw_review_s: draw_review.flatten(),
+                draw_beacon: self.draw_beacon,
+            }),
         };
         errors.extend(check_sale(&draft));
         errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));

@@ -29,6 +29,7 @@ mod payment_provider;
 mod permissions;
 mod planning;
 mod public;
+mod queues;
 mod recovery;
 mod sale_versions;
 mod security;

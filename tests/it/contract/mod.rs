@@ -4,6 +4,7 @@ mod draws;
 mod orders;
 pub mod packets;
 pub mod payments;
+mod queues;
 mod selling;
 mod shutdown;
 mod staff;
@@ -44,6 +45,7 @@ macro_rules! contract_tests {
             packets::packet_in_buckets_gives_away_every_share,
             staff::simultaneous_edits_of_one_sale_are_all_kept,
             staff::packets_given_at_once_do_not_pass_the_bound_of_an_operator,
+            queues::places_are_called_in_their_order_and_nobody_buys_out_of_turn,
             draws::units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next,
             shutdown::shutdown_under_load_is_quick_and_loses_no_order,
         }

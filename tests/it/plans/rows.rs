@@ -4,6 +4,7 @@
 pub const GROWING: &[&str] = &[
     "addresses",
     "draw_entries",
+    "queue_places",
     "audit_log",
     "guesses",
     "idempotency_keys",
@@ -128,6 +129,16 @@ pub fn statements(count: i64) -> Vec<String> {
             "draw_entries (sale_id, user_id, entry, entered_at_ms, state, reason, rank)",
             "{sale}, {id}, replace({id}, '-', ''), i, CASE WHEN i % 200 = 50 THEN 'excluded' ELSE 'in' END,
              CASE WHEN i % 200 = 50 THEN 'other' END, i",
+        ),
+        format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {SALES})
+             INSERT INTO queues (sale_id, seed, locked_at_ms, joined, called, closed_segment)
+             SELECT i, '{secret}', 1, 1, 1, 0 FROM n",
+            secret = "00".repeat(32),
+        ),
+        rows(
+            "queue_places (sale_id, user_id, entry, segment, number, joined_at_ms, called_at_ms)",
+            "{sale}, {id}, replace({id}, '-', ''), 0, i, i, CASE WHEN i % 200 = 50 THEN 1 END",
         ),
         rows("guesses (key, restored_at_ms)", "{id}, i"),
         rows(

@@ -16,13 +16,13 @@ pub struct NewSale {
     buckets: u8,
     lot: i64,
     spread_ms: i64,
-    is_draw: bool,
+    mode: &'static str,
 }
 
 impl NewSale {
     /// A sale of `total` units, one per user, started by hand.
     pub fn of(total: i64) -> NewSale {
-        NewSale { total, limit: 1, opens_at: None, closes_at: None, buckets: 1, lot: 0, spread_ms: 600, is_draw: false }
+        NewSale { total, limit: 1, opens_at: None, closes_at: None, buckets: 1, lot: 0, spread_ms: 600, mode: "rush" }
     }
 
     pub fn limit(mut self, units: i64) -> NewSale {
@@ -53,7 +53,13 @@ impl NewSale {
 
     /// Sold by draw. The list of entries is locked at the closing.
     pub fn draw(mut self) -> NewSale {
-        self.is_draw = true;
+        self.mode = "draw";
+        self
+    }
+
+    /// With a waiting room, whose list is locked two seconds after the opening. Those who are called have 20 seconds.
+    pub fn queue(mut self) -> NewSale {
+        self.mode = "queue";
         self
     }
 
@@ -68,8 +74,10 @@ impl NewSale {
             "buckets": self.buckets,
             "lot": self.lot,
             "spread_ms": self.spread_ms,
-            "mode": if self.is_draw { "draw" } else { "rush" },
-            "draw_review_s": self.is_draw.then_some(0),
+            "mode": self.mode,
+            "draw_review_s": 0,
+            "queue_gather_s": 2,
+            "queue_seat_s": 20,
         })
     }
 }

@@ -11,7 +11,7 @@ use super::StaffCallTo;
 use super::sales::{overlap, plan_warnings, planned, yes};
 use crate::control::sales_admin::{ChangedSale, SaleCommand};
 use crate::domain::draw::Beacon;
-use crate::domain::{GoodsId, ModeName, Money, Sale, SaleId, SaleState};
+use crate::domain::{GoodsId, ModeChange, ModeName, Money, Sale, SaleId, SaleState};
 use crate::store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::precondition::{entity_tag, expected_versions};
@@ -47,6 +47,9 @@ pub struct SaleEdit {
     lot: Option<i64>,
     spread_ms: Option<i64>,
     mode: Option<ModeName>,
+    queue_prequeue_s: Option<i64>,
+    queue_gather_s: Option<i64>,
+    queue_seat_s: Option<i64>,
     draw_window_s: Option<i64>,
     draw_review_s: Option<i64>,
     /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening time
@@ -77,10 +80,15 @@ impl SaleEdit {
             buckets: self.buckets,
             lot: self.lot,
             spread_ms: self.spread_ms,
-            mode: self.mode,
-            draw_window_s: self.draw_window_s,
-            draw_review_s: self.draw_review_s,
-            draw_beacon,
+            mode: ModeChange {
+                name: self.mode,
+                queue_prequeue_s: self.queue_prequeue_s,
+                queue_gather_s: self.queue_gather_s,
+                queue_seat_s: self.queue_seat_s,
+                draw_window_s: self.draw_window_s,
+                draw_review_s: self.draw_review_s,
+                draw_beacon,
+            },
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{StaffCall, StaffCallTo};
 use crate::control::checklist::{CheckState, ChecklistItem};
 use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
-use crate::domain::{GoodsId, ModeName, Money, Phase, Rush, Sale, SaleId, SaleMode, SaleState, Window};
+use crate::domain::{GoodsId, ModeChange, ModeName, Money, Phase, Rush, Sale, SaleId, SaleMode, SaleState, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
@@ -40,6 +40,9 @@ pub struct NewSale {
     spread_ms: Option<i64>,
     /// `draw`, or `rush`, which is the default.
     mode: Option<ModeName>,
+    queue_prequeue_s: Option<i64>,
+    queue_gather_s: Option<i64>,
+    queue_seat_s: Option<i64>,
     draw_window_s: Option<i64>,
     draw_review_s: Option<i64>,
     /// `true` hides the sale from shoppers whatever its window. Otherwise a sale with an opening time is scheduled.
@@ -104,7 +107,15 @@ pub async fn create(
         per_user_limit: new.per_user_limit,
         window: Window { opens_at: new.opens_at, closes_at: new.closes_at },
         rush: Rush::default().with(new.buckets, new.lot, new.spread_ms),
-        mode: SaleMode::Rush.with(new.mode, (new.draw_window_s, new.draw_review_s), shop.config.draw_beacon),
+        mode: SaleMode::Rush.with(&ModeChange {
+            name: new.mode,
+            queue_prequeue_s: new.queue_prequeue_s,
+            queue_gather_s: new.queue_gather_s,
+            queue_seat_s: new.queue_seat_s,
+            draw_window_s: new.draw_window_s,
+            draw_review_s: new.draw_review_s,
+            draw_beacon: shop.config.draw_beacon,
+        }),
     };
     let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };
     let form_key = request.map(|RequestId(id)| id.to_string());

@@ -1,0 +1,338 @@
+//! The waiting room of a sale (排队): the order in which shoppers are called. It depends on the account's entry and on a seed that
+//! nobody can know before the list is locked, never on when, how often or from how many browsers an account came.
+//!
+//! Everyone who joins before the lock is in segment 0; each ten seconds after it are a segment of their own. Within a segment
+//! the numbers decide, and a number follows from the seed and the entry.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::draw::EntryId;
+use super::secret::CommittedSecret;
+use super::wire::wire_enum;
+use super::{Phase, SaleId};
+
+/// The seed of one waiting room.
+pub type QueueSeed = CommittedSecret;
+
+/// How long a segment of latecomers takes in, in milliseconds.
+pub const SEGMENT_MS: i64 = 10_000;
+/// How long after its end a segment counts as closed: a transaction that began in it has ended by then.
+const CLOSING_MS: i64 = 2_000;
+/// How long after its end a seat still counts as taken: an order made at the last moment is in the database by then.
+pub const SEAT_GRACE_MS: i64 = 5_000;
+
+/// How a waiting room is run. Part of the sale's definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct QueuePlan {
+    /// How long before the opening shoppers may join, in seconds.
+    #[serde(rename = "queue_prequeue_s")]
+    pub prequeue_s: i64,
+    /// How long after the opening those who join still count as come at once, in seconds. Then the list is locked.
+    #[serde(rename = "queue_gather_s")]
+    pub gather_s: i64,
+    /// How long a shopper who is called may buy, in seconds.
+    #[serde(rename = "queue_seat_s")]
+    pub seat_s: i64,
+}
+
+impl Default for QueuePlan {
+    fn default() -> QueuePlan {
+        QueuePlan { prequeue_s: 1_800, gather_s: 10, seat_s: 180 }
+    }
+}
+
+impl QueuePlan {
+    pub const PREQUEUE_S: std::ops::RangeInclusive<i64> = 0..=24 * 3600;
+    pub const GATHER_S: std::ops::RangeInclusive<i64> = 0..=600;
+    pub const SEAT_S: std::ops::RangeInclusive<i64> = 10..=3_600;
+
+    /// Replaces the values that are given.
+    pub fn with(self, prequeue_s: Option<i64>, gather_s: Option<i64>, seat_s: Option<i64>) -> QueuePlan {
+        QueuePlan {
+            prequeue_s: prequeue_s.unwrap_or(self.prequeue_s),
+            gather_s: gather_s.unwrap_or(self.gather_s),
+            seat_s: seat_s.unwrap_or(self.seat_s),
+        }
+    }
+
+    pub fn joining_from(self, opens: Timestamp) -> Timestamp {
+        shifted(opens, -self.prequeue_s * 1_000)
+    }
+
+    pub fn locks_at(self, opens: Timestamp) -> Timestamp {
+        shifted(opens, self.gather_s * 1_000)
+    }
+
+    /// Until when a shopper who was called may buy.
+    pub fn seat_ends(self, called: Timestamp) -> Timestamp {
+        shifted(called, self.seat_s * 1_000)
+    }
+}
+
+fn shifted(at: Timestamp, ms: i64) -> Timestamp {
+    let end = if ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    at.saturating_add(SignedDuration::from_millis(ms)).unwrap_or(end)
+}
+
+/// A place in the order of calls. The smaller one is called first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    pub segment: i64,
+    /// The first 48 bits of SHA-256(seed ‖ entry), which are exact in every language's numbers.
+    pub number: i64,
+}
+
+impl Place {
+    pub fn of(seed: &QueueSeed, segment: i64, entry: EntryId) -> Place {
+        let digest = Sha256::new().chain_update(seed.as_bytes()).chain_update(entry.as_bytes()).finalize();
+        let number = digest[..6].iter().fold(0, |bits, byte| (bits << 8) | i64::from(*byte));
+        Place { segment, number }
+    }
+}
+
+/// The segment of those who join at `now`.
+pub fn present_segment(locked: Option<Timestamp>, now: Timestamp) -> i64 {
+    locked.map_or(0, |locked| 1 + now.duration_since(locked).as_millis().max(0) as i64 / SEGMENT_MS)
+}
+
+/// The last segment that takes in no more shoppers. Only closed segments are called: in an open one the next to come may have
+/// the smallest number.
+pub fn closed_segment(locked: Timestamp, now: Timestamp) -> i64 {
+    (now.duration_since(locked).as_millis() as i64 - CLOSING_MS).max(0) / SEGMENT_MS
+}
+
+/// A closed segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Segment {
+    pub segment: i64,
+    pub places: i64,
+    pub called: i64,
+    /// Numbers at evenly spaced ranks, from the first to the last. Between them a rank is estimated.
+    pub marks: Vec<i64>,
+}
+
+/// Marks of the first segment, and of one of latecomers. So many people's places are exact, and a million's within some hundred.
+const FIRST_MARKS: usize = 65;
+const LATE_MARKS: usize = 9;
+
+/// The rank, from 0, of mark `index` among `marks` of `places`.
+fn marked_rank(index: usize, marks: usize, places: i64) -> i64 {
+    index as i64 * (places - 1) / (marks as i64 - 1).max(1)
+}
+
+impl Segment {
+    /// A segment that has just closed. `numbers` are sorted.
+    pub fn closed(segment: i64, numbers: &[i64]) -> Segment {
+        let most = if segment == 0 { FIRST_MARKS } else { LATE_MARKS };
+        let (places, marks) = (numbers.len() as i64, numbers.len().min(most));
+        let marks = (0..marks).map(|index| numbers[marked_rank(index, marks, places) as usize]).collect();
+        Segment { segment, places, called: 0, marks }
+    }
+
+    /// How many places of the segment come before a number; between two marks an estimate.
+    pub fn before(&self, number: i64) -> i64 {
+        let rank = |index| marked_rank(index, self.marks.len(), self.places);
+        let above = self.marks.partition_point(|mark| *mark <= number);
+        if above == 0 {
+            return 0;
+        }
+        let (low, low_rank) = (self.marks[above - 1], rank(above - 1));
+        let Some(high) = self.marks.get(above) else { return low_rank };
+        let share = i128::from(number - low) * i128::from(rank(above) - low_rank) / i128::from(high - low).max(1);
+        low_rank + share as i64
+    }
+}
+
+/// How many more shoppers are called, so that each can buy as much as the sale allows: speed decides nothing among them.
+pub fn calls(left: i64, seats: i64, per_user_limit: i64) -> i64 {
+    let limit = per_user_limit.max(1);
+    let free = (left - seats.saturating_mul(limit)).max(0);
+    // The last units are fewer than an account may buy.
+    if free < limit && seats == 0 { free.min(1) } else { free / limit }
+}
+
+wire_enum! {
+    /// What a shopper in the waiting room may do.
+    pub enum TurnState {
+        /// The turn is still to come.
+        Waiting = "waiting",
+        /// The shopper may buy now.
+        Called = "called",
+        /// The shopper has an order.
+        Bought = "bought",
+        /// The time to buy has passed. Joining again takes a new place at the end.
+        Missed = "missed",
+    }
+}
+
+/// A shopper's place in the waiting room of one sale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuePlace {
+    pub entry: EntryId,
+    pub place: Place,
+    pub joined_at: Timestamp,
+    pub called_at: Option<Timestamp>,
+}
+
+impl QueuePlace {
+    pub fn state(&self, plan: QueuePlan, now: Timestamp) -> TurnState {
+        match self.called_at {
+            None => TurnState::Waiting,
+            Some(called) if now < plan.seat_ends(called) => TurnState::Called,
+            Some(_) => TurnState::Missed,
+        }
+    }
+}
+
+/// What everyone may know of a waiting room: the same for all, so that a cache may answer it. A page finds its own turn in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Line {
+    pub sale_id: SaleId,
+    pub phase: Phase,
+    /// When shoppers may join, and when the list of those who came in time is locked. `None` until the sale has an opening time.
+    pub joining_from: Option<Timestamp>,
+    pub locks_at: Option<Timestamp>,
+    pub locked_at: Option<Timestamp>,
+    pub closes_at: Option<Timestamp>,
+    /// SHA-256 of the seed.
+    pub commitment: String,
+    /// `None` until the list is locked.
+    pub seed: Option<String>,
+    /// The root of the entries of segment 0 in the order of their ids, as of a draw. `None` until the list is locked.
+    pub root: Option<String>,
+    /// How often a place was taken.
+    pub joined: i64,
+    /// How many of them were called.
+    pub called: i64,
+    /// The last place that was called.
+    pub serving: Option<Place>,
+    /// Closed segments with someone to call, in their order.
+    pub segments: Vec<Segment>,
+    /// Shoppers who are called now and have neither bought nor missed their turn.
+    pub seats: i64,
+    /// Units in no order.
+    pub left: i64,
+    /// Orders that are not paid yet: their units may return.
+    pub unpaid: i64,
+    /// Calls of the last minute.
+    pub called_last_minute: i64,
+    /// Whether staff hold the calls.
+    pub held: bool,
+    pub seat_s: i64,
+    pub now: Timestamp,
+    pub poll_after_ms: i64,
+}
+
+impl Line {
+    pub fn waiting(&self) -> i64 {
+        (self.joined - self.called).max(0)
+    }
+
+    /// How many shoppers are called before the owner of a place; `None` until its segment is closed.
+    pub fn ahead(&self, place: Place) -> Option<i64> {
+        let own = self.segments.iter().find(|segment| segment.segment == place.segment)?;
+        let earlier = self.segments.iter().take_while(|segment| segment.segment < place.segment);
+        let earlier: i64 = earlier.map(|segment| segment.places - segment.called).sum();
+        Some(earlier + (own.before(place.number) - own.called).max(0))
+    }
+
+    /// Seconds until so many shoppers are called at the pace of the last minute; `None` without one.
+    pub fn seconds_until(&self, ahead: i64) -> Option<i64> {
+        (self.called_last_minute > 0).then(|| ahead.saturating_mul(60) / self.called_last_minute)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millisecond(ms).unwrap()
+    }
+
+    fn entry(n: u32) -> EntryId {
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&n.to_be_bytes());
+        EntryId::new(bytes)
+    }
+
+    /// The same numbers as in `docs/api.md`, where another language computes them.
+    #[test]
+    fn number_can_be_recomputed_elsewhere() {
+        let seed: QueueSeed = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f".parse().unwrap();
+        let entry: EntryId = "202122232425262728292a2b2c2d2e2f".parse().unwrap();
+        let place = Place::of(&seed, 0, entry);
+        assert_eq!(place, Place { segment: 0, number: 0x4dbd_c2b2_b62c });
+    }
+
+    #[test]
+    fn whoever_comes_before_the_lock_is_in_one_segment() {
+        assert_eq!(present_segment(None, at(5)), 0);
+        let segments = [0, 9_999, 10_000, 25_000, -5].map(|ms| present_segment(Some(at(1_000)), at(1_000 + ms)));
+        assert_eq!(segments, [1, 1, 2, 3, 1]);
+    }
+
+    #[test]
+    fn open_segment_is_never_closed_at_the_same_time() {
+        for ms in 0..60_000 {
+            let (locked, now) = (at(1_000), at(1_000 + ms));
+            assert!(closed_segment(locked, now) < present_segment(Some(locked), now));
+        }
+        assert_eq!([0, 11_999, 12_000, 22_000].map(|ms| closed_segment(at(0), at(ms))), [0, 0, 1, 2]);
+    }
+
+    #[test]
+    fn ranks_are_exact_for_a_few_and_close_for_many() {
+        let seed = QueueSeed::new([3; 32]);
+        for people in [1_u32, 2, 64, 65, 66, 1_000, 50_000] {
+            let mut numbers: Vec<i64> = (0..people).map(|n| Place::of(&seed, 0, entry(n)).number).collect();
+            numbers.sort_unstable();
+            let segment = Segment::closed(0, &numbers);
+            let off = (0..).zip(&numbers).map(|(rank, number)| (segment.before(*number) - rank).abs()).max();
+            let bound = if people <= 65 { 0 } else { i64::from(people) / 100 + 10 };
+            assert!(off.unwrap() <= bound, "{people}: {off:?}");
+            assert_eq!(segment.before(0), 0);
+            assert_eq!(segment.before(i64::MAX), i64::from(people) - 1);
+        }
+        assert_eq!(Segment::closed(3, &[]).before(5), 0);
+    }
+
+    #[test]
+    fn arrival_does_not_matter_for_the_order() {
+        const TENTHS: usize = 10;
+        for number in 1..=3 {
+            let seed = QueueSeed::new([number; 32]);
+            let mut counts = [0_u32; TENTHS];
+            for n in 0..100_000 {
+                let tenth = Place::of(&seed, 0, entry(n)).number as u64 * TENTHS as u64 >> 48;
+                counts[tenth as usize] += 1;
+            }
+            let chi2: f64 = counts.iter().map(|n| (f64::from(*n) - 10_000.0).powi(2) / 10_000.0).sum();
+            assert!(chi2 < 27.88, "χ² of nine degrees of freedom exceeds this once in a thousand: {chi2} {counts:?}");
+        }
+    }
+
+    #[test]
+    fn no_more_are_called_than_can_buy() {
+        assert_eq!(
+            [(10, 0, 1), (10, 7, 1), (10, 10, 1), (3, 9, 1), (0, 0, 1)].map(|(l, s, q)| calls(l, s, q)),
+            [10, 3, 0, 0, 0]
+        );
+        assert_eq!([(10, 0, 3), (10, 2, 3), (2, 0, 3), (2, 1, 3)].map(|(l, s, q)| calls(l, s, q)), [3, 1, 1, 0]);
+    }
+
+    #[test]
+    fn turn_comes_with_the_call_and_ends_with_the_seat() {
+        let plan = QueuePlan { seat_s: 60, ..QueuePlan::default() };
+        let place = Place { segment: 0, number: 7 };
+        let waiting = QueuePlace { entry: entry(1), place, joined_at: at(0), called_at: None };
+        assert_eq!(waiting.state(plan, at(9)), TurnState::Waiting);
+        let called = QueuePlace { called_at: Some(at(1_000)), ..waiting };
+        assert_eq!([1_000, 60_999, 61_000].map(|ms| called.state(plan, at(ms))), {
+            use TurnState::*;
+            [Called, Called, Missed]
+        });
+    }
+}

@@ -1,0 +1,90 @@
+//! How the buyers of a sale are found.
+
+use serde::Serialize;
+
+use super::draw::Beacon;
+use super::wire::wire_enum;
+use super::{DrawPlan, QueuePlan};
+
+/// How the buyers of a sale are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+pub enum SaleMode {
+    /// The first requests get the units.
+    #[default]
+    Rush,
+    /// A waiting room: shoppers are called in an order that is shuffled once the sale has opened.
+    Queue(QueuePlan),
+    /// A draw among the entries.
+    Draw(DrawPlan),
+}
+
+wire_enum! {
+    /// The name of a mode, as staff choose it.
+    pub enum ModeName {
+        Rush = "rush",
+        Queue = "queue",
+        Draw = "draw",
+    }
+}
+
+/// What a change of a sale says about its mode. `None` leaves a value as it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ModeChange {
+    pub name: Option<ModeName>,
+    pub queue_prequeue_s: Option<i64>,
+    pub queue_gather_s: Option<i64>,
+    pub queue_seat_s: Option<i64>,
+    pub draw_window_s: Option<i64>,
+    pub draw_review_s: Option<i64>,
+    /// Of a sale that becomes a draw.
+    pub draw_beacon: Option<Beacon>,
+}
+
+impl SaleMode {
+    /// Replaces what is given.
+    pub fn with(self, change: &ModeChange) -> SaleMode {
+        let ModeChange { queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, .. } = *change;
+        match change.name.unwrap_or(self.name()) {
+            ModeName::Rush => SaleMode::Rush,
+            ModeName::Queue => {
+                let plan = self.queue_plan().unwrap_or_default();
+                SaleMode::Queue(plan.with(queue_prequeue_s, queue_gather_s, queue_seat_s))
+            }
+            ModeName::Draw => {
+                let plan = self.draw_plan().unwrap_or(DrawPlan::new(change.draw_beacon));
+                SaleMode::Draw(plan.with(draw_window_s, draw_review_s))
+            }
+        }
+    }
+
+    pub fn name(self) -> ModeName {
+        match self {
+            SaleMode::Rush => ModeName::Rush,
+            SaleMode::Queue(_) => ModeName::Queue,
+            SaleMode::Draw(_) => ModeName::Draw,
+        }
+    }
+
+    pub fn is_draw(self) -> bool {
+        matches!(self, SaleMode::Draw(_))
+    }
+
+    pub fn is_queue(self) -> bool {
+        matches!(self, SaleMode::Queue(_))
+    }
+
+    pub fn queue_plan(self) -> Option<QueuePlan> {
+        match self {
+            SaleMode::Queue(plan) => Some(plan),
+            SaleMode::Rush | SaleMode::Draw(_) => None,
+        }
+    }
+
+    pub fn draw_plan(self) -> Option<DrawPlan> {
+        match self {
+            SaleMode::Draw(plan) => Some(plan),
+            SaleMode::Rush | SaleMode::Queue(_) => None,
+        }
+    }
+}

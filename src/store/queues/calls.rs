@@ -1,0 +1,194 @@
+//! What data control does in a waiting room: it locks the list, closes segments, and calls the next in order. Each step is one
+//! transaction that checks under the queue's lock whether it is still due, so it may run twice.
+
+use futures::TryStreamExt;
+use jiff::{SignedDuration, Timestamp};
+use sqlx::{AssertSqlSafe, Row};
+
+use super::{Queue, lock};
+use crate::domain::draw::EntryId;
+use crate::domain::queue::{SEAT_GRACE_MS, closed_segment};
+use crate::domain::{Place, QueuePlan, Sale, SaleId, SaleState, Segment, UserId, queue as rules};
+use crate::store::{AnyQuery, LockPatience, Store, StoreError, Tx, bind_ids, list, padded, row, sales};
+
+/// Calls of one transaction: a number that takes milliseconds.
+const MAX_CALLS: i64 = 1_000;
+
+const LAST_MINUTE: SignedDuration = SignedDuration::from_secs(60);
+
+/// The next to be called.
+struct Turn {
+    user_id: UserId,
+    place: Place,
+    /// Whether the account is blocked or deleted, and so cannot buy.
+    is_closed: bool,
+}
+
+impl Store {
+    /// Waiting rooms of sales that are open, or were at their last step.
+    pub async fn running_queues(&self) -> Result<Vec<SaleId>, StoreError> {
+        let sql = "SELECT id FROM sales WHERE mode = 'queue' AND state = 'live' ORDER BY id";
+        self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
+    }
+
+    /// Locks the list of a waiting room once its time has come: whoever joins from now on is a latecomer. Returns when it was
+    /// locked; `None` while it takes in the first segment.
+    pub async fn lock_queue(&self, id: SaleId) -> Result<Option<Timestamp>, StoreError> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let Some((queue, sale, plan)) = running(&mut tx, id).await? else { return Ok(None) };
+        if queue.locked_at.is_some() {
+            return Ok(queue.locked_at);
+        }
+        if !sale.window.opens_at.is_some_and(|opens| plan.locks_at(opens) <= tx.now) {
+            return Ok(None);
+        }
+        let sql = "UPDATE queues SET locked_at_ms = $2 WHERE sale_id = $1";
+        sqlx::query(sql).bind(id.0).bind(tx.now.as_millisecond()).execute(&mut *tx).await?;
+        let now = tx.now;
+        tx.commit().await?;
+        Ok(Some(now))
+    }
+
+    /// The entries of a segment with their numbers, in the order of calls.
+    pub async fn segment_entries(&self, sale: SaleId, segment: i64) -> Result<Vec<(i64, EntryId)>, StoreError> {
+        let sql = "SELECT number, entry FROM queue_places WHERE sale_id = $1 AND segment = $2 AND called_at_ms IS NULL
+             ORDER BY number";
+        let query = sqlx::query(sql).bind(sale.0).bind(segment);
+        let rows = query.fetch(&self.pool).map_err(StoreError::from);
+        rows.and_then(|row| async move { Ok((row::int(&row, "number")?, row::parsed(&row, "entry")?)) })
+            .try_collect()
+            .await
+    }
+
+    /// Segments of latecomers that are over, not closed yet, and have places.
+    pub async fn segments_to_close(&self, id: SaleId) -> Result<Vec<i64>, StoreError> {
+        let Some(queue) = self.queue(id).await? else { return Ok(Vec::new()) };
+        let Some(locked) = queue.locked_at else { return Ok(Vec::new()) };
+        let after = queue.closed_segment.unwrap_or(-1);
+        let last = closed_segment(locked, self.now().await?);
+        if after < 0 {
+            return Ok(vec![0]);
+        }
+        if last <= after {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT DISTINCT segment FROM queue_places WHERE sale_id = $1 AND called_at_ms IS NULL
+               AND segment > $2 AND segment <= $3 ORDER BY segment";
+        let query = sqlx::query(sql).bind(id.0).bind(after).bind(last);
+        let mut segments = self.all(query, |row| row::int(row, "segment")).await?;
+        // An empty last one is closed too, so that it is looked at once.
+        if segments.last() != Some(&last) {
+            segments.push(last);
+        }
+        Ok(segments)
+    }
+
+    /// Closes a segment: from then on its places are called. `root` is that of segment 0.
+    pub async fn close_segment(&self, id: SaleId, segment: &Segment, root: Option<&str>) -> Result<(), StoreError> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let Some(queue) = lock(&mut tx, id).await? else { return Ok(()) };
+        if queue.closed_segment >= Some(segment.segment) {
+            return Ok(());
+        }
+        if segment.places > 0 {
+            let sql = "INSERT INTO queue_segments (sale_id, segment, places, marks) VALUES ($1, $2, $3, $4)";
+            let marks = serde_json::to_string(&segment.marks).map_err(|e| sqlx::Error::Encode(e.into()))?;
+            let query = sqlx::query(sql).bind(id.0).bind(segment.segment).bind(segment.places).bind(marks);
+            query.execute(&mut *tx).await?;
+        }
+        let sql = "UPDATE queues SET closed_segment = $2, root = COALESCE(root, $3) WHERE sale_id = $1";
+        sqlx::query(sql).bind(id.0).bind(segment.segment).bind(root.map(str::to_owned)).execute(&mut *tx).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Calls as many of the next in order as there are units without a shopper. Returns their number.
+    pub async fn call_next(&self, id: SaleId) -> Result<usize, StoreError> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let Some((queue, sale, plan)) = running(&mut tx, id).await? else { return Ok(0) };
+        let Some(closed) = queue.closed_segment.filter(|_| !queue.held) else { return Ok(0) };
+        let seats = occupied_seats(id, plan, tx.now).fetch_one(&mut *tx).await?;
+        let left = sale.total - sale.sold;
+        let mut calls = rules::calls(left, row::int(&seats, "places")?, sale.per_user_limit).min(MAX_CALLS);
+        if let Some(most) = queue.per_minute {
+            let called = called_since(id, tx.now - LAST_MINUTE).fetch_one(&mut *tx).await?;
+            calls = calls.min(most - row::int(&called, "places")?);
+        }
+        let turns = next_turns(&mut tx, id, closed, calls).await?;
+        let Some(last) = turns.iter().map(|turn| turn.place).max().max(queue.serving) else { return Ok(0) };
+        if turns.is_empty() {
+            return Ok(0);
+        }
+        record_calls(&mut tx, id, &turns).await?;
+        let sql =
+            "UPDATE queues SET called = called + $2, serving_segment = $3, serving_number = $4 WHERE sale_id = $1";
+        let query = sqlx::query(sql).bind(id.0).bind(turns.len() as i64).bind(last.segment).bind(last.number);
+        query.execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(turns.len())
+    }
+
+    /// Shoppers who are called now and have neither bought nor missed their turn, and calls of the last minute.
+    pub async fn queue_activity(&self, id: SaleId, plan: QueuePlan) -> Result<(i64, i64), StoreError> {
+        let now = self.now().await?;
+        let seats = occupied_seats(id, plan, now).fetch_one(&self.pool).await?;
+        let calls = called_since(id, now - LAST_MINUTE).fetch_one(&self.pool).await?;
+        Ok((row::int(&seats, "places")?, row::int(&calls, "places")?))
+    }
+}
+
+/// The waiting room, locked, of a sale that is live.
+async fn running(tx: &mut Tx, id: SaleId) -> Result<Option<(Queue, Sale, QueuePlan)>, sqlx::Error> {
+    let Some(queue) = lock(tx, id).await? else { return Ok(None) };
+    let sale = sales::read(tx, id).await?.filter(|sale| sale.state == SaleState::Live);
+    Ok(sale.and_then(|sale| Some((sale.mode.queue_plan()?, sale))).map(|(plan, sale)| (queue, sale, plan)))
+}
+
+/// Counts shoppers who were called, may still buy or have an order on its way, and have none in the database.
+fn occupied_seats(id: SaleId, plan: QueuePlan, now: Timestamp) -> AnyQuery<'static> {
+    let since = now - SignedDuration::from_millis(plan.seat_s * 1_000 + SEAT_GRACE_MS);
+    let sql = "SELECT COUNT(*) AS places FROM queue_places AS places WHERE sale_id = $1 AND called_at_ms > $2
+         AND NOT EXISTS (SELECT 1 FROM orders WHERE orders.sale_id = places.sale_id
+           AND orders.user_id = places.user_id AND orders.status IN ('unpaid', 'paid'))";
+    sqlx::query(sql).bind(id.0).bind(since.as_millisecond())
+}
+
+/// Counts calls.
+fn called_since(id: SaleId, since: Timestamp) -> AnyQuery<'static> {
+    let sql = "SELECT COUNT(*) AS places FROM queue_places WHERE sale_id = $1 AND called_at_ms > $2";
+    sqlx::query(sql).bind(id.0).bind(since.as_millisecond())
+}
+
+async fn next_turns(tx: &mut Tx, id: SaleId, closed: i64, calls: i64) -> Result<Vec<Turn>, sqlx::Error> {
+    let sql = "SELECT user_id, segment, number, deleted_at_ms, blocked_at_ms FROM queue_places
+         LEFT JOIN users ON users.id = queue_places.user_id
+         WHERE sale_id = $1 AND called_at_ms IS NULL AND segment <= $2 ORDER BY segment, number LIMIT $3";
+    let rows = sqlx::query(sql).bind(id.0).bind(closed).bind(calls.max(0)).fetch_all(&mut **tx).await?;
+    let turn = |row| {
+        let has = |column| Ok::<_, sqlx::Error>(sqlx::any::AnyRow::try_get::<Option<i64>, _>(row, column)?.is_some());
+        Ok(Turn {
+            user_id: row::parsed(row, "user_id")?,
+            place: Place { segment: row::int(row, "segment")?, number: row::int(row, "number")? },
+            is_closed: has("deleted_at_ms")? || has("blocked_at_ms")?,
+        })
+    };
+    rows.iter().map(turn).collect()
+}
+
+/// Notes the calls at the places and at their segments. The turn of a closed account is over at once.
+async fn record_calls(tx: &mut Tx, id: SaleId, turns: &[Turn]) -> Result<(), sqlx::Error> {
+    for (is_closed, called_at) in [(false, tx.now.as_millisecond()), (true, 0)] {
+        let users: Vec<_> = turns.iter().filter(|turn| turn.is_closed == is_closed).map(|turn| turn.user_id).collect();
+        for chunk in padded(&users) {
+            let users = list(chunk.len(), 2);
+            let sql = format!("UPDATE queue_places SET called_at_ms = $2 WHERE sale_id = $1 AND user_id IN {users}");
+            let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(called_at);
+            bind_ids(query, &chunk).execute(&mut **tx).await?;
+        }
+    }
+    for of_segment in turns.chunk_by(|one, next| one.place.segment == next.place.segment) {
+        let sql = "UPDATE queue_segments SET called = called + $3 WHERE sale_id = $1 AND segment = $2";
+        let query = sqlx::query(sql).bind(id.0).bind(of_segment[0].place.segment).bind(of_segment.len() as i64);
+        query.execute(&mut **tx).await?;
+    }
+    Ok(())
+}

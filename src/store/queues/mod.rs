@@ -1,0 +1,93 @@
+//! Waiting rooms: the places of shoppers ([`places`]), and the calls that data control makes ([`calls`]). A waiting room needs no
+//! Redis: places are rows, and a shopper who is called buys like everyone else (`docs/decisions/0045`).
+//!
+//! Transactions that add places and those that lock the list or call hold the queue's row, one after the other.
+
+pub(super) mod calls;
+pub(super) mod places;
+
+use jiff::Timestamp;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::{Store, StoreError, Tx, row};
+use crate::domain::{Place, QueueSeed, SaleId, Segment};
+
+/// The waiting room of a sale as stored.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    pub sale_id: SaleId,
+    /// Public once the list is locked.
+    pub seed: QueueSeed,
+    pub locked_at: Option<Timestamp>,
+    /// The root of the entries of segment 0, in hexadecimal digits.
+    pub root: Option<String>,
+    /// How often a place was taken.
+    pub joined: i64,
+    /// How many of them were called.
+    pub called: i64,
+    /// The last segment that was closed; `None` until the first is.
+    pub closed_segment: Option<i64>,
+    /// The last place that was called.
+    pub serving: Option<Place>,
+    /// Whether staff hold the calls.
+    pub held: bool,
+    /// The most calls of a minute, if staff bound them.
+    pub per_minute: Option<i64>,
+}
+
+macro_rules! columns {
+    () => {
+        "sale_id, seed, locked_at_ms, root, joined, called, closed_segment, serving_segment, serving_number, held, \
+         per_minute"
+    };
+}
+
+fn queue(row: &AnyRow) -> Result<Queue, sqlx::Error> {
+    let segment: Option<i64> = row.try_get("serving_segment")?;
+    let number: Option<i64> = row.try_get("serving_number")?;
+    Ok(Queue {
+        sale_id: SaleId(row::int(row, "sale_id")?),
+        seed: row::parsed(row, "seed")?,
+        locked_at: row::optional_time(row, "locked_at_ms")?,
+        root: row.try_get("root")?,
+        joined: row::int(row, "joined")?,
+        called: row::int(row, "called")?,
+        closed_segment: row.try_get("closed_segment")?,
+        serving: segment.zip(number).map(|(segment, number)| Place { segment, number }),
+        held: row::int(row, "held")? == 1,
+        per_minute: row.try_get("per_minute")?,
+    })
+}
+
+fn segment(row: &AnyRow) -> Result<Segment, sqlx::Error> {
+    let marks = row::text(row, "marks")?;
+    Ok(Segment {
+        segment: row::int(row, "segment")?,
+        places: row::int(row, "places")?,
+        called: row::int(row, "called")?,
+        marks: serde_json::from_str(&marks).map_err(|_| row::undecodable("marks"))?,
+    })
+}
+
+impl Store {
+    /// The waiting room of a sale; `None` in another mode and for a draft.
+    pub async fn queue(&self, sale: SaleId) -> Result<Option<Queue>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM queues WHERE sale_id = $1");
+        self.optional(sqlx::query(sql).bind(sale.0), queue).await
+    }
+
+    /// The closed segments of a waiting room with someone to call, in their order.
+    pub async fn waiting_segments(&self, sale: SaleId) -> Result<Vec<Segment>, StoreError> {
+        let sql = "SELECT segment, places, called, marks FROM queue_segments WHERE sale_id = $1 AND called < places
+             ORDER BY segment";
+        self.all(sqlx::query(sql).bind(sale.0), segment).await
+    }
+}
+
+/// Reads a waiting room and locks its row until the end of the transaction.
+async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<Queue>, sqlx::Error> {
+    let sql = concat!("UPDATE queues SET joined = joined WHERE sale_id = $1 RETURNING ", columns!());
+    let row = sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?;
+    row.as_ref().map(queue).transpose()
+}

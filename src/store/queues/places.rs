@@ -1,0 +1,188 @@
+//! Places in waiting rooms: one per account and sale.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
+
+use super::{Queue, lock};
+use crate::domain::draw::EntryId;
+use crate::domain::queue::present_segment;
+use crate::domain::{Phase, Place, QueuePlace, QueuePlan, Sale, SaleId, SaleState, TurnState, UserId};
+use crate::store::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
+
+/// A request for a place.
+#[derive(Debug, Clone, Copy)]
+pub struct Joining {
+    pub user_id: UserId,
+    /// Of a place that is new.
+    pub entry: EntryId,
+    /// Entry and segment of a place that the shop signed a pass for. A database that has lost the place takes it back.
+    pub signed: Option<(EntryId, i64)>,
+}
+
+/// What became of a request for a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinOutcome {
+    /// The place, which may be an earlier request's, and what its owner may do.
+    Joined {
+        place: QueuePlace,
+        state: TurnState,
+        is_new: bool,
+    },
+    /// The waiting room takes in no one now.
+    Closed(Phase),
+    NoSuchQueue,
+}
+
+fn place(row: &AnyRow) -> Result<QueuePlace, sqlx::Error> {
+    Ok(QueuePlace {
+        entry: row::parsed(row, "entry")?,
+        place: Place { segment: row::int(row, "segment")?, number: row::int(row, "number")? },
+        joined_at: row::time(row, "joined_at_ms")?,
+        called_at: row::optional_time(row, "called_at_ms")?,
+    })
+}
+
+const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_ms";
+
+fn known(rows: &[AnyRow]) -> Result<HashMap<UserId, QueuePlace>, sqlx::Error> {
+    rows.iter().map(|row| Ok((row::parsed(row, "user_id")?, place(row)?))).collect()
+}
+
+/// The phase in which the waiting room takes in shoppers; `Upcoming` before, `Ended` after.
+fn joining_phase(sale: &Sale, plan: QueuePlan, now: Timestamp) -> Phase {
+    let is_early = sale.window.opens_at.is_none_or(|opens| now < plan.joining_from(opens));
+    match sale.state {
+        SaleState::Draft | SaleState::Scheduled if is_early => Phase::Upcoming,
+        SaleState::Ended => Phase::Ended,
+        _ if sale.window.closes_at.is_some_and(|closes| closes <= now) => Phase::Ended,
+        _ => Phase::Open,
+    }
+}
+
+impl Store {
+    /// The account's place in the waiting room of a sale.
+    pub async fn queue_place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id = $2");
+        self.optional(sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string()), place).await
+    }
+
+    /// The places of an account in all waiting rooms, for its export.
+    pub async fn queue_places_of(&self, user: UserId) -> Result<Vec<(SaleId, QueuePlace)>, StoreError> {
+        let sql = format!("SELECT sale_id, {COLUMNS} FROM queue_places WHERE user_id = $1 ORDER BY sale_id");
+        let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), place(row)?));
+        self.all(sqlx::query(AssertSqlSafe(sql)).bind(user.to_string()), read).await
+    }
+
+    /// Gives places to accounts, one to each: a place whose turn is to come or has come stays, one whose turn was missed is
+    /// exchanged for one at the end. Returns the outcomes in the order of the requests.
+    pub async fn join_queue(&self, sale: SaleId, requests: &[Joining]) -> Result<Vec<JoinOutcome>, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some(queue) = lock(&mut tx, sale).await? else {
+            return Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]);
+        };
+        let sale = sales::read(&mut tx, sale).await?.and_then(|sale| Some((sale.mode.queue_plan()?, sale)));
+        let Some((plan, sale)) = sale else { return Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]) };
+        let mut places = known_places(&mut tx, sale.id, requests).await?;
+        let mut states: HashMap<UserId, TurnState> =
+            places.iter().map(|(user, known)| (*user, known.state(plan, tx.now))).collect();
+        for buyer in buyers(&mut tx, sale.id, &states).await? {
+            states.insert(buyer, TurnState::Bought);
+        }
+        let is_missed = |user: &UserId| states.get(user) == Some(&TurnState::Missed);
+        places.retain(|user, _| !is_missed(user));
+        let phase = joining_phase(&sale, plan, tx.now);
+        let mut new = HashMap::new();
+        for request in requests.iter().filter(|request| phase == Phase::Open && !places.contains_key(&request.user_id))
+        {
+            // The pass of a turn that was missed is worth nothing.
+            let signed = request.signed.filter(|_| !is_missed(&request.user_id));
+            new.entry(request.user_id).or_insert_with(|| drawn(&queue, request.entry, signed, tx.now));
+        }
+        insert(&mut tx, sale.id, &new).await?;
+        tx.commit().await?;
+        let outcome = |request: &Joining| match (places.get(&request.user_id), new.get(&request.user_id)) {
+            (Some(known), _) => JoinOutcome::Joined { place: *known, state: states[&request.user_id], is_new: false },
+            (None, Some(place)) => {
+                let is_first =
+                    [Some(request.entry), request.signed.map(|(entry, _)| entry)].contains(&Some(place.entry));
+                JoinOutcome::Joined { place: *place, state: TurnState::Waiting, is_new: is_first }
+            }
+            (None, None) => JoinOutcome::Closed(phase),
+        };
+        Ok(requests.iter().map(outcome).collect())
+    }
+}
+
+/// A new place. One that was signed for keeps its entry and its segment.
+fn drawn(queue: &Queue, entry: EntryId, signed: Option<(EntryId, i64)>, now: Timestamp) -> QueuePlace {
+    let present = present_segment(queue.locked_at, now);
+    let (entry, segment) = signed.map_or((entry, present), |(entry, segment)| (entry, segment.min(present)));
+    let place = Place::of(&queue.seed, segment, entry);
+    QueuePlace { entry, place, joined_at: now, called_at: None }
+}
+
+async fn known_places(
+    tx: &mut Tx,
+    sale: SaleId,
+    requests: &[Joining],
+) -> Result<HashMap<UserId, QueuePlace>, sqlx::Error> {
+    let mut places = HashMap::with_capacity(requests.len());
+    for chunk in padded(requests) {
+        let users = list(chunk.len(), 1);
+        let sql = format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id IN {users}");
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0);
+        let query = chunk.iter().fold(query, |query, request| query.bind(request.user_id.to_string()));
+        places.extend(known(&query.fetch_all(&mut **tx).await?)?);
+    }
+    Ok(places)
+}
+
+/// Those whose turn has come and who have an order. They keep their place.
+async fn buyers(tx: &mut Tx, sale: SaleId, states: &HashMap<UserId, TurnState>) -> Result<Vec<UserId>, sqlx::Error> {
+    let come = states.iter().filter(|(_, state)| **state != TurnState::Waiting);
+    let users: Vec<UserId> = come.map(|(user, _)| *user).collect();
+    let mut buyers = Vec::new();
+    for chunk in padded(&users) {
+        let sql = format!(
+            "SELECT user_id FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN {}",
+            list(chunk.len(), 1)
+        );
+        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
+        for row in query.fetch_all(&mut **tx).await? {
+            buyers.push(row::parsed(&row, "user_id")?);
+        }
+    }
+    Ok(buyers)
+}
+
+/// Writes new places. A row that is there belongs to a turn that was missed.
+async fn insert(tx: &mut Tx, sale: SaleId, new: &HashMap<UserId, QueuePlace>) -> Result<(), sqlx::Error> {
+    let rows: Vec<_> = new.iter().collect();
+    for chunk in rows.chunks(MAX_ROWS) {
+        let sql = format!(
+            "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms) VALUES {}
+             ON CONFLICT (sale_id, user_id) DO UPDATE SET entry = excluded.entry, segment = excluded.segment,
+               number = excluded.number, joined_at_ms = excluded.joined_at_ms, called_at_ms = NULL",
+            placeholders(chunk.len(), 6)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for (user, QueuePlace { entry, place, joined_at, .. }) in chunk {
+            query = query
+                .bind(sale.0)
+                .bind(user.to_string())
+                .bind(entry.to_string())
+                .bind(place.segment)
+                .bind(place.number)
+                .bind(joined_at.as_millisecond());
+        }
+        query.execute(&mut **tx).await?;
+    }
+    if !new.is_empty() {
+        let sql = "UPDATE queues SET joined = joined + $2 WHERE sale_id = $1";
+        sqlx::query(sql).bind(sale.0).bind(new.len() as i64).execute(&mut **tx).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! The row of a sale's waiting room is there from the first announcement on, and stays: whoever has joined keeps the place when
+//! staff postpone the sale.
+
+use crate::domain::{QueueSeed, Sale, SaleState};
+use crate::store::Tx;
+
+/// Brings the waiting room in step with a sale that is new or was changed. The sale's row is locked.
+pub(super) async fn follow_sale(tx: &mut Tx, after: &Sale) -> Result<(), sqlx::Error> {
+    if !after.mode.is_queue() || after.state == SaleState::Draft {
+        return Ok(());
+    }
+    let sql = "INSERT INTO queues (sale_id, seed) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    let seed = QueueSeed::new(rand::random());
+    sqlx::query(sql).bind(after.id.0).bind(seed.to_hex()).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Deletes the waiting room of a draft that is deleted.
+pub(super) async fn delete(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+    for table in [
+        "DELETE FROM queue_places WHERE sale_id = $1",
+        "DELETE FROM queue_segments WHERE sale_id = $1",
+        "DELETE FROM queues WHERE sale_id = $1",
+    ] {
+        sqlx::query(table).bind(sale.id.0).execute(&mut **tx).await?;
+    }
+    Ok(())
+}

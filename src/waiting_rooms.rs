@@ -1,0 +1,270 @@
+//! Waiting rooms: an account takes a place, everyone follows the line, and a shopper who is called may buy for a while. What happens
+//! in between is data control's part (`control/queues.rs`).
+//!
+//! Requests for places that arrive together are one transaction. The line is read once a second for all.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use axum::body::Bytes;
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::batching::{Batch, BatchHandler, BatchKey, Batcher};
+use crate::catalogue::Catalogue;
+use crate::domain::claim::Unavailable;
+use crate::domain::draw::EntryId;
+use crate::domain::{Bucket, Line, OrderStatus, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId};
+use crate::metrics::Metrics;
+use crate::periodic::Periodic;
+use crate::rate_limit::UserLimit;
+use crate::signing::{ShopSecret, Signer};
+use crate::store::{JoinOutcome, Joining, Store, StoreError};
+
+/// The age of the line in memory, as of the button in caches.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why an account has no place.
+#[derive(Debug)]
+pub enum JoinRefusal {
+    RateLimited,
+    NoSuchQueue,
+    /// The waiting room takes in no one in this phase.
+    Closed(Phase),
+    /// It is not known whether the place was taken. Asking again tells.
+    Unknown,
+}
+
+/// The place of an account that asked for one.
+#[derive(Debug)]
+pub struct Joined {
+    pub place: QueuePlace,
+    pub state: TurnState,
+    /// Whether it was not there before the request.
+    pub is_new: bool,
+}
+
+/// Takes places, a batch at a time.
+struct Joins(Store);
+
+#[async_trait]
+impl BatchHandler for Joins {
+    type Claim = Joining;
+    type Decision = JoinOutcome;
+    type Counters = ();
+
+    async fn decide(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<JoinOutcome>, Unavailable>> {
+        let mut answers = Vec::with_capacity(batches.len());
+        for Batch { bucket, claims } in batches {
+            answers.push(match bucket.sale() {
+                Some(sale) => self.0.join_queue(sale, claims).await.map_err(|e| Unavailable(e.to_string())),
+                None => Ok(vec![JoinOutcome::NoSuchQueue; claims.len()]),
+            });
+        }
+        answers
+    }
+
+    fn batch_key(&self, _: Bucket) -> BatchKey {
+        BatchKey::Shared
+    }
+
+    fn count(_: &Metrics, _: Option<&()>, _: Option<&JoinOutcome>, _: Duration) {}
+
+    fn measure(_: &Metrics, _: usize, _: Duration) {}
+}
+
+/// A line, and the JSON that everyone gets.
+struct PublishedLine {
+    line: Arc<Line>,
+    body: Bytes,
+}
+
+/// The waiting rooms of one process.
+pub struct WaitingRooms {
+    store: Store,
+    catalogue: Arc<Catalogue>,
+    joins: Batcher<Joins>,
+    lines: ArcSwap<HashMap<SaleId, PublishedLine>>,
+    per_account: UserLimit,
+    passes: Signer,
+    metrics: Arc<Metrics>,
+}
+
+impl WaitingRooms {
+    pub fn new(
+        store: Store,
+        catalogue: Arc<Catalogue>,
+        user_rate: u32,
+        secret: &ShopSecret,
+        metrics: Arc<Metrics>,
+    ) -> WaitingRooms {
+        WaitingRooms {
+            joins: Batcher::new(Arc::new(Joins(store.clone())), metrics.clone()),
+            store,
+            catalogue,
+            lines: ArcSwap::default(),
+            per_account: UserLimit::new(user_rate),
+            passes: Signer::new(secret, "place in a waiting room"),
+            metrics,
+        }
+    }
+
+    /// Gives the account its place and returns it. Safe to repeat, on any device. With its pass a place that the database has
+    /// lost is taken again.
+    pub async fn join(&self, sale: SaleId, user: UserId, pass: Option<&str>) -> Result<Joined, JoinRefusal> {
+        if !self.per_account.allows(user) {
+            return Err(JoinRefusal::RateLimited);
+        }
+        // A sale that this process does not know gets no queue of requests.
+        let known = self.catalogue.entry(sale).await.map_err(|_| JoinRefusal::Unknown)?;
+        if !known.is_some_and(|entry| entry.sale.mode.is_queue()) {
+            return Err(JoinRefusal::NoSuchQueue);
+        }
+        let signed = pass.and_then(|pass| self.signed_place(pass, sale, user));
+        let request = Joining { user_id: user, entry: EntryId::new(rand::random()), signed };
+        match self.joins.claim(Bucket::whole(sale), request, None).await.map_err(|_| JoinRefusal::Unknown)? {
+            JoinOutcome::Joined { place, state, is_new } => {
+                self.metrics.queue_joins.inc_by(is_new.into());
+                Ok(Joined { place, state, is_new })
+            }
+            JoinOutcome::Closed(phase) => Err(JoinRefusal::Closed(phase)),
+            JoinOutcome::NoSuchQueue => Err(JoinRefusal::NoSuchQueue),
+        }
+    }
+
+    /// The account's place and what it may do now.
+    pub async fn own(&self, sale: &Sale, user: UserId) -> Result<Option<(QueuePlace, TurnState)>, StoreError> {
+        let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
+        let Some(place) = self.store.queue_place(sale.id, user).await? else { return Ok(None) };
+        let state = place.state(plan, self.store.now().await?);
+        let has_bought = state != TurnState::Waiting && self.store.live_order_of(sale.id, user).await?.is_some();
+        Ok(Some((place, if has_bought { TurnState::Bought } else { state })))
+    }
+
+    /// Until when the account, which was called, may buy; `None` in a sale without a waiting room.
+    ///
+    /// # Errors
+    /// [`Refusal::NotCalled`] before and after the account's turn.
+    pub async fn seat(&self, sale: SaleId, user: UserId) -> Result<Option<Timestamp>, Refusal> {
+        let Some(known) = self.catalogue.known(sale) else { return Ok(None) };
+        let Some(plan) = known.sale.mode.queue_plan() else { return Ok(None) };
+        // Most that ask too early are refused without I/O.
+        if !self.lines.load().get(&sale).is_some_and(|published| published.line.called > 0) {
+            return Err(Refusal::NotCalled);
+        }
+        if !self.per_account.allows(user) {
+            return Err(Refusal::RateLimited);
+        }
+        let read = async { Ok::<_, StoreError>((self.store.queue_place(sale, user).await?, self.store.now().await?)) };
+        let (place, now) = read.await.map_err(|_| Refusal::Overloaded)?;
+        let called =
+            place.filter(|place| place.state(plan, now) == TurnState::Called).and_then(|place| place.called_at);
+        called.map(|called| Some(plan.seat_ends(called))).ok_or(Refusal::NotCalled)
+    }
+
+    /// What everyone may know of the waiting room, as it was at most a second ago.
+    pub fn line(&self, sale: SaleId) -> Option<Arc<Line>> {
+        self.lines.load().get(&sale).map(|published| published.line.clone())
+    }
+
+    /// The line as JSON.
+    pub fn line_body(&self, sale: SaleId) -> Option<Bytes> {
+        self.lines.load().get(&sale).map(|published| published.body.clone())
+    }
+
+    /// What the shopper keeps: proof of the place, signed by the shop.
+    pub fn pass(&self, sale: SaleId, user: UserId, QueuePlace { entry, place, .. }: &QueuePlace) -> String {
+        self.passes.sign(&format!("{sale} {user} {entry} {}", place.segment))
+    }
+
+    /// The entry and the segment of a pass for this sale and user.
+    fn signed_place(&self, pass: &str, sale: SaleId, user: UserId) -> Option<(EntryId, i64)> {
+        let payload = self.passes.verify(pass)?;
+        let mut parts = payload.splitn(4, ' ');
+        let for_sale: SaleId = parts.next()?.parse().ok()?;
+        let for_user: UserId = parts.next()?.parse().ok()?;
+        let (entry, segment) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        ((for_sale, for_user) == (sale, user)).then_some((entry, segment))
+    }
+
+    /// Reads all lines now.
+    pub async fn refresh(&self) -> Result<(), StoreError> {
+        let mut lines = HashMap::new();
+        for id in self.catalogue.active() {
+            let Some(known) = self.catalogue.known(id).filter(|known| known.sale.mode.is_queue()) else { continue };
+            if let Some(line) = self.read_line(&known.sale).await? {
+                let body = serde_json::to_vec(&line).unwrap_or_default().into();
+                lines.insert(id, PublishedLine { line: Arc::new(line), body });
+            }
+        }
+        self.lines.store(Arc::new(lines));
+        Ok(())
+    }
+
+    async fn read_line(&self, sale: &Sale) -> Result<Option<Line>, StoreError> {
+        let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
+        let Some(queue) = self.store.queue(sale.id).await? else { return Ok(None) };
+        let Some(sale) = self.store.sale(sale.id).await? else { return Ok(None) };
+        let now = self.store.now().await?;
+        let (seats, called_last_minute) = match queue.called {
+            0 => (0, 0),
+            _ => self.store.queue_activity(sale.id, plan).await?,
+        };
+        let phase = sale.phase(now);
+        let locks_at = sale.window.opens_at.map(|opens| plan.locks_at(opens));
+        Ok(Some(Line {
+            sale_id: sale.id,
+            phase,
+            joining_from: sale.window.opens_at.map(|opens| plan.joining_from(opens)),
+            locks_at,
+            locked_at: queue.locked_at,
+            closes_at: sale.window.closes_at,
+            commitment: queue.seed.commitment(),
+            seed: queue.closed_segment.map(|_| queue.seed.to_hex()),
+            root: queue.root,
+            joined: queue.joined,
+            called: queue.called,
+            serving: queue.serving,
+            segments: self.store.waiting_segments(sale.id).await?,
+            seats,
+            left: (sale.total - sale.sold).max(0),
+            unpaid: self.unpaid_orders(sale.id).await?,
+            called_last_minute,
+            held: queue.held,
+            seat_s: plan.seat_s,
+            now,
+            poll_after_ms: poll_after_ms(phase, queue.locked_at, locks_at, now),
+        }))
+    }
+
+    async fn unpaid_orders(&self, sale: SaleId) -> Result<i64, StoreError> {
+        let totals = self.store.order_totals(&[sale]).await?.remove(&sale);
+        Ok(totals.map_or(0, |totals| totals.of(OrderStatus::Unpaid).orders))
+    }
+
+    /// Keeps the lines up to date until `stop` is cancelled.
+    pub async fn follow(&self, stop: CancellationToken) {
+        let mut periodic = Periodic::new("waiting rooms", REFRESH_INTERVAL, &stop);
+        while periodic.tick().await {
+            periodic.record(self.refresh().await);
+        }
+    }
+
+    /// Waits until no request for a place is in flight.
+    pub async fn finish(&self) {
+        self.joins.finish().await;
+    }
+}
+
+/// Milliseconds until a page asks for the line again. Pages add up to as much at random, and wait longer for a turn that is far.
+fn poll_after_ms(phase: Phase, locked: Option<Timestamp>, locks: Option<Timestamp>, now: Timestamp) -> i64 {
+    match (phase, locked, locks) {
+        (Phase::Ended, ..) => 60_000,
+        (_, Some(_), _) => 3_000,
+        (_, None, Some(locks)) => ((locks.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, 15_000),
+        (_, None, None) => 15_000,
+    }
+}

@@ -1,0 +1,93 @@
+//! Sales with a waiting room.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
+
+const ACCOUNTS: u64 = 40;
+const UNITS: usize = 5;
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+async fn own(shopper: &Shopper, sale: &str) -> Value {
+    shopper.client.get(&format!("/api/sales/{sale}/place")).await.expect(200).json()["place"].clone()
+}
+
+/// Joining twice at once is one place.
+async fn join(shopper: &Shopper, sale: &str) {
+    let path = format!("/api/sales/{sale}/place");
+    let tries = join_all((0..2).map(|_| shopper.client.post(&path, json!({})))).await;
+    let created = tries.iter().filter(|answer| answer.status == 201).count();
+    assert_eq!((created, tries[0].json()["place"].clone()), (1, tries[1].json()["place"].clone()), "{tries:?}");
+}
+
+async fn wait_for_state(shopper: &Shopper, sale: &str, expected: &str) {
+    eventually("the turn comes", TIMEOUT, async || {
+        let place = own(shopper, sale).await;
+        if place["state"] == expected { Ok(()) } else { Err(place.to_string()) }
+    })
+    .await;
+}
+
+/// Buys as soon as the shop lets the shopper, who was called. Returns the order.
+async fn buy(shopper: &Shopper, sale: &str) -> String {
+    eventually("the shopper who was called has an order", TIMEOUT, async || {
+        let answer = shopper.try_buy(sale, 1).await?;
+        let order = answer.json()["order"]["id"].as_str().map(str::to_owned);
+        order.ok_or_else(|| format!("{answer:?}"))
+    })
+    .await
+}
+
+/// Everyone but the called presses all the time, and is refused.
+async fn refuse(strangers: &[&Shopper], sale: &str) {
+    for answer in join_all(strangers.iter().map(|stranger| stranger.token(sale))).await {
+        answer.expect_problem(409, "not_called");
+    }
+}
+
+pub async fn places_are_called_in_their_order_and_nobody_buys_out_of_turn(rung: Rung) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
+    // Long enough for every account to join on a busy machine.
+    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(12)).queue()).await;
+    let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
+    join_all(shoppers.iter().map(|shopper| join(shopper, &sale))).await;
+    shop.wait_for_phase(&sale, "open").await;
+    let called = format!("/api/sales/{sale}/line");
+    eventually("the first are called", TIMEOUT, async || {
+        let line = shop.client().get(&called).await.expect(200).json();
+        if line["called"] == UNITS { Ok(()) } else { Err(line.to_string()) }
+    })
+    .await;
+    let mut ordered = Vec::new();
+    for shopper in &shoppers {
+        let place = own(shopper, &sale).await;
+        assert_eq!(place["segment"], 0, "all came before the lock");
+        ordered.push((place["number"].as_i64().unwrap(), shopper));
+    }
+    ordered.sort_by_key(|(number, _)| *number);
+    let ordered: Vec<&Shopper> = ordered.into_iter().map(|(_, shopper)| shopper).collect();
+    refuse(&ordered[UNITS..], &sale).await;
+    let mut orders = Vec::new();
+    for first in &ordered[..UNITS] {
+        wait_for_state(first, &sale, "called").await;
+        orders.push(buy(first, &sale).await);
+    }
+    shop.wait_for_sold(&sale, UNITS as i64, TIMEOUT).await;
+    refuse(&ordered[UNITS..], &sale).await;
+
+    // Two give theirs back; the next two are called for them.
+    for (order, owner) in orders.iter().zip(&ordered).skip(1).take(2) {
+        owner.wait_for_status(&sale, order, "unpaid").await;
+        owner.cancel(&sale, order).await.expect(200);
+    }
+    for next in &ordered[UNITS..UNITS + 2] {
+        wait_for_state(next, &sale, "called").await;
+        buy(next, &sale).await;
+    }
+    refuse(&ordered[UNITS + 2..], &sale).await;
+    shop.wait_for_sold(&sale, UNITS as i64, TIMEOUT).await;
+    shop.audit_is_clean().await;
+}
