@@ -11,8 +11,8 @@ use crate::rate_limit::UserLimit;
 use crate::signing::{ShopSecret, Signer};
 use crate::store::{EnterOutcome, Store, StoreError, WithdrawOutcome};
 
-/// Requests of one address per second: a household, or a carrier's network that many share.
-const ADDRESS_RATE: u32 = 100;
+/// Requests of one address per second: a carrier's network that many share, or a rehearsal.
+const ADDRESS_RATE: u32 = 1_000;
 
 /// The answer to a request that changes an entry.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! A scripted account. It asks for a token and for units many times a second, from before the opening until the last
-//! shopper has arrived and the spread is over, and does not wait for responses, nor for a moment of its own.
+//! shopper has arrived and the turns are over, and does not wait for responses, nor for a moment of its own. In a waiting room or
+//! a draw it asks for a place or an entry with every try, as if it came from many browsers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,9 +10,9 @@ use tokio::time::Instant;
 
 use super::http::ApiRequest;
 use super::measure::{ResponseClass, Step};
-use super::responses::{TokenResponse, order_in};
+use super::responses::{EntryResponse, TokenResponse, order_in};
 use super::shopper::{LoadContext, TestAccount, follow};
-use crate::domain::OrderId;
+use crate::domain::{ModeName, OrderId};
 use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
 
 /// Between two tries of one account: four times the rate that the shop allows one user by default.
@@ -59,9 +60,26 @@ fn lock(state: &Mutex<BotState>) -> std::sync::MutexGuard<'_, BotState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks for units, with a made-up token as long as there is none.
+/// Joins where one can, then asks for units, with a made-up token as long as there is none.
 async fn try_once(context: Arc<LoadContext>, account: TestAccount, due: Instant, state: Arc<Mutex<BotState>>) {
     let sale = context.sale;
+    let [place, entry] = ["place", "entry"].map(|what| format!("/api/sales/{sale}/{what}"));
+    match context.mode {
+        ModeName::Rush => {}
+        ModeName::Queue => {
+            let request = ApiRequest::post(&place, &account.cookie, "{}".into());
+            context.client.send(Step::Bot, due, request).await;
+        }
+        ModeName::Draw => {
+            let request = ApiRequest::post(&entry, &account.cookie, "{}".into());
+            let response = context.client.send(Step::Bot, due, request).await;
+            let good = response.read::<EntryResponse>().filter(|_| response.class == ResponseClass::Good);
+            if let Some(order) = good.and_then(|answer| answer.entry.order_id) {
+                won(&mut lock(&state), order);
+            }
+            return;
+        }
+    }
     let known = lock(&state).token.clone();
     let token = match known {
         Some(token) => token,
@@ -81,7 +99,11 @@ async fn try_once(context: Arc<LoadContext>, account: TestAccount, due: Instant,
     let mut state = lock(&state);
     state.sold_out |= response.code == "sold_out";
     if let Some(order) = order_in(&response) {
-        state.order.get_or_insert((order, Instant::now()));
-        state.record.add_order(order);
+        won(&mut state, order);
     }
+}
+
+fn won(state: &mut BotState, order: OrderId) {
+    state.order.get_or_insert((order, Instant::now()));
+    state.record.add_order(order);
 }

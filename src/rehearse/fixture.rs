@@ -10,17 +10,20 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::options::Options;
 use super::shopper::TestAccount;
 use crate::accounts::Device;
 use crate::app::Services;
 use crate::control::sales_admin::SaleCommand;
-use crate::domain::{Currency, Goods, Money, Rush, Sale, SaleId, SaleMode, SaleState, UserId, Window};
+use crate::domain::{Currency, Goods, ModeChange, ModeName, Money, Sale, SaleId, SaleMode, SaleState, UserId, Window};
 use crate::store::{Announce, Redefinition, Role, SaleDraft, SalePatch, SaveOptions, User};
 
 /// The actor in the audit log.
 const ACTOR: &str = "rehearsal";
 /// The sale ends by itself this long after its opening, in case the rehearsal is killed.
 const ENDS_AFTER: SignedDuration = SignedDuration::from_mins(20);
+/// How long after the opening those who join a waiting room count as come at once.
+pub const GATHER: Duration = Duration::from_secs(5);
 /// How long orders in flight may take to reach the database; they need seconds while the shop works.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long no order must be visible in flight. It covers orders that a process holds in memory between two queues.
@@ -31,21 +34,43 @@ const RETIREMENT_DELAY: Duration = Duration::from_millis(1_500);
 /// By then every process has stored its counters once more.
 const COUNTER_FLUSH_DELAY: Duration = Duration::from_secs(3);
 
-/// Announces the sale, without an opening time yet.
-pub async fn announce(services: &Services, units: u32, rush: Rush) -> anyhow::Result<Sale> {
+/// Announces the sale. Its opening time is not final, because the load is not planned yet.
+pub async fn announce(services: &Services, options: &Options) -> anyhow::Result<Sale> {
     let goods = goods(services).await?;
     let draft = SaleDraft {
         goods_id: goods.id,
         price: Money::new(100, Currency::CNY),
         list_price: None,
-        total: units.into(),
+        total: options.units.into(),
         per_user_limit: 1,
-        window: Window { opens_at: None, closes_at: None },
-        rush,
-        mode: SaleMode::Rush,
+        window: provisional_window(options.mode, services.clock.now()),
+        rush: options.rush,
+        mode: mode(options.mode),
     };
     let options = SaveOptions { announce: Announce::Schedule, shadow: true, ..SaveOptions::default() };
     Ok(services.sales_admin().create_sale_with(draft, &options, ACTOR).await?)
+}
+
+fn mode(name: ModeName) -> SaleMode {
+    SaleMode::Rush.with(&ModeChange {
+        name: Some(name),
+        queue_prequeue_s: Some(3_600),
+        queue_gather_s: Some(GATHER.as_secs() as i64),
+        queue_seat_s: Some(30),
+        draw_review_s: Some(0),
+        ..ModeChange::default()
+    })
+}
+
+/// A waiting room and a draw cannot be announced without times.
+fn provisional_window(mode: ModeName, now: Timestamp) -> Window {
+    match mode {
+        ModeName::Rush => Window { opens_at: None, closes_at: None },
+        ModeName::Queue | ModeName::Draw => {
+            let opens = now + SignedDuration::from_mins(30);
+            Window { opens_at: Some(opens), closes_at: Some(opens + ENDS_AFTER) }
+        }
+    }
 }
 
 /// The goods that were changed last, which are most likely those of the coming sale. A rehearsal does not change them.
@@ -55,10 +80,15 @@ async fn goods(services: &Services) -> anyhow::Result<Goods> {
     newest.context("the shop has no goods to rehearse with; add some at /admin/goods first")
 }
 
-/// Sets the opening time. From here on the shop treats the sale like any other.
-pub async fn open_at(services: &Services, sale: &Sale, opens: Timestamp) -> anyhow::Result<()> {
-    let window =
-        SalePatch { opens_at: Some(Some(opens)), closes_at: Some(Some(opens + ENDS_AFTER)), ..SalePatch::default() };
+/// Sets the opening time, and in a draw the closing time. From here on the shop treats the sale like any other.
+pub async fn open_at(
+    services: &Services,
+    sale: &Sale,
+    opens: Timestamp,
+    entries_close_after: Duration,
+) -> anyhow::Result<()> {
+    let closes = if sale.mode.is_draw() { opens + entries_close_after } else { opens + ENDS_AFTER };
+    let window = SalePatch { opens_at: Some(Some(opens)), closes_at: Some(Some(closes)), ..SalePatch::default() };
     let options = SaveOptions { announce: Announce::Schedule, ..SaveOptions::default() };
     let edit = SaleCommand::Edit(Box::new(Redefinition::Patch(window)), options);
     services.sales_admin().change(sale.id, edit, ACTOR).await?;

@@ -24,8 +24,15 @@ pub struct LoadPlan {
     pub bots: Vec<TestAccount>,
     /// From the beginning until the sale opens.
     pub opens: Duration,
-    /// Accounts may have to wait for so long after it.
-    pub spread: Duration,
+    /// Accounts may have to wait for their turn for so long after it.
+    pub wait: Duration,
+}
+
+impl LoadPlan {
+    /// From the beginning until the last shopper arrives.
+    pub fn last_arrival(&self) -> Duration {
+        self.shoppers.last().map_or(Duration::ZERO, |(at, _)| *at)
+    }
 }
 
 /// The records of all accounts.
@@ -36,8 +43,7 @@ pub struct LoadResult {
 
 /// Runs the plan until every shopper and bot is done.
 pub async fn run(context: Arc<LoadContext>, plan: LoadPlan, began: Instant) -> LoadResult {
-    let last = plan.shoppers.last().map_or(Duration::ZERO, |(at, _)| *at);
-    let until = began + last.max(plan.opens + MIN_BOT_TIME.max(plan.spread));
+    let until = began + plan.last_arrival().max(plan.opens + MIN_BOT_TIME.max(plan.wait));
     let from = began + plan.opens.saturating_sub(BOT_LEAD);
     let mut bots = JoinSet::new();
     for account in plan.bots {

@@ -18,6 +18,8 @@ wire_enum! {
     pub enum Step {
         Page = "page",
         Button = "button",
+        /// In a waiting room or a draw: joining, and waiting for the turn.
+        Turn = "turn",
         Token = "token",
         Buy = "buy",
         /// The second press of a double click.
@@ -34,7 +36,9 @@ impl Step {
     pub fn classify(self, status: u16, code: &str) -> ResponseClass {
         match (status, code) {
             (200..=399, _) => ResponseClass::Good,
-            (409, "sold_out" | "not_open" | "ended") | (429, _) if self != Step::Pay => ResponseClass::Refusal,
+            (409, "sold_out" | "not_open" | "not_called" | "by_draw" | "ended") | (429, _) if self != Step::Pay => {
+                ResponseClass::Refusal
+            }
             (403, "bad_token") if self == Step::Bot => ResponseClass::Refusal,
             _ => ResponseClass::Error,
         }

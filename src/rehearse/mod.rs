@@ -6,7 +6,8 @@
 //!    database. The sale's row is how a later run finds what a killed run has left.
 //! 4. [`arrivals`] draws the instant of every arrival. [`load`] starts each shopper at that instant, whether or not earlier
 //!    requests have been answered, so a slow shop does not lower its own load (no coordinated omission).
-//! 5. Each [`shopper`] sends over [`http`] what the page's script sends, each [`bot`] what a script of a reseller sends.
+//! 5. Each [`shopper`] sends over [`http`] what the page's script sends, in a waiting room or a draw what its page sends
+//!    ([`turn`]); each [`bot`] what a script of a reseller sends.
 //!    [`measure`] counts every response, timed from the instant at which its request was due. [`outcome`] is the record of
 //!    one account.
 //! 6. [`verdict`] compares measurements, stored totals and audit with the limits; [`report`] prints and writes the result.
@@ -25,6 +26,7 @@ pub mod measure;
 pub mod report;
 pub mod responses;
 pub mod shopper;
+pub mod turn;
 pub mod verdict;
 
 use std::path::PathBuf;
@@ -48,7 +50,7 @@ use crate::app::Services;
 use crate::config::Config;
 use crate::control::audit_file::AuditFile;
 use crate::control::stock_sync::live_orders;
-use crate::domain::{Sale, SaleId};
+use crate::domain::{ModeName, Sale, SaleId};
 use crate::lifecycle::signalled;
 use load::{LoadPlan, LoadResult, print_line};
 use options::Options;
@@ -58,6 +60,11 @@ use preflight::Preflight;
 const LEAD: Duration = Duration::from_secs(1);
 /// The shortest time from the first arrival to the opening. By then every process has read the opening time.
 const MIN_WAIT_BEFORE_OPENING: Duration = Duration::from_secs(2);
+
+/// How long a draw takes entries after the last shopper has arrived.
+const ENTRY_TIME: Duration = Duration::from_secs(8);
+/// How long the calls of a waiting room, or a draw with its offers, may take.
+const TURN_TIME: Duration = Duration::from_secs(60);
 
 /// Exit code 0: go; 1: no go; 2: the rehearsal could not run or could not be removed.
 pub async fn run(options: Options, config: &Config) -> ExitCode {
@@ -109,23 +116,26 @@ async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyho
 }
 
 async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyhow::Result<RehearsalReport> {
-    let sale = fixture::announce(services, options.units, options.rush).await?;
+    let sale = fixture::announce(services, options).await?;
     print_line(&format!("rehearsing with sale {} at {url}/zh/sales/{}, seed {}", sale.id, sale.id, options.seed));
     let mut accounts = fixture::create_accounts(services, sale.id, options.shoppers + options.bots).await?;
-    preflight::check_shop(services, url, sale.id, &accounts[0]).await?;
+    preflight::check_shop(services, url, &sale, &accounts[0]).await?;
     let bots = accounts.split_off(options.shoppers as usize);
     let plan = plan_load(options, accounts, bots);
 
     let began = Instant::now() + LEAD;
     let opens = plan.opens;
-    fixture::open_at(services, &sale, services.clock.now() + LEAD + opens).await?;
+    let entries_close = plan.last_arrival().saturating_sub(opens) + ENTRY_TIME;
+    fixture::open_at(services, &sale, services.clock.now() + LEAD + opens, entries_close).await?;
     let recorder = Arc::new(LoadRecorder::new(began));
     let context = Arc::new(LoadContext {
         client: ApiClient::new(url, recorder.clone()),
         recorder: recorder.clone(),
         sale: sale.id,
+        units: options.units.into(),
         opens: began + opens,
-        spread: spread_of(options),
+        mode: options.mode,
+        wait: wait_of(options),
         clock: services.clock.clone(),
         seed: options.seed,
     });
@@ -140,8 +150,13 @@ async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyh
     conclude(options, services, &sale, (&recorder.snapshot(), &result), settings).await
 }
 
-fn spread_of(options: &Options) -> Duration {
-    Duration::from_millis(options.rush.spread_ms.unsigned_abs())
+/// How long after the opening an account may have to wait for its turn.
+fn wait_of(options: &Options) -> Duration {
+    match options.mode {
+        ModeName::Rush => Duration::from_millis(options.rush.spread_ms.unsigned_abs()),
+        ModeName::Queue => fixture::GATHER + TURN_TIME,
+        ModeName::Draw => TURN_TIME,
+    }
 }
 
 /// Opens the sale at the median arrival: half of the shoppers wait for the opening, the others come after it.
@@ -149,7 +164,7 @@ fn plan_load(options: &Options, accounts: Vec<TestAccount>, bots: Vec<TestAccoun
     let profile = ArrivalProfile { shoppers: options.shoppers, rps: options.rps, ramp: options.ramp };
     let instants = arrivals(profile, &mut StdRng::seed_from_u64(options.seed));
     let opens = instants.get(instants.len() / 2).copied().unwrap_or_default().max(MIN_WAIT_BEFORE_OPENING);
-    LoadPlan { shoppers: instants.into_iter().zip(accounts).collect(), bots, opens, spread: spread_of(options) }
+    LoadPlan { shoppers: instants.into_iter().zip(accounts).collect(), bots, opens, wait: wait_of(options) }
 }
 
 fn run_settings(
@@ -165,6 +180,7 @@ fn run_settings(
         rung: if services.config.amqp_url.is_some() { 3 } else { 1 + u8::from(services.config.redis.is_some()) },
         shoppers: options.shoppers,
         units: options.units,
+        mode: options.mode,
         spread_ms: options.rush.spread_ms,
         rps: options.rps,
         ramp_s: options.ramp.as_secs_f64(),

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
-use crate::domain::Rush;
+use crate::domain::{ModeName, Rush};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -15,6 +15,8 @@ pub struct Options {
     pub url: Option<String>,
     pub shoppers: u32,
     pub units: u32,
+    /// How the sale's buyers are found.
+    pub mode: ModeName,
     /// How the sale is split.
     pub rush: Rush,
     /// Arrivals per second once the ramp is over.
@@ -43,10 +45,11 @@ pub struct VerdictLimits {
 }
 
 /// Name, placeholder, default and help of every flag that has a value.
-const FLAGS: [(&str, &str, &str, &str); 15] = [
+const FLAGS: [(&str, &str, &str, &str); 16] = [
     ("url", "ORIGIN", "", "Origin of the shop, http only [SECKILL_PUBLIC_URL]"),
     ("shoppers", "N", "2000", "Number of shoppers"),
     ("units", "N", "100", "Units on sale"),
+    ("mode", "MODE", "rush", "How buyers are found: rush, queue or draw"),
     ("buckets", "N", "1", "Buckets that the sale is split into"),
     ("lot", "N", "0", "Units allotted to a bucket at a time; 0: everything at once"),
     ("spread", "TIME", "600ms", "Spread of the sale, 0s to 10m; enforced from 1s on"),
@@ -69,6 +72,7 @@ fn flag((name, value, default, help): (&'static str, &'static str, &'static str,
     match (name, value) {
         ("seed", _) => arg.value_parser(value_parser!(u64)),
         ("bots", _) => arg.value_parser(value_parser!(u32).range(0..=1_000)),
+        ("mode", _) => arg.value_parser(mode),
         ("errors" | "lot", _) => arg.value_parser(value_parser!(u32)),
         ("buckets", _) => arg.value_parser(value_parser!(u8).range(1..=i64::from(Rush::MAX_BUCKETS))),
         ("rps", _) => arg.value_parser(value_parser!(u32).range(1..=100_000)),
@@ -98,6 +102,10 @@ fn spread(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     let longest = Duration::from_millis(Rush::MAX_SPREAD_MS as u64);
     if time <= longest { Ok(time) } else { Err("expected 0s to 10m".into()) }
+}
+
+fn mode(text: &str) -> Result<ModeName, String> {
+    text.parse().map_err(|()| format!("expected {}", ModeName::ALL.map(ModeName::as_str).join(", ")))
 }
 
 fn origin(text: &str) -> Result<String, String> {
@@ -133,6 +141,7 @@ impl Options {
             url: matches.get_one("url").cloned(),
             shoppers: value(matches, "shoppers")?,
             units: value(matches, "units")?,
+            mode: value(matches, "mode")?,
             rush: Rush {
                 buckets: value(matches, "buckets")?,
                 lot: value::<u32>(matches, "lot")?.into(),
@@ -173,7 +182,7 @@ mod tests {
         let options = read(&[]).unwrap();
         assert_eq!(options.shoppers, 2000);
         assert_eq!(options.units, 100);
-        assert_eq!(options.rush, Rush::default());
+        assert_eq!((options.mode, options.rush), (ModeName::Rush, Rush::default()));
         assert_eq!(options.rps, 200);
         assert_eq!(options.bots, 20);
         assert_eq!(options.seed, 1);
@@ -196,6 +205,7 @@ mod tests {
             ["--url", "https://shop.example"],
             ["--units", "-1"],
             ["--spread", "11m"],
+            ["--mode", "lottery"],
         ] {
             assert!(read(&wrong).is_err(), "{wrong:?}");
         }

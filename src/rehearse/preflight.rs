@@ -14,7 +14,7 @@ use super::shopper::TestAccount;
 use crate::app::Services;
 use crate::config::Config;
 use crate::control;
-use crate::domain::SaleId;
+use crate::domain::Sale;
 use crate::rehearse::load::print_line;
 use crate::stock::load::StockCounters;
 use crate::store::Store;
@@ -101,7 +101,7 @@ async fn renew_lease(store: Store, holder: String) {
 }
 
 /// Checks that the shop at `url` uses this database and secret, and waits until it shows the sale.
-pub async fn check_shop(services: &Services, url: &str, sale: SaleId, account: &TestAccount) -> anyhow::Result<()> {
+pub async fn check_shop(services: &Services, url: &str, sale: &Sale, account: &TestAccount) -> anyhow::Result<()> {
     // A recorder of its own: these requests are not measured.
     let client = ApiClient::new(url, LoadRecorder::new(Instant::now()).into());
     let status = async |path: &str| {
@@ -115,7 +115,10 @@ pub async fn check_shop(services: &Services, url: &str, sale: SaleId, account: &
         (status, code) => bail!("the server at {url} is not this shop: /api/me answers {status} {code}"),
     }
     let deadline = Instant::now() + SALE_SHOWN_TIMEOUT;
-    for path in [format!("/api/sales/{sale}/button"), format!("/zh/sales/{sale}"), format!("/en/sales/{sale}")] {
+    let id = sale.id;
+    let pages = [format!("/api/sales/{id}/button"), format!("/zh/sales/{id}"), format!("/en/sales/{id}")];
+    let line = sale.mode.is_queue().then(|| format!("/api/sales/{id}/line"));
+    for path in pages.into_iter().chain(line) {
         while status(&path).await.0 != 200 {
             ensure!(
                 Instant::now() < deadline,
@@ -124,8 +127,9 @@ pub async fn check_shop(services: &Services, url: &str, sale: SaleId, account: &
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
-    let Some(stock_sync) = &services.stock_sync else { return Ok(()) };
-    while StockCounters::of_sale(&stock_sync.survey_sale(sale).await?).is_none() {
+    // A draw has no stock in Redis.
+    let Some(stock_sync) = services.stock_sync.as_ref().filter(|_| !sale.mode.is_draw()) else { return Ok(()) };
+    while StockCounters::of_sale(&stock_sync.survey_sale(id).await?).is_none() {
         ensure!(
             Instant::now() < deadline,
             "data control does not load the sale into Redis: is the role control running?"

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::http::ApiResponse;
 use super::measure::ResponseClass;
-use crate::domain::{OrderId, OrderStatus, Phase};
+use crate::domain::{DrawState, OrderId, OrderStatus, Phase};
 
 #[derive(Deserialize)]
 pub struct ButtonResponse {
@@ -21,6 +21,51 @@ pub struct TokenResponse {
     pub token: String,
     /// The account's own moment in the spread, if it is to come.
     pub not_before: Option<Timestamp>,
+}
+
+/// The account's place in a waiting room.
+#[derive(Deserialize)]
+pub struct PlaceResponse {
+    pub place: PlaceBody,
+}
+
+#[derive(Deserialize)]
+pub struct PlaceBody {
+    pub segment: i64,
+    /// `None` until the list is locked.
+    pub number: Option<i64>,
+}
+
+/// The fields of a line that are used here.
+#[derive(Deserialize)]
+pub struct LineResponse {
+    pub phase: Phase,
+    pub locked_at: Option<Timestamp>,
+    pub serving: Option<Serving>,
+    pub left: i64,
+    pub seats: i64,
+    pub poll_after_ms: u64,
+}
+
+/// The account's entry in a draw.
+#[derive(Deserialize)]
+pub struct EntryResponse {
+    pub entry: EntryBody,
+    pub draw: DrawState,
+}
+
+#[derive(Deserialize)]
+pub struct EntryBody {
+    /// From 1, once the draw was held.
+    pub rank: Option<i64>,
+    pub order_id: Option<OrderId>,
+}
+
+/// A place, such as the last one that was called.
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Serving {
+    pub segment: i64,
+    pub number: i64,
 }
 
 /// The part of a refusal that tells the account's own moment.

@@ -18,7 +18,7 @@ use super::responses::{
     ButtonResponse, OrderResponse, PaymentResponse, TokenResponse, TooEarlyResponse, order_response,
 };
 use crate::clock::Clock;
-use crate::domain::{Locale, OrderId, OrderStatus, Phase, SaleId, UserId};
+use crate::domain::{Locale, ModeName, OrderId, OrderStatus, Phase, SaleId, UserId};
 use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
 
 /// How long a shopper presses again before giving up.
@@ -42,19 +42,21 @@ pub struct LoadContext {
     pub client: ApiClient,
     pub recorder: Arc<LoadRecorder>,
     pub sale: SaleId,
+    pub units: i64,
     /// When the sale opens.
     pub opens: Instant,
-    /// Of the sale.
-    pub spread: Duration,
+    pub mode: ModeName,
+    /// Accounts may have to wait for their turn for so long after it.
+    pub wait: Duration,
     /// The shop's, to read the moments that it tells.
     pub clock: Clock,
     pub seed: u64,
 }
 
 /// The habits of one shopper.
-struct ShopperProfile {
+pub(super) struct ShopperProfile {
     locale: Locale,
-    leaves_early: bool,
+    pub(super) leaves_early: bool,
     double_clicks: bool,
     waits_for_returns: bool,
     pays: bool,
@@ -73,22 +75,22 @@ impl ShopperProfile {
 }
 
 /// How a run of presses ended.
-enum PressOutcome {
+pub(super) enum PressOutcome {
     Granted(OrderId, Instant),
     SoldOut,
     NotOpen,
     GaveUp,
 }
 
-struct SimulatedShopper<'a> {
-    context: &'a LoadContext,
+pub(super) struct SimulatedShopper<'a> {
+    pub(super) context: &'a LoadContext,
     account: TestAccount,
-    dice: StdRng,
-    profile: ShopperProfile,
+    pub(super) dice: StdRng,
+    pub(super) profile: ShopperProfile,
     token: Option<String>,
     /// The account's own moment, as far as it is known.
     own_moment: Option<Instant>,
-    record: AccountRecord,
+    pub(super) record: AccountRecord,
 }
 
 /// The whole visit of one shopper, from its arrival at `due`.
@@ -111,9 +113,18 @@ impl SimulatedShopper<'_> {
             return VisitOutcome::GaveUp;
         }
         self.context.recorder.reached(Milestone::SawPage);
-        let mut pressed = false;
+        let deadline = Instant::now().max(self.context.opens) + 2 * PATIENCE + self.context.wait;
+        match self.context.mode {
+            ModeName::Rush => self.race(deadline).await,
+            ModeName::Queue => self.wait_for_call(deadline).await,
+            ModeName::Draw => self.enter_draw(deadline).await,
+        }
+    }
+
+    /// Buys when the sale is open, as fast as people do.
+    async fn race(&mut self, deadline: Instant) -> VisitOutcome {
         let mut polls_left = POLLS_AFTER_SOLD_OUT;
-        let deadline = Instant::now().max(self.context.opens) + 2 * PATIENCE + self.context.spread;
+        let mut pressed = false;
         while Instant::now() < deadline {
             if let Some(outcome) = self.wait_until_open(&mut polls_left, deadline).await {
                 return outcome;
@@ -122,17 +133,7 @@ impl SimulatedShopper<'_> {
                 self.context.recorder.reached(Milestone::Pressed);
             }
             match self.press_until_settled().await {
-                PressOutcome::Granted(order, at) => {
-                    self.context.recorder.reached(Milestone::Granted);
-                    follow(self.context, &self.account, order, at, &mut self.record).await;
-                    if self.record.persisted_after.is_some() {
-                        self.context.recorder.reached(Milestone::Persisted);
-                        if self.profile.pays {
-                            self.pay(order).await;
-                        }
-                    }
-                    return VisitOutcome::Granted;
-                }
+                PressOutcome::Granted(order, at) => return self.take(order, at).await,
                 PressOutcome::SoldOut if !self.profile.waits_for_returns => return VisitOutcome::SoldOut,
                 PressOutcome::SoldOut | PressOutcome::NotOpen => {}
                 PressOutcome::GaveUp => return VisitOutcome::GaveUp,
@@ -141,8 +142,21 @@ impl SimulatedShopper<'_> {
         VisitOutcome::GaveUp
     }
 
+    /// Follows the order that was granted, and pays it or does not.
+    pub(super) async fn take(&mut self, order: OrderId, at: Instant) -> VisitOutcome {
+        self.context.recorder.reached(Milestone::Granted);
+        follow(self.context, &self.account, order, at, &mut self.record).await;
+        if self.record.persisted_after.is_some() {
+            self.context.recorder.reached(Milestone::Persisted);
+            if self.profile.pays {
+                self.pay(order).await;
+            }
+        }
+        VisitOutcome::Granted
+    }
+
     /// Polls the button at the interval that it asks for. `None` once it is open; otherwise how the visit ends here.
-    async fn wait_until_open(&mut self, polls_left: &mut u32, deadline: Instant) -> Option<VisitOutcome> {
+    pub(super) async fn wait_until_open(&mut self, polls_left: &mut u32, deadline: Instant) -> Option<VisitOutcome> {
         let path = format!("/api/sales/{}/button", self.context.sale);
         let mut due = Instant::now();
         let mut failures = 0;
@@ -186,12 +200,12 @@ impl SimulatedShopper<'_> {
 
     /// Fetches a token as the page does when the button opens, presses after a human reaction time, and tries again with
     /// exponential backoff until the purchase is granted or refused for good.
-    async fn press_until_settled(&mut self) -> PressOutcome {
+    pub(super) async fn press_until_settled(&mut self) -> PressOutcome {
         let opened = Instant::now();
         let reaction = Duration::from_secs_f64((0.2 + 0.5 * exponential(&mut self.dice)).min(4.0));
         let mut due = self.after(0, 300).min(opened + reaction);
         // As on the page, waiting for the account's own moment takes no patience.
-        let deadline = opened + PATIENCE + self.context.spread;
+        let deadline = opened + PATIENCE + self.context.wait;
         let mut backoff_ms = 640.0;
         loop {
             let refusal = match self.fetch_token(due).await {
@@ -207,6 +221,8 @@ impl SimulatedShopper<'_> {
             match (refusal.status, refusal.code.as_str()) {
                 (409, "sold_out") => return PressOutcome::SoldOut,
                 (409, "not_open") => return PressOutcome::NotOpen,
+                // The line says so before every process has read it.
+                (409, "not_called") => {}
                 (403, "bad_token") => self.token = None,
                 (429, "too_early") => {
                     let told = refusal.read().and_then(|TooEarlyResponse { not_before }| not_before);
@@ -310,16 +326,16 @@ impl SimulatedShopper<'_> {
     }
 
     /// The instant `ms` milliseconds from now, plus a random part of up to `spread_ms`.
-    fn after(&mut self, ms: u64, spread_ms: u64) -> Instant {
+    pub(super) fn after(&mut self, ms: u64, spread_ms: u64) -> Instant {
         let spread = self.dice.random_range(0..=spread_ms);
         Instant::now() + Duration::from_millis(ms + spread)
     }
 
-    async fn get(&self, step: Step, due: Instant, path: &str) -> ApiResponse {
+    pub(super) async fn get(&self, step: Step, due: Instant, path: &str) -> ApiResponse {
         self.context.client.send(step, due, ApiRequest::get(path, &self.account.cookie)).await
     }
 
-    async fn post(&self, step: Step, due: Instant, path: &str, json: String) -> ApiResponse {
+    pub(super) async fn post(&self, step: Step, due: Instant, path: &str, json: String) -> ApiResponse {
         self.context.client.send(step, due, ApiRequest::post(path, &self.account.cookie, json)).await
     }
 }

@@ -16,6 +16,7 @@ use self::fairness::Advantage;
 use super::measure::{Measurements, Milestone, SecondStats, Step};
 use super::verdict::{Criterion, CriterionStatus};
 use crate::control::audit::AuditCheck;
+use crate::domain::ModeName;
 use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
 
 /// Where and how the rehearsal ran.
@@ -27,6 +28,7 @@ pub struct RunSettings {
     pub rung: u8,
     pub shoppers: u32,
     pub units: u32,
+    pub mode: ModeName,
     pub spread_ms: i64,
     pub rps: u32,
     pub ramp_s: f64,
@@ -247,6 +249,7 @@ pub(super) mod tests {
             rung: 3,
             shoppers: 1000,
             units: 7,
+            mode: ModeName::Rush,
             spread_ms: 0,
             rps: 200,
             ramp_s: 5.0,

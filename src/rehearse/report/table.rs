@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::fairness::Advantage;
-use super::{GroupTotals, RehearsalReport, Times};
+use super::{GroupTotals, RehearsalReport, RunSettings, Times};
+use crate::domain::ModeName;
 use crate::rehearse::verdict::CriterionStatus;
 
 /// The whole text.
@@ -44,8 +45,8 @@ fn write_all(out: &mut String, report: &RehearsalReport) -> std::fmt::Result {
     match report.advantage {
         Some(Advantage { ratio, low, high }) => writeln!(
             out,
-            "A bot's chance is {ratio:.2} times a shopper's (A; {low:.2} to {high:.2} with 95 % confidence), spread {} ms",
-            report.settings.spread_ms
+            "A bot's chance is {ratio:.2} times a shopper's (A; {low:.2} to {high:.2} with 95 % confidence), {}",
+            order_of(&report.settings)
         )?,
         None => writeln!(out, "A bot's chance cannot be compared: one group is empty or got nothing")?,
     }
@@ -64,6 +65,15 @@ fn write_all(out: &mut String, report: &RehearsalReport) -> std::fmt::Result {
 fn line(out: &mut String, name: &str, times: &Times, errors: &str) -> std::fmt::Result {
     let Times { count, p50, p90, p99, p999, max } = times;
     writeln!(out, "{name:<15}{count:>9}{p50:>9.1}{p90:>9.1}{p99:>9.1}{p999:>9.1}{max:>9.1}{errors:>8}")
+}
+
+/// What decides the order of the shoppers.
+fn order_of(settings: &RunSettings) -> String {
+    match settings.mode {
+        ModeName::Rush => format!("spread {} ms", settings.spread_ms),
+        ModeName::Queue => "called from a waiting room".to_owned(),
+        ModeName::Draw => "drawn by lot".to_owned(),
+    }
 }
 
 fn group(out: &mut String, name: &str, totals: &GroupTotals) -> std::fmt::Result {
