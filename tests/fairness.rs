@@ -1,10 +1,10 @@
-//! What an enforced spread and a draw do to the advantage of scripts, by the model of `benches/fairness`, with fixed seeds
+//! What an enforced spread, a waiting room and a draw do to the advantage of scripts, by the model of `benches/fairness`, with fixed seeds
 //! and fewer openings than there.
 
 #[path = "../benches/fairness/model.rs"]
 mod model;
 
-use model::{Group, Wins, hold, hold_draws};
+use model::{Group, Wins, hold, hold_draws, hold_queues};
 use seckill::domain::spread::advised_spread_ms;
 
 const UNITS: usize = 100;
@@ -50,10 +50,10 @@ fn more_requests_and_browsers_bring_no_moment_forward() {
     assert!(equal.advantage().ln().abs() < 3.0 * equal.log_error(), "as fast as people: {}", equal.advantage());
 }
 
-/// Neither requests, nor browsers, nor the connection matter to a draw. Each case rests on 16,500 wins of each group, so
+/// Neither requests, nor browsers, nor the connection matter to a waiting room or a draw. Each case rests on 16,500 wins of each group, so
 /// that the bounds are six standard errors away.
 #[test]
-fn draw_gives_scripts_and_people_the_same_chance() {
+fn waiting_room_and_draw_give_scripts_and_people_the_same_chance() {
     let people = Group { requests_per_second: 1, ..Group::people(1_000) };
     let same = Group { accounts: 1_000, ..people };
     for bots in [
@@ -62,9 +62,11 @@ fn draw_gives_scripts_and_people_the_same_chance() {
         Group { browsers: 20, ..same },
         Group { browsers: 20, ..Group::bots(1_000) },
     ] {
-        let wins = hold_draws((people, bots), 1_000, (16_500, 1_000), 7);
-        assert!(wins.people >= 16_500 && wins.bots >= 16_500, "{wins:?}");
-        let advantage = wins.advantage();
-        assert!((0.95..=1.05).contains(&advantage), "{bots:?}: {advantage} of {wins:?}");
+        for hold in [hold_queues, hold_draws] {
+            let wins = hold((people, bots), 1_000, (16_500, 1_000), 7);
+            assert!(wins.people >= 16_500 && wins.bots >= 16_500, "{wins:?}");
+            let advantage = wins.advantage();
+            assert!((0.95..=1.05).contains(&advantage), "{bots:?}: {advantage} of {wins:?}");
+        }
     }
 }

@@ -131,13 +131,25 @@ impl Shop {
     }
 
     fn posts(&self, sale: SaleId, path: &str, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
+        self.posts_of(path, count, |user| {
+            let token = self.services.gate.issue_token(sale, user, None);
+            let token = token.map_err(|refusal| anyhow::anyhow!("no token: {refusal}"))?.token;
+            Ok(format!("{{\"quantity\":1,\"token\":\"{token}\"}}"))
+        })
+    }
+
+    /// Complete requests, each of another signed-in shopper, whose `body` is made.
+    pub fn posts_of(
+        &self,
+        path: &str,
+        count: usize,
+        body: impl Fn(UserId) -> anyhow::Result<String>,
+    ) -> anyhow::Result<Vec<Vec<u8>>> {
         let (accounts, host) = (self.services.accounts(), self.services.config.web.listen);
         let post = |n| {
             let user = UserId(Uuid::now_v7());
             let cookie = session_cookie(&accounts, user, n)?;
-            let token = self.services.gate.issue_token(sale, user);
-            let token = token.map_err(|refusal| anyhow::anyhow!("no token: {refusal}"))?.token;
-            let body = format!("{{\"quantity\":1,\"token\":\"{token}\"}}");
+            let body = body(user)?;
             let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n");
             let length = body.len();
             let text = format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");

@@ -3,7 +3,7 @@
 
 mod model;
 
-use model::{Group, Wins, hold, hold_draws};
+use model::{Group, Wins, hold, hold_draws, hold_queues};
 use seckill::domain::spread::advised_spread_ms;
 
 /// Wins of each group that a row rests on. The 95 % interval of A is then within 2 %.
@@ -35,13 +35,20 @@ fn main() {
     ] {
         row(sale, bots, (advised, advised));
     }
-    for sale in SALES {
-        draw_row(sale, Group::bots(sale.1));
-    }
-    for bots in [Group { browsers: 20, ..pressing }, Group { latency_ms: 500.0, requests_per_second: 0, ..pressing }] {
-        draw_row(SALES[0], bots);
+    for (name, hold) in [("waiting room", hold_queues as Hold), ("draw", hold_draws)] {
+        for sale in SALES {
+            lot_row(sale, Group::bots(sale.1), name, hold);
+        }
+        for bots in
+            [Group { browsers: 20, ..pressing }, Group { latency_ms: 500.0, requests_per_second: 0, ..pressing }]
+        {
+            lot_row(SALES[0], bots, name, hold);
+        }
     }
 }
+
+/// Holds openings of a sale whose order does not depend on arrival.
+type Hold = fn((Group, Group), usize, (u64, u32), u64) -> Wins;
 
 fn row(sale: (usize, usize, usize), bots: Group, (spread_ms, advised): (i64, i64)) {
     let wins = hold((Group::people(sale.0), bots), sale.2, spread_ms, (MIN_WINS, MAX_OPENINGS), 1);
@@ -53,9 +60,9 @@ fn row(sale: (usize, usize, usize), bots: Group, (spread_ms, advised): (i64, i64
     print(sale, &name, bots, &wins);
 }
 
-fn draw_row(sale: (usize, usize, usize), bots: Group) {
-    let wins = hold_draws((Group::people(sale.0), bots), sale.2, (MIN_WINS, MAX_OPENINGS), 1);
-    print(sale, "draw", bots, &wins);
+fn lot_row(sale: (usize, usize, usize), bots: Group, name: &str, hold: Hold) {
+    let wins = hold((Group::people(sale.0), bots), sale.2, (MIN_WINS, MAX_OPENINGS), 1);
+    print(sale, name, bots, &wins);
 }
 
 fn print((people, bot_accounts, units): (usize, usize, usize), name: &str, bots: Group, wins: &Wins) {

@@ -1,12 +1,12 @@
-//! A model of one opening: people and scripts press. In a rush the first to arrive get the units, in a draw the first in its
-//! order. Times are milliseconds after the opening. The moments of an enforced spread and the order of a draw are those of
-//! the shop (`domain::spread`, `domain::draw`).
+//! A model of one opening: people and scripts press. In a rush the first to arrive get the units, in a waiting room and in a draw the
+//! first in its order. Times are milliseconds after the opening. The moments of an enforced spread and both orders are those of
+//! the shop (`domain::spread`, `domain::queue`, `domain::draw`).
 
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use seckill::domain::draw::{EntryId, ranking};
-use seckill::domain::{Spread, SpreadSeed, UserId};
+use seckill::domain::{Place, QueueSeed, Spread, SpreadSeed, UserId};
 use uuid::Uuid;
 
 /// Accounts of one kind, and how they press.
@@ -94,6 +94,20 @@ pub fn hold_draws(groups: (Group, Group), units: usize, enough: (u64, u32), seed
         let ids: Vec<EntryId> = entries.iter().map(|(id, _)| *id).collect();
         // The seed is a hash of what was published, so any random one serves.
         ranking(&random.random(), &ids).into_iter().take(units).map(|index| entries[index].1).collect()
+    })
+}
+
+/// Opens waiting rooms in the same way. An account has one place, as it has one entry; those who are called first buy, since each
+/// has minutes for it.
+pub fn hold_queues(groups: (Group, Group), units: usize, enough: (u64, u32), seed: u64) -> Wins {
+    let mut random = StdRng::seed_from_u64(seed);
+    repeat(groups, enough, || {
+        let arrived = arrivals(groups, &mut random, |_| 0.0);
+        let seed = QueueSeed::new(random.random());
+        let mut places: Vec<(Place, bool)> =
+            arrived.into_iter().map(|is_bot| (Place::of(&seed, 0, EntryId::new(random.random())), is_bot)).collect();
+        places.sort_unstable();
+        places.into_iter().take(units).map(|(_, is_bot)| is_bot).collect()
     })
 }
 

@@ -12,6 +12,9 @@
 //! `-- http` measures only the first two, `-- pipeline` only the last one. With the path of another version's program in
 //! `PURCHASES_BEFORE`, its `relay` and `consume` process a backlog of their own in each round, for a ratio of both versions.
 //!
+//! `-- queue` measures a waiting room: places taken ÷ purchases accepted, the line ÷ the button, and what data control needs while a
+//! million shoppers wait.
+//!
 //! `-- growth` measures instead the cost of an accepted purchase once a million
 //! shoppers hold units of its sale, and with a thousand live sales, bought from one or all of them. It leaves a million
 //! orders in the outbox: run `scripts/stack purge` afterwards.
@@ -19,10 +22,12 @@
 //! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3), in
 //! which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
 
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "common/shop.rs"]
+mod queue;
+#[path = "../common/shop.rs"]
 mod shop;
-#[path = "common/wrk.rs"]
+#[path = "../common/wrk.rs"]
 mod wrk;
 
 use std::path::Path;
@@ -66,6 +71,8 @@ enum Scope {
     /// Persisting the backlog.
     Pipeline,
     Growth,
+    /// Waiting rooms.
+    Queue,
 }
 
 impl Plan {
@@ -76,6 +83,7 @@ impl Plan {
             rounds: common::number("PURCHASES_ROUNDS", 3),
             scope: match () {
                 () if has_argument("growth") => Scope::Growth,
+                () if has_argument("queue") => Scope::Queue,
                 () if has_argument("http") => Scope::Http,
                 () if has_argument("pipeline") => Scope::Pipeline,
                 () => Scope::All,
@@ -95,6 +103,12 @@ async fn run() -> anyhow::Result<()> {
     let dir = tempfile::tempdir()?;
     if plan.scope == Scope::Growth {
         return growth(&shop, dir.path(), &plan).await;
+    }
+    if plan.scope == Scope::Queue {
+        for connections in CONNECTIONS {
+            queue::joins_and_line(&shop, dir.path(), connections, &plan).await?;
+        }
+        return queue::a_million_wait(&shop).await;
     }
     for connections in CONNECTIONS {
         if plan.scope == Scope::Pipeline {
