@@ -30,12 +30,26 @@ async function fillAccount() {
 
 // ---- the list of sales ----
 
+/** What a draw's card says: until when entries are taken. Nothing runs out, so there is no stock. */
+function fillDraw(card, { phase, opens_at: opens, closes_at: closes }) {
+  const badge = slot('phase', card);
+  show(badge, say({ open: 'draw_open', ended: 'draw_ended' }[phase] ?? `phase_${phase}`));
+  badge.dataset.phase = phase;
+  const [words, at] = { upcoming: ['draw_opens', opens], open: ['draw_closes', closes] }[phase] ?? [];
+  const ms = clock.until(at);
+  write(slot('live', card), ms > 0 ? `${say(words)} ${digits(ms)}` : '');
+}
+
 /** Shows the live state of a sale on its card. The space is reserved, so nothing moves. */
 function fillCard(card, sale) {
+  card.classList.toggle('over', sale.phase === 'ended');
+  if (sale.mode === 'draw') {
+    fillDraw(card, sale);
+    return;
+  }
   const badge = slot('phase', card);
   show(badge, say(`phase_${sale.phase}`));
   badge.dataset.phase = sale.phase;
-  card.classList.toggle('over', sale.phase === 'ended');
   const upcoming = sale.phase === 'upcoming';
   const ms = upcoming ? clock.until(sale.opens_at) : NaN;
   const left = sale.phase === 'open' ? say('left', count(sale.remaining)) : '';

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::draw::{Beacon, DrawRules, DrawSecret, EntryId, Exclusion, PublicRound};
 use super::wire::wire_enum;
-use super::{OrderId, Sale, UserId};
+use super::{OrderId, Phase, Sale, UserId};
 
 /// How a draw is held. Part of the sale's definition, and so fixed once the sale has opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -96,6 +96,49 @@ wire_enum! {
 }
 
 wire_enum! {
+    /// Where a draw stands at one moment, as people follow it: its state, and within it what the clock says.
+    pub enum DrawStage {
+        /// Entries are not open yet.
+        Announced = "announced",
+        Entries = "entries",
+        /// Staff paused the sale; no entries are taken meanwhile.
+        Paused = "paused",
+        /// Entries are closed, the list is not locked.
+        Review = "review",
+        /// The list is locked, the public round is still to come.
+        Locked = "locked",
+        /// The round is due, or none is needed: the draw is about to be held.
+        Due = "due",
+        /// Units are offered to the next in order.
+        Drawn = "drawn",
+        Settled = "settled",
+        CalledOff = "called_off",
+    }
+}
+
+impl DrawStage {
+    /// `phase` is that of the sale, `due` the time of the public round.
+    pub fn of(state: DrawState, phase: Phase, due: Option<Timestamp>, now: Timestamp) -> DrawStage {
+        match (state, phase) {
+            (DrawState::Announced, Phase::Upcoming) => DrawStage::Announced,
+            (DrawState::Announced, Phase::Open | Phase::SoldOut) => DrawStage::Entries,
+            (DrawState::Announced, Phase::Paused) => DrawStage::Paused,
+            (DrawState::Announced, Phase::Ended) => DrawStage::Review,
+            (DrawState::Locked, _) if due.is_some_and(|due| now < due) => DrawStage::Locked,
+            (DrawState::Locked, _) => DrawStage::Due,
+            (DrawState::Drawn, _) => DrawStage::Drawn,
+            (DrawState::Settled, _) => DrawStage::Settled,
+            (DrawState::CalledOff, _) => DrawStage::CalledOff,
+        }
+    }
+
+    /// Whether the order of the entries is known.
+    pub fn is_held(self) -> bool {
+        matches!(self, DrawStage::Drawn | DrawStage::Settled)
+    }
+}
+
+wire_enum! {
     /// The state of an entry.
     pub enum EntryState {
         In = "in",
@@ -120,4 +163,29 @@ pub struct DrawEntry {
     /// From 0. `None` until the draw was held.
     pub rank: Option<i64>,
     pub order_id: Option<OrderId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stage_follows_state_phase_and_clock() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let (before, due, after) = (at("2026-11-21T13:00:00Z"), at("2026-11-21T13:20:00Z"), at("2026-11-21T13:20:01Z"));
+        let stage = |state, phase, now| DrawStage::of(state, phase, Some(due), now);
+        assert_eq!(stage(DrawState::Announced, Phase::Upcoming, before), DrawStage::Announced);
+        assert_eq!(stage(DrawState::Announced, Phase::Open, before), DrawStage::Entries);
+        assert_eq!(stage(DrawState::Announced, Phase::Paused, before), DrawStage::Paused);
+        assert_eq!(
+            stage(DrawState::Announced, Phase::Ended, after),
+            DrawStage::Review,
+            "an overdue lock is not made yet"
+        );
+        assert_eq!(stage(DrawState::Locked, Phase::Ended, before), DrawStage::Locked);
+        assert_eq!(stage(DrawState::Locked, Phase::Ended, due), DrawStage::Due);
+        assert_eq!(DrawStage::of(DrawState::Locked, Phase::Ended, None, before), DrawStage::Due, "no round is awaited");
+        assert!(stage(DrawState::Drawn, Phase::Ended, after).is_held());
+        assert!(!stage(DrawState::CalledOff, Phase::Ended, after).is_held());
+    }
 }

@@ -36,7 +36,7 @@ pub mod wallet;
 
 pub use address::Address;
 pub use bucket::Bucket;
-pub use draw_sale::{DrawEntry, DrawPlan, DrawState, EntryState};
+pub use draw_sale::{DrawEntry, DrawPlan, DrawStage, DrawState, EntryState};
 pub use goods::{Bilingual, Goods};
 pub use ids::{AddressId, GoodsId, OrderId, PacketId, PaymentId, RefundId, SaleId, UserId};
 pub use locale::Locale;

@@ -1,3 +1,5 @@
+use crate::domain::draw::Exclusion;
+
 texts! {
     /// Sales by draw: the page of a sale, a shopper's entry, and the console's form.
     DrawText {
@@ -6,8 +8,10 @@ texts! {
         how_spread: "每个账号各有一个随机时刻，从那时起先到先得。", "From each account’s own random moment on, first come, first served.";
         how_draw: "抽签：开放期间报名，先后不影响结果；每个账号一个报名，结束后抽签排序。",
             "By draw: enter while it is open. When you enter makes no difference; each account has one entry, and all are ranked afterwards.";
+        tag: "抽签", "Draw";
+        opens: "报名开放", "Entries open";
         closes: "报名截止", "Entries close";
-        facts: "规则与证明：", "Rules and proof:";
+        proof_link: "规则、名单与证明", "Rules, list and proof";
         open: "报名进行中", "Entries are open";
         ended: "报名已截止", "Entries are closed";
         enter: "立即报名", "Enter now";
@@ -48,5 +52,18 @@ texts! {
         mode_help: "抽签须设开始和结束时间，且每人限购 1 件；开始后不能更改。",
             "A draw needs both times and a limit of one per person. It can’t be changed after the start.";
         window: "中签后的付款时限（秒）", "Time for winners to pay (seconds)";
+    }
+}
+
+impl DrawText {
+    /// Why an entry takes no part.
+    pub fn reason(&self, reason: &Exclusion) -> &'static str {
+        match reason {
+            Exclusion::Duplicate => self.reason_duplicate,
+            Exclusion::Automated => self.reason_automated,
+            Exclusion::Ineligible => self.reason_ineligible,
+            Exclusion::AccountClosed => self.reason_account_closed,
+            Exclusion::Other => self.reason_other,
+        }
     }
 }

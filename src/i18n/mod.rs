@@ -30,6 +30,8 @@ mod cases;
 mod checklist;
 mod cockpit;
 mod countries;
+mod draw_proof;
+mod draw_stages;
 mod draws;
 mod goods;
 mod mail;
@@ -55,6 +57,8 @@ pub use cases::CasesText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
 pub use countries::country;
+pub use draw_proof::{DrawCheckText, DrawProofText};
+pub use draw_stages::DrawStageText;
 pub use draws::DrawText;
 pub use goods::GoodsText;
 pub use mail::MailText;
@@ -102,6 +106,9 @@ tables! {
     account: AccountText,
     admin: AdminText,
     draws: DrawText,
+    draw_stages: DrawStageText,
+    draw_proof: DrawProofText,
+    draw_check: DrawCheckText,
     sales: SalesText,
     checklist: ChecklistText,
     goods: GoodsText,

@@ -6,6 +6,10 @@ texts! {
         phase_sold_out: "已售罄", "Sold out";
         phase_paused: "已暂停", "Paused";
         phase_ended: "已结束", "Ended";
+        draw_open: "抽签报名中", "Draw: entries open";
+        draw_ended: "报名已截止", "Entries closed";
+        draw_opens: "距开放报名", "Entries open in";
+        draw_closes: "距报名截止", "Entries close in";
         head_upcoming: "距开抢", "Starts in";
         head_open: "距结束", "Ends in";
         head_open_endless: "抢购进行中", "Open now";

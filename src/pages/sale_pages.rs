@@ -7,10 +7,11 @@
 use std::cmp::Reverse;
 
 use askama::Template;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
-use crate::domain::{Goods, Locale, Sale, SaleState};
+use crate::domain::{DrawStage, Goods, Locale, Sale, SaleMode, SaleState};
 use crate::i18n::{fill, refusals, text};
 use crate::pages::Chrome;
 use crate::pages::reminder;
@@ -110,6 +111,16 @@ impl SalePage<'_> {
         self.sale.state == SaleState::Scheduled && self.sale.window.opens_at.is_some()
     }
 
+    /// In one line, how it is decided who buys.
+    fn how_buyers_are_chosen(&self) -> &'static str {
+        let t = &self.chrome.text().draws;
+        match self.sale.mode {
+            SaleMode::Draw(_) => t.how_draw,
+            SaleMode::Rush if self.sale.spread().is_some() => t.how_spread,
+            SaleMode::Rush => t.how_rush,
+        }
+    }
+
     /// The width of the spread, rounded up.
     fn spread_seconds(&self) -> i64 {
         (self.sale.rush.spread_ms + 999) / 1000
@@ -127,6 +138,16 @@ impl SalePage<'_> {
             SaleState::Live => "open",
             SaleState::Paused => "paused",
             SaleState::Ended => "ended",
+        }
+    }
+
+    /// The stage of a draw that the state implies, until the script knows the current one, and when the clock ends it.
+    fn draw_stage(&self) -> (DrawStage, Option<Timestamp>) {
+        match self.sale.state {
+            SaleState::Draft | SaleState::Scheduled => (DrawStage::Announced, self.sale.window.opens_at),
+            SaleState::Live => (DrawStage::Entries, self.sale.window.closes_at),
+            SaleState::Paused => (DrawStage::Paused, None),
+            SaleState::Ended => (DrawStage::Review, None),
         }
     }
 
@@ -231,10 +252,8 @@ fn discount_label(sale: &Sale, locale: &Locale) -> Option<String> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use jiff::Timestamp;
-
     use super::*;
-    use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, SaleId, SaleMode, Window};
+    use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, SaleId, Window};
 
     pub fn at(text: &str) -> Timestamp {
         text.parse().unwrap()

@@ -277,6 +277,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/reminder.ics"), get(pages::shared))
         .route(&at(""), get(pages::to_list))
         .route(&at("/sales/{sale}/buy"), post(orders::buy))
+        .route(&at("/sales/{sale}/draw"), get(draws::proof))
         .route(&at("/sales/{sale}/entry"), get(draws::show).post(draws::enter))
         .route(&at("/sales/{sale}/entry/withdraw"), post(draws::withdraw))
         .route(&at("/login"), get(sign_in::login).post(sign_in::log_in))

@@ -13,7 +13,7 @@ use sqlx::any::AnyRow;
 
 use super::{Store, StoreError, Tx, row};
 use crate::domain::draw::{DrawRules, DrawSecret, Randomness};
-use crate::domain::{DrawState, SaleId};
+use crate::domain::{DrawStage, DrawState, Sale, SaleId};
 
 /// A draw as stored.
 #[derive(Debug, Clone)]
@@ -43,6 +43,29 @@ impl Draw {
     /// The public round, once it is known. It was verified before it was stored.
     pub fn randomness(&self) -> Option<Randomness> {
         self.rules.randomness?.verify(self.signature.as_deref()?).ok()
+    }
+
+    /// When the public round appears. `None`: the draw needs none.
+    pub fn round_due(&self) -> Option<Timestamp> {
+        self.rules.randomness.map(|round| round.at())
+    }
+
+    /// Where the draw stands, and until when if the clock decides.
+    pub fn stage(&self, sale: &Sale, now: Timestamp) -> (DrawStage, Option<Timestamp>) {
+        let stage = DrawStage::of(self.state, sale.phase(now), self.round_due(), now);
+        let until = match stage {
+            DrawStage::Announced => sale.window.opens_at,
+            DrawStage::Entries => sale.window.closes_at,
+            DrawStage::Review => Some(self.lock_at),
+            DrawStage::Locked => self.round_due(),
+            _ => None,
+        };
+        (stage, until)
+    }
+
+    /// Whether the list was locked when its round was known already, so that entries could have been chosen by it.
+    pub fn was_locked_late(&self) -> bool {
+        self.locked_at.zip(self.round_due()).is_some_and(|(locked, due)| locked >= due)
     }
 }
 

@@ -16,7 +16,7 @@ use tracing::error;
 
 use super::json_response;
 use crate::domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof};
-use crate::domain::{DrawEntry, DrawState, EntryState, OrderId, SaleId};
+use crate::domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
 use crate::store::{Draw, Store, StoreError};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
@@ -105,6 +105,11 @@ struct DrawResponse {
 struct DrawJson {
     sale_id: SaleId,
     state: DrawState,
+    /// Within the state, what the clock says.
+    stage: DrawStage,
+    /// When the stage ends, if the clock ends it.
+    until: Option<Timestamp>,
+    now: Timestamp,
     /// The canonical text, whose hash goes into the seed.
     rules: String,
     commitment: String,
@@ -133,6 +138,9 @@ struct RoundJson {
 /// The public facts of a draw.
 pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
     let draw = public_draw(&shop, sale).await?;
+    let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
+    let now = shop.clock.now();
+    let (stage, until) = draw.stage(&known.sale, now);
     let excluded = shop.store.exclusions(sale).await?.into_iter().collect();
     let proof = draw.proof.as_deref().and_then(|proof| Proof::parse(proof.as_bytes()).ok());
     let (secret, seed) = proof.map(|proof| (proof.secret, proof.seed)).unzip();
@@ -146,6 +154,9 @@ pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Re
     let draw = DrawJson {
         sale_id: sale,
         state: draw.state,
+        stage,
+        until,
+        now,
         rules: draw.rules.canonical(),
         commitment: draw.rules.commitment,
         lock_at: draw.lock_at,

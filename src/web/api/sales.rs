@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::json_response;
-use crate::domain::{Bilingual, GoodsId, Money, Phase, SaleId, Window};
+use crate::domain::{Bilingual, GoodsId, ModeName, Money, Phase, SaleId, Window};
 use crate::gate::IssuedToken;
 use crate::pages::picture;
 use crate::web::Shop;
@@ -100,6 +100,8 @@ struct ListedSale<'a> {
     window: Window,
     phase: Phase,
     remaining: i64,
+    /// How the buyers are found.
+    mode: ModeName,
 }
 
 #[derive(Serialize)]
@@ -131,6 +133,7 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
             window: sale.window,
             phase: status.map_or_else(|| sale.phase(now), |s| s.phase),
             remaining: status.map_or(sale.total - sale.sold, |s| s.remaining),
+            mode: sale.mode.name(),
         }
     });
     let sales = sales.collect();

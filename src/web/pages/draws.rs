@@ -1,18 +1,23 @@
-//! A shopper's entry in a draw: its page, and the forms that enter and take the entry back.
+//! Draws: a shopper's entry, the forms that enter and take it back, and the page that proves the draw.
+
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::UserVisit;
+use crate::domain::draw::Proof;
 use crate::domain::{Locale, SaleId};
+use crate::web::Shop;
 use crate::web::extract::PathIds;
 use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::SignedIn;
+use crate::web::extract::visitor::Visitor;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::response::{personal, see_other};
-use crate::web::views::EntryPage;
+use crate::web::views::{DrawPage, EntryPage};
 
 fn entry_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/entry")
@@ -25,13 +30,45 @@ pub async fn show(
     let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let entry = shop.store.draw_entry(sale, session.user_id).await?;
+    let now = shop.clock.now();
+    let (stage, until) = draw.stage(&known.sale, now);
     let page = EntryPage {
-        sale,
+        stage,
+        until,
         goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,
-        phase: known.sale.phase(shop.clock.now()),
+        phase: known.sale.phase(now),
         draw: draw.state,
         receipt: entry.as_ref().map(|entry| shop.entries.receipt(sale, entry)).unwrap_or_default(),
         entry,
+        sale: known.sale.clone(),
+        chrome: visitor.chrome(),
+    };
+    personal(StatusCode::OK, &page)
+}
+
+/// The rules, what was published, and how to check it.
+pub async fn proof(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    PathIds(sale): PathIds<SaleId>,
+) -> Result<Response, Problem> {
+    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
+    let own = match &visitor.session {
+        Some(session) => shop.store.draw_entry(sale, session.user_id).await?.map(|entry| entry.id),
+        None => None,
+    };
+    let (stage, until) = draw.stage(&known.sale, shop.clock.now());
+    let page = DrawPage {
+        origin: shop.config.public_url.clone(),
+        goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,
+        sale: known.sale.clone(),
+        stage,
+        until,
+        excluded: shop.store.exclusions(sale).await?,
+        proof: draw.proof.as_deref().and_then(|proof| Proof::parse(proof.as_bytes()).ok()),
+        draw,
+        own,
         chrome: visitor.chrome(),
     };
     personal(StatusCode::OK, &page)

@@ -7,19 +7,19 @@ use crate::domain::draw::{EntryId, EntryList, Proof, ranking};
 use crate::domain::{DrawState, SaleId, hex};
 use crate::orders::expiry::Expiry;
 
-const OPENS: &str = "2026-11-21T12:00:00Z";
-const CLOSES: &str = "2026-11-21T13:00:00Z";
+pub(super) const OPENS: &str = "2026-11-21T12:00:00Z";
+pub(super) const CLOSES: &str = "2026-11-21T13:00:00Z";
 /// From an hour before the opening on.
-const HOUR: Duration = Duration::from_secs(3600);
-const REVIEW: Duration = Duration::from_secs(600);
-const WINDOW: Duration = Duration::from_secs(7200);
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
+pub(super) const REVIEW: Duration = Duration::from_secs(600);
+pub(super) const WINDOW: Duration = Duration::from_secs(7200);
 
-fn hour_before() -> Clock {
+pub(super) fn hour_before() -> Clock {
     Clock::manual("2026-11-21T11:00:00Z".parse().unwrap())
 }
 
 /// An announced draw of this many units.
-async fn announce(admin: &TestClient<'_>, units: i64) -> String {
+pub(super) async fn announce(admin: &TestClient<'_>, units: i64) -> String {
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();
     let sale = json!({
@@ -32,18 +32,18 @@ async fn announce(admin: &TestClient<'_>, units: i64) -> String {
     answer.json()["sale"]["id"].as_str().unwrap().to_owned()
 }
 
-fn id(sale: &str) -> SaleId {
+pub(super) fn id(sale: &str) -> SaleId {
     SaleId(sale.parse().unwrap())
 }
 
-async fn follow_schedule(shop: &TestShop, sale: &str) {
+pub(super) async fn follow_schedule(shop: &TestShop, sale: &str) {
     shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
 }
 
 /// An hour later the sale opens.
-async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
+pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(HOUR);
     follow_schedule(shop, sale).await;
     let button = shop.visitor().get(&format!("/api/sales/{sale}/button")).await.json();
@@ -54,27 +54,27 @@ async fn state(shop: &TestShop, sale: &str) -> DrawState {
     shop.parts.store.draw(id(sale)).await.unwrap().unwrap().state
 }
 
-fn draws(shop: &TestShop) -> Draws {
+pub(super) fn draws(shop: &TestShop) -> Draws {
     Draws::new(shop.parts.store.clone(), shop.parts.metrics.clone())
 }
 
-fn expiry(shop: &TestShop) -> Expiry {
+pub(super) fn expiry(shop: &TestShop) -> Expiry {
     Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone())
 }
 
 /// Enters, and returns the entry.
-async fn enter(client: &TestClient<'_>, sale: &str) -> Value {
+pub(super) async fn enter(client: &TestClient<'_>, sale: &str) -> Value {
     let answer = client.post(&format!("/api/sales/{sale}/entry"), json!({})).await;
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.json()["entry"].clone()
 }
 
-async fn own(client: &TestClient<'_>, sale: &str) -> Value {
+pub(super) async fn own(client: &TestClient<'_>, sale: &str) -> Value {
     client.get(&format!("/api/sales/{sale}/entry")).await.json()["entry"].clone()
 }
 
 /// The clients by the rank of their entries.
-async fn by_rank<'a, 'b>(clients: &'a [TestClient<'b>], sale: &str) -> Vec<&'a TestClient<'b>> {
+pub(super) async fn by_rank<'a, 'b>(clients: &'a [TestClient<'b>], sale: &str) -> Vec<&'a TestClient<'b>> {
     let mut ranked = Vec::new();
     for client in clients {
         ranked.push((own(client, sale).await["rank"].as_i64().unwrap(), client));
@@ -94,7 +94,7 @@ async fn order_statuses(clients: &[&TestClient<'_>]) -> Vec<String> {
     statuses
 }
 
-async fn crowd(shop: &TestShop, count: usize) -> Vec<TestClient<'_>> {
+pub(super) async fn crowd(shop: &TestShop, count: usize) -> Vec<TestClient<'_>> {
     let mut clients = Vec::new();
     for n in 0..count {
         let user = format!("shopper{n}");

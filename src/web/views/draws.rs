@@ -1,10 +1,11 @@
 //! A shopper's entry in a draw.
 
 use askama::Template;
+use jiff::Timestamp;
 
 use super::Chrome;
 use crate::domain::draw::Exclusion;
-use crate::domain::{DrawEntry, DrawState, EntryState, OrderId, Phase, SaleId};
+use crate::domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, Phase, Sale};
 use crate::i18n::fill;
 use crate::pages::filters;
 
@@ -13,11 +14,14 @@ use crate::pages::filters;
 #[template(path = "entry.html")]
 pub struct EntryPage {
     pub chrome: Chrome,
-    pub sale: SaleId,
+    pub sale: Sale,
     pub goods_name: String,
     /// The phase of the sale.
     pub phase: Phase,
     pub draw: DrawState,
+    pub stage: DrawStage,
+    /// When the stage ends, if the clock ends it.
+    pub until: Option<Timestamp>,
     /// `None`: the account has not entered.
     pub entry: Option<DrawEntry>,
     /// Of the entry; empty without one.
@@ -33,10 +37,6 @@ impl EntryPage {
         self.draw == DrawState::Announced && self.phase == Phase::Open
     }
 
-    fn is_held(&self) -> bool {
-        matches!(self.draw, DrawState::Drawn | DrawState::Settled)
-    }
-
     fn can_enter(&self) -> bool {
         self.is_open() && matches!(self.state(), None | Some(EntryState::Withdrawn))
     }
@@ -47,7 +47,7 @@ impl EntryPage {
 
     /// From 1.
     fn rank(&self) -> Option<i64> {
-        self.entry.as_ref()?.rank.filter(|_| self.is_held()).map(|rank| rank + 1)
+        self.entry.as_ref()?.rank.filter(|_| self.stage.is_held()).map(|rank| rank + 1)
     }
 
     fn order(&self) -> Option<OrderId> {
@@ -74,13 +74,7 @@ impl EntryPage {
     }
 
     fn reason(&self) -> &'static str {
-        let t = &self.chrome.text().draws;
-        match self.entry.as_ref().and_then(|entry| entry.reason).unwrap_or(Exclusion::Other) {
-            Exclusion::Duplicate => t.reason_duplicate,
-            Exclusion::Automated => t.reason_automated,
-            Exclusion::Ineligible => t.reason_ineligible,
-            Exclusion::AccountClosed => t.reason_account_closed,
-            Exclusion::Other => t.reason_other,
-        }
+        let reason = self.entry.as_ref().and_then(|entry| entry.reason).unwrap_or(Exclusion::Other);
+        self.chrome.text().draws.reason(&reason)
     }
 }

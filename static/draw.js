@@ -1,0 +1,59 @@
+// The state of a draw on its pages, with a countdown to its next step. Without this file a page shows the state that it was
+// rendered with. The entry's page is loaded again when the draw has moved on: its owner's result is in it.
+
+import { call, clock, digits, jitter, main, poll, show, slot, table, translator, write } from './lib.js';
+
+const say = translator(table('draw-words'));
+const place = slot('draw');
+const { sale, reload } = place.dataset;
+/** Between two requests; each page adds up to the same time at random. */
+const PAUSE_MS = 20_000;
+/** While the next step is a moment away. */
+const SOON_MS = 4000;
+/** Of draws that do not move any more. */
+const REST_MS = 300_000;
+const OVER = ['settled', 'called_off'];
+
+let { stage, until } = place.dataset;
+
+function draw() {
+  const ms = clock.until(until);
+  write(slot('stage', place), say(stage));
+  show(slot('until', place), ms > 0 ? `${say(`until_${stage}`)} ${digits(ms)}` : '');
+}
+
+/** Takes a newer state. The button of a sale's page works while entries are taken, or may be soon. */
+function take(next) {
+  const moved = next.stage !== stage;
+  ({ stage, until } = next);
+  if (!moved) return;
+  if (reload !== undefined) {
+    location.reload();
+    return;
+  }
+  place.dataset.phase = stage === 'entries' ? 'open' : '';
+  write(slot('announce'), say('changed', say(stage)));
+  const enter = slot('enter');
+  if (enter) enter.disabled = !['announced', 'entries', 'paused'].includes(stage);
+}
+
+/** After a step that the clock decides the shop has its own work to do, so pages look again a little later. */
+function pause() {
+  if (OVER.includes(stage)) return REST_MS;
+  const ms = clock.until(until);
+  const base = stage === 'due' || ms < 0 ? SOON_MS : PAUSE_MS;
+  const later = base + jitter(base);
+  return ms > 0 && ms < later ? ms + 500 + jitter(SOON_MS) : later;
+}
+
+poll(async () => {
+  const { ok, data, took } = await call('GET', `/api/sales/${sale}/draw`);
+  if (ok) {
+    clock.learn(data.draw.now, took);
+    take(data.draw);
+    draw();
+  }
+  return pause() + (ok ? 0 : jitter(PAUSE_MS));
+});
+draw();
+setInterval(draw, 1000);
