@@ -1,10 +1,12 @@
-//! Demo goods and sales: one sale that is open, one that opens soon, one tomorrow, and a draft to start by hand.
+//! Demo goods and sales: one sale that is open, a draw that takes entries for some minutes, one sale that opens soon, one
+//! tomorrow, and a draft to start by hand.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, Rush, SaleMode, Window};
+use crate::domain::draw::Beacon;
+use crate::domain::{Bilingual, Currency, DrawPlan, GoodsId, Money, Picture, Rush, SaleMode, Window};
 use crate::store::{GoodsDraft, SaleChange, SaleDraft, Store};
 
 /// The actor in the audit log.
@@ -21,11 +23,19 @@ struct Demo {
     per_user_limit: i64,
     /// Time until the sale opens; `None` for a draft.
     opens_in: Option<Duration>,
+    /// Of a sale by draw.
+    draw: Option<DemoDraw>,
+}
+
+/// Times of a draw, in which a visitor sees all of it.
+struct DemoDraw {
+    open: Duration,
+    plan: DrawPlan,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-const DEMOS: [Demo; 4] = [
+const DEMOS: [Demo; 5] = [
     Demo {
         image: "phone.svg",
         name: ("极光 X1 手机", "Aurora X1 phone"),
@@ -38,6 +48,7 @@ const DEMOS: [Demo; 4] = [
         total: 100,
         per_user_limit: 1,
         opens_in: Some(Duration::ZERO),
+        draw: None,
     },
     Demo {
         image: "headphones.svg",
@@ -51,6 +62,7 @@ const DEMOS: [Demo; 4] = [
         total: 500,
         per_user_limit: 2,
         opens_in: Some(Duration::from_secs(10 * 60)),
+        draw: None,
     },
     Demo {
         image: "espresso.svg",
@@ -64,6 +76,7 @@ const DEMOS: [Demo; 4] = [
         total: 50,
         per_user_limit: 1,
         opens_in: Some(DAY),
+        draw: None,
     },
     Demo {
         image: "sneakers.svg",
@@ -77,6 +90,24 @@ const DEMOS: [Demo; 4] = [
         total: 200,
         per_user_limit: 2,
         opens_in: None,
+        draw: None,
+    },
+    Demo {
+        image: "handheld.svg",
+        name: ("星野掌机", "Starfield handheld"),
+        description: (
+            "口袋里的一片星空，五小时续航。\n只有三台，抽签决定。",
+            "A pocket full of stars, five hours of battery.\nThree of them, decided by draw.",
+        ),
+        price: 129_900,
+        list_price: 219_900,
+        total: 3,
+        per_user_limit: 1,
+        opens_in: Some(Duration::ZERO),
+        draw: Some(DemoDraw {
+            open: Duration::from_secs(5 * 60),
+            plan: DrawPlan { window_s: 15 * 60, review_s: 20, beacon: Some(Beacon::Sandbox) },
+        }),
     },
 ];
 
@@ -85,6 +116,7 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     if !store.all_goods().await?.is_empty() {
         return Ok(false);
     }
+    let mut sales = Vec::with_capacity(DEMOS.len());
     for demo in &DEMOS {
         let picture = Picture::drawing(demo.image);
         store.put_picture(&picture, now).await?;
@@ -95,23 +127,29 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
             ..GoodsDraft::default()
         };
         if let Some(goods) = store.put_goods(None, draft, ACTOR, now).await? {
-            add_sale(store, goods.id, demo, now).await?;
+            sales.push((goods.id, demo));
         }
+    }
+    // Of two sales that open at the same time the later one leads the list: a rush.
+    sales.sort_by_key(|(_, demo)| demo.draw.is_none());
+    for (goods, demo) in sales {
+        add_sale(store, goods, demo, now).await?;
     }
     Ok(true)
 }
 
 async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp) -> anyhow::Result<()> {
     let opens_at = demo.opens_in.map(|wait| now + wait);
+    let open = demo.draw.as_ref().map_or(7 * DAY, |draw| draw.open);
     let draft = SaleDraft {
         goods_id,
         price: Money::new(demo.price, Currency::CNY),
         list_price: Some(Money::new(demo.list_price, Currency::CNY)),
         total: demo.total,
         per_user_limit: demo.per_user_limit,
-        window: Window { opens_at, closes_at: opens_at.map(|opens| opens + 7 * DAY) },
+        window: Window { opens_at, closes_at: opens_at.map(|opens| opens + open) },
         rush: Rush::default(),
-        mode: SaleMode::Rush,
+        mode: demo.draw.as_ref().map_or(SaleMode::Rush, |draw| SaleMode::Draw(draw.plan)),
     };
     let sale = store.create_sale(&draft, ACTOR, now).await?;
     if opens_at == Some(now) {

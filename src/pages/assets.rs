@@ -42,6 +42,7 @@ embed! {
     "gallery.css"
     "gallery.js"
     "goods/espresso.svg"
+    "goods/handheld.svg"
     "goods/headphones.svg"
     "goods/phone.svg"
     "goods/placeholder.svg"
