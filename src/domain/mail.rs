@@ -31,6 +31,8 @@ wire_enum! {
         SecondFactorReplaced = "second_factor_replaced",
         SecondFactorOff = "second_factor_off",
         RecoveryCodeUsed = "recovery_code_used",
+        /// An entry of a draw won an order, which waits for its payment.
+        DrawWon = "draw_won",
     }
 }
 

@@ -33,6 +33,9 @@ texts! {
         factor_off: "你账号的两步验证已关闭，只凭密码即可登录。",
             "Two-step verification was turned off for your account. The password alone is enough to log in.";
         code_subject: "{}：恢复码已使用", "{}: a recovery code was used";
+        draw_won_subject: "{}：你中签了", "{}: you won in a draw";
+        draw_won: "你中签了，「{}」已为你保留。", "You won in a draw, and {} is held for you.";
+        pay_by: "请在 {} UTC 前付款：", "Pay before {} UTC:";
         code: "你账号的一个恢复码刚刚被使用。", "A recovery code of your account was just used.";
     }
 }

@@ -1,5 +1,7 @@
 //! The subject and the text of a message, in the language of its reader.
 
+use jiff::Timestamp;
+
 use crate::accounts::{MailLink, MailLinks};
 use crate::domain::MailKind;
 use crate::domain::mail::masked;
@@ -58,10 +60,21 @@ impl Letters {
                 };
                 format!("{about}\n\n{agent} · {}\n{time}", fact("address"))
             }
+            MailKind::DrawWon => self.draw_won(mail, about),
             kind if kind.has_link() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
             kind if kind.has_link() => fill(about, &mail.recipient),
             _ => format!("{about}\n{time}"),
         }
+    }
+
+    /// The goods, until when to pay, and where: a page that asks for the log-in.
+    fn draw_won(&self, mail: &Mail, about: &str) -> String {
+        let fact = |name: &str| mail.facts[name].as_str().unwrap_or_default();
+        let pay_by = fact("pay_by").parse::<Timestamp>();
+        let pay_by = pay_by.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default();
+        let goods = mail.facts["goods"][mail.locale.as_str()].as_str().unwrap_or_default();
+        let order = format!("{}/{}/orders/{}/{}", self.public_url, mail.locale, fact("sale"), fact("order"));
+        format!("{}\n\n{}\n{order}", fill(about, goods), fill(text(mail.locale).mail.pay_by, pay_by))
     }
 
     fn link(&self, mail: &Mail) -> String {
@@ -88,6 +101,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::SecondFactorReplaced => (t.factor_replaced_subject, t.factor_replaced),
         MailKind::SecondFactorOff => (t.factor_off_subject, t.factor_off),
         MailKind::RecoveryCodeUsed => (t.code_subject, t.code),
+        MailKind::DrawWon => (t.draw_won_subject, t.draw_won),
     }
 }
 
@@ -96,13 +110,13 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
     Some(match kind {
         MailKind::Verification | MailKind::AddressInUse => t.ignore,
         MailKind::Recovery => t.ignore_recovery,
+        MailKind::DrawWon => return None,
         _ => t.react,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
     use secrecy::SecretString;
     use serde_json::json;
 
@@ -154,6 +168,17 @@ mod tests {
         let mail = self::mail(MailKind::Verification, Locale::En);
         let hidden = letters().letter(&mail, LinkView::Hidden).text;
         assert!(hidden.contains("m•••@shop.example") && !hidden.contains("mei@"), "{hidden}");
+    }
+
+    #[test]
+    fn winner_reads_what_was_won_until_when_and_where_to_pay() {
+        let mut mail = mail(MailKind::DrawWon, Locale::Zh);
+        mail.facts = json!({"goods": {"zh": "手机", "en": "Phone"}, "sale": "7", "order": "o-1", "pay_by": "2026-11-22T08:00:00Z"});
+        let text = letters().letter(&mail, LinkView::Shown).text;
+        let order =
+            "「手机」已为你保留。\n\n请在 2026-11-22 08:00 UTC 前付款：\nhttps://shop.example/zh/orders/7/o-1\n";
+        assert!(text.contains(order), "{text}");
+        assert!(!text.contains("修改密码"), "nothing happened to the account");
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub(super) struct NewMail<'a> {
     pub locale: Locale,
     pub kind: MailKind,
     pub facts: Value,
+    /// From then on the message is not worth sending, if that is before the end of its kind's lifetime.
+    pub useful_until: Option<Timestamp>,
 }
 
 /// Writes a message within the transaction that it speaks of.
@@ -63,6 +65,7 @@ pub(super) async fn write(tx: &mut Tx, mail: &NewMail<'_>) -> Result<(), sqlx::E
         u32::try_from(now.subsec_nanosecond()).unwrap_or_default(),
     ));
     let expires_at = now.saturating_add(mail.kind.lifetime()).unwrap_or(now);
+    let expires_at = mail.useful_until.map_or(expires_at, |until| until.min(expires_at));
     sqlx::query(
         "INSERT INTO mails (id, user_id, recipient, locale, kind, facts, created_at_ms, expires_at_ms,
            next_attempt_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -83,11 +86,22 @@ pub(super) async fn write(tx: &mut Tx, mail: &NewMail<'_>) -> Result<(), sqlx::E
 
 /// Writes a message to the verified address of an account, if it has one, in the account's language.
 pub(super) async fn notify(tx: &mut Tx, user: UserId, kind: MailKind, facts: Value) -> Result<(), sqlx::Error> {
+    notify_until(tx, user, kind, facts, None).await
+}
+
+/// As [`notify`], with the time after which the message is not worth sending.
+pub(super) async fn notify_until(
+    tx: &mut Tx,
+    user: UserId,
+    kind: MailKind,
+    facts: Value,
+    useful_until: Option<Timestamp>,
+) -> Result<(), sqlx::Error> {
     let sql = "SELECT address, locale FROM mail_addresses WHERE user_id = $1 AND address IS NOT NULL";
     let found = sqlx::query(sql).bind(user.to_string()).fetch_optional(&mut **tx).await?;
     let Some(found) = found else { return Ok(()) };
     let (recipient, locale) = (row::text(&found, "address")?, row::parsed(&found, "locale")?);
-    write(tx, &NewMail { user, recipient: &recipient, locale, kind, facts }).await
+    write(tx, &NewMail { user, recipient: &recipient, locale, kind, facts, useful_until }).await
 }
 
 macro_rules! columns {

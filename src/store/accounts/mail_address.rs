@@ -69,10 +69,14 @@ impl Store {
             let recipient = row::text(&holder, "address")?;
             let (user, locale) = (row::parsed(&holder, "user_id")?, row::parsed(&holder, "locale")?);
             let kind = MailKind::AddressInUse;
-            write(&mut tx, &NewMail { user, recipient: &recipient, locale, kind, facts: json!({}) }).await?;
+            write(
+                &mut tx,
+                &NewMail { user, recipient: &recipient, locale, kind, facts: json!({}), useful_until: None },
+            )
+            .await?;
         } else {
             let (kind, facts) = (MailKind::Verification, json!({"number": number}));
-            write(&mut tx, &NewMail { user, recipient: new.as_str(), locale, kind, facts }).await?;
+            write(&mut tx, &NewMail { user, recipient: new.as_str(), locale, kind, facts, useful_until: None }).await?;
         }
         Ok(tx.commit().await?)
     }

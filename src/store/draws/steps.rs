@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::{Draw, entries, lock};
 use crate::domain::draw::{self, EntryId, EntryList, Exclusion, Randomness};
-use crate::domain::{DrawState, EntryState, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex};
+use crate::domain::{DrawState, EntryState, MailKind, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex};
 use crate::store::audit_log::log;
 use crate::store::orders::intake::sell;
 use crate::store::sales::revision::touch;
-use crate::store::{LockPatience, MAX_ROWS, Store, StoreError, Tx, row, sales};
+use crate::store::{LockPatience, MAX_ROWS, Store, StoreError, Tx, goods, mail, row, sales};
 
 /// Orders of one transaction. Small, so that the sale's lock is held for a short time only.
 const MAX_OFFERS: i64 = 256;
@@ -191,8 +191,19 @@ async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreE
     let window = sale.mode.draw_plan().map(|plan| plan.window()).unwrap_or_default();
     if !granted.is_empty() {
         sell(tx, sale, &granted, window).await?;
+        tell(tx, sale, &granted, tx.now + window).await?;
     }
     Ok(granted.len())
+}
+
+/// Tells the owners of new orders until when they may pay, by mail, once: with the transaction that creates the orders.
+async fn tell(tx: &mut Tx, sale: &Sale, granted: &[Reservation], pay_by: Timestamp) -> Result<(), sqlx::Error> {
+    let goods = goods::name(tx, sale.goods_id).await?;
+    for Reservation { user_id, order_id, .. } in granted {
+        let facts = json!({"goods": goods, "sale": sale.id, "order": order_id, "pay_by": pay_by});
+        mail::notify_until(tx, *user_id, MailKind::DrawWon, facts, Some(pay_by)).await?;
+    }
+    Ok(())
 }
 
 /// Settles a draw of which no order is unpaid: an unpaid one may still return its unit.

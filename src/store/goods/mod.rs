@@ -52,6 +52,13 @@ impl From<sqlx::Error> for GoodsRefusal {
     }
 }
 
+/// The name of goods.
+pub(in crate::store) async fn name(tx: &mut Tx, id: GoodsId) -> Result<Bilingual, sqlx::Error> {
+    let query = sqlx::query("SELECT name_zh, name_en FROM goods WHERE id = $1").bind(id.0);
+    let row = query.fetch_one(&mut **tx).await?;
+    Ok(Bilingual::new(row::text(&row, "name_zh")?, row::text(&row, "name_en")?))
+}
+
 macro_rules! columns {
     () => {
         "id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms"
