@@ -58,13 +58,14 @@ enum Part {
     StrandedMoney,
     Packets,
     Turns,
+    Draws,
     Releases,
     Holds,
     PacketShares,
     Queue,
 }
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     Part::Orders,
     Part::RepeatedOrders,
     Part::Charges,
@@ -74,6 +75,7 @@ const PARTS: [Part; 13] = [
     Part::StrandedMoney,
     Part::Packets,
     Part::Turns,
+    Part::Draws,
     Part::Releases,
     Part::Holds,
     Part::PacketShares,
@@ -92,6 +94,7 @@ impl Part {
             Part::StrandedMoney => "stranded_money",
             Part::Packets => "packets",
             Part::Turns => "turns",
+            Part::Draws => "draws",
             Part::Releases => "releases",
             Part::Holds => "holds",
             Part::PacketShares => "packet_shares",
@@ -198,6 +201,10 @@ impl Audit {
                     check("shoppers are called in the order that the seed gives", snapshot.wrong_places().await?),
                 ]
             }
+            Part::Draws => vec![check(
+                "the ranks of a draw follow from its proof, and its units were offered in their order",
+                self.snapshot().await?.draw_mismatches().await?,
+            )],
             Part::Releases => {
                 vec![check("the units of ended orders have been returned", self.held_units_of_ended_orders().await?)]
             }

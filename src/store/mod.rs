@@ -77,6 +77,7 @@ pub use books::Period;
 pub use books::journal::{JournalCursor, JournalLine, JournalSource};
 pub use draws::Draw;
 pub use draws::entries::{EnterOutcome, ExcludeOutcome, WithdrawOutcome};
+pub use draws::reading::{MAX_COUNTED_ENTRIES, StaffEntry};
 pub use draws::steps::Offered;
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};

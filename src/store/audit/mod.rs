@@ -4,6 +4,7 @@
 
 mod accounts;
 mod books;
+mod draws;
 mod money;
 mod orders;
 mod packets;

@@ -47,8 +47,9 @@ macro_rules! columns {
         "entry, user_id, entered_at_ms, state, reason, rank, order_id"
     };
 }
+pub(super) use columns;
 
-fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
+pub(in crate::store) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
     let order: Option<String> = row.try_get("order_id")?;
     let reason: Option<String> = row.try_get("reason")?;
     Ok(DrawEntry {
@@ -61,6 +62,10 @@ fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
         order_id: order.map(|id| id.parse().map_err(|_| row::undecodable("order_id"))).transpose()?,
     })
 }
+
+/// A page of all entries of a draw, in the order of ids.
+pub(in crate::store) const AUDIT_PAGE: &str =
+    concat!("SELECT ", columns!(), " FROM draw_entries WHERE sale_id = $1 AND entry > $2 ORDER BY entry LIMIT $3");
 
 const OWN: &str = concat!("SELECT ", columns!(), " FROM draw_entries WHERE sale_id = $1 AND user_id = $2");
 
@@ -123,8 +128,7 @@ impl Store {
     ) -> Result<ExcludeOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let draw = share(&mut tx, sale, self.shares_clock()).await?;
-        // A lock that is overdue counts as done: from its time on only the published list may decide.
-        if !draw.is_some_and(|draw| draw.state == DrawState::Announced && tx.now < draw.lock_at) {
+        if !draw.is_some_and(|draw| draw.takes_exclusions(tx.now)) {
             return Ok(ExcludeOutcome::Locked);
         }
         let sql = "UPDATE draw_entries SET state = 'excluded', reason = $3 WHERE sale_id = $1 AND entry = $2

@@ -5,6 +5,7 @@
 //! changes after the lock of the list.
 
 pub(super) mod entries;
+pub(super) mod reading;
 pub(super) mod steps;
 
 use jiff::Timestamp;
@@ -63,6 +64,12 @@ impl Draw {
         (stage, until)
     }
 
+    /// Whether entries may be excluded. A lock that is overdue counts as done: from its time on only the published list may
+    /// decide.
+    pub fn takes_exclusions(&self, now: Timestamp) -> bool {
+        self.state == DrawState::Announced && now < self.lock_at
+    }
+
     /// Whether the list was locked when its round was known already, so that entries could have been chosen by it.
     pub fn was_locked_late(&self) -> bool {
         self.locked_at.zip(self.round_due()).is_some_and(|(locked, due)| locked >= due)
@@ -76,7 +83,11 @@ macro_rules! columns {
     };
 }
 
-fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
+/// Draws whose list is final.
+pub(super) const ALL_LOCKED: &str =
+    concat!("SELECT ", columns!(), " FROM draws WHERE state IN ('locked', 'drawn', 'settled') ORDER BY sale_id");
+
+pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
     Ok(Draw {
         sale_id: SaleId(row::int(row, "sale_id")?),
         state: row::parsed(row, "state")?,
