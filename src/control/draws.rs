@@ -5,11 +5,13 @@
 //! what is stored. Each draw on its own: one that fails is tried again later and later, and delays no other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
+use tokio::time::Instant;
 use tracing::info;
 
-use crate::domain::draw::{EntryList, Proof, Randomness, ranking};
+use crate::domain::draw::{self, DrawSecret, EntryId, EntryList, Proof, Randomness, ranking};
 use crate::domain::{DrawState, SaleId, hex};
 use crate::metrics::Metrics;
 use crate::periodic::Backoff;
@@ -17,6 +19,8 @@ use crate::store::{Draw, Offered, Store, StoreError};
 
 /// Offers of one step. A step ends, so that the process can stop.
 const MAX_OFFERS: usize = 20;
+/// Ranks that a dry run shows.
+const DRY_RUN_RANKS: usize = 10;
 
 pub struct Draws {
     store: Store,
@@ -62,7 +66,7 @@ impl Draws {
                 Some(sandbox)
             }
         };
-        let list = self.list(draw.sale_id).await?;
+        let list = read_list(&self.store, draw.sale_id).await?;
         let proof = Proof::new(&draw.rules, &list, randomness.as_ref(), &draw.secret);
         anyhow::ensure!(draw.root.as_ref() == Some(&proof.root), "the locked list has changed");
         let entries = list.taking_part();
@@ -72,17 +76,6 @@ impl Draws {
         self.store.finish_draw(draw.sale_id, &serde_json::to_string(&proof)?, now).await?;
         info!(sale = %draw.sale_id, entries = order.len(), seed = proof.seed, "a draw was held");
         Ok(true)
-    }
-
-    async fn list(&self, sale: SaleId) -> anyhow::Result<EntryList> {
-        let mut all = Vec::new();
-        let mut after = None;
-        loop {
-            let page = self.store.listed_entries(sale, after).await?;
-            let Some(last) = page.last() else { return Ok(EntryList::new(all)?) };
-            after = Some(last.id);
-            all.extend(page);
-        }
     }
 
     async fn offer(&self, sale: SaleId) -> anyhow::Result<()> {
@@ -101,6 +94,46 @@ impl Draws {
         }
         Ok(())
     }
+}
+
+async fn read_list(store: &Store, sale: SaleId) -> anyhow::Result<EntryList> {
+    let mut all = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.listed_entries(sale, after).await?;
+        let Some(last) = page.last() else { return Ok(EntryList::new(all)?) };
+        after = Some(last.id);
+        all.extend(page);
+    }
+}
+
+/// What a dry run of a draw found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DryRun {
+    /// Entries that take part now.
+    pub entries: usize,
+    /// Of this order only: another seed gives another one.
+    pub first: Vec<EntryId>,
+    /// Reading the list, and computing root and ranks.
+    pub read: Duration,
+    pub computed: Duration,
+}
+
+/// Ranks the present entries with a random secret and without a public round, stores nothing, and forgets the secret.
+pub async fn dry_run(store: &Store, draw: &Draw) -> anyhow::Result<DryRun> {
+    let begun = Instant::now();
+    let list = read_list(store, draw.sale_id).await?;
+    let (read, begun) = (begun.elapsed(), Instant::now());
+    let rules = draw.rules.clone();
+    let ranked = tokio::task::spawn_blocking(move || {
+        let entries = list.taking_part();
+        let secret = DrawSecret::new(rand::random());
+        let seed = draw::seed(&rules, &draw::root(&entries), entries.len() as u64, None, &secret);
+        let order = ranking(&seed, &entries);
+        (entries.len(), order.into_iter().take(DRY_RUN_RANKS).map(|index| entries[index]).collect())
+    });
+    let (entries, first) = ranked.await?;
+    Ok(DryRun { entries, first, read, computed: begun.elapsed() })
 }
 
 /// Verifies what staff paste for a draw that waits for its round, and stores it.

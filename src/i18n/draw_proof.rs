@@ -56,7 +56,7 @@ texts! {
         check_title: "在浏览器中验证", "Check it in this browser";
         check_lead: "本页会下载名单和证明，在你的设备上重算默克尔根、种子和名次。",
             "This page fetches list and proof, and computes root, seed and ranks again on your device.";
-        check_limit: "浏览器不验证该轮随机数的签名；上面的离线程序会验证。",
+        check_limit: "浏览器不验证该轮随机数的签名；离线程序会验证。",
             "The signature of the public round is not checked here. The offline programs verify it.";
         check_entry: "报名编号（可不填）", "Entry (may be empty)";
         check_start: "开始验证", "Check now";

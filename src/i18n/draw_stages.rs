@@ -16,6 +16,10 @@ texts! {
         until_entries: "距报名截止", "Entries close in";
         until_review: "距名单锁定", "The list is locked in";
         until_locked: "距公开随机数", "The round appears in";
+        at_announced: "报名开放：", "Entries open:";
+        at_entries: "报名截止：", "Entries close:";
+        at_review: "名单锁定：", "The list is locked:";
+        at_locked: "公开随机数：", "Public round:";
         changed: "状态已更新：{}", "Now: {}";
     }
 }
@@ -35,13 +39,13 @@ impl DrawStageText {
         }
     }
 
-    /// What the end of a stage is, where the clock ends it.
-    pub fn until(&self, stage: &DrawStage) -> &'static str {
+    /// What happens at the end of a stage, where the clock ends it.
+    pub fn at(&self, stage: &DrawStage) -> &'static str {
         match stage {
-            DrawStage::Announced => self.until_announced,
-            DrawStage::Entries => self.until_entries,
-            DrawStage::Review => self.until_review,
-            DrawStage::Locked => self.until_locked,
+            DrawStage::Announced => self.at_announced,
+            DrawStage::Entries => self.at_entries,
+            DrawStage::Review => self.at_review,
+            DrawStage::Locked => self.at_locked,
             _ => "",
         }
     }

@@ -30,6 +30,7 @@ mod cases;
 mod checklist;
 mod cockpit;
 mod countries;
+mod draw_console;
 mod draw_proof;
 mod draw_stages;
 mod draws;
@@ -57,6 +58,7 @@ pub use cases::CasesText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
 pub use countries::country;
+pub use draw_console::DrawConsoleText;
 pub use draw_proof::{DrawCheckText, DrawProofText};
 pub use draw_stages::DrawStageText;
 pub use draws::DrawText;
@@ -109,6 +111,7 @@ tables! {
     draw_stages: DrawStageText,
     draw_proof: DrawProofText,
     draw_check: DrawCheckText,
+    draw_console: DrawConsoleText,
     sales: SalesText,
     checklist: ChecklistText,
     goods: GoodsText,

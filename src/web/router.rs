@@ -318,7 +318,8 @@ fn pages_of(locale: Locale) -> Routes {
 
 fn console() -> Routes {
     use super::admin::{
-        approvals, books, calendar, cockpit, dead_letters, goods, log, orders, packets, payment_cases, sale_form, sales,
+        approvals, books, calendar, cockpit, dead_letters, draws, goods, log, orders, packets, payment_cases,
+        sale_form, sales,
     };
     use super::admin::{mail, security, staff, users};
 
@@ -338,6 +339,10 @@ fn console() -> Routes {
         .route("/admin/sales", post(sale_form::create))
         .route("/admin/sales/new", get(sale_form::blank))
         .route("/admin/sales/{sale}", get(cockpit::show))
+        .route("/admin/sales/{sale}/draw", get(draws::show))
+        .route("/admin/sales/{sale}/draw/round", post(draws::give_round))
+        .route("/admin/sales/{sale}/draw/dry-run", post(draws::try_out))
+        .route("/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude))
         .route("/admin/dead-letters", get(dead_letters::show))
         .route("/admin/dead-letters/replay", post(dead_letters::replay))
         .route("/admin/dead-letters/discard", post(dead_letters::discard))

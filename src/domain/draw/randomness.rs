@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::domain::hex;
 use crate::domain::wire::wire_enum;
 
-/// Chain hash 52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971, scheme `bls-unchained-g1-rfc9380`.
+const QUICKNET_CHAIN: &str = "52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971";
+/// Of scheme `bls-unchained-g1-rfc9380`.
 const QUICKNET_PUBLIC_KEY: &str = "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c\
     8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5\
     a6e9c76a4bc09e76eae8991ef5ece45a";
@@ -91,6 +92,12 @@ impl PublicRound {
     pub fn at(&self) -> Timestamp {
         let ms = self.round.saturating_sub(1).saturating_mul(PERIOD_MS).saturating_add(GENESIS_MS);
         Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Where the round can be read, once it is due. `None` for a round that is computed.
+    pub fn url(&self) -> Option<String> {
+        let is_published = self.beacon == Beacon::Quicknet;
+        is_published.then(|| format!("https://api.drand.sh/{QUICKNET_CHAIN}/public/{}", self.round))
     }
 
     /// Checks what staff paste, or what is stored: the JSON of the round as drand gives it, or its signature in hexadecimal

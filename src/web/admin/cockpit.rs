@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::StaffVisitTo;
-use crate::domain::SaleId;
+use crate::domain::{SaleId, SaleState};
 use crate::web::Shop;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
@@ -49,6 +49,7 @@ async fn page(
     let goods_name = entry.goods.name.get(visitor.locale).to_owned();
     let (state, version) =
         sample.sale.value.map_or((entry.sale.state, entry.sale.version), |sale| (sale.state, sale.version));
-    let page = CockpitPage { chrome, id, goods_name, state, version, sample, may_run, notice, warning };
+    let is_draw = entry.sale.mode.is_draw() && state != SaleState::Draft;
+    let page = CockpitPage { chrome, id, goods_name, state, version, sample, may_run, is_draw, notice, warning };
     personal(status, &page)
 }

@@ -10,6 +10,7 @@ pub mod books;
 pub mod calendar;
 pub mod cockpit;
 pub mod dead_letters;
+pub mod draws;
 pub mod goods;
 pub mod journal_csv;
 pub mod log;

@@ -20,12 +20,21 @@ pub(super) fn hour_before() -> Clock {
 
 /// An announced draw of this many units.
 pub(super) async fn announce(admin: &TestClient<'_>, units: i64) -> String {
+    announce_between(admin, units, (OPENS, CLOSES), REVIEW).await
+}
+
+pub(super) async fn announce_between(
+    admin: &TestClient<'_>,
+    units: i64,
+    (opens, closes): (&str, &str),
+    review: Duration,
+) -> String {
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();
     let sale = json!({
         "goods_id": goods["goods"]["id"], "price": {"amount": 199_900, "currency": "CNY"}, "total": units,
-        "per_user_limit": 1, "opens_at": OPENS, "closes_at": CLOSES, "mode": "draw",
-        "draw_window_s": WINDOW.as_secs(), "draw_review_s": REVIEW.as_secs(),
+        "per_user_limit": 1, "opens_at": opens, "closes_at": closes, "mode": "draw",
+        "draw_window_s": WINDOW.as_secs(), "draw_review_s": review.as_secs(),
     });
     let answer = admin.post("/api/admin/sales", sale).await;
     assert_eq!(answer.status, 201, "{answer:?}");

@@ -9,6 +9,7 @@ mod authenticator;
 mod books;
 mod cockpit;
 mod document;
+mod draw_console;
 mod draw_pages;
 mod draws;
 mod file_modes;

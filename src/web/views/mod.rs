@@ -19,6 +19,7 @@ pub use account::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use addresses::{
     AddressAlert, AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, EditedAddress, OrderAddressPage,
 };
+pub use admin::{AdminDrawPage, RoundFormState};
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,

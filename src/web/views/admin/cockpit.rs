@@ -28,6 +28,8 @@ pub struct CockpitPage {
     pub version: i64,
     pub sample: Arc<Sample>,
     pub may_run: bool,
+    /// Whether the sale is a draw that was announced, so that it has a page of its own.
+    pub is_draw: bool,
     /// The action that the page reports as done.
     pub notice: Option<String>,
     pub warning: Option<&'static str>,

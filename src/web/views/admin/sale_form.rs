@@ -70,6 +70,11 @@ impl AdminSaleForm {
         })
     }
 
+    /// Whether the sale is a draw that was announced.
+    fn has_draw(&self) -> bool {
+        self.form.mode == "draw" && self.sale.is_some() && !self.is_draft()
+    }
+
     fn is_draft(&self) -> bool {
         self.sale.is_some_and(|(_, state)| state == SaleState::Draft)
     }
