@@ -97,6 +97,13 @@ async fn page_tells_the_own_moment_and_buys_at_it() {
 }
 
 #[tokio::test]
+async fn entry_of_a_draw_wins_pays_and_checks_the_proof() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("draw", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn repeated_presses_buy_once_and_cancelled_units_return() {
     let shop = shop(Rung::Rabbit).await;
     journey_with("contention", &[&shop], both_languages()).await;

@@ -71,8 +71,8 @@ export class Shop {
     return this.account('/api/register', username, PASSWORD);
   }
 
-  /** Creates a sale and returns its id. Without `opensIn` it has to be started. */
-  async newSale({ goods = GOODS.phone, price = 199_900, total = 10, limit = 1, opensIn, closesIn, spread } = {}) {
+  /** Creates a sale and returns its id. Without `opensIn` it has to be started. With `reviewS` it is a draw. */
+  async newSale({ goods = GOODS.phone, price = 199_900, total = 10, limit = 1, opensIn, closesIn, spread, reviewS } = {}) {
     const at = (ms) => (ms == null ? null : new Date(Date.now() + ms).toISOString());
     const { sale } = await this.admin.ask('POST', '/api/admin/sales', {
       goods_id: goods,
@@ -83,6 +83,7 @@ export class Shop {
       opens_at: at(opensIn),
       closes_at: at(closesIn),
       ...(spread != null && { spread_ms: spread }),
+      ...(reviewS != null && { mode: 'draw', draw_review_s: reviewS }),
     });
     return sale.id;
   }
