@@ -29,6 +29,8 @@ pub const MAX_LISTED_ENDED: usize = 50;
 pub struct CatalogueEntry {
     pub sale: Sale,
     pub goods: Goods,
+    /// Whether it is a draw that was held.
+    pub is_drawn: bool,
 }
 
 /// The content of the copy.
@@ -120,11 +122,12 @@ impl Catalogue {
         // The revision is read first, so a change from here on is noticed by the next refresh.
         let goods: BTreeMap<_, _> = self.store.all_goods().await?.into_iter().map(|g| (g.id, g)).collect();
         let active = self.store.active_sales().await?;
+        let drawn = self.store.held_draws().await?;
         let buckets = active.iter().flat_map(Bucket::of_sale).collect();
         let active = active.iter().map(|sale| sale.id).collect();
         let entries = self.store.all_sales().await?.into_iter().filter_map(|sale| {
             let goods = goods.get(&sale.goods_id)?.clone();
-            Some((sale.id, Arc::new(CatalogueEntry { sale, goods })))
+            Some((sale.id, Arc::new(CatalogueEntry { is_drawn: drawn.contains(&sale.id), sale, goods })))
         });
         let entries: BTreeMap<SaleId, Arc<CatalogueEntry>> = entries.collect();
         let public = public(&entries);

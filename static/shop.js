@@ -31,9 +31,9 @@ async function fillAccount() {
 // ---- the list of sales ----
 
 /** What a draw's card says: until when entries are taken. Nothing runs out, so there is no stock. */
-function fillDraw(card, { phase, opens_at: opens, closes_at: closes }) {
+function fillDraw(card, { phase, drawn, opens_at: opens, closes_at: closes }) {
   const badge = slot('phase', card);
-  show(badge, say({ open: 'draw_open', ended: 'draw_ended' }[phase] ?? `phase_${phase}`));
+  show(badge, say({ open: 'draw_open', ended: drawn ? 'draw_drawn' : 'draw_ended' }[phase] ?? `phase_${phase}`));
   badge.dataset.phase = phase;
   const [words, at] = { upcoming: ['draw_opens', opens], open: ['draw_closes', closes] }[phase] ?? [];
   const ms = clock.until(at);

@@ -31,6 +31,8 @@ texts! {
         missed: "报名已截止，你没有报名。", "Entries are closed, and you have not entered.";
         called_off: "抽签已取消，没有人中签。", "The draw was called off. Nobody wins.";
         won: "恭喜中签！请到订单页付款。", "You have won! Please pay on the page of your order.";
+        won_paid: "恭喜中签！订单已付款。", "You have won, and your order is paid for.";
+        won_lapsed: "你曾中签，但订单已取消或退款，商品已顺延给下一位。", "You had won, but the order was cancelled or refunded. The unit goes to the next in order.";
         waiting: "暂未轮到你。若有人未付款，将按顺序顺延。", "Not your turn so far. What others leave goes to the next in order.";
         over: "抽签已结束，未轮到你。", "The draw is over, and your turn did not come.";
         skipped: "轮到你时账号不可用，已顺延给下一位。", "Your account could not buy when its turn came, so it went to the next.";

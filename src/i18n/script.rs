@@ -8,6 +8,7 @@ texts! {
         phase_ended: "已结束", "Ended";
         draw_open: "抽签报名中", "Draw: entries open";
         draw_ended: "报名已截止", "Entries closed";
+        draw_drawn: "已抽签", "Drawn";
         draw_opens: "距开放报名", "Entries open in";
         draw_closes: "距报名截止", "Entries close in";
         head_upcoming: "距开抢", "Starts in";

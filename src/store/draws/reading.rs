@@ -1,4 +1,6 @@
-//! What staff read of a draw's entries: pages of them, and how many there are.
+//! What lists and staff read of draws: which were held, pages of entries, and how many there are.
+
+use std::collections::HashSet;
 
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -46,6 +48,12 @@ impl Store {
         self.all(sqlx::query(sql).bind(sale.0).bind(from).bind(limit as i64), staff_entry).await
     }
 
+    /// Draws that were held.
+    pub async fn held_draws(&self) -> Result<HashSet<SaleId>, StoreError> {
+        let query = sqlx::query("SELECT sale_id FROM draws WHERE state IN ('drawn', 'settled')");
+        Ok(self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await?.into_iter().collect())
+    }
+
     /// The rank of an entry, from 0, once the draw was held.
     pub async fn rank_of_entry(&self, sale: SaleId, id: EntryId) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT rank FROM draw_entries WHERE sale_id = $1 AND entry = $2 AND rank IS NOT NULL";
@@ -54,7 +62,7 @@ impl Store {
 
     /// The number of entries, taken back ones included, up to [`MAX_COUNTED_ENTRIES`].
     pub async fn count_entries(&self, sale: SaleId) -> Result<i64, StoreError> {
-        let sql = "SELECT COUNT(*) AS entries FROM (SELECT 1 FROM draw_entries WHERE sale_id = $1 LIMIT $2) AS some";
+        let sql = "SELECT COUNT(*) AS entries FROM (SELECT 1 FROM draw_entries WHERE sale_id = $1 LIMIT $2) AS counted";
         let query = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_ENTRIES);
         Ok(self.optional(query, |row| row::int(row, "entries")).await?.unwrap_or_default())
     }

@@ -119,11 +119,14 @@ impl Store {
         Ok(())
     }
 
-    /// The draw was held: every entry has its rank. `proof` is the public document.
+    /// The draw was held: every entry has its rank. `proof` is the public document. Lists hear of it with the catalogue.
     pub async fn finish_draw(&self, id: SaleId, proof: &str, now: Timestamp) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
         let sql =
             "UPDATE draws SET state = 'drawn', proof = $2, drawn_at_ms = $3 WHERE sale_id = $1 AND state = 'locked'";
-        sqlx::query(sql).bind(id.0).bind(proof.to_owned()).bind(now.as_millisecond()).execute(&self.pool).await?;
+        sqlx::query(sql).bind(id.0).bind(proof.to_owned()).bind(now.as_millisecond()).execute(&mut *tx).await?;
+        tx.commit().await?;
         Ok(())
     }
 

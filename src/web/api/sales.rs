@@ -102,6 +102,9 @@ struct ListedSale<'a> {
     remaining: i64,
     /// How the buyers are found.
     mode: ModeName,
+    /// Of a draw: whether it was held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drawn: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -134,6 +137,7 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
             phase: status.map_or_else(|| sale.phase(now), |s| s.phase),
             remaining: status.map_or(sale.total - sale.sold, |s| s.remaining),
             mode: sale.mode.name(),
+            drawn: sale.mode.is_draw().then_some(entry.is_drawn),
         }
     });
     let sales = sales.collect();

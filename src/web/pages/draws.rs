@@ -30,9 +30,14 @@ pub async fn show(
     let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let entry = shop.store.draw_entry(sale, session.user_id).await?;
+    let order_status = match entry.as_ref().and_then(|entry| entry.order_id) {
+        Some(order) => shop.store.order_statuses(&[order]).await?.remove(&order),
+        None => None,
+    };
     let now = shop.clock.now();
     let (stage, until) = draw.stage(&known.sale, now);
     let page = EntryPage {
+        order_status,
         stage,
         until,
         goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,

@@ -117,8 +117,13 @@ async fn winners_are_told_once_until_when_they_may_pay() {
     let other = ranked[1].get(&format!("/en/sales/{sale}/entry")).await;
     assert!(other.text().contains("Not your turn so far"), "an entry that was not drawn says so on its page");
 
+    let won = ranked[0].get(&format!("/en/sales/{sale}/entry")).await;
+    assert!(won.text().contains("You have won! Please pay"));
+
     clock.advance(WINDOW + Duration::from_secs(60));
     expiry(&shop).cancel_overdue().await.unwrap();
+    let lapsed = ranked[0].get(&format!("/en/sales/{sale}/entry")).await;
+    assert!(lapsed.text().contains("You had won, but the order was cancelled"));
     draws(&shop).step().await.unwrap();
     let told = shop.mailed().await.split_off(before);
     assert_eq!(told[1..], [mailed("draw_won", &format!("shopper{}@shop.example", 1 - winner))], "the next in order");

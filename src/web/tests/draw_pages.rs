@@ -62,6 +62,8 @@ async fn proof_page_grows_with_what_is_published() {
     draw_among(&shop, &clock, &sale, &clients).await;
     let facts = shop.visitor().get(&public).await.json()["draw"].clone();
     assert_eq!((&facts["stage"], &facts["until"]), (&json!("drawn"), &Value::Null));
+    shop.parts.catalogue.refresh().await.unwrap();
+    assert_eq!(shop.visitor().get("/api/sales").await.json()["sales"][0]["drawn"], true, "lists say it");
     let drawn = clients[0].get(&path).await;
     for field in ["root", "secret", "seed"] {
         assert!(drawn.text().contains(facts[field].as_str().unwrap()), "{field}: {}", drawn.text());

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::Chrome;
 use crate::domain::draw::Exclusion;
-use crate::domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, Phase, Sale};
+use crate::domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Sale};
 use crate::i18n::fill;
 use crate::pages::filters;
 
@@ -24,6 +24,8 @@ pub struct EntryPage {
     pub until: Option<Timestamp>,
     /// `None`: the account has not entered.
     pub entry: Option<DrawEntry>,
+    /// Of the order that the entry won.
+    pub order_status: Option<OrderStatus>,
     /// Of the entry; empty without one.
     pub receipt: String,
 }
@@ -60,7 +62,7 @@ impl EntryPage {
             (_, DrawState::CalledOff) => t.called_off,
             (Some(EntryState::Excluded), _) => return fill(t.excluded, self.reason()),
             (Some(EntryState::Skipped), _) => t.skipped,
-            (Some(EntryState::In), _) if self.order().is_some() => t.won,
+            (Some(EntryState::In), _) if self.order().is_some() => self.won_text(),
             (Some(EntryState::In), DrawState::Drawn) => t.waiting,
             (Some(EntryState::In), DrawState::Settled) => t.over,
             (Some(EntryState::In), _) if self.is_open() => t.entered,
@@ -71,6 +73,16 @@ impl EntryPage {
             _ => t.missed,
         };
         text.to_owned()
+    }
+
+    /// What became of the order that the entry won.
+    fn won_text(&self) -> &'static str {
+        let t = &self.chrome.text().draws;
+        match self.order_status {
+            Some(OrderStatus::Paid) => t.won_paid,
+            Some(OrderStatus::Cancelled | OrderStatus::Refunded | OrderStatus::RefundPending) => t.won_lapsed,
+            _ => t.won,
+        }
     }
 
     fn reason(&self) -> &'static str {
