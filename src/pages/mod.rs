@@ -3,6 +3,7 @@
 //! - [`assets`]: the files under `static/`, built into the program, at addresses that change with their content.
 //! - [`sale_pages`]: the list of sales and the page of a sale. They carry no personal and no live data, so nginx or a CDN
 //!   can serve them as files. `static/shop.js` and `static/sale.js` fill in what is live.
+//! - `discount`: how much is taken off a list price, in the words of each language.
 //! - `reminder`: the calendar file of a sale's start.
 //! - [`publish`]: renders those into memory and onto disk whenever products or sales change. `cleanup` removes old assets.
 //! - [`chrome`], [`picture`], `filters`: the frame of a page, pictures, template filters. The pages of one visitor
@@ -15,6 +16,7 @@ pub mod assets;
 pub mod chrome;
 mod cleanup;
 pub(crate) mod compression;
+mod discount;
 pub(crate) mod filters;
 pub mod picture;
 pub mod publish;
