@@ -39,6 +39,7 @@ embed! {
     "draw.css"
     "draw.js"
     "draw_check.js"
+    "draw_verify.js"
     "gallery.css"
     "gallery.js"
     "goods/espresso.svg"

@@ -181,6 +181,47 @@ async fn administrator_supports_shoppers_and_staff() {
     shop.audit_is_clean().await;
 }
 
+/// The script of the proof's page agrees with both programs about the golden draws.
+#[tokio::test]
+async fn golden_draws_verify_in_the_script_of_the_page() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let script = format!(
+        r#"
+        const {{ readFileSync }} = await import('node:fs');
+        const {{ check }} = await import('file://{script}');
+        const list = readFileSync('{draws}/entries.csv');
+        const results = {{}};
+        for (const name of ['quicknet', 'sandbox', 'none']) {{
+            const proof = JSON.parse(readFileSync(`{draws}/${{name}}/proof.json`, 'utf8'));
+            const order = readFileSync(`{draws}/${{name}}/order.txt`, 'utf8').trim().split('\n');
+            const ranks = [];
+            const findings = new Set();
+            for (const own of order) {{
+                const found = await check(list, proof, {{ known: proof, own }});
+                ranks.push(found.entry.rank);
+                found.findings.forEach((finding) => findings.add(`${{finding.words}} ${{finding.holds}}`));
+            }}
+            const altered = await check(list, {{ ...proof, secret: '00'.repeat(32) }}, {{ known: proof }});
+            const broken = altered.findings.filter((finding) => !finding.holds).map((finding) => finding.words);
+            results[name] = {{ ranks, findings: [...findings], broken }};
+        }}
+        console.log(JSON.stringify(results));
+        "#,
+        script = root.join("static/draw_verify.js").display(),
+        draws = root.join("tests/draw").display(),
+    );
+    let done = Command::new("node").args(["--input-type=module", "-e", &script]).output().await.unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let results: Value = serde_json::from_slice(&done.stdout).unwrap();
+    for (name, round) in [("quicknet", "round_ok"), ("sandbox", "round_sandbox"), ("none", "round_none")] {
+        let result = &results[name];
+        assert_eq!(result["ranks"], json!((1..=9).collect::<Vec<_>>()), "{name}");
+        let names = ["rules_ok", "list_ok", "count_ok", "root_ok", "secret_ok", round, "seed_ok"];
+        assert_eq!(result["findings"], json!(names.map(|words| format!("{words} true"))), "{name}");
+        assert_eq!(result["broken"], json!(["secret_wrong", "seed_wrong"]), "{name}");
+    }
+}
+
 /// Simulates the page's script in Node: ten thousand pages loaded at different times wait for the same opening. Of a spread
 /// that the shop enforces, they ask for their moments early.
 #[tokio::test]
