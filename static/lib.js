@@ -65,13 +65,13 @@ export async function call(method, path, body, timeout = CALL_TIMEOUT_MS) {
   }
 }
 
-/** Runs `step` repeatedly, each time after the milliseconds that it returned. Pauses while the page is hidden. */
-export function poll(step) {
+/** Runs `step` repeatedly, each time after the milliseconds that it returned. Pauses while the page is hidden, unless it has to go on. */
+export function poll(step, { whileHidden = false } = {}) {
   let timer = 0;
   let running = false;
   const run = async () => {
     clearTimeout(timer);
-    if (running || document.hidden) return;
+    if (running || (document.hidden && !whileHidden)) return;
     running = true;
     const wait = await step().catch(() => 5000);
     running = false;

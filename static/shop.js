@@ -48,8 +48,9 @@ function fillCard(card, sale) {
     return;
   }
   const badge = slot('phase', card);
-  show(badge, say(`phase_${sale.phase}`));
-  badge.dataset.phase = sale.phase;
+  const joins = ['upcoming', 'open'].includes(sale.phase) && clock.until(card.dataset.joining) <= 0;
+  show(badge, say(joins ? 'phase_joining' : `phase_${sale.phase}`));
+  badge.dataset.phase = joins ? 'open' : sale.phase;
   const upcoming = sale.phase === 'upcoming';
   const ms = upcoming ? clock.until(sale.opens_at) : NaN;
   const left = sale.phase === 'open' ? say('left', count(sale.remaining)) : '';

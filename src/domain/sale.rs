@@ -197,6 +197,12 @@ impl Sale {
         Phase::of(self.state, self.window, remaining, now)
     }
 
+    /// When shoppers may join the sale's waiting room, and when its list is locked.
+    pub fn queue_times(&self) -> Option<(Timestamp, Timestamp)> {
+        let (plan, opens) = self.mode.queue_plan().zip(self.window.opens_at)?;
+        Some((plan.joining_from(opens), plan.locks_at(opens)))
+    }
+
     /// The spread that the gate enforces. A waiting room and a draw have orders of their own.
     pub fn spread(&self) -> Option<Spread> {
         let is_enforced = self.mode == SaleMode::Rush && self.rush.enforces_spread();

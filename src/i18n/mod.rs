@@ -41,6 +41,7 @@ mod packets;
 mod passkeys;
 mod people;
 mod problems;
+mod queues;
 mod recovery;
 mod sales;
 mod script;
@@ -69,6 +70,7 @@ pub use packets::PacketsText;
 pub use passkeys::PasskeysText;
 pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
+pub use queues::{QueueConsoleText, QueueText};
 pub use recovery::RecoveryText;
 pub use sales::SalesText;
 pub use script::ScriptText;
@@ -112,6 +114,8 @@ tables! {
     draw_proof: DrawProofText,
     draw_check: DrawCheckText,
     draw_console: DrawConsoleText,
+    queues: QueueText,
+    queue_console: QueueConsoleText,
     sales: SalesText,
     checklist: ChecklistText,
     goods: GoodsText,

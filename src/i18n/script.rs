@@ -3,6 +3,7 @@ texts! {
     ScriptText {
         phase_upcoming: "即将开始", "Upcoming";
         phase_open: "抢购中", "Open";
+        phase_joining: "等候室已开放", "Waiting room open";
         phase_sold_out: "已售罄", "Sold out";
         phase_paused: "已暂停", "Paused";
         phase_ended: "已结束", "Ended";

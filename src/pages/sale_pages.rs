@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
-use crate::domain::{DrawStage, Goods, Locale, Sale, SaleMode, SaleState};
-use crate::i18n::refusals;
+use crate::domain::{DrawStage, Goods, Locale, ModeName, Sale, SaleMode, SaleState};
+use crate::i18n::{fill, refusals, text};
 use crate::pages::discount::discount_label;
 use crate::pages::{Chrome, reminder};
 
@@ -46,6 +46,11 @@ pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> ask
 /// The page of one sale in one language. `origin` is as for [`render_all`].
 pub fn render_sale(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> askama::Result<String> {
     SalePage { chrome: anonymous(locale, sale_path(locale, sale)), origin, sale, goods }.render()
+}
+
+/// The choices of a quantity field.
+pub fn quantities(sale: &Sale) -> std::ops::RangeInclusive<i64> {
+    1..=sale.per_user_limit.clamp(1, MAX_QUANTITY_CHOICE)
 }
 
 fn sale_path(locale: Locale, sale: &Sale) -> String {
@@ -99,7 +104,7 @@ struct SalePage<'a> {
 
 impl SalePage<'_> {
     fn quantities(&self) -> std::ops::RangeInclusive<i64> {
-        1..=self.sale.per_user_limit.clamp(1, MAX_QUANTITY_CHOICE)
+        quantities(self.sale)
     }
 
     fn is_over(&self) -> bool {
@@ -116,6 +121,7 @@ impl SalePage<'_> {
         let t = &self.chrome.text().draws;
         match self.sale.mode {
             SaleMode::Draw(_) => t.how_draw,
+            SaleMode::Queue(_) => self.chrome.text().queues.how,
             SaleMode::Rush if self.sale.spread().is_some() => t.how_spread,
             SaleMode::Rush => t.how_rush,
         }
@@ -157,6 +163,7 @@ impl SalePage<'_> {
         match self.sale.state {
             SaleState::Draft | SaleState::Scheduled => text.shop.opens,
             SaleState::Live if self.sale.mode.is_draw() => text.draws.open,
+            SaleState::Live if self.sale.mode.is_queue() => text.queues.calling,
             SaleState::Live => text.shop.list_live,
             SaleState::Paused => text.script.phase_paused,
             SaleState::Ended if self.sale.mode.is_draw() => text.draws.ended,

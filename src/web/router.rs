@@ -268,7 +268,7 @@ fn shared_pages() -> Routes {
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
     use super::pages::{account, addresses, draws, order_address, orders, packet_giving, packets, sign_in, wallet};
-    use super::pages::{mail_address, recovery};
+    use super::pages::{mail_address, queues, recovery};
 
     let at = |path: &str| format!("/{locale}{path}");
     Router::new()
@@ -277,6 +277,8 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/reminder.ics"), get(pages::shared))
         .route(&at(""), get(pages::to_list))
         .route(&at("/sales/{sale}/buy"), post(orders::buy))
+        .route(&at("/sales/{sale}/place"), post(queues::join))
+        .route(&at("/sales/{sale}/line"), get(queues::show))
         .route(&at("/sales/{sale}/draw"), get(draws::proof))
         .route(&at("/sales/{sale}/entry"), get(draws::show).post(draws::enter))
         .route(&at("/sales/{sale}/entry/withdraw"), post(draws::withdraw))

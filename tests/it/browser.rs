@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+use seckill::domain::draw::EntryId;
+use seckill::domain::queue::Segment;
+use seckill::domain::{Place, QueueSeed};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -100,6 +103,13 @@ async fn page_tells_the_own_moment_and_buys_at_it() {
 async fn entry_of_a_draw_wins_pays_and_checks_the_proof() {
     let shop = shop(Rung::Sqlite).await;
     journey("draw", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn waiting_room_calls_in_order_and_tells_the_truth() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("waiting_room", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -220,6 +230,60 @@ async fn golden_draws_verify_in_the_script_of_the_page() {
         assert_eq!(result["findings"], json!(names.map(|words| format!("{words} true"))), "{name}");
         assert_eq!(result["broken"], json!(["secret_wrong", "seed_wrong"]), "{name}");
     }
+}
+
+/// The page's script finds a place in the line as the server does, in segments of all sizes.
+#[tokio::test]
+async fn script_finds_the_same_place_as_the_server() {
+    let seed = QueueSeed::new([7; 32]);
+    let mut entries = Vec::new();
+    let mut line = json!({"segments": [], "serving": {"segment": 0, "number": 0}, "called_last_minute": 90});
+    let mut segments = Vec::new();
+    for (number, people) in [(0, 5_000_u32), (1, 1), (2, 64), (5, 66), (6, 3_000)] {
+        let of_segment: Vec<EntryId> = (0..people).map(|n| entry_of(number, n)).collect();
+        let mut numbers: Vec<i64> = of_segment.iter().map(|entry| Place::of(&seed, number, *entry).number).collect();
+        numbers.sort_unstable();
+        segments.push(Segment { called: i64::from(people / 3), ..Segment::closed(number, &numbers) });
+        entries.extend(of_segment.into_iter().step_by(7).map(|entry| (number, entry)));
+    }
+    line["segments"] = json!(segments);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("static/place.js");
+    let simulation = format!(
+        r#"
+        const {{ ahead, placeNumber }} = await import('file://{}');
+        const line = {line};
+        const found = [];
+        for (const [segment, entry] of {}) {{
+            const number = await placeNumber('{}', entry);
+            found.push([number, ahead(line, {{ segment, number }})]);
+        }}
+        console.log(JSON.stringify(found));
+        "#,
+        script.display(),
+        json!(entries.iter().map(|(segment, entry)| json!([segment, entry.to_string()])).collect::<Vec<_>>()),
+        seed.to_hex(),
+    );
+    let done = Command::new("node").args(["--input-type=module", "-e", &simulation]).output().await.unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let found: Vec<(i64, i64)> = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(found.len(), entries.len());
+    for ((segment, entry), (number, ahead)) in entries.into_iter().zip(found) {
+        let place = Place::of(&seed, segment, entry);
+        let earlier = segments.iter().take_while(|other| other.segment < segment);
+        let earlier: i64 = earlier.map(|other| other.places - other.called).sum();
+        let own = segments.iter().find(|other| other.segment == segment).unwrap();
+        let expected = earlier + (own.before(place.number) - own.called).max(0);
+        assert_eq!(number, place.number);
+        // The script's numbers have 53 bits: between two marks it may be off by one.
+        assert!((ahead - expected).abs() <= 1, "{ahead} and {expected}");
+    }
+}
+
+fn entry_of(segment: i64, n: u32) -> EntryId {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&segment.to_be_bytes());
+    bytes[8..12].copy_from_slice(&n.to_be_bytes());
+    EntryId::new(bytes)
 }
 
 /// Simulates the page's script in Node: ten thousand pages loaded at different times wait for the same opening. Of a spread

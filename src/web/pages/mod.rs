@@ -7,6 +7,8 @@ pub mod discovery;
 // Buying.
 pub mod draws;
 
+pub mod queues;
+
 pub mod orders;
 
 pub mod order_address;

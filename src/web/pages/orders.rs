@@ -20,7 +20,7 @@ use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::order_search::parse_statuses;
 use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use crate::web::shared::paths::order_path;
+use crate::web::shared::paths::{line_path, order_path};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::wallet::balance_of;
 use crate::web::views::{AddressCard, AddressView, OrderCard, OrderPage, OrderView, OrdersPage};
@@ -29,21 +29,27 @@ use crate::web::views::{AddressCard, AddressView, OrderCard, OrderPage, OrderVie
 pub struct PurchaseForm {
     #[serde(default)]
     quantity: String,
+    /// Of a shopper who was called in a waiting room: the page of the turn has it.
+    #[serde(default)]
+    token: String,
 }
 
-/// The form on the page of a sale. It has no purchase token, because fetching one needs a script: the token is issued here.
+/// The form on the page of a sale. It has no purchase token, because fetching one needs a script; in a sale with a waiting room
+/// the page of the turn has one.
 pub async fn buy(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
     Form(form): Form<PurchaseForm>,
 ) -> Result<Response, Problem> {
     let quantity = form.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
+    let token = Some(form.token.as_str()).filter(|token| !token.is_empty());
     let refused = |refusal| match refusal {
+        refusal if token.is_some() => Problem::from(refusal).back(line_path(visitor.locale, sale)),
         Refusal::TooEarly => too_early(&shop, &session, sale).again(quantity),
         refusal => Problem::from(refusal).again(quantity),
     };
     let request = shop.purchases.request_admission(session.user_id, sale).map_err(refused)?;
-    let order = match shop.purchases.buy(request, quantity, None).await.map_err(refused)? {
+    let order = match shop.purchases.buy(request, quantity, token).await.map_err(refused)? {
         PurchaseOutcome::New { order, .. } | PurchaseOutcome::Repeated { order, .. } => order,
     };
     Ok(see_other(&order_path(visitor.locale, sale, order)))

@@ -16,6 +16,11 @@ pub fn order_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
     format!("/{locale}/orders/{sale}/{order}")
 }
 
+/// The page of a shopper's turn in a waiting room.
+pub fn line_path(locale: Locale, sale: SaleId) -> String {
+    format!("/{locale}/sales/{sale}/line")
+}
+
 pub fn wallet_path(locale: Locale) -> String {
     format!("/{locale}/wallet")
 }

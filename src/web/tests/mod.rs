@@ -32,6 +32,7 @@ mod permissions;
 mod planning;
 mod public;
 mod queues;
+mod queue_pages;
 mod recovery;
 mod sale_versions;
 mod security;

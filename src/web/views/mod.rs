@@ -11,6 +11,7 @@ mod message;
 mod orders;
 mod packets;
 mod passkeys;
+mod queues;
 mod recovery;
 mod sign_in;
 mod wallet;
@@ -40,6 +41,7 @@ pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage};
 pub use packets::{
     OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,
 };
+pub use queues::{LinePage, Turn};
 pub use recovery::{NewPasswordPage, RecoveryRequestPage, VerifyAddressPage};
 pub use sign_in::{CodePage, PriceField, SignInPage};
 pub use wallet::WalletPage;

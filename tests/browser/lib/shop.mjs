@@ -72,7 +72,7 @@ export class Shop {
   }
 
   /** Creates a sale and returns its id. Without `opensIn` it has to be started. With `reviewS` it is a draw. */
-  async newSale({ goods = GOODS.phone, price = 199_900, total = 10, limit = 1, opensIn, closesIn, spread, reviewS } = {}) {
+  async newSale({ goods = GOODS.phone, price = 199_900, total = 10, limit = 1, opensIn, closesIn, spread, reviewS, ...more } = {}) {
     const at = (ms) => (ms == null ? null : new Date(Date.now() + ms).toISOString());
     const { sale } = await this.admin.ask('POST', '/api/admin/sales', {
       goods_id: goods,
@@ -84,6 +84,7 @@ export class Shop {
       closes_at: at(closesIn),
       ...(spread != null && { spread_ms: spread }),
       ...(reviewS != null && { mode: 'draw', draw_review_s: reviewS }),
+      ...more,
     });
     return sale.id;
   }

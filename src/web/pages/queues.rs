@@ -1,0 +1,102 @@
+//! The waiting room of a sale: the form that takes a place, and the page of one's turn.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::UserVisit;
+use crate::domain::{Line, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId};
+use crate::waiting_rooms::JoinRefusal;
+use crate::web::Shop;
+use crate::web::extract::client::ClientAddress;
+use crate::web::extract::session::SignedIn;
+use crate::web::extract::{Form, PathIds};
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::goods::goods_name_and_cover;
+use crate::web::shared::paths::line_path;
+use crate::web::shared::response::{personal, see_other};
+use crate::web::views::{LinePage, Turn};
+
+#[derive(Deserialize)]
+pub struct PlaceForm {
+    /// What the browser kept of an earlier place.
+    #[serde(default)]
+    pass: String,
+}
+
+/// Takes a place. A waiting room that takes in no one now says so on the page of the turn.
+pub async fn join(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(sale): PathIds<SaleId>,
+    ClientAddress(client): ClientAddress,
+    Form(PlaceForm { pass }): Form<PlaceForm>,
+) -> Result<Response, Problem> {
+    let pass = Some(pass.as_str()).filter(|pass| !pass.is_empty());
+    match shop.waiting_rooms.join(sale, session.user_id, client, pass).await {
+        Ok(_) | Err(JoinRefusal::Closed(_)) => Ok(see_other(&line_path(visitor.locale, sale))),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+pub async fn show(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<SaleId>,
+) -> Result<Response, Problem> {
+    let known = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchQueue)?;
+    let sale = known.sale.clone();
+    let plan = sale.mode.queue_plan().ok_or(Code::NoSuchQueue)?;
+    let line = shop.waiting_rooms.line(id);
+    let own = shop.waiting_rooms.own(&sale, session.user_id).await?;
+    let turn = turn(&shop, &sale, session.user_id, own, line.as_deref()).await?;
+    let place = own.map(|(place, _)| place);
+    let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
+    let pass = place.map(|place| shop.waiting_rooms.pass(id, session.user_id, &place)).unwrap_or_default();
+    let (chrome, now) = (visitor.chrome(), shop.store.now().await?);
+    personal(StatusCode::OK, &LinePage { chrome, sale, plan, goods_name, picture, line, turn, place, pass, now })
+}
+
+async fn turn(
+    shop: &Arc<Shop>,
+    sale: &Sale,
+    user: UserId,
+    own: Option<(QueuePlace, TurnState)>,
+    line: Option<&Line>,
+) -> Result<Turn, Problem> {
+    let state = own.map(|(_, state)| state);
+    if state == Some(TurnState::Bought)
+        && let Some(order) = shop.store.live_order_of(sale.id, user).await?
+    {
+        return Ok(Turn::Bought { order });
+    }
+    let now = shop.store.now().await?;
+    if line.map_or(sale.phase(now), |line| line.phase) == Phase::Ended {
+        return Ok(Turn::Ended);
+    }
+    // A process that has just begun reads the line within a second.
+    let line = line.ok_or(Code::Unavailable)?;
+    Ok(match own {
+        None if line.phase == Phase::Upcoming && line.joining_from.is_none_or(|from| now < from) => Turn::Early,
+        None => Turn::Outside,
+        Some((_, TurnState::Missed | TurnState::Bought)) => Turn::Missed,
+        Some((_, TurnState::Waiting)) if line.seed.is_none() => Turn::Gathering,
+        // The shop has taken the place back for its pass after later ones were called: it is next.
+        Some((own, TurnState::Waiting)) if line.serving >= Some(own.place) => Turn::Waiting { ahead: Some(0) },
+        Some((own, TurnState::Waiting)) => Turn::Waiting { ahead: line.ahead(own.place) },
+        Some((own, TurnState::Called)) => called(shop, sale, user, &own)?,
+    })
+}
+
+/// The turn of a shopper who may buy, with the token that the form sends.
+fn called(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace) -> Result<Turn, Problem> {
+    let seat = own.called_at.zip(sale.mode.queue_plan()).map(|(called, plan)| plan.seat_ends(called));
+    let until = seat.ok_or(Code::NotCalled)?;
+    match shop.gate.issue_token(sale.id, user, seat) {
+        Ok(issued) => Ok(Turn::Called { until, token: Some(issued.token) }),
+        Err(Refusal::NotOpen) => Ok(Turn::Called { until, token: None }),
+        Err(Refusal::Ended) => Ok(Turn::Ended),
+        Err(refusal) => Err(refusal.into()),
+    }
+}

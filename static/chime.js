@@ -1,0 +1,48 @@
+// The sound of a turn that has come: two tones, made here. A browser plays it only on a page that was touched.
+
+import { storage } from './lib.js';
+
+const KEY = 'chime';
+const TONES = [[660, 0], [880, 0.22], [1320, 0.44]];
+const LENGTH_S = 1.1;
+
+/** Makes a button that switches the sound on and off. Its `ring` plays it, and ends when the sound does. */
+export function chime(button) {
+  let audio = null;
+  let isOn = storage.get(KEY) === true;
+
+  const draw = () => button.setAttribute('aria-pressed', String(isOn));
+  const wake = () => {
+    if (!isOn) return;
+    audio ??= new AudioContext();
+    audio.resume();
+  };
+  async function ring() {
+    if (!isOn || !audio || audio.state !== 'running') return;
+    for (const [tone, after] of TONES) {
+      const [source, volume, at] = [audio.createOscillator(), audio.createGain(), audio.currentTime + after];
+      source.frequency.value = tone;
+      volume.gain.setValueAtTime(0.0001, at);
+      volume.gain.exponentialRampToValueAtTime(0.3, at + 0.02);
+      volume.gain.exponentialRampToValueAtTime(0.0001, at + 0.5);
+      source.connect(volume).connect(audio.destination);
+      source.start(at);
+      source.stop(at + 0.55);
+    }
+    await new Promise((resolve) => { setTimeout(resolve, LENGTH_S * 1000); });
+  }
+
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    isOn = !isOn;
+    storage.set(KEY, isOn || null);
+    draw();
+    wake();
+    // How it will sound.
+    ring();
+  });
+  // A page that was loaded with the sound on may play from the first touch on.
+  for (const touch of ['pointerdown', 'keydown']) addEventListener(touch, wake);
+  draw();
+  return { ring };
+}
