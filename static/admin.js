@@ -1,7 +1,7 @@
 // The console: live numbers once a second with their age, distances to points in time, the checklist before a start,
 // forms that are sent once. Dialogs and local times come from `shop.js`, which every page carries.
 
-import { call, create, main, say, sleep, slot, table, timeZone, translator, utcOf, write } from './lib.js';
+import { call, count, create, main, say, show, sleep, slot, table, timeZone, translator, utcOf, write } from './lib.js';
 
 // ---- live numbers ----
 
@@ -124,6 +124,35 @@ async function showChecklist(box) {
 for (const box of document.querySelectorAll('[data-checklist]')) {
   box.closest('details')?.querySelector('summary').addEventListener('click', () => showChecklist(box));
 }
+
+// ---- the mode of a sale ----
+
+/** What the expected demand says about the mode, and the fields of the mode that is chosen. */
+function followMode(mode) {
+  const advice = slot('advice');
+  const [accounts, total] = ['expected_accounts', 'total'].map((id) => document.getElementById(id));
+  const advise = () => {
+    const [n, units] = [accounts, total].map((field) => Number(field.value));
+    const known = n > 0 && units > 0;
+    const numbers = [n, units, Math.floor(n / units)];
+    const words = n > units ? advice.dataset.rush : advice.dataset.enough;
+    show(advice, known ? numbers.reduce((text, number) => text.replace('{}', count(number)), words) : '');
+  };
+  const choose = () => {
+    for (const fields of document.querySelectorAll('[data-of-mode]')) {
+      fields.hidden = fields.dataset.ofMode !== mode.value;
+      fields.open ||= !fields.hidden;
+    }
+    for (const item of document.querySelectorAll('.modes [data-mode]')) item.hidden = item.dataset.mode !== mode.value;
+  };
+  for (const field of [accounts, total]) field.addEventListener('input', advise);
+  mode.addEventListener('change', choose);
+  advise();
+  choose();
+}
+
+const mode = document.getElementById('mode');
+if (mode && slot('advice')) followMode(mode);
 
 // ---- forms that are sent once ----
 

@@ -1,7 +1,7 @@
 // The live dashboard of a sale: one event per second, drawn at most once per frame. Numbers that are not fresh are never
 // shown as live, whether the connection broke, the tab slept or the server is silent.
 
-import { count, create, language, say as sayShared, slot, table, translator, write } from './lib.js';
+import { call, count, create, language, poll, say as sayShared, slot, table, translator, write } from './lib.js';
 
 const root = document.querySelector('[data-cockpit]');
 const say = translator(table('cockpit-words'));
@@ -13,6 +13,7 @@ const timeOfDay = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '
 /** Events come once a second. */
 const STALE_AFTER_MS = 3500;
 const RETRY_MS = 3000;
+const LINE_INTERVAL_MS = 2000;
 const HISTORY_S = 15 * 60;
 /** A difference between Redis and the database that lasts longer is shown as drift. */
 const DRIFT_AFTER_MS = 5000;
@@ -65,6 +66,23 @@ function showFunnel(s) {
   }
   const o = s.orders.value;
   for (const key of ['persisted', 'unpaid', 'paid', 'cancelled', 'rejected', 'refunded', 'returned_units']) showNumber(`orders.${key}`, o?.[key], o?.persisted);
+}
+
+// ---- the waiting room ----
+
+const queue = root.querySelector('[data-line]');
+let line = null;
+
+function showLine(s) {
+  if (!line) return;
+  const orders = s.orders.value;
+  const bought = orders && orders.unpaid + orders.paid;
+  const { called, seats, joined } = line;
+  const missed = bought == null ? null : Math.max(0, called - seats - bought);
+  const all = { called, seats, bought, missed, waiting: Math.max(0, joined - called), called_last_minute: line.called_last_minute };
+  for (const [key, value] of Object.entries(all)) showNumber(`line.${key}`, value);
+  // The server renders the buttons.
+  if (String(line.held) !== queue.dataset.held && !document.querySelector('dialog[open], details[open]:not(.buckets)')) location.reload();
 }
 
 function showDrift(s) {
@@ -241,6 +259,7 @@ function draw() {
   showState(sample);
   showStock(sample);
   showFunnel(sample);
+  showLine(sample);
   showDrift(sample);
   showSources(sample);
   drawPlots();
@@ -305,6 +324,15 @@ function connect() {
       retry = setTimeout(connect, RETRY_MS);
     }
     showAge();
+  });
+}
+
+if (queue) {
+  poll(async () => {
+    const { ok, data } = await call('GET', queue.dataset.line);
+    if (ok) line = data;
+    drawSoon();
+    return LINE_INTERVAL_MS;
   });
 }
 

@@ -101,6 +101,7 @@ pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::staff_refunds::{ApprovalOutcome, NewStaffRefund, StaffRefund, StaffRefundOutcome};
 pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
 pub use queues::Queue;
+pub use queues::pace::{QueuePace, QueuePaceChange};
 pub use queues::places::{JoinOutcome, Joining};
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{

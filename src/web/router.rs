@@ -196,7 +196,7 @@ fn provider_api() -> Routes {
 fn admin_api() -> Routes {
     use super::api::admin::{accounts, approvals, audit_log, books, dead_letters, draws, goods, live};
     use super::api::admin::{order_changes, orders};
-    use super::api::admin::{packets, payment_cases, sale_definition, sales, security};
+    use super::api::admin::{packets, payment_cases, queues, sale_definition, sales, security};
 
     Router::new()
         .route("/api/admin/goods", get(goods::list))
@@ -215,6 +215,7 @@ fn admin_api() -> Routes {
         .route("/api/admin/sales/{sale}/pause", post(sales::pause))
         .route("/api/admin/sales/{sale}/resume", post(sales::resume))
         .route("/api/admin/sales/{sale}/stop", post(sales::stop))
+        .route("/api/admin/sales/{sale}/queue", post(queues::change_pace))
         .route("/api/admin/sales/{sale}/draw/round", post(draws::give_round))
         .route("/api/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude))
         .route("/api/admin/sales/{sale}/live", get(live::live))
@@ -323,7 +324,7 @@ fn console() -> Routes {
         approvals, books, calendar, cockpit, dead_letters, draws, goods, log, orders, packets, payment_cases,
         sale_form, sales,
     };
-    use super::admin::{mail, security, staff, users};
+    use super::admin::{mail, queues, security, staff, users};
 
     Router::new()
         .route("/admin", get(sales::sales))
@@ -356,6 +357,7 @@ fn console() -> Routes {
         .route("/admin/sales/{sale}/pause", post(sales::pause))
         .route("/admin/sales/{sale}/resume", post(sales::resume))
         .route("/admin/sales/{sale}/stop", post(sales::stop))
+        .route("/admin/sales/{sale}/queue", post(queues::change_pace))
         .route("/admin/goods", get(goods::list))
         .route("/admin/packets", get(packets::list).post(packets::fund))
         .route("/admin/packets/new", get(packets::new))

@@ -1,9 +1,11 @@
-//! Waiting rooms: the places of shoppers ([`places`]), and the calls that data control makes ([`calls`]). A waiting room needs no
+//! Waiting rooms: the places of shoppers ([`places`]), the calls that data control makes ([`calls`]), and their pace
+//! ([`pace`]). A waiting room needs no
 //! Redis: places are rows, and a shopper who is called buys like everyone else (`docs/decisions/0045`).
 //!
 //! Transactions that add places and those that lock the list or call hold the queue's row, one after the other.
 
 pub(super) mod calls;
+pub(super) mod pace;
 pub(super) mod places;
 
 use jiff::Timestamp;

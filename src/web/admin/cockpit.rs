@@ -50,6 +50,21 @@ async fn page(
     let (state, version) =
         sample.sale.value.map_or((entry.sale.state, entry.sale.version), |sale| (sale.state, sale.version));
     let is_draw = entry.sale.mode.is_draw() && state != SaleState::Draft;
-    let page = CockpitPage { chrome, id, goods_name, state, version, sample, may_run, is_draw, notice, warning };
+    let queue = shop.store.queue(id).await?;
+    let line = shop.waiting_rooms.line(id);
+    let page = CockpitPage {
+        chrome,
+        id,
+        goods_name,
+        state,
+        version,
+        sample,
+        queue,
+        line,
+        may_run,
+        is_draw,
+        notice,
+        warning,
+    };
     personal(status, &page)
 }

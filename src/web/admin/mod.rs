@@ -19,6 +19,7 @@ pub mod orders;
 pub mod orders_csv;
 pub mod packets;
 pub mod payment_cases;
+pub mod queues;
 pub mod sale_form;
 pub mod security;
 pub mod staff;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::domain::draw::Beacon;
 use crate::domain::spread::advised_spread_ms;
-use crate::domain::{Currency, GoodsId, ModeChange, Money, Rush, Sale, SaleMode, Window};
+use crate::domain::{Currency, GoodsId, ModeChange, ModeName, Money, Rush, Sale, SaleMode, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::shared::FieldError;
 use crate::web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, price_text, time};
@@ -117,7 +117,10 @@ impl SaleForm {
         .map(|text| optional(text, |text| text.parse::<i64>().ok()));
         let expected =
             optional(&self.expected_accounts, |text| text.parse::<i64>().ok().filter(|accounts| *accounts > 0));
-        let advised = expected.flatten().zip(total.as_ref().ok()).map(|(accounts, units)| {
+        // Only a rush is spread: in the other modes an order decides.
+        let mode = self.mode.parse::<ModeName>().ok();
+        let of_rush = expected.flatten().filter(|_| mode.is_none_or(|mode| mode == ModeName::Rush));
+        let advised = of_rush.zip(total.as_ref().ok()).map(|(accounts, units)| {
             advised_spread_ms(accounts, *units).clamp(Rush::MIN_ENFORCED_SPREAD_MS, Rush::MAX_SPREAD_MS)
         });
         let mut errors = Vec::from_iter(failed([
@@ -148,7 +151,7 @@ impl SaleForm {
             window: Window { opens_at: opens_at.flatten(), closes_at: closes_at.flatten() },
             rush: Rush::default().with(buckets.flatten(), lot.flatten(), advised.or(spread_ms.flatten())),
             mode: SaleMode::Rush.with(&ModeChange {
-                name: self.mode.parse().ok(),
+                name: mode,
                 queue_prequeue_s: prequeue.flatten(),
                 queue_gather_s: gather.flatten(),
                 queue_seat_s: seat.flatten(),
@@ -233,6 +236,12 @@ mod tests {
         assert_eq!(spread("2000", "600"), Ok(60_000), "it replaces what the field shows");
         assert_eq!((spread("1", ""), spread("9999999", "")), (Ok(1_000), Ok(600_000)));
         assert_eq!(spread("", "7"), Ok(7));
+        let queue = SaleForm { expected_accounts: "2000".into(), mode: "queue".into(), ..form() };
+        assert_eq!(
+            queue.parse(now()).unwrap().rush.spread_ms,
+            Rush::default().spread_ms,
+            "its order decides, not a moment"
+        );
         for wrong in ["many", "0", "-5"] {
             let error = spread(wrong, "").unwrap_err();
             assert_eq!((error[0].field, error[0].code), ("expected_accounts", "bad_number"), "{wrong}");

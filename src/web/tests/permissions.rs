@@ -33,6 +33,8 @@ const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/api/admin/sales/{sale}/checklist", 'l'),
     ("POST", "/api/admin/sales/{sale}/schedule", 'r'),
     ("POST", "/api/admin/sales/{sale}/unschedule", 'r'),
+    ("POST", "/api/admin/sales/{sale}/queue", 'r'),
+    ("POST", "/admin/sales/{sale}/queue", 'r'),
     ("POST", "/api/admin/sales/{sale}/draw/round", 'r'),
     ("POST", "/api/admin/sales/{sale}/draw/entries/{entry}/exclude", 'r'),
     ("GET", "/admin/sales/{sale}/draw", 'l'),

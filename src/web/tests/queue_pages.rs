@@ -172,3 +172,73 @@ async fn pages_of_a_sale_lead_to_its_waiting_room() {
     assert!(mei.get(&format!("/en/sales/{rush}/line")).await.is_page(404));
     assert!(mei.send_form(&format!("/en/sales/{rush}/place"), "").await.is_page(404));
 }
+
+#[tokio::test]
+async fn staff_hold_and_bound_the_calls() {
+    let clock = hour_before();
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
+    let sale = announce(&admin, 2).await;
+    clock.advance(HOUR - PREQUEUE);
+    move_on(&shop, &sale).await;
+    for client in [&mei, &lei] {
+        join(client, &sale).await;
+    }
+    let api = format!("/api/admin/sales/{sale}/queue");
+    let held = admin.post(&api, json!({"held": true, "per_minute": 1})).await;
+    assert_eq!(held.json()["queue"], json!({"held": true, "per_minute": 1}));
+    draw_order(&shop, &clock, &sale, [&mei, &lei]).await;
+    for client in [&mei, &lei] {
+        assert!(line_page(client, &sale).await.contains("Calls are on hold for now"));
+    }
+    let cockpit = format!("/admin/sales/{sale}");
+    let page = admin.get(&format!("{cockpit}?lang=en")).await;
+    assert!(page.text().contains("Calls are on hold") && page.text().contains("Resume calls"), "{page:?}");
+
+    let done = |what: &str| format!("{cockpit}?lang=en&done={what}&sale={sale}");
+    assert!(admin.send_form(&format!("{cockpit}/queue?lang=en"), "to=resume").await.leads_to(&done("calls_resumed")));
+    let called = async || {
+        move_on(&shop, &sale).await;
+        shop.parts.store.queue(SaleId(sale.parse().unwrap())).await.unwrap().unwrap().called
+    };
+    assert_eq!((called().await, called().await), (1, 1), "one a minute");
+    clock.advance(Duration::from_secs(30));
+    assert_eq!(called().await, 1);
+    assert!(
+        admin
+            .send_form(&format!("{cockpit}/queue?lang=en"), "to=pace&per_minute=")
+            .await
+            .leads_to(&done("pace_changed"))
+    );
+    assert_eq!(called().await, 2, "as units allow");
+
+    assert_eq!(admin.post(&api, json!({"per_minute": 0})).await.problem(), problem(422, "invalid"));
+    assert!(admin.send_form(&format!("{cockpit}/queue?lang=en"), "to=pace&per_minute=many").await.is_page(422));
+    let rush = shop.open_sale(&admin, 5).await;
+    let refused = admin.post(&format!("/api/admin/sales/{rush}/queue"), json!({"held": true})).await;
+    assert_eq!(refused.problem(), problem(404, "no_such_queue"));
+    let log = admin.get(&format!("/api/admin/audit-log?action=pace&subject=sale%20{sale}")).await.json();
+    let after: Vec<_> = log["entries"].as_array().unwrap().iter().map(|line| line["after"].to_string()).collect();
+    assert_eq!(after.len(), 3, "{after:?}");
+}
+
+#[tokio::test]
+async fn form_of_a_sale_makes_a_waiting_room() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let goods = new_goods(&admin).await;
+    let fields = format!(
+        "goods_id={goods}&price=1999&total=60&per_user_limit=1&opens_at=2099-01-01T00:00:00Z&expected_accounts=6000&\
+         mode=queue"
+    );
+    let wrong = admin.send_form("/admin/sales?lang=en", &format!("{fields}&queue_seat_s=5")).await;
+    assert!(wrong.is_page(422) && wrong.text().contains("Enter 10 to 3600 seconds."));
+    assert!(wrong.text().contains("At 6000 accounts for 60 units, a script’s chance in a rush is up to 100 times"));
+    assert_eq!(admin.send_form("/admin/sales?lang=en", &format!("{fields}&queue_seat_s=240")).await.status, 303);
+    let made = shop.parts.store.sale(SaleId(1)).await.unwrap().unwrap();
+    let plan = made.mode.queue_plan().unwrap();
+    assert_eq!((plan.prequeue_s, plan.gather_s, plan.seat_s), (1_800, 10, 240));
+    assert!(made.spread().is_none(), "a shopper who is called waits for no moment");
+    let form = admin.get("/admin/sales/1/edit?lang=en").await;
+    assert!(form.text().contains(r#"<option value="queue" selected>"#) && form.text().contains(r#"value="240""#));
+}

@@ -18,6 +18,8 @@ pub mod order_changes;
 
 pub mod packets;
 
+pub mod queues;
+
 pub mod payment_cases;
 
 pub mod accounts;

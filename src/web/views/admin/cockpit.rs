@@ -10,9 +10,10 @@ use crate::cockpit::Sample;
 use crate::cockpit::drift::Drift;
 use crate::cockpit::sample::Part;
 use crate::domain::sale::SaleMove;
-use crate::domain::{Phase, SaleId, SaleState};
+use crate::domain::{Line, Phase, SaleId, SaleState};
 use crate::i18n::fill;
 use crate::pages::filters;
+use crate::store::Queue;
 
 /// A difference between Redis and the database is called drift once it has lasted this long, in milliseconds.
 const DRIFT_AFTER_MS: i64 = 5_000;
@@ -27,6 +28,9 @@ pub struct CockpitPage {
     pub state: SaleState,
     pub version: i64,
     pub sample: Arc<Sample>,
+    /// The sale's waiting room, and its line as everyone gets it.
+    pub queue: Option<Queue>,
+    pub line: Option<Arc<Line>>,
     pub may_run: bool,
     /// Whether the sale is a draw that was announced, so that it has a page of its own.
     pub is_draw: bool,
@@ -135,6 +139,23 @@ impl CockpitPage {
     fn stock_percents(&self) -> (f64, f64) {
         let [sold, in_transit, ..] = self.stock();
         (sold.percent, sold.percent + in_transit.percent)
+    }
+
+    /// Shoppers of the waiting room by how far they are. Called, but neither buying nor with an order: missed.
+    fn queue_rows(&self) -> [CounterRow; 6] {
+        let t = &self.chrome.text().queue_console;
+        let line = self.line.as_deref();
+        let bought = self.sample.orders.value.map(|orders| orders.unpaid + orders.paid);
+        let missed = line.zip(bought).map(|(line, bought)| (line.called - line.seats - bought).max(0));
+        [
+            ("waiting", t.waiting, line.map(Line::waiting)),
+            ("called", t.called, line.map(|line| line.called)),
+            ("seats", t.seats, line.map(|line| line.seats)),
+            ("bought", t.bought, bought),
+            ("missed", t.missed, missed),
+            ("called_last_minute", t.per_minute, line.map(|line| line.called_last_minute)),
+        ]
+        .map(|(key, label, value)| CounterRow::new(key, label, value, None))
     }
 
     /// Title, name and rows of each funnel.

@@ -43,5 +43,7 @@ use crate::web::shared::FieldError;
 
 /// The label of a field.
 fn label<'a>(chrome: &Chrome, field: &'a str) -> &'a str {
-    chrome.text().admin.entries().find(|(key, _)| *key == field).map_or(field, |(_, words)| words)
+    let t = chrome.text();
+    let mut names = t.admin.entries().chain(t.queue_console.entries());
+    names.find(|(key, _)| *key == field).map_or(field, |(_, words)| words)
 }

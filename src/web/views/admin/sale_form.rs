@@ -49,22 +49,34 @@ impl AdminSaleForm {
         self.errors.iter().any(|error| error.code == "not_lower")
     }
 
-    fn rush_fields(&self) -> [(&'static str, &str, &'static str); 4] {
-        let t = &self.chrome.text().sales;
-        let SaleForm { buckets, lot, spread_ms, expected_accounts, .. } = &self.form;
+    /// What the expected demand says about the mode; `None` until it is entered.
+    fn advice(&self) -> Option<String> {
+        let t = &self.chrome.text().queue_console;
+        let [accounts, units] = [&self.form.expected_accounts, &self.form.total].map(|text| text.trim().parse::<i64>());
+        let (accounts, units) = (accounts.ok()?, units.ok().filter(|units| *units > 0)?);
+        let (text, times) = if accounts > units { (t.advice_rush, accounts / units) } else { (t.advice_enough, 1) };
+        Some([accounts, units, times].into_iter().fold(text.to_owned(), |text, number| fill(&text, number)))
+    }
+
+    fn queue_fields(&self) -> [(&'static str, &str, &'static str); 3] {
+        let t = &self.chrome.text().queue_console;
         [
-            ("expected_accounts", expected_accounts, t.expected_accounts_help),
-            ("spread_ms", spread_ms, t.spread_help),
-            ("buckets", buckets, t.buckets_help),
-            ("lot", lot, t.lot_help),
+            ("queue_prequeue_s", &self.form.queue_prequeue_s, t.prequeue_help),
+            ("queue_gather_s", &self.form.queue_gather_s, t.gather_help),
+            ("queue_seat_s", &self.form.queue_seat_s, t.seat_help),
         ]
+    }
+
+    fn rush_fields(&self) -> [(&'static str, &str, &'static str); 3] {
+        let t = &self.chrome.text().sales;
+        let SaleForm { buckets, lot, spread_ms, .. } = &self.form;
+        [("spread_ms", spread_ms, t.spread_help), ("buckets", buckets, t.buckets_help), ("lot", lot, t.lot_help)]
     }
 
     /// Whether a rush setting differs from its default or has an error.
     fn shows_rush(&self) -> bool {
         let default = Rush::default();
         let defaults = [default.spread_ms, i64::from(default.buckets), default.lot].map(|number| number.to_string());
-        let defaults = std::iter::once(String::new()).chain(defaults);
         self.rush_fields().iter().zip(defaults).any(|((field, value, _), default)| {
             (!value.is_empty() && *value != default) || self.error_text(field).is_some()
         })

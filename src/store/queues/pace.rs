@@ -1,0 +1,56 @@
+//! How staff steer the calls of a waiting room.
+
+use serde::Serialize;
+
+use super::lock;
+use crate::domain::SaleId;
+use crate::store::audit_log::log;
+use crate::store::{Store, StoreError};
+
+/// What bounds the calls of a waiting room beside its units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct QueuePace {
+    /// Nobody new is called.
+    pub held: bool,
+    /// The most calls of a minute; `None` for as many as there are units.
+    pub per_minute: Option<i64>,
+}
+
+impl QueuePace {
+    pub const PER_MINUTE: std::ops::RangeInclusive<i64> = 1..=100_000;
+}
+
+/// A change of the pace. `None` leaves a value as it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QueuePaceChange {
+    pub held: Option<bool>,
+    pub per_minute: Option<Option<i64>>,
+}
+
+impl Store {
+    /// Changes the pace of a waiting room, and returns it; `None` without a waiting room. Control follows it with its next step:
+    /// both hold the queue's row.
+    pub async fn change_queue_pace(
+        &self,
+        sale: SaleId,
+        change: QueuePaceChange,
+        actor: &str,
+    ) -> Result<Option<QueuePace>, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some(queue) = lock(&mut tx, sale).await? else { return Ok(None) };
+        let before = QueuePace { held: queue.held, per_minute: queue.per_minute };
+        let after = QueuePace {
+            held: change.held.unwrap_or(before.held),
+            per_minute: change.per_minute.unwrap_or(before.per_minute),
+        };
+        if after != before {
+            let sql = "UPDATE queues SET held = $2, per_minute = $3 WHERE sale_id = $1";
+            let query = sqlx::query(sql).bind(sale.0).bind(i64::from(after.held)).bind(after.per_minute);
+            query.execute(&mut *tx).await?;
+            let now = tx.now;
+            log(&mut tx, actor, "pace", &format!("sale {sale}"), Some(&before), Some(&after), now).await?;
+            tx.commit().await?;
+        }
+        Ok(Some(after))
+    }
+}
