@@ -1,12 +1,12 @@
-//! Demo goods and sales: one sale that is open, a draw that takes entries for some minutes, one sale that opens soon, one
-//! tomorrow, and a draft to start by hand.
+//! Demo goods and sales: one sale that is open, a draw that takes entries for some minutes, one with a waiting room that opens soon,
+//! one tomorrow, and a draft to start by hand.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::domain::draw::Beacon;
-use crate::domain::{Bilingual, Currency, DrawPlan, GoodsId, Money, Picture, Rush, SaleMode, Window};
+use crate::domain::{Bilingual, Currency, DrawPlan, GoodsId, Money, Picture, QueuePlan, Rush, SaleMode, Window};
 use crate::store::{GoodsDraft, SaleChange, SaleDraft, Store};
 
 /// The actor in the audit log.
@@ -23,17 +23,13 @@ struct Demo {
     per_user_limit: i64,
     /// Time until the sale opens; `None` for a draft.
     opens_in: Option<Duration>,
-    /// Of a sale by draw.
-    draw: Option<DemoDraw>,
-}
-
-/// Times of a draw, in which a visitor sees all of it.
-struct DemoDraw {
+    /// From the opening to the end.
     open: Duration,
-    plan: DrawPlan,
+    mode: SaleMode,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
 const DEMOS: [Demo; 5] = [
     Demo {
@@ -48,7 +44,8 @@ const DEMOS: [Demo; 5] = [
         total: 100,
         per_user_limit: 1,
         opens_in: Some(Duration::ZERO),
-        draw: None,
+        open: WEEK,
+        mode: SaleMode::Rush,
     },
     Demo {
         image: "headphones.svg",
@@ -59,10 +56,11 @@ const DEMOS: [Demo; 5] = [
         ),
         price: 49_900,
         list_price: 129_900,
-        total: 500,
+        total: 20,
         per_user_limit: 2,
-        opens_in: Some(Duration::from_secs(10 * 60)),
-        draw: None,
+        opens_in: Some(Duration::from_secs(3 * 60)),
+        open: WEEK,
+        mode: SaleMode::Queue(QueuePlan::USUAL),
     },
     Demo {
         image: "espresso.svg",
@@ -76,7 +74,8 @@ const DEMOS: [Demo; 5] = [
         total: 50,
         per_user_limit: 1,
         opens_in: Some(DAY),
-        draw: None,
+        open: WEEK,
+        mode: SaleMode::Rush,
     },
     Demo {
         image: "sneakers.svg",
@@ -90,7 +89,8 @@ const DEMOS: [Demo; 5] = [
         total: 200,
         per_user_limit: 2,
         opens_in: None,
-        draw: None,
+        open: WEEK,
+        mode: SaleMode::Rush,
     },
     Demo {
         image: "handheld.svg",
@@ -104,10 +104,9 @@ const DEMOS: [Demo; 5] = [
         total: 3,
         per_user_limit: 1,
         opens_in: Some(Duration::ZERO),
-        draw: Some(DemoDraw {
-            open: Duration::from_secs(5 * 60),
-            plan: DrawPlan { window_s: 15 * 60, review_s: 20, beacon: Some(Beacon::Sandbox) },
-        }),
+        // A visitor sees all of it.
+        open: Duration::from_secs(5 * 60),
+        mode: SaleMode::Draw(DrawPlan { window_s: 15 * 60, review_s: 20, beacon: Some(Beacon::Sandbox) }),
     },
 ];
 
@@ -131,7 +130,7 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
         }
     }
     // Of two sales that open at the same time the later one leads the list: a rush.
-    sales.sort_by_key(|(_, demo)| demo.draw.is_none());
+    sales.sort_by_key(|(_, demo)| !demo.mode.is_draw());
     for (goods, demo) in sales {
         add_sale(store, goods, demo, now).await?;
     }
@@ -140,16 +139,15 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
 
 async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp) -> anyhow::Result<()> {
     let opens_at = demo.opens_in.map(|wait| now + wait);
-    let open = demo.draw.as_ref().map_or(7 * DAY, |draw| draw.open);
     let draft = SaleDraft {
         goods_id,
         price: Money::new(demo.price, Currency::CNY),
         list_price: Some(Money::new(demo.list_price, Currency::CNY)),
         total: demo.total,
         per_user_limit: demo.per_user_limit,
-        window: Window { opens_at, closes_at: opens_at.map(|opens| opens + open) },
+        window: Window { opens_at, closes_at: opens_at.map(|opens| opens + demo.open) },
         rush: Rush::default(),
-        mode: demo.draw.as_ref().map_or(SaleMode::Rush, |draw| SaleMode::Draw(draw.plan)),
+        mode: demo.mode,
     };
     let sale = store.create_sale(&draft, ACTOR, now).await?;
     if opens_at == Some(now) {

@@ -39,11 +39,12 @@ pub struct QueuePlan {
 
 impl Default for QueuePlan {
     fn default() -> QueuePlan {
-        QueuePlan { prequeue_s: 1_800, gather_s: 10, seat_s: 180 }
+        QueuePlan::USUAL
     }
 }
 
 impl QueuePlan {
+    pub const USUAL: QueuePlan = QueuePlan { prequeue_s: 1_800, gather_s: 10, seat_s: 180 };
     pub const PREQUEUE_S: std::ops::RangeInclusive<i64> = 0..=24 * 3600;
     pub const GATHER_S: std::ops::RangeInclusive<i64> = 0..=600;
     pub const SEAT_S: std::ops::RangeInclusive<i64> = 10..=3_600;
