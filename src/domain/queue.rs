@@ -307,7 +307,7 @@ mod tests {
             let seed = QueueSeed::new([number; 32]);
             let mut counts = [0_u32; TENTHS];
             for n in 0..100_000 {
-                let tenth = Place::of(&seed, 0, entry(n)).number as u64 * TENTHS as u64 >> 48;
+                let tenth = (Place::of(&seed, 0, entry(n)).number as u64 * TENTHS as u64) >> 48;
                 counts[tenth as usize] += 1;
             }
             let chi2: f64 = counts.iter().map(|n| (f64::from(*n) - 10_000.0).powi(2) / 10_000.0).sum();
