@@ -25,7 +25,9 @@ function draw() {
   if (ms > 0) drawCountdown(slot('countdown'), ms);
   else slot('countdown').hidden = true;
   main.querySelector('.clock').dataset.phase = text === 'until_lock' || text === 'calling' ? 'open' : line.phase;
-  show(slot('joined'), line.joined > 0 ? say('joined', count(line.joined)) : '');
+  const waiting = count(Math.max(0, line.joined - line.called));
+  const joined = line.joined > 0 ? say('joined', count(line.joined)) : '';
+  show(slot('joined'), text === 'calling' ? say('counts', waiting).replace('{}', count(line.left)) : joined);
   const taken = line.unpaid > 0 ? say('all_taken', count(line.unpaid)) : say('sold_out');
   const stopped = line.phase === 'paused' ? say('paused') : line.held ? say('held') : '';
   show(slot('note'), stopped || (line.left === 0 && line.phase !== 'ended' ? taken : ''));

@@ -16,6 +16,7 @@ texts! {
         enter: "进入等候室", "Enter the waiting room";
         hint: "登录后进入一次即可。已在等候室的，点此查看自己的位置。", "Log in and enter once. If you are in already, this shows your place.";
         joined: "已有 {} 人进入", "{} have joined";
+        counts: "{} 人等候，剩余 {} 件", "{} waiting, {} units left";
         step_join: "开抢前进入等候室，早到晚到机会相同，每个账号一个位置。",
             "Enter before the draw of the order. Early or late, the chance is the same. One place per account.";
         step_wait: "顺序随机抽出，之后来的排在后面。可以去忙别的，页面会提醒你。",
@@ -89,7 +90,7 @@ texts! {
     /// Waiting rooms in the console: the form of a sale, and its cockpit.
     QueueConsoleText {
         mode_rush_text: "库存充足，或就是要拼手速时用。", "For plenty of stock, or where a race is wanted.";
-        mode_queue: "等候室：随机排序，按顺序叫号", "Waiting room: shuffled, then called in order";
+        mode_queue: "等候室：随机排序叫号", "Waiting room: random order";
         mode_queue_text: "需求远大于库存、几分钟内卖完时用：手速和先来后到都不起作用。",
             "For demand far above stock, sold within minutes: speed and arrival decide nothing.";
         mode_draw_text: "需求远大于库存、可以等几小时或几天时用：报名后抽签，结果可验证。",
