@@ -72,6 +72,7 @@ function showFunnel(s) {
 
 const queue = root.querySelector('[data-line]');
 let line = null;
+let heldChanged = false;
 
 function showLine(s) {
   if (!line) return;
@@ -81,8 +82,8 @@ function showLine(s) {
   const missed = bought == null ? null : Math.max(0, called - seats - bought);
   const all = { called, seats, bought, missed, waiting: Math.max(0, joined - called), called_last_minute: line.called_last_minute };
   for (const [key, value] of Object.entries(all)) showNumber(`line.${key}`, value);
-  // The server renders the buttons.
-  if (String(line.held) !== queue.dataset.held && !document.querySelector('dialog[open], details[open]:not(.buckets)')) location.reload();
+  // The server renders the buttons. A line that was older than this page differed from it at first.
+  if (heldChanged && String(line.held) !== queue.dataset.held && !document.querySelector('dialog[open], details[open]:not(.buckets)')) location.reload();
 }
 
 function showDrift(s) {
@@ -330,7 +331,10 @@ function connect() {
 if (queue) {
   poll(async () => {
     const { ok, data } = await call('GET', queue.dataset.line);
-    if (ok) line = data;
+    if (ok) {
+      heldChanged ||= line !== null && line.held !== data.held;
+      line = data;
+    }
     drawSoon();
     return LINE_INTERVAL_MS;
   });

@@ -114,6 +114,11 @@ async fn waiting_room_calls_in_order_and_tells_the_truth() {
 }
 
 #[tokio::test]
+async fn staff_choose_and_steer_a_waiting_room() {
+    journey_with("waiting_room_console", &[&shop(Rung::Sqlite).await], both_languages()).await;
+}
+
+#[tokio::test]
 async fn repeated_presses_buy_once_and_cancelled_units_return() {
     let shop = shop(Rung::Rabbit).await;
     journey_with("contention", &[&shop], both_languages()).await;

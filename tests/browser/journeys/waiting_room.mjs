@@ -7,21 +7,7 @@ const LABELS = {
   en: { enter: 'Enter the waiting room', buy: 'Buy now', again: 'Join again at the end', order: 'View order', sound: /Sound on my turn/, seeSales: 'See other sales' },
 };
 
-/** Joining is open, and the order is drawn soon. */
-const soon = (opensIn, more = {}) => ({
-  mode: 'queue', total: 1, opensIn, queue_prequeue_s: 1800, queue_gather_s: 0, queue_seat_s: 120, ...more,
-});
-
 const isIn = (page, state) => page.locator(`main[data-state="${state}"]`).waitFor({ timeout: 45_000 });
-
-async function announced(shop, options) {
-  const sale = await shop.newSale(options);
-  await eventually(`sale ${sale} has a page and a line`, async () => {
-    const answers = await Promise.all([`/en/sales/${sale}`, `/api/sales/${sale}/line`].map((path) => fetch(shop.origin + path)));
-    return answers.every((answer) => answer.ok);
-  });
-  return sale;
-}
 
 export default async function waitingRoom(run) {
   await callsInOrder(run);
@@ -34,12 +20,12 @@ async function callsInOrder(run) {
   const labels = LABELS[locale];
   const visitors = [await (await run.visit()).logInAsNewUser(), await (await run.visit()).logInAsNewUser()];
   const [visitor] = visitors;
-  const later = await announced(shop, soon(3_600_000, { queue_prequeue_s: 60 }));
+  const later = await shop.newWaitingRoom(3_600_000, { queue_prequeue_s: 60 });
   await visitor.go(`/sales/${later}/line`);
   await isIn(visitor.page, 'early');
   await visitor.inspect('turn-early');
 
-  const sale = await announced(shop, soon(25_000));
+  const sale = await shop.newWaitingRoom(25_000);
   await visitor.go(`/sales/${sale}/line`);
   await isIn(visitor.page, 'outside');
   await visitor.inspect('turn-outside');
@@ -84,7 +70,7 @@ async function callsInOrder(run) {
 /** A shopper who does nothing loses the place to the next and may come again at the end. */
 async function missesATurn(run) {
   const labels = LABELS[run.locale];
-  const sale = await announced(run.shop, soon(3_000, { queue_seat_s: 10 }));
+  const sale = await run.shop.newWaitingRoom(3_000, { queue_seat_s: 10 });
   const visitor = await (await run.visit()).logInAsNewUser();
   await visitor.go(`/sales/${sale}`);
   await visitor.button(labels.enter).click();
@@ -100,7 +86,7 @@ async function missesATurn(run) {
 
 async function withoutScripts(run) {
   const labels = LABELS[run.locale];
-  const sale = await announced(run.shop, soon(4_000));
+  const sale = await run.shop.newWaitingRoom(4_000);
   const visitor = await (await run.visit({ scripts: false })).logInAsNewUser();
   await visitor.go(`/sales/${sale}`);
   await visitor.inspect('no-script-queue-sale');

@@ -89,6 +89,16 @@ export class Shop {
     return sale.id;
   }
 
+  /** Announces a sale of one unit whose waiting room is open, and whose order is drawn at the opening. */
+  async newWaitingRoom(opensIn, more = {}) {
+    const id = await this.newSale({ mode: 'queue', total: 1, opensIn, queue_prequeue_s: 1800, queue_gather_s: 0, queue_seat_s: 120, ...more });
+    await eventually(`sale ${id} has a page and a line`, async () => {
+      const answers = await Promise.all([`/en/sales/${id}`, `/api/sales/${id}/line`].map((path) => fetch(this.origin + path)));
+      return answers.every((answer) => answer.ok);
+    });
+    return id;
+  }
+
   async openSale(options) {
     const id = await this.newSale(options);
     await this.act(id, 'start');
