@@ -126,6 +126,37 @@ async fn page_of_the_turn_says_what_is_true_in_every_state() {
     assert!(ended.contains("This sale has ended") && ended.contains("See other sales"));
 }
 
+/// The value of an attribute of the page's main element.
+fn data<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(&format!(r#"data-{name}=""#))?;
+    Some(rest.split_once('"')?.0)
+}
+
+#[tokio::test]
+async fn place_that_the_shop_lost_comes_back_for_its_pass_and_is_next() {
+    let clock = hour_before();
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
+    let sale = announce(&admin, 1).await;
+    clock.advance(HOUR - PREQUEUE);
+    move_on(&shop, &sale).await;
+    for client in [&mei, &lei] {
+        join(client, &sale).await;
+    }
+    let (first, _) = draw_order(&shop, &clock, &sale, [&mei, &lei]).await;
+    let before = line_page(first, &sale).await;
+    shop.execute("DELETE FROM queue_places WHERE called_at_ms IS NOT NULL").await;
+    assert!(line_page(first, &sale).await.contains("You are not in the waiting room yet"));
+    let form = format!("pass={}", data(&before, "pass").unwrap());
+    assert_eq!(first.send_form(&format!("/en/sales/{sale}/place"), &form).await.status, 303);
+    let after = line_page(first, &sale).await;
+    assert_eq!((data(&after, "entry"), data(&after, "number")), (data(&before, "entry"), data(&before, "number")));
+    assert!(after.contains("You’re next"), "{after}");
+    assert_eq!(data(&after, "passed"), Some("1"), "the script waits for another call");
+    move_on(&shop, &sale).await;
+    assert!(line_page(first, &sale).await.contains("It’s your turn!"));
+}
+
 #[tokio::test]
 async fn form_without_a_turn_is_refused_and_leads_back_to_the_line() {
     let clock = hour_before();
