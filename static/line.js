@@ -190,7 +190,7 @@ async function drawOrder() {
   until = undefined;
 }
 
-/** Nobody is called any more. */
+/** Shows that the calls have ended. */
 function end() {
   become('ended');
   until = undefined;

@@ -10,7 +10,7 @@ use crate::store::{Store, StoreError};
 /// What bounds the calls of a waiting room beside its units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct QueuePace {
-    /// Nobody new is called.
+    /// No further shopper is called.
     pub held: bool,
     /// The most calls of a minute; `None` for as many as there are units.
     pub per_minute: Option<i64>,
