@@ -152,7 +152,7 @@ impl WaitingRooms {
         let Some(known) = self.catalogue.known(sale) else { return Ok(None) };
         let Some(plan) = known.sale.mode.queue_plan() else { return Ok(None) };
         // Most that ask too early are refused without I/O.
-        if !self.lines.load().get(&sale).is_some_and(|published| published.line.called > 0) {
+        if self.lines.load().get(&sale).is_none_or(|published| published.line.called == 0) {
             return Err(Refusal::NotCalled);
         }
         if !self.per_account.allows(user) {

@@ -39,7 +39,7 @@ impl Store {
         if queue.locked_at.is_some() {
             return Ok(queue.locked_at);
         }
-        if !sale.window.opens_at.is_some_and(|opens| plan.locks_at(opens) <= tx.now) {
+        if sale.window.opens_at.is_none_or(|opens| tx.now < plan.locks_at(opens)) {
             return Ok(None);
         }
         let sql = "UPDATE queues SET locked_at_ms = $2 WHERE sale_id = $1";
