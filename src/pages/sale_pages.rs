@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::filters;
 use crate::domain::{DrawStage, Goods, Locale, ModeName, Sale, SaleMode, SaleState};
-use crate::i18n::{fill, refusals, text};
+use crate::i18n::refusals;
 use crate::pages::discount::discount_label;
 use crate::pages::{Chrome, reminder};
 

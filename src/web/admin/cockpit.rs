@@ -52,19 +52,7 @@ async fn page(
     let is_draw = entry.sale.mode.is_draw() && state != SaleState::Draft;
     let queue = shop.store.queue(id).await?;
     let line = shop.waiting_rooms.line(id);
-    let page = CockpitPage {
-        chrome,
-        id,
-        goods_name,
-        state,
-        version,
-        sample,
-        queue,
-        line,
-        may_run,
-        is_draw,
-        notice,
-        warning,
-    };
+    let page =
+        CockpitPage { chrome, id, goods_name, state, version, sample, queue, line, may_run, is_draw, notice, warning };
     personal(status, &page)
 }

@@ -11,7 +11,6 @@ use super::UserVisit;
 use crate::domain::{Line, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId};
 use crate::waiting_rooms::JoinRefusal;
 use crate::web::Shop;
-use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::{Form, PathIds};
 use crate::web::problem::{Code, Problem};
@@ -31,11 +30,10 @@ pub struct PlaceForm {
 pub async fn join(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
-    ClientAddress(client): ClientAddress,
     Form(PlaceForm { pass }): Form<PlaceForm>,
 ) -> Result<Response, Problem> {
     let pass = Some(pass.as_str()).filter(|pass| !pass.is_empty());
-    match shop.waiting_rooms.join(sale, session.user_id, client, pass).await {
+    match shop.waiting_rooms.join(sale, session.user_id, pass).await {
         Ok(_) | Err(JoinRefusal::Closed(_)) => Ok(see_other(&line_path(visitor.locale, sale))),
         Err(refusal) => Err(refusal.into()),
     }
