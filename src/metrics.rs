@@ -53,6 +53,8 @@ pub struct Metrics {
     pub draw_entries: Counter,
     /// Orders that winners of draws were given.
     pub drawn: Counter,
+    /// Orders that accounts on waitlists were given.
+    pub offered: Counter,
     pub released: Counter,
     pub rebuilt: Counter,
     pub grants_dropped: Counter,
@@ -128,6 +130,7 @@ impl Default for Metrics {
             queue_calls: register(registry, "queue_calls", "Shoppers who were called from waiting rooms"),
             draw_entries: register(registry, "draw_entries", "Entries of draws"),
             drawn: register(registry, "draw_orders", "Orders that winners of draws were given"),
+            offered: register(registry, "waitlist_orders", "Orders that accounts on waitlists were given"),
             released: register(registry, "releases", "Holds released"),
             rebuilt: register(registry, "sales_loaded", "Sales loaded into Redis"),
             grants_dropped: register(

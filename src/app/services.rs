@@ -23,6 +23,7 @@ use crate::control::queues::Queues;
 use crate::control::sales_admin::SalesAdmin;
 use crate::control::schedule::Schedule;
 use crate::control::stock_sync::StockSync;
+use crate::control::waitlists::Waitlists;
 use crate::counters::CounterRegistry;
 use crate::entries::Entries;
 use crate::gate::Gate;
@@ -351,6 +352,7 @@ impl Services {
             schedule: Schedule::new(self.store.clone(), self.stock.clone()),
             queues: Queues::new(self.store.clone(), self.metrics.clone()),
             draws: Draws::new(self.store.clone(), self.metrics.clone()),
+            waitlists: Waitlists::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
             expiry: Expiry::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
             payments: self.payments.clone(),
             sandbox: self.sandbox.clone(),

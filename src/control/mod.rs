@@ -5,7 +5,8 @@
 //! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
 //! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
 //! [`sales_admin`] changes goods and sales, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
-//! the invariants. [`schedule`] opens and closes sales, [`queues`] calls shoppers from waiting rooms, [`draws`] holds draws.
+//! the invariants. [`schedule`] opens and closes sales, [`queues`] calls shoppers from waiting rooms, [`draws`] holds draws,
+//! [`waitlists`] gives units that come back to the next who waits.
 
 pub mod sales_admin;
 pub mod stock_sync;
@@ -18,6 +19,7 @@ pub mod draws;
 pub mod queues;
 pub mod reconcile;
 pub mod schedule;
+pub mod waitlists;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -41,6 +43,7 @@ use draws::Draws;
 use queues::Queues;
 use schedule::Schedule;
 use stock_sync::StockSync;
+use waitlists::Waitlists;
 
 pub(crate) const LEASE: &str = "control";
 /// Several renewals fit into the duration of the lease.
@@ -61,6 +64,8 @@ const MAIL_INTERVAL: Duration = Duration::from_millis(500);
 const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon the next in a waiting room is called.
 const QUEUES_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon a unit that came back is offered to the next who waits.
+const WAITLISTS_INTERVAL: Duration = Duration::from_millis(500);
 /// For rows that nothing needs any more.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// Totals of orders are wrong only after an older version changed orders beside this one.
@@ -79,6 +84,7 @@ pub struct Control {
     pub schedule: Schedule,
     pub queues: Queues,
     pub draws: Draws,
+    pub waitlists: Waitlists,
     pub expiry: Expiry,
     pub payments: Payments,
     /// The sandbox provider, if it is on.
@@ -107,6 +113,7 @@ impl Control {
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
         let waiting_rooms = LeasedTask { interval: QUEUES_INTERVAL, name: "waiting rooms", ..schedule };
         let draws = LeasedTask { interval: DRAWS_INTERVAL, name: "draws", ..schedule };
+        let waitlists = LeasedTask { interval: WAITLISTS_INTERVAL, name: "waitlists", ..schedule };
         let mail = LeasedTask { interval: MAIL_INTERVAL, name: "mail", ..schedule };
         let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
         let totals = LeasedTask { interval: TOTALS_INTERVAL, name: "totals of orders", ..schedule };
@@ -131,6 +138,7 @@ impl Control {
             packets.run(|| self.packets.step()),
             waiting_rooms.run(|| async { Ok(self.queues.step().await?) }),
             draws.run(|| async { Ok(self.draws.step().await?) }),
+            waitlists.run(|| async { Ok(self.waitlists.step().await?) }),
             mail.run(|| async { stop.run_until_cancelled(self.send_mail()).await.unwrap_or(Ok(())) }),
             purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),
             books.run(|| async { stop.run_until_cancelled(self.close_books()).await.unwrap_or(Ok(())) }),

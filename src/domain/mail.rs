@@ -33,6 +33,8 @@ wire_enum! {
         RecoveryCodeUsed = "recovery_code_used",
         /// An entry of a draw won an order, which waits for its payment.
         DrawWon = "draw_won",
+        /// A unit that came back is the reader's until a time.
+        UnitOffered = "unit_offered",
     }
 }
 

@@ -32,6 +32,7 @@ pub mod sale_mode;
 pub mod secret;
 pub mod security_class;
 pub mod spread;
+pub mod waitlist;
 pub mod wallet;
 
 pub use address::Address;
@@ -54,3 +55,4 @@ pub use sale::{Phase, Rush, Sale, SaleState, Window};
 pub use sale_mode::{ModeChange, ModeName, SaleMode};
 pub use security_class::SecurityClass;
 pub use spread::{Spread, SpreadSeed};
+pub use waitlist::{Waiter, WaiterState, WaitlistSeed};

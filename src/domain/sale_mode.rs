@@ -74,6 +74,11 @@ impl SaleMode {
         matches!(self, SaleMode::Queue(_))
     }
 
+    /// Whether accounts may wait for units that come back. A waiting room and a draw have their own orders.
+    pub fn has_waitlist(self) -> bool {
+        self == SaleMode::Rush
+    }
+
     pub fn queue_plan(self) -> Option<QueuePlan> {
         match self {
             SaleMode::Queue(plan) => Some(plan),

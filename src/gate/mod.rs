@@ -279,6 +279,7 @@ mod tests {
         access: 9,
         granted: 9,
         per_user_limit: 1,
+        is_waited_for: false,
     };
 
     fn sold_out(buckets: &[Bucket]) -> Vec<(SaleId, Facts)> {

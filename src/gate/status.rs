@@ -49,7 +49,8 @@ impl SaleStatus {
     /// `facts` is `None` while the stock backend has not loaded the sale.
     pub(super) fn of(sale: &Sale, facts: Option<Facts>, now: Timestamp) -> SaleStatus {
         let Some(facts) = facts else { return SaleStatus::unloaded(sale, now) };
-        let remaining = (facts.total - facts.booked).max(0);
+        // Units that came back are for those who wait.
+        let remaining = if facts.is_waited_for { 0 } else { (facts.total - facts.booked).max(0) };
         SaleStatus {
             phase: Phase::of(facts.state, facts.window, remaining, now),
             window: facts.window,

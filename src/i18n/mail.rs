@@ -32,6 +32,11 @@ texts! {
         factor_off_subject: "{}：两步验证已关闭", "{}: two-step verification is off";
         factor_off: "你账号的两步验证已关闭，只凭密码即可登录。",
             "Two-step verification was turned off for your account. The password alone is enough to log in.";
+        offer_subject: "{}：候补成功，请尽快付款", "{}: your turn has come";
+        offer: "你在候补的商品有货了，订单已为你保留到 {} UTC。请在此之前付款：",
+            "A unit you waited for came back. It is yours until {} UTC. Please pay before then:";
+        offer_advice: "逾期未付款，将顺延给下一位候补。不想要了可以直接取消订单。",
+            "If you don’t pay in time, it goes to the next person waiting. If you no longer want it, just cancel the order.";
         code_subject: "{}：恢复码已使用", "{}: a recovery code was used";
         draw_won_subject: "{}：你中签了", "{}: you won in a draw";
         draw_won: "你中签了，「{}」已为你保留。", "You won in a draw, and {} is held for you.";

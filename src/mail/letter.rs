@@ -61,6 +61,12 @@ impl Letters {
                 format!("{about}\n\n{agent} · {}\n{time}", fact("address"))
             }
             MailKind::DrawWon => self.draw_won(mail, about),
+            MailKind::UnitOffered => {
+                let pay_by = fact("pay_by").parse().unwrap_or(mail.expires_at);
+                let sale = mail.facts["sale"].as_i64().unwrap_or_default();
+                let order = format!("{}/{}/orders/{sale}/{}", self.public_url, mail.locale, fact("order"));
+                format!("{}\n\n{order}", fill(about, pay_by.strftime("%Y-%m-%d %H:%M")))
+            }
             kind if kind.has_link() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
             kind if kind.has_link() => fill(about, &mail.recipient),
             _ => format!("{about}\n{time}"),
@@ -102,6 +108,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::SecondFactorOff => (t.factor_off_subject, t.factor_off),
         MailKind::RecoveryCodeUsed => (t.code_subject, t.code),
         MailKind::DrawWon => (t.draw_won_subject, t.draw_won),
+        MailKind::UnitOffered => (t.offer_subject, t.offer),
     }
 }
 
@@ -111,6 +118,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::Verification | MailKind::AddressInUse => t.ignore,
         MailKind::Recovery => t.ignore_recovery,
         MailKind::DrawWon => return None,
+        MailKind::UnitOffered => t.offer_advice,
         _ => t.react,
     })
 }

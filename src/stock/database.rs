@@ -1,17 +1,17 @@
 //! The database as the stock backend. A batch is one transaction that locks the sale, decides and inserts the orders.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{DefineOutcome, FactSource, Facts, Stock, Unavailable, Winners};
+use super::{DefineOutcome, FactSource, Facts, Stock, Unavailable, WaitedStock, Winners};
 use crate::batching::{Batch, BatchKey};
 use crate::domain::Bucket;
 use crate::domain::claim::{Claim, Decision, Hold};
 use crate::domain::{OrderId, OrderStatus, Phase, Reservation, Sale, SaleId, UserId};
-use crate::store::{HeldUnits, Store, StoreError};
+use crate::store::{Demand, HeldUnits, Store, StoreError};
 
 impl From<StoreError> for Unavailable {
     fn from(error: StoreError) -> Self {
@@ -30,10 +30,15 @@ impl DatabaseStock {
         DatabaseStock { store, payment_window }
     }
 
-    async fn reserve_units(&self, bucket: Bucket, batch: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+    async fn reserve_units(
+        &self,
+        bucket: Bucket,
+        batch: &[Claim],
+        claimants: Claimants,
+    ) -> Result<Vec<Decision>, Unavailable> {
         let Some(sale) = bucket.sale() else { return Ok(vec![Decision::NotLoaded; batch.len()]) };
         let users: Vec<UserId> = batch.iter().map(|claim| claim.user_id).collect();
-        let decide = |sale: &Sale, held: &HashMap<_, _>, now| decide(sale, held, batch, now);
+        let decide = |sale: &Sale, demand: &Demand, now| decide(sale, demand, (batch, claimants), now);
         let decided = self.store.reserve(sale, &users, self.payment_window, decide).await?;
         Ok(decided.unwrap_or_else(|| vec![Decision::NotLoaded; batch.len()]))
     }
@@ -45,7 +50,7 @@ impl Stock for DatabaseStock {
         let mut answers = Vec::with_capacity(batches.len());
         for of_sale in batches.chunk_by(|one, other| one.bucket.owner == other.bucket.owner) {
             let claims: Vec<Claim> = of_sale.iter().flat_map(|batch| &batch.claims).copied().collect();
-            match self.reserve_units(of_sale[0].bucket, &claims).await {
+            match self.reserve_units(of_sale[0].bucket, &claims, Claimants::Anyone).await {
                 Ok(decisions) => {
                     let mut decisions = decisions.into_iter();
                     for batch in of_sale {
@@ -84,11 +89,36 @@ impl Stock for DatabaseStock {
     }
 }
 
+#[async_trait]
+impl WaitedStock for DatabaseStock {
+    async fn follow_waitlist(&self, _sale: &Sale) -> Result<(), Unavailable> {
+        // Every batch asks the database whether accounts wait.
+        Ok(())
+    }
+
+    async fn free_units(&self, sale: &Sale) -> Result<i64, Unavailable> {
+        let now = self.store.sale(sale.id).await?;
+        Ok(now.map_or(0, |sale| sale.total - sale.sold))
+    }
+
+    async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
+        self.reserve_units(Bucket::whole(sale.id), claims, Claimants::Waiters).await
+    }
+}
+
+/// Whose claims a batch has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claimants {
+    Anyone,
+    /// Accounts on the waitlist whose turn it is.
+    Waiters,
+}
+
 /// Decides a batch against a locked sale, by the same rules as `lua/reserve.lua`.
 fn decide(
     sale: &Sale,
-    held: &HashMap<UserId, (OrderId, u32)>,
-    batch: &[Claim],
+    demand: &Demand,
+    (batch, claimants): (&[Claim], Claimants),
     now: Timestamp,
 ) -> (Vec<Reservation>, Vec<Decision>) {
     let closed = match Phase::of(sale.state, sale.window, 1, now) {
@@ -98,8 +128,11 @@ fn decide(
         Phase::Ended => Some(Decision::Ended),
         _ => Some(Decision::NotOpen),
     };
-    let mut held = held.clone();
-    let mut left = sale.total - sale.sold;
+    let mut held = demand.held.clone();
+    let mut left = match claimants {
+        Claimants::Anyone if demand.is_waited_for => 0,
+        Claimants::Anyone | Claimants::Waiters => sale.total - sale.sold,
+    };
     let mut granted = Vec::new();
     let mut decisions = Vec::with_capacity(batch.len());
     for claim in batch {
@@ -134,6 +167,7 @@ impl FactSource for DatabaseStock {
         if sales.is_empty() {
             return Ok(Vec::new());
         }
+        let waited = self.store.waited_for(&sales.iter().copied().collect::<Vec<_>>()).await?;
         let active = self.store.active_sales().await?.into_iter().filter(|sale| sales.contains(&sale.id));
         let facts = |sale: Sale| Facts {
             state: sale.state,
@@ -143,6 +177,7 @@ impl FactSource for DatabaseStock {
             access: sale.sold,
             granted: sale.granted,
             per_user_limit: sale.per_user_limit,
+            is_waited_for: waited.contains(&sale.id),
         };
         Ok(active.map(|sale| (sale.id, facts(sale))).collect())
     }

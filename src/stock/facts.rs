@@ -266,7 +266,7 @@ fn ask_facts(pipe: &mut Pipeline, bucket: Bucket) -> &mut Pipeline {
     pipe.mget(&[keys::start(bucket), keys::access(bucket), keys::count(bucket)]);
     pipe.hmget(
         keys::hash(bucket),
-        &["Version", "State", "Opens", "Closes", "Booked", "Limit", "Granted", "Whole", "Server"],
+        &["Version", "State", "Opens", "Closes", "Booked", "Limit", "Granted", "Whole", "Server", "Waited"],
     )
 }
 
@@ -307,6 +307,7 @@ fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Fact
         Some(granted),
         whole,
         server,
+        waited,
     ] = hash
     else {
         return None;
@@ -323,6 +324,7 @@ fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Fact
         access: access.unwrap_or(0),
         granted: granted.parse().ok()?,
         per_user_limit: limit.parse().ok()?,
+        is_waited_for: waited.as_deref() == Some("1"),
     };
     Some((version.parse().ok()?, facts))
 }

@@ -82,6 +82,9 @@ pub struct LoadOptions {
     pub closed: bool,
     /// The allotment of a bucket of a split sale.
     pub share: Option<Allotment>,
+    /// Whether accounts wait for units: others get none. Read after the holders, so that a unit that came back meanwhile is
+    /// kept for those who waited for it.
+    pub is_waited_for: bool,
 }
 
 impl StockCounters {
@@ -194,6 +197,7 @@ impl RedisStock {
         call.arg(options.share.map_or(sale.total, |share| share.allotted)).arg(sale.per_user_limit);
         call.arg(options.booked).arg(start_flag(sale));
         call.arg(if options.closed { "closed" } else { "open" }).arg(options.holders);
+        call.arg(i64::from(options.is_waited_for));
         if let Some(share) = options.share {
             call.arg(share.fence).arg(sale.total);
         }

@@ -12,6 +12,7 @@ pub mod load;
 pub mod probe;
 pub mod redis;
 pub mod units;
+mod waited;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -33,6 +34,8 @@ pub struct Facts {
     /// Increases with every unit granted and with every epoch of the sale. Only useful to detect changes.
     pub granted: i64,
     pub per_user_limit: i64,
+    /// Whether accounts wait for units that come back: others get none, as if the sale were sold out.
+    pub is_waited_for: bool,
 }
 
 impl Facts {
@@ -41,6 +44,7 @@ impl Facts {
         self.booked += other.booked;
         self.access += other.access;
         self.granted += other.granted;
+        self.is_waited_for |= other.is_waited_for;
     }
 }
 
@@ -79,7 +83,7 @@ impl DefineOutcome {
 
 /// A backend that grants units.
 #[async_trait]
-pub trait Stock: Send + Sync {
+pub trait Stock: WaitedStock {
     /// Decides batches of claims, each on one bucket. Returns a result per batch: one decision per claim, in their order.
     async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>>;
 
@@ -100,6 +104,22 @@ pub trait Stock: Send + Sync {
     /// Returns the units of each hold that still belongs to its order. The result is the orders that are done; call again
     /// for the others.
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable>;
+}
+
+/// What the waitlist of a sale needs of a backend. While accounts wait for its units, only they get any: a backend that is told
+/// so, or asks the database itself, answers the claims of others as if the sale were sold out.
+#[async_trait]
+pub trait WaitedStock: Send + Sync {
+    /// Keeps the units of a sale for those who wait, if the database says that accounts wait, and otherwise sells to everyone
+    /// again.
+    async fn follow_waitlist(&self, sale: &Sale) -> Result<(), Unavailable>;
+
+    /// Units that no account holds.
+    async fn free_units(&self, sale: &Sale) -> Result<i64, Unavailable>;
+
+    /// Decides claims of accounts that wait, as [`Stock::reserve`] does those of others. Returns one decision per claim, in
+    /// their order.
+    async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Result<Vec<Decision>, Unavailable>;
 }
 
 /// Where the gate reads facts: a Redis replica or the database.

@@ -32,6 +32,7 @@ pub(super) struct Scripts {
     pub(super) load: Script,
     pub(super) repair: Script,
     pub(super) allot: Script,
+    pub(super) waited: Script,
 }
 
 /// Stock on a Redis master or a cluster. Clones share one connection.
@@ -41,7 +42,7 @@ pub struct RedisStock {
     pub(super) scripts: Arc<Scripts>,
     grants: Arc<GrantLog<Claim>>,
     pub(super) catalogue: Arc<Catalogue>,
-    store: Store,
+    pub(super) store: Store,
     payment_window: Duration,
 }
 
@@ -59,10 +60,23 @@ const PAGE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// What the reserve script does with claims.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     Claim,
+    /// The same for accounts whose turn has come on the waitlist.
+    Offer,
     /// Repeat grants that the master may have forgotten, in disregard of stock and window.
     Replay,
+}
+
+impl Mode {
+    /// As the script names it.
+    fn name(self) -> &'static str {
+        match self {
+            Mode::Claim => "claim",
+            Mode::Offer => "offer",
+            Mode::Replay => "keep",
+        }
+    }
 }
 
 impl RedisStock {
@@ -82,12 +96,13 @@ impl RedisStock {
             load: Script::new(include_str!("lua/load.lua")),
             repair: Script::new(include_str!("lua/repair.lua")),
             allot: Script::new(include_str!("lua/allot.lua")),
+            waited: Script::new(include_str!("lua/waited.lua")),
         };
         RedisStock { master, scripts: Arc::new(scripts), grants: Arc::default(), catalogue, store, payment_window }
     }
 
     /// Calls the reserve script for each bucket. `None` where the bucket is not loaded.
-    async fn call_reserve(
+    pub(super) async fn call_reserve(
         &self,
         mode: Mode,
         batches: &[Batch<Claim>],
@@ -104,7 +119,7 @@ impl RedisStock {
     fn reserve_call(&self, mode: Mode, Batch { bucket, claims }: &Batch<Claim>) -> Cmd {
         let names = [keys::hash, keys::holders, keys::outbox, keys::start, keys::access];
         let mut call = self.scripts.reserve.call(&names.map(|name| name(*bucket)));
-        call.arg(if mode == Mode::Replay { "keep" } else { "claim" }).arg(units_of(claims));
+        call.arg(mode.name()).arg(units_of(claims));
         call.arg(claims.iter().map(|claim| claim.quantity).max().unwrap_or_default());
         let mut hold = String::new();
         for claim in claims {
@@ -117,13 +132,15 @@ impl RedisStock {
     }
 
     /// The number of buckets of a sale. It never changes after the sale was loaded, so a stale copy is good enough.
-    async fn bucket_count(&self, sale: SaleId) -> Result<u8, Unavailable> {
+    pub(super) async fn bucket_count(&self, sale: SaleId) -> Result<u8, Unavailable> {
         let entry = self.catalogue.entry(sale).await?;
         entry.map(|entry| entry.sale.rush.buckets).ok_or_else(|| Unavailable("there is no such sale".into()))
     }
 
     /// As [`Stock::define`], for one bucket. `false` when the bucket is not loaded.
     pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Result<bool, Unavailable> {
+        // The definition may add units.
+        self.keep_for_waiters(&[sale.id], &[bucket]).await?;
         let mut call = self.scripts.define.key(keys::hash(bucket));
         call.key(keys::start(bucket)).key(keys::count(bucket)).arg(sale.version).arg(sale.state.as_str());
         call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
@@ -144,10 +161,10 @@ impl RedisStock {
 }
 
 /// The answer of the reserve script.
-struct BatchDecisions {
+pub(super) struct BatchDecisions {
     /// The generation that has the grants.
     generation: Generation,
-    decisions: Vec<Decision>,
+    pub(super) decisions: Vec<Decision>,
 }
 
 /// `None` when the bucket is not loaded.
@@ -280,6 +297,7 @@ impl Stock for RedisStock {
     }
 
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
+        self.keep_releases_for_waiters(releases).await?;
         let mut by_bucket: BTreeMap<Bucket, Vec<&HeldUnits>> = BTreeMap::new();
         for release in releases {
             let bucket = Bucket::of_user(release.sale_id, self.bucket_count(release.sale_id).await?, release.user_id);

@@ -45,6 +45,7 @@ const MIGRATIONS: [(i64, &str, &str); 35] = [
     (40, "declined", include_str!("../../migrations/0040_declined.sql")),
     (41, "draw", include_str!("../../migrations/0041_draw.sql")),
     (42, "queue", include_str!("../../migrations/0042_queue.sql")),
+    (44, "waitlist", include_str!("../../migrations/0044_waitlist.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

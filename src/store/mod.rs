@@ -11,7 +11,8 @@
 //! 2. a refund that waits for approval, then the row of a user, then that of a sale or packet;
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
-//! 4. the row of a draw or of a waiting room, then those of its entries or places; then rows of orders, payments and claims; an order before its payments;
+//! 4. the row of a draw, a waiting room or a waitlist, then those of its entries, places or waiters; then rows of orders,
+//!    payments and claims; an order before its payments;
 //! 5. transfers by id, then balances of users and packets by account ([`wallet`]): money moves last;
 //! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
 //!
@@ -38,6 +39,8 @@ mod accounts;
 mod wallet;
 
 mod packets;
+
+mod waitlists;
 
 mod books;
 
@@ -84,7 +87,7 @@ pub use goods::{GoodsDraft, GoodsRefusal};
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
 pub use mail::Mail;
 pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
-pub use orders::intake::PersistedOrder;
+pub use orders::intake::{Demand, PersistedOrder};
 pub use orders::releases::HeldUnits;
 pub use orders::search::{FoundOrder, OrderSearch};
 pub use orders::staff_actions::{AuditReason, StaffAction};
@@ -111,6 +114,8 @@ pub use sales::counters::OrderCounts;
 pub use sales::drafts::PastPage;
 pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
 pub use transaction::LockPatience;
+pub use waitlists::line::{JoinOutcome, MAX_COUNTED_WAITERS};
+pub use waitlists::offers::OffersMade;
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 
 /// Rows of one statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,

@@ -92,6 +92,14 @@ impl Store {
         self.own_clock.is_some()
     }
 
+    /// The database's time at this step of a transaction, which may have waited for a lock.
+    pub(super) async fn time_in(&self, tx: &mut Tx) -> Result<Timestamp, sqlx::Error> {
+        match &self.own_clock {
+            Some(clock) => Ok(clock.now()),
+            None => row::time(&sqlx::query(now!()).fetch_one(&mut **tx).await?, "now_ms"),
+        }
+    }
+
     pub(super) async fn begin(&self) -> Result<Tx, StoreError> {
         self.begin_with(LockPatience::Long).await
     }

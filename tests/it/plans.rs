@@ -23,6 +23,7 @@ const SHORT: &[&str] = &[
     "books",
     "catalogue",
     "draws",
+    "waitlists",
     "goods",
     "goods_pictures",
     "leases",

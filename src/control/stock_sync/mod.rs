@@ -134,7 +134,7 @@ impl StockSync {
                 (Action::Open, Some(loaded)) => {
                     state.comparisons.clear();
                     state.opened += 1;
-                    self.open(bucket, loaded).await
+                    self.open(sale, bucket, loaded).await
                 }
                 (Action::Maintain, Some(loaded)) => self.pass_on(sale, bucket, loaded).await,
             };
@@ -180,7 +180,9 @@ impl StockSync {
         Ok(if replayed { KeyState::Replayed(present) } else { KeyState::Closed(present) })
     }
 
-    async fn open(&self, bucket: Bucket, loaded: &StockCounters) -> anyhow::Result<()> {
+    async fn open(&self, sale: &Sale, bucket: Bucket, loaded: &StockCounters) -> anyhow::Result<()> {
+        // The master may have forgotten that accounts wait.
+        self.stock.keep_for_waiters(&[sale.id], &[bucket]).await?;
         generation::open(&self.stock.connection(), bucket, loaded.generation.present).await?;
         info!(%bucket, generation = ?loaded.generation.present, "bucket opened: grants have been replayed");
         Ok(())
@@ -226,6 +228,7 @@ impl StockSync {
                 of_bucket.insert(hold.user_id, hold);
             }
         }
+        let is_waited_for = self.store.is_waited_for(sale.id).await?;
         let shares = match sale.rush.buckets {
             1 => Vec::new(),
             count => self.store.allotments(sale.id, count).await?,
@@ -234,7 +237,8 @@ impl StockSync {
             let share = bucket.part().and_then(|part| shares.get(usize::from(part)).copied());
             let holders: Vec<HeldUnits> = holders.into_values().collect();
             let booked = holders.iter().map(|hold| i64::from(hold.quantity)).sum();
-            let options = LoadOptions { epoch: sale.epoch, booked, holders: holders.len(), closed, share };
+            let options =
+                LoadOptions { epoch: sale.epoch, booked, holders: holders.len(), closed, share, is_waited_for };
             self.stock.stage(bucket, sale.epoch, &holders).await?;
             if self.stock.load(sale, bucket, options).await? {
                 self.metrics.rebuilt.inc();

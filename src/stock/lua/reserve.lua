@@ -1,16 +1,18 @@
 -- Reserves units of one bucket of a sale for a batch of users. Every check precedes the first write.
 -- KEYS 1 sale hash, 2 holders hash, 3 outbox stream, 4 start flag, 5 access counter
--- ARGV 1 "claim", or "keep" to replay grants that this master may have forgotten; 2 units of all claims, or 0 when a user
+-- ARGV 1 "claim", "offer" for accounts whose turn has come on the waitlist, or "keep" to replay grants that this master may
+--      have forgotten; 2 units of all claims, or 0 when a user
 --      occurs twice; 3 the largest quantity of one claim; then per user: user id, "order id:quantity"
 -- Returns {} when the sale is not loaded, or this server may have lost grants that have not been replayed; {epoch,
 --      replication id} when every claim was granted; otherwise {epoch, replication id, then per user: 1 granted, 0 sold
 --      out, -1 over the limit, -2 not open, -3 ended, -4 none left here but elsewhere, or "order id:quantity" of the user's
 --      existing hold}
+-- While accounts wait for units, claims of others find none.
 -- A replayed grant is granted in disregard of stock, limit and window: the database decides about it in the end. If its user
 -- holds units of another order, it goes to the outbox only, so that it gets an end that the user can see.
 local FIRST = 4
 local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch', 'More', 'Granted',
-  'Server')
+  'Server', 'Waited')
 local keep = ARGV[1] == 'keep'
 local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 if not sale[1] or (sale[10] ~= server and not keep) then
@@ -21,6 +23,9 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local epoch, left, limit = tonumber(sale[7]), sale[4] - sale[5], tonumber(sale[6])
 -- A split sale may have units in other buckets. The allotter reads how many claims found none here.
 local none_left = sale[8] == '1' and -4 or 0
+if sale[11] == '1' and ARGV[1] == 'claim' then
+  left, none_left = 0, 0
+end
 
 local closed
 if not keep then

@@ -12,7 +12,7 @@ use crate::store::{EntryCursor, PartialRefund, PaymentRecord, Store, StoreError,
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, sessions, and
+    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists, sessions, and
     /// passkeys without their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
@@ -48,6 +48,7 @@ impl Store {
             },
             "queue_places": self.queue_places_for_export(id).await?,
             "draw_entries": self.draw_entries_for_export(id).await?,
+            "waitlists": self.waitlists_for_export(id).await?,
             "sessions": sessions.collect::<Vec<_>>(),
             "passkeys": passkeys.collect::<Vec<_>>(),
         })))
@@ -142,6 +143,16 @@ impl Store {
             })
         });
         Ok(entries.collect())
+    }
+
+    async fn waitlists_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let places = self.waiters_of(id).await?.into_iter().map(|(sale, waiter)| {
+            json!({
+                "sale_id": sale, "quantity": waiter.quantity, "joined_at": waiter.joined_at, "state": waiter.state,
+                "order_id": waiter.order_id,
+            })
+        });
+        Ok(places.collect())
     }
 
     async fn entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {

@@ -11,6 +11,7 @@ use sqlx::AssertSqlSafe;
 use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 use crate::store::sales::add_sold;
+use crate::store::waitlists::line::is_waited_for;
 use crate::store::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
 
 /// The outcome of persisting one reservation.
@@ -24,6 +25,15 @@ pub enum PersistedOrder {
     Rejected,
     /// The sale does not exist.
     NoSuchSale,
+}
+
+/// Who else wants or has units of a sale.
+#[derive(Debug, Clone, Default)]
+pub struct Demand {
+    /// The live orders of the users of the batch, with their units.
+    pub held: HashMap<UserId, (OrderId, u32)>,
+    /// Whether accounts wait for units that come back: others get none.
+    pub is_waited_for: bool,
 }
 
 /// A new row of `orders`. `rejected` is the reason of a rejection.
@@ -95,19 +105,21 @@ pub(in crate::store) async fn sell(
 }
 
 impl Store {
-    /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, the live orders of
-    /// `users`, and the time; it returns the reservations to write and its answer. `None` when there is no such sale.
+    /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, what else the database
+    /// knows, and the time; it returns the reservations to write and its answer. `None` when there is no such sale.
     pub async fn reserve<T>(
         &self,
         sale_id: SaleId,
         users: &[UserId],
         payment_window: Duration,
-        decide: impl FnOnce(&Sale, &HashMap<UserId, (OrderId, u32)>, Timestamp) -> (Vec<Reservation>, T),
+        decide: impl FnOnce(&Sale, &Demand, Timestamp) -> (Vec<Reservation>, T),
     ) -> Result<Option<T>, StoreError> {
         let mut tx = self.begin().await?;
         let Some(sale) = sales::lock(&mut tx, sale_id).await? else { return Ok(None) };
         let held = live_orders(&mut tx, sale_id, users).await?;
-        let (granted, answer) = decide(&sale, &held, tx.now);
+        // A sale without units grants none to anyone.
+        let is_waited_for = sale.sold < sale.total && is_waited_for(&mut tx, sale_id).await?;
+        let (granted, answer) = decide(&sale, &Demand { held, is_waited_for }, tx.now);
         if !granted.is_empty() {
             sell(&mut tx, &sale, &granted, payment_window).await?;
         }

@@ -29,6 +29,7 @@ pub const GROWING: &[&str] = &[
     "security_event_hours",
     "security_events",
     "sessions",
+    "waiters",
     "users",
     "wallet_balances",
     "wallet_entries",
@@ -139,6 +140,16 @@ pub fn statements(count: i64) -> Vec<String> {
         rows(
             "queue_places (sale_id, user_id, entry, segment, number, joined_at_ms, called_at_ms)",
             "{sale}, {id}, replace({id}, '-', ''), 0, i, i, CASE WHEN i % 200 = 50 THEN 1 END",
+        ),
+        format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {SALES})
+             INSERT INTO waitlists (sale_id, seed) SELECT i, '{}' FROM n",
+            "00".repeat(32),
+        ),
+        rows(
+            "waiters (sale_id, user_id, quantity, joined_at_ms, since_ms, place, state, called_at_ms, order_id)",
+            "{sale}, {id}, 1, i, i, i, CASE WHEN i % 20 = 7 THEN 'offered' ELSE 'waiting' END,
+             CASE WHEN i % 20 = 7 THEN i END, CASE WHEN i % 20 = 7 THEN {id} END",
         ),
         rows("guesses (key, restored_at_ms)", "{id}, i"),
         rows(

@@ -1,0 +1,159 @@
+//! The line of a sale: joining, leaving, and what is read of it.
+
+use std::collections::HashSet;
+
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use crate::domain::{OrderId, Phase, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist};
+use crate::store::{Store, StoreError, Tx, list, padded, row, sales};
+
+/// No more accounts than this are counted.
+pub const MAX_COUNTED_WAITERS: i64 = 10_000;
+
+/// What became of a request to join.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JoinOutcome {
+    Joined(Waiter),
+    /// The account was in the line already. Its place and its quantity stay.
+    Known(Waiter),
+    /// The account has a live order of the sale.
+    HasOrder(OrderId),
+    OverLimit,
+    /// The sale has no waitlist in this phase.
+    Closed(Phase),
+    /// There is no such sale, or it is not a rush.
+    NoWaitlist,
+}
+
+macro_rules! columns {
+    () => {
+        "user_id, quantity, joined_at_ms, place, state, order_id"
+    };
+}
+
+fn waiter(row: &AnyRow) -> Result<Waiter, sqlx::Error> {
+    let order: Option<String> = row.try_get("order_id")?;
+    Ok(Waiter {
+        user_id: row::parsed(row, "user_id")?,
+        quantity: row::int(row, "quantity")? as u32,
+        joined_at: row::time(row, "joined_at_ms")?,
+        place: row::int(row, "place")?,
+        state: row::parsed(row, "state")?,
+        order_id: order.map(|id| id.parse().map_err(|_| row::undecodable("order_id"))).transpose()?,
+    })
+}
+
+const OWN: &str = concat!("SELECT ", columns!(), " FROM waiters WHERE sale_id = $1 AND user_id = $2");
+
+/// Whether accounts wait for units of a sale.
+const IS_WAITED_FOR: &str = "SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting' LIMIT 1";
+
+impl Store {
+    pub async fn waiter(&self, sale: SaleId, user: UserId) -> Result<Option<Waiter>, StoreError> {
+        self.optional(sqlx::query(OWN).bind(sale.0).bind(user.to_string()), waiter).await
+    }
+
+    /// The places of an account on all waitlists, for its export.
+    pub async fn waiters_of(&self, user: UserId) -> Result<Vec<(SaleId, Waiter)>, StoreError> {
+        let sql = concat!("SELECT sale_id, ", columns!(), " FROM waiters WHERE user_id = $1 ORDER BY sale_id");
+        let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), waiter(row)?));
+        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+    }
+
+    /// Accounts that wait before this one, at most [`MAX_COUNTED_WAITERS`].
+    pub async fn waiters_ahead(&self, sale: SaleId, of: &Waiter) -> Result<i64, StoreError> {
+        let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting'
+               AND place <= $2 AND (place < $2 OR user_id < $3) ORDER BY place LIMIT $4) AS ahead";
+        let query = sqlx::query(sql).bind(sale.0).bind(of.place).bind(of.user_id.to_string());
+        let row = query.bind(MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
+        Ok(row::int(&row, "n")?)
+    }
+
+    /// Accounts that wait, at most [`MAX_COUNTED_WAITERS`].
+    pub async fn count_waiters(&self, sale: SaleId) -> Result<i64, StoreError> {
+        let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting'
+               ORDER BY place LIMIT $2) AS line";
+        let row = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
+        Ok(row::int(&row, "n")?)
+    }
+
+    /// Whether accounts wait for units of a sale. Then only they get any.
+    pub async fn is_waited_for(&self, sale: SaleId) -> Result<bool, StoreError> {
+        let found = self.optional(sqlx::query(IS_WAITED_FOR).bind(sale.0), |_| Ok(())).await?;
+        Ok(found.is_some())
+    }
+
+    /// Those of the sales that accounts wait for.
+    pub async fn waited_for(&self, sales: &[SaleId]) -> Result<HashSet<SaleId>, StoreError> {
+        let mut waited = HashSet::new();
+        for chunk in padded(sales) {
+            let sql = format!(
+                "SELECT sale_id FROM waitlists WHERE sale_id IN {} AND EXISTS (SELECT 1 FROM waiters
+                   WHERE waiters.sale_id = waitlists.sale_id AND state = 'waiting')",
+                list(chunk.len(), 0)
+            );
+            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, sale| query.bind(sale.0));
+            waited.extend(self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await?);
+        }
+        Ok(waited)
+    }
+
+    /// Puts an account into the line of a sale, once. The caller has found the sale sold out. An account that left, or whose
+    /// offer is over, gets a new place.
+    pub async fn join_waitlist(&self, id: SaleId, user: UserId, quantity: u32) -> Result<JoinOutcome, StoreError> {
+        if let Some(known) = self.waiter(id, user).await?.filter(|known| known.state == WaiterState::Waiting) {
+            return Ok(JoinOutcome::Known(known));
+        }
+        let mut tx = self.begin().await?;
+        let Some(sale) = sales::read(&mut tx, id).await?.filter(|sale| sale.mode.has_waitlist()) else {
+            return Ok(JoinOutcome::NoWaitlist);
+        };
+        let sql = "INSERT INTO waitlists (sale_id, seed) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        let seed = WaitlistSeed::new(rand::random()).to_hex();
+        sqlx::query(sql).bind(id.0).bind(seed).execute(&mut *tx).await?;
+        let (seed, now) = self.share_waitlist(&mut tx, id).await?;
+        let phase = sale.phase(now);
+        if !matches!(phase, Phase::Open | Phase::SoldOut) {
+            return Ok(JoinOutcome::Closed(phase));
+        }
+        if i64::from(quantity) > sale.per_user_limit {
+            return Ok(JoinOutcome::OverLimit);
+        }
+        if let Some(order) = live_order(&mut tx, id, user).await? {
+            return Ok(JoinOutcome::HasOrder(order));
+        }
+        let sql = "INSERT INTO waiters (sale_id, user_id, quantity, joined_at_ms, since_ms, place, state)
+             VALUES ($1, $2, $3, $4, $4, $5, 'waiting') ON CONFLICT (sale_id, user_id) DO UPDATE SET
+               quantity = excluded.quantity, joined_at_ms = excluded.joined_at_ms, since_ms = excluded.since_ms,
+               place = excluded.place, state = 'waiting', called_at_ms = NULL, order_id = NULL
+             WHERE waiters.state <> 'waiting'";
+        let query = sqlx::query(sql).bind(id.0).bind(user.to_string()).bind(i64::from(quantity));
+        let query = query.bind(now.as_millisecond()).bind(waitlist::place(&seed, now, user));
+        let is_new = query.execute(&mut *tx).await?.rows_affected() == 1;
+        let row = sqlx::query(OWN).bind(id.0).bind(user.to_string()).fetch_one(&mut *tx).await?;
+        let own = waiter(&row)?;
+        tx.commit().await?;
+        Ok(if is_new { JoinOutcome::Joined(own) } else { JoinOutcome::Known(own) })
+    }
+
+    /// Takes an account out of the line. Repeating it changes nothing. `false` when the account never was in it. An order that
+    /// was on its way arrives nevertheless, and can be cancelled.
+    pub async fn leave_waitlist(&self, sale: SaleId, user: UserId) -> Result<bool, StoreError> {
+        let sql = "UPDATE waiters SET state = 'left' WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'";
+        let left = sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&self.pool).await?.rows_affected();
+        Ok(left == 1 || self.waiter(sale, user).await?.is_some())
+    }
+}
+
+/// Whether accounts wait for units of a sale, within a transaction. Read after the sale's row is locked: a join that was
+/// committed before a unit came back is seen.
+pub(in crate::store) async fn is_waited_for(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
+    Ok(sqlx::query(IS_WAITED_FOR).bind(sale.0).fetch_optional(&mut **tx).await?.is_some())
+}
+
+async fn live_order(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<Option<OrderId>, sqlx::Error> {
+    let sql = "SELECT id FROM orders WHERE sale_id = $1 AND user_id = $2 AND status IN ('unpaid', 'paid')";
+    let found = sqlx::query(sql).bind(sale.0).bind(user.to_string()).fetch_optional(&mut **tx).await?;
+    found.map(|row| row::parsed(&row, "id")).transpose()
+}

@@ -1,0 +1,156 @@
+//! Offers: the first of a line are called, each with the id of the order that it is to get; the stock backend grants the
+//! units like those of any purchase; and once the order is there, the account is told.
+//!
+//! A call is durable, and repeating the claim for its order grants nothing twice. So a process may die between any two of
+//! these steps.
+
+use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+use uuid::Uuid;
+
+use crate::domain::claim::Claim;
+use crate::domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId, waitlist};
+use crate::store::mail::notify;
+use crate::store::{LockPatience, Store, StoreError, Tx, row, sales};
+
+/// Accounts of one transaction. Small, so that the line is locked for a short time only.
+const MAX_CALLS: i64 = 256;
+
+/// What was done about orders that accounts had been called for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OffersMade {
+    /// Accounts that have their order.
+    pub offered: usize,
+    /// Orders that the database rejected. Their accounts wait on, in their places.
+    pub rejected: usize,
+}
+
+/// An account whose turn it is.
+struct Turn {
+    user_id: UserId,
+    quantity: i64,
+    order_id: Option<OrderId>,
+    /// Whether its account is blocked, deleted, or has another order of the sale.
+    cannot_buy: bool,
+}
+
+fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
+    let has = |column| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.is_some());
+    let order: Option<String> = row.try_get("order_id")?;
+    let live: Option<String> = row.try_get("live_order")?;
+    // A live order of its own is the offer, which is about to be noted.
+    let has_another = live.is_some() && live != order;
+    Ok(Turn {
+        user_id: row::parsed(row, "user_id")?,
+        quantity: row::int(row, "quantity")?,
+        order_id: order.map(|id| id.parse().map_err(|_| row::undecodable("order_id"))).transpose()?,
+        cannot_buy: has("deleted_at_ms")? || has("blocked_at_ms")? || has_another,
+    })
+}
+
+impl Store {
+    /// Sales with a waitlist that the stock backend has.
+    pub async fn sales_with_waitlists(&self) -> Result<Vec<Sale>, StoreError> {
+        self.sales_where(concat!(
+            "SELECT ",
+            sales::columns!(),
+            " FROM sales WHERE id IN (SELECT sale_id FROM waitlists) AND retired_at_ms IS NULL AND mode = 'rush'
+             ORDER BY id"
+        ))
+        .await
+    }
+
+    /// Notes the offers whose orders have arrived, and writes to their accounts in the same transaction.
+    pub async fn note_offers(&self, sale: SaleId) -> Result<OffersMade, StoreError> {
+        let called = "SELECT 1 FROM waiters JOIN orders ON orders.id = waiters.order_id
+             WHERE waiters.sale_id = $1 AND state = 'waiting' AND order_id IS NOT NULL LIMIT 1";
+        if self.optional(sqlx::query(called).bind(sale.0), |_| Ok(())).await?.is_none() {
+            return Ok(OffersMade::default());
+        }
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let Some(now) = self.lock_waitlist(&mut tx, sale).await? else { return Ok(OffersMade::default()) };
+        let sql = "SELECT waiters.user_id, order_id, status, pay_by_ms FROM waiters
+             JOIN orders ON orders.id = waiters.order_id
+             WHERE waiters.sale_id = $1 AND state = 'waiting' AND order_id IS NOT NULL LIMIT $2";
+        let arrived = sqlx::query(sql).bind(sale.0).bind(MAX_CALLS).fetch_all(&mut *tx).await?;
+        let mut made = OffersMade::default();
+        for row in &arrived {
+            let (user, order): (UserId, OrderId) = (row::parsed(row, "user_id")?, row::parsed(row, "order_id")?);
+            let status: OrderStatus = row::parsed(row, "status")?;
+            let set = match status {
+                OrderStatus::Rejected => "order_id = NULL, called_at_ms = NULL, since_ms = $3",
+                _ => "state = 'offered', since_ms = $3",
+            };
+            let sql = format!("UPDATE waiters SET {set} WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'");
+            let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string());
+            query.bind(now.as_millisecond()).execute(&mut *tx).await?;
+            if status == OrderStatus::Unpaid {
+                let facts = json!({"sale": sale, "order": order, "pay_by": row::time(row, "pay_by_ms")?});
+                notify(&mut tx, user, MailKind::UnitOffered, facts).await?;
+            }
+            match status {
+                OrderStatus::Rejected => made.rejected += 1,
+                _ => made.offered += 1,
+            }
+        }
+        tx.commit().await?;
+        Ok(made)
+    }
+
+    /// Calls the first of the line for `free` units, and returns the claims of all that are called and wait for their order.
+    /// Accounts that cannot buy are skipped. A claim has as many units as its account wants, and are left.
+    pub async fn call_waiters(&self, sale: &Sale, free: i64) -> Result<Vec<Claim>, StoreError> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let Some(now) = self.lock_waitlist(&mut tx, sale.id).await? else { return Ok(Vec::new()) };
+        let sql = "SELECT waiters.user_id, waiters.quantity, order_id, deleted_at_ms, blocked_at_ms,
+               (SELECT id FROM orders WHERE orders.sale_id = waiters.sale_id AND orders.user_id = waiters.user_id
+                  AND orders.status IN ('unpaid', 'paid')) AS live_order
+             FROM waiters LEFT JOIN users ON users.id = waiters.user_id
+             WHERE sale_id = $1 AND state = 'waiting' AND place < $2 ORDER BY place, user_id LIMIT $3";
+        let query = sqlx::query(sql).bind(sale.id.0).bind(waitlist::first_place_at(now)).bind(MAX_CALLS);
+        let mut turns = query.fetch_all(&mut *tx).await?.iter().map(turn).collect::<Result<Vec<_>, _>>()?.into_iter();
+        let (mut claims, mut left) = (Vec::new(), free);
+        while left > 0
+            && let Some(turn) = turns.next()
+        {
+            if turn.cannot_buy {
+                skip(&mut tx, sale.id, turn.user_id).await?;
+                continue;
+            }
+            let quantity = turn.quantity.min(left).min(sale.per_user_limit);
+            left -= quantity;
+            let order_id = match turn.order_id {
+                Some(order) => order,
+                None => call(&mut tx, sale.id, turn.user_id, now).await?,
+            };
+            claims.push(Claim { user_id: turn.user_id, order_id, quantity: quantity as u32 });
+        }
+        tx.commit().await?;
+        Ok(claims)
+    }
+
+    /// Offers of a sale that are still unpaid, of those since then, at most [`MAX_COUNTED_WAITERS`](super::line::MAX_COUNTED_WAITERS).
+    pub async fn count_open_offers(&self, sale: SaleId, since: jiff::Timestamp) -> Result<i64, StoreError> {
+        let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters JOIN orders ON orders.id = waiters.order_id
+               WHERE waiters.sale_id = $1 AND state = 'offered' AND called_at_ms >= $2 AND status = 'unpaid'
+               LIMIT $3) AS open";
+        let query = sqlx::query(sql).bind(sale.0).bind(since.as_millisecond());
+        let row = query.bind(super::line::MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
+        Ok(row::int(&row, "n")?)
+    }
+}
+
+async fn call(tx: &mut Tx, sale: SaleId, user: UserId, now: jiff::Timestamp) -> Result<OrderId, sqlx::Error> {
+    let order = OrderId(Uuid::now_v7());
+    let sql = "UPDATE waiters SET order_id = $3, called_at_ms = $4 WHERE sale_id = $1 AND user_id = $2";
+    let query = sqlx::query(sql).bind(sale.0).bind(user.to_string()).bind(order.to_string());
+    query.bind(now.as_millisecond()).execute(&mut **tx).await?;
+    Ok(order)
+}
+
+async fn skip(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE waiters SET state = 'skipped' WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'";
+    sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut **tx).await?;
+    Ok(())
+}
