@@ -41,6 +41,8 @@ pub mod packets;
 
 pub mod purchase;
 
+pub mod waitlist;
+
 pub mod gate;
 
 pub mod entries;

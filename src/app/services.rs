@@ -59,6 +59,7 @@ use crate::stock::redis::RedisStock;
 use crate::stock::units::Units;
 use crate::store::Store;
 use crate::waiting_rooms::WaitingRooms;
+use crate::waitlist::WaitlistRequests;
 use crate::web::{self, Shop};
 use crate::webauthn::RelyingParty;
 
@@ -263,6 +264,11 @@ impl Services {
         Entries::new(self.store.clone(), self.config.web.user_rate, &self.secret, self.metrics.clone())
     }
 
+    pub fn waitlist(&self) -> WaitlistRequests {
+        let (store, catalogue, gate) = (self.store.clone(), self.catalogue.clone(), self.gate.clone());
+        WaitlistRequests::new(store, catalogue, gate, self.stock.clone(), self.config.web.user_rate)
+    }
+
     /// The shop's routes, without a socket.
     pub fn router(&self) -> Router {
         web::router(Arc::new(Shop {
@@ -274,6 +280,7 @@ impl Services {
             purchases: self.purchases(),
             entries: self.entries(),
             waiting_rooms: self.waiting_rooms.clone(),
+            waitlist: self.waitlist(),
             orders: self.orders(),
             payments: self.payments.clone(),
             staff_refunds: self.staff_refunds(),

@@ -49,6 +49,7 @@ mod security;
 mod shop;
 mod sign_in;
 mod support;
+mod waitlist;
 mod wallet;
 
 pub use account::MemberText;
@@ -78,6 +79,7 @@ pub use security::{SecurityText, security_class, security_detail};
 pub use shop::ShopText;
 pub use sign_in::AccountText;
 pub use support::SupportText;
+pub use waitlist::WaitlistText;
 pub use wallet::WalletText;
 
 use crate::domain::packet::PacketPhase;
@@ -116,6 +118,7 @@ tables! {
     draw_console: DrawConsoleText,
     queues: QueueText,
     queue_console: QueueConsoleText,
+    waitlist: WaitlistText,
     sales: SalesText,
     checklist: ChecklistText,
     goods: GoodsText,

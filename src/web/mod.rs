@@ -72,6 +72,7 @@ use crate::rate_limit::UserLimit;
 use crate::security_events::SecurityEvents;
 use crate::store::Store;
 use crate::waiting_rooms::WaitingRooms;
+use crate::waitlist::WaitlistRequests;
 
 pub use api::admin::live::EventStreams;
 pub use router::router;
@@ -87,6 +88,7 @@ pub struct Shop {
     pub purchases: Purchases,
     pub waiting_rooms: Arc<WaitingRooms>,
     pub entries: Entries,
+    pub waitlist: WaitlistRequests,
     pub orders: Orders,
     pub payments: Payments,
     pub staff_refunds: StaffRefunds,

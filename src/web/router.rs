@@ -77,7 +77,8 @@ fn public_api() -> Routes {
 
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
-    use super::api::{accounts, addresses, draws, orders, own_account, passkeys, payments, queues, recovery, wallet};
+    use super::api::{accounts, addresses, draws, orders, own_account, passkeys, payments, queues, recovery};
+    use super::api::{waitlist, wallet};
 
     Router::new()
         .route("/api/me", get(accounts::me))
@@ -99,6 +100,7 @@ fn shopper_api() -> Routes {
         .route("/api/account/delete", post(own_account::delete))
         .route("/api/sales/{sale}/place", get(queues::own).post(queues::join))
         .route("/api/sales/{sale}/entry", get(draws::own).post(draws::enter).delete(draws::withdraw))
+        .route("/api/sales/{sale}/waitlist", get(waitlist::own).post(waitlist::join).delete(waitlist::leave))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::set_address))
@@ -269,7 +271,7 @@ fn shared_pages() -> Routes {
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
     use super::pages::{account, addresses, draws, order_address, orders, packet_giving, packets, sign_in, wallet};
-    use super::pages::{mail_address, queues, recovery};
+    use super::pages::{mail_address, queues, recovery, waitlist};
 
     let at = |path: &str| format!("/{locale}{path}");
     Router::new()
@@ -283,6 +285,8 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/draw"), get(draws::proof))
         .route(&at("/sales/{sale}/entry"), get(draws::show).post(draws::enter))
         .route(&at("/sales/{sale}/entry/withdraw"), post(draws::withdraw))
+        .route(&at("/sales/{sale}/waitlist"), get(waitlist::show).post(waitlist::join))
+        .route(&at("/sales/{sale}/waitlist/leave"), post(waitlist::leave))
         .route(&at("/login"), get(sign_in::login).post(sign_in::log_in))
         .route(&at("/register"), get(sign_in::registration).post(sign_in::register))
         .route(&at("/login/code"), post(sign_in::log_in_with_code))

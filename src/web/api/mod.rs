@@ -7,6 +7,8 @@ pub mod queues;
 
 pub mod draws;
 
+pub mod waitlist;
+
 pub mod orders;
 
 pub mod addresses;

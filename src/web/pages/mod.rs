@@ -9,6 +9,8 @@ pub mod draws;
 
 pub mod queues;
 
+pub mod waitlist;
+
 pub mod orders;
 
 pub mod order_address;

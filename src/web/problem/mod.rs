@@ -107,6 +107,10 @@ problems! {
     NotInQueue 404 "not_in_queue" "The account has no place in this waiting room.";
     NotCalled 409 "not_called" "This sale has a waiting room. The account may buy when it is called, and for a while.";
     NoSuchDraw 404 "no_such_draw" "The sale is not a draw, or not announced.";
+    NoWaitlist 404 "no_waitlist" "The sale has no waitlist: units that come back are given in another way.";
+    NotWaiting 404 "not_waiting" "The account never joined the waitlist of this sale.";
+    NotSoldOut 409 "not_sold_out" "Units are left. Buy them instead of waiting.";
+    HasOrder 409 "has_order" "The account has an order of this sale.";
     NotEntered 404 "not_entered" "The account has no entry in this draw.";
     NotLocked 409 "not_locked" "The list of entries is not locked yet.";
     NotDrawn 409 "not_drawn" "The draw has not been held yet.";

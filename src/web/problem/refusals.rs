@@ -13,6 +13,7 @@ use crate::pictures::PictureRefusal;
 use crate::pipeline::dead_letters::DeadLetterError;
 use crate::store::{AccountChangeRefusal, AddressRefusal, GoodsRefusal, SaleRefusal, StoreError};
 use crate::waiting_rooms::JoinRefusal;
+use crate::waitlist::WaitlistRefusal;
 
 impl From<Refusal> for Code {
     fn from(refusal: Refusal) -> Self {
@@ -73,6 +74,24 @@ impl From<EntryRefusal> for Problem {
             EntryRefusal::Closed(Phase::Ended) => Code::Ended.into(),
             EntryRefusal::Closed(_) => Code::NotOpen.into(),
             EntryRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<WaitlistRefusal> for Problem {
+    fn from(refusal: WaitlistRefusal) -> Self {
+        match refusal {
+            WaitlistRefusal::RateLimited => Code::RateLimited.into(),
+            WaitlistRefusal::NoSuchSale => Code::NoSuchSale.into(),
+            WaitlistRefusal::NoWaitlist => Code::NoWaitlist.into(),
+            WaitlistRefusal::NotSoldOut => Code::NotSoldOut.into(),
+            WaitlistRefusal::HasOrder(order) => Problem::new(Code::HasOrder).detail(format!("Order {order}.")),
+            WaitlistRefusal::BadQuantity => Code::BadQuantity.into(),
+            WaitlistRefusal::OverLimit => Code::OverLimit.into(),
+            WaitlistRefusal::NotWaiting => Code::NotWaiting.into(),
+            WaitlistRefusal::Closed(Phase::Ended) => Code::Ended.into(),
+            WaitlistRefusal::Closed(_) => Code::NotOpen.into(),
+            WaitlistRefusal::Store(error) => error.into(),
         }
     }
 }

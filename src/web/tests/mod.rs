@@ -42,6 +42,7 @@ mod spread;
 mod step_up;
 mod strictness;
 mod support;
+mod waitlist;
 mod wallet;
 
 use axum::Router;
@@ -169,7 +170,7 @@ impl TestShop {
         let goods = admin.post("/api/admin/goods", goods).await.json();
         let sale = json!({
             "goods_id": goods["goods"]["id"], "price": {"amount": 199_900, "currency": "CNY"},
-            "total": total, "per_user_limit": 2, "opens_at": "2099-01-01T00:00:00Z",
+            "total": total, "per_user_limit": total.min(2), "opens_at": "2099-01-01T00:00:00Z",
         });
         let sale = admin.post("/api/admin/sales", sale).await.json();
         let id = sale["sale"]["id"].as_str().unwrap().to_owned();

@@ -14,6 +14,7 @@ mod passkeys;
 mod queues;
 mod recovery;
 mod sign_in;
+mod waitlist;
 mod wallet;
 
 pub use account::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
@@ -44,6 +45,7 @@ pub use packets::{
 pub use queues::{LinePage, Turn};
 pub use recovery::{NewPasswordPage, RecoveryRequestPage, VerifyAddressPage};
 pub use sign_in::{CodePage, PriceField, SignInPage};
+pub use waitlist::WaitlistPage;
 pub use wallet::WalletPage;
 
 use crate::i18n::field_error;

@@ -8,6 +8,7 @@ mod queues;
 mod selling;
 mod shutdown;
 mod staff;
+mod waitlist;
 mod window;
 
 use crate::support::Rung;
@@ -47,6 +48,7 @@ macro_rules! contract_tests {
             staff::packets_given_at_once_do_not_pass_the_bound_of_an_operator,
             queues::places_are_called_in_their_order_and_nobody_buys_out_of_turn,
             draws::units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next,
+            waitlist::units_that_come_back_go_to_those_who_wait,
             shutdown::shutdown_under_load_is_quick_and_loses_no_order,
         }
     };
@@ -60,6 +62,7 @@ macro_rules! bucket_contract_tests {
             $rung,
             selling::six_buckets_in_small_lots_sell_exactly_their_units,
             selling::six_buckets_filled_at_once_sell_exactly_their_units,
+            waitlist::units_of_buckets_go_to_those_who_wait,
         }
     };
 }

@@ -1,0 +1,65 @@
+//! A shopper's place on the waitlist of a sale: its page, and the forms that join and leave.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::UserVisit;
+use crate::domain::{Locale, SaleId};
+use crate::web::extract::client::ClientAddress;
+use crate::web::extract::session::SignedIn;
+use crate::web::extract::{Form, PathIds};
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::goods::goods_name_and_cover;
+use crate::web::shared::response::{personal, see_other};
+use crate::web::views::WaitlistPage;
+
+fn waitlist_path(locale: Locale, sale: SaleId) -> String {
+    format!("/{locale}/sales/{sale}/waitlist")
+}
+
+pub async fn show(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(sale): PathIds<SaleId>,
+) -> Result<Response, Problem> {
+    let status = shop.gate.status(sale).ok_or(Code::NoSuchSale)?;
+    let known =
+        shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.mode.has_waitlist()).ok_or(Code::NoWaitlist)?;
+    let page = WaitlistPage {
+        sale,
+        goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,
+        phase: status.phase,
+        per_user_limit: status.per_user_limit,
+        place: shop.waitlist.place(sale, session.user_id).await?,
+        waiting: shop.store.count_waiters(sale).await?,
+        chrome: visitor.chrome(),
+    };
+    personal(StatusCode::OK, &page)
+}
+
+#[derive(Deserialize)]
+pub struct JoinForm {
+    #[serde(default)]
+    quantity: String,
+}
+
+pub async fn join(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(sale): PathIds<SaleId>,
+    ClientAddress(client): ClientAddress,
+    Form(form): Form<JoinForm>,
+) -> Result<Response, Problem> {
+    let quantity = form.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
+    shop.waitlist.join(sale, session.user_id, quantity, client).await?;
+    Ok(see_other(&waitlist_path(visitor.locale, sale)))
+}
+
+pub async fn leave(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(sale): PathIds<SaleId>,
+    ClientAddress(client): ClientAddress,
+) -> Result<Response, Problem> {
+    shop.waitlist.leave(sale, session.user_id, client).await?;
+    Ok(see_other(&waitlist_path(visitor.locale, sale)))
+}

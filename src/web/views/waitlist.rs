@@ -1,0 +1,106 @@
+//! A shopper's place on the waitlist of a sale.
+
+use askama::Template;
+
+use super::Chrome;
+use crate::domain::{Order, OrderStatus, Phase, SaleId, Waiter, WaiterState};
+use crate::i18n::fill;
+use crate::pages::filters;
+use crate::store::MAX_COUNTED_WAITERS;
+use crate::waitlist::OwnPlace;
+
+/// Highest choice of the quantity field.
+const MAX_QUANTITY_CHOICE: i64 = 10;
+
+/// Where the account stands, and what it can do.
+#[derive(Debug, Template)]
+#[template(path = "waitlist.html")]
+pub struct WaitlistPage {
+    pub chrome: Chrome,
+    pub sale: SaleId,
+    pub goods_name: String,
+    /// The phase of the sale.
+    pub phase: Phase,
+    pub per_user_limit: i64,
+    /// `None`: the account never joined.
+    pub place: Option<OwnPlace>,
+    /// Accounts that wait, as far as they are counted.
+    pub waiting: i64,
+}
+
+impl WaitlistPage {
+    fn state(&self) -> Option<WaiterState> {
+        self.place.as_ref().map(|place| place.waiter.state)
+    }
+
+    fn waiting_as(&self) -> Option<&Waiter> {
+        self.place.as_ref().map(|place| &place.waiter).filter(|waiter| waiter.state == WaiterState::Waiting)
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.state() == Some(WaiterState::Waiting)
+    }
+
+    /// An offer that has not been paid or lost yet.
+    fn offer(&self) -> Option<&Order> {
+        self.place.as_ref()?.order.as_ref().filter(|order| order.status == OrderStatus::Unpaid)
+    }
+
+    /// The order of an offer that was accepted.
+    fn paid(&self) -> Option<&Order> {
+        self.place.as_ref()?.order.as_ref().filter(|order| order.status == OrderStatus::Paid)
+    }
+
+    fn can_join(&self) -> bool {
+        self.phase == Phase::SoldOut && !self.is_waiting() && self.offer().is_none() && self.paid().is_none()
+    }
+
+    fn takes_one(&self) -> bool {
+        self.per_user_limit <= 1
+    }
+
+    fn quantities(&self) -> std::ops::RangeInclusive<i64> {
+        1..=self.per_user_limit.clamp(1, MAX_QUANTITY_CHOICE)
+    }
+
+    /// From 1; only while there is something to wait for.
+    fn position(&self) -> Option<String> {
+        let ahead = self.place.as_ref()?.ahead.filter(|_| self.phase != Phase::Ended)?;
+        Some(counted(ahead + 1))
+    }
+
+    fn waiting(&self) -> String {
+        counted(self.waiting)
+    }
+
+    fn state_text(&self) -> String {
+        let t = &self.chrome.text().waitlist;
+        let text = match self.state() {
+            _ if self.offer().is_some() => t.offered,
+            _ if self.paid().is_some() => t.paid,
+            _ if self.phase == Phase::Ended => t.over,
+            Some(WaiterState::Waiting) => return fill(t.waiting, self.position().unwrap_or_default()),
+            Some(WaiterState::Skipped) => t.skipped,
+            Some(WaiterState::Offered) => t.lapsed,
+            Some(WaiterState::Left) => t.left,
+            None if self.phase == Phase::SoldOut => t.not_joined,
+            None => t.not_needed,
+        };
+        text.to_owned()
+    }
+}
+
+/// Beyond what is counted: `10000+`.
+fn counted(n: i64) -> String {
+    if n < MAX_COUNTED_WAITERS { n.to_string() } else { format!("{MAX_COUNTED_WAITERS}+") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_line_is_counted_to_a_bound() {
+        assert_eq!((counted(9_999), counted(10_000)), ("9999".to_owned(), "10000+".to_owned()));
+    }
+}

@@ -1,0 +1,149 @@
+//! The waitlist of a sold-out rush.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually};
+
+const UNITS: i64 = 3;
+/// Units are offered after the segment in which its account joined, and their orders go the way of every order.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+fn path(sale: &str) -> String {
+    format!("/api/sales/{sale}/waitlist")
+}
+
+async fn place(shopper: &Shopper, sale: &str) -> Value {
+    shopper.client.get(&path(sale)).await.expect(200).json()["waitlist"].clone()
+}
+
+/// Joins as soon as the process that is asked has noticed that the sale is sold out.
+async fn join(shopper: &Shopper, sale: &str) {
+    eventually("the account waits", TIMEOUT, async || {
+        let answer = shopper.client.post(&path(sale), json!({})).await;
+        match answer.status {
+            200 | 201 => Ok(()),
+            _ => Err(answer.json().to_string()),
+        }
+    })
+    .await;
+}
+
+/// Shoppers that wait, in the order of their places, which stay once their segment is over.
+async fn in_line<'a>(waiters: &[&'a Shopper], sale: &str) -> Vec<&'a Shopper> {
+    let mut line = Vec::new();
+    for waiter in waiters {
+        line.push((place(waiter, sale).await["position"].as_i64().unwrap(), *waiter));
+    }
+    line.sort_by_key(|(position, _)| *position);
+    assert!(line.iter().map(|(position, _)| *position).eq(1..=waiters.len() as i64), "places follow each other");
+    line.into_iter().map(|(_, waiter)| waiter).collect()
+}
+
+async fn wait_for_offer(waiter: &Shopper, sale: &str) -> String {
+    let offered = eventually("the unit is offered", TIMEOUT, async || {
+        let place = place(waiter, sale).await;
+        if place["state"] == "offered" { Ok(place) } else { Err(place.to_string()) }
+    })
+    .await;
+    assert!(offered["pay_by"].is_string(), "{offered}");
+    let order = offered["order_id"].as_str().unwrap().to_owned();
+    waiter.wait_for_status(sale, &order, "unpaid").await;
+    order
+}
+
+/// Presses until it is told to stop. Returns the orders that it got.
+async fn press(stranger: &Shopper, sale: &str, stop: &AtomicBool) -> usize {
+    let mut orders = 0;
+    while !stop.load(Ordering::Relaxed) {
+        if let Ok(answer) = stranger.try_buy(sale, 1).await
+            && matches!(answer.status, 200 | 202)
+        {
+            orders += 1;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    orders
+}
+
+/// Shoppers that bought every unit, with their orders.
+async fn buy_out(shop: &Shop, sale: &str) -> Vec<(Shopper, String)> {
+    let mut buyers = Vec::new();
+    for n in 0..UNITS as u64 {
+        let buyer = shop.shopper(n);
+        // A bucket may have to wait for its lot.
+        let order = eventually("the unit is bought", TIMEOUT, async || {
+            let answer = buyer.buy(sale, 1).await;
+            if answer.status == 202 { Ok(answer.order_id()) } else { Err(answer.json().to_string()) }
+        })
+        .await;
+        buyer.wait_for_status(sale, &order, "unpaid").await;
+        buyers.push((buyer, order));
+    }
+    shop.wait_for_phase(sale, "sold_out").await;
+    buyers
+}
+
+pub async fn units_that_come_back_go_to_those_who_wait(rung: Rung) {
+    units_come_back(rung, NewSale::of(UNITS)).await;
+}
+
+pub async fn units_of_buckets_go_to_those_who_wait(rung: Rung) {
+    units_come_back(rung, NewSale::of(UNITS).split(3, 1)).await;
+}
+
+async fn units_come_back(rung: Rung, sale: NewSale) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
+    let sale = shop.open(sale).await;
+    let buyers = buy_out(&shop, &sale).await;
+    let waiters: Vec<Shopper> = (100..105).map(|n| shop.shopper(n)).collect();
+    let strangers: Vec<Shopper> = (200..204).map(|n| shop.shopper(n)).collect();
+    join_all(waiters.iter().map(|waiter| join(waiter, &sale))).await;
+
+    let stop = AtomicBool::new(false);
+    let pressing = join_all(strangers.iter().map(|stranger| press(stranger, &sale, &stop)));
+    let serving = async {
+        for (buyer, order) in &buyers {
+            buyer.cancel(&sale, order).await.expect(200);
+        }
+        let (offered, waiting) = wait_for_offers(&waiters, &sale).await;
+        // What two of them leave goes on, down the line.
+        for (first, next) in offered.iter().zip(in_line(&waiting, &sale).await) {
+            let order = wait_for_offer(first, &sale).await;
+            first.cancel(&sale, &order).await.expect(200);
+            wait_for_offer(next, &sale).await;
+        }
+        stop.store(true, Ordering::Relaxed);
+        offered
+    };
+    let (pressed, offered) = tokio::join!(pressing, serving);
+    assert_eq!(pressed, [0; 4], "units went to strangers");
+    shop.wait_for_sold(&sale, UNITS, TIMEOUT).await;
+    // No account waits any more: the next unit is on sale again.
+    let order = wait_for_offer(offered[2], &sale).await;
+    offered[2].cancel(&sale, &order).await.expect(200);
+    shop.wait_for_phase(&sale, "open").await;
+    let order = eventually("a stranger buys the unit", TIMEOUT, async || {
+        let answer = strangers[0].buy(&sale, 1).await;
+        if answer.status == 202 { Ok(answer.order_id()) } else { Err(answer.json().to_string()) }
+    })
+    .await;
+    strangers[0].wait_for_status(&sale, &order, "unpaid").await;
+    shop.audit_is_clean().await;
+}
+
+/// Waits until as many accounts as there are units have an offer. Returns them, and the others.
+async fn wait_for_offers<'a>(waiters: &'a [Shopper], sale: &str) -> (Vec<&'a Shopper>, Vec<&'a Shopper>) {
+    eventually("every unit is offered", TIMEOUT, async || {
+        let places = join_all(waiters.iter().map(|waiter| place(waiter, sale))).await;
+        let (mut offered, mut waiting) = (Vec::new(), Vec::new());
+        for (waiter, place) in waiters.iter().zip(&places) {
+            if place["state"] == "offered" { offered.push(waiter) } else { waiting.push(waiter) }
+        }
+        if offered.len() as i64 == UNITS { Ok((offered, waiting)) } else { Err(format!("{places:?}")) }
+    })
+    .await
+}
