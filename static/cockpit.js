@@ -44,6 +44,7 @@ function showStock(s) {
   const onTheWay = booked == null || sold == null ? null : Math.max(0, booked - sold);
   const left = total == null || booked == null ? null : Math.max(0, total - booked);
   for (const [key, value] of Object.entries({ total, sold, booked, on_the_way: onTheWay, left })) showNumber(`stock.${key}`, value);
+  for (const key of ['waiting', 'open_offers']) showNumber(`sale.${key}`, s.sale.value?.[key]);
   showNumber('gate.access', s.gate.value?.access);
   for (const { bucket, allotted, booked: taken } of s.buckets ?? []) {
     showNumber(`bucket.${bucket}.allotted`, allotted);

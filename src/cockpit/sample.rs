@@ -63,6 +63,10 @@ pub struct SaleFacts {
     pub persisted: i64,
     /// Units of ended orders that Redis still holds.
     pub unreleased: i64,
+    /// Accounts on the waitlist, as far as they are counted.
+    pub waiting: i64,
+    /// Orders of the waitlist that wait for payment.
+    pub open_offers: i64,
 }
 
 /// The outcomes of buying requests, over all processes.

@@ -172,6 +172,8 @@ async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> 
         sold: sale.sold,
         persisted: sale.granted,
         unreleased: sources.store.unreleased(id).await?,
+        waiting: sources.store.count_waiters(id).await?,
+        open_offers: sources.store.count_open_offers(id).await?,
     })
 }
 

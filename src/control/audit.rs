@@ -60,12 +60,13 @@ enum Part {
     Turns,
     Draws,
     Releases,
+    Waitlists,
     Holds,
     PacketShares,
     Queue,
 }
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 15] = [
     Part::Orders,
     Part::RepeatedOrders,
     Part::Charges,
@@ -77,6 +78,7 @@ const PARTS: [Part; 14] = [
     Part::Turns,
     Part::Draws,
     Part::Releases,
+    Part::Waitlists,
     Part::Holds,
     Part::PacketShares,
     Part::Queue,
@@ -96,6 +98,7 @@ impl Part {
             Part::Turns => "turns",
             Part::Draws => "draws",
             Part::Releases => "releases",
+            Part::Waitlists => "waitlists",
             Part::Holds => "holds",
             Part::PacketShares => "packet_shares",
             Part::Queue => "queue",
@@ -207,6 +210,10 @@ impl Audit {
             )],
             Part::Releases => {
                 vec![check("the units of ended orders have been returned", self.held_units_of_ended_orders().await?)]
+            }
+            Part::Waitlists => {
+                let passed_over = self.snapshot().await?.passed_over_waiters().await?;
+                vec![check("units that come back go to those who wait, in their order", passed_over)]
             }
             Part::Holds => match &self.stock_sync {
                 Some(stock_sync) => self.redis_matches_database(stock_sync).await?,

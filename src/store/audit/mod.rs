@@ -9,6 +9,7 @@ mod money;
 mod orders;
 mod packets;
 mod queues;
+mod waitlists;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

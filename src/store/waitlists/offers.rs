@@ -9,6 +9,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
+use super::line::MAX_COUNTED_WAITERS;
 use crate::domain::claim::Claim;
 use crate::domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId, waitlist};
 use crate::store::mail::notify;
@@ -130,13 +131,12 @@ impl Store {
         Ok(claims)
     }
 
-    /// Offers of a sale that are still unpaid, of those since then, at most [`MAX_COUNTED_WAITERS`](super::line::MAX_COUNTED_WAITERS).
-    pub async fn count_open_offers(&self, sale: SaleId, since: jiff::Timestamp) -> Result<i64, StoreError> {
-        let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters JOIN orders ON orders.id = waiters.order_id
-               WHERE waiters.sale_id = $1 AND state = 'offered' AND called_at_ms >= $2 AND status = 'unpaid'
-               LIMIT $3) AS open";
-        let query = sqlx::query(sql).bind(sale.0).bind(since.as_millisecond());
-        let row = query.bind(super::line::MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
+    /// Offers of a sale whose orders are still unpaid, among the latest [`MAX_COUNTED_WAITERS`].
+    pub async fn count_open_offers(&self, sale: SaleId) -> Result<i64, StoreError> {
+        let sql = "SELECT COUNT(*) AS n FROM (SELECT order_id FROM waiters WHERE sale_id = $1 AND state = 'offered'
+               ORDER BY called_at_ms DESC LIMIT $2) AS latest
+             JOIN orders ON orders.id = latest.order_id WHERE status = 'unpaid'";
+        let row = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
         Ok(row::int(&row, "n")?)
     }
 }

@@ -292,6 +292,46 @@ async fn paused_sale_keeps_its_line_and_added_units_go_to_it_first() {
 }
 
 #[tokio::test]
+async fn audit_finds_accounts_that_were_passed_over() {
+    let clock = start();
+    let shop = shop_at(&clock).await;
+    let (sale, buyers) = sold_out_sale(&shop, 1).await;
+    let clients = many(&shop, 3).await;
+    for client in &clients {
+        join(client, &sale, 1).await;
+    }
+    let passed_over = async || {
+        let checks = shop.parts.audit().check_once().await.unwrap();
+        let check = checks.iter().find(|check| check.promise.contains("those who wait")).unwrap();
+        check.violations.clone()
+    };
+    next_segment(&clock);
+    cancel(&buyers[0], &sale).await;
+    step(&shop).await;
+    assert_eq!(passed_over().await, [""; 0]);
+    // As if the offer had gone to the last of the line.
+    shop.execute("UPDATE waiters SET place = (SELECT MAX(place) + 1 FROM waiters) WHERE state = 'offered'").await;
+    assert_eq!(passed_over().await.len(), 2);
+}
+
+#[tokio::test]
+async fn cockpit_counts_those_who_wait_and_their_open_offers() {
+    let clock = start();
+    let shop = shop_at(&clock).await;
+    let admin = shop.admin().await;
+    let (sale, buyers) = sold_out_sale_of(&shop, &admin, 1).await;
+    for client in &many(&shop, 3).await {
+        join(client, &sale, 1).await;
+    }
+    next_segment(&clock);
+    cancel(&buyers[0], &sale).await;
+    step(&shop).await;
+    let page = admin.get(&format!("/admin/sales/{sale}?lang=en")).await;
+    assert!(page.text().contains(r#"<dd data-key="sale.waiting">2</dd>"#), "{}", page.text());
+    assert!(page.text().contains(r#"<dd data-key="sale.open_offers">1</dd>"#), "{}", page.text());
+}
+
+#[tokio::test]
 async fn offer_is_told_by_mail_in_the_language_of_the_account() {
     let clock = start();
     let shop = shop_at(&clock).await;
