@@ -25,8 +25,8 @@ mod stack {
     use seckill::stock::facts::RedisFacts;
     use seckill::stock::load::{HoldRepair, LoadOptions};
     use seckill::stock::redis::RedisStock;
-    use seckill::stock::{FactSource, Stock};
-    use seckill::store::{GoodsDraft, HeldUnits, LockPatience, SaleChange, SaleDraft, Store};
+    use seckill::stock::{FactSource, Stock, WaitedStock};
+    use seckill::store::{GoodsDraft, HeldUnits, JoinOutcome, LockPatience, SaleChange, SaleDraft, Store};
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung, seed};
@@ -290,6 +290,72 @@ mod stack {
         backends.redis.release(&[release(&second)]).await.unwrap();
         assert_eq!(backends.booked(sale.id).await, 0);
         drop(backends.fixture);
+    }
+
+    /// Units that come back, whether by a release, a load or a definition.
+    #[tokio::test]
+    async fn units_that_are_waited_for_are_granted_to_those_who_wait() {
+        let backends = StockPair::new().await;
+        let sale = backends.sale(2, 1, Window { opens_at: None, closes_at: None }).await;
+        let (buyers, waiter) = ([claim(1, 1), claim(2, 1)], claim(3, 1));
+        backends.reserve(sale.id, &buyers).await;
+        let joined = backends.store.join_waitlist(sale.id, waiter.user_id, 1).await.unwrap();
+        assert!(matches!(joined, JoinOutcome::Joined(_)), "{joined:?}");
+        backends.cancel(sale.id, buyers[0].order_id).await;
+        assert_eq!(backends.reserve(sale.id, &[claim(4, 1), claim(5, 1)]).await, [Decision::SoldOut; 2]);
+        let url = ServiceAddress::from(backends.fixture.settings["SECKILL_REDIS_URL"].as_str());
+        let facts = RedisFacts::new(Vec::new(), connection::shared(&url).unwrap(), Gauge::default());
+        let bucket = Bucket::whole(sale.id);
+        assert!(facts.facts(&[bucket]).await.unwrap()[0].1.is_waited_for);
+
+        // Redis loses everything, and the sale is loaded again.
+        backends.redis.unload(bucket).await.unwrap();
+        backends.stock_sync().step().await.unwrap();
+        assert_eq!(backends.redis.free_units(&sale).await.unwrap(), 1);
+        assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::SoldOut]);
+
+        for _ in 0..2 {
+            for offered in
+                [backends.redis.offer(&sale, &[waiter]).await, backends.database.offer(&sale, &[waiter]).await]
+            {
+                let decision = offered.unwrap()[0];
+                let of_waiter = matches!(decision, Decision::Repeated(hold) if hold.order_id == waiter.order_id);
+                assert!(of_waiter || matches!(decision, Decision::Granted(_)), "{decision:?}");
+            }
+        }
+        backends.change(sale.id, SaleChange::TopUp { units: 1, request: None }).await;
+        assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::SoldOut], "added units are waited for");
+
+        // The last one leaves.
+        assert!(backends.store.leave_waitlist(sale.id, waiter.user_id).await.unwrap());
+        backends.redis.follow_waitlist(&sale).await.unwrap();
+        let stranger = claim(4, 1);
+        assert!(matches!(backends.reserve(sale.id, &[stranger]).await[..], [Decision::Granted(_)]));
+    }
+
+    /// Between the database's answer that no account waits and its arrival, one may have joined and a unit come back.
+    #[tokio::test]
+    async fn mark_of_a_bucket_outlives_an_answer_that_is_older() {
+        let backends = StockPair::new().await;
+        let sale = backends.sale(1, 1, Window { opens_at: None, closes_at: None }).await;
+        let script = redis::Script::new(include_str!("../../src/stock/lua/waited.lua"));
+        let key = keys::hash(Bucket::whole(sale.id));
+        let note = async |word: &str, read: &str| -> i64 {
+            script.key(&key).arg(word).arg(read).invoke_async(&mut backends.redis.connection()).await.unwrap()
+        };
+        assert_eq!(note("wait", "").await, 1);
+        assert_eq!(note("wait", "").await, 1);
+        assert_eq!(note("none", "1:1").await, 0, "read before the second mark");
+        assert_eq!(decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await, [Decision::SoldOut]);
+        assert_eq!(note("none", "1:2").await, 1);
+        assert!(matches!(
+            decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await[..],
+            [Decision::Granted(_)]
+        ));
+        let unknown = keys::hash(Bucket::whole(SaleId(999_999_999)));
+        let noted: i64 =
+            script.key(&unknown).arg("wait").arg("").invoke_async(&mut backends.redis.connection()).await.unwrap();
+        assert_eq!(noted, 0, "a sale that is not loaded gets no mark");
     }
 
     /// Cached lists of winners are valid as long as this counter is unchanged.

@@ -14,6 +14,7 @@ mod packet_load;
 mod packets;
 mod sentinel;
 mod shards;
+mod waitlist;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
