@@ -30,7 +30,8 @@ texts! {
         button_order: "查看订单", "View order";
         hint_upcoming: "开抢后按钮自动亮起，无需刷新。", "The button turns on at the start. No need to reload.";
         hint_open: "点一次即可，抢到后库存为你保留，请按时付款。", "Press once. If you get it, it’s held for you until you pay.";
-        hint_sold_out: "超时未付款的商品会重新开抢，有货时本页自动更新。", "Unpaid items may come back. This page updates by itself if they do.";
+        hint_sold_out: "退回的商品先给候补的人；无人候补时重新开抢，本页自动更新。",
+            "Items that come back go to the waitlist first. If it is empty, they are sold here, and this page updates by itself.";
         hint_paused: "活动暂停中，恢复后本页自动更新。", "This sale is paused. This page updates when it resumes.";
         hint_ended: "本场已结束，看看其他秒杀吧。", "This sale has ended. Take a look at the others.";
         hint_holding: "请不要关闭页面，无需重复点击。", "Keep this page open. No need to press again.";

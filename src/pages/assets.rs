@@ -74,6 +74,7 @@ embed! {
     "vendor/pico.min.css"
     "vendor/uPlot.iife.min.js"
     "vendor/uPlot.min.css"
+    "waitlist.js"
     "wallet.css"
 }
 

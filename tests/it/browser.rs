@@ -107,6 +107,13 @@ async fn entry_of_a_draw_wins_pays_and_checks_the_proof() {
 }
 
 #[tokio::test]
+async fn sold_out_shopper_waits_and_gets_the_unit_that_comes_back() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("waitlist", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn waiting_room_calls_in_order_and_tells_the_truth() {
     let shop = shop(Rung::Sqlite).await;
     journey("waiting_room", &shop).await;

@@ -362,7 +362,6 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::accounts::AccountRefusal;
 
     pub(super) fn body(problem: Problem) -> (Response, serde_json::Value) {
         let own_body = problem.extra.as_ref().map(|extra| extra.body(problem.code));
@@ -395,11 +394,5 @@ mod tests {
         assert!(!json.to_string().contains("1234"));
         let context = response.extensions().get::<ProblemContext>().unwrap();
         assert!(context.cause.as_ref().unwrap().to_string().contains("1234"), "it is kept for the log");
-    }
-
-    #[test]
-    fn retry_after_of_a_throttle_replaces_the_one_of_the_table() {
-        let problem: Problem = AccountRefusal::Throttled(std::time::Duration::from_millis(6500)).into();
-        assert_eq!(problem.into_response().headers()[RETRY_AFTER], "7");
     }
 }

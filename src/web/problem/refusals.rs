@@ -361,4 +361,10 @@ mod tests {
         let (response, json) = body(Problem::too_early(None, at(0)));
         assert_eq!((&response.headers()[RETRY_AFTER], json.get("not_before")), (&HeaderValue::from_static("1"), None));
     }
+
+    #[test]
+    fn retry_after_of_a_throttle_replaces_the_one_of_the_table() {
+        let (response, _) = body(AccountRefusal::Throttled(std::time::Duration::from_millis(6500)).into());
+        assert_eq!(response.headers()[RETRY_AFTER], "7");
+    }
 }

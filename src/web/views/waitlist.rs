@@ -41,6 +41,12 @@ impl WaitlistPage {
         self.state() == Some(WaiterState::Waiting)
     }
 
+    /// State and position as the page's script compares them.
+    fn shown_place(&self) -> Option<String> {
+        let place = self.place.as_ref().filter(|_| self.is_waiting())?;
+        Some(format!("{} {}", place.waiter.state, place.ahead? + 1))
+    }
+
     /// An offer that has not been paid or lost yet.
     fn offer(&self) -> Option<&Order> {
         self.place.as_ref()?.order.as_ref().filter(|order| order.status == OrderStatus::Unpaid)
