@@ -59,7 +59,7 @@ function drawClock() {
   drawStock(!waits && live.total > 0, live);
   slot('reminder')?.classList.toggle('done', !waits);
   const waitlist = slot('waitlist');
-  if (waitlist) waitlist.hidden = phase !== 'sold_out' || Boolean(state.order);
+  waitlist?.toggleAttribute('data-shown', phase === 'sold_out' && !state.order);
 }
 
 /** Announces the start twice to screen readers, which do not read the countdown. */

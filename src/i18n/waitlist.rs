@@ -18,6 +18,7 @@ texts! {
             "When your turn came, your account couldn’t buy or had an order already, so it went to the next person.";
         left: "你已退出候补。", "You left the waitlist.";
         over: "本场已结束，候补也已结束。", "The sale has ended, and so has its waitlist.";
+        yours: "你在候补：", "You are on the waitlist for:";
         people: "正在候补", "Waiting now";
         how_many: "{} 人", "{}";
         quantity: "最多要几件", "Up to how many";

@@ -61,6 +61,14 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
     }
 
+    /// The waitlists that an account waits on, the last one that it joined first.
+    pub async fn waits_of(&self, user: UserId, limit: i64) -> Result<Vec<SaleId>, StoreError> {
+        let sql = "SELECT sale_id FROM waiters WHERE user_id = $1 AND state = 'waiting'
+             ORDER BY joined_at_ms DESC, sale_id DESC LIMIT $2";
+        let query = sqlx::query(sql).bind(user.to_string()).bind(limit);
+        self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await
+    }
+
     /// Accounts that wait before this one, at most [`MAX_COUNTED_WAITERS`].
     pub async fn waiters_ahead(&self, sale: SaleId, of: &Waiter) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting'

@@ -9,7 +9,7 @@ use super::UserVisit;
 use super::checkout::pay_from;
 use super::order_address::{self, OrderAddressState};
 use crate::domain::order::OrderEvent;
-use crate::domain::{Locale, OrderId, OrderStatus, Refusal, SaleId};
+use crate::domain::{Locale, OrderId, OrderStatus, Phase, Refusal, SaleId, UserId};
 use crate::orders::OrderLookup;
 use crate::purchase::PurchaseOutcome;
 use crate::web::Shop;
@@ -66,6 +66,8 @@ pub struct OrdersPageQuery {
 
 /// A shopper with more orders than this sees filters without counts, which would take long.
 const MAX_COUNTED_ORDERS: i64 = 200;
+/// Waitlists on the list of orders.
+const MAX_WAITS: i64 = 20;
 
 pub async fn list(
     (State(shop), SignedIn(session), visitor): UserVisit,
@@ -84,8 +86,21 @@ pub async fn list(
     let statuses = shop.store.order_statuses_of(session.user_id, MAX_COUNTED_ORDERS + 1).await?;
     let counted = (statuses.len() as i64 <= MAX_COUNTED_ORDERS).then_some(statuses);
     let (filter, is_later, online) = (query.status, query.before.is_given(), shop.payments.is_online());
+    let waits = waits(&shop, session.user_id, visitor.locale).await?;
     let chrome = visitor.chrome();
-    personal(StatusCode::OK, &OrdersPage { chrome, orders: cards, older, filter, counted, is_later, online })
+    personal(StatusCode::OK, &OrdersPage { chrome, orders: cards, older, filter, counted, waits, is_later, online })
+}
+
+/// Sales that the shopper waits for, as long as they go on.
+async fn waits(shop: &Shop, user: UserId, locale: Locale) -> Result<Vec<(SaleId, String)>, Problem> {
+    let mut waits = Vec::new();
+    for sale in shop.store.waits_of(user, MAX_WAITS).await? {
+        let known = shop.catalogue.known(sale).filter(|entry| entry.sale.phase(shop.clock.now()) != Phase::Ended);
+        if let Some(known) = known {
+            waits.push((sale, goods_name_and_cover(Some(&*known), locale).0));
+        }
+    }
+    Ok(waits)
 }
 
 pub async fn show(

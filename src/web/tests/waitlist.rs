@@ -1,12 +1,13 @@
 //! Waitlists of sold-out sales, on SQLite, whose clock the tests advance.
 
+mod reading;
+
 use std::time::Duration;
 
 use super::*;
 use crate::control::waitlists::Waitlists;
 use crate::domain::{SaleId, waitlist};
 use crate::orders::expiry::Expiry;
-use crate::store::MAX_COUNTED_WAITERS;
 
 const PAYMENT_WINDOW: Duration = Duration::from_secs(1800);
 
@@ -291,6 +292,30 @@ async fn paused_sale_keeps_its_line_and_added_units_go_to_it_first() {
     assert_eq!(shop.shopper("stranger").await.buy(&sale, 1).await.status, 202);
 }
 
+/// The database has the last word: what it has no room for is no offer.
+#[tokio::test]
+async fn account_whose_offer_is_rejected_waits_on_in_its_place() {
+    let clock = start();
+    let shop = shop_at(&clock).await;
+    let (sale, buyers) = sold_out_sale(&shop, 1).await;
+    let (store, id) = (&shop.parts.store, SaleId(sale.parse().unwrap()));
+    let mei = shop.shopper("mei").await;
+    join(&mei, &sale, 1).await;
+    let place = own(&mei, &sale).await;
+    next_segment(&clock);
+    let of_sale = store.sale(id).await.unwrap().unwrap();
+    let [claim] = store.call_waiters(&of_sale, 1).await.unwrap()[..] else { panic!("one account is called") };
+    assert_eq!(store.call_waiters(&of_sale, 1).await.unwrap(), [claim], "a call stays");
+    store.persist_orders(&[claim.reservation(id)], PAYMENT_WINDOW).await.unwrap();
+    step(&shop).await;
+    assert_eq!(own(&mei, &sale).await, place);
+    cancel(&buyers[0], &sale).await;
+    step(&shop).await;
+    let offered = own(&mei, &sale).await;
+    assert_eq!(offered["state"], "offered");
+    assert_ne!(offered["order_id"], json!(claim.order_id));
+}
+
 #[tokio::test]
 async fn audit_finds_accounts_that_were_passed_over() {
     let clock = start();
@@ -329,62 +354,4 @@ async fn cockpit_counts_those_who_wait_and_their_open_offers() {
     let page = admin.get(&format!("/admin/sales/{sale}?lang=en")).await;
     assert!(page.text().contains(r#"<dd data-key="sale.waiting">2</dd>"#), "{}", page.text());
     assert!(page.text().contains(r#"<dd data-key="sale.open_offers">1</dd>"#), "{}", page.text());
-}
-
-#[tokio::test]
-async fn offer_is_told_by_mail_in_the_language_of_the_account() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
-    let (sale, buyers) = sold_out_sale(&shop, 1).await;
-    let mei = shop.shopper("mei").await;
-    let user = shop.parts.accounts().session(&mei.headers()).unwrap().user_id;
-    let changed = shop
-        .execute(format!(
-            "INSERT INTO mail_addresses (user_id, address, address_key, locale) VALUES ('{user}', 'm@shop.example',
-               'm@shop.example', 'zh')"
-        ))
-        .await;
-    assert_eq!(changed, 1);
-    join(&mei, &sale, 1).await;
-    next_segment(&clock);
-    cancel(&buyers[0], &sale).await;
-    step(&shop).await;
-    let mails = shop.parts.store.mails_of(user).await.unwrap();
-    assert_eq!(mails.len(), 1);
-    let letter = shop.parts.mailer.letters.letter(&mails[0], crate::mail::LinkView::Shown);
-    let order = own(&mei, &sale).await["order_id"].as_str().unwrap().to_owned();
-    assert!(letter.subject.contains("候补成功"), "{letter:?}");
-    assert!(letter.text.contains("2026-11-25 10:30") && letter.text.contains(&order), "{letter:?}");
-}
-
-#[tokio::test]
-async fn page_joins_shows_the_place_leads_to_the_offer_and_leaves() {
-    let clock = start();
-    let shop = shop_at(&clock).await;
-    let (sale, buyers) = sold_out_sale(&shop, 1).await;
-    let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
-    let page = |locale: &str| format!("/{locale}/sales/{sale}/waitlist");
-    let shown = mei.get(&page("en")).await;
-    assert!(shown.is_page(200) && shown.text().contains("Join the waitlist"), "{shown:?}");
-    for client in [&mei, &lei] {
-        assert!(client.send_form(&page("en"), "quantity=1").await.leads_to(&page("en")));
-    }
-    let clients = [mei, lei];
-    let line = in_line(&clients, &sale).await;
-    assert!(line[1].get(&page("en")).await.text().contains("currently number 2"));
-    assert!(line[1].get(&page("zh")).await.text().contains("目前排第 2 位"));
-    next_segment(&clock);
-    cancel(&buyers[0], &sale).await;
-    step(&shop).await;
-    let order = own(line[0], &sale).await["order_id"].as_str().unwrap().to_owned();
-    let shown = line[0].get(&page("en")).await;
-    assert!(shown.text().contains(&format!("href=\"/en/orders/{sale}/{order}\"")), "{}", shown.text());
-    assert!(shown.text().contains("2026-11-25T10:30"), "{}", shown.text());
-    assert!(line[1].send_form(&format!("{}/leave", page("en")), "").await.leads_to(&page("en")));
-    assert!(line[1].get(&page("en")).await.text().contains("You left the waitlist."));
-}
-
-#[test]
-fn counted_waiters_are_bounded() {
-    assert_eq!(MAX_COUNTED_WAITERS, 10_000, "as openapi.json says");
 }

@@ -41,6 +41,8 @@ pub struct OrdersPage {
     pub filter: String,
     /// The statuses of all orders of the shopper; `None` for too many to count.
     pub counted: Option<Vec<OrderStatus>>,
+    /// Sales that the shopper waits for, with the names of their goods.
+    pub waits: Vec<(SaleId, String)>,
     /// Whether this is not the first page.
     pub is_later: bool,
     /// Whether a payment provider is on.
@@ -219,6 +221,7 @@ mod tests {
             older: None,
             filter: String::new(),
             counted: None,
+            waits: vec![],
             is_later: false,
             online: true,
         };
@@ -230,12 +233,14 @@ mod tests {
             older: Some("a&b".into()),
             filter: "paid\"><script>".into(),
             counted: Some(vec![OrderStatus::Paid, OrderStatus::Cancelled, OrderStatus::Rejected]),
+            waits: vec![(SaleId(9), "Watch".into())],
             is_later: false,
             online: true,
         };
         let html = full.render().unwrap();
         assert!(html.contains("?before=a%26b&#38;status=paid%22") && html.matches("<script").count() == 1, "{html}");
         assert!(html.contains("/en/orders/7/0198c0de"));
+        assert!(html.contains(r#"<a href="/en/sales/9/waitlist">Watch</a>"#), "{html}");
         let counts: Vec<_> = full.filters().iter().map(|(filter, _)| full.count_of(filter)).collect();
         assert_eq!(counts, [3, 0, 1, 2, 0].map(Some));
         assert!(html.contains("…<bdi>000000000001</bdi>"), "a short number: {html}");
@@ -251,6 +256,7 @@ mod tests {
                 older: None,
                 filter: String::new(),
                 counted: None,
+                waits: vec![],
                 is_later: false,
                 online: true,
             };
