@@ -37,8 +37,8 @@ impl RedisStock {
         Ok(())
     }
 
-    /// As [`RedisStock::keep_for_waiters`], before units are released. The releases are in the database, so whoever waited
-    /// then is found.
+    /// As [`RedisStock::keep_for_waiters`], before units are released. The releases are in the database, so accounts
+    /// that waited then are found.
     pub(super) async fn keep_releases_for_waiters(&self, releases: &[HeldUnits]) -> Result<(), Unavailable> {
         let mut sales: Vec<SaleId> = releases.iter().map(|release| release.sale_id).collect();
         sales.sort_unstable();

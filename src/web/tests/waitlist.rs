@@ -137,7 +137,7 @@ async fn returned_units_go_down_the_line_and_strangers_get_none() {
     assert_eq!((sale_row.sold, sale_row.total), (2, 2));
 }
 
-/// The gate is not asked here: whoever gets past it finds no unit either.
+/// The gate is not asked here: a claim that gets past it finds no unit either.
 #[tokio::test]
 async fn stock_itself_grants_strangers_none_of_the_units_that_are_waited_for() {
     use crate::batching::Batch;
