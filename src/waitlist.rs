@@ -12,7 +12,7 @@ use crate::domain::{Network, Order, OrderId, Phase, SaleId, UserId, Waiter, Wait
 use crate::gate::Gate;
 use crate::rate_limit::UserLimit;
 use crate::stock::Stock;
-use crate::store::{JoinOutcome, Store, StoreError};
+use crate::store::{Store, StoreError, WaitOutcome};
 
 /// Requests of one address per second: a household, or a carrier's network that many share.
 const ADDRESS_RATE: u32 = 100;
@@ -99,7 +99,7 @@ impl WaitlistRequests {
 
     async fn join_now(&self, sale: SaleId, user: UserId, quantity: u32) -> Result<(Waiter, bool), WaitlistRefusal> {
         match self.store.join_waitlist(sale, user, quantity).await? {
-            JoinOutcome::Joined(waiter) => {
+            WaitOutcome::Joined(waiter) => {
                 // Data control does it as well, a moment later.
                 if let Some(entry) = self.catalogue.known(sale)
                     && let Err(error) = self.stock.follow_waitlist(&entry.sale).await
@@ -108,11 +108,11 @@ impl WaitlistRequests {
                 }
                 Ok((waiter, true))
             }
-            JoinOutcome::Known(waiter) => Ok((waiter, false)),
-            JoinOutcome::HasOrder(order) => Err(WaitlistRefusal::HasOrder(order)),
-            JoinOutcome::OverLimit => Err(WaitlistRefusal::OverLimit),
-            JoinOutcome::Closed(phase) => Err(WaitlistRefusal::Closed(phase)),
-            JoinOutcome::NoWaitlist => Err(WaitlistRefusal::NoWaitlist),
+            WaitOutcome::Known(waiter) => Ok((waiter, false)),
+            WaitOutcome::HasOrder(order) => Err(WaitlistRefusal::HasOrder(order)),
+            WaitOutcome::OverLimit => Err(WaitlistRefusal::OverLimit),
+            WaitOutcome::Closed(phase) => Err(WaitlistRefusal::Closed(phase)),
+            WaitOutcome::NoWaitlist => Err(WaitlistRefusal::NoWaitlist),
         }
     }
 

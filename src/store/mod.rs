@@ -114,7 +114,7 @@ pub use sales::counters::OrderCounts;
 pub use sales::drafts::PastPage;
 pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
 pub use transaction::LockPatience;
-pub use waitlists::line::{JoinOutcome, MAX_COUNTED_WAITERS};
+pub use waitlists::line::{MAX_COUNTED_WAITERS, WaitOutcome};
 pub use waitlists::offers::OffersMade;
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 

@@ -26,7 +26,7 @@ mod stack {
     use seckill::stock::load::{HoldRepair, LoadOptions};
     use seckill::stock::redis::RedisStock;
     use seckill::stock::{FactSource, Stock, WaitedStock};
-    use seckill::store::{GoodsDraft, HeldUnits, JoinOutcome, LockPatience, SaleChange, SaleDraft, Store};
+    use seckill::store::{GoodsDraft, HeldUnits, LockPatience, SaleChange, SaleDraft, Store, WaitOutcome};
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung, seed};
@@ -300,7 +300,7 @@ mod stack {
         let (buyers, waiter) = ([claim(1, 1), claim(2, 1)], claim(3, 1));
         backends.reserve(sale.id, &buyers).await;
         let joined = backends.store.join_waitlist(sale.id, waiter.user_id, 1).await.unwrap();
-        assert!(matches!(joined, JoinOutcome::Joined(_)), "{joined:?}");
+        assert!(matches!(joined, WaitOutcome::Joined(_)), "{joined:?}");
         backends.cancel(sale.id, buyers[0].order_id).await;
         assert_eq!(backends.reserve(sale.id, &[claim(4, 1), claim(5, 1)]).await, [Decision::SoldOut; 2]);
         let url = ServiceAddress::from(backends.fixture.settings["SECKILL_REDIS_URL"].as_str());

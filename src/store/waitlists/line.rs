@@ -13,7 +13,7 @@ pub const MAX_COUNTED_WAITERS: i64 = 10_000;
 
 /// What became of a request to join.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JoinOutcome {
+pub enum WaitOutcome {
     Joined(Waiter),
     /// The account was in the line already. Its place and its quantity stay.
     Known(Waiter),
@@ -109,13 +109,13 @@ impl Store {
 
     /// Puts an account into the line of a sale, once. The caller has found the sale sold out. An account that left, or whose
     /// offer is over, gets a new place.
-    pub async fn join_waitlist(&self, id: SaleId, user: UserId, quantity: u32) -> Result<JoinOutcome, StoreError> {
+    pub async fn join_waitlist(&self, id: SaleId, user: UserId, quantity: u32) -> Result<WaitOutcome, StoreError> {
         if let Some(known) = self.waiter(id, user).await?.filter(|known| known.state == WaiterState::Waiting) {
-            return Ok(JoinOutcome::Known(known));
+            return Ok(WaitOutcome::Known(known));
         }
         let mut tx = self.begin().await?;
         let Some(sale) = sales::read(&mut tx, id).await?.filter(|sale| sale.mode.has_waitlist()) else {
-            return Ok(JoinOutcome::NoWaitlist);
+            return Ok(WaitOutcome::NoWaitlist);
         };
         let sql = "INSERT INTO waitlists (sale_id, seed) VALUES ($1, $2) ON CONFLICT DO NOTHING";
         let seed = WaitlistSeed::new(rand::random()).to_hex();
@@ -123,13 +123,13 @@ impl Store {
         let (seed, now) = self.share_waitlist(&mut tx, id).await?;
         let phase = sale.phase(now);
         if !matches!(phase, Phase::Open | Phase::SoldOut) {
-            return Ok(JoinOutcome::Closed(phase));
+            return Ok(WaitOutcome::Closed(phase));
         }
         if i64::from(quantity) > sale.per_user_limit {
-            return Ok(JoinOutcome::OverLimit);
+            return Ok(WaitOutcome::OverLimit);
         }
         if let Some(order) = live_order(&mut tx, id, user).await? {
-            return Ok(JoinOutcome::HasOrder(order));
+            return Ok(WaitOutcome::HasOrder(order));
         }
         let sql = "INSERT INTO waiters (sale_id, user_id, quantity, joined_at_ms, since_ms, place, state)
              VALUES ($1, $2, $3, $4, $4, $5, 'waiting') ON CONFLICT (sale_id, user_id) DO UPDATE SET
@@ -142,7 +142,7 @@ impl Store {
         let row = sqlx::query(OWN).bind(id.0).bind(user.to_string()).fetch_one(&mut *tx).await?;
         let own = waiter(&row)?;
         tx.commit().await?;
-        Ok(if is_new { JoinOutcome::Joined(own) } else { JoinOutcome::Known(own) })
+        Ok(if is_new { WaitOutcome::Joined(own) } else { WaitOutcome::Known(own) })
     }
 
     /// Takes an account out of the line. Repeating it changes nothing. `false` when the account never was in it. An order that
