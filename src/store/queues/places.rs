@@ -164,7 +164,7 @@ async fn insert(tx: &mut Tx, sale: SaleId, new: &HashMap<UserId, QueuePlace>) ->
     for chunk in rows.chunks(MAX_ROWS) {
         let sql = format!(
             "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms) VALUES {}
-             ON CONFLICT (sale_id, user_id) DO UPDATE SET entry = excluded.entry, segment = excluded.segment,
+             ON CONFLICT (user_id, sale_id) DO UPDATE SET entry = excluded.entry, segment = excluded.segment,
                number = excluded.number, joined_at_ms = excluded.joined_at_ms, called_at_ms = NULL",
             placeholders(chunk.len(), 6)
         );

@@ -14,6 +14,7 @@ mod packet_load;
 mod packets;
 mod sentinel;
 mod shards;
+mod waiting_room;
 mod waitlist;
 
 use std::collections::{HashMap, HashSet};
@@ -30,11 +31,16 @@ const QUEUE_SETTLE_MS: u64 = 2_500;
 
 /// Rung 3 with two processes of each role, and a sale that is open.
 async fn open_shop(sale: NewSale) -> (Shop, String) {
-    let roles = ["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"];
-    let shop = Plan::on(Rung::Rabbit).await.roles(&roles).start().await;
+    let shop = start_shop().await;
     let sale = shop.open(sale).await;
     pause(QUEUE_SETTLE_MS).await;
     (shop, sale)
+}
+
+/// Every role twice.
+async fn start_shop() -> Shop {
+    let roles = ["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"];
+    Plan::on(Rung::Rabbit).await.roles(&roles).start().await
 }
 
 /// Every accepted order is stored or visibly rejected, nothing is stored twice, and everything is sold.

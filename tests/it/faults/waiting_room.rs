@@ -1,0 +1,97 @@
+//! A waiting room while processes, Redis and the database die: every place is kept, and nobody buys out of turn.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use futures::future::join_all;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+
+use super::crash::{CrashTarget, crash};
+use super::{SETTLE_TIMEOUT, start_shop};
+use crate::support::{NewSale, Shopper, Stack, eventually, pause, seed};
+
+const UNITS: u64 = 6;
+const ACCOUNTS: u64 = 24;
+/// Before the opening and after it.
+const CRASHES: usize = 3;
+
+async fn join(shopper: &Shopper, sale: &str) -> Value {
+    eventually("the place is taken", SETTLE_TIMEOUT, async || {
+        let path = format!("/api/sales/{sale}/place");
+        let answer = shopper.client.request(Method::POST, &path).json(&json!({})).try_send().await?;
+        if matches!(answer.status, 200 | 201) {
+            Ok(answer.json()["place"].clone())
+        } else {
+            Err(answer.text().to_owned())
+        }
+    })
+    .await
+}
+
+/// The place, or `None` while the shop does not answer.
+async fn own(shopper: &Shopper, sale: &str) -> Option<Value> {
+    let request = shopper.client.request(Method::GET, &format!("/api/sales/{sale}/place"));
+    let answer = request.try_send().await.ok().filter(|answer| answer.status == 200)?;
+    Some(answer.json()["place"].clone())
+}
+
+/// Presses all the time, also out of turn, until every unit is sold. Returns whether a press out of turn was granted.
+async fn press_until_sold(shopper: &Shopper, sale: &str) -> bool {
+    loop {
+        let before = own(shopper, sale).await;
+        shopper.forget_token(sale);
+        let granted = shopper.try_buy(sale, 1).await.is_ok_and(|answer| answer.status == 202);
+        if granted && before.is_some_and(|place| place["called_at"].is_null()) {
+            // The call may have come between the two answers.
+            if own(shopper, sale).await.is_some_and(|place| place["called_at"].is_null()) {
+                return true;
+            }
+        }
+        let line = shopper.client.request(Method::GET, &format!("/api/sales/{sale}/line")).try_send().await;
+        if line.is_ok_and(|line| line.status == 200 && line.json()["left"] == 0) {
+            return false;
+        }
+        pause(300).await;
+    }
+}
+
+async fn survives(target: CrashTarget) {
+    let _restore = Stack::get().restore_on_drop();
+    let mut random = StdRng::seed_from_u64(seed());
+    let mut shop = start_shop().await;
+    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(15)).queue()).await;
+    let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
+    let joining = join_all(shoppers.iter().map(|shopper| join(shopper, &sale)));
+    let crashing = async {
+        for _ in 0..CRASHES {
+            crash(&mut shop, target, random.random_range(0..2), random.random_range(50..600)).await;
+            pause(random.random_range(0..900)).await;
+        }
+    };
+    let (places, ()) = tokio::join!(joining, crashing);
+    let pressing = join_all(shoppers.iter().map(|shopper| press_until_sold(shopper, &sale)));
+    let crashing = async {
+        for _ in 0..CRASHES {
+            pause(random.random_range(3_000..7_000)).await;
+            crash(&mut shop, target, random.random_range(0..2), random.random_range(50..600)).await;
+        }
+    };
+    let (out_of_turn, ()) = tokio::join!(pressing, crashing);
+    assert!(!out_of_turn.contains(&true), "{out_of_turn:?}");
+    for (shopper, joined) in shoppers.iter().zip(places) {
+        let kept = join(shopper, &sale).await;
+        let missed_its_turn = kept["segment"] != joined["segment"];
+        assert!(missed_its_turn || kept["entry"] == joined["entry"], "{joined} became {kept}");
+    }
+    shop.wait_for_sold(&sale, UNITS as i64, Duration::from_secs(60)).await;
+    shop.audit_is_clean().await;
+}
+
+fault_tests! { survives:
+    serve_dies_while_shoppers_join_and_buy: CrashTarget::Role("serve"),
+    control_dies_between_calls: CrashTarget::Role("control"),
+    redis_loses_everything_while_shoppers_wait: CrashTarget::RedisData,
+    postgres_dies_while_shoppers_join_and_are_called: CrashTarget::Service("postgres"),
+}
