@@ -90,7 +90,6 @@ async fn survives(target: CrashTarget) {
 }
 
 fault_tests! { survives:
-    serve_dies_while_shoppers_join_and_buy: CrashTarget::Role("serve"),
     control_dies_between_calls: CrashTarget::Role("control"),
     redis_loses_everything_while_shoppers_wait: CrashTarget::RedisData,
     postgres_dies_while_shoppers_join_and_are_called: CrashTarget::Service("postgres"),
