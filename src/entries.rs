@@ -2,17 +2,13 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::domain::draw::EntryId;
-use crate::domain::{DrawEntry, Network, Phase, SaleId, UserId};
+use crate::domain::{DrawEntry, Phase, SaleId, UserId};
 use crate::metrics::Metrics;
-use crate::rate_limit::UserLimit;
+use crate::rate_limit::RequestLimits;
 use crate::signing::{ShopSecret, Signer};
 use crate::store::{EnterOutcome, Store, StoreError, WithdrawOutcome};
-
-/// Requests of one address per second: a carrier's network that many share, or a rehearsal.
-const ADDRESS_RATE: u32 = 1_000;
 
 /// The answer to a request that changes an entry.
 #[derive(Debug)]
@@ -35,17 +31,15 @@ impl From<StoreError> for EntryRefusal {
 pub struct Entries {
     store: Store,
     /// Each entry is a transaction.
-    per_account: UserLimit,
-    per_address: UserLimit,
+    limits: RequestLimits,
     receipts: Signer,
     metrics: Arc<Metrics>,
 }
 
 impl Entries {
     pub fn new(store: Store, user_rate: u32, secret: &ShopSecret, metrics: Arc<Metrics>) -> Entries {
-        let per_address = UserLimit::every(Duration::from_secs(1) / ADDRESS_RATE, ADDRESS_RATE.into());
         let receipts = Signer::new(secret, "draw entry");
-        Entries { store, per_account: UserLimit::new(user_rate), per_address, receipts, metrics }
+        Entries { store, limits: RequestLimits::new(user_rate), receipts, metrics }
     }
 
     /// Enters an account, once, and returns its entry and whether it is new. Safe to repeat, on any device.
@@ -85,7 +79,6 @@ impl Entries {
     }
 
     fn check_rate(&self, user: UserId, client: IpAddr) -> Result<(), EntryRefusal> {
-        let allowed = self.per_account.allows(user) && self.per_address.allows(Network::of(client).host);
-        if allowed { Ok(()) } else { Err(EntryRefusal::RateLimited) }
+        if self.limits.allow(user, client) { Ok(()) } else { Err(EntryRefusal::RateLimited) }
     }
 }

@@ -17,7 +17,7 @@ use crate::batching::{Batch, BatchHandler, BatchKey, Batcher};
 use crate::catalogue::Catalogue;
 use crate::domain::claim::Unavailable;
 use crate::domain::draw::EntryId;
-use crate::domain::{Bucket, Line, OrderStatus, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId};
+use crate::domain::{Bucket, Line, OrderId, OrderStatus, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId};
 use crate::metrics::Metrics;
 use crate::periodic::Periodic;
 use crate::rate_limit::UserLimit;
@@ -26,6 +26,8 @@ use crate::store::{JoinOutcome, Joining, Store, StoreError};
 
 /// The age of the line in memory, as of the button in caches.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// The age of a line that cannot change by itself.
+const RESTING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Why an account has no place.
 #[derive(Debug)]
@@ -45,6 +47,15 @@ pub struct Joined {
     pub state: TurnState,
     /// Whether it was not there before the request.
     pub is_new: bool,
+}
+
+/// An account's place, and what the account may do.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnTurn {
+    pub place: QueuePlace,
+    pub state: TurnState,
+    /// The order of an account that has bought.
+    pub order: Option<OrderId>,
 }
 
 /// Takes places, a batch at a time.
@@ -77,6 +88,7 @@ impl BatchHandler for Joins {
 }
 
 /// A line, and the JSON that everyone gets.
+#[derive(Clone)]
 struct PublishedLine {
     line: Arc<Line>,
     body: Bytes,
@@ -135,13 +147,16 @@ impl WaitingRooms {
         }
     }
 
-    /// The account's place and what it may do now.
-    pub async fn own(&self, sale: &Sale, user: UserId) -> Result<Option<(QueuePlace, TurnState)>, StoreError> {
+    /// The account's place and what it may do at `now`, the database's time.
+    pub async fn own(&self, sale: &Sale, user: UserId, now: Timestamp) -> Result<Option<OwnTurn>, StoreError> {
         let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
         let Some(place) = self.store.queue_place(sale.id, user).await? else { return Ok(None) };
-        let state = place.state(plan, self.store.now().await?);
-        let has_bought = state != TurnState::Waiting && self.store.live_order_of(sale.id, user).await?.is_some();
-        Ok(Some((place, if has_bought { TurnState::Bought } else { state })))
+        let state = place.state(plan, now);
+        let order = match state {
+            TurnState::Waiting => None,
+            _ => self.store.live_order_of(sale.id, user).await?,
+        };
+        Ok(Some(OwnTurn { place, state: if order.is_some() { TurnState::Bought } else { state }, order }))
     }
 
     /// Until when the account, which was called, may buy; `None` in a sale without a waiting room.
@@ -160,9 +175,8 @@ impl WaitingRooms {
         }
         let read = async { Ok::<_, StoreError>((self.store.queue_place(sale, user).await?, self.store.now().await?)) };
         let (place, now) = read.await.map_err(|_| Refusal::Overloaded)?;
-        let called =
-            place.filter(|place| place.state(plan, now) == TurnState::Called).and_then(|place| place.called_at);
-        called.map(|called| Some(plan.seat_ends(called))).ok_or(Refusal::NotCalled)
+        let end = place.and_then(|place| place.seat_ends(plan)).filter(|end| now < *end);
+        end.map(Some).ok_or(Refusal::NotCalled)
     }
 
     /// What everyone may know of the waiting room, as it was at most a second ago.
@@ -192,10 +206,25 @@ impl WaitingRooms {
 
     /// Reads all lines now.
     pub async fn refresh(&self) -> Result<(), StoreError> {
+        self.read_lines(Duration::ZERO).await
+    }
+
+    /// Reads all lines. One that cannot change by itself, because the waiting room is not open yet or the sale is over, is read again only when
+    /// it is older than `resting`.
+    async fn read_lines(&self, resting: Duration) -> Result<(), StoreError> {
+        let sales: Vec<_> = self.catalogue.active().into_iter().filter_map(|id| self.catalogue.known(id)).collect();
+        let sales: Vec<_> = sales.iter().filter(|known| known.sale.mode.is_queue()).collect();
+        if sales.is_empty() && self.lines.load().is_empty() {
+            return Ok(());
+        }
+        let (now, published) = (self.store.now().await?, self.lines.load_full());
         let mut lines = HashMap::new();
-        for id in self.catalogue.active() {
-            let Some(known) = self.catalogue.known(id).filter(|known| known.sale.mode.is_queue()) else { continue };
-            if let Some(line) = self.read_line(&known.sale).await? {
+        for known in sales {
+            let id = known.sale.id;
+            let rests = |line: &Line| line.rests() && line.now > now - resting && line.version == known.sale.version;
+            if let Some(kept) = published.get(&id).filter(|kept| rests(&kept.line)) {
+                lines.insert(id, kept.clone());
+            } else if let Some(line) = self.read_line(&known.sale, now).await? {
                 let body = serde_json::to_vec(&line).unwrap_or_default().into();
                 lines.insert(id, PublishedLine { line: Arc::new(line), body });
             }
@@ -204,11 +233,10 @@ impl WaitingRooms {
         Ok(())
     }
 
-    async fn read_line(&self, sale: &Sale) -> Result<Option<Line>, StoreError> {
+    async fn read_line(&self, sale: &Sale, now: Timestamp) -> Result<Option<Line>, StoreError> {
         let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
         let Some(queue) = self.store.queue(sale.id).await? else { return Ok(None) };
         let Some(sale) = self.store.sale(sale.id).await? else { return Ok(None) };
-        let now = self.store.now().await?;
         let (seats, called_last_minute) = match queue.called {
             0 => (0, 0),
             _ => self.store.queue_activity(sale.id, plan).await?,
@@ -217,6 +245,7 @@ impl WaitingRooms {
         let locks_at = sale.window.opens_at.map(|opens| plan.locks_at(opens));
         Ok(Some(Line {
             sale_id: sale.id,
+            version: sale.version,
             phase,
             joining_from: sale.window.opens_at.map(|opens| plan.joining_from(opens)),
             locks_at,
@@ -249,7 +278,7 @@ impl WaitingRooms {
     pub async fn follow(&self, stop: CancellationToken) {
         let mut periodic = Periodic::new("waiting rooms", REFRESH_INTERVAL, &stop);
         while periodic.tick().await {
-            periodic.record(self.refresh().await);
+            periodic.record(self.read_lines(RESTING_INTERVAL).await);
         }
     }
 

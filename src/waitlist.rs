@@ -3,19 +3,15 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tracing::warn;
 
 use crate::catalogue::Catalogue;
-use crate::domain::{Network, Order, OrderId, Phase, SaleId, UserId, Waiter, WaiterState};
+use crate::domain::{Order, OrderId, Phase, SaleId, UserId, Waiter, WaiterState};
 use crate::gate::Gate;
-use crate::rate_limit::UserLimit;
+use crate::rate_limit::RequestLimits;
 use crate::stock::Stock;
 use crate::store::{Store, StoreError, WaitOutcome};
-
-/// Requests of one address per second: a household, or a carrier's network that many share.
-const ADDRESS_RATE: u32 = 100;
 
 /// The answer to a request that changes a waitlist.
 #[derive(Debug)]
@@ -60,8 +56,7 @@ pub struct WaitlistRequests {
     gate: Arc<Gate>,
     stock: Arc<dyn Stock>,
     /// Each request is a transaction.
-    per_account: UserLimit,
-    per_address: UserLimit,
+    limits: RequestLimits,
 }
 
 impl WaitlistRequests {
@@ -72,8 +67,7 @@ impl WaitlistRequests {
         stock: Arc<dyn Stock>,
         user_rate: u32,
     ) -> WaitlistRequests {
-        let per_address = UserLimit::every(Duration::from_secs(1) / ADDRESS_RATE, ADDRESS_RATE.into());
-        WaitlistRequests { store, catalogue, gate, stock, per_account: UserLimit::new(user_rate), per_address }
+        WaitlistRequests { store, catalogue, gate, stock, limits: RequestLimits::new(user_rate) }
     }
 
     /// Puts an account into the line of a sold-out sale, once. Returns whether it is new. Safe to repeat, on any device.
@@ -151,7 +145,6 @@ impl WaitlistRequests {
     }
 
     fn check_rate(&self, user: UserId, client: IpAddr) -> Result<(), WaitlistRefusal> {
-        let allowed = self.per_account.allows(user) && self.per_address.allows(Network::of(client).host);
-        if allowed { Ok(()) } else { Err(WaitlistRefusal::RateLimited) }
+        if self.limits.allow(user, client) { Ok(()) } else { Err(WaitlistRefusal::RateLimited) }
     }
 }

@@ -54,7 +54,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Closes a segment. Nobody joins it any more, so it is read without a lock.
+    /// Closes a segment. It takes in no more places, so it is read without a lock.
     async fn close(&self, sale: SaleId, number: i64) -> anyhow::Result<()> {
         let entries = self.store.segment_entries(sale, number).await?;
         let (segment, root) = tokio::task::spawn_blocking(move || {

@@ -1,5 +1,5 @@
 //! The waiting room of a sale (排队): the order in which shoppers are called. It depends on the account's entry and on a seed that
-//! nobody can know before the list is locked, never on when, how often or from how many browsers an account came.
+//! stays secret until the list is locked, never on when, how often or from how many browsers an account came.
 //!
 //! Everyone who joins before the lock is in segment 0; each ten seconds after it are a segment of their own. Within a segment
 //! the numbers decide, and a number follows from the seed and the entry.
@@ -178,10 +178,15 @@ pub struct QueuePlace {
 }
 
 impl QueuePlace {
+    /// Until when the shopper may buy; `None` before the call.
+    pub fn seat_ends(&self, plan: QueuePlan) -> Option<Timestamp> {
+        self.called_at.map(|called| plan.seat_ends(called))
+    }
+
     pub fn state(&self, plan: QueuePlan, now: Timestamp) -> TurnState {
-        match self.called_at {
+        match self.seat_ends(plan) {
             None => TurnState::Waiting,
-            Some(called) if now < plan.seat_ends(called) => TurnState::Called,
+            Some(end) if now < end => TurnState::Called,
             Some(_) => TurnState::Missed,
         }
     }
@@ -191,6 +196,9 @@ impl QueuePlace {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
     pub sale_id: SaleId,
+    /// Of the sale's definition.
+    #[serde(skip)]
+    pub version: i64,
     pub phase: Phase,
     /// When shoppers may join, and when the list of those who came in time is locked. `None` until the sale has an opening time.
     pub joining_from: Option<Timestamp>,
@@ -227,6 +235,13 @@ pub struct Line {
 }
 
 impl Line {
+    /// Whether it stays as it is until the definition of the sale changes: the waiting room is not about to open, or it is over.
+    pub fn rests(&self) -> bool {
+        const SOON_S: i64 = 60;
+        let opens_soon = self.joining_from.is_some_and(|from| from <= shifted(self.now, SOON_S * 1_000));
+        self.phase == Phase::Ended || !opens_soon
+    }
+
     pub fn waiting(&self) -> i64 {
         (self.joined - self.called).max(0)
     }
@@ -269,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_before_the_lock_is_in_one_segment() {
+    fn everyone_before_the_lock_is_in_one_segment() {
         assert_eq!(present_segment(None, at(5)), 0);
         let segments = [0, 9_999, 10_000, 25_000, -5].map(|ms| present_segment(Some(at(1_000)), at(1_000 + ms)));
         assert_eq!(segments, [1, 1, 2, 3, 1]);

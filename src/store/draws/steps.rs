@@ -3,13 +3,14 @@
 
 use jiff::Timestamp;
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use super::{Draw, entries, lock};
 use crate::domain::draw::{self, EntryId, EntryList, Exclusion, Randomness};
 use crate::domain::{DrawState, EntryState, MailKind, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex};
+use crate::store::accounts::is_closed;
 use crate::store::audit_log::log;
 use crate::store::orders::intake::sell;
 use crate::store::sales::revision::touch;
@@ -39,10 +40,8 @@ struct Turn {
 }
 
 fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
-    let has = |column| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.is_some());
-    let is_closed = has("deleted_at_ms")? || has("blocked_at_ms")?;
     let (entry, user_id) = (row::parsed(row, "entry")?, row::parsed(row, "user_id")?);
-    Ok(Turn { entry, user_id, rank: row::int(row, "rank")?, is_closed })
+    Ok(Turn { entry, user_id, rank: row::int(row, "rank")?, is_closed: is_closed(row)? })
 }
 
 impl Store {

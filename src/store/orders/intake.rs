@@ -225,7 +225,8 @@ async fn take_units(tx: &mut Tx, units: &BTreeMap<SaleId, i64>) -> Result<Option
     Ok((!prices.is_empty() && prices.len() == units.len()).then_some(prices))
 }
 
-async fn live_orders(
+/// Live orders of a sale by account, with their units.
+pub(in crate::store) async fn live_orders(
     tx: &mut Tx,
     sale: SaleId,
     users: &[UserId],

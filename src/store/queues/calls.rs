@@ -3,12 +3,13 @@
 
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::AssertSqlSafe;
 
 use super::{Queue, lock};
 use crate::domain::draw::EntryId;
 use crate::domain::queue::{SEAT_GRACE_MS, closed_segment};
 use crate::domain::{Place, QueuePlan, Sale, SaleId, SaleState, Segment, UserId, queue as rules};
+use crate::store::accounts::is_closed;
 use crate::store::{AnyQuery, LockPatience, Store, StoreError, Tx, bind_ids, list, padded, row, sales};
 
 /// Calls of one transaction: a number that takes milliseconds.
@@ -31,9 +32,15 @@ impl Store {
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
-    /// Locks the list of a waiting room once its time has come: whoever joins from now on is a latecomer. Returns when it was
+    /// Locks the list of a waiting room once its time has come: from now on joins go to segments of latecomers. Returns when it was
     /// locked; `None` while it takes in the first segment.
     pub async fn lock_queue(&self, id: SaleId) -> Result<Option<Timestamp>, StoreError> {
+        // Most often it is locked already, or not due; then the row is not written.
+        match self.queue(id).await? {
+            None => return Ok(None),
+            Some(queue) if queue.locked_at.is_some() => return Ok(queue.locked_at),
+            Some(_) => {}
+        }
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some((queue, sale, plan)) = running(&mut tx, id).await? else { return Ok(None) };
         if queue.locked_at.is_some() {
@@ -103,10 +110,15 @@ impl Store {
 
     /// Calls as many of the next in order as there are units without a shopper. Returns their number.
     pub async fn call_next(&self, id: SaleId) -> Result<usize, StoreError> {
+        if self.queue(id).await?.is_none_or(|queue| queue.held || queue.called >= queue.joined) {
+            return Ok(0);
+        }
         let mut tx = self.begin_with(LockPatience::Short).await?;
-        let Some((queue, sale, plan)) = running(&mut tx, id).await? else { return Ok(0) };
+        let Some((queue, _, plan)) = running(&mut tx, id).await? else { return Ok(0) };
         let Some(closed) = queue.closed_segment.filter(|_| !queue.held) else { return Ok(0) };
         let seats = occupied_seats(id, plan, tx.now).fetch_one(&mut *tx).await?;
+        // Read after the seats: an order that arrives in between counts twice, never not at all.
+        let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(0) };
         let left = sale.total - sale.sold;
         let mut calls = rules::calls(left, row::int(&seats, "places")?, sale.per_user_limit).min(MAX_CALLS);
         if let Some(most) = queue.per_minute {
@@ -164,11 +176,10 @@ async fn next_turns(tx: &mut Tx, id: SaleId, closed: i64, calls: i64) -> Result<
          WHERE sale_id = $1 AND called_at_ms IS NULL AND segment <= $2 ORDER BY segment, number LIMIT $3";
     let rows = sqlx::query(sql).bind(id.0).bind(closed).bind(calls.max(0)).fetch_all(&mut **tx).await?;
     let turn = |row| {
-        let has = |column| Ok::<_, sqlx::Error>(sqlx::any::AnyRow::try_get::<Option<i64>, _>(row, column)?.is_some());
         Ok(Turn {
             user_id: row::parsed(row, "user_id")?,
             place: Place { segment: row::int(row, "segment")?, number: row::int(row, "number")? },
-            is_closed: has("deleted_at_ms")? || has("blocked_at_ms")?,
+            is_closed: is_closed(row)?,
         })
     };
     rows.iter().map(turn).collect()

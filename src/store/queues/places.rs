@@ -10,7 +10,8 @@ use super::{Queue, lock};
 use crate::domain::draw::EntryId;
 use crate::domain::queue::present_segment;
 use crate::domain::{Phase, Place, QueuePlace, QueuePlan, Sale, SaleId, SaleState, TurnState, UserId};
-use crate::store::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
+use crate::store::orders::intake::live_orders;
+use crate::store::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
 
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]
@@ -88,9 +89,10 @@ impl Store {
         let mut places = known_places(&mut tx, sale.id, requests).await?;
         let mut states: HashMap<UserId, TurnState> =
             places.iter().map(|(user, known)| (*user, known.state(plan, tx.now))).collect();
-        for buyer in buyers(&mut tx, sale.id, &states).await? {
-            states.insert(buyer, TurnState::Bought);
-        }
+        // A shopper with an order keeps the place, whose turn is over.
+        let come = states.iter().filter(|(_, state)| **state != TurnState::Waiting);
+        let come: Vec<UserId> = come.map(|(user, _)| *user).collect();
+        states.extend(live_orders(&mut tx, sale.id, &come).await?.into_keys().map(|user| (user, TurnState::Bought)));
         let is_missed = |user: &UserId| states.get(user) == Some(&TurnState::Missed);
         places.retain(|user, _| !is_missed(user));
         let phase = joining_phase(&sale, plan, tx.now);
@@ -138,24 +140,6 @@ async fn known_places(
         places.extend(known(&query.fetch_all(&mut **tx).await?)?);
     }
     Ok(places)
-}
-
-/// Those whose turn has come and who have an order. They keep their place.
-async fn buyers(tx: &mut Tx, sale: SaleId, states: &HashMap<UserId, TurnState>) -> Result<Vec<UserId>, sqlx::Error> {
-    let come = states.iter().filter(|(_, state)| **state != TurnState::Waiting);
-    let users: Vec<UserId> = come.map(|(user, _)| *user).collect();
-    let mut buyers = Vec::new();
-    for chunk in padded(&users) {
-        let sql = format!(
-            "SELECT user_id FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN {}",
-            list(chunk.len(), 1)
-        );
-        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
-        for row in query.fetch_all(&mut **tx).await? {
-            buyers.push(row::parsed(&row, "user_id")?);
-        }
-    }
-    Ok(buyers)
 }
 
 /// Writes new places. A row that is there belongs to a turn that was missed.

@@ -1,4 +1,4 @@
-//! The row of a sale's waiting room is there from the first announcement on, and stays: whoever has joined keeps the place when
+//! The row of a sale's waiting room is there from the first announcement on, and stays: places are kept when
 //! staff postpone the sale.
 
 use crate::domain::{QueueSeed, Sale, SaleState};

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::line::MAX_COUNTED_WAITERS;
 use crate::domain::claim::Claim;
 use crate::domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId, waitlist};
+use crate::store::accounts::is_closed;
 use crate::store::mail::notify;
 use crate::store::{LockPatience, Store, StoreError, Tx, row, sales};
 
@@ -37,7 +38,6 @@ struct Turn {
 }
 
 fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
-    let has = |column| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.is_some());
     let order: Option<String> = row.try_get("order_id")?;
     let live: Option<String> = row.try_get("live_order")?;
     // A live order of its own is the offer, which is about to be noted.
@@ -46,7 +46,7 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
         user_id: row::parsed(row, "user_id")?,
         quantity: row::int(row, "quantity")?,
         order_id: order.map(|id| id.parse().map_err(|_| row::undecodable("order_id"))).transpose()?,
-        cannot_buy: has("deleted_at_ms")? || has("blocked_at_ms")? || has_another,
+        cannot_buy: is_closed(row)? || has_another,
     })
 }
 

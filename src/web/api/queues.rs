@@ -13,7 +13,7 @@ use super::json_response;
 use crate::catalogue::CatalogueEntry;
 use crate::domain::draw::EntryId;
 use crate::domain::{QueuePlace, Sale, SaleId, TurnState, UserId};
-use crate::waiting_rooms::Joined;
+use crate::waiting_rooms::{Joined, OwnTurn};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
@@ -42,7 +42,7 @@ struct PlaceResponse {
     pass: String,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JoinBody {
     pass: Option<String>,
@@ -69,8 +69,8 @@ pub async fn own(
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
     let known = queue_sale(&shop, sale).await?;
-    let own = shop.waiting_rooms.own(&known.sale, session.user_id).await?;
-    let (place, state) = own.ok_or(Code::NotInQueue)?;
+    let own = shop.waiting_rooms.own(&known.sale, session.user_id, shop.store.now().await?).await?;
+    let OwnTurn { place, state, .. } = own.ok_or(Code::NotInQueue)?;
     let response = place_response(&shop, &known.sale, session.user_id, &place, state);
     Ok((Cache::Private, axum::Json(response)).into_response())
 }
@@ -83,7 +83,7 @@ async fn queue_sale(shop: &Shop, id: SaleId) -> Result<Arc<CatalogueEntry>, Prob
 fn place_response(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace, state: TurnState) -> PlaceResponse {
     // Before the lock a number would say which account is worth keeping.
     let is_locked = shop.waiting_rooms.line(sale.id).is_some_and(|line| line.seed.is_some());
-    let seat_end = own.called_at.zip(sale.mode.queue_plan()).map(|(called, plan)| plan.seat_ends(called));
+    let seat_end = sale.mode.queue_plan().and_then(|plan| own.seat_ends(plan));
     let place = PlaceJson {
         sale_id: sale.id,
         state,

@@ -1,15 +1,14 @@
 //! The waiting room of a sale: the form that takes a place, and the page of one's turn.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::UserVisit;
 use crate::domain::{Line, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId};
-use crate::waiting_rooms::JoinRefusal;
+use crate::waiting_rooms::{JoinRefusal, OwnTurn};
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::{Form, PathIds};
@@ -47,49 +46,48 @@ pub async fn show(
     let sale = known.sale.clone();
     let plan = sale.mode.queue_plan().ok_or(Code::NoSuchQueue)?;
     let line = shop.waiting_rooms.line(id);
-    let own = shop.waiting_rooms.own(&sale, session.user_id).await?;
-    let turn = turn(&shop, &sale, session.user_id, own, line.as_deref()).await?;
-    let place = own.map(|(place, _)| place);
+    let now = shop.store.now().await?;
+    let own = shop.waiting_rooms.own(&sale, session.user_id, now).await?;
+    let turn = turn(&shop, &sale, (session.user_id, own), line.as_deref(), now)?;
+    let place = own.map(|own| own.place);
     let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let pass = place.map(|place| shop.waiting_rooms.pass(id, session.user_id, &place)).unwrap_or_default();
-    let (chrome, now) = (visitor.chrome(), shop.store.now().await?);
+    let chrome = visitor.chrome();
     personal(StatusCode::OK, &LinePage { chrome, sale, plan, goods_name, picture, line, turn, place, pass, now })
 }
 
-async fn turn(
-    shop: &Arc<Shop>,
+fn turn(
+    shop: &Shop,
     sale: &Sale,
-    user: UserId,
-    own: Option<(QueuePlace, TurnState)>,
+    (user, own): (UserId, Option<OwnTurn>),
     line: Option<&Line>,
+    now: Timestamp,
 ) -> Result<Turn, Problem> {
-    let state = own.map(|(_, state)| state);
-    if state == Some(TurnState::Bought)
-        && let Some(order) = shop.store.live_order_of(sale.id, user).await?
-    {
+    if let Some(order) = own.and_then(|own| own.order) {
         return Ok(Turn::Bought { order });
     }
-    let now = shop.store.now().await?;
     if line.map_or(sale.phase(now), |line| line.phase) == Phase::Ended {
         return Ok(Turn::Ended);
     }
     // A process that has just begun reads the line within a second.
     let line = line.ok_or(Code::Unavailable)?;
-    Ok(match own {
-        None if line.phase == Phase::Upcoming && line.joining_from.is_none_or(|from| now < from) => Turn::Early,
-        None => Turn::Outside,
-        Some((_, TurnState::Missed | TurnState::Bought)) => Turn::Missed,
-        Some((_, TurnState::Waiting)) if line.seed.is_none() => Turn::Gathering,
+    let Some(OwnTurn { place: own, state, .. }) = own else {
+        let is_early = line.phase == Phase::Upcoming && line.joining_from.is_none_or(|from| now < from);
+        return Ok(if is_early { Turn::Early } else { Turn::Outside });
+    };
+    Ok(match state {
+        TurnState::Missed | TurnState::Bought => Turn::Missed,
+        TurnState::Waiting if line.seed.is_none() => Turn::Gathering,
         // The shop has taken the place back for its pass after later ones were called: it is next.
-        Some((own, TurnState::Waiting)) if line.serving >= Some(own.place) => Turn::Waiting { ahead: Some(0) },
-        Some((own, TurnState::Waiting)) => Turn::Waiting { ahead: line.ahead(own.place) },
-        Some((own, TurnState::Called)) => called(shop, sale, user, &own)?,
+        TurnState::Waiting if line.serving >= Some(own.place) => Turn::Waiting { ahead: Some(0) },
+        TurnState::Waiting => Turn::Waiting { ahead: line.ahead(own.place) },
+        TurnState::Called => called(shop, sale, user, &own)?,
     })
 }
 
 /// The turn of a shopper who may buy, with the token that the form sends.
 fn called(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace) -> Result<Turn, Problem> {
-    let seat = own.called_at.zip(sale.mode.queue_plan()).map(|(called, plan)| plan.seat_ends(called));
+    let seat = sale.mode.queue_plan().and_then(|plan| own.seat_ends(plan));
     let until = seat.ok_or(Code::NotCalled)?;
     match shop.gate.issue_token(sale.id, user, seat) {
         Ok(issued) => Ok(Turn::Called { until, token: Some(issued.token) }),

@@ -118,7 +118,7 @@ async fn states(clients: &[&TestClient<'_>], sale: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn shoppers_are_called_in_the_order_of_the_seed_and_nobody_else_buys() {
+async fn shoppers_are_called_in_the_order_of_the_seed_and_only_they_buy() {
     let (shop, clock, sale) = joining(3).await;
     let clients = crowd(&shop, 8).await;
     for client in &clients {

@@ -1,4 +1,4 @@
-//! A waiting room while processes, Redis and the database die: every place is kept, and nobody buys out of turn.
+//! A waiting room while processes, Redis and the database die: every place is kept, and no unit is sold out of turn.
 
 use std::time::Duration;
 
@@ -85,11 +85,13 @@ async fn survives(target: CrashTarget) {
         let missed_its_turn = kept["segment"] != joined["segment"];
         assert!(missed_its_turn || kept["entry"] == joined["entry"], "{joined} became {kept}");
     }
+    shop.wait_until_ready().await;
     shop.wait_for_sold(&sale, UNITS as i64, Duration::from_secs(60)).await;
     shop.audit_is_clean().await;
 }
 
 fault_tests! { survives:
+    serve_dies_while_shoppers_join_and_buy: CrashTarget::Role("serve"),
     control_dies_between_calls: CrashTarget::Role("control"),
     redis_loses_everything_while_shoppers_wait: CrashTarget::RedisData,
     postgres_dies_while_shoppers_join_and_are_called: CrashTarget::Service("postgres"),
