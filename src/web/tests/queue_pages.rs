@@ -56,6 +56,18 @@ async fn join(client: &TestClient<'_>, sale: &str) -> String {
     line_page(client, sale).await
 }
 
+/// A sale of one unit, and two shoppers in its waiting room.
+async fn two_wait<'a>(shop: &'a TestShop, clock: &Clock) -> (String, TestClient<'a>, TestClient<'a>) {
+    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
+    let sale = announce(&admin, 1).await;
+    clock.advance(HOUR - PREQUEUE);
+    move_on(shop, &sale).await;
+    for client in [&mei, &lei] {
+        join(client, &sale).await;
+    }
+    (sale, mei, lei)
+}
+
 /// The value of the purchase token in the page of a shopper who was called.
 fn token(page: &str) -> Option<String> {
     let (_, rest) = page.split_once(r#"name="token" value=""#)?;
@@ -136,13 +148,7 @@ fn data<'a>(page: &'a str, name: &str) -> Option<&'a str> {
 async fn place_that_the_shop_lost_comes_back_for_its_pass_and_is_next() {
     let clock = hour_before();
     let shop = TestShop::open_at(&clock).await;
-    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
-    let sale = announce(&admin, 1).await;
-    clock.advance(HOUR - PREQUEUE);
-    move_on(&shop, &sale).await;
-    for client in [&mei, &lei] {
-        join(client, &sale).await;
-    }
+    let (sale, mei, lei) = two_wait(&shop, &clock).await;
     let (first, _) = draw_order(&shop, &clock, &sale, [&mei, &lei]).await;
     let before = line_page(first, &sale).await;
     shop.execute("DELETE FROM queue_places WHERE called_at_ms IS NOT NULL").await;
@@ -161,13 +167,7 @@ async fn place_that_the_shop_lost_comes_back_for_its_pass_and_is_next() {
 async fn form_without_a_turn_is_refused_and_leads_back_to_the_line() {
     let clock = hour_before();
     let shop = TestShop::open_at(&clock).await;
-    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
-    let sale = announce(&admin, 1).await;
-    clock.advance(HOUR - PREQUEUE);
-    move_on(&shop, &sale).await;
-    for client in [&mei, &lei] {
-        join(client, &sale).await;
-    }
+    let (sale, mei, lei) = two_wait(&shop, &clock).await;
     let (first, second) = draw_order(&shop, &clock, &sale, [&mei, &lei]).await;
     let buy = format!("/en/sales/{sale}/buy");
     let early = second.send_form(&buy, "quantity=1").await;

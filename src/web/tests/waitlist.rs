@@ -58,6 +58,14 @@ async fn in_line<'a, 'b>(clients: &'a [TestClient<'b>], sale: &str) -> Vec<&'a T
     line.into_iter().map(|(_, client)| client).collect()
 }
 
+/// Puts the clients into the line, each for this many units, and returns them in its order.
+async fn line_up<'a, 'b>(clients: &'a [TestClient<'b>], sale: &str, quantity: i64) -> Vec<&'a TestClient<'b>> {
+    for client in clients {
+        join(client, sale, quantity).await;
+    }
+    in_line(clients, sale).await
+}
+
 async fn step(shop: &TestShop) {
     let waitlists = Waitlists::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone());
     // An offer is noted by the step after the one that made it.
@@ -231,10 +239,7 @@ async fn offer_has_as_many_units_as_are_wanted_and_left() {
     let shop = shop_at(&clock).await;
     let (sale, buyers) = sold_out_sale(&shop, 3).await;
     let clients = many(&shop, 2).await;
-    for client in &clients {
-        join(client, &sale, 2).await;
-    }
-    let line = in_line(&clients, &sale).await;
+    let line = line_up(&clients, &sale, 2).await;
     next_segment(&clock);
     for buyer in &buyers {
         cancel(buyer, &sale).await;
@@ -251,10 +256,7 @@ async fn closed_accounts_and_those_with_an_order_are_skipped() {
     let shop = shop_at(&clock).await;
     let (sale, buyers) = sold_out_sale(&shop, 1).await;
     let clients = many(&shop, 3).await;
-    for client in &clients {
-        join(client, &sale, 1).await;
-    }
-    let line = in_line(&clients, &sale).await;
+    let line = line_up(&clients, &sale, 1).await;
     let first = shop.parts.accounts().session(&line[0].headers()).unwrap();
     shop.execute(format!("UPDATE users SET blocked_at_ms = 1 WHERE id = '{}'", first.user_id)).await;
     next_segment(&clock);
@@ -270,10 +272,7 @@ async fn paused_sale_keeps_its_line_and_added_units_go_to_it_first() {
     let shop = shop_at(&clock).await;
     let (admin, clients) = (shop.admin().await, many(&shop, 2).await);
     let (sale, buyers) = sold_out_sale_of(&shop, &admin, 1).await;
-    for client in &clients {
-        join(client, &sale, 1).await;
-    }
-    let line = in_line(&clients, &sale).await;
+    let line = line_up(&clients, &sale, 1).await;
     next_segment(&clock);
     let order = async |word: &str, body: Value| {
         assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/{word}"), body).await.status, 200);
