@@ -17,9 +17,9 @@ use crate::support::{Answer, Shopper, pause};
 /// How long a shopper waits for an answer. Hanging up is one of the things that shoppers do.
 const PATIENCE: Duration = Duration::from_secs(6);
 /// Between two requests.
-const THINK_MS: std::ops::Range<u64> = 60..500;
+pub const THINK_MS: std::ops::Range<u64> = 60..500;
 /// Refusals with these codes may be told at any time of a fault.
-const REFUSALS: [&str; 11] = [
+const REFUSALS: [&str; 18] = [
     "sold_out",
     "not_open",
     "busy",
@@ -32,6 +32,14 @@ const REFUSALS: [&str; 11] = [
     // A server whose clock is wrong does not accept the others' signatures.
     "bad_token",
     "not_signed_in",
+    // Of sales whose shoppers wait.
+    "not_called",
+    "by_draw",
+    "not_in_queue",
+    "not_entered",
+    "not_waiting",
+    "not_sold_out",
+    "has_order",
 ];
 
 /// What a shopper was told about an order.
@@ -44,9 +52,18 @@ pub struct ToldOrder {
     /// The receipt of the 202, where the shop gives one. It is the last copy of the promise when every other is lost.
     pub receipt: Option<String>,
     pub last: Option<OrderStatus>,
+    /// Whether it outlives the run: winners of a draw have a day to pay.
+    pub is_lasting: bool,
     pub cancelled: bool,
     /// Payments that the cashier accepted.
     pub payments: Vec<String>,
+}
+
+impl ToldOrder {
+    fn new(sale: String, id: String) -> ToldOrder {
+        let (before, receipt, last, payments) = (None, None, None, Vec::new());
+        ToldOrder { sale, id, before, receipt, last, is_lasting: false, cancelled: false, payments }
+    }
 }
 
 /// Every answer that one shopper got.
@@ -90,7 +107,7 @@ impl Diary {
         }
     }
 
-    async fn buy(&mut self, sale: &str) {
+    pub async fn buy(&mut self, sale: &str) {
         let began = Instant::now();
         let answer = patiently(self.shopper.try_buy(sale, 1)).await;
         self.bought(sale, began, answer);
@@ -122,12 +139,18 @@ impl Diary {
         if !id.is_empty() && !self.orders.iter().any(|order| order.id == id) {
             let (sale, before) = (sale.to_owned(), Some(began).filter(|_| answer.status == 202));
             let receipt = json["receipt"].as_str().map(str::to_owned);
-            let (last, payments) = (None, Vec::new());
-            self.orders.push(ToldOrder { sale, id, before, receipt, last, cancelled: false, payments });
+            self.orders.push(ToldOrder { before, receipt, ..ToldOrder::new(sale, id) });
         }
     }
 
-    async fn read(&mut self, n: usize, window: Duration) {
+    /// Notes an order that came by itself, with the shopper's turn.
+    pub fn learn(&mut self, sale: &str, order: &str, is_lasting: bool) {
+        if !self.orders.iter().any(|known| known.id == order) {
+            self.orders.push(ToldOrder { is_lasting, ..ToldOrder::new(sale.to_owned(), order.to_owned()) });
+        }
+    }
+
+    pub async fn read(&mut self, n: usize, window: Duration) {
         let answer = patiently(self.shopper.client.request(Method::GET, &self.page(n)).try_send()).await;
         let Some(answer) = self.keep("read", answer) else { return };
         match answer.status {
@@ -158,7 +181,7 @@ impl Diary {
         order.last = Some(status);
     }
 
-    async fn cancel(&mut self, n: usize) {
+    pub async fn cancel(&mut self, n: usize) {
         let path = format!("{}/cancel", self.path(n));
         let request = self.shopper.client.request(Method::POST, &path).json(&json!({}));
         let answer = patiently(request.try_send()).await;
@@ -197,7 +220,7 @@ impl Diary {
     }
 
     /// Counts an answer, and checks that it is one that the shop documents.
-    fn keep(&mut self, request: &str, answer: Option<Answer>) -> Option<Answer> {
+    pub fn keep(&mut self, request: &str, answer: Option<Answer>) -> Option<Answer> {
         let Some(answer) = answer else {
             *self.answers.entry("lost".into()).or_default() += 1;
             return None;
@@ -238,7 +261,7 @@ pub async fn shop_until(
 }
 
 /// The answer, unless it is lost or takes too long.
-async fn patiently(answer: impl Future<Output = Result<Answer, String>>) -> Option<Answer> {
+pub async fn patiently(answer: impl Future<Output = Result<Answer, String>>) -> Option<Answer> {
     tokio::time::timeout(PATIENCE, answer).await.ok()?.ok()
 }
 

@@ -1,8 +1,8 @@
 //! The torture: a shop of real processes on real services while everything breaks at random, and shoppers who keep every
 //! answer they ever got. Once the faults are lifted and the shop has settled, every answer must have been true.
 //!
-//! [`schedule`] derives what breaks and when from a seed; [`arena`] and [`strike`] do it; [`customer`]s shop and an
-//! [`admin`]istrator pauses and tops up; [`verdict`] judges. `scripts/torture` runs it for longer, and many times.
+//! [`schedule`] derives what breaks and when from a seed; [`arena`] and [`strike`] do it; [`customer`]s shop, others wait for
+//! their [`turns`], and an [`admin`]istrator pauses and tops up; [`verdict`] judges. `scripts/torture` runs it for longer, and many times.
 
 mod admin;
 mod arena;
@@ -11,6 +11,7 @@ mod line;
 mod report;
 mod schedule;
 mod strike;
+mod turns;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -117,7 +118,10 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
     println!("\ntorture: seed {seed}, {duration:?}, {} faults, payment window {window:?}", faults.len());
     let arena = Arena::start(cast, &format!("{}s", window.as_secs()), &sales).await;
 
+    let waiters = turns::open_all(&arena.shop).await;
+
     let began = Instant::now();
+    let waiting: JoinSet<_> = waiters.into_iter().map(|waiter| waiter.live(seed, window, began + duration)).collect();
     let mut shopping = JoinSet::new();
     for n in 0..SHOPPERS {
         let numbers = (FIRST_SHOPPER + n, SHOPPERS);
@@ -130,13 +134,18 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
     let (managed, ()) = join(managing, break_all(&arena, &faults, began)).await;
     let mut diaries: Vec<Diary> = shopping.join_all().await.into_iter().flatten().collect();
     diaries.sort_by_key(|diary| diary.n);
+    let mut waiters = waiting.join_all().await;
+    waiters.sort_by_key(|waiter| waiter.diary.n);
 
     let sales = arena.sales.clone();
     let (mut shop, _lines, untrue) = arena.finish();
     println!("{:>8.1} s  faults lifted", began.elapsed().as_secs_f64());
     let mut found = verdict::wait_until_ready(&mut shop).await;
     found.extend(admin::resume(&admin, &sales, verdict::SETTLE_TIMEOUT).await);
-    let mut verdict = verdict::judge(&shop, &sales, &diaries, Some(window).filter(|w| *w == SHORT_WINDOW)).await;
+    found.extend(turns::settle(&shop, &mut waiters, window).await);
+    let diaries: Vec<&Diary> = diaries.iter().chain(waiters.iter().map(|waiter| &waiter.diary)).collect();
+    let all_sales = (&sales[..], &turns::sales_in_redis(&waiters)[..]);
+    let mut verdict = verdict::judge(&shop, all_sales, &diaries, Some(window).filter(|w| *w == SHORT_WINDOW)).await;
     verdict.broken.extend(untrue.into_iter().chain(found));
     verdict.broken.extend(verdict::totals(&shop, &sales, UNITS, &managed).await);
     for (n, process) in shop.processes.iter_mut().enumerate() {

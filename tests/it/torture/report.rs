@@ -31,7 +31,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn new(seed: u64, faults: &[Fault], diaries: &[Diary], admin: &AdminDiary, verdict: Verdict) -> Outcome {
+    pub fn new(seed: u64, faults: &[Fault], diaries: &[&Diary], admin: &AdminDiary, verdict: Verdict) -> Outcome {
         let mut answers = admin.answers.clone();
         for (name, times) in diaries.iter().flat_map(|diary| &diary.answers) {
             *answers.entry(name.clone()).or_default() += times;

@@ -62,8 +62,14 @@ pub async fn wait_until_ready(shop: &mut Shop) -> Vec<String> {
     }
 }
 
-/// Judges a shop whose faults are lifted. Orders that are still unpaid when `window` is over must expire.
-pub async fn judge(shop: &Shop, sales: &[String], diaries: &[Diary], window: Option<Duration>) -> Verdict {
+/// Judges a shop whose faults are lifted. Orders that are still unpaid when `window` is over must expire. Sales that are only
+/// `compared` have no units for late shoppers.
+pub async fn judge(
+    shop: &Shop,
+    (sales, compared): (&[String], &[String]),
+    diaries: &[&Diary],
+    window: Option<Duration>,
+) -> Verdict {
     let (mut verdict, began) = (Verdict::default(), Instant::now());
     let mut ends = Ends::default();
     ends.wait(diaries, window, &mut verdict).await;
@@ -77,9 +83,10 @@ pub async fn judge(shop: &Shop, sales: &[String], diaries: &[Diary], window: Opt
         }
     }
     // Reconciliation compares every five seconds, and repairs what differs twice.
-    agree(shop, sales, &mut verdict).await;
+    let all = [sales, compared].concat();
+    agree(shop, &all, &mut verdict).await;
     everything_sells(shop, sales, window, &mut verdict).await;
-    agree(shop, sales, &mut verdict).await;
+    agree(shop, &all, &mut verdict).await;
     verdict.broken.extend(payments_end(shop, diaries).await.unwrap_or_else(|error| vec![format!("payments: {error}")]));
     audit(shop, &mut verdict).await;
     verdict
@@ -91,15 +98,16 @@ struct Ends(HashMap<String, Value>);
 
 impl Ends {
     /// Asks until every order has an end that its owner can read.
-    async fn wait(&mut self, diaries: &[Diary], window: Option<Duration>, verdict: &mut Verdict) {
+    async fn wait(&mut self, diaries: &[&Diary], window: Option<Duration>, verdict: &mut Verdict) {
         let deadline = Instant::now() + SETTLE_TIMEOUT + window.unwrap_or_default();
         loop {
             let open = diaries.iter().flat_map(|diary| (0..diary.orders.len()).map(move |n| (diary, n)));
             let open = open.filter(|(diary, n)| !self.0.contains_key(&diary.orders[*n].id));
-            let asked: Vec<_> = stream::iter(open.map(|(diary, n)| ask(diary, n, window.is_some())))
-                .buffer_unordered(CONCURRENT_READS)
-                .collect()
-                .await;
+            let asked: Vec<_> =
+                stream::iter(open.map(|(diary, n)| ask(diary, n, window.is_some() && !diary.orders[n].is_lasting)))
+                    .buffer_unordered(CONCURRENT_READS)
+                    .collect()
+                    .await;
             let mut waiting = Vec::new();
             for answer in asked {
                 match answer {
@@ -324,7 +332,7 @@ fn short(id: Uuid) -> String {
 }
 
 /// Every payment that the cashier accepted ends in a paid order or is refunded.
-async fn payments_end(shop: &Shop, diaries: &[Diary]) -> anyhow::Result<Vec<String>> {
+async fn payments_end(shop: &Shop, diaries: &[&Diary]) -> anyhow::Result<Vec<String>> {
     let mut broken = Vec::new();
     let mut database = AnyConnection::connect(&shop.database_url()).await?;
     for (diary, order) in diaries.iter().flat_map(|diary| diary.orders.iter().map(move |order| (diary, order))) {
@@ -351,6 +359,6 @@ async fn audit(shop: &Shop, verdict: &mut Verdict) {
     }
 }
 
-fn sale_id(sale: &str) -> SaleId {
+pub fn sale_id(sale: &str) -> SaleId {
     SaleId(sale.parse().expect("a sale's id"))
 }

@@ -1,0 +1,279 @@
+//! Sales whose shoppers wait for their turn: a waiting room, a draw, and the waitlist of a rush with few units. They join,
+//! press out of turn, give units back and come again while everything breaks.
+//!
+//! A place or an entry that was answered stays, no unit is granted before its turn, and once the faults are lifted every unit
+//! goes to one of those who wait. The audit recomputes the order itself.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use futures::future::join_all;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use seckill::domain::OrderStatus;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::customer::{Diary, THINK_MS, patiently};
+use super::verdict::{SETTLE_TIMEOUT, sale_id};
+use crate::support::{Answer, NewSale, Shop, pause};
+
+/// Of each sale. Fewer than there are shoppers.
+const UNITS: i64 = 4;
+/// Of each sale.
+const SHOPPERS: u64 = 8;
+/// Their numbers begin here.
+const FIRST_SHOPPER: u64 = 3_000_000;
+/// Shoppers join the waiting room until then.
+const QUEUE_OPENS_IN: Duration = Duration::from_secs(8);
+/// While it is open, shoppers enter the draw.
+const DRAW_OPENS_IN: Duration = Duration::from_secs(2);
+const DRAW_CLOSES_IN: Duration = Duration::from_secs(14);
+/// How long a shopper who is called may buy ([`NewSale::queue`]): a turn cannot be missed within that time.
+const SEAT: Duration = Duration::from_secs(20);
+
+/// What a shopper waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Queue,
+    Draw,
+    Waitlist,
+}
+
+impl Wait {
+    const ALL: [Wait; 3] = [Wait::Queue, Wait::Draw, Wait::Waitlist];
+
+    fn sale(self) -> NewSale {
+        let sale = NewSale::of(UNITS);
+        match self {
+            Wait::Queue => sale.opens_in(QUEUE_OPENS_IN).queue(),
+            Wait::Draw => sale.opens_in(DRAW_OPENS_IN).closes_in(DRAW_CLOSES_IN).draw(),
+            Wait::Waitlist => sale,
+        }
+    }
+
+    /// The last part of the address of an account's own place, and its name in the answer.
+    fn place(self) -> (&'static str, &'static str) {
+        match self {
+            Wait::Queue => ("place", "place"),
+            Wait::Draw => ("entry", "entry"),
+            Wait::Waitlist => ("waitlist", "waitlist"),
+        }
+    }
+}
+
+/// A place that was answered.
+struct ToldPlace {
+    /// What never changes; empty for a waitlist, whose places have no name.
+    id: String,
+    /// Proof of a place in a waiting room.
+    pass: Value,
+    /// When the last request began whose answer said that the turn is to come.
+    waiting_since: Option<Instant>,
+}
+
+/// A shopper who waits, with every answer.
+pub struct Waiter {
+    wait: Wait,
+    sale: String,
+    pub diary: Diary,
+    place: Option<ToldPlace>,
+}
+
+/// Creates the sales. Their shoppers begin at once.
+pub async fn open_all(shop: &Shop) -> Vec<Waiter> {
+    let (mut waiters, shoppers) = (Vec::new(), shop.shoppers());
+    for (wait, first) in Wait::ALL.into_iter().zip((FIRST_SHOPPER..).step_by(1_000)) {
+        let sale = match wait {
+            Wait::Waitlist => shop.open(wait.sale()).await,
+            Wait::Queue | Wait::Draw => shop.create(wait.sale()).await,
+        };
+        waiters.extend((first..first + SHOPPERS).map(|n| {
+            let diary = Diary::new(n, shoppers(n));
+            Waiter { wait, sale: sale.clone(), diary, place: None }
+        }));
+    }
+    waiters
+}
+
+/// The sales whose units are in Redis, too. A draw's never are.
+pub fn sales_in_redis(waiters: &[Waiter]) -> Vec<String> {
+    let mut sales: Vec<String> =
+        waiters.iter().filter(|waiter| waiter.wait != Wait::Draw).map(|waiter| waiter.sale.clone()).collect();
+    sales.dedup();
+    sales
+}
+
+impl Waiter {
+    /// Waits, presses and gives back until `end`.
+    pub async fn live(mut self, seed: u64, window: Duration, end: Instant) -> Waiter {
+        let mut random = StdRng::seed_from_u64(seed ^ self.diary.n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        while Instant::now() < end {
+            let live = self.live_order();
+            match (random.random_range(0..100), live) {
+                (0..8, Some(n)) => self.diary.cancel(n).await,
+                (8..60, Some(n)) => self.diary.read(n, window).await,
+                (0..30, None) => self.join().await,
+                (30..60, _) => self.press().await,
+                _ => self.look().await,
+            }
+            pause(random.random_range(THINK_MS)).await;
+        }
+        self
+    }
+
+    fn live_order(&self) -> Option<usize> {
+        let is_live = |last: Option<OrderStatus>| last.is_none_or(OrderStatus::is_live);
+        self.diary.orders.iter().rposition(|order| is_live(order.last) && !order.cancelled)
+    }
+
+    fn path(&self) -> String {
+        format!("/api/sales/{}/{}", self.sale, self.wait.place().0)
+    }
+
+    /// Takes a place, or the same one again.
+    async fn join(&mut self) {
+        let pass = self.place.as_ref().map_or(Value::Null, |place| place.pass.clone());
+        let body = if self.wait == Wait::Queue { json!({ "pass": pass }) } else { json!({}) };
+        let began = Instant::now();
+        let answer = patiently(self.diary.shopper.client.request(Method::POST, &self.path()).json(&body).try_send());
+        let answer = answer.await;
+        self.told(began, answer);
+    }
+
+    /// Reads the own place, and learns of an order that came with the turn.
+    async fn look(&mut self) {
+        let began = Instant::now();
+        let answer = patiently(self.diary.shopper.client.request(Method::GET, &self.path()).try_send()).await;
+        self.told(began, answer);
+    }
+
+    /// Presses, also before the turn.
+    async fn press(&mut self) {
+        let known = self.diary.orders.len();
+        let sale = self.sale.clone();
+        // A token is that of one turn.
+        self.diary.shopper.forget_token(&sale);
+        self.diary.buy(&sale).await;
+        if self.diary.orders.len() == known {
+            return;
+        }
+        match self.wait {
+            Wait::Draw => self.untrue("a draw granted a purchase".into()),
+            Wait::Queue => self.check_turn().await,
+            Wait::Waitlist => {}
+        }
+    }
+
+    /// A purchase was granted, so the place that the shopper knows was called.
+    async fn check_turn(&mut self) {
+        let answer = patiently(self.diary.shopper.client.request(Method::GET, &self.path()).try_send()).await;
+        let Some(place) = answer.filter(|answer| answer.status == 200).map(|answer| answer.json()["place"].take())
+        else {
+            return;
+        };
+        let is_known = self.place.as_ref().is_some_and(|known| place["entry"] == *known.id);
+        if is_known && place["called_at"].is_null() {
+            self.untrue(format!("bought out of turn: {place}"));
+        }
+    }
+
+    fn untrue(&mut self, what: String) {
+        let untrue = format!("shopper {} in sale {} ({:?}): {what}", self.diary.n, self.sale, self.wait);
+        self.diary.untrue.push(untrue);
+    }
+
+    /// Compares an answer about the own place with what was told before.
+    fn told(&mut self, began: Instant, answer: Option<Answer>) {
+        let Some(answer) = self.diary.keep("wait", answer) else { return };
+        if matches!(answer.code().as_str(), "not_in_queue" | "not_entered" | "not_waiting") && self.place.is_some() {
+            return self.untrue(format!("the place is gone: {}", answer.text()));
+        }
+        if !matches!(answer.status, 200 | 201) {
+            return;
+        }
+        let json = answer.json();
+        let place = &json[self.wait.place().1];
+        let id = match self.wait {
+            Wait::Queue => place["entry"].as_str(),
+            Wait::Draw => place["id"].as_str(),
+            Wait::Waitlist => Some(""),
+        };
+        let Some(id) = id else { return self.untrue(format!("a place without a name: {json}")) };
+        if let Some(known) = self.place.as_ref().filter(|known| known.id != id) {
+            // A turn that was missed costs the place.
+            let may_be_missed =
+                self.wait == Wait::Queue && known.waiting_since.is_none_or(|since| since.elapsed() > SEAT);
+            if !may_be_missed {
+                return self.untrue(format!("the place {} became {place}", known.id));
+            }
+        }
+        let waiting_since = Some(began).filter(|_| place["state"] == "waiting");
+        self.place = Some(ToldPlace { id: id.to_owned(), pass: json["pass"].clone(), waiting_since });
+        if let Some(order) = place["order_id"].as_str() {
+            self.diary.learn(&self.sale, order, self.wait == Wait::Draw);
+        }
+    }
+}
+
+/// Waits until every unit is sold, or had its chance to be, now that the faults are lifted. Returns what was not.
+pub async fn settle(shop: &Shop, waiters: &mut [Waiter], window: Duration) -> Vec<String> {
+    let deadline = Instant::now() + SETTLE_TIMEOUT;
+    let mut missing;
+    loop {
+        missing = Vec::new();
+        for of_sale in waiters.chunk_by_mut(|one, other| one.sale == other.sale) {
+            missing.extend(sells(shop, of_sale, window).await);
+        }
+        if missing.is_empty() || Instant::now() >= deadline {
+            break;
+        }
+        pause(500).await;
+    }
+    // Nothing more is offered to them.
+    join_all(waiters.iter_mut().filter(|waiter| waiter.wait == Wait::Waitlist).map(Waiter::leave)).await;
+    missing
+}
+
+/// One more round of a sale's shoppers. `None` once all units were sold at one moment, or each shopper had an order.
+async fn sells(shop: &Shop, waiters: &mut [Waiter], window: Duration) -> Option<String> {
+    join_all(waiters.iter_mut().map(|waiter| waiter.come_again(window))).await;
+    let (wait, sale) = (waiters[0].wait, waiters[0].sale.clone());
+    let row = match shop.store().sale(sale_id(&sale)).await {
+        Ok(Some(row)) => row,
+        other => return Some(format!("sale {sale} ({wait:?}) cannot be read: {other:?}")),
+    };
+    let entered = waiters.iter().filter(|waiter| waiter.place.is_some()).count();
+    let had_order = waiters.iter().filter(|waiter| !waiter.diary.orders.is_empty()).count();
+    // No shopper came in time for a draw that was never within reach.
+    let everyone_had_one = wait == Wait::Draw && had_order == entered;
+    let sold =
+        format!("sale {sale} ({wait:?}): {} of {UNITS} units sold, {had_order} of {entered} had an order", row.sold);
+    (row.sold < UNITS && !everyone_had_one).then_some(sold)
+}
+
+impl Waiter {
+    /// Joins, presses and looks, as a shopper does who does not give up.
+    async fn come_again(&mut self, window: Duration) {
+        if let Some(n) = self.live_order() {
+            self.diary.read(n, window).await;
+        }
+        if self.live_order().is_none() {
+            self.join().await;
+            self.press().await;
+        }
+        self.look().await;
+    }
+
+    async fn leave(&mut self) {
+        let deadline = Instant::now() + SETTLE_TIMEOUT;
+        while Instant::now() < deadline {
+            let request = self.diary.shopper.client.request(Method::DELETE, &self.path());
+            let answer = patiently(request.try_send()).await;
+            if answer.is_some_and(|answer| matches!(answer.status, 204 | 404 | 409)) {
+                return;
+            }
+            pause(300).await;
+        }
+    }
+}
