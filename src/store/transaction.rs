@@ -58,8 +58,17 @@ impl Tx {
         Ok(())
     }
 
-    pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        let last = [self.busy_balances.sql(), self.changes.sql(self.now)];
+    pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
+        self.commit_with(None).await
+    }
+
+    /// Carries out statements without parameters and commits, in one round trip. An error rolls back.
+    pub(super) async fn commit_after(self, sql: String) -> Result<(), sqlx::Error> {
+        self.commit_with(Some(sql)).await
+    }
+
+    async fn commit_with(mut self, first: Option<String>) -> Result<(), sqlx::Error> {
+        let last = [first, self.busy_balances.sql(), self.changes.sql(self.now)];
         let last: Vec<String> = last.into_iter().flatten().collect();
         self.inner.commit_transaction((!last.is_empty()).then(|| last.join("; "))).await
     }

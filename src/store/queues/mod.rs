@@ -9,8 +9,8 @@ pub(super) mod pace;
 pub(super) mod places;
 
 use jiff::Timestamp;
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::{Store, StoreError, Tx, row};
 use crate::domain::{Place, QueueSeed, SaleId, Segment};
@@ -89,7 +89,11 @@ impl Store {
 
 /// Reads a waiting room and locks its row until the end of the transaction.
 async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<Queue>, sqlx::Error> {
-    let sql = concat!("UPDATE queues SET joined = joined WHERE sale_id = $1 RETURNING ", columns!());
-    let row = sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?;
+    let row = sqlx::query(AssertSqlSafe(locking(sale))).fetch_optional(&mut **tx).await?;
     row.as_ref().map(queue).transpose()
+}
+
+/// The statement that locks a waiting room and returns it.
+fn locking(sale: SaleId) -> String {
+    format!(concat!("UPDATE queues SET joined = joined WHERE sale_id = {} RETURNING ", columns!()), sale)
 }

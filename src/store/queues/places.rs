@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use super::{Queue, lock};
+use super::{Queue, locking, queue};
 use crate::domain::draw::EntryId;
 use crate::domain::queue::present_segment;
 use crate::domain::{Phase, Place, QueuePlace, QueuePlan, Sale, SaleId, SaleState, TurnState, UserId};
 use crate::store::orders::intake::live_orders;
-use crate::store::{MAX_ROWS, Store, StoreError, Tx, list, padded, placeholders, row, sales};
+use crate::store::{Store, StoreError, Tx, row, sales};
 
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]
@@ -48,10 +48,6 @@ fn place(row: &AnyRow) -> Result<QueuePlace, sqlx::Error> {
 
 const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_ms";
 
-fn known(rows: &[AnyRow]) -> Result<HashMap<UserId, QueuePlace>, sqlx::Error> {
-    rows.iter().map(|row| Ok((row::parsed(row, "user_id")?, place(row)?))).collect()
-}
-
 /// The phase in which the waiting room takes in shoppers; `Upcoming` before, `Ended` after.
 fn joining_phase(sale: &Sale, plan: QueuePlan, now: Timestamp) -> Phase {
     let is_early = sale.window.opens_at.is_none_or(|opens| now < plan.joining_from(opens));
@@ -79,14 +75,15 @@ impl Store {
 
     /// Gives places to accounts, one to each: a place whose turn is to come or has come stays, one whose turn was missed is
     /// exchanged for one at the end. Returns the outcomes in the order of the requests.
+    ///
+    /// Three round trips if no turn has come: begin, read, write and commit.
     pub async fn join_queue(&self, sale: SaleId, requests: &[Joining]) -> Result<Vec<JoinOutcome>, StoreError> {
         let mut tx = self.begin().await?;
-        let Some(queue) = lock(&mut tx, sale).await? else {
+        let known = lock_with_places(&mut tx, sale, requests).await?;
+        let known = known.and_then(|known| Some((known.sale.mode.queue_plan()?, known)));
+        let Some((plan, Known { queue, sale, mut places })) = known else {
             return Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]);
         };
-        let sale = sales::read(&mut tx, sale).await?.and_then(|sale| Some((sale.mode.queue_plan()?, sale)));
-        let Some((plan, sale)) = sale else { return Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]) };
-        let mut places = known_places(&mut tx, sale.id, requests).await?;
         let mut states: HashMap<UserId, TurnState> =
             places.iter().map(|(user, known)| (*user, known.state(plan, tx.now))).collect();
         // A shopper with an order keeps the place, whose turn is over.
@@ -103,8 +100,10 @@ impl Store {
             let signed = request.signed.filter(|_| !is_missed(&request.user_id));
             new.entry(request.user_id).or_insert_with(|| drawn(&queue, request.entry, signed, tx.now));
         }
-        insert(&mut tx, sale.id, &new).await?;
-        tx.commit().await?;
+        match insertion(sale.id, &new) {
+            Some(sql) => tx.commit_after(sql).await?,
+            None => tx.commit().await?,
+        }
         let outcome = |request: &Joining| match (places.get(&request.user_id), new.get(&request.user_id)) {
             (Some(known), _) => JoinOutcome::Joined { place: *known, state: states[&request.user_id], is_new: false },
             (None, Some(place)) => {
@@ -126,47 +125,50 @@ fn drawn(queue: &Queue, entry: EntryId, signed: Option<(EntryId, i64)>, now: Tim
     QueuePlace { entry, place, joined_at: now, called_at: None }
 }
 
-async fn known_places(
-    tx: &mut Tx,
-    sale: SaleId,
-    requests: &[Joining],
-) -> Result<HashMap<UserId, QueuePlace>, sqlx::Error> {
-    let mut places = HashMap::with_capacity(requests.len());
-    for chunk in padded(requests) {
-        let users = list(chunk.len(), 1);
-        let sql = format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id IN {users}");
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0);
-        let query = chunk.iter().fold(query, |query, request| query.bind(request.user_id.to_string()));
-        places.extend(known(&query.fetch_all(&mut **tx).await?)?);
-    }
-    Ok(places)
+/// A waiting room, with the places of some accounts.
+struct Known {
+    queue: Queue,
+    sale: Sale,
+    places: HashMap<UserId, QueuePlace>,
 }
 
-/// Writes new places. A row that is there belongs to a turn that was missed.
-async fn insert(tx: &mut Tx, sale: SaleId, new: &HashMap<UserId, QueuePlace>) -> Result<(), sqlx::Error> {
-    let rows: Vec<_> = new.iter().collect();
-    for chunk in rows.chunks(MAX_ROWS) {
-        let sql = format!(
+/// Locks a waiting room until the end of the transaction and reads its sale and the places of the requests' accounts in the same round trip.
+async fn lock_with_places(tx: &mut Tx, sale: SaleId, requests: &[Joining]) -> Result<Option<Known>, sqlx::Error> {
+    let users: Vec<String> = requests.iter().map(|request| format!("'{}'", request.user_id)).collect();
+    // Numbers and UUIDs only, so that the statements need no parameters.
+    let sql = format!(
+        "{}; {}; SELECT {COLUMNS} FROM queue_places WHERE sale_id = {sale} AND user_id IN ({})",
+        locking(sale),
+        sales::reading(sale),
+        users.join(",")
+    );
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut **tx).await?;
+    // Without a queue there are no places, and at most the sale's row.
+    let [queue_row, sale_row, places @ ..] = &rows[..] else { return Ok(None) };
+    let places = places.iter().map(|row| Ok((row::parsed(row, "user_id")?, place(row)?)));
+    Ok(Some(Known {
+        queue: queue(queue_row)?,
+        sale: sales::sale(sale_row)?,
+        places: places.collect::<Result<_, sqlx::Error>>()?,
+    }))
+}
+
+/// The statements that write new places, if there are any. A row that is there belongs to a turn that was missed.
+fn insertion(sale: SaleId, new: &HashMap<UserId, QueuePlace>) -> Option<String> {
+    let row = |(user, own): (&UserId, &QueuePlace)| {
+        let QueuePlace { entry, place: Place { segment, number }, joined_at, .. } = own;
+        // Numbers, a UUID and hexadecimal digits.
+        format!("({sale},'{user}','{entry}',{segment},{number},{})", joined_at.as_millisecond())
+    };
+    let rows: Vec<String> = new.iter().map(row).collect();
+    (!rows.is_empty()).then(|| {
+        format!(
             "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms) VALUES {}
              ON CONFLICT (user_id, sale_id) DO UPDATE SET entry = excluded.entry, segment = excluded.segment,
-               number = excluded.number, joined_at_ms = excluded.joined_at_ms, called_at_ms = NULL",
-            placeholders(chunk.len(), 6)
-        );
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for (user, QueuePlace { entry, place, joined_at, .. }) in chunk {
-            query = query
-                .bind(sale.0)
-                .bind(user.to_string())
-                .bind(entry.to_string())
-                .bind(place.segment)
-                .bind(place.number)
-                .bind(joined_at.as_millisecond());
-        }
-        query.execute(&mut **tx).await?;
-    }
-    if !new.is_empty() {
-        let sql = "UPDATE queues SET joined = joined + $2 WHERE sale_id = $1";
-        sqlx::query(sql).bind(sale.0).bind(new.len() as i64).execute(&mut **tx).await?;
-    }
-    Ok(())
+               number = excluded.number, joined_at_ms = excluded.joined_at_ms, called_at_ms = NULL;
+             UPDATE queues SET joined = joined + {} WHERE sale_id = {sale}",
+            rows.join(","),
+            rows.len()
+        )
+    })
 }

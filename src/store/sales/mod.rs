@@ -131,6 +131,11 @@ pub(super) async fn read(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::
     sqlx::query(sql).bind(id.0).fetch_optional(&mut **tx).await?.as_ref().map(sale).transpose()
 }
 
+/// The statement that reads a sale, without parameters.
+pub(super) fn reading(id: SaleId) -> String {
+    format!(concat!("SELECT ", columns!(), " FROM sales WHERE id = {}"), id)
+}
+
 /// Adds units to a sale's `sold`. `false` when fewer are left. A negative number returns units.
 pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE sales SET sold = sold + $2, granted = granted + $3 WHERE id = $1 AND sold + $2 <= total";
