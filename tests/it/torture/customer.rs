@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(6);
 /// Between two requests.
 pub const THINK_MS: std::ops::Range<u64> = 60..500;
 /// Refusals with these codes may be told at any time of a fault.
-const REFUSALS: [&str; 18] = [
+const REFUSALS: [&str; 19] = [
     "sold_out",
     "not_open",
     "busy",
@@ -33,6 +33,7 @@ const REFUSALS: [&str; 18] = [
     "bad_token",
     "not_signed_in",
     // Of sales whose shoppers wait.
+    "ended",
     "not_called",
     "by_draw",
     "not_in_queue",
