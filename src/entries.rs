@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::draw::EntryId;
 use crate::domain::{DrawEntry, Phase, SaleId, UserId};
+use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::metrics::Metrics;
 use crate::rate_limit::RequestLimits;
 use crate::signing::{ShopSecret, Signer};
@@ -16,6 +17,7 @@ pub enum EntryRefusal {
     RateLimited,
     NoSuchDraw,
     NotEntered,
+    Ineligible(EligibilityRefusal),
     /// The sale takes no entries in this phase.
     Closed(Phase),
     Store(StoreError),
@@ -27,9 +29,16 @@ impl From<StoreError> for EntryRefusal {
     }
 }
 
+impl From<EligibilityRefusal> for EntryRefusal {
+    fn from(refusal: EligibilityRefusal) -> Self {
+        EntryRefusal::Ineligible(refusal)
+    }
+}
+
 /// Enters accounts in draws.
 pub struct Entries {
     store: Store,
+    eligibility: Arc<Eligibility>,
     /// Each entry is a transaction.
     limits: RequestLimits,
     receipts: Signer,
@@ -37,14 +46,21 @@ pub struct Entries {
 }
 
 impl Entries {
-    pub fn new(store: Store, user_rate: u32, secret: &ShopSecret, metrics: Arc<Metrics>) -> Entries {
+    pub fn new(
+        store: Store,
+        eligibility: Arc<Eligibility>,
+        user_rate: u32,
+        secret: &ShopSecret,
+        metrics: Arc<Metrics>,
+    ) -> Entries {
         let receipts = Signer::new(secret, "draw entry");
-        Entries { store, limits: RequestLimits::new(user_rate), receipts, metrics }
+        Entries { store, eligibility, limits: RequestLimits::new(user_rate), receipts, metrics }
     }
 
     /// Enters an account, once, and returns its entry and whether it is new. Safe to repeat, on any device.
     pub async fn enter(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(DrawEntry, bool), EntryRefusal> {
         self.check_rate(user, client)?;
+        self.eligibility.check(sale, user).await?;
         match self.store.enter_draw(sale, user, EntryId::new(rand::random())).await? {
             EnterOutcome::Entered(entry) => {
                 self.metrics.draw_entries.inc();

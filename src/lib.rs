@@ -71,6 +71,8 @@ pub mod i18n;
 // Units, accounts and rows.
 pub mod stock;
 
+pub mod eligibility;
+
 pub mod accounts;
 
 pub mod catalogue;

@@ -78,6 +78,25 @@ impl Signer {
     }
 }
 
+/// Digests of texts that tell nothing without the shop's secret. A text that somebody can guess is not found by trying.
+#[derive(Clone)]
+pub struct KeyedDigests {
+    keys: Vec<hmac::Key>,
+}
+
+impl KeyedDigests {
+    pub fn new(secret: &ShopSecret, purpose: &str) -> KeyedDigests {
+        let secrets = std::iter::once(&secret.current).chain(&secret.previous);
+        KeyedDigests { keys: secrets.map(|secret| key(&key_for(secret, purpose))).collect() }
+    }
+
+    /// The digest under each secret, in URL-safe base64. While the shop's secret is replaced, processes with either one
+    /// have a digest in common.
+    pub fn of(&self, text: &str) -> Vec<String> {
+        self.keys.iter().map(|key| URL_SAFE_NO_PAD.encode(hmac::sign(key, text.as_bytes()))).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +135,19 @@ mod tests {
         assert_eq!(known("a", Some("b")).verify(&during.sign("user 7")).as_deref(), Some("user 7"));
         assert_eq!(after.verify(&before.sign("user 7")), None);
         assert_eq!(known("c", Some("a")).verify(&after.sign("user 7")), None);
+    }
+
+    #[test]
+    fn digests_of_one_text_meet_while_the_secret_is_replaced() {
+        let secret = |letter: &str| SecretString::from(letter.repeat(64));
+        let of = |current: &str, previous: Option<&str>, text| {
+            let secret = ShopSecret { current: secret(current), previous: previous.map(secret) };
+            KeyedDigests::new(&secret, "group").of(text)
+        };
+        let (before, during, after) = (of("a", None, "7"), of("b", Some("a"), "7"), of("b", None, "7"));
+        assert_eq!(during, [after[0].clone(), before[0].clone()]);
+        assert_ne!(before, of("a", None, "8"));
+        assert_ne!(before, after);
     }
 }
 

@@ -18,6 +18,7 @@ use crate::catalogue::Catalogue;
 use crate::domain::claim::Unavailable;
 use crate::domain::draw::EntryId;
 use crate::domain::{Bucket, Line, OrderId, OrderStatus, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId};
+use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::metrics::Metrics;
 use crate::periodic::Periodic;
 use crate::rate_limit::UserLimit;
@@ -34,10 +35,17 @@ const RESTING_INTERVAL: Duration = Duration::from_secs(30);
 pub enum JoinRefusal {
     RateLimited,
     NoSuchQueue,
+    Ineligible(EligibilityRefusal),
     /// The waiting room takes in no one in this phase.
     Closed(Phase),
     /// It is not known whether the place was taken. Asking again tells.
     Unknown,
+}
+
+impl From<EligibilityRefusal> for JoinRefusal {
+    fn from(refusal: EligibilityRefusal) -> Self {
+        JoinRefusal::Ineligible(refusal)
+    }
 }
 
 /// The place of an account that asked for one.
@@ -98,6 +106,7 @@ struct PublishedLine {
 pub struct WaitingRooms {
     store: Store,
     catalogue: Arc<Catalogue>,
+    eligibility: Arc<Eligibility>,
     joins: Batcher<Joins>,
     lines: ArcSwap<HashMap<SaleId, PublishedLine>>,
     per_account: UserLimit,
@@ -109,6 +118,7 @@ impl WaitingRooms {
     pub fn new(
         store: Store,
         catalogue: Arc<Catalogue>,
+        eligibility: Arc<Eligibility>,
         user_rate: u32,
         secret: &ShopSecret,
         metrics: Arc<Metrics>,
@@ -117,6 +127,7 @@ impl WaitingRooms {
             joins: Batcher::new(Arc::new(Joins(store.clone())), metrics.clone()),
             store,
             catalogue,
+            eligibility,
             lines: ArcSwap::default(),
             per_account: UserLimit::new(user_rate),
             passes: Signer::new(secret, "place in a waiting room"),
@@ -135,6 +146,7 @@ impl WaitingRooms {
         if !known.is_some_and(|entry| entry.sale.mode.is_queue()) {
             return Err(JoinRefusal::NoSuchQueue);
         }
+        self.eligibility.check(sale, user).await?;
         let signed = pass.and_then(|pass| self.signed_place(pass, sale, user));
         let request = Joining { user_id: user, entry: EntryId::new(rand::random()), signed };
         match self.joins.claim(Bucket::whole(sale), request, None).await.map_err(|_| JoinRefusal::Unknown)? {

@@ -8,6 +8,7 @@ use tracing::warn;
 
 use crate::catalogue::Catalogue;
 use crate::domain::{Order, OrderId, Phase, SaleId, UserId, Waiter, WaiterState};
+use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::gate::Gate;
 use crate::rate_limit::RequestLimits;
 use crate::stock::Stock;
@@ -28,6 +29,7 @@ pub enum WaitlistRefusal {
     OverLimit,
     /// The account never joined.
     NotWaiting,
+    Ineligible(EligibilityRefusal),
     /// The sale has no waitlist in this phase.
     Closed(Phase),
     Store(StoreError),
@@ -36,6 +38,12 @@ pub enum WaitlistRefusal {
 impl From<StoreError> for WaitlistRefusal {
     fn from(error: StoreError) -> Self {
         WaitlistRefusal::Store(error)
+    }
+}
+
+impl From<EligibilityRefusal> for WaitlistRefusal {
+    fn from(refusal: EligibilityRefusal) -> Self {
+        WaitlistRefusal::Ineligible(refusal)
     }
 }
 
@@ -55,6 +63,7 @@ pub struct WaitlistRequests {
     catalogue: Arc<Catalogue>,
     gate: Arc<Gate>,
     stock: Arc<dyn Stock>,
+    eligibility: Arc<Eligibility>,
     /// Each request is a transaction.
     limits: RequestLimits,
 }
@@ -65,9 +74,10 @@ impl WaitlistRequests {
         catalogue: Arc<Catalogue>,
         gate: Arc<Gate>,
         stock: Arc<dyn Stock>,
+        eligibility: Arc<Eligibility>,
         user_rate: u32,
     ) -> WaitlistRequests {
-        WaitlistRequests { store, catalogue, gate, stock, limits: RequestLimits::new(user_rate) }
+        WaitlistRequests { store, catalogue, gate, stock, eligibility, limits: RequestLimits::new(user_rate) }
     }
 
     /// Puts an account into the line of a sold-out sale, once. Returns whether it is new. Safe to repeat, on any device.
@@ -85,6 +95,7 @@ impl WaitlistRequests {
             Some(known) => (known, false),
             None => {
                 self.check_sold_out(sale)?;
+                self.eligibility.check(sale, user).await?;
                 self.join_now(sale, user, quantity).await?
             }
         };

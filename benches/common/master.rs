@@ -29,6 +29,7 @@ const FIRST_SALE: i64 = 900_000_000;
 pub fn sale(n: i64, total: u64) -> Sale {
     Sale {
         shadow: false,
+        eligibility: Default::default(),
         spread_seed: None,
         id: SaleId(FIRST_SALE + n),
         goods_id: GoodsId(1),

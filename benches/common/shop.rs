@@ -102,6 +102,7 @@ impl Shop {
                 window: Window { opens_at: None, closes_at: None },
                 rush: Rush::default(),
                 mode: SaleMode::Rush,
+                eligibility: Default::default(),
             };
             let sale = sales_admin.create_sale(draft, "bench").await?;
             sales_admin.change(sale.id, SaleCommand::Start, "bench").await?;

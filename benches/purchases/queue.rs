@@ -104,6 +104,7 @@ async fn queue_sale(shop: &Shop) -> anyhow::Result<SaleId> {
         window: Window { opens_at: Some(Clock::system().now() + OPENS_IN), closes_at: None },
         rush: Rush::default(),
         mode: SaleMode::Queue(QueuePlan { prequeue_s: 24 * 3600, gather_s: 0, seat_s: 3_600 }),
+        eligibility: Default::default(),
     };
     let sale = sales_admin.create_sale(draft, "bench").await?;
     // Every process follows within a second, and reads the line within another.

@@ -148,6 +148,7 @@ async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp)
         window: Window { opens_at, closes_at: opens_at.map(|opens| opens + demo.open) },
         rush: Rush::default(),
         mode: demo.mode,
+        eligibility: Default::default(),
     };
     let sale = store.create_sale(&draft, ACTOR, now).await?;
     if opens_at == Some(now) {

@@ -25,6 +25,7 @@ use crate::control::schedule::Schedule;
 use crate::control::stock_sync::StockSync;
 use crate::control::waitlists::Waitlists;
 use crate::counters::CounterRegistry;
+use crate::eligibility::Eligibility;
 use crate::entries::Entries;
 use crate::gate::Gate;
 use crate::health::Health;
@@ -73,6 +74,7 @@ pub struct Services {
     pub metrics: Arc<Metrics>,
     pub stock: Arc<dyn Stock>,
     pub gate: Arc<Gate>,
+    pub eligibility: Arc<Eligibility>,
     pub waiting_rooms: Arc<WaitingRooms>,
     pub batcher: Batcher<Units>,
     pub payments: Payments,
@@ -125,8 +127,9 @@ impl Services {
             metrics.clone(),
             registry.clone(),
         ));
-        let waiting_rooms =
-            WaitingRooms::new(store.clone(), catalogue.clone(), config.web.user_rate, &secret, metrics.clone());
+        let (rate, books) = (config.web.user_rate, (store.clone(), catalogue.clone()));
+        let eligibility = Arc::new(Eligibility::new(books.0.clone(), books.1.clone(), rate, &secret));
+        let waiting_rooms = WaitingRooms::new(books.0, books.1, eligibility.clone(), rate, &secret, metrics.clone());
         let stock_sync = backends.redis.clone().map(|redis| {
             let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
             Arc::new(StockSync::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
@@ -185,6 +188,7 @@ impl Services {
             health,
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
             gate,
+            eligibility,
             waiting_rooms: Arc::new(waiting_rooms),
             cockpit,
             stock: backends.stock,
@@ -249,7 +253,7 @@ impl Services {
 
     pub fn orders(&self) -> Orders {
         let (store, stock, clock) = (self.store.clone(), self.stock.clone(), self.clock.clone());
-        Orders::new(store, stock, clock, self.metrics.clone(), &self.secret)
+        Orders::new(store, stock, self.eligibility.clone(), clock, self.metrics.clone(), &self.secret)
     }
 
     pub fn staff_refunds(&self) -> StaffRefunds {
@@ -261,12 +265,14 @@ impl Services {
     }
 
     pub fn entries(&self) -> Entries {
-        Entries::new(self.store.clone(), self.config.web.user_rate, &self.secret, self.metrics.clone())
+        let (store, eligibility) = (self.store.clone(), self.eligibility.clone());
+        Entries::new(store, eligibility, self.config.web.user_rate, &self.secret, self.metrics.clone())
     }
 
     pub fn waitlist(&self) -> WaitlistRequests {
         let (store, catalogue, gate) = (self.store.clone(), self.catalogue.clone(), self.gate.clone());
-        WaitlistRequests::new(store, catalogue, gate, self.stock.clone(), self.config.web.user_rate)
+        let (stock, eligibility) = (self.stock.clone(), self.eligibility.clone());
+        WaitlistRequests::new(store, catalogue, gate, stock, eligibility, self.config.web.user_rate)
     }
 
     /// The shop's routes, without a socket.
@@ -279,6 +285,7 @@ impl Services {
             gate: self.gate.clone(),
             purchases: self.purchases(),
             entries: self.entries(),
+            eligibility: self.eligibility.clone(),
             waiting_rooms: self.waiting_rooms.clone(),
             waitlist: self.waitlist(),
             orders: self.orders(),

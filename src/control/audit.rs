@@ -59,6 +59,7 @@ enum Part {
     Packets,
     Turns,
     Draws,
+    Eligibility,
     Releases,
     Waitlists,
     Holds,
@@ -66,7 +67,7 @@ enum Part {
     Queue,
 }
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     Part::Orders,
     Part::RepeatedOrders,
     Part::Charges,
@@ -77,6 +78,7 @@ const PARTS: [Part; 15] = [
     Part::Packets,
     Part::Turns,
     Part::Draws,
+    Part::Eligibility,
     Part::Releases,
     Part::Waitlists,
     Part::Holds,
@@ -97,6 +99,7 @@ impl Part {
             Part::Packets => "packets",
             Part::Turns => "turns",
             Part::Draws => "draws",
+            Part::Eligibility => "eligibility",
             Part::Releases => "releases",
             Part::Waitlists => "waitlists",
             Part::Holds => "holds",
@@ -208,6 +211,11 @@ impl Audit {
                 "the ranks of a draw follow from its proof, and its units were offered in their order",
                 self.snapshot().await?.draw_mismatches().await?,
             )],
+            Part::Eligibility => {
+                let now = self.store.now().await?;
+                let wrong = self.snapshot().await?.ineligible_buyers(now).await?;
+                vec![check("the buyers of a sale with rules about who may take part kept them", wrong)]
+            }
             Part::Releases => {
                 vec![check("the units of ended orders have been returned", self.held_units_of_ended_orders().await?)]
             }

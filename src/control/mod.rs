@@ -203,6 +203,7 @@ impl Control {
         while self.store.purge_security_events().await? {}
         while self.store.purge_order_changes().await? {}
         while self.store.purge_mails().await? {}
+        while self.store.purge_groups().await? {}
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Delivery addresses. Chinese and western addresses have the same fields; only the order of the printed lines differs.
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
 
 /// Countries and regions that the shop delivers to, as ISO 3166 codes. The most requested come first.
 pub const COUNTRIES: &[&str] = &[
@@ -112,6 +113,18 @@ impl Address {
         lines.into_iter().filter(|line| !line.is_empty()).collect()
     }
 
+    /// The place that the address names, for comparing: letters and digits only, in one case and one width, without the names
+    /// and numbers of people. A postal code stands for region and city in countries where every address has one.
+    pub fn place(&self) -> String {
+        let town = match has_postal_code(&self.country) {
+            true => self.postal_code.split('-').next().unwrap_or_default().to_owned(),
+            false => format!("{}{}", self.region, self.city),
+        };
+        let text = format!("{town}{}{}", self.line1, self.line2);
+        let kept = text.nfkc().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric());
+        format!("{} {}", self.country, kept.collect::<String>())
+    }
+
     fn is_largest_unit_first(&self) -> bool {
         matches!(self.country.as_str(), "CN" | "HK" | "MO" | "TW" | "JP" | "KR") && self.line1.contains(is_cjk)
     }
@@ -150,8 +163,12 @@ fn is_digits(text: &str, count: usize) -> bool {
     text.len() == count && text.bytes().all(|b| b.is_ascii_digit())
 }
 
+fn has_postal_code(country: &str) -> bool {
+    matches!(country, "US" | "CA" | "GB" | "AU" | "DE" | "FR" | "JP")
+}
+
 fn postal_code_error(country: &str, code: &str) -> Option<&'static str> {
-    let needed = matches!(country, "US" | "CA" | "GB" | "AU" | "DE" | "FR" | "JP");
+    let needed = has_postal_code(country);
     let right = match (country, code) {
         (_, "") => return needed.then_some("required"),
         ("CN", code) => is_digits(code, 6),
@@ -209,6 +226,24 @@ mod tests {
         assert!(no_code.checked().is_ok(), "the postal code is optional in China");
         let singapore = Address { country: "SG".into(), region: String::new(), ..western };
         assert!(singapore.checked().is_ok());
+    }
+
+    #[test]
+    fn place_is_the_same_for_other_people_and_other_spellings() {
+        let place = |change: fn(&mut Address), of: Address| {
+            let mut address = of;
+            change(&mut address);
+            address.checked().unwrap().place()
+        };
+        let same = |change, of: fn() -> Address| assert_eq!(place(change, of()), place(|_| {}, of()));
+        same(|a| (a.recipient, a.phone) = ("李雷".into(), "13900139000".into()), chinese);
+        same(|a| a.line1 = "西湖区 文三路１号".into(), chinese);
+        same(|a| a.postal_code = String::new(), chinese);
+        same(|a| (a.line1, a.line2) = ("1 MARKET street, apt. 5".into(), String::new()), western);
+        same(|a| (a.postal_code, a.city) = ("94105".into(), "SF".into()), western);
+        assert_ne!(place(|a| a.line2 = "Apt 6".into(), western()), place(|_| {}, western()));
+        assert_ne!(place(|a| a.postal_code = "94107".into(), western()), place(|_| {}, western()));
+        assert_ne!(place(|a| a.city = "宁波市".into(), chinese()), place(|_| {}, chinese()));
     }
 
     #[test]

@@ -91,6 +91,18 @@ impl MailAddress {
     pub fn key(&self) -> String {
         self.0.to_ascii_lowercase()
     }
+
+    /// The mailbox that the address reaches, as far as its text tells: without what follows a `+`, and without the dots that
+    /// Gmail ignores.
+    pub fn mailbox(&self) -> String {
+        let key = self.key();
+        let (local, domain) = key.rsplit_once('@').unwrap_or((&key, ""));
+        let local = local.split_once('+').map_or(local, |(local, _)| local);
+        match domain {
+            "gmail.com" | "googlemail.com" => format!("{}@gmail.com", local.replace('.', "")),
+            _ => format!("{local}@{domain}"),
+        }
+    }
 }
 
 fn is_atom_byte(byte: u8) -> bool {
@@ -123,6 +135,10 @@ mod tests {
             assert_eq!(MailAddress::parse(text).unwrap().as_str(), form);
         }
         assert_eq!(MailAddress::parse("Mei@Shop.Example").unwrap().key(), "mei@shop.example");
+        let mailbox = |text| MailAddress::parse(text).unwrap().mailbox();
+        assert_eq!(mailbox("Mei.L+sale@shop.example"), "mei.l@shop.example");
+        assert_eq!(mailbox("m.e.i+1@googlemail.com"), mailbox("mei@gmail.com"));
+        assert_ne!(mailbox("mei@shop.example"), mailbox("mei@other.example"));
     }
 
     #[test]

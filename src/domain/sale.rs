@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::wire::wire_enum;
-use super::{GoodsId, Money, SaleId, SaleMode, Spread, SpreadSeed};
+use super::{EligibilityRules, GoodsId, Money, SaleId, SaleMode, Spread, SpreadSeed};
 
 /// The times at which a sale opens and closes. `None` means that staff open or close it by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -171,6 +171,8 @@ pub struct Sale {
     pub rush: Rush,
     #[serde(flatten)]
     pub mode: SaleMode,
+    #[serde(flatten)]
+    pub eligibility: EligibilityRules,
     pub state: SaleState,
     /// Rises with every change of the definition, so that an older version never overwrites a newer one.
     pub version: i64,
@@ -201,6 +203,11 @@ impl Sale {
     pub fn queue_times(&self) -> Option<(Timestamp, Timestamp)> {
         let (plan, opens) = self.mode.queue_plan().zip(self.window.opens_at)?;
         Some((plan.joining_from(opens), plan.locks_at(opens)))
+    }
+
+    /// Whether shoppers may have taken places in the waiting room of an announced sale.
+    pub fn is_joined(&self, now: Timestamp) -> bool {
+        self.state == SaleState::Scheduled && self.queue_times().is_some_and(|(joining, _)| joining <= now)
     }
 
     /// The spread that the gate enforces. A waiting room and a draw have orders of their own.

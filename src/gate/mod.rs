@@ -35,8 +35,8 @@ pub struct AdmissionRequest {
     /// The bucket that serves the user.
     bucket: Bucket,
     per_user_limit: i64,
-    /// Whether only a token proves that the user may buy now.
-    needs_token: bool,
+    /// The refusal of a request without a token, where only a token proves that the user may buy.
+    without_token: Option<Refusal>,
     counters: Option<Arc<SaleCounters>>,
 }
 
@@ -143,12 +143,12 @@ impl Gate {
         let (status, counters) = self.board.status_with_counters(sale, now).unzip();
         let counters = counters.flatten();
         match self.check_flags(user, sale, status, now) {
-            Ok(SaleStatus { per_user_limit, buckets, mode, .. }) => Ok(AdmissionRequest {
+            Ok(SaleStatus { per_user_limit, buckets, without_token, .. }) => Ok(AdmissionRequest {
                 user,
                 sale,
                 bucket: Bucket::of_user(sale, buckets, user),
                 per_user_limit,
-                needs_token: mode == ModeName::Queue,
+                without_token,
                 counters,
             }),
             Err(refusal) => {
@@ -161,7 +161,8 @@ impl Gate {
     }
 
     /// Checks the content of the request. `token` is `None` for a form that was submitted without JavaScript, which cannot
-    /// fetch one; the sale must be open for it all the same, and have no waiting room. Counts every request.
+    /// fetch one; the sale must be open for it all the same, and have neither a waiting room nor rules about who may take part.
+    /// Counts every request.
     pub fn admit(&self, request: AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
         let checked = self.check_content(&request, quantity, token);
         if let Some(counters) = &request.counters {
@@ -209,7 +210,7 @@ impl Gate {
     fn check_content(&self, request: &AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<u32, Refusal> {
         let quantity = u32::try_from(quantity).ok().filter(|q| *q > 0).ok_or(Refusal::BadQuantity)?;
         match token {
-            None if request.needs_token => return Err(Refusal::NotCalled),
+            None => request.without_token.map_or(Ok(()), Err)?,
             Some(token) if !self.tokens.verify(token, request.sale, request.user, self.clock.now()) => {
                 return Err(Refusal::BadToken);
             }

@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::domain::{ModeName, Phase, Sale, Spread, UserId, Window};
+use crate::domain::{ModeName, Phase, Refusal, Sale, Spread, UserId, Window};
 use crate::stock::Facts;
 
 /// The status of a sale at one moment.
@@ -19,6 +19,8 @@ pub struct SaleStatus {
     pub buckets: u8,
     /// In a draw the gate admits no request, and no stock backend has loaded the sale.
     pub mode: ModeName,
+    /// The refusal of a purchase without a token; `None` where none is needed.
+    pub without_token: Option<Refusal>,
     /// The time over which accounts spread their first requests, in milliseconds.
     pub spread_ms: i64,
     /// `None` unless the gate enforces the spread.
@@ -45,6 +47,15 @@ struct Button {
     mode: Option<ModeName>,
 }
 
+/// A token proves that the turn of the user has come, or that the user may take part.
+fn refusal_without_token(sale: &Sale) -> Option<Refusal> {
+    match sale.mode.name() {
+        ModeName::Queue => Some(Refusal::NotCalled),
+        _ if !sale.eligibility.are_none() => Some(Refusal::BadToken),
+        _ => None,
+    }
+}
+
 impl SaleStatus {
     /// `facts` is `None` while the stock backend has not loaded the sale.
     pub(super) fn of(sale: &Sale, facts: Option<Facts>, now: Timestamp) -> SaleStatus {
@@ -59,6 +70,7 @@ impl SaleStatus {
             per_user_limit: facts.per_user_limit,
             buckets: sale.rush.buckets,
             mode: sale.mode.name(),
+            without_token: refusal_without_token(sale),
             spread_ms: sale.rush.spread_ms,
             spread: sale.spread(),
             booked: Some(facts.booked),
@@ -80,6 +92,7 @@ impl SaleStatus {
             per_user_limit: sale.per_user_limit,
             buckets: sale.rush.buckets,
             mode: sale.mode.name(),
+            without_token: refusal_without_token(sale),
             spread_ms: sale.rush.spread_ms,
             spread: sale.spread(),
             booked: None,
@@ -153,6 +166,7 @@ mod tests {
             per_user_limit: 1,
             buckets: 1,
             mode: ModeName::Rush,
+            without_token: None,
             spread_ms: 0,
             spread: None,
             booked: None,
@@ -175,6 +189,7 @@ mod tests {
             per_user_limit: 1,
             buckets: 1,
             mode: ModeName::Rush,
+            without_token: None,
             spread_ms: 10_000,
             spread: Some(spread),
             booked: None,

@@ -34,6 +34,7 @@ mod draw_console;
 mod draw_proof;
 mod draw_stages;
 mod draws;
+mod eligibility;
 mod goods;
 mod mail;
 mod orders;
@@ -64,6 +65,7 @@ pub use draw_console::DrawConsoleText;
 pub use draw_proof::{DrawCheckText, DrawProofText};
 pub use draw_stages::DrawStageText;
 pub use draws::DrawText;
+pub use eligibility::{EligibilityConsoleText, EligibilityText};
 pub use goods::GoodsText;
 pub use mail::MailText;
 pub use orders::OrdersText;
@@ -119,6 +121,8 @@ tables! {
     queues: QueueText,
     queue_console: QueueConsoleText,
     waitlist: WaitlistText,
+    eligibility: EligibilityText,
+    eligibility_console: EligibilityConsoleText,
     sales: SalesText,
     checklist: ChecklistText,
     goods: GoodsText,

@@ -51,6 +51,7 @@ texts! {
         hint_have_order: "你在本场已有订单。", "You already have an order in this sale.";
         hint_reconnecting: "连接中断，正在重连…", "Connection lost. Reconnecting…";
         ready_user: "已登录", "Logged in";
+        ready_eligible: "满足参与条件", "You can take part";
         ready_address: "地址已填好", "Address set";
         left: "剩余 {} 件", "{} left";
         taken: "已抢 {}%", "{}% claimed";

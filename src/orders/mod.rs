@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::domain::claim::Claim;
 use crate::domain::order::{OrderEvent, generated_at};
 use crate::domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
+use crate::eligibility::Eligibility;
 use crate::metrics::Metrics;
 use crate::signing::ShopSecret;
 use crate::stock::Stock;
@@ -50,6 +51,9 @@ pub enum OrderRefusal {
     AddressFixed,
     #[error("the order has not reached the database and takes no address yet")]
     AddressTooEarly,
+    /// The sale is one for each address, and the owner took part with another one.
+    #[error("the account took part in the sale with another address")]
+    OtherAddress,
     /// Neither the database nor the stock backend can answer now.
     #[error("it is not known where the order stands")]
     Unknown,
@@ -62,6 +66,7 @@ pub enum OrderRefusal {
 pub struct Orders {
     store: Store,
     stock: Arc<dyn Stock>,
+    eligibility: Arc<Eligibility>,
     clock: Clock,
     metrics: Arc<Metrics>,
     receipts: Receipts,
@@ -71,11 +76,12 @@ impl Orders {
     pub fn new(
         store: Store,
         stock: Arc<dyn Stock>,
+        eligibility: Arc<Eligibility>,
         clock: Clock,
         metrics: Arc<Metrics>,
         secret: &ShopSecret,
     ) -> Orders {
-        Orders { store, stock, clock, metrics, receipts: Receipts::new(secret) }
+        Orders { store, stock, eligibility, clock, metrics, receipts: Receipts::new(secret) }
     }
 
     /// The receipt for units that were granted.
@@ -185,6 +191,9 @@ impl Orders {
             OrderLookup::Order(..) => {}
             OrderLookup::Reserved { .. } | OrderLookup::Unknown => return Err(OrderRefusal::AddressTooEarly),
             OrderLookup::NotFound => return Err(OrderRefusal::NoSuchOrder),
+        }
+        if !self.eligibility.accepts_address(sale, user, address).await? {
+            return Err(OrderRefusal::OtherAddress);
         }
         if !self.store.set_address(sale, id, address).await? {
             return Err(OrderRefusal::AddressFixed);

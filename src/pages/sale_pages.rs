@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
-use crate::domain::{DrawStage, Goods, Locale, ModeName, Sale, SaleMode, SaleState};
+use crate::domain::{DrawStage, EligibilityRule, Goods, Locale, ModeName, Sale, SaleMode, SaleState};
 use crate::i18n::refusals;
 use crate::pages::discount::discount_label;
 use crate::pages::{Chrome, reminder};
@@ -125,6 +125,20 @@ impl SalePage<'_> {
             SaleMode::Rush if self.sale.spread().is_some() => t.how_spread,
             SaleMode::Rush => t.how_rush,
         }
+    }
+
+    /// The moment that a rule about who may take part names.
+    fn moment(&self, rule: &EligibilityRule) -> Option<Timestamp> {
+        self.sale.eligibility.accounts_before.filter(|_| *rule == EligibilityRule::AccountsBefore)
+    }
+
+    /// The page is the same for all: no code was typed, and none refused.
+    fn typed_code(&self) -> &'static str {
+        ""
+    }
+
+    fn code_error(&self) -> Option<&'static str> {
+        None
     }
 
     /// The width of the spread, rounded up.
@@ -272,6 +286,7 @@ pub(crate) mod tests {
             version: 1,
             epoch: 1,
             shadow: false,
+            eligibility: Default::default(),
             spread_seed: None,
         };
         (sale, goods)

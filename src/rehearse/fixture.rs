@@ -46,6 +46,7 @@ pub async fn announce(services: &Services, options: &Options) -> anyhow::Result<
         window: provisional_window(options.mode, services.clock.now()),
         rush: options.rush,
         mode: mode(options.mode),
+        eligibility: Default::default(),
     };
     let options = SaveOptions { announce: Announce::Schedule, shadow: true, ..SaveOptions::default() };
     Ok(services.sales_admin().create_sale_with(draft, &options, ACTOR).await?)

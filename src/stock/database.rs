@@ -223,6 +223,7 @@ mod tests {
             window: Window { opens_at: None, closes_at: None },
             rush: Rush { buckets: 2, ..Rush::default() },
             mode: SaleMode::Rush,
+            eligibility: Default::default(),
         };
         let sale = store.create_sale(&draft, "test", clock.now()).await.unwrap();
         let start = SaleChange::Start { at: clock.now() };

@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 36] = [
+const MIGRATIONS: [(i64, &str, &str); 37] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -46,6 +46,7 @@ const MIGRATIONS: [(i64, &str, &str); 36] = [
     (41, "draw", include_str!("../../migrations/0041_draw.sql")),
     (42, "queue", include_str!("../../migrations/0042_queue.sql")),
     (44, "waitlist", include_str!("../../migrations/0044_waitlist.sql")),
+    (45, "eligibility", include_str!("../../migrations/0045_eligibility.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

@@ -42,6 +42,8 @@ mod packets;
 
 mod waitlists;
 
+mod eligibility;
+
 mod books;
 
 mod audit;
@@ -82,6 +84,8 @@ pub use draws::Draw;
 pub use draws::entries::{EnterOutcome, ExcludeOutcome, WithdrawOutcome};
 pub use draws::reading::{MAX_COUNTED_ENTRIES, StaffEntry};
 pub use draws::steps::Offered;
+pub use eligibility::invitations::{InvitationBatch, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable};
+pub use eligibility::{Applicant, Group, KEEP_GROUPS};
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};

@@ -55,6 +55,7 @@ use crate::clock::Clock;
 use crate::cockpit::Cockpit;
 use crate::config::WebConfig;
 use crate::control::sales_admin::SalesAdmin;
+use crate::eligibility::Eligibility;
 use crate::entries::Entries;
 use crate::gate::Gate;
 use crate::health::Health;
@@ -86,6 +87,7 @@ pub struct Shop {
     pub catalogue: Arc<Catalogue>,
     pub gate: Arc<Gate>,
     pub purchases: Purchases,
+    pub eligibility: Arc<Eligibility>,
     pub waiting_rooms: Arc<WaitingRooms>,
     pub entries: Entries,
     pub waitlist: WaitlistRequests,

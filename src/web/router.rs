@@ -78,7 +78,7 @@ fn public_api() -> Routes {
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
     use super::api::{accounts, addresses, draws, orders, own_account, passkeys, payments, queues, recovery};
-    use super::api::{waitlist, wallet};
+    use super::api::{eligibility, waitlist, wallet};
 
     Router::new()
         .route("/api/me", get(accounts::me))
@@ -101,6 +101,8 @@ fn shopper_api() -> Routes {
         .route("/api/sales/{sale}/place", get(queues::own).post(queues::join))
         .route("/api/sales/{sale}/entry", get(draws::own).post(draws::enter).delete(draws::withdraw))
         .route("/api/sales/{sale}/waitlist", get(waitlist::own).post(waitlist::join).delete(waitlist::leave))
+        .route("/api/sales/{sale}/eligibility", get(eligibility::own))
+        .route("/api/sales/{sale}/code", post(eligibility::redeem))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::cancel))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::set_address))
@@ -197,7 +199,7 @@ fn provider_api() -> Routes {
 
 fn admin_api() -> Routes {
     use super::api::admin::{accounts, approvals, audit_log, books, dead_letters, draws, goods, live};
-    use super::api::admin::{order_changes, orders};
+    use super::api::admin::{invitations, order_changes, orders};
     use super::api::admin::{packets, payment_cases, queues, sale_definition, sales, security};
 
     Router::new()
@@ -218,6 +220,8 @@ fn admin_api() -> Routes {
         .route("/api/admin/sales/{sale}/resume", post(sales::resume))
         .route("/api/admin/sales/{sale}/stop", post(sales::stop))
         .route("/api/admin/sales/{sale}/queue", post(queues::change_pace))
+        .route("/api/admin/sales/{sale}/codes", get(invitations::list).post(invitations::make))
+        .route("/api/admin/sales/{sale}/codes/revoke", post(invitations::revoke))
         .route("/api/admin/sales/{sale}/draw/round", post(draws::give_round))
         .route("/api/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude))
         .route("/api/admin/sales/{sale}/live", get(live::live))
@@ -271,7 +275,7 @@ fn shared_pages() -> Routes {
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
     use super::pages::{account, addresses, draws, order_address, orders, packet_giving, packets, sign_in, wallet};
-    use super::pages::{mail_address, queues, recovery, waitlist};
+    use super::pages::{eligibility, mail_address, queues, recovery, waitlist};
 
     let at = |path: &str| format!("/{locale}{path}");
     Router::new()
@@ -287,6 +291,8 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/entry/withdraw"), post(draws::withdraw))
         .route(&at("/sales/{sale}/waitlist"), get(waitlist::show).post(waitlist::join))
         .route(&at("/sales/{sale}/waitlist/leave"), post(waitlist::leave))
+        .route(&at("/sales/{sale}/eligibility"), get(eligibility::show))
+        .route(&at("/sales/{sale}/code"), get(eligibility::show).post(eligibility::redeem))
         .route(&at("/login"), get(sign_in::login).post(sign_in::log_in))
         .route(&at("/register"), get(sign_in::registration).post(sign_in::register))
         .route(&at("/login/code"), post(sign_in::log_in_with_code))
@@ -328,7 +334,7 @@ fn console() -> Routes {
         approvals, books, calendar, cockpit, dead_letters, draws, goods, log, orders, packets, payment_cases,
         sale_form, sales,
     };
-    use super::admin::{mail, queues, security, staff, users};
+    use super::admin::{invitations, mail, queues, security, staff, users};
 
     Router::new()
         .route("/admin", get(sales::sales))
@@ -346,6 +352,8 @@ fn console() -> Routes {
         .route("/admin/sales", post(sale_form::create))
         .route("/admin/sales/new", get(sale_form::blank))
         .route("/admin/sales/{sale}", get(cockpit::show))
+        .route("/admin/sales/{sale}/codes", get(invitations::show).post(invitations::make))
+        .route("/admin/sales/{sale}/codes/revoke", post(invitations::revoke))
         .route("/admin/sales/{sale}/draw", get(draws::show))
         .route("/admin/sales/{sale}/draw/round", post(draws::give_round))
         .route("/admin/sales/{sale}/draw/dry-run", post(draws::try_out))

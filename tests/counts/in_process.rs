@@ -196,6 +196,7 @@ async fn open_sale(services: &Services, units: i64) -> SaleId {
         window: Window { opens_at: None, closes_at: None },
         rush: Rush::default(),
         mode: SaleMode::Rush,
+        eligibility: Default::default(),
     };
     let sale = sales_admin.create_sale(draft, "counts").await.unwrap();
     if let Some(stock_sync) = &services.stock_sync {

@@ -74,6 +74,7 @@ mod stack {
                 window,
                 rush,
                 mode: SaleMode::Rush,
+                eligibility: Default::default(),
             };
             let now = self.clock.now();
             let sale = self.store.create_sale(&draft, "test", now).await.unwrap();

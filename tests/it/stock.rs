@@ -79,6 +79,7 @@ mod stack {
                 window,
                 rush: Rush::default(),
                 mode: SaleMode::Rush,
+                eligibility: Default::default(),
             };
             let now = self.clock.now();
             let mut sale = self.store.create_sale(&draft, "test", now).await.unwrap();

@@ -151,6 +151,7 @@ mod tests {
             version: 3,
             epoch: 1,
             shadow: false,
+            eligibility: Default::default(),
             spread_seed: None,
         }
     }

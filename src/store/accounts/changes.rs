@@ -223,6 +223,9 @@ impl Store {
             "DELETE FROM mail_addresses WHERE user_id = $1",
             "DELETE FROM mails WHERE user_id = $1",
             "DELETE FROM known_devices WHERE user_id = $1",
+            "DELETE FROM sale_groups WHERE user_id = $1",
+            // A code that was used stays so.
+            "UPDATE invitations SET revoked_at_ms = COALESCE(revoked_at_ms, redeemed_at_ms), user_id = NULL WHERE user_id = $1",
             // Kept answers name addresses and amounts.
             "DELETE FROM idempotency_keys WHERE user_id = $1",
         ] {

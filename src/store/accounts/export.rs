@@ -12,7 +12,8 @@ use crate::store::{EntryCursor, PartialRefund, PaymentRecord, Store, StoreError,
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists, sessions, and
+    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists,
+    /// groups and invitations of sales, sessions, and
     /// passkeys without their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
@@ -49,6 +50,7 @@ impl Store {
             "queue_places": self.queue_places_for_export(id).await?,
             "draw_entries": self.draw_entries_for_export(id).await?,
             "waitlists": self.waitlists_for_export(id).await?,
+            "eligibility": self.eligibility_for_export(id).await?,
             "sessions": sessions.collect::<Vec<_>>(),
             "passkeys": passkeys.collect::<Vec<_>>(),
         })))
@@ -153,6 +155,15 @@ impl Store {
             })
         });
         Ok(places.collect())
+    }
+
+    async fn eligibility_for_export(&self, id: UserId) -> Result<Value, StoreError> {
+        let groups = self.all_groups_of(id).await?.into_iter().map(
+            |(sale, group, at)| json!({"sale_id": sale, "kind": group.kind, "digest": group.digest, "claimed_at": at}),
+        );
+        let invitations = self.invitations_of(id).await?;
+        let invitations = invitations.into_iter().map(|(sale, at)| json!({"sale_id": sale, "redeemed_at": at}));
+        Ok(json!({"groups": groups.collect::<Vec<_>>(), "invitations": invitations.collect::<Vec<_>>()}))
     }
 
     async fn entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {

@@ -5,6 +5,7 @@
 mod accounts;
 mod books;
 mod draws;
+mod eligibility;
 mod money;
 mod orders;
 mod packets;

@@ -3,7 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::sale::{SaleMove, WrongState};
-use crate::domain::{DrawPlan, GoodsId, ModeChange, Money, QueuePlan, Rush, Sale, SaleId, SaleMode, SaleState, Window};
+use crate::domain::{
+    DrawPlan, EligibilityChange, EligibilityRules, GoodsId, ModeChange, Money, QueuePlan, Rush, Sale, SaleId, SaleMode,
+    SaleState, Window,
+};
 use crate::store::{RequestId, StoreError};
 
 /// The definition of a new or edited sale.
@@ -17,6 +20,7 @@ pub struct SaleDraft {
     pub window: Window,
     pub rush: Rush,
     pub mode: SaleMode,
+    pub eligibility: EligibilityRules,
 }
 
 /// In minor units. Sums of prices stay far from overflowing.
@@ -34,6 +38,7 @@ impl SaleDraft {
         let total_known = self.total >= 1 && self.per_user_limit >= 1;
         let largest_order = i128::from(self.price.amount) * i128::from(self.per_user_limit);
         let order = self.window.opens_at.zip(self.window.closes_at);
+        let ages = self.eligibility.accounts_before.zip(self.window.opens_at);
         let checks = [
             (prices.contains(&self.price.amount), "price", "bad_price"),
             (list_price_is_right, "list_price", "bad_price"),
@@ -45,6 +50,7 @@ impl SaleDraft {
             ((0..=MAX_SALE_UNITS).contains(&self.rush.lot), "lot", "bad_lot"),
             ((0..=Rush::MAX_SPREAD_MS).contains(&self.rush.spread_ms), "spread_ms", "bad_spread"),
             (order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order"),
+            (ages.is_none_or(|(before, opens)| before <= opens), "accounts_before", "after_opening"),
             (!order.is_some_and(|window| self.outlasts(window)), "spread_ms", "spread_beyond_end"),
         ];
         checks
@@ -105,6 +111,7 @@ impl From<&Sale> for SaleDraft {
             window: sale.window,
             rush: sale.rush,
             mode: sale.mode,
+            eligibility: sale.eligibility,
         }
     }
 }
@@ -123,6 +130,7 @@ pub struct SalePatch {
     pub lot: Option<i64>,
     pub spread_ms: Option<i64>,
     pub mode: ModeChange,
+    pub eligibility: EligibilityChange,
 }
 
 impl SalePatch {
@@ -139,6 +147,7 @@ impl SalePatch {
             },
             rush: sale.rush.with(self.buckets, self.lot, self.spread_ms),
             mode: sale.mode.with(&self.mode),
+            eligibility: sale.eligibility.with(&self.eligibility),
         }
     }
 }
@@ -338,6 +347,10 @@ impl SaleChange {
                 after.window = draft.window;
                 after.rush = draft.rush;
                 after.mode = draft.mode;
+                after.eligibility = draft.eligibility;
+                if after.eligibility != before.eligibility && before.is_joined(now) {
+                    return Err(SaleRefusal::HasBegun);
+                }
                 if after.rush.buckets != before.rush.buckets && before.epoch > 0 {
                     return Err(SaleRefusal::SplitFixed);
                 }

@@ -5,10 +5,12 @@ use sqlx::AssertSqlSafe;
 
 use crate::domain::{GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 use crate::store::audit_log::log;
+use crate::store::eligibility;
 use crate::store::sales::changes::saved_state;
 use crate::store::sales::revision::{next_id, touch};
 use crate::store::sales::{
-    announced_draw, announced_queue, bind_definition, bind_mode, check_goods, columns, lock, random_seed, sale,
+    announced_draw, announced_queue, bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock,
+    random_seed, sale,
 };
 use crate::store::{OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
 
@@ -57,6 +59,7 @@ impl Store {
             window: draft.window,
             rush: draft.rush,
             mode: draft.mode,
+            eligibility: draft.eligibility,
             state: saved_state(draft, options.announce),
             version: 1,
             epoch: 0,
@@ -85,6 +88,7 @@ impl Store {
         sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
         announced_draw::delete(&mut tx, &before).await?;
         announced_queue::delete(&mut tx, &before).await?;
+        eligibility::delete(&mut tx, id).await?;
         sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
         log(&mut tx, actor, "delete", &format!("sale {id}"), Some(&before), None, now).await?;
         tx.commit().await?;
@@ -185,9 +189,10 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
     let query = sqlx::query(
         "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
            state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow, spread_seed,
-           mode, queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon)
+           mode, queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon,
+           accounts_before_ms, verified_contact, one_per_contact, one_per_address, invitation)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-           $24, $25)",
+           $24, $25, $26, $27, $28, $29, $30)",
     );
     let query = bind_definition(query, sale)
         .bind(now.as_millisecond())
@@ -197,6 +202,6 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
         .bind(sale.rush.spread_ms)
         .bind(i64::from(sale.shadow))
         .bind(sale.spread_seed.map(SpreadSeed::to_hex));
-    bind_mode(query, sale).execute(&mut **tx).await?;
+    bind_eligibility(bind_mode(query, sale), sale).execute(&mut **tx).await?;
     Ok(())
 }

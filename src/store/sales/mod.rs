@@ -17,7 +17,9 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
-use crate::domain::{DrawPlan, GoodsId, ModeName, Money, QueuePlan, Rush, Sale, SaleId, SaleMode, SpreadSeed, Window};
+use crate::domain::{
+    DrawPlan, EligibilityRules, GoodsId, ModeName, Money, QueuePlan, Rush, Sale, SaleId, SaleMode, SpreadSeed, Window,
+};
 use crate::store::audit_log::log;
 use crate::store::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal};
@@ -27,7 +29,8 @@ macro_rules! columns {
     () => {
         "id, goods_id, price, list_price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, \
          state, version, epoch, buckets, lot, spread_ms, shadow, spread_seed, mode, \
-         queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon"
+         queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon, \
+         accounts_before_ms, verified_contact, one_per_contact, one_per_address, invitation"
     };
 }
 pub(super) use columns;
@@ -56,6 +59,7 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
             spread_ms: row::int(row, "spread_ms")?,
         },
         mode: mode(row)?,
+        eligibility: eligibility(row)?,
         state: row::parsed(row, "state")?,
         version: row::int(row, "version")?,
         epoch: row::int(row, "epoch")?,
@@ -80,6 +84,27 @@ fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
             SaleMode::Draw(DrawPlan { window_s, review_s, beacon })
         }
     })
+}
+
+fn eligibility(row: &AnyRow) -> Result<EligibilityRules, sqlx::Error> {
+    let flag = |column| Ok::<_, sqlx::Error>(row::int(row, column)? == 1);
+    Ok(EligibilityRules {
+        accounts_before: row::optional_time(row, "accounts_before_ms")?,
+        verified_contact: flag("verified_contact")?,
+        one_per_contact: flag("one_per_contact")?,
+        one_per_address: flag("one_per_address")?,
+        invitation: flag("invitation")?,
+    })
+}
+
+/// Binds the five columns of a sale's rules about who may take part.
+fn bind_eligibility<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
+    let EligibilityRules { accounts_before, verified_contact, one_per_contact, one_per_address, invitation } =
+        sale.eligibility;
+    let flags = [verified_contact, one_per_contact, one_per_address, invitation];
+    flags
+        .into_iter()
+        .fold(query.bind(accounts_before.map(Timestamp::as_millisecond)), |query, flag| query.bind(i64::from(flag)))
 }
 
 /// Binds the seven columns of a sale's mode.
@@ -175,12 +200,14 @@ async fn apply_change(
         "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
            per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10,
            buckets = $12, lot = $13, spread_ms = $14, spread_seed = $15, mode = $16, queue_prequeue_s = $17,
-           queue_gather_s = $18, queue_seat_s = $19, draw_window_s = $20, draw_review_s = $21, draw_beacon = $22
+           queue_gather_s = $18, queue_seat_s = $19, draw_window_s = $20, draw_review_s = $21, draw_beacon = $22,
+           accounts_before_ms = $23, verified_contact = $24, one_per_contact = $25, one_per_address = $26,
+           invitation = $27
          WHERE id = $11",
     );
     let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);
     let query = query.bind(after.rush.spread_ms).bind(after.spread_seed.map(SpreadSeed::to_hex));
-    bind_mode(query, &after).execute(&mut *tx).await?;
+    bind_eligibility(bind_mode(query, &after), &after).execute(&mut *tx).await?;
     announced_draw::follow_sale(&mut tx, Some(&before), &after).await?;
     announced_queue::follow_sale(&mut tx, &after).await?;
     log(&mut tx, actor, change.audit_name(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;

@@ -148,6 +148,7 @@ mod tests {
             window: Window { opens_at: Some(now), closes_at: None },
             rush: Rush::default(),
             mode: SaleMode::Rush,
+            eligibility: Default::default(),
         };
         let enter = |shadow| SaveOptions { announce: Announce::Schedule, shadow, ..SaveOptions::default() };
         let real = store.create_sale_with(&draft, &enter(false), "test", now).await.unwrap();

@@ -101,6 +101,7 @@ mod tests {
             version: 1,
             epoch: 0,
             shadow: false,
+            eligibility: Default::default(),
             spread_seed: None,
         };
         ("Phone".into(), sale)

@@ -49,10 +49,24 @@ async fn page(
     let goods_name = entry.goods.name.get(visitor.locale).to_owned();
     let (state, version) =
         sample.sale.value.map_or((entry.sale.state, entry.sale.version), |sale| (sale.state, sale.version));
+    let has_codes = entry.sale.eligibility.invitation;
     let is_draw = entry.sale.mode.is_draw() && state != SaleState::Draft;
     let queue = shop.store.queue(id).await?;
     let line = shop.waiting_rooms.line(id);
-    let page =
-        CockpitPage { chrome, id, goods_name, state, version, sample, queue, line, may_run, is_draw, notice, warning };
+    let page = CockpitPage {
+        chrome,
+        id,
+        goods_name,
+        state,
+        version,
+        sample,
+        queue,
+        line,
+        may_run,
+        has_codes,
+        is_draw,
+        notice,
+        warning,
+    };
     personal(status, &page)
 }

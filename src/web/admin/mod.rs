@@ -12,6 +12,7 @@ pub mod cockpit;
 pub mod dead_letters;
 pub mod draws;
 pub mod goods;
+pub mod invitations;
 pub mod journal_csv;
 pub mod log;
 pub mod mail;

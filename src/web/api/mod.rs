@@ -9,6 +9,8 @@ pub mod draws;
 
 pub mod waitlist;
 
+pub mod eligibility;
+
 pub mod orders;
 
 pub mod addresses;

@@ -19,6 +19,7 @@ use crate::web::cache_policy::Cache;
 use crate::web::extract::SalePath;
 use crate::web::extract::session::SignedIn;
 use crate::web::problem::{Code, Problem};
+use crate::web::shared::token::purchase_token;
 
 /// The live state of the button: JSON text that `gate` prepared at its last refresh.
 pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
@@ -29,14 +30,15 @@ pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> 
     Ok(response)
 }
 
-/// A purchase token for this user. 409 before the sale is open, and before and after the turn of a user in a waiting room.
+/// A purchase token for this user. 409 before the sale is open, and before and after the turn of a user in a waiting room;
+/// 403 or 409 for an account that may not take part.
 pub async fn token(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
     let seat = shop.waiting_rooms.seat(sale, session.user_id).await?;
-    let IssuedToken { token, expires_at, not_before } = shop.gate.issue_token(sale, session.user_id, seat)?;
+    let IssuedToken { token, expires_at, not_before } = purchase_token(&shop, sale, session.user_id, seat).await?;
     let not_before = not_before.map(|moment| format!(r#","not_before":"{moment}""#)).unwrap_or_default();
     // Tokens consist of characters that need no escaping.
     Ok(json_response(StatusCode::OK, format!(r#"{{"token":"{token}","expires_at":"{expires_at}"{not_before}}}"#)))

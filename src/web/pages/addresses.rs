@@ -7,12 +7,13 @@ use serde::Deserialize;
 
 use super::UserVisit;
 use crate::domain::address::AddressError;
-use crate::domain::{Address, AddressId, Locale};
+use crate::domain::{Address, AddressId, Locale, SaleId};
 use crate::store::{AddressEdit, AddressRefusal};
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
+use crate::web::shared::paths::eligibility_path;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::{AddressAlert, AddressCard, AddressForm, AddressPage, AddressesPage, EditedAddress};
@@ -31,6 +32,8 @@ pub struct AddressInput {
     postal_code: String,
     /// The version of the address that the form was filled with.
     version: String,
+    /// The sale whose rules ask for an address, to go back there.
+    sale: String,
     /// `yes` to make it the default.
     as_default: String,
     /// On the page of an order: the id of a saved address, or `new`.
@@ -79,8 +82,18 @@ pub async fn list(
     personal(StatusCode::OK, &AddressesPage { chrome, addresses, done })
 }
 
-pub async fn blank(_: SignedIn, visitor: Visitor) -> Result<Response, Problem> {
-    show(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None)
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct NewAddressQuery {
+    sale: String,
+}
+
+pub async fn blank(
+    _: SignedIn,
+    visitor: Visitor,
+    Query(NewAddressQuery { sale }): Query<NewAddressQuery>,
+) -> Result<Response, Problem> {
+    show(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None, sale.parse().ok())
 }
 
 pub async fn edit(
@@ -90,7 +103,7 @@ pub async fn edit(
     let saved = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
     let edited = Some(EditedAddress { id, version: saved.version().to_string() });
     let form = address_form(visitor.locale, saved.address, Vec::new());
-    show(&visitor, StatusCode::OK, edited, form, saved.is_default, None)
+    show(&visitor, StatusCode::OK, edited, form, saved.is_default, None, None)
 }
 
 fn show(
@@ -100,10 +113,11 @@ fn show(
     form: AddressForm,
     as_default: bool,
     alert: Option<AddressAlert>,
+    sale: Option<SaleId>,
 ) -> Result<Response, Problem> {
     let page = edited.as_ref().map_or_else(|| "new".to_owned(), |edited| edited.id.to_string());
     let chrome = visitor.chrome_at(format!("/{}/account/addresses/{page}", visitor.locale));
-    personal(status, &AddressPage { chrome, edited, form, as_default, alert })
+    personal(status, &AddressPage { chrome, edited, form, as_default, alert, sale })
 }
 
 pub async fn create(visit: UserVisit, Form(input): Form<AddressInput>) -> Result<Response, Problem> {
@@ -125,6 +139,7 @@ async fn save(
     input: AddressInput,
 ) -> Result<Response, Problem> {
     let (locale, as_default) = (visitor.locale, input.as_default == "yes");
+    let sale = input.sale.parse::<SaleId>().ok();
     let mut edited = id.map(|id| EditedAddress { id, version: input.version.clone() });
     let (status, errors, alert) = match input.address().checked() {
         Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, errors, None),
@@ -134,7 +149,10 @@ async fn save(
             let edit = id.map(|id| AddressEdit { id, versions });
             match shop.store.save_address(session.user_id, edit.as_ref(), &address, as_default, shop.clock.now()).await
             {
-                Ok(_) => return Ok(see_other(&list_path(visitor.locale, "saved"))),
+                Ok(_) => {
+                    let list = || list_path(visitor.locale, "saved");
+                    return Ok(see_other(&sale.map_or_else(list, |sale| eligibility_path(visitor.locale, sale))));
+                }
                 Err(AddressRefusal::TooMany) => (StatusCode::CONFLICT, Vec::new(), Some(AddressAlert::Full)),
                 Err(AddressRefusal::ChangedMeanwhile) => {
                     let id = id.ok_or(Code::NotFound)?;
@@ -147,7 +165,7 @@ async fn save(
             }
         }
     };
-    show(&visitor, status, edited, address_form(locale, input.address(), errors), as_default, alert)
+    show(&visitor, status, edited, address_form(locale, input.address(), errors), as_default, alert, sale)
 }
 
 pub async fn make_default(

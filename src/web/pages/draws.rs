@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::UserVisit;
+use super::{UserVisit, eligibility};
 use crate::domain::draw::Proof;
 use crate::domain::{Locale, SaleId};
 use crate::web::Shop;
@@ -84,8 +84,10 @@ pub async fn enter(
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
 ) -> Result<Response, Problem> {
-    shop.entries.enter(sale, session.user_id, client).await?;
-    Ok(see_other(&entry_path(visitor.locale, sale)))
+    match shop.entries.enter(sale, session.user_id, client).await {
+        Ok(_) => Ok(see_other(&entry_path(visitor.locale, sale))),
+        Err(refusal) => eligibility::refused(refusal, visitor.locale, sale),
+    }
 }
 
 pub async fn withdraw(

@@ -11,6 +11,8 @@ pub mod queues;
 
 pub mod waitlist;
 
+pub mod eligibility;
+
 pub mod orders;
 
 pub mod order_address;

@@ -5,11 +5,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::UserVisit;
 use super::checkout::pay_from;
 use super::order_address::{self, OrderAddressState};
+use super::{UserVisit, eligibility};
 use crate::domain::order::OrderEvent;
-use crate::domain::{Locale, OrderId, OrderStatus, Phase, Refusal, SaleId, UserId};
+use crate::domain::{Locale, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
 use crate::orders::OrderLookup;
 use crate::purchase::PurchaseOutcome;
 use crate::web::Shop;
@@ -22,6 +22,7 @@ use crate::web::shared::order_search::parse_statuses;
 use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use crate::web::shared::paths::{line_path, order_path};
 use crate::web::shared::response::{personal, see_other};
+use crate::web::shared::token::purchase_token;
 use crate::web::shared::wallet::balance_of;
 use crate::web::views::{AddressCard, AddressView, OrderCard, OrderPage, OrderView, OrdersPage};
 
@@ -49,10 +50,25 @@ pub async fn buy(
         refusal => Problem::from(refusal).again(quantity),
     };
     let request = shop.purchases.request_admission(session.user_id, sale).map_err(refused)?;
+    let fetched = match token {
+        None if shop.catalogue.known(sale).is_some_and(|known| has_rules(&known.sale)) => {
+            match purchase_token(&shop, sale, session.user_id, None).await {
+                Ok(issued) => Some(issued.token),
+                Err(problem) => return eligibility::refused(problem, visitor.locale, sale),
+            }
+        }
+        _ => None,
+    };
+    let token = fetched.as_deref().or(token);
     let order = match shop.purchases.buy(request, quantity, token).await.map_err(refused)? {
         PurchaseOutcome::New { order, .. } | PurchaseOutcome::Repeated { order, .. } => order,
     };
     Ok(see_other(&order_path(visitor.locale, sale, order)))
+}
+
+/// Whether a form without a token is checked here instead.
+fn has_rules(sale: &Sale) -> bool {
+    sale.mode == SaleMode::Rush && !sale.eligibility.are_none()
 }
 
 #[derive(Deserialize)]

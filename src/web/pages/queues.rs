@@ -6,8 +6,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::UserVisit;
-use crate::domain::{Line, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId};
+use super::{UserVisit, eligibility};
+use crate::domain::{Line, Phase, QueuePlace, Sale, SaleId, TurnState, UserId};
 use crate::waiting_rooms::{JoinRefusal, OwnTurn};
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
@@ -16,6 +16,7 @@ use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::paths::line_path;
 use crate::web::shared::response::{personal, see_other};
+use crate::web::shared::token::purchase_token;
 use crate::web::views::{LinePage, Turn};
 
 #[derive(Deserialize)]
@@ -34,7 +35,7 @@ pub async fn join(
     let pass = Some(pass.as_str()).filter(|pass| !pass.is_empty());
     match shop.waiting_rooms.join(sale, session.user_id, pass).await {
         Ok(_) | Err(JoinRefusal::Closed(_)) => Ok(see_other(&line_path(visitor.locale, sale))),
-        Err(refusal) => Err(refusal.into()),
+        Err(refusal) => eligibility::refused(refusal, visitor.locale, sale),
     }
 }
 
@@ -48,7 +49,10 @@ pub async fn show(
     let line = shop.waiting_rooms.line(id);
     let now = shop.store.now().await?;
     let own = shop.waiting_rooms.own(&sale, session.user_id, now).await?;
-    let turn = turn(&shop, &sale, (session.user_id, own), line.as_deref(), now)?;
+    let turn = match turn(&shop, &sale, (session.user_id, own), line.as_deref(), now).await {
+        Ok(turn) => turn,
+        Err(problem) => return eligibility::refused(problem, visitor.locale, id),
+    };
     let place = own.map(|own| own.place);
     let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let pass = place.map(|place| shop.waiting_rooms.pass(id, session.user_id, &place)).unwrap_or_default();
@@ -56,7 +60,7 @@ pub async fn show(
     personal(StatusCode::OK, &LinePage { chrome, sale, plan, goods_name, picture, line, turn, place, pass, now })
 }
 
-fn turn(
+async fn turn(
     shop: &Shop,
     sale: &Sale,
     (user, own): (UserId, Option<OwnTurn>),
@@ -81,18 +85,18 @@ fn turn(
         // The shop has taken the place back for its pass after later ones were called: it is next.
         TurnState::Waiting if line.serving >= Some(own.place) => Turn::Waiting { ahead: Some(0) },
         TurnState::Waiting => Turn::Waiting { ahead: line.ahead(own.place) },
-        TurnState::Called => called(shop, sale, user, &own)?,
+        TurnState::Called => called(shop, sale, user, &own).await?,
     })
 }
 
 /// The turn of a shopper who may buy, with the token that the form sends.
-fn called(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace) -> Result<Turn, Problem> {
+async fn called(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace) -> Result<Turn, Problem> {
     let seat = sale.mode.queue_plan().and_then(|plan| own.seat_ends(plan));
     let until = seat.ok_or(Code::NotCalled)?;
-    match shop.gate.issue_token(sale.id, user, seat) {
+    match purchase_token(shop, sale.id, user, seat).await {
         Ok(issued) => Ok(Turn::Called { until, token: Some(issued.token) }),
-        Err(Refusal::NotOpen) => Ok(Turn::Called { until, token: None }),
-        Err(Refusal::Ended) => Ok(Turn::Ended),
-        Err(refusal) => Err(refusal.into()),
+        Err(problem) if problem.code() == Code::NotOpen => Ok(Turn::Called { until, token: None }),
+        Err(problem) if problem.code() == Code::Ended => Ok(Turn::Ended),
+        Err(problem) => Err(problem),
     }
 }

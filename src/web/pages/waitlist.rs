@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::UserVisit;
+use super::{UserVisit, eligibility};
 use crate::domain::{Locale, SaleId};
 use crate::web::extract::client::ClientAddress;
 use crate::web::extract::session::SignedIn;
@@ -51,8 +51,10 @@ pub async fn join(
     Form(form): Form<JoinForm>,
 ) -> Result<Response, Problem> {
     let quantity = form.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
-    shop.waitlist.join(sale, session.user_id, quantity, client).await?;
-    Ok(see_other(&waitlist_path(visitor.locale, sale)))
+    match shop.waitlist.join(sale, session.user_id, quantity, client).await {
+        Ok(_) => Ok(see_other(&waitlist_path(visitor.locale, sale))),
+        Err(refusal) => eligibility::refused(refusal, visitor.locale, sale),
+    }
 }
 
 pub async fn leave(

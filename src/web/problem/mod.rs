@@ -2,7 +2,10 @@
 //! a stable `code`. The client sees the text of the table and never that of an inner error. The inner error is logged once,
 //! by [`frame`](crate::web::middleware::frame).
 
+mod eligibility;
 mod refusals;
+#[cfg(test)]
+mod tests;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -111,6 +114,14 @@ problems! {
     NotWaiting 404 "not_waiting" "The account never joined the waitlist of this sale.";
     NotSoldOut 409 "not_sold_out" "Units are left. Buy them instead of waiting.";
     HasOrder 409 "has_order" "The account has an order of this sale.";
+    AccountTooNew 403 "account_too_new" "The account was registered too late for this sale.";
+    ContactNotVerified 403 "contact_not_verified" "The sale asks for a verified mail address. Enter and verify one first.";
+    ContactTaken 409 "contact_taken" "The sale is one for each mailbox, and another account takes part with this one.";
+    AddressNeeded 409 "address_needed" "The sale is one for each delivery address. Save an address first.";
+    AddressTaken 409 "address_taken" "The sale is one for each delivery address, and another account takes part with this one.";
+    OtherAddress 409 "other_address" "The sale is one for each delivery address. The order goes to the one with which the account took part.";
+    InvitationNeeded 403 "invitation_needed" "The sale asks for an invitation code. Redeem one first.";
+    BadInvitation 403 "bad_invitation" "The sale has no such code, another account has redeemed it, or it was revoked.";
     NotEntered 404 "not_entered" "The account has no entry in this draw.";
     NotLocked 409 "not_locked" "The list of entries is not locked yet.";
     NotDrawn 409 "not_drawn" "The draw has not been held yet.";
@@ -229,6 +240,11 @@ impl Problem {
 
     pub fn code(&self) -> Code {
         self.code
+    }
+
+    /// The code of the first wrong field.
+    pub fn field_code(&self) -> Option<&'static str> {
+        self.extra.as_ref()?.fields.first().map(|field| field.code)
     }
 
     fn extra(&mut self) -> &mut ProblemExtra {
@@ -354,45 +370,5 @@ impl IntoResponse for Problem {
 impl From<Code> for Problem {
     fn from(code: Code) -> Self {
         Problem::new(code)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    pub(super) fn body(problem: Problem) -> (Response, serde_json::Value) {
-        let own_body = problem.extra.as_ref().map(|extra| extra.body(problem.code));
-        let bytes = own_body.unwrap_or_else(|| Bytes::from_static(problem.code.body().as_bytes()));
-        (problem.into_response(), serde_json::from_slice(&bytes).unwrap())
-    }
-
-    #[test]
-    fn codes_are_unique_and_bodies_carry_the_status() {
-        let codes: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
-        assert_eq!(codes.len(), Code::ALL.len());
-        for &code in Code::ALL {
-            let (response, json) = body(Problem::new(code));
-            assert_eq!(json["code"], code.as_str());
-            assert_eq!(json["status"], response.status().as_u16());
-            assert_eq!(json["type"], "about:blank");
-            assert_eq!(response.headers()[CONTENT_TYPE], PROBLEM_JSON);
-            let is_temporary = matches!(response.status().as_u16(), 429 | 503);
-            assert_eq!(response.headers().contains_key(RETRY_AFTER), is_temporary, "{}", code.as_str());
-        }
-    }
-
-    #[test]
-    fn problem_names_fields_and_hides_inner_errors() {
-        let (response, json) = body(Problem::invalid_field("total", "bad_number"));
-        assert_eq!(response.status(), 422);
-        assert_eq!(json["fields"][0], serde_json::json!({"field": "total", "code": "bad_number"}));
-
-        let (response, json) = body(Problem::internal("password of the database: 1234"));
-        assert!(!json.to_string().contains("1234"));
-        let context = response.extensions().get::<ProblemContext>().unwrap();
-        assert!(context.cause.as_ref().unwrap().to_string().contains("1234"), "it is kept for the log");
     }
 }

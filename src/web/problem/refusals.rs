@@ -58,6 +58,7 @@ impl From<JoinRefusal> for Problem {
         match refusal {
             JoinRefusal::RateLimited => Code::RateLimited.into(),
             JoinRefusal::NoSuchQueue => Code::NoSuchQueue.into(),
+            JoinRefusal::Ineligible(refusal) => refusal.into(),
             JoinRefusal::Closed(Phase::Ended) => Code::Ended.into(),
             JoinRefusal::Closed(_) => Code::NotOpen.into(),
             JoinRefusal::Unknown => Code::Overloaded.into(),
@@ -71,6 +72,7 @@ impl From<EntryRefusal> for Problem {
             EntryRefusal::RateLimited => Code::RateLimited.into(),
             EntryRefusal::NoSuchDraw => Code::NoSuchDraw.into(),
             EntryRefusal::NotEntered => Code::NotEntered.into(),
+            EntryRefusal::Ineligible(refusal) => refusal.into(),
             EntryRefusal::Closed(Phase::Ended) => Code::Ended.into(),
             EntryRefusal::Closed(_) => Code::NotOpen.into(),
             EntryRefusal::Store(error) => error.into(),
@@ -89,6 +91,7 @@ impl From<WaitlistRefusal> for Problem {
             WaitlistRefusal::BadQuantity => Code::BadQuantity.into(),
             WaitlistRefusal::OverLimit => Code::OverLimit.into(),
             WaitlistRefusal::NotWaiting => Code::NotWaiting.into(),
+            WaitlistRefusal::Ineligible(refusal) => refusal.into(),
             WaitlistRefusal::Closed(Phase::Ended) => Code::Ended.into(),
             WaitlistRefusal::Closed(_) => Code::NotOpen.into(),
             WaitlistRefusal::Store(error) => error.into(),
@@ -180,6 +183,7 @@ impl From<OrderRefusal> for Problem {
             OrderRefusal::NotPayable => Code::NotPayable.into(),
             OrderRefusal::NotCancellable => Code::NotCancellable.into(),
             OrderRefusal::AddressFixed => Code::AddressFixed.into(),
+            OrderRefusal::OtherAddress => Code::OtherAddress.into(),
             OrderRefusal::AddressTooEarly => Problem::new(Code::AddressFixed)
                 .detail("The order is on its way to the database. It can take an address once it is unpaid."),
             OrderRefusal::Unknown => Code::Unavailable.into(),

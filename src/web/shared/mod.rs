@@ -3,9 +3,11 @@
 
 pub mod account;
 pub mod goods;
+pub mod invitations;
 pub mod packet_form;
 pub mod reveal;
 pub mod sale_form;
+pub mod token;
 pub mod user_search;
 pub mod wallet;
 

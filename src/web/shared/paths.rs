@@ -21,6 +21,11 @@ pub fn line_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/line")
 }
 
+/// The rules of a sale about who may take part, for one shopper.
+pub fn eligibility_path(locale: Locale, sale: SaleId) -> String {
+    format!("/{locale}/sales/{sale}/eligibility")
+}
+
 pub fn wallet_path(locale: Locale) -> String {
     format!("/{locale}/wallet")
 }

@@ -1,12 +1,12 @@
 //! The form of a sale as entered, and how it is read.
 
-use jiff::Timestamp;
+use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::domain::draw::Beacon;
 use crate::domain::spread::advised_spread_ms;
-use crate::domain::{Currency, GoodsId, ModeChange, ModeName, Money, Rush, Sale, SaleMode, Window};
+use crate::domain::{Currency, EligibilityRules, GoodsId, ModeChange, ModeName, Money, Rush, Sale, SaleMode, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::shared::FieldError;
 use crate::web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, price_text, time};
@@ -35,6 +35,14 @@ pub struct SaleForm {
     pub draw_window_s: String,
     /// Kept as it is; the API sets it.
     pub draw_review_s: String,
+    /// `yes` bounds the age of accounts by the time that follows.
+    pub old_accounts: String,
+    /// Empty for the moment of saving.
+    pub accounts_before: String,
+    pub verified_contact: String,
+    pub one_per_contact: String,
+    pub one_per_address: String,
+    pub invitation: String,
     /// Of the shop, for a new draw; not a field.
     #[serde(skip)]
     pub draw_beacon: Option<Beacon>,
@@ -54,7 +62,8 @@ impl SaleForm {
     pub fn of(sale: &Sale) -> SaleForm {
         let window = [sale.window.opens_at, sale.window.closes_at];
         let [opens_at, closes_at] = window.map(|at| at.map(|at| at.to_string()).unwrap_or_default());
-        let queue = sale.mode.queue_plan();
+        let (queue, rules) = (sale.mode.queue_plan(), sale.eligibility);
+        let ticked = |rule: bool| if rule { "yes".to_owned() } else { String::new() };
         SaleForm {
             goods_id: sale.goods_id.to_string(),
             price: price_text(sale.price),
@@ -73,8 +82,29 @@ impl SaleForm {
             queue_seat_s: queue.map(|plan| plan.seat_s.to_string()).unwrap_or_default(),
             draw_window_s: sale.mode.draw_plan().map(|plan| plan.window_s.to_string()).unwrap_or_default(),
             draw_review_s: sale.mode.draw_plan().map(|plan| plan.review_s.to_string()).unwrap_or_default(),
+            old_accounts: ticked(rules.accounts_before.is_some()),
+            accounts_before: rules.accounts_before.map(|at| at.to_string()).unwrap_or_default(),
+            verified_contact: ticked(rules.verified_contact),
+            one_per_contact: ticked(rules.one_per_contact),
+            one_per_address: ticked(rules.one_per_address),
+            invitation: ticked(rules.invitation),
             version: sale.version.to_string(),
             ..SaleForm::default()
+        }
+    }
+
+    /// Without a time, accounts that are registered by now may take part. To the minute, so that a form that is sent twice says
+    /// the same.
+    fn eligibility(&self, before: Option<Timestamp>, now: Timestamp) -> EligibilityRules {
+        let is_ticked = |field: &str| field == "yes";
+        let minute = TimestampRound::new().smallest(Unit::Minute).mode(RoundMode::Trunc);
+        let this_minute = now.round(minute).unwrap_or(now);
+        EligibilityRules {
+            accounts_before: is_ticked(&self.old_accounts).then(|| before.unwrap_or(this_minute)),
+            verified_contact: is_ticked(&self.verified_contact),
+            one_per_contact: is_ticked(&self.one_per_contact),
+            one_per_address: is_ticked(&self.one_per_address),
+            invitation: is_ticked(&self.invitation),
         }
     }
 
@@ -105,6 +135,7 @@ impl SaleForm {
         let list_price = optional(&self.list_price, |text| price(text, currency));
         let [total, limit] = [&self.total, &self.per_user_limit].map(|text| text.trim().parse::<i64>());
         let [opens_at, closes_at] = [&self.opens_at, &self.closes_at].map(|text| optional(text, time));
+        let accounts_before = optional(&self.accounts_before, time);
         let buckets = optional(&self.buckets, |text| text.parse::<u8>().ok());
         let [lot, spread_ms] = [&self.lot, &self.spread_ms].map(|text| optional(text, |text| text.parse::<i64>().ok()));
         let [prequeue, gather, seat, draw_window, draw_review] = [
@@ -140,6 +171,7 @@ impl SaleForm {
             (draw_window.is_some(), "draw_window_s", "bad_draw_window"),
             (draw_review.is_some(), "draw_review_s", "bad_draw_review"),
             (expected.is_some(), "expected_accounts", "bad_number"),
+            (accounts_before.is_some(), "accounts_before", "bad_time"),
         ]));
         // A field that cannot be read has its error already. A valid value in its place lets the other checks run.
         let draft = SaleDraft {
@@ -159,6 +191,7 @@ impl SaleForm {
                 draw_review_s: draw_review.flatten(),
                 draw_beacon: self.draw_beacon,
             }),
+            eligibility: self.eligibility(accounts_before.flatten(), now),
         };
         errors.extend(check_sale(&draft));
         errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));
@@ -246,6 +279,19 @@ mod tests {
             let error = spread(wrong, "").unwrap_err();
             assert_eq!((error[0].field, error[0].code), ("expected_accounts", "bad_number"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn rules_are_ticked_and_default_to_the_minute_of_saving() {
+        assert!(form().parse(now()).unwrap().eligibility.are_none());
+        let ticked = SaleForm { old_accounts: "yes".into(), invitation: "yes".into(), ..form() };
+        let saved = ticked.parse(now() + jiff::SignedDuration::from_secs(59)).unwrap().eligibility;
+        assert_eq!((saved.accounts_before, saved.invitation, saved.one_per_address), (Some(now()), true, false));
+        let before = |text: &str| SaleForm { accounts_before: text.into(), ..ticked.clone() };
+        let saved = before("2026-11-20T08:00").parse(now()).unwrap().eligibility;
+        assert_eq!(saved.accounts_before, "2026-11-20T08:00:00Z".parse().ok());
+        assert_eq!(errors(&before("2026-11-22T08:00")), [("accounts_before", "after_opening")]);
+        assert_eq!(errors(&before("soon")), [("accounts_before", "bad_time")]);
     }
 
     #[test]

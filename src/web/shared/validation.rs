@@ -114,6 +114,7 @@ mod tests {
             window: Window { opens_at: time("2026-11-21T20:00"), closes_at: time("2026-11-21T21:00") },
             rush: Rush::default(),
             mode: SaleMode::Rush,
+            eligibility: Default::default(),
         }
     }
 

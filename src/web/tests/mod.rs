@@ -12,6 +12,7 @@ mod document;
 mod draw_console;
 mod draw_pages;
 mod draws;
+mod eligibility;
 mod file_modes;
 mod goods;
 mod goods_versions;

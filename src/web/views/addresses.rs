@@ -120,6 +120,8 @@ pub struct AddressPage {
     pub form: AddressForm,
     pub as_default: bool,
     pub alert: Option<AddressAlert>,
+    /// The sale whose rules ask for the address.
+    pub sale: Option<SaleId>,
 }
 
 /// The address that the form changes.

@@ -7,6 +7,7 @@ mod admin;
 mod cashier;
 mod draw_proof;
 mod draws;
+mod eligibility;
 mod message;
 mod orders;
 mod packets;
@@ -21,7 +22,7 @@ pub use account::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use addresses::{
     AddressAlert, AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, EditedAddress, OrderAddressPage,
 };
-pub use admin::{AdminDrawPage, RoundFormState};
+pub use admin::{AdminDrawPage, AdminInvitationsPage, InvitationsFormState, RoundFormState};
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
     CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,
@@ -37,6 +38,7 @@ pub use askama::Template;
 pub use cashier::{CashierPage, CashierState};
 pub use draw_proof::DrawPage;
 pub use draws::EntryPage;
+pub use eligibility::EligibilityPage;
 pub use message::MessagePage;
 pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage};
 pub use packets::{

@@ -6,6 +6,8 @@ pub mod sales;
 
 pub mod draws;
 
+pub mod invitations;
+
 pub mod live;
 
 pub mod dead_letters;

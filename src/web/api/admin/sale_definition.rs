@@ -11,7 +11,7 @@ use super::StaffCallTo;
 use super::sales::{overlap, plan_warnings, planned, yes};
 use crate::control::sales_admin::{ChangedSale, SaleCommand};
 use crate::domain::draw::Beacon;
-use crate::domain::{GoodsId, ModeChange, ModeName, Money, Sale, SaleId, SaleState};
+use crate::domain::{EligibilityChange, GoodsId, ModeChange, ModeName, Money, Sale, SaleId, SaleState};
 use crate::store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::precondition::{entity_tag, expected_versions};
@@ -52,6 +52,12 @@ pub struct SaleEdit {
     queue_seat_s: Option<i64>,
     draw_window_s: Option<i64>,
     draw_review_s: Option<i64>,
+    #[serde(default, deserialize_with = "present")]
+    accounts_before: Option<Option<Timestamp>>,
+    verified_contact: Option<bool>,
+    one_per_contact: Option<bool>,
+    one_per_address: Option<bool>,
+    invitation: Option<bool>,
     /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening time
     /// was given or removed.
     draft: Option<bool>,
@@ -88,6 +94,13 @@ impl SaleEdit {
                 draw_window_s: self.draw_window_s,
                 draw_review_s: self.draw_review_s,
                 draw_beacon,
+            },
+            eligibility: EligibilityChange {
+                accounts_before: self.accounts_before,
+                verified_contact: self.verified_contact,
+                one_per_contact: self.one_per_contact,
+                one_per_address: self.one_per_address,
+                invitation: self.invitation,
             },
         }
     }

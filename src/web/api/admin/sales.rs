@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::{StaffCall, StaffCallTo};
 use crate::control::checklist::{CheckState, ChecklistItem};
 use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
-use crate::domain::{GoodsId, ModeChange, ModeName, Money, Phase, Rush, Sale, SaleId, SaleMode, SaleState, Window};
+use crate::domain::{
+    EligibilityRules, GoodsId, ModeChange, ModeName, Money, Phase, Rush, Sale, SaleId, SaleMode, SaleState, Window,
+};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
@@ -45,6 +47,15 @@ pub struct NewSale {
     queue_seat_s: Option<i64>,
     draw_window_s: Option<i64>,
     draw_review_s: Option<i64>,
+    accounts_before: Option<Timestamp>,
+    #[serde(default)]
+    verified_contact: bool,
+    #[serde(default)]
+    one_per_contact: bool,
+    #[serde(default)]
+    one_per_address: bool,
+    #[serde(default)]
+    invitation: bool,
     /// `true` hides the sale from shoppers whatever its window. Otherwise a sale with an opening time is scheduled.
     #[serde(default)]
     draft: bool,
@@ -116,6 +127,13 @@ pub async fn create(
             draw_review_s: new.draw_review_s,
             draw_beacon: shop.config.draw_beacon,
         }),
+        eligibility: EligibilityRules {
+            accounts_before: new.accounts_before,
+            verified_contact: new.verified_contact,
+            one_per_contact: new.one_per_contact,
+            one_per_address: new.one_per_address,
+            invitation: new.invitation,
+        },
     };
     let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };
     let form_key = request.map(|RequestId(id)| id.to_string());

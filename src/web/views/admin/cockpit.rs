@@ -32,6 +32,8 @@ pub struct CockpitPage {
     pub queue: Option<Queue>,
     pub line: Option<Arc<Line>>,
     pub may_run: bool,
+    /// Whether the sale asks for invitation codes.
+    pub has_codes: bool,
     /// Whether the sale is a draw that was announced, so that it has a page of its own.
     pub is_draw: bool,
     /// The action that the page reports as done.

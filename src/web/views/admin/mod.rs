@@ -8,6 +8,7 @@ mod cockpit;
 mod dead_letters;
 mod draws;
 mod goods;
+mod invitations;
 mod mail;
 mod orders;
 mod packets;
@@ -28,6 +29,7 @@ pub use cockpit::CockpitPage;
 pub use dead_letters::DeadLettersPage;
 pub use draws::{AdminDrawPage, RoundFormState};
 pub use goods::{AdminGoodsForm, AdminGoodsList, OtherChanges, UploadError};
+pub use invitations::{AdminInvitationsPage, InvitationsFormState};
 pub use mail::{MailPage, ShownMail};
 pub use orders::{AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use packets::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
@@ -44,6 +46,6 @@ use crate::web::shared::FieldError;
 /// The label of a field.
 fn label<'a>(chrome: &Chrome, field: &'a str) -> &'a str {
     let t = chrome.text();
-    let mut names = t.admin.entries().chain(t.queue_console.entries());
+    let mut names = t.admin.entries().chain(t.queue_console.entries()).chain(t.eligibility_console.entries());
     names.find(|(key, _)| *key == field).map_or(field, |(_, words)| words)
 }

@@ -73,6 +73,18 @@ impl AdminSaleForm {
         [("spread_ms", spread_ms, t.spread_help), ("buckets", buckets, t.buckets_help), ("lot", lot, t.lot_help)]
     }
 
+    /// The rules about who may take part: field, words, and whether it is ticked.
+    fn rules(&self) -> [(&'static str, &'static str, bool); 5] {
+        let (t, form) = (&self.chrome.text().eligibility_console, &self.form);
+        [
+            ("old_accounts", t.old_accounts, form.old_accounts == "yes"),
+            ("verified_contact", t.verified_contact, form.verified_contact == "yes"),
+            ("one_per_contact", t.one_per_contact, form.one_per_contact == "yes"),
+            ("one_per_address", t.one_per_address, form.one_per_address == "yes"),
+            ("invitation", t.invitation, form.invitation == "yes"),
+        ]
+    }
+
     /// Whether a rush setting differs from its default or has an error.
     fn shows_rush(&self) -> bool {
         let default = Rush::default();
