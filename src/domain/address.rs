@@ -235,7 +235,7 @@ mod tests {
             change(&mut address);
             address.checked().unwrap().place()
         };
-        let same = |change, of: fn() -> Address| assert_eq!(place(change, of()), place(|_| {}, of()));
+        let same = |change: fn(&mut Address), of: fn() -> Address| assert_eq!(place(change, of()), place(|_| {}, of()));
         same(|a| (a.recipient, a.phone) = ("李雷".into(), "13900139000".into()), chinese);
         same(|a| a.line1 = "西湖区 文三路１号".into(), chinese);
         same(|a| a.postal_code = String::new(), chinese);

@@ -114,6 +114,13 @@ async fn sold_out_shopper_waits_and_gets_the_unit_that_comes_back() {
 }
 
 #[tokio::test]
+async fn shopper_reads_the_rules_of_a_sale_and_takes_part() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("eligibility", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn waiting_room_calls_in_order_and_tells_the_truth() {
     let shop = shop(Rung::Sqlite).await;
     journey("waiting_room", &shop).await;

@@ -179,8 +179,46 @@ async fn planned_sale_gets_the_seed_of_its_spread(url: &str) {
     assert_refused(execute(&mut connection, "UPDATE sales SET spread_ms = -1 WHERE id = 2").await, "a negative spread");
 }
 
+/// Every account may take part in a sale of an earlier version.
+async fn sale_of_an_earlier_version_has_no_rules(url: &str) {
+    let store = Store::open(url).unwrap();
+    store.ping().await.unwrap();
+    migrate_up_to(45, url).await;
+    let mut connection = AnyConnection::connect(url).await.unwrap();
+    fill(&mut connection).await;
+    store.migrate().await.unwrap();
+    let sales = store.all_sales().await.unwrap();
+    assert!(!sales.is_empty() && sales.iter().all(|sale| sale.eligibility.are_none()));
+    let group = |user: &str| {
+        format!(
+            "INSERT INTO sale_groups (sale_id, kind, digest, user_id, claimed_at_ms)
+             VALUES ({}, 'address', 'x', '{user}', 1)",
+            sales[0].id
+        )
+    };
+    assert_eq!(execute(&mut connection, &group("first")).await.unwrap(), 1);
+    assert_refused(execute(&mut connection, &group("second")).await, "a second account of a group");
+    let code = |hash: &str, revoked: &str| {
+        format!(
+            "INSERT INTO invitations (sale_id, hash, batch, user_id, redeemed_at_ms, revoked_at_ms)
+             VALUES ({}, '{hash}', 1, 'first', 1, {revoked})",
+            sales[0].id
+        )
+    };
+    for (hash, revoked) in [("a", "NULL"), ("b", "2")] {
+        assert_eq!(execute(&mut connection, &code(hash, revoked)).await.unwrap(), 1);
+    }
+    assert_refused(execute(&mut connection, &code("c", "NULL")).await, "a second code of an account");
+}
+
 mod sqlite {
     use seckill::config::sqlite_in;
+
+    #[tokio::test]
+    async fn sale_of_an_earlier_version_has_no_rules() {
+        let dir = tempfile::tempdir().unwrap();
+        super::sale_of_an_earlier_version_has_no_rules(&sqlite_in(dir.path())).await;
+    }
 
     #[tokio::test]
     async fn planned_sale_gets_the_seed_of_its_spread() {
@@ -223,6 +261,13 @@ mod stack {
             let fixture = Fixture::new(Rung::Postgres).await;
             let url = &fixture.settings["SECKILL_DATABASE_URL"];
             super::super::planned_sale_gets_the_seed_of_its_spread(url).await;
+        }
+
+        #[tokio::test]
+        async fn sale_of_an_earlier_version_has_no_rules() {
+            let fixture = Fixture::new(Rung::Postgres).await;
+            let url = &fixture.settings["SECKILL_DATABASE_URL"];
+            super::super::sale_of_an_earlier_version_has_no_rules(url).await;
         }
 
         #[tokio::test]

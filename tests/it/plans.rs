@@ -26,6 +26,7 @@ const SHORT: &[&str] = &[
     "waitlists",
     "goods",
     "goods_pictures",
+    "invitation_batches",
     "leases",
     "order_feed",
     "order_totals",

@@ -2,6 +2,7 @@
 
 export const LABELS = {
   zh: {
+    checkRules: '看看我能否参与', redeem: '使用邀请码', makeCodes: '生成并下载',
     joinWaitlist: '加入候补', leaveWaitlist: '退出候补', payOffer: '查看订单并付款',
     logIn: '登录', logOut: '退出', toRegister: '还没有账号？注册一个', register: '注册并登录', logInToBuy: '登录后抢购', soonOpen: '即将开抢，不到 1 分钟',
     username: '用户名', password: '密码', other: 'English',
@@ -13,6 +14,7 @@ export const LABELS = {
     start: '立即开始', pause: '暂停', resume: '恢复', stop: '终止', topUp: '加库存', units: '增加数量', sure: '我确定', close: '取消',
   },
   en: {
+    checkRules: 'Check whether you can take part', redeem: 'Use this code', makeCodes: 'Make and download',
     joinWaitlist: 'Join the waitlist', leaveWaitlist: 'Leave the waitlist', payOffer: 'View order and pay',
     logIn: 'Log in', logOut: 'Log out', toRegister: 'New here? Create an account', register: 'Create account', logInToBuy: 'Log in to buy', soonOpen: 'Starts in less than a minute',
     username: 'Username', password: 'Password', other: '中文',

@@ -1,6 +1,7 @@
 //! The contract suite: what the shop promises on every rung.
 
 mod draws;
+mod eligibility;
 mod orders;
 pub mod packets;
 pub mod payments;
@@ -49,6 +50,7 @@ macro_rules! contract_tests {
             queues::places_are_called_in_their_order_and_nobody_buys_out_of_turn,
             draws::units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next,
             waitlist::units_that_come_back_go_to_those_who_wait,
+            eligibility::one_account_of_an_address_buys_and_none_without_a_code,
             shutdown::shutdown_under_load_is_quick_and_loses_no_order,
         }
     };

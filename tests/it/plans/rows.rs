@@ -8,6 +8,8 @@ pub const GROWING: &[&str] = &[
     "audit_log",
     "guesses",
     "idempotency_keys",
+    "invitations",
+    "sale_groups",
     "order_changes",
     "known_devices",
     "mail_addresses",
@@ -151,6 +153,13 @@ pub fn statements(count: i64) -> Vec<String> {
             "{sale}, {id}, 1, i, i, i, CASE WHEN i % 20 = 7 THEN 'offered' ELSE 'waiting' END,
              CASE WHEN i % 20 = 7 THEN i END, CASE WHEN i % 20 = 7 THEN {id} END",
         ),
+        "UPDATE sales SET one_per_contact = 1, one_per_address = 1, invitation = 1 WHERE id = 50".to_owned(),
+        rows("sale_groups (sale_id, kind, digest, user_id, claimed_at_ms)", "{sale}, 'address', {id}, {user}, i"),
+        format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {SALES})
+             INSERT INTO invitation_batches (sale_id, batch, made_by, made_at_ms) SELECT i, 1, 'admin', 1 FROM n"
+        ),
+        rows("invitations (sale_id, hash, batch, user_id, redeemed_at_ms)", "{sale}, {id}, 1, {id}, i"),
         rows("guesses (key, restored_at_ms)", "{id}, i"),
         rows(
             "addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code, is_default,

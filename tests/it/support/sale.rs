@@ -17,12 +17,25 @@ pub struct NewSale {
     lot: i64,
     spread_ms: i64,
     mode: &'static str,
+    one_per_address: bool,
+    invitation: bool,
 }
 
 impl NewSale {
     /// A sale of `total` units, one per user, started by hand.
     pub fn of(total: i64) -> NewSale {
-        NewSale { total, limit: 1, opens_at: None, closes_at: None, buckets: 1, lot: 0, spread_ms: 600, mode: "rush" }
+        NewSale {
+            total,
+            limit: 1,
+            opens_at: None,
+            closes_at: None,
+            buckets: 1,
+            lot: 0,
+            spread_ms: 600,
+            mode: "rush",
+            one_per_address: false,
+            invitation: false,
+        }
     }
 
     pub fn limit(mut self, units: i64) -> NewSale {
@@ -63,6 +76,18 @@ impl NewSale {
         self
     }
 
+    /// One account takes part for each delivery address.
+    pub fn one_per_address(mut self) -> NewSale {
+        self.one_per_address = true;
+        self
+    }
+
+    /// Accounts need an invitation code.
+    pub fn invited(mut self) -> NewSale {
+        self.invitation = true;
+        self
+    }
+
     pub fn json(&self, goods: &str) -> Value {
         json!({
             "goods_id": goods,
@@ -75,6 +100,8 @@ impl NewSale {
             "lot": self.lot,
             "spread_ms": self.spread_ms,
             "mode": self.mode,
+            "one_per_address": self.one_per_address,
+            "invitation": self.invitation,
             "draw_review_s": 0,
             "queue_gather_s": 2,
             "queue_seat_s": 20,
