@@ -118,7 +118,10 @@ impl Eligibility {
     }
 
     /// Every rule of a sale, and whether the account keeps it. Changes nothing.
-    pub async fn states(&self, sale: &Sale, user: UserId) -> Result<Vec<RuleState>, StoreError> {
+    pub async fn states(&self, sale: &Sale, user: UserId) -> Result<Vec<RuleState>, EligibilityRefusal> {
+        if !self.per_account.allows(user) {
+            return Err(EligibilityRefusal::RateLimited);
+        }
         Ok(self.assess(sale, user).await?.states)
     }
 

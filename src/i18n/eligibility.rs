@@ -54,7 +54,7 @@ texts! {
         made_at: "时间", "When";
         empty: "还没有邀请码。", "No codes yet.";
         make: "生成并下载", "Make and download";
-        make_title: "生成邀请码", "Make codes";
+        make_title: "生成邀请码", "Make invitation codes";
         make_text: "邀请码只在下载的文件中出现一次，商店只保存摘要。丢失后只能作废重做。",
             "The codes are in the downloaded file only, once. The shop keeps hashes. If the file is lost, revoke them and make new ones.";
         count: "数量（1 到 10000）", "How many (1 to 10000)";
@@ -62,6 +62,7 @@ texts! {
         revoke_text: "已使用的码也可作废：该账号不能再参与，已有的订单不变。",
             "A used code can be revoked too: its account can’t take part any more. Orders that exist stay.";
         revoke: "作废", "Revoke";
+        action_revoke: "作废邀请码", "Revoke invitation codes";
         revoke_unused: "作废未使用的", "Revoke unused";
         revoke_unused_text: "这一批中还没有人使用的邀请码将全部失效。", "Every code of this batch that was not used stops working.";
         done_revoked: "邀请码已作废。", "Revoked.";

@@ -18,7 +18,7 @@ use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds};
 use crate::web::problem::Problem;
 use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::paths::order_path;
+use crate::web::shared::paths::{order_address_path, order_path};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{AddressCard, AddressForm, OrderAddressPage};
 
@@ -90,7 +90,7 @@ pub async fn page(
     let present = present.map(|saved| saved.id.to_string());
     let choice = Some(state.choice).filter(|choice| !choice.is_empty()).or(present).unwrap_or_else(|| "new".to_owned());
     let entry = shop.catalogue.entry(order.sale_id).await?;
-    let chrome = visitor.chrome_at(format!("{}/address", order_path(visitor.locale, order.sale_id, order.id)));
+    let chrome = visitor.chrome_at(order_address_path(visitor.locale, order.sale_id, order.id));
     let page = OrderAddressPage {
         chrome,
         sale_id: order.sale_id,
@@ -129,7 +129,9 @@ pub async fn choose(
             return page(&shop, &session, &visitor, order, state).await;
         }
     };
-    let order = shop.orders.deliver_to(session.user_id, sale, id, &address).await?;
+    let delivered = shop.orders.deliver_to(session.user_id, sale, id, &address).await;
+    let order =
+        delivered.map_err(|refusal| Problem::from(refusal).back(order_address_path(visitor.locale, sale, id)))?;
     if keep && is_new(&input) {
         // One that is saved already, or one too many, is not reported: the order has its address.
         let known = shop.store.addresses_of(session.user_id).await?.iter().any(|saved| saved.address == address);

@@ -20,7 +20,7 @@ use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::order_search::parse_statuses;
 use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use crate::web::shared::paths::{line_path, order_path};
+use crate::web::shared::paths::{line_path, order_address_path, order_path};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::token::purchase_token;
 use crate::web::shared::wallet::balance_of;
@@ -216,7 +216,9 @@ pub async fn pay(
         let state = OrderAddressState::before_payment(&visitor, form.from);
         return order_address::page(&shop, &session, &visitor, order, state).await;
     };
-    let order = shop.orders.deliver_to(session.user_id, sale, id, &saved.address).await?;
+    let delivered = shop.orders.deliver_to(session.user_id, sale, id, &saved.address).await;
+    let order =
+        delivered.map_err(|refusal| Problem::from(refusal).back(order_address_path(visitor.locale, sale, id)))?;
     pay_from(&shop, &visitor, &order, &form.from).await
 }
 

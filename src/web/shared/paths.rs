@@ -16,6 +16,10 @@ pub fn order_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
     format!("/{locale}/orders/{sale}/{order}")
 }
 
+pub fn order_address_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
+    format!("{}/address", order_path(locale, sale, order))
+}
+
 /// The page of a shopper's turn in a waiting room.
 pub fn line_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/line")

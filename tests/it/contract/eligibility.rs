@@ -27,7 +27,11 @@ pub async fn one_account_of_an_address_buys_and_none_without_a_code(rung: Rung) 
     let mut accounts = Vec::new();
     for n in 0..ACCOUNTS {
         // The first half shares an address, spelled in two ways.
-        let line1 = if n >= ACCOUNTS / 2 { format!("文三路 {n} 号") } else { ["文三路 9 号", "文三路９号"][n % 2].to_owned() };
+        let line1 = if n >= ACCOUNTS / 2 {
+            format!("文三路 {n} 号")
+        } else {
+            ["文三路 9 号", "文三路９号"][n % 2].to_owned()
+        };
         accounts.push(account_at(&shop, n, &line1).await);
     }
     for answer in join_all(accounts.iter().map(|account| account.token(&sale))).await {
@@ -48,7 +52,8 @@ pub async fn one_account_of_an_address_buys_and_none_without_a_code(rung: Rung) 
         assert!(matches!(answer.status, 200 | 403), "{answer:?}");
     }
     let answers = join_all(accounts.iter().map(|account| account.token(&sale))).await;
-    let granted = |answers: &[_]| answers.iter().filter(|answer: &&crate::support::Answer| answer.status == 200).count();
+    let granted =
+        |answers: &[_]| answers.iter().filter(|answer: &&crate::support::Answer| answer.status == 200).count();
     assert!(granted(&answers[..ACCOUNTS / 2]) <= 1, "{answers:?}");
     for (account, answer) in accounts.iter().zip(&answers) {
         if answer.status == 200 {

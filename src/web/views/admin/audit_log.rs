@@ -63,6 +63,8 @@ impl AdminLogPage {
             "reveal-recipient" => t.support.reveal,
             "replay" => t.cockpit.replay,
             "discard" => t.cockpit.discard,
+            "make-invitations" => t.eligibility_console.make_title,
+            "revoke-invitations" => t.eligibility_console.action_revoke,
             "archive" => t.goods.archive,
             "unarchive" => t.goods.unarchive,
             "block" => t.people.action_block,
