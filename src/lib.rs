@@ -68,6 +68,8 @@ pub mod pages;
 
 pub mod i18n;
 
+pub mod plot;
+
 // Units, accounts and rows.
 pub mod stock;
 

@@ -2,9 +2,9 @@
 
 use askama::Template;
 
-use super::plot::{DotRow, LinePlot, QUANTILES, Scale, Series, bars, dots};
 use super::{GroupTotals, RehearsalReport, SecondRow, StepRow, Times};
 use crate::pages::filters;
+use crate::plot::{DotRow, LinePlot, QUANTILES, Scale, Series, bars, dots};
 use crate::rehearse::options::VerdictLimits;
 use crate::rehearse::verdict::CriterionStatus;
 
@@ -49,6 +49,8 @@ fn rates(report: &RehearsalReport) -> String {
     let series = |class, name, value, filled| Series { class, name, values: over(value), filled };
     let plot = LinePlot {
         title: "Answers and arrivals per second",
+        step: 1.0,
+        unit: "s",
         scale: Scale::Linear,
         series: vec![
             series("good", "successful answers", |second| second.good, true),
@@ -67,6 +69,8 @@ fn times(report: &RehearsalReport, limits: VerdictLimits) -> String {
     let limit = limits.p99.as_secs_f64() * 1000.0;
     let plot = LinePlot {
         title: "Time to answer shoppers, in milliseconds",
+        step: 1.0,
+        unit: "s",
         scale: Scale::Log,
         series: vec![
             Series { class: "q99", name: "p99 ms", values: over(|second| second.p99), filled: false },

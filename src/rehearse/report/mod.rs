@@ -1,9 +1,8 @@
 //! The report of a rehearsal: one set of numbers, as a table ([`table`]), as a page ([`html`], with the plots of
-//! [`plot`]), and as JSON. The names in JSON are stable; where a field has another name, `serde(rename)` says so.
+//! [`plot`](crate::plot)), and as JSON. The names in JSON are stable; where a field has another name, `serde(rename)` says so.
 
 pub mod fairness;
 pub mod html;
-pub mod plot;
 pub mod table;
 
 use std::collections::BTreeMap;

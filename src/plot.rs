@@ -1,4 +1,4 @@
-//! Plots as SVG text. Colors come from the CSS classes of the surrounding page, so plots follow its light or dark scheme.
+//! Plots as SVG text, for pages that need no script. Colors come from the CSS classes of the surrounding page, so plots follow its light or dark scheme.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 30.0;
 
-/// One line of a plot over seconds.
+/// One line of a plot.
 pub struct Series<'a> {
     /// CSS class that sets the color.
     pub class: &'static str,
@@ -26,12 +26,15 @@ pub enum Scale {
     Log,
 }
 
-/// Lines over the seconds of a rehearsal.
+/// Lines over time.
 pub struct LinePlot<'a> {
     pub title: &'a str,
+    /// The time between two values, in units that have this name.
+    pub step: f64,
+    pub unit: &'a str,
     pub scale: Scale,
     pub series: Vec<Series<'a>>,
-    /// Vertical marks: second and label.
+    /// Vertical marks: the index of a value, and a label.
     pub marks: Vec<(f64, &'a str)>,
     /// A horizontal mark: value and label.
     pub limit: Option<(f64, &'a str)>,
@@ -135,11 +138,12 @@ impl LinePlot<'_> {
             let _ = write!(svg, r#"<path class="grid" d="M{LEFT} {at:.1}H{:.1}"/>"#, WIDTH - RIGHT);
             text(&mut svg, "tick end", LEFT - 8.0, at + 4.0, &number(tick));
         }
-        let every = step((seconds - 1) as f64 / 1.6).max(1.0);
-        for n in 0..=((seconds - 1) as f64 / every) as usize {
-            let second = n as f64 * every;
-            let label = if n == 0 { "0 s".to_owned() } else { number(second) };
-            text(&mut svg, "tick mid", x(second), HEIGHT - 9.0, &label);
+        let last = (seconds - 1) as f64 * self.step;
+        let every = step(last / 1.6).max(self.step);
+        for n in 0..=(last / every) as usize {
+            let at = n as f64 * every;
+            let label = if n == 0 { format!("0 {}", escape(self.unit)) } else { number(at) };
+            text(&mut svg, "tick mid", x(at / self.step), HEIGHT - 9.0, &label);
         }
         for (second, label) in &self.marks {
             let at = x(second.min((seconds - 1) as f64));
@@ -167,7 +171,8 @@ impl LinePlot<'_> {
                 let value = series.values.get(second).copied().flatten()?;
                 Some(format!("\n{} {}", series.name, number(value)))
             });
-            let tooltip = format!("{second} s{}", values.collect::<String>());
+            let at = number(second as f64 * self.step);
+            let tooltip = format!("{at} {}{}", self.unit, values.collect::<String>());
             let _ = write!(
                 svg,
                 r#"<rect class="hint" x="{:.1}" y="{TOP}" width="{width:.1}" height="206"><title>{}</title></rect>"#,
@@ -266,6 +271,42 @@ pub fn bars(title: &str, rows: &[(&str, u64)]) -> String {
     svg + "</svg>"
 }
 
+/// A column of a plot: its name below, and its value.
+pub struct Column<'a> {
+    pub name: &'a str,
+    pub value: f64,
+    /// Shown above it.
+    pub label: String,
+}
+
+/// Columns from zero, with a horizontal mark.
+pub fn columns(title: &str, columns: &[Column], mark: Option<(f64, &str)>) -> String {
+    const HEIGHT: f64 = 220.0;
+    let values = columns.iter().map(|column| column.value);
+    let y = Axis::new(Scale::Linear, values.chain(mark.map(|mark| mark.0)), (HEIGHT - BOTTOM, TOP + 12.0));
+    let width = (WIDTH - RIGHT) / columns.len().max(1) as f64;
+    let mut svg = open(title, HEIGHT);
+    let _ = write!(svg, r#"<path class="grid" d="M0 {:.1}H{:.1}"/>"#, HEIGHT - BOTTOM, WIDTH - RIGHT);
+    for (n, Column { name, value, label }) in columns.iter().enumerate() {
+        let (x, top) = (width * n as f64, y.position(*value));
+        let height = HEIGHT - BOTTOM - top;
+        let _ = write!(
+            svg,
+            r#"<rect class="bar" x="{:.1}" y="{top:.1}" width="{:.1}" height="{height:.1}" rx="3"/>"#,
+            x + width * 0.15,
+            width * 0.7
+        );
+        text(&mut svg, "tick mid", x + width / 2.0, HEIGHT - 9.0, &escape(name));
+        text(&mut svg, "value mid", x + width / 2.0, top - 5.0, &escape(label));
+    }
+    if let Some((value, label)) = mark {
+        let at = y.position(value);
+        let _ = write!(svg, r#"<path class="limit" d="M0 {at:.1}H{:.1}"/>"#, WIDTH - RIGHT);
+        text(&mut svg, "note end", WIDTH - RIGHT - 4.0, at - 5.0, &escape(label));
+    }
+    svg + "</svg>"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,6 +334,8 @@ mod tests {
         let series = vec![Series { class: "good", name: "<b>", values, filled: false }];
         let plot = LinePlot {
             title: "\"x\"",
+            step: 1.0,
+            unit: "s",
             scale: Scale::Linear,
             series,
             marks: vec![(9.0, "late")],
@@ -303,5 +346,8 @@ mod tests {
         assert!(!svg.contains("<b>") && svg.contains("&quot;x&quot;") && !svg.contains("NaN"));
         assert!(!LinePlot { series: vec![], ..plot }.draw().contains("NaN"));
         assert!(!dots("", &[], None).contains("NaN") && !bars("", &[("none", 0)]).contains("NaN"));
+        let column = Column { name: "<1 h", value: 0.0, label: "0 %".to_owned() };
+        let svg = columns("", &[column], Some((0.0, "mean")));
+        assert!(!svg.contains("NaN") && svg.contains("&lt;1 h") && !columns("", &[], None).contains("NaN"));
     }
 }
