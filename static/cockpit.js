@@ -1,6 +1,7 @@
 // The live dashboard of a sale: one event per second, drawn at most once per frame. Numbers that are not fresh are never
 // shown as live, whether the connection broke, the tab slept or the server is silent.
 
+import { tiles } from './cockpit_tiles.js';
 import { call, count, create, language, poll, say as sayShared, slot, table, translator, write } from './lib.js';
 
 const root = document.querySelector('[data-cockpit]');
@@ -89,6 +90,7 @@ function showLine(s) {
 
 function showDrift(s) {
   const place = slot('drift');
+  if (!place) return;
   let text = say('drift_unknown');
   let mood = 'unknown';
   if (s.keeper === null) [text, mood] = [say('drift_none'), 'calm'];
@@ -159,6 +161,7 @@ const plots = {
   latency: { lines: [['half', (p) => p.p50_ms, 1], ['most', (p) => p.p99_ms, 2]] },
   queues: { lines: [['outbox', (p) => p.outbox, 1], ['queue', (p) => p.ready, 2]] },
   persisted: { lines: [['persisted', (p) => p.persisted, 1]] },
+  calls: { lines: [['calls', (p) => p.called, 1], ['in_line', (p) => p.waiting, 2, 'right']] },
 };
 /** The history, oldest first. */
 let points = [];
@@ -227,7 +230,7 @@ function makePlots() {
   if (!window.uPlot) return;
   for (const [name, plot] of Object.entries(plots)) {
     const figure = root.querySelector(`[data-plot="${name}"]`);
-    if (name === 'opening' && !opening) continue;
+    if (!figure || (name === 'opening' && !opening)) continue;
     figure.hidden = false;
     plot.made?.destroy();
     plot.figure = figure;
@@ -246,6 +249,7 @@ function drawPlots() {
 
 // ---- the stream ----
 
+const showTiles = root && tiles(root, say, (at) => timeOfDay.format(at));
 let sample = null;
 /** When the newest event arrived; 0 before the first. */
 let receivedAt = 0;
@@ -263,6 +267,7 @@ function draw() {
   showFunnel(sample);
   showLine(sample);
   showDrift(sample);
+  showTiles(sample, points);
   showSources(sample);
   drawPlots();
   showAge();

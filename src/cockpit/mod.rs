@@ -10,6 +10,7 @@ mod counter_store;
 mod opening;
 mod sampler;
 
+pub mod alarms;
 pub mod drift;
 pub mod sample;
 
@@ -26,7 +27,7 @@ use tracing::warn;
 pub use opening::OpeningCounts;
 pub use sample::Sample;
 
-use self::sample::Point;
+use self::sample::{Alarm, Point};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::control::stock_sync::StockSync;
@@ -186,6 +187,7 @@ impl Cockpit {
 
     async fn run_sampler(self, sale: SaleId, feed: Arc<SampleFeed>, history: History) {
         let mut sampler = Sampler::new(self.sources.clone(), sale);
+        let mut alarms = Vec::new();
         let mut tick = tokio::time::interval(SAMPLE_INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -196,6 +198,8 @@ impl Cockpit {
                     let sampled = self.closing.run_until_cancelled(self.sample_in_turn(&mut sampler, sale, &feed)).await;
                     let Some(sample) = sampled else { continue };
                     remember(&history, &sample);
+                    log_new_alarms(sale, &alarms, &sample);
+                    alarms.clone_from(&sample.alarms);
                     feed.latest.send_replace(Some(Arc::new(sample)));
                 }
             }
@@ -286,6 +290,14 @@ impl Cockpit {
     /// The time of the sale's latest sample.
     pub(crate) fn sampled_at(&self, sale: SaleId) -> Option<Timestamp> {
         Some(locked(&self.watched).samplers.get(&sale)?.latest.borrow().as_ref()?.at)
+    }
+}
+
+/// Logs the alarms that the sample before did not have.
+fn log_new_alarms(sale: SaleId, before: &[Alarm], sample: &Sample) {
+    for alarm in sample.alarms.iter().filter(|alarm| !before.contains(alarm)) {
+        let Point { left, p99_ms, .. } = sample.point;
+        warn!(%sale, %alarm, left, p99_ms, "a sale needs a look; its page in the console shows what is wrong");
     }
 }
 

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::drift::Drift;
 use super::opening::OpeningCounts;
 use crate::counters::CounterSnapshot;
-use crate::domain::Bucket;
-use crate::domain::{Phase, SaleState};
+use crate::domain::wire::wire_enum;
+use crate::domain::{Bucket, Phase, SaleState};
 use crate::store::OrderCounts;
 
 /// What one engine answered, or since when it has not answered.
@@ -67,6 +67,37 @@ pub struct SaleFacts {
     pub waiting: i64,
     /// Orders of the waitlist that wait for payment.
     pub open_offers: i64,
+    /// `None` without a waiting room.
+    pub line: Option<LineFacts>,
+}
+
+/// A waiting room as the database has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LineFacts {
+    /// How often a place was taken.
+    pub joined: i64,
+    pub called: i64,
+}
+
+impl SaleFacts {
+    /// Accounts that wait: in the waiting room, or on the waitlist.
+    pub fn waiting(&self) -> i64 {
+        self.line.map_or(self.waiting, |line| (line.joined - line.called).max(0))
+    }
+}
+
+wire_enum! {
+    /// What about a sale needs a look ([`alarms`](super::alarms)).
+    pub enum Alarm {
+        /// Purchases are slow.
+        Slow = "slow",
+        /// Requests are turned away because the shop is overloaded.
+        Errors = "errors",
+        /// Redis and the database disagree for longer than orders are on their way.
+        Drift = "drift",
+        /// Nine tenths of an open sale's stock are reserved.
+        NearlySold = "nearly_sold",
+    }
 }
 
 /// The outcomes of buying requests, over all processes.
@@ -103,6 +134,8 @@ pub struct OrderFacts {
     pub persisted: i64,
     pub unpaid: i64,
     pub paid: i64,
+    /// Units of paid orders.
+    pub paid_units: i64,
     pub cancelled: i64,
     pub rejected: i64,
     /// Paid too late: the money is being refunded, or has been.
@@ -122,11 +155,18 @@ impl OrderFacts {
             persisted: counts.totals.by_status.values().map(|counted| counted.orders).sum(),
             unpaid,
             paid,
+            paid_units: counts.totals.of(Paid).units,
             cancelled: cancelled + pending + refunded,
             rejected,
             refunded: pending + refunded,
             returned_units: (ended - counts.unreleased).max(0),
         }
+    }
+
+    /// Orders that are paid, of all that were ever held, in percent.
+    pub fn paid_share(&self) -> Option<f64> {
+        let held = self.persisted - self.rejected;
+        (held > 0).then(|| (self.paid as f64 * 1000.0 / held as f64).round() / 10.0)
     }
 }
 
@@ -169,6 +209,18 @@ pub struct Point {
     pub outbox: Option<i64>,
     pub ready: Option<u32>,
     pub dead: Option<u32>,
+    /// Units that no account holds.
+    pub left: Option<i64>,
+    pub paid_units: Option<i64>,
+    /// In percent of the orders.
+    pub paid_share: Option<f64>,
+    /// Accounts in the waiting room or on the waitlist.
+    pub waiting: Option<i64>,
+    /// Calls of the waiting room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<Alarm>,
 }
 
 /// How Redis and the database differ, and since when.
@@ -197,6 +249,7 @@ pub struct Sample {
     pub queue: Option<Part<QueueFacts>>,
     pub drift: Option<DriftSince>,
     pub point: Point,
+    pub alarms: Vec<Alarm>,
     /// The opening so far; streams send it when it has changed.
     #[serde(skip)]
     pub opening: Option<OpeningCounts>,
@@ -210,6 +263,11 @@ impl Sample {
 
     pub fn total(&self) -> Option<i64> {
         self.sale.value.map(|sale| sale.total).or(self.gate.value.map(|gate| gate.total))
+    }
+
+    /// Units that no account holds.
+    pub fn left(&self) -> Option<i64> {
+        self.total().zip(self.booked()).map(|(total, booked)| (total - booked).max(0))
     }
 
     /// Units held: the master's number, else the gate's last one; without Redis the database's.

@@ -9,10 +9,12 @@ use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 
 use super::Sources;
+use super::alarms::alarms;
 use super::drift::{StockTotals, drift};
 use super::opening::OpeningCounts;
 use super::sample::{
-    BucketFacts, DriftSince, GateFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample, StockFacts,
+    BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample,
+    StockFacts,
 };
 use crate::counters::CounterSnapshot;
 use crate::domain::Bucket;
@@ -31,6 +33,8 @@ struct CounterReading {
     /// `None` while the counters of the other processes are unknown.
     numbers: Option<CounterSnapshot>,
     persisted: Option<i64>,
+    /// Calls of the waiting room.
+    called: Option<i64>,
 }
 
 pub(super) struct Sampler {
@@ -82,7 +86,7 @@ impl Sampler {
         let requests = numbers.as_ref().map(Requests::of);
         let opening = numbers.as_ref().and_then(OpeningCounts::of);
         let orders = orders.as_ref().map(OrderFacts::of);
-        let sample = Sample {
+        let mut sample = Sample {
             at: now,
             gate: self.gate_facts(now),
             sale: last.map(|last| last.sale.clone()).unwrap_or_default().after(sale, now),
@@ -93,8 +97,15 @@ impl Sampler {
             stock,
             buckets,
             queue,
+            alarms: Vec::new(),
             opening,
         };
+        sample.point.left = sample.left();
+        sample.point.paid_units = orders.map(|orders| orders.paid_units);
+        sample.point.paid_share = orders.and_then(|orders| orders.paid_share());
+        sample.point.waiting = sale.map(|sale| sale.waiting());
+        sample.alarms = alarms(&sample);
+        sample.point.alarms.clone_from(&sample.alarms);
         self.last = Some(sample.clone());
         sample
     }
@@ -133,7 +144,12 @@ impl Sampler {
         queue: Option<&Part<QueueFacts>>,
         now: Timestamp,
     ) -> Point {
-        let reading = CounterReading { when: Instant::now(), numbers, persisted: sale.map(|sale| sale.persisted) };
+        let reading = CounterReading {
+            when: Instant::now(),
+            numbers,
+            persisted: sale.map(|sale| sale.persisted),
+            called: sale.and_then(|sale| Some(sale.line?.called)),
+        };
         let mut point = Point {
             at: now.as_millisecond(),
             outbox: stock.and_then(|stock| stock.value).map(|stock| stock.outbox),
@@ -164,6 +180,10 @@ fn buckets(survey: Option<&Vec<(Bucket, BucketState)>>) -> Vec<BucketFacts> {
 
 async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> {
     let sale = sources.store.sale(id).await?.ok_or_else(|| anyhow::anyhow!("no such sale"))?;
+    let line = match sale.mode.is_queue() {
+        true => sources.store.queue(id).await?.map(|queue| LineFacts { joined: queue.joined, called: queue.called }),
+        false => None,
+    };
     Ok(SaleFacts {
         state: sale.state,
         version: sale.version,
@@ -174,6 +194,7 @@ async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> 
         unreleased: sources.store.unreleased(id).await?,
         waiting: sources.store.count_waiters(id).await?,
         open_offers: sources.store.count_open_offers(id).await?,
+        line,
     })
 }
 
@@ -191,6 +212,9 @@ fn rates(before: &CounterReading, now: &CounterReading, point: &mut Point) {
     }
     if let (Some(then), Some(now)) = (before.persisted, now.persisted) {
         point.persisted = Some(per_second((now - then).max(0) as f64));
+    }
+    if let (Some(then), Some(now)) = (before.called, now.called) {
+        point.called = Some(per_second((now - then).max(0) as f64));
     }
 }
 

@@ -37,6 +37,7 @@ embed! {
     "admin_gallery.js"
     "chime.js"
     "cockpit.js"
+    "cockpit_tiles.js"
     "draw.css"
     "draw.js"
     "draw_check.js"

@@ -25,6 +25,11 @@ pub fn fill<T: AsRef<str>, V: Display>(text: T, _: &dyn Values, value: V) -> Res
 /// A number with thousands separators: `12,345` in both languages.
 #[askama::filter_fn]
 pub fn count<N: Display>(number: N, _: &dyn Values) -> Result<String> {
+    Ok(grouped(number))
+}
+
+/// A whole number with thousands separators.
+pub fn grouped(number: impl Display) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -33,7 +38,7 @@ pub fn count<N: Display>(number: N, _: &dyn Values) -> Result<String> {
         }
         grouped.push(digit);
     }
-    Ok(grouped)
+    grouped
 }
 
 /// The address of a file under `static/`.

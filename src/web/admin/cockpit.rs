@@ -59,6 +59,7 @@ async fn page(
         goods_name,
         state,
         version,
+        price: entry.sale.price,
         sample,
         queue,
         line,

@@ -158,6 +158,35 @@ async fn event_stream_reports_a_sale_as_it_sells() {
 }
 
 #[tokio::test]
+async fn stock_that_is_nearly_gone_is_an_alarm() {
+    let shop = TestShop::open_with(|config| config.free_registrations = 1000).await;
+    let admin = shop.admin().await;
+    let id = shop.open_sale(&admin, 10).await;
+    let page = async || admin.get(&format!("/admin/sales/{id}?lang=en")).await.text().to_owned();
+    let quiet = page().await;
+    assert!(quiet.contains("data-mood=\"good\">No alarms.<") && quiet.contains("data-tile=\"revenue\""), "{quiet}");
+    for name in ["mei", "lin", "tom", "zoe"] {
+        assert_eq!(shop.shopper(name).await.buy(&id, 2).await.status, 202);
+    }
+    assert_eq!(shop.shopper("ada").await.buy(&id, 1).await.status, 202);
+    let alarmed = page().await;
+    assert!(alarmed.contains("data-mood=\"bad\">nine tenths of the stock are taken<"), "{alarmed}");
+    assert!(
+        !alarmed.contains("data-source=\"queue\"") && !alarmed.contains("data-slot=\"drift\""),
+        "of services that are not there"
+    );
+    for link in
+        [format!("/admin/orders?sale={id}"), format!("/admin/sales/new?from={id}")]
+    {
+        assert!(alarmed.contains(&link), "{link}");
+    }
+    let mut stream = EventStream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
+    let sample = data(&stream.event("sample").await);
+    assert_eq!((&sample["alarms"], &sample["point"]["left"]), (&json!(["nearly_sold"]), &json!(1)), "{sample}");
+    assert_eq!((&sample["point"]["paid_units"], &sample["point"]["paid_share"]), (&json!(0), &json!(0.0)));
+}
+
+#[tokio::test]
 async fn unwatched_sales_wait_for_a_permit_and_watched_ones_do_not() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;

@@ -7,16 +7,14 @@ use jiff::Timestamp;
 
 use super::Chrome;
 use crate::cockpit::Sample;
+use crate::cockpit::alarms::DRIFT_AFTER_MS;
 use crate::cockpit::drift::Drift;
-use crate::cockpit::sample::Part;
+use crate::cockpit::sample::{Alarm, Part};
 use crate::domain::sale::SaleMove;
-use crate::domain::{Line, Phase, SaleId, SaleState};
+use crate::domain::{Line, Money, Phase, SaleId, SaleState};
 use crate::i18n::fill;
-use crate::pages::filters;
+use crate::pages::filters::{self, grouped};
 use crate::store::Queue;
-
-/// A difference between Redis and the database is called drift once it has lasted this long, in milliseconds.
-const DRIFT_AFTER_MS: i64 = 5_000;
 
 /// The counters of a sale while it runs.
 #[derive(Debug, Template)]
@@ -27,6 +25,7 @@ pub struct CockpitPage {
     pub goods_name: String,
     pub state: SaleState,
     pub version: i64,
+    pub price: Money,
     pub sample: Arc<Sample>,
     /// The sale's waiting room, and its line as everyone gets it.
     pub queue: Option<Queue>,
@@ -84,6 +83,13 @@ fn source<T>(key: &'static str, label: &'static str, part: Option<&Part<T>>) -> 
     }
 }
 
+/// A large figure. The script keeps it current and draws its curve.
+struct Tile {
+    name: &'static str,
+    label: &'static str,
+    value: Option<String>,
+}
+
 impl CockpitPage {
     fn text(&self) -> &'static crate::i18n::CockpitText {
         &self.chrome.text().cockpit
@@ -120,13 +126,53 @@ impl CockpitPage {
         self.state == SaleState::Ended
     }
 
+    fn tiles(&self) -> [Tile; 6] {
+        let (t, point) = (self.text(), &self.sample.point);
+        let revenue =
+            point.paid_units.map(|units| Money { amount: self.price.amount.saturating_mul(units), ..self.price });
+        [
+            ("left", t.tile_left, point.left.map(grouped)),
+            ("revenue", t.tile_revenue, revenue.map(|revenue| revenue.to_string())),
+            ("paid_share", t.tile_paid, point.paid_share.map(|share| format!("{share}%"))),
+            ("waiting", t.tile_waiting, point.waiting.map(grouped)),
+            ("rate", t.tile_rate, point.accepted.map(|rate| rate.to_string())),
+            ("p99", t.tile_p99, point.p99_ms.map(|ms| format!("{ms:.0}"))),
+        ]
+        .map(|(name, label, value)| Tile { name, label, value })
+    }
+
+    /// What needs a look.
+    fn alarms(&self) -> String {
+        let words = |alarm: &Alarm| {
+            let key = format!("alarm_{alarm}");
+            self.text().entries().find(|(known, _)| *known == key).map_or(alarm.as_str(), |(_, words)| words)
+        };
+        let all: Vec<&str> = self.sample.alarms.iter().map(words).collect();
+        if all.is_empty() { self.text().no_alarms.to_owned() } else { all.join(" · ") }
+    }
+
+    /// The price of a unit, for the script.
+    fn price_json(&self) -> String {
+        serde_json::to_string(&self.price).unwrap_or_default()
+    }
+
+    /// Where the orders are downloaded, after the password was entered.
+    fn export_path(&self) -> String {
+        format!("/api/admin/orders.csv?lang={}&sale={}", self.chrome.locale, self.id)
+    }
+
+    /// Whether there is more than a database, whose parts may differ.
+    fn has_services(&self) -> bool {
+        self.sample.stock.is_some() || self.sample.queue.is_some()
+    }
+
     /// Units sold, reserved but not persisted, and left, which add up to the total.
     fn stock(&self) -> [CounterRow; 5] {
         let (t, sample) = (self.text(), &self.sample);
         let (total, booked) = (sample.total(), sample.booked());
         let sold = sample.sale.value.map(|sale| sale.sold);
         let in_transit = booked.zip(sold).map(|(booked, sold)| (booked - sold).max(0));
-        let left = total.zip(booked).map(|(total, booked)| (total - booked).max(0));
+        let left = sample.left();
         [
             ("sold", t.sold, sold),
             ("on_the_way", t.on_the_way, in_transit),
@@ -204,16 +250,17 @@ impl CockpitPage {
         .into()
     }
 
-    fn sources(&self) -> [SampleSource; 6] {
+    fn sources(&self) -> Vec<SampleSource> {
         let (t, s) = (self.text(), &self.sample);
-        [
+        let all = [
             source("gate", t.source_gate, Some(&s.gate)),
             source("requests", t.source_requests, Some(&s.requests)),
             source("sale", t.source_database, Some(&s.sale)),
             source("orders", t.source_orders, Some(&s.orders)),
             source("keeper", t.source_redis, s.stock.as_ref()),
             source("queue", t.source_rabbit, s.queue.as_ref()),
-        ]
+        ];
+        all.into_iter().filter(|source| source.configured).collect()
     }
 
     /// How far Redis and the database agree: a sentence, and a class of the style sheet.
@@ -249,15 +296,22 @@ impl CockpitPage {
     }
 
     /// The titles of the plots by their names in the script.
-    fn plots(&self) -> [(&'static str, &'static str); 6] {
+    fn plots(&self) -> Vec<(&'static str, &'static str)> {
         let t = self.text();
-        [
+        let all = [
             ("opening", t.plot_opening),
             ("requests", t.plot_requests),
             ("refusals", t.plot_refusals),
             ("latency", t.plot_latency),
             ("queues", t.plot_queues),
             ("persisted", t.plot_persisted),
-        ]
+            ("calls", t.plot_calls),
+        ];
+        let is_here = |name: &str| match name {
+            "queues" => self.has_services(),
+            "calls" => self.queue.is_some(),
+            _ => true,
+        };
+        all.into_iter().filter(|(name, _)| is_here(name)).collect()
     }
 }
