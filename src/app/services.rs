@@ -18,6 +18,7 @@ use crate::config::{Config, PaymentProvider};
 use crate::control::Control;
 use crate::control::allot::{self, Allotter};
 use crate::control::audit::Audit;
+use crate::control::digests::Digests;
 use crate::control::draws::Draws;
 use crate::control::queues::Queues;
 use crate::control::sales_admin::SalesAdmin;
@@ -88,6 +89,7 @@ pub struct Services {
     pub stock_sync: Option<Arc<StockSync>>,
     pub monitor: Option<Arc<Monitor>>,
     pub cockpit: Cockpit,
+    pub digests: Arc<Digests>,
     pub(super) accounts: Arc<Accounts>,
     pub mailer: Arc<Mailer>,
     pub security: SecurityEvents,
@@ -157,6 +159,7 @@ impl Services {
             clock.clone(),
             registry,
         );
+        let digests = Arc::new(Digests::new(store.clone(), clock.clone()));
         let sandbox = match config.payments {
             PaymentProvider::Sandbox => Some(Arc::new(Sandbox::new(store.clone(), &secret, &webhook_origin(config))?)),
             PaymentProvider::None => None,
@@ -191,6 +194,7 @@ impl Services {
             eligibility,
             waiting_rooms: Arc::new(waiting_rooms),
             cockpit,
+            digests,
             stock: backends.stock,
             redis: backends.redis,
             redis_shares: backends.redis_shares,
@@ -295,6 +299,7 @@ impl Services {
             packets: self.packets.clone(),
             sales_admin: self.sales_admin(),
             cockpit: self.cockpit.clone(),
+            digests: self.digests.clone(),
             dead_letters: self.dead_letters(),
             accounts: self.accounts(),
             security: self.security.clone(),
@@ -367,6 +372,7 @@ impl Services {
             queues: Queues::new(self.store.clone(), self.metrics.clone()),
             draws: Draws::new(self.store.clone(), self.metrics.clone()),
             waitlists: Waitlists::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
+            digests: self.digests.clone(),
             expiry: Expiry::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
             payments: self.payments.clone(),
             sandbox: self.sandbox.clone(),

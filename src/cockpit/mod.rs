@@ -12,6 +12,7 @@ mod sampler;
 
 pub mod alarms;
 pub mod drift;
+pub mod report;
 pub mod sample;
 
 use std::collections::{HashMap, VecDeque};
@@ -31,12 +32,12 @@ use self::sample::{Alarm, Point};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::control::stock_sync::StockSync;
-use crate::counters::CounterRegistry;
+use crate::counters::{CounterRegistry, CounterSnapshot};
 use crate::domain::{SaleId, SaleState};
 use crate::gate::Gate;
 use crate::periodic::{Periodic, run_every};
 use crate::pipeline::rabbit::Monitor;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use counter_store::CounterStore;
 use sampler::Sampler;
 
@@ -71,6 +72,12 @@ struct Sources {
 struct SampleFeed {
     latest: watch::Sender<Option<Arc<Sample>>>,
     joined: Notify,
+}
+
+/// What all processes have counted about the requests of a sale.
+async fn counter_totals(sources: &Sources, sale: SaleId) -> Result<CounterSnapshot, StoreError> {
+    let counters = &sources.counter_store;
+    Ok(counters.mine(sale).plus(&counters.others(sale).await?))
 }
 
 type History = Arc<Mutex<VecDeque<Point>>>;

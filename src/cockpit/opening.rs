@@ -29,11 +29,11 @@ const REST_MS: i64 = 100;
 /// The opening as the cockpit shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OpeningCounts {
-    slot_ms: i64,
+    pub slot_ms: i64,
     /// Requests in each slot, from the start of the sale on.
-    asked: Vec<u64>,
+    pub asked: Vec<u64>,
     /// Requests that got units.
-    accepted: Vec<u64>,
+    pub accepted: Vec<u64>,
 }
 
 impl OpeningCounts {

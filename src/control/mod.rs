@@ -6,7 +6,7 @@
 //! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
 //! [`sales_admin`] changes goods and sales, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
 //! the invariants. [`schedule`] opens and closes sales, [`queues`] calls shoppers from waiting rooms, [`draws`] holds draws,
-//! [`waitlists`] gives units that come back to the next who waits.
+//! [`waitlists`] gives units that come back to the next who waits, [`digests`] keeps what the reports of sales need.
 
 pub mod sales_admin;
 pub mod stock_sync;
@@ -15,6 +15,7 @@ pub mod allot;
 pub mod audit;
 pub mod audit_file;
 pub mod checklist;
+pub mod digests;
 pub mod draws;
 pub mod queues;
 pub mod reconcile;
@@ -39,6 +40,7 @@ use crate::pipeline::rabbit::Monitor;
 use crate::stock::Stock;
 use crate::store::Store;
 use allot::Allotter;
+use digests::Digests;
 use draws::Draws;
 use queues::Queues;
 use schedule::Schedule;
@@ -70,6 +72,8 @@ const WAITLISTS_INTERVAL: Duration = Duration::from_millis(500);
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// Totals of orders are wrong only after an older version changed orders beside this one.
 const TOTALS_INTERVAL: Duration = Duration::from_secs(3600);
+/// How soon after a sale was retired its digest is kept.
+const DIGESTS_INTERVAL: Duration = Duration::from_secs(60);
 const RECONCILE_INTERVAL: Duration = Duration::from_secs(5);
 /// A multiple of a comparison's duration: a long one must leave Redis and the database to shoppers for most of the time.
 const RECONCILE_PAUSE_FACTOR: u32 = 5;
@@ -85,6 +89,7 @@ pub struct Control {
     pub queues: Queues,
     pub draws: Draws,
     pub waitlists: Waitlists,
+    pub digests: Arc<Digests>,
     pub expiry: Expiry,
     pub payments: Payments,
     /// The sandbox provider, if it is on.
@@ -118,6 +123,7 @@ impl Control {
         let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
         let totals = LeasedTask { interval: TOTALS_INTERVAL, name: "totals of orders", ..schedule };
         let books = LeasedTask { interval: TOTALS_INTERVAL, name: "books", ..schedule };
+        let digests = LeasedTask { interval: DIGESTS_INTERVAL, name: "digests of sales", ..schedule };
         let queues = LeasedTask { interval: LEASE_RENEWAL_INTERVAL, name: "queue depths", ..schedule };
         let reconcile = LeasedTask {
             interval: RECONCILE_INTERVAL,
@@ -143,6 +149,7 @@ impl Control {
             purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),
             books.run(|| async { stop.run_until_cancelled(self.close_books()).await.unwrap_or(Ok(())) }),
             totals.run(|| async { stop.run_until_cancelled(self.correct_totals()).await.unwrap_or(Ok(())) }),
+            digests.run(|| async { stop.run_until_cancelled(self.keep_digests()).await.unwrap_or(Ok(())) }),
             queues.run(|| self.measure_queues()),
             // A comparison may take long, and an interrupted one leaves nothing half done.
             reconcile.run(|| async { stop.run_until_cancelled(self.reconcile()).await.unwrap_or(Ok(())) }),
@@ -219,6 +226,10 @@ impl Control {
     async fn close_books(&self) -> anyhow::Result<()> {
         while self.store.close_books().await? {}
         Ok(())
+    }
+
+    async fn keep_digests(&self) -> anyhow::Result<()> {
+        Ok(self.digests.keep().await?)
     }
 
     async fn measure_queues(&self) -> anyhow::Result<()> {

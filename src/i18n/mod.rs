@@ -44,6 +44,7 @@ mod people;
 mod problems;
 mod queues;
 mod recovery;
+mod report;
 mod sales;
 mod script;
 mod security;
@@ -75,6 +76,7 @@ pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use queues::{QueueConsoleText, QueueText};
 pub use recovery::RecoveryText;
+pub use report::ReportText;
 pub use sales::SalesText;
 pub use script::ScriptText;
 pub use security::{SecurityText, security_class, security_detail};
@@ -141,6 +143,7 @@ tables! {
     security: SecurityText,
     mail: MailText,
     recovery: RecoveryText,
+    report: ReportText,
 }
 
 /// The texts of a language.

@@ -67,6 +67,7 @@ embed! {
     "ready.js"
     "register.js"
     "reminder.js"
+    "report.css"
     "sale.js"
     "shop.css"
     "shop.js"

@@ -45,6 +45,7 @@ const MIGRATIONS: [(i64, &str, &str); 37] = [
     (40, "declined", include_str!("../../migrations/0040_declined.sql")),
     (41, "draw", include_str!("../../migrations/0041_draw.sql")),
     (42, "queue", include_str!("../../migrations/0042_queue.sql")),
+    (43, "sale reports", include_str!("../../migrations/0043_sale_reports.sql")),
     (44, "waitlist", include_str!("../../migrations/0044_waitlist.sql")),
     (45, "eligibility", include_str!("../../migrations/0045_eligibility.sql")),
 ];

@@ -54,6 +54,7 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::cockpit::Cockpit;
 use crate::config::WebConfig;
+use crate::control::digests::Digests;
 use crate::control::sales_admin::SalesAdmin;
 use crate::eligibility::Eligibility;
 use crate::entries::Entries;
@@ -99,6 +100,7 @@ pub struct Shop {
     pub packets: Packets,
     pub sales_admin: SalesAdmin,
     pub cockpit: Cockpit,
+    pub digests: Arc<Digests>,
     pub dead_letters: DeadLetters,
     pub accounts: Arc<Accounts>,
     pub security: SecurityEvents,

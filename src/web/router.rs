@@ -335,6 +335,7 @@ fn console() -> Routes {
         sale_form, sales,
     };
     use super::admin::{invitations, mail, queues, security, staff, users};
+    use super::admin::{mail, queues, report, security, staff, users};
 
     Router::new()
         .route("/admin", get(sales::sales))
@@ -354,6 +355,8 @@ fn console() -> Routes {
         .route("/admin/sales/{sale}", get(cockpit::show))
         .route("/admin/sales/{sale}/codes", get(invitations::show).post(invitations::make))
         .route("/admin/sales/{sale}/codes/revoke", post(invitations::revoke))
+        .route("/admin/sales/{sale}/report", get(report::show))
+        .route("/admin/sales/{sale}/report.csv", get(report::export))
         .route("/admin/sales/{sale}/draw", get(draws::show))
         .route("/admin/sales/{sale}/draw/round", post(draws::give_round))
         .route("/admin/sales/{sale}/draw/dry-run", post(draws::try_out))

@@ -37,6 +37,7 @@ const SHORT: &[&str] = &[
     "releases",
     "revocation_count",
     "sale_buckets",
+    "sale_reports",
     "sales",
     "sandbox_webhooks",
     "spent_proofs",

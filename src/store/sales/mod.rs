@@ -8,6 +8,7 @@ pub(super) mod changes;
 pub(super) mod counters;
 pub(super) mod drafts;
 pub(super) mod rehearsals;
+pub(super) mod reports;
 pub(super) mod revision;
 
 use std::time::Duration;

@@ -12,7 +12,7 @@ use crate::store::{MAX_ROWS, NewSession, Store, StoreError, User, placeholders};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
 /// refer to an order, a payment or a user before the row that they refer to.
-const DELETE_ALL: [&str; 22] = [
+const DELETE_ALL: [&str; 23] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
     "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments
@@ -33,6 +33,7 @@ const DELETE_ALL: [&str; 22] = [
     "DELETE FROM draw_entries WHERE sale_id = $1",
     "DELETE FROM draws WHERE sale_id = $1",
     "DELETE FROM tallies WHERE sale_id = $1",
+    "DELETE FROM sale_reports WHERE sale_id = $1",
     "DELETE FROM sale_buckets WHERE sale_id = $1",
     "DELETE FROM addresses WHERE user_id IN (SELECT id FROM users WHERE rehearsal = $1)",
     "DELETE FROM revocations WHERE subject IN (SELECT id FROM users WHERE rehearsal = $1)",

@@ -21,6 +21,7 @@ pub mod orders_csv;
 pub mod packets;
 pub mod payment_cases;
 pub mod queues;
+pub mod report;
 pub mod sale_form;
 pub mod security;
 pub mod staff;

@@ -176,7 +176,7 @@ async fn stock_that_is_nearly_gone_is_an_alarm() {
         "of services that are not there"
     );
     for link in
-        [format!("/admin/orders?sale={id}"), format!("/admin/sales/new?from={id}")]
+        [format!("/admin/orders?sale={id}"), format!("/admin/sales/new?from={id}"), format!("/admin/sales/{id}/report")]
     {
         assert!(alarmed.contains(&link), "{link}");
     }

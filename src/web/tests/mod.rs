@@ -35,6 +35,7 @@ mod public;
 mod queue_pages;
 mod queues;
 mod recovery;
+mod report;
 mod sale_versions;
 mod security;
 mod shoppers;

@@ -23,6 +23,8 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/sales", 'r'),
     ("GET", "/admin/sales/new", 'l'),
     ("GET", "/admin/sales/{sale}", 'l'),
+    ("GET", "/admin/sales/{sale}/report", 'l'),
+    ("GET", "/admin/sales/{sale}/report.csv", 'l'),
     ("GET", "/admin/calendar", 'l'),
     ("GET", "/admin/sales/{sale}/edit", 'l'),
     ("POST", "/admin/sales/{sale}/edit", 'r'),

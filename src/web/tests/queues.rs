@@ -8,7 +8,7 @@ use crate::orders::expiry::Expiry;
 
 const OPENS: &str = "2026-11-21T12:00:00Z";
 const PREQUEUE: Duration = Duration::from_secs(600);
-const GATHER: Duration = Duration::from_secs(10);
+pub(super) const GATHER: Duration = Duration::from_secs(10);
 const SEAT: Duration = Duration::from_secs(60);
 /// A segment of latecomers, until it is closed.
 const SEGMENT: Duration = Duration::from_secs(12);
@@ -36,7 +36,7 @@ async fn announce(admin: &TestClient<'_>, units: i64) -> String {
 }
 
 /// A shop with a sale whose waiting room has just opened.
-async fn joining(units: i64) -> (TestShop, Clock, String) {
+pub(super) async fn joining(units: i64) -> (TestShop, Clock, String) {
     let clock = hour_before();
     let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
     let sale = announce(&shop.admin().await, units).await;
@@ -45,7 +45,7 @@ async fn joining(units: i64) -> (TestShop, Clock, String) {
 }
 
 /// The sale opens.
-async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
+pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(PREQUEUE);
     shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
@@ -53,7 +53,7 @@ async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
 }
 
 /// What data control does, and what processes learn of it.
-async fn step(shop: &TestShop) {
+pub(super) async fn step(shop: &TestShop) {
     Queues::new(shop.parts.store.clone(), shop.parts.metrics.clone()).step().await.unwrap();
     shop.parts.waiting_rooms.refresh().await.unwrap();
 }
@@ -65,7 +65,7 @@ async fn release(shop: &TestShop) {
     shop.parts.gate.refresh().await;
 }
 
-async fn join(client: &TestClient<'_>, sale: &str) -> Value {
+pub(super) async fn join(client: &TestClient<'_>, sale: &str) -> Value {
     let answer = client.post(&format!("/api/sales/{sale}/place"), json!({})).await;
     assert_eq!(answer.status, 201, "{answer:?}");
     answer.json()
@@ -79,7 +79,7 @@ async fn line(shop: &TestShop, sale: &str) -> Value {
     shop.visitor().get(&format!("/api/sales/{sale}/line")).await.json()
 }
 
-async fn crowd(shop: &TestShop, count: usize) -> Vec<TestClient<'_>> {
+pub(super) async fn crowd(shop: &TestShop, count: usize) -> Vec<TestClient<'_>> {
     let mut clients = Vec::new();
     for n in 0..count {
         clients.push(shop.shopper(&format!("shopper{n}")).await);

@@ -32,7 +32,7 @@ pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, Payme
 pub use admin::{
     AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot, StepUpPage, SteppedUpPage,
 };
-pub use admin::{MailPage, ShownMail};
+pub use admin::{MailPage, ReportPage, ShownMail};
 pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use askama::Template;
 pub use cashier::{CashierPage, CashierState};

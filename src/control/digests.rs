@@ -1,0 +1,63 @@
+//! Digests of sales for their reports. While a sale runs its digest is read on demand; once the sale is retired, which nothing
+//! changes any more, it is kept for ever.
+
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tracing::info;
+
+use crate::clock::Clock;
+use crate::domain::{Sale, SaleDigest, SaleId};
+use crate::store::{Store, StoreError};
+
+/// A digest that was just read serves other viewers for this multiple of the time that reading it took.
+const REUSE_FACTOR: u32 = 20;
+/// Sales of one step. Others follow a minute later.
+const BATCH_SIZE: i64 = 10;
+
+struct Latest {
+    sale: SaleId,
+    digest: Arc<SaleDigest>,
+    until: Instant,
+}
+
+/// The digests that one process reads, one at a time: a sale of a million orders takes seconds, which belong to shoppers.
+pub struct Digests {
+    store: Store,
+    clock: Clock,
+    latest: Mutex<Option<Latest>>,
+}
+
+impl Digests {
+    pub fn new(store: Store, clock: Clock) -> Digests {
+        Digests { store, clock, latest: Mutex::new(None) }
+    }
+
+    /// The digest of a sale, and whether it is final.
+    pub async fn of(&self, sale: &Sale) -> Result<(Arc<SaleDigest>, bool), StoreError> {
+        if let Some(kept) = self.store.kept_digest(sale.id).await? {
+            return Ok((Arc::new(kept), true));
+        }
+        let mut latest = self.latest.lock().await;
+        if let Some(known) = latest.as_ref().filter(|known| known.sale == sale.id && Instant::now() < known.until) {
+            return Ok((known.digest.clone(), false));
+        }
+        let began = Instant::now();
+        let digest = Arc::new(self.store.digest_sale(sale, self.clock.now()).await?);
+        let until = Instant::now() + began.elapsed() * REUSE_FACTOR;
+        *latest = Some(Latest { sale: sale.id, digest: digest.clone(), until });
+        Ok((digest, false))
+    }
+
+    /// Keeps the digests of sales that were retired.
+    pub async fn keep(&self) -> Result<(), StoreError> {
+        for sale in self.store.sales_without_digest(BATCH_SIZE).await? {
+            let now = self.clock.now();
+            let digest = self.store.digest_sale(&sale, now).await?;
+            self.store.keep_digest(sale.id, &digest, now).await?;
+            info!(sale = %sale.id, "the digest of a sale that is over was kept");
+        }
+        Ok(())
+    }
+}

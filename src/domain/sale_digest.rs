@@ -1,0 +1,171 @@
+//! What a sale's report has from its orders, places and entries: numbers only, of no account.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::OrderStatus;
+use super::evenness::Group;
+
+/// Widths of the slots of a plot, in milliseconds, from a second to a day.
+const WIDTHS_MS: [i64; 11] =
+    [1_000, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
+/// A sale is divided into at most so many slots. Payments after its end have as many more.
+const MAX_SLOTS: i64 = 120;
+
+/// The upper bounds of an account's age at the opening, in milliseconds: an hour, a day, a week, 30 days. The last group is
+/// of older ones.
+pub const AGE_BOUNDS_MS: [i64; 4] = [3_600_000, 86_400_000, 604_800_000, 2_592_000_000];
+
+/// An order of the sale.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderFact {
+    pub units: i64,
+    pub status: OrderStatus,
+    /// Why it ended.
+    pub reason: Option<String>,
+    pub reserved_at: Timestamp,
+    pub paid_at: Option<Timestamp>,
+    /// When its owner registered; `None` when the account is gone.
+    pub registered_at: Option<Timestamp>,
+}
+
+/// Figures of a sale that need a look at each of its orders.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SaleDigest {
+    /// The opening, in Unix milliseconds.
+    pub from_ms: i64,
+    pub slot_ms: i64,
+    /// Units that were reserved in each slot from the opening on, whatever became of them.
+    pub reserved: Vec<i64>,
+    /// Units that were paid for in each slot.
+    pub paid: Vec<i64>,
+    /// When every unit of the sale had been reserved, in milliseconds after the opening.
+    pub sold_out_ms: Option<i64>,
+    /// Orders that ended by their reason.
+    pub ended: BTreeMap<String, i64>,
+    /// By the age of the account. In a rush only winners are known, so `all` is 0.
+    pub ages: Vec<Group>,
+    /// Of a waiting room or draw: tenths by the order of joining or entering.
+    pub tenths: Vec<Group>,
+    /// Accounts on the waitlist by their state.
+    pub waiters: BTreeMap<String, i64>,
+    /// Units reserved so far, for [`SaleDigest::sold_out_ms`].
+    #[serde(skip)]
+    taken: i64,
+}
+
+impl Default for SaleDigest {
+    fn default() -> SaleDigest {
+        SaleDigest::new(Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH)
+    }
+}
+
+impl SaleDigest {
+    /// An empty one of a sale that opened and closed, or has not closed yet, at these times.
+    pub fn new(opened: Timestamp, until: Timestamp) -> SaleDigest {
+        let lasted = until.as_millisecond() - opened.as_millisecond();
+        let slot_ms = WIDTHS_MS.into_iter().find(|width| lasted / width < MAX_SLOTS).unwrap_or(WIDTHS_MS[10]);
+        SaleDigest {
+            from_ms: opened.as_millisecond(),
+            slot_ms,
+            reserved: Vec::new(),
+            paid: Vec::new(),
+            sold_out_ms: None,
+            ended: BTreeMap::new(),
+            ages: vec![Group::default(); AGE_BOUNDS_MS.len() + 1],
+            tenths: Vec::new(),
+            waiters: BTreeMap::new(),
+            taken: 0,
+        }
+    }
+
+    /// Adds an order. Orders are added in the order of their reservation. `total` is the number of units of the sale.
+    pub fn add(&mut self, order: &OrderFact, total: i64) {
+        if let Some(reason) = &order.reason {
+            *self.ended.entry(reason.clone()).or_default() += 1;
+        }
+        if order.status == OrderStatus::Rejected {
+            return;
+        }
+        self.count(order.reserved_at, order.units, |digest| &mut digest.reserved);
+        if let Some(paid_at) = order.paid_at {
+            self.count(paid_at, order.units, |digest| &mut digest.paid);
+        }
+        self.taken += order.units;
+        if self.taken >= total && self.sold_out_ms.is_none() {
+            self.sold_out_ms = Some((order.reserved_at.as_millisecond() - self.from_ms).max(0));
+        }
+        if let Some(registered) = order.registered_at {
+            self.ages[age_group(self.from_ms - registered.as_millisecond())].won += 1;
+        }
+    }
+
+    fn count(&mut self, at: Timestamp, units: i64, slots: impl Fn(&mut SaleDigest) -> &mut Vec<i64>) {
+        let slot = ((at.as_millisecond() - self.from_ms).max(0) / self.slot_ms).min(2 * MAX_SLOTS - 1) as usize;
+        let slots = slots(self);
+        slots.resize(slots.len().max(slot + 1), 0);
+        slots[slot] += units;
+    }
+}
+
+/// The group of an account of this age in milliseconds.
+pub fn age_group(age_ms: i64) -> usize {
+    AGE_BOUNDS_MS.iter().position(|bound| age_ms < *bound).unwrap_or(AGE_BOUNDS_MS.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap()
+    }
+
+    fn order(ms: i64, units: i64, status: OrderStatus) -> OrderFact {
+        OrderFact { units, status, reason: None, reserved_at: at(ms), paid_at: None, registered_at: None }
+    }
+
+    #[test]
+    fn slots_are_as_wide_as_the_sale_needs() {
+        let width = |seconds: i64| SaleDigest::new(at(0), at(seconds * 1_000)).slot_ms;
+        assert_eq!([0, 119, 120, 3_600, 86_400].map(width), [1_000, 1_000, 5_000, 60_000, 1_800_000]);
+        assert_eq!(width(10_000 * 86_400), 86_400_000);
+    }
+
+    #[test]
+    fn orders_are_counted_in_their_slots_and_the_last_unit_ends_the_stock() {
+        let mut digest = SaleDigest::new(at(0), at(60_000));
+        let paid = OrderFact { paid_at: Some(at(30_500)), ..order(40, 2, OrderStatus::Paid) };
+        let ended = OrderFact { reason: Some("unpaid".to_owned()), ..order(1_500, 1, OrderStatus::Cancelled) };
+        let refused = OrderFact { reason: Some("sold_out".to_owned()), ..order(1_600, 9, OrderStatus::Rejected) };
+        for order in [paid, ended, refused, order(1_700, 1, OrderStatus::Unpaid), order(1_800, 1, OrderStatus::Unpaid)]
+        {
+            digest.add(&order, 4);
+        }
+        assert_eq!(digest.reserved, [2, 3]);
+        assert_eq!((digest.paid.len(), digest.paid[30]), (31, 2));
+        assert_eq!(digest.sold_out_ms, Some(1_700));
+        assert_eq!(digest.ended, BTreeMap::from([("sold_out".to_owned(), 1), ("unpaid".to_owned(), 1)]));
+        let kept = serde_json::to_string(&digest).unwrap();
+        assert_eq!(serde_json::from_str::<SaleDigest>(&kept).unwrap().reserved, digest.reserved);
+    }
+
+    #[test]
+    fn late_payment_falls_into_the_last_slot_and_an_early_clock_into_the_first() {
+        let mut digest = SaleDigest::new(at(0), at(60_000));
+        digest.add(&OrderFact { paid_at: Some(at(9_000_000)), ..order(-30, 1, OrderStatus::Paid) }, 5);
+        assert_eq!((digest.reserved.as_slice(), digest.paid.len(), digest.sold_out_ms), (&[1][..], 240, None));
+    }
+
+    #[test]
+    fn buyers_are_grouped_by_the_age_of_their_accounts() {
+        let ages = [-5, 0, 3_599_999, 3_600_000, 86_400_000, 700_000_000, 2_592_000_000].map(age_group);
+        assert_eq!(ages, [0, 0, 0, 1, 2, 3, 4]);
+        let mut digest = SaleDigest::new(at(0), at(60_000));
+        digest.add(&OrderFact { registered_at: Some(at(-4_000_000)), ..order(1, 1, OrderStatus::Paid) }, 5);
+        assert_eq!(digest.ages[1], Group { all: 0, won: 1 });
+    }
+}
