@@ -38,6 +38,7 @@ mod eligibility;
 mod goods;
 mod mail;
 mod orders;
+mod overview;
 mod packets;
 mod passkeys;
 mod people;
@@ -70,6 +71,7 @@ pub use eligibility::{EligibilityConsoleText, EligibilityText};
 pub use goods::GoodsText;
 pub use mail::MailText;
 pub use orders::OrdersText;
+pub use overview::OverviewText;
 pub use packets::PacketsText;
 pub use passkeys::PasskeysText;
 pub use people::PeopleText;
@@ -144,6 +146,7 @@ tables! {
     mail: MailText,
     recovery: RecoveryText,
     report: ReportText,
+    overview: OverviewText,
 }
 
 /// The texts of a language.

@@ -102,6 +102,7 @@ pub use packets::{
 pub use payments::approvals::{Approval, ApprovalDecision};
 pub use payments::cases::{CaseAction, NewCase, PaymentCase, Settlement};
 pub use payments::partial_refunds::{NewPartialRefund, PartialRefund};
+pub use payments::pending::{MAX_COUNTED_PENDING, PendingCounts};
 pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
 pub use payments::refunds::{Refund, RefundRefusal};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};

@@ -5,6 +5,7 @@ pub(super) mod approvals;
 pub(super) mod cases;
 mod closing;
 pub(super) mod partial_refunds;
+pub(super) mod pending;
 mod purge;
 pub(super) mod records;
 pub(super) mod refunds;

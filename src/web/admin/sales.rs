@@ -64,6 +64,8 @@ async fn page(
     let before = query.before.read::<PastCursor>("before")?.map(|PastCursor(closed, id)| (closed, id));
     let current = shop.sales_admin.current().await?;
     let filter = SaleFilter::parse(&query.q, &current.goods);
+    let is_first = query.q.trim().is_empty() && query.state.is_empty() && before.is_none() && warning.is_none();
+    let today = if is_first { Some(shop.sales_admin.today(&current).await?) } else { None };
     let past = PastPage { before, goods: filter.goods.clone(), number: filter.number, limit: PAST_PAGE_SIZE };
     let past = shop.sales_admin.past(&past, &current).await?;
     let found = current.sales.into_iter().filter(|row| filter.matches(&row.sale));
@@ -84,6 +86,7 @@ async fn page(
         warning: text,
         other,
         done: admin_notice(visitor.locale, &query.done, query.sale.parse().ok(), &query.applied),
+        today,
         chrome,
     };
     personal(status, &page)

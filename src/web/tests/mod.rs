@@ -22,6 +22,7 @@ mod mail;
 mod masking;
 mod open_packets;
 mod order_changes;
+mod overview;
 mod own_payments;
 mod packet_pages;
 mod packets;

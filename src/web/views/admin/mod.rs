@@ -11,6 +11,7 @@ mod goods;
 mod invitations;
 mod mail;
 mod orders;
+mod overview;
 mod packets;
 mod payment_cases;
 mod report;

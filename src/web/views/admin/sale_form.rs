@@ -121,13 +121,13 @@ impl CheckList<'_> {
         self.checks.iter().filter(|check| check.state == state).count()
     }
 
-    fn worst_state(&self) -> CheckState {
+    pub(super) fn worst_state(&self) -> CheckState {
         let states = [CheckState::NotOk, CheckState::Warning];
         states.into_iter().find(|state| self.count(*state) > 0).unwrap_or(CheckState::Ok)
     }
 
     /// One sentence about the whole list.
-    fn summary(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let t = &text(self.locale).checklist;
         match self.worst_state() {
             CheckState::NotOk => fill(t.not_ready, self.count(CheckState::NotOk)),
@@ -153,7 +153,7 @@ impl CheckList<'_> {
         checklist_words(self.locale, check.check)
     }
 
-    fn sentence(&self, check: &ChecklistItem) -> String {
+    pub(super) fn sentence(&self, check: &ChecklistItem) -> String {
         finding_sentence(self.locale, check)
     }
 }

@@ -3,6 +3,8 @@
 use askama::Template;
 
 use super::Chrome;
+use super::overview::OverviewPart;
+use crate::control::today::Today;
 use crate::domain::sale::SaleMove;
 use crate::domain::wire::wire_enum;
 use crate::domain::{Goods, Locale, Phase, Picture, Sale, SaleId, SaleState};
@@ -115,6 +117,8 @@ pub struct AdminSalesPage {
     pub warning: Option<&'static str>,
     pub other: Option<SaleId>,
     pub done: Option<String>,
+    /// `None` on later pages and in a search.
+    pub today: Option<Today>,
 }
 
 impl AdminSalesPage {
@@ -136,6 +140,11 @@ impl AdminSalesPage {
         }
         groups.retain(|(group, sales)| !sales.is_empty() && only.is_none_or(|only| only == *group));
         groups
+    }
+
+    fn overview(&self) -> Option<OverviewPart<'_>> {
+        let today = self.today.as_ref()?;
+        Some(OverviewPart { chrome: &self.chrome, today })
     }
 
     fn is_filtered(&self) -> bool {

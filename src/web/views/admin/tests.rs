@@ -68,6 +68,7 @@ fn sale_offers_the_actions_of_its_state() {
             warning: None,
             other: None,
             done: None,
+            today: None,
         };
         let html = page.render().unwrap();
         let offers = |action: &str| html.contains(&format!("action=\"/admin/sales/7/{action}?lang=en"));

@@ -1,0 +1,44 @@
+//! What the staff see first: the money of the last day, the next sale, and what waits for a hand.
+
+use std::time::Duration;
+
+use super::checklist::ChecklistItem;
+use super::sales_admin::{Overview, SaleRow, SalesAdmin};
+use crate::domain::books::AccountKind;
+use crate::domain::{Money, SaleState};
+use crate::store::{PendingCounts, Period, StoreError};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+#[derive(Debug, Clone)]
+pub struct Today {
+    /// What the shop earned within the last 24 hours less what it gave back or away, by currency.
+    pub revenue: Vec<Money>,
+    /// The announced sale that opens first, and its checklist.
+    pub next: Option<(SaleRow, Vec<ChecklistItem>)>,
+    pub pending: PendingCounts,
+    /// Messages that could not be processed; `None` without RabbitMQ or while it does not answer.
+    pub dead_letters: Option<i64>,
+}
+
+impl SalesAdmin {
+    /// `current` are the sales that have not ended.
+    pub async fn today(&self, current: &Overview) -> Result<Today, StoreError> {
+        let now = self.clock.now();
+        let lines = self.store.trial_balance(Period { from: now - DAY, to: now }).await?;
+        let of_shop = lines.into_iter().filter(|line| line.account == AccountKind::Shop);
+        let revenue = of_shop.map(|line| Money { amount: line.credits.amount - line.debits.amount, ..line.credits });
+        let announced = current.sales.iter().filter(|row| row.sale.state == SaleState::Scheduled);
+        let next =
+            announced.filter(|row| row.sale.window.opens_at.is_some()).min_by_key(|row| row.sale.window.opens_at);
+        let next = match next {
+            Some(row) => Some((row.clone(), self.checklist(&row.sale).await?)),
+            None => None,
+        };
+        let dead_letters = match &self.monitor {
+            Some(monitor) => monitor.depths().await.ok().map(|depths| depths.dead.into()),
+            None => None,
+        };
+        Ok(Today { revenue: revenue.collect(), next, pending: self.store.pending_counts().await?, dead_letters })
+    }
+}

@@ -1,0 +1,18 @@
+texts! {
+    /// What the console shows first.
+    OverviewText {
+        title: "概览", "At a glance";
+        revenue: "最近 24 小时净收入", "Net income, last 24 hours";
+        nothing_earned: "暂无", "none";
+        unpaid: "待付款订单", "Unpaid orders";
+        refunds: "退款中", "Refunds under way";
+        approvals: "待复核退款", "Refunds to approve";
+        cases: "异常付款", "Payments to check";
+        dead: "异常消息", "Dead letters";
+        next: "下一场", "Next sale";
+        no_next: "没有已排期的场次。", "No sale is scheduled.";
+        more: "{}+", "{}+";
+        all_well: "没有需要处理的事项。", "Nothing needs a hand.";
+        needs: "需要处理：{}。", "Needs a hand: {}.";
+    }
+}

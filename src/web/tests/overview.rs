@@ -1,0 +1,66 @@
+//! What the console shows first.
+
+use super::support::paid_order;
+use super::*;
+
+async fn overview(staff: &TestClient<'_>) -> String {
+    let page = staff.get("/admin?lang=en").await;
+    assert!(page.is_page(200), "{page:?}");
+    let part = page.text().split("<section class=\"overview\"").nth(1).unwrap();
+    part.split("</section>").next().unwrap().to_owned()
+}
+
+/// The value of the tile that leads to a path.
+fn tile(overview: &str, path: &str) -> Option<String> {
+    let rest = overview.split(&format!("href=\"{path}")).nth(1)?;
+    Some(rest.split("<strong>").nth(1)?.split("</strong>").next()?.to_owned())
+}
+
+#[tokio::test]
+async fn console_begins_with_what_needs_a_hand() {
+    let shop = TestShop::open().await;
+    let (admin, mei, lin) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lin").await);
+    let vera = shop.staff(&admin, "vera", Role::Viewer).await;
+    let quiet = overview(&admin).await;
+    assert!(quiet.contains("Nothing needs a hand.") && quiet.contains("No sale is scheduled."), "{quiet}");
+    assert_eq!(tile(&quiet, "/admin/orders/books").as_deref(), Some("none"));
+
+    let sale = shop.open_sale(&admin, 5).await;
+    paid_order(&shop, &mei, &sale).await;
+    assert_eq!(lin.buy(&sale, 1).await.status, 202);
+    shop.execute(
+        "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms)
+         SELECT 'x', 'disputed', id, amount, currency, 'x', 1 FROM payments",
+    )
+    .await;
+    let busy = overview(&admin).await;
+    assert_eq!(tile(&busy, "/admin/orders/books").as_deref(), Some("¥1,999"));
+    assert_eq!(tile(&busy, "/admin/orders?status=unpaid").as_deref(), Some("1"));
+    assert_eq!(tile(&busy, "/admin/orders/payments").as_deref(), Some("1"));
+    assert_eq!(tile(&busy, "/admin/dead-letters"), None, "there is no RabbitMQ");
+    assert!(busy.contains("Needs a hand: Payments to check."), "{busy}");
+    assert_eq!(tile(&overview(&vera).await, "/admin/orders/books"), None, "the books are for owners");
+}
+
+#[tokio::test]
+async fn next_sale_stands_with_its_checklist() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
+    let goods = admin.post("/api/admin/goods", goods).await.json()["goods"]["id"].clone();
+    let mut ids = Vec::new();
+    for (opens, closes) in [("2099-02-01", "2099-02-02"), ("2099-01-01", "2099-01-02")] {
+        let sale = json!({"goods_id": goods, "price": {"amount": 100, "currency": "CNY"}, "total": 5, "per_user_limit": 1,
+            "opens_at": format!("{opens}T00:00:00Z"), "closes_at": format!("{closes}T00:00:00Z")});
+        let sale = admin.post("/api/admin/sales", sale).await.json();
+        ids.push(sale["sale"]["id"].as_str().unwrap().to_owned());
+    }
+    let shown = overview(&admin).await;
+    assert!(shown.contains(&format!("/admin/sales/{}/edit?lang=en#checklist", ids[1])), "{shown}");
+    assert!(!shown.contains(&format!("/admin/sales/{}?", ids[0])), "a later sale: {shown}");
+    assert!(shown.contains("data-worst=\"not_ok\"") && shown.contains("<li>"), "no data control runs: {shown}");
+    assert!(
+        !admin.get("/admin?lang=en&q=Phone").await.text().contains("class=\"overview\""),
+        "a search shows what it found"
+    );
+}

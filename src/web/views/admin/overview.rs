@@ -1,0 +1,104 @@
+//! What the console shows first, above the list of sales.
+
+use askama::Template;
+
+use super::Chrome;
+use super::sale_form::CheckList;
+use crate::control::checklist::CheckState;
+use crate::control::today::Today;
+use crate::domain::SaleId;
+use crate::i18n::{OverviewText, fill};
+use crate::pages::filters::{self, grouped};
+use crate::store::MAX_COUNTED_PENDING;
+
+#[derive(Debug, Template)]
+#[template(path = "admin/overview.html")]
+pub struct OverviewPart<'a> {
+    pub chrome: &'a Chrome,
+    pub today: &'a Today,
+}
+
+/// A figure that leads to what it counts.
+struct OverviewTile {
+    path: &'static str,
+    label: &'static str,
+    value: String,
+    needs_a_hand: bool,
+}
+
+/// The next sale with what its checklist says.
+struct NextSale {
+    id: SaleId,
+    goods_name: String,
+    opens_at: jiff::Timestamp,
+    worst: CheckState,
+    summary: String,
+    findings: Vec<String>,
+}
+
+impl OverviewPart<'_> {
+    fn text(&self) -> &'static OverviewText {
+        &self.chrome.text().overview
+    }
+
+    fn tiles(&self) -> Vec<OverviewTile> {
+        let t = self.text();
+        let pending = &self.today.pending;
+        let counted = |count: i64| match count >= MAX_COUNTED_PENDING {
+            true => fill(t.more, grouped(count)),
+            false => grouped(count),
+        };
+        let tile = |path, label, count: i64, needs_a_hand: bool| OverviewTile {
+            path,
+            label,
+            value: counted(count),
+            needs_a_hand: needs_a_hand && count > 0,
+        };
+        let mut tiles = Vec::new();
+        if self.chrome.owns() {
+            let amounts: Vec<String> = self.today.revenue.iter().map(ToString::to_string).collect();
+            let value = if amounts.is_empty() { t.nothing_earned.to_owned() } else { amounts.join(" · ") };
+            tiles.push(OverviewTile { path: "/admin/orders/books", label: t.revenue, value, needs_a_hand: false });
+        }
+        tiles.push(tile("/admin/orders?status=unpaid", t.unpaid, pending.unpaid_orders, false));
+        tiles.push(tile("/admin/orders?status=refund_pending", t.refunds, pending.refunds, false));
+        tiles.push(tile("/admin/orders/approvals", t.approvals, pending.approvals, true));
+        tiles.push(tile("/admin/orders/payments", t.cases, pending.cases, true));
+        if let Some(dead) = self.today.dead_letters {
+            tiles.push(tile("/admin/dead-letters", t.dead, dead, true));
+        }
+        tiles
+    }
+
+    fn needs_a_hand(&self) -> bool {
+        self.tiles().iter().any(|tile| tile.needs_a_hand)
+    }
+
+    /// What needs a hand, in a sentence.
+    fn summary(&self) -> String {
+        let waiting: Vec<&str> =
+            self.tiles().into_iter().filter(|tile| tile.needs_a_hand).map(|tile| tile.label).collect();
+        let t = self.text();
+        let separator = if self.chrome.locale == crate::domain::Locale::Zh { "、" } else { ", " };
+        if waiting.is_empty() { t.all_well.to_owned() } else { fill(t.needs, waiting.join(separator)) }
+    }
+
+    fn next(&self) -> Option<NextSale> {
+        let (row, checks) = self.today.next.as_ref()?;
+        let list = CheckList { locale: self.chrome.locale, checks };
+        let findings = checks.iter().filter(|check| check.state != CheckState::Ok).map(|check| list.sentence(check));
+        Some(NextSale {
+            id: row.sale.id,
+            goods_name: row.goods.name.get(self.chrome.locale).to_owned(),
+            opens_at: row.sale.window.opens_at?,
+            worst: list.worst_state(),
+            summary: list.summary(),
+            findings: findings.collect(),
+        })
+    }
+
+    fn link(&self, path: &str) -> String {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{separator}lang={}", self.chrome.locale)
+    }
+}
