@@ -7,6 +7,7 @@ import { inspect } from './inspect.mjs';
 const SCREENS = {
   390: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
   1280: { viewport: { width: 1280, height: 900 } },
+  1920: { viewport: { width: 1920, height: 1080 } },
 };
 
 /** The time zones differ from the server's and from each other. */
