@@ -35,6 +35,7 @@ pub struct SaleReport {
     pub requests: Requests,
     /// Of requests that got units, from the gate to the decision.
     pub p99_ms: Option<f64>,
+    pub median_ms: Option<f64>,
     pub opening: Option<OpeningCounts>,
     pub digest: Arc<SaleDigest>,
     pub queue: Option<Queue>,
@@ -132,6 +133,7 @@ impl Cockpit {
             refunded_in_parts: store.refunded_in_parts(&sale).await?,
             requests: Requests::of(&counters),
             p99_ms: counters.wait_ms(0.99),
+            median_ms: counters.wait_ms(0.5),
             opening: OpeningCounts::of(&counters),
             queue: store.queue(sale.id).await?,
             draw,
@@ -177,9 +179,12 @@ impl SaleReport {
         (self.sale.granted - self.sale.total).max(0)
     }
 
-    /// The requests of the opening in the order of their arrival. Empty where requests do not buy.
+    /// The requests of the opening in the order of their arrival, with the wins that were decided a median time later. Empty
+    /// where requests do not buy.
     pub fn arrivals(&self) -> Vec<ArrivalGroup> {
-        self.opening.as_ref().map(|opening| by_arrival(&opening.asked, &opening.accepted)).unwrap_or_default()
+        let Some(opening) = &self.opening else { return Vec::new() };
+        let delay = self.median_ms.unwrap_or_default() / opening.slot_ms as f64;
+        by_arrival(&opening.asked, &opening.accepted, delay as usize)
     }
 
     /// The value of a figure; `None` if the sale has none.

@@ -124,18 +124,31 @@ pub struct ArrivalGroup {
 }
 
 /// Divides the slots of an opening into at most ten groups of about as many requests each. A slot is not divided, because the
-/// order within it is not known.
-pub fn by_arrival(asked: &[u64], won: &[u64]) -> Vec<ArrivalGroup> {
+/// order within it is not known. A win is counted when it was decided, `delay` slots after its request; groups that would have won
+/// more than they asked for pass the rest on.
+pub fn by_arrival(asked: &[u64], won: &[u64], delay: usize) -> Vec<ArrivalGroup> {
     let all: u64 = asked.iter().sum();
     let mut groups: Vec<ArrivalGroup> = Vec::new();
     let (mut seen, mut current) = (0, Group::default());
     for (slot, asked) in asked.iter().enumerate() {
         seen += asked;
         current.all += *asked as i64;
-        current.won += won.get(slot).copied().unwrap_or(0) as i64;
         if current.all > 0 && seen * 10 >= all * (groups.len() as u64 + 1) {
             groups.push(ArrivalGroup { until: slot + 1, group: std::mem::take(&mut current) });
         }
+    }
+    let Some(last) = groups.len().checked_sub(1) else { return groups };
+    for (slot, won) in won.iter().enumerate() {
+        let asked_at = slot.saturating_sub(delay);
+        let group = groups.iter().position(|part| asked_at < part.until).unwrap_or(last);
+        groups[group].group.won += *won as i64;
+    }
+    // First to later groups, then what is left to earlier ones.
+    let (forth, back) = ((0..last).map(|n| (n, n + 1)), (0..last).rev().map(|n| (n + 1, n)));
+    for (from, to) in forth.chain(back) {
+        let rest = (groups[from].group.won - groups[from].group.all).max(0);
+        groups[from].group.won -= rest;
+        groups[to].group.won += rest;
     }
     groups
 }
@@ -191,14 +204,14 @@ mod tests {
 
     #[test]
     fn arrivals_are_divided_between_slots() {
-        assert_eq!(by_arrival(&[], &[]), []);
-        let one = by_arrival(&[0, 50], &[0, 7]);
+        assert_eq!(by_arrival(&[], &[], 0), []);
+        let one = by_arrival(&[0, 50], &[0, 7], 0);
         assert_eq!(
             one,
             [ArrivalGroup { until: 2, group: Group { all: 50, won: 7 } }],
             "within a slot nothing is known"
         );
-        let two = by_arrival(&[0, 50, 0, 50, 0], &[0, 7, 1]);
+        let two = by_arrival(&[0, 50, 0, 50, 0], &[0, 7, 1], 0);
         assert_eq!(
             two,
             [
@@ -206,9 +219,21 @@ mod tests {
                 ArrivalGroup { until: 4, group: Group { all: 50, won: 1 } },
             ]
         );
-        let many = by_arrival(&[1; 1000], &[1; 30]);
+        let many = by_arrival(&[1; 1000], &[1; 30], 0);
         assert_eq!(many.len(), 10);
         assert!(many.iter().all(|part| part.group.all == 100), "{many:?}");
         assert_eq!(many.iter().map(|part| part.group.won).sum::<i64>(), 30);
+    }
+
+    #[test]
+    fn win_belongs_to_the_request_that_it_was_decided_for() {
+        let won = |asked: &[u64], won: &[u64], delay| -> Vec<i64> {
+            by_arrival(asked, won, delay).iter().map(|part| part.group.won).collect()
+        };
+        let asked = [10, 10, 0, 0, 0];
+        assert_eq!(won(&asked, &[0, 0, 0, 8, 0], 3), [8, 0], "decided 30 ms after the first requests");
+        assert_eq!(won(&asked, &[0, 0, 0, 0, 8], 3), [0, 8]);
+        assert_eq!(won(&asked, &[0, 0, 0, 0, 15], 0), [5, 10], "no more than were asked for");
+        assert_eq!(won(&asked, &[14, 0, 0, 0, 0], 0), [10, 4]);
     }
 }

@@ -66,10 +66,10 @@ texts! {
         tile_p99: "P99（毫秒）", "p99 (ms)";
         alarms: "告警", "Alarms";
         no_alarms: "没有告警。", "No alarms.";
-        alarm_slow: "抢到用时 P99 超过 500 毫秒", "p99 of purchases is above 500 ms";
-        alarm_errors: "有请求因系统繁忙被拒", "requests are turned away: overloaded";
-        alarm_drift: "两边的库存数不一致", "the stock differs between the services";
-        alarm_nearly_sold: "库存已抢走九成", "nine tenths of the stock are taken";
+        alarm_slow: "抢到用时 P99 超过 500 毫秒", "Purchases are slow: p99 above 500 ms";
+        alarm_errors: "有请求因系统繁忙被拒", "Requests are turned away: overloaded";
+        alarm_drift: "两边的库存数不一致", "The stock differs between the services";
+        alarm_nearly_sold: "库存已抢走九成", "Nine tenths of the stock are taken";
         sound: "告警声", "Sound";
         wall: "大屏模式", "Wall mode";
         wall_leave: "退出大屏", "Leave wall mode";

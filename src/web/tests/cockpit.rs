@@ -170,7 +170,7 @@ async fn stock_that_is_nearly_gone_is_an_alarm() {
     }
     assert_eq!(shop.shopper("ada").await.buy(&id, 1).await.status, 202);
     let alarmed = page().await;
-    assert!(alarmed.contains("data-mood=\"bad\">nine tenths of the stock are taken<"), "{alarmed}");
+    assert!(alarmed.contains("data-mood=\"bad\">Nine tenths of the stock are taken<"), "{alarmed}");
     assert!(
         !alarmed.contains("data-source=\"queue\"") && !alarmed.contains("data-slot=\"drift\""),
         "of services that are not there"

@@ -9,7 +9,7 @@ const UNITS = 10;
 
 const LABELS = {
   zh: { report: '售后报告', soldOut: /全部 10 件在开售 .+ 后抢完/, nearly: '库存已抢走九成', wall: '大屏模式', leave: '退出大屏', none: '之前没有场次' },
-  en: { report: 'Report', soldOut: /All 10 units were taken within .+ of the opening/, nearly: 'nine tenths of the stock are taken', wall: 'Wall mode', leave: 'Leave wall mode', none: 'no earlier sale' },
+  en: { report: 'Report', soldOut: /All 10 units were taken within .+ of the opening/, nearly: 'Nine tenths of the stock are taken', wall: 'Wall mode', leave: 'Leave wall mode', none: 'no earlier sale' },
 };
 
 export default async function report(run) {
