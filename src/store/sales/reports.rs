@@ -140,13 +140,14 @@ impl Store {
         self.all(sqlx::query(sql).bind(limit), super::sale).await
     }
 
-    /// The sale before this one: the latest of the same goods, or of any goods.
+    /// The sale before this one: the latest of the same goods, or of any goods. One that runs counts once it has sold something.
     pub async fn sale_before(&self, of: &Sale) -> Result<Option<Sale>, StoreError> {
         let Some(opened) = of.window.opens_at else { return Ok(None) };
         let begin = concat!(
             "SELECT ",
             columns!(),
-            " FROM sales WHERE opens_at_ms < $1 AND id <> $2 AND shadow = 0 AND state IN ('live', 'paused', 'ended')"
+            " FROM sales WHERE opens_at_ms < $1 AND id <> $2 AND shadow = 0
+               AND (state = 'ended' OR (state IN ('live', 'paused') AND granted > 0))"
         );
         let end = "ORDER BY opens_at_ms DESC, id DESC LIMIT 1";
         for goods in ["goods_id = $3", "$3 > 0"] {
