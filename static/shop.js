@@ -98,8 +98,14 @@ function runList() {
 function runOrder() {
   const due = slot('due');
   if (due) {
+    const ring = slot('ring');
+    // The page says what time it is at the shop. Since then it has travelled and been read.
+    clock.learn(ring.dataset.now, 2 * (performance.now() - performance.getEntriesByType('navigation')[0].responseStart));
+    const [from, until] = [ring.dataset.from, ring.dataset.until].map((time) => Date.parse(time));
     const tick = () => {
-      const ms = Date.parse(due.dataset.until) - clock.now();
+      const ms = until - clock.now();
+      ring.lastElementChild.setAttribute('stroke-dasharray', `${Math.min(100, Math.max(0, 100 * ms / (until - from))).toFixed(2)} 100`);
+      ring.classList.toggle('soon', ms < 120_000);
       show(due, ms > 0 ? digits(ms) : say('time_over'));
       due.classList.toggle('soon', ms < 120_000);
       if (ms < -3000 && ms > -4000) location.reload();

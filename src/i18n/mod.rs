@@ -39,6 +39,7 @@ mod goods;
 mod mail;
 mod orders;
 mod overview;
+mod outcome;
 mod packets;
 mod passkeys;
 mod people;
@@ -72,6 +73,7 @@ pub use goods::GoodsText;
 pub use mail::MailText;
 pub use orders::OrdersText;
 pub use overview::OverviewText;
+pub use outcome::OutcomeText;
 pub use packets::PacketsText;
 pub use passkeys::PasskeysText;
 pub use people::PeopleText;
@@ -138,6 +140,7 @@ tables! {
     script: ScriptText,
     cockpit: CockpitText,
     orders: OrdersText,
+    outcome: OutcomeText,
     support: SupportText,
     cases: CasesText,
     approvals: ApprovalsText,

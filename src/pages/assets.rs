@@ -54,6 +54,8 @@ embed! {
     "lib.js"
     "line.js"
     "logo.svg"
+    "onward.css"
+    "outcome.css"
     "packet.png"
     "packet_watch.js"
     "packets.css"

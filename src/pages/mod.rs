@@ -18,6 +18,7 @@ mod cleanup;
 pub(crate) mod compression;
 mod discount;
 pub(crate) mod filters;
+pub mod onward;
 pub mod picture;
 pub mod publish;
 mod reminder;

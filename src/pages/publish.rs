@@ -293,7 +293,11 @@ mod tests {
         assert!(scratch.read("en/sales/1/reminder.ics").is_some());
 
         two.0.state = SaleState::Draft;
-        assert_eq!(publisher.publish(&[one, two]).unwrap(), report(2, 4, 2), "both lists change, both pages go");
+        assert_eq!(
+            publisher.publish(&[one, two]).unwrap(),
+            report(4, 2, 2),
+            "the lists and the pages that led on to it change, its own go"
+        );
         assert!(publisher.get("/en/sales/2").is_none() && scratch.read("en/sales/2/index.html").is_none());
     }
 

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::filters;
 use crate::domain::{DrawStage, EligibilityRule, Goods, Locale, ModeName, Sale, SaleMode, SaleState};
+use crate::pages::onward::{OnwardSale, onward};
 use crate::i18n::refusals;
 use crate::pages::discount::discount_label;
 use crate::pages::{Chrome, reminder};
@@ -38,14 +39,21 @@ pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> ask
         if let Some(reminder) = reminder::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
             pages.push((format!("{path}/{REMINDER}"), reminder));
         }
-        pages.push((path, render_sale(locale, origin, sale, goods)?));
+        let onward = onward(locale, sale, listed.iter().map(|(sale, goods)| (sale, goods)));
+        pages.push((path, render_sale(locale, origin, sale, goods, onward)?));
     }
     Ok(pages)
 }
 
-/// The page of one sale in one language. `origin` is as for [`render_all`].
-pub fn render_sale(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> askama::Result<String> {
-    SalePage { chrome: anonymous(locale, sale_path(locale, sale)), origin, sale, goods }.render()
+/// The page of one sale in one language. `origin` is as for [`render_all`]; `onward` is where the page leads on to.
+pub fn render_sale(
+    locale: Locale,
+    origin: &str,
+    sale: &Sale,
+    goods: &Goods,
+    onward: Vec<OnwardSale>,
+) -> askama::Result<String> {
+    SalePage { chrome: anonymous(locale, sale_path(locale, sale)), origin, sale, goods, onward }.render()
 }
 
 /// The choices of a quantity field.
@@ -64,6 +72,7 @@ fn anonymous(locale: Locale, path: String) -> Chrome {
 #[derive(Template)]
 #[template(path = "list.html")]
 struct ListPage<'a> {
+    onward: Vec<OnwardSale>,
     chrome: Chrome,
     /// A live sale, or else the next one; shown large.
     first: Option<&'a (Sale, Goods)>,
@@ -71,6 +80,11 @@ struct ListPage<'a> {
     next: Vec<&'a (Sale, Goods)>,
     past: Vec<&'a (Sale, Goods)>,
 }
+    /// Whether another sale of the same goods is on or comes.
+    fn comes_again(&self) -> bool {
+        self.onward.first().is_some_and(|next| next.is_again)
+    }
+
 
 impl<'a> ListPage<'a> {
     fn new(locale: Locale, sales: &[&'a (Sale, Goods)]) -> ListPage<'a> {

@@ -137,6 +137,16 @@ impl Store {
         self.optional(sqlx::query(sql).bind(sale.0).bind(user.to_string()), |row| row::parsed(row, "id")).await
     }
 
+    /// Which order of its sale this is, counted from 1 by id and so by time, without orders that found no room. `None` beyond
+    /// `limit`, so that the count reads no more rows than that. An earlier order may still be on its way into the database.
+    pub async fn order_number(&self, sale: SaleId, id: OrderId, limit: i64) -> Result<Option<i64>, StoreError> {
+        let sql = "SELECT COUNT(*) AS earlier FROM (SELECT 1 FROM orders
+             WHERE sale_id = $1 AND id < $2 AND status <> 'rejected' LIMIT $3) AS before_it";
+        let query = sqlx::query(sql).bind(sale.0).bind(id.to_string()).bind(limit);
+        let earlier = self.optional(query, |row| row::int(row, "earlier")).await?.unwrap_or(limit);
+        Ok((earlier < limit).then_some(earlier + 1))
+    }
+
     /// Units in live orders of a sale, by order id, after the order `after`.
     pub async fn live_orders(
         &self,

@@ -51,6 +51,7 @@ use super::Shop;
 use super::extract::session::SignedIn;
 use super::extract::visitor::Visitor;
 use crate::domain::{Locale, SaleId, SaleState};
+use crate::pages::onward::onward;
 use crate::pages::{assets, compression, sale_pages};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::locale;
@@ -77,7 +78,10 @@ pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap)
 fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Problem> {
     let (locale, id) = archived_sale(uri.path()).ok_or(Code::NotFound)?;
     let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
-    let body = Bytes::from(sale_pages::render_sale(locale, &shop.config.public_url, &entry.sale, &entry.goods)?);
+    let listed = shop.catalogue.listed();
+    let onward = onward(locale, &entry.sale, listed.iter().map(|other| (&other.sale, &other.goods)));
+    let page = sale_pages::render_sale(locale, &shop.config.public_url, &entry.sale, &entry.goods, onward)?;
+    let body = Bytes::from(page);
     let etag = compression::etag(&body);
     let content_type = "text/html; charset=utf-8";
     Ok(Content { content_type, etag: &etag, plain: &body, br: None, gzip: None }.answer(headers, Cache::Page))

@@ -9,8 +9,9 @@ use super::checkout::pay_from;
 use super::order_address::{self, OrderAddressState};
 use super::{UserVisit, eligibility};
 use crate::domain::order::OrderEvent;
-use crate::domain::{Locale, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
+use crate::domain::{Locale, ModeName, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
 use crate::orders::OrderLookup;
+use crate::pages::onward::onward;
 use crate::purchase::PurchaseOutcome;
 use crate::web::Shop;
 use crate::web::api::orders::too_early;
@@ -24,7 +25,7 @@ use crate::web::shared::paths::{line_path, order_address_path, order_path};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::token::purchase_token;
 use crate::web::shared::wallet::balance_of;
-use crate::web::views::{AddressCard, AddressView, OrderCard, OrderPage, OrderView, OrdersPage};
+use crate::web::views::{AddressCard, AddressView, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 
 #[derive(Deserialize)]
 pub struct PurchaseForm {
@@ -82,6 +83,8 @@ pub struct OrdersPageQuery {
 
 /// A shopper with more orders than this sees filters without counts, which would take long.
 const MAX_COUNTED_ORDERS: i64 = 200;
+/// Orders of a sale with a higher number than this have none: counting them would take long.
+const MAX_ORDER_NUMBER: i64 = 1000;
 /// Waitlists on the list of orders.
 const MAX_WAITS: i64 = 20;
 
@@ -129,6 +132,7 @@ pub async fn show(
         _ => (false, false),
     };
     let order = view(&shop, visitor.locale, (sale, order), found).await?;
+    let sale = sale_of_order(&shop, visitor.locale, &order).await?;
     let proposed = match needs_address {
         true => shop.store.addresses_of(session.user_id).await?.into_iter().find(|saved| saved.is_default),
         false => None,
@@ -136,7 +140,30 @@ pub async fn show(
     let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
     let wallet = if accepts_wallet { Some(balance_of(&shop.store, session.user_id).await?) } else { None };
     let online = shop.payments.is_online();
-    personal(StatusCode::OK, &OrderPage { chrome: visitor.chrome(), order, proposed, wallet, online })
+    let (chrome, now) = (visitor.chrome(), shop.clock.now());
+    personal(StatusCode::OK, &OrderPage { chrome, order, proposed, wallet, online, sale, now })
+}
+
+/// What the page says about the sale of an order.
+async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result<Option<SaleOfOrder>, Problem> {
+    let Some(entry) = shop.catalogue.known(order.sale_id) else { return Ok(None) };
+    let sale = &entry.sale;
+    let (mode, has_won) = (sale.mode.name(), order.status == OrderStatus::Unpaid);
+    // Elsewhere chance decides, and the number would say nothing. Beyond the total, units of other orders came back.
+    let number = match has_won && mode == ModeName::Rush {
+        true => {
+            shop.store.order_number(sale.id, order.id, MAX_ORDER_NUMBER).await?.filter(|number| *number <= sale.total)
+        }
+        false => None,
+    };
+    let is_lost = matches!(order.status, OrderStatus::Cancelled | OrderStatus::Rejected);
+    let onward = match is_lost {
+        true => onward(locale, sale, shop.catalogue.listed().iter().map(|other| (&other.sale, &other.goods))),
+        false => Vec::new(),
+    };
+    let total = (sale.per_user_limit == 1).then_some(sale.total);
+    let goes_on = sale.phase(shop.clock.now()) != Phase::Ended;
+    Ok(Some(SaleOfOrder { mode, number, total, goes_on, onward }))
 }
 
 async fn view(
@@ -161,7 +188,7 @@ async fn view(
             reason: order.reason,
             message: order.message,
             address: order.address.map(|address| AddressView::of(&address, locale)),
-            pay_by: Some(order.pay_by),
+            payment_window: Some((order.created_at, order.pay_by)),
             history,
         }),
         OrderLookup::Reserved { quantity, reserved_at } => {
@@ -177,7 +204,7 @@ async fn view(
                 reason: None,
                 message: None,
                 address: None,
-                pay_by: None,
+                payment_window: None,
                 history: vec![OrderEvent { at: reserved_at, status: OrderStatus::Reserved }],
                 payment_declined: false,
                 partial_refunds: Vec::new(),

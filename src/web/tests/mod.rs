@@ -23,6 +23,7 @@ mod masking;
 mod open_packets;
 mod order_changes;
 mod overview;
+mod outcome;
 mod own_payments;
 mod packet_pages;
 mod packets;

@@ -40,7 +40,7 @@ pub use draw_proof::DrawPage;
 pub use draws::EntryPage;
 pub use eligibility::EligibilityPage;
 pub use message::MessagePage;
-pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage};
+pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 pub use packets::{
     OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,
 };

@@ -5,8 +5,9 @@ use jiff::Timestamp;
 
 use super::{AddressCard, AddressView, Chrome};
 use crate::domain::order::OrderEvent;
-use crate::domain::{Money, Order, OrderId, OrderStatus, Picture, SaleId};
+use crate::domain::{ModeName, Money, Order, OrderId, OrderStatus, Picture, SaleId};
 use crate::pages::filters;
+use crate::pages::onward::OnwardSale;
 use crate::store::{PartialRefund, WALLET};
 use crate::web::shared::order_search::parse_statuses;
 
@@ -91,7 +92,8 @@ pub struct OrderView {
     /// The shop's message when it ended the order.
     pub message: Option<String>,
     pub address: Option<AddressView>,
-    pub pay_by: Option<Timestamp>,
+    /// When the time to pay began, and when it ends.
+    pub payment_window: Option<(Timestamp, Timestamp)>,
     pub history: Vec<OrderEvent>,
     /// Whether the last attempt to pay was declined.
     pub payment_declined: bool,
@@ -111,9 +113,52 @@ pub struct OrderPage {
     pub wallet: Option<Money>,
     /// Whether a payment provider is on.
     pub online: bool,
+    /// `None` for a sale that is gone.
+    pub sale: Option<SaleOfOrder>,
+    pub now: Timestamp,
+}
+
+/// What the page of an order says about its sale.
+#[derive(Debug)]
+pub struct SaleOfOrder {
+    pub mode: ModeName,
+    /// Which order of the sale this is, where being early decides.
+    pub number: Option<i64>,
+    /// The units of a sale in which each order has one, so that the number counts units.
+    pub total: Option<i64>,
+    /// Whether the sale may still have units.
+    pub goes_on: bool,
+    /// Where to go on from an order that came to nothing.
+    pub onward: Vec<OnwardSale>,
 }
 
 impl OrderPage {
+    /// The headline of an order that holds its units.
+    fn won(&self) -> &'static str {
+        let t = &self.chrome.text().outcome;
+        match self.sale.as_ref().map(|sale| sale.mode) {
+            Some(ModeName::Draw) => t.won_draw,
+            Some(ModeName::Queue) => t.won_queue,
+            Some(ModeName::Rush) | None => t.won,
+        }
+    }
+
+    /// What is left of the time to pay, in percent, until the script moves the ring.
+    fn percent_left(&self, from: &Timestamp, until: &Timestamp) -> i64 {
+        let (whole, left) =
+            (until.as_millisecond() - from.as_millisecond(), until.as_millisecond() - self.now.as_millisecond());
+        (100 * left.max(0) / whole.max(1)).min(100)
+    }
+
+    /// Whether the order came to nothing.
+    fn is_lost(&self) -> bool {
+        self.is(OrderStatus::Cancelled) || self.is(OrderStatus::Rejected)
+    }
+
+    fn onward(&self) -> &[OnwardSale] {
+        self.sale.as_ref().map_or(&[], |sale| &sale.onward)
+    }
+
     fn is(&self, status: OrderStatus) -> bool {
         self.order.status == status
     }
@@ -147,7 +192,6 @@ mod tests {
     use crate::web::views::test_chrome;
 
     fn order(status: OrderStatus) -> Order {
-        let at = Timestamp::from_second(1_795_000_000).unwrap();
         Order {
             id: "0198c0de-0000-7000-8000-000000000001".parse().unwrap(),
             sale_id: SaleId(7),
@@ -158,10 +202,29 @@ mod tests {
             reason: Some("unpaid".into()),
             message: None,
             address: None,
-            reserved_at: at,
-            created_at: at,
-            pay_by: at,
+            reserved_at: at(0),
+            created_at: at(0),
+            pay_by: at(900),
         }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_795_000_000 + second).unwrap()
+    }
+
+    fn sale_of_order(status: OrderStatus) -> SaleOfOrder {
+        let next = OnwardSale {
+            sale: SaleId(9),
+            goods_name: "Radio".into(),
+            picture: None,
+            price: Money::new(9_900, Currency::CNY),
+            opens_at: None,
+            mode: ModeName::Rush,
+            is_again: false,
+        };
+        let lost = matches!(status, OrderStatus::Cancelled | OrderStatus::Rejected);
+        let onward = if lost { vec![next] } else { Vec::new() };
+        SaleOfOrder { mode: ModeName::Rush, number: Some(37), total: Some(100), goes_on: true, onward }
     }
 
     fn view(status: OrderStatus, goods_name: &str) -> OrderView {
@@ -178,7 +241,7 @@ mod tests {
             reason: order.reason,
             message: Some(goods_name.into()),
             address: None,
-            pay_by: Some(order.pay_by),
+            payment_window: Some((order.created_at, order.pay_by)),
             history: vec![event(OrderStatus::Unpaid), event(status)],
             payment_declined: false,
             partial_refunds: Vec::new(),
@@ -194,6 +257,8 @@ mod tests {
                 proposed: None,
                 wallet: (status == OrderStatus::Unpaid).then(|| Money::new(399_799, Currency::CNY)),
                 online: true,
+                sale: Some(sale_of_order(status)),
+                now: at(450),
             };
             let html = page.render().unwrap();
             let unpaid = status == OrderStatus::Unpaid;
@@ -202,6 +267,10 @@ mod tests {
             assert!(!html.contains("value=\"wallet\""), "the balance is one cent short");
             assert_eq!(html.contains("/en/wallet\">Top up"), unpaid, "{status}");
             assert_eq!(html.contains("http-equiv=\"refresh\""), status == OrderStatus::Reserved, "{status}");
+            assert_eq!(html.contains("You got it!") && html.contains("No. 37</b> of 100"), unpaid, "{status}: {html}");
+            assert_eq!(html.contains(r#"stroke-dasharray="50 100""#), unpaid, "{status}: half of the time is over");
+            let lost = matches!(status, OrderStatus::Cancelled | OrderStatus::Rejected);
+            assert_eq!(html.contains("/en/sales/7/waitlist") && html.contains("/en/sales/9\""), lost, "{status}");
         }
     }
 
@@ -209,7 +278,7 @@ mod tests {
     fn order_page_escapes_names() {
         let hostile = "\"><script>alert(1)</script>";
         let (chrome, order) = (test_chrome(Locale::Zh, hostile), view(OrderStatus::Paid, hostile));
-        let page = OrderPage { chrome, order, proposed: None, wallet: None, online: true };
+        let page = OrderPage { chrome, order, proposed: None, wallet: None, online: true, sale: None, now: at(0) };
         assert_eq!(page.render().unwrap().matches("<script").count(), 1);
     }
 

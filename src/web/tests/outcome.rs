@@ -1,0 +1,44 @@
+//! What the page of an order says about winning and losing.
+
+use super::*;
+
+/// The page of an order that was just bought, and its path.
+async fn bought(buyer: &TestClient<'_>, sale: &str) -> (String, String) {
+    let order = buyer.buy(sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    let path = format!("/en/orders/{sale}/{order}");
+    (buyer.get(&path).await.text().to_owned(), path)
+}
+
+#[tokio::test]
+async fn winner_reads_the_number_of_the_order_while_it_counts_units() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 2).await;
+    let (mei, lei, wei) = (shop.shopper("mei").await, shop.shopper("lei").await, shop.shopper("wei").await);
+    let (first, path) = bought(&mei, &sale).await;
+    assert!(first.contains("id=\"won\"") && first.contains("<b>No. 1</b>"), "{first}");
+    let (second, _) = bought(&lei, &sale).await;
+    assert!(second.contains("<b>No. 2</b>"), "{second}");
+
+    let cancelled = mei.send_form(&format!("{path}/cancel"), "").await;
+    assert!(cancelled.leads_to(&path), "{cancelled:?}");
+    let lost = mei.get(&path).await;
+    assert!(!lost.text().contains("id=\"won\""), "{}", lost.text());
+    assert!(lost.text().contains(&format!("/en/sales/{sale}/waitlist")), "{}", lost.text());
+    shop.parts.gate.refresh().await;
+    // The third order of two units has one that came back.
+    let (third, _) = bought(&wei, &sale).await;
+    assert!(third.contains("id=\"won\"") && !third.contains("No. "), "{third}");
+}
+
+#[tokio::test]
+async fn lost_order_leads_to_other_sales() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let (sale, next) = (shop.open_sale(&admin, 1).await, shop.open_sale(&admin, 1).await);
+    let mei = shop.shopper("mei").await;
+    let (_, path) = bought(&mei, &sale).await;
+    mei.send_form(&format!("{path}/cancel"), "").await;
+    let lost = mei.get(&path).await;
+    assert!(lost.text().contains(&format!(r#"<a href="/en/sales/{next}">"#)), "{}", lost.text());
+}
