@@ -98,6 +98,12 @@ impl Catalogue {
         self.view.load().public.clone()
     }
 
+    /// All sales that were ever announced, without rehearsals, newest first.
+    pub fn announced(&self) -> Vec<Arc<CatalogueEntry>> {
+        let is_announced = |entry: &&Arc<CatalogueEntry>| entry.sale.state != SaleState::Draft && !entry.sale.shadow;
+        self.view.load().entries.values().rev().filter(is_announced).cloned().collect()
+    }
+
     /// Sales that are not retired.
     pub fn active(&self) -> Vec<SaleId> {
         self.view.load().active.clone()

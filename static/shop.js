@@ -1,12 +1,12 @@
-// What is live on every page: the visitor's name, local times, dialogs, the list of sales, an order that follows its
-// status. Every page works without this file. The page of a sale has `sale.js`.
+// What is live on every page: the visitor's name, local times, dialogs, an order that follows its status. Every page works
+// without this file. The list of sales has `list.js`, the page of a sale `sale.js`.
 
-import { call, clock, count, create, currentUser, digits, fetchOrder, jitter, language, main, page, percentTaken, poll, say, show, slot, useLocalTime, write } from './lib.js';
+import { call, clock, create, currentUser, digits, fetchOrder, jitter, language, main, page, poll, say, show, slot, useLocalTime } from './lib.js';
 
 /** Turns every printed UTC time into the visitor's own. */
 function localTimes() {
   const [format, toTheSecond] = ['short', 'medium'].map((timeStyle) => new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle }));
-  for (const time of document.querySelectorAll('time[datetime]')) {
+  for (const time of document.querySelectorAll('time[datetime]:not([data-session])')) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
     time.title = time.textContent;
@@ -26,70 +26,6 @@ async function fillAccount() {
   if (user.role !== 'user') {
     document.querySelector('.top nav').prepend(document.getElementById('admin-link').content.cloneNode(true));
   }
-}
-
-// ---- the list of sales ----
-
-/** What a draw's card says: until when entries are taken. Nothing runs out, so there is no stock. */
-function fillDraw(card, { phase, drawn, opens_at: opens, closes_at: closes }) {
-  const badge = slot('phase', card);
-  show(badge, say({ open: 'draw_open', ended: drawn ? 'draw_drawn' : 'draw_ended' }[phase] ?? `phase_${phase}`));
-  badge.dataset.phase = phase;
-  const [words, at] = { upcoming: ['draw_opens', opens], open: ['draw_closes', closes] }[phase] ?? [];
-  const ms = clock.until(at);
-  write(slot('live', card), ms > 0 ? `${say(words)} ${digits(ms)}` : '');
-}
-
-/** Shows the live state of a sale on its card. The space is reserved, so nothing moves. */
-function fillCard(card, sale) {
-  card.classList.toggle('over', sale.phase === 'ended');
-  if (sale.mode === 'draw') {
-    fillDraw(card, sale);
-    return;
-  }
-  const badge = slot('phase', card);
-  const joins = ['upcoming', 'open'].includes(sale.phase) && clock.until(card.dataset.joining) <= 0;
-  show(badge, say(joins ? 'phase_joining' : `phase_${sale.phase}`));
-  badge.dataset.phase = joins ? 'open' : sale.phase;
-  const upcoming = sale.phase === 'upcoming';
-  const ms = upcoming ? clock.until(sale.opens_at) : NaN;
-  const left = sale.phase === 'open' ? say('left', count(sale.remaining)) : '';
-  write(slot('live', card), ms > 0 ? `${say('head_upcoming')} ${digits(ms)}` : left);
-  const taken = percentTaken(sale);
-  const counted = !upcoming && sale.total > 0;
-  write(slot('taken', card), counted ? say('taken', taken) : '');
-  const bar = slot('bar', card);
-  bar.hidden = !counted;
-  bar.value = taken;
-}
-
-const GROUPS = { upcoming: 'next', open: 'live', sold_out: 'live', paused: 'live', ended: 'past' };
-
-/** Moves a card to its group if the cached page is older than the sale's last change. The first card stays. */
-function placeCard(card, sale) {
-  const from = card.closest('[data-group]');
-  const to = main.querySelector(`[data-group="${GROUPS[sale.phase]}"]`);
-  if (!from || !to || from === to) return;
-  to.querySelector('.cards').prepend(card);
-  for (const group of [from, to]) group.hidden = group.querySelector('.card') === null;
-}
-
-function runList() {
-  const cards = new Map([...document.querySelectorAll('.card[data-sale]')].map((card) => [card.dataset.sale, card]));
-  let sales = [];
-  const each = (f) => sales.forEach((sale) => cards.has(String(sale.id)) && f(cards.get(String(sale.id)), sale));
-  poll(async () => {
-    const { ok, data, took } = await call('GET', '/api/sales');
-    if (!ok) return 4000 + jitter(4000);
-    clock.learn(data.now, took);
-    sales = data.sales ?? [];
-    each(placeCard);
-    each(fillCard);
-    const wait = Math.max(1000, data.poll_after_ms ?? 5000);
-    const starts = sales.filter((sale) => sale.phase === 'upcoming').map((sale) => clock.until(sale.opens_at)).filter((ms) => ms > 0);
-    return Math.min(wait + jitter(wait), Math.max(500, Math.min(...starts)) + jitter(1000));
-  });
-  setInterval(() => each(fillCard), 1000);
 }
 
 // ---- one order ----
@@ -216,4 +152,4 @@ dialogs();
 copyButtons();
 printButtons();
 fillAccount();
-({ list: runList, order: runOrder, orders: runOrders, retry: runRetry })[page]?.();
+({ order: runOrder, orders: runOrders, retry: runRetry })[page]?.();

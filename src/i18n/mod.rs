@@ -25,6 +25,7 @@ macro_rules! texts {
 mod account;
 mod admin;
 mod approvals;
+mod archive;
 mod books;
 mod cases;
 mod checklist;
@@ -59,6 +60,7 @@ mod wallet;
 pub use account::MemberText;
 pub use admin::AdminText;
 pub use approvals::ApprovalsText;
+pub use archive::ArchiveText;
 pub use books::BooksText;
 pub use cases::CasesText;
 pub use checklist::ChecklistText;
@@ -117,6 +119,7 @@ macro_rules! tables {
 
 tables! {
     shop: ShopText,
+    archive: ArchiveText,
     account: AccountText,
     admin: AdminText,
     draws: DrawText,

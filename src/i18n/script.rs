@@ -12,6 +12,18 @@ texts! {
         draw_drawn: "已抽签", "Drawn";
         draw_opens: "距开放报名", "Entries open in";
         draw_closes: "距报名截止", "Entries close in";
+        go_buy: "立即抢购", "Buy now";
+        go_remind: "提醒我", "Remind me";
+        go_join: "进入等候室", "Join the line";
+        go_see_line: "了解等候室", "See the waiting room";
+        go_enter: "报名抽签", "Enter the draw";
+        go_see_draw: "了解抽签", "See the draw";
+        go_result: "查看结果", "See the result";
+        go_wait: "去候补", "Join the waitlist";
+        go_gone: "已抢光", "All gone";
+        go_paused: "暂停中", "Paused";
+        go_over: "已结束", "Ended";
+        hot: "快抢光了", "Almost gone";
         head_upcoming: "距开抢", "Starts in";
         head_open: "距结束", "Ends in";
         head_open_endless: "抢购进行中", "Open now";

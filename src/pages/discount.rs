@@ -12,7 +12,7 @@ fn discount_percent(sale: &Sale) -> Option<i64> {
 
 /// The discount as each language names it. English names what is taken off (`−50%`), Chinese the tenths of the list price
 /// that remain (`5 折`, `8.5 折`).
-pub(super) fn discount_label(sale: &Sale, locale: &Locale) -> Option<String> {
+pub(crate) fn discount_label(sale: &Sale, locale: &Locale) -> Option<String> {
     let percent = discount_percent(sale)?;
     let value = match (locale, 100 - percent) {
         (Locale::En, _) => percent.to_string(),

@@ -12,12 +12,14 @@
 //! Every page works without scripts: forms post, times are printed in UTC, an unfinished order reloads itself. The content
 //! security policy `default-src 'self'` holds on every page, so templates contain no inline scripts and no style attributes.
 
+pub(crate) mod action;
 pub mod assets;
 pub mod chrome;
 mod cleanup;
 pub(crate) mod compression;
-mod discount;
+pub(crate) mod discount;
 pub(crate) mod filters;
+mod list_page;
 pub mod onward;
 pub mod picture;
 pub mod publish;

@@ -4,21 +4,18 @@
 //! input is a sale's definition and state. Pages are rendered again when those change, and the script corrects what an
 //! old copy shows.
 
-use std::cmp::Reverse;
-
 use askama::Template;
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
 use crate::domain::{DrawStage, EligibilityRule, Goods, Locale, ModeName, Sale, SaleMode, SaleState};
-use crate::pages::onward::{OnwardSale, onward};
 use crate::i18n::refusals;
 use crate::pages::discount::discount_label;
+use crate::pages::list_page::ListPage;
+use crate::pages::onward::{OnwardSale, onward};
 use crate::pages::{Chrome, reminder};
 
-/// Past sales on the list.
-const MAX_PAST_SALES: usize = 12;
 /// Highest choice of the quantity field. The API accepts up to the sale's limit.
 const MAX_QUANTITY_CHOICE: i64 = 10;
 
@@ -33,7 +30,7 @@ pub const REMINDER: &str = "reminder.ics";
 pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> askama::Result<Vec<(String, String)>> {
     let mut pages = Vec::with_capacity(2 * sales.len() + 1);
     let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
-    pages.push((format!("/{locale}/"), ListPage::new(locale, &listed).render()?));
+    pages.push((format!("/{locale}/"), ListPage::new(anonymous(locale, format!("/{locale}/")), &listed).render()?));
     for (sale, goods) in sales {
         let path = sale_path(locale, sale);
         if let Some(reminder) = reminder::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
@@ -70,55 +67,23 @@ fn anonymous(locale: Locale, path: String) -> Chrome {
 }
 
 #[derive(Template)]
-#[template(path = "list.html")]
-struct ListPage<'a> {
-    onward: Vec<OnwardSale>,
-    chrome: Chrome,
-    /// A live sale, or else the next one; shown large.
-    first: Option<&'a (Sale, Goods)>,
-    live: Vec<&'a (Sale, Goods)>,
-    next: Vec<&'a (Sale, Goods)>,
-    past: Vec<&'a (Sale, Goods)>,
-}
-    /// Whether another sale of the same goods is on or comes.
-    fn comes_again(&self) -> bool {
-        self.onward.first().is_some_and(|next| next.is_again)
-    }
-
-
-impl<'a> ListPage<'a> {
-    fn new(locale: Locale, sales: &[&'a (Sale, Goods)]) -> ListPage<'a> {
-        let states = [&[SaleState::Live, SaleState::Paused][..], &[SaleState::Scheduled], &[SaleState::Ended]];
-        let [mut live, mut next, mut past] = states.map(|states| -> Vec<_> {
-            sales.iter().copied().filter(|(sale, _)| states.contains(&sale.state)).collect()
-        });
-        // The latest start first.
-        live.sort_by_key(|(sale, _)| (sale.state == SaleState::Paused, Reverse((sale.window.opens_at, sale.id))));
-        next.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
-        past.sort_by_key(|(sale, _)| Reverse((sale.window.opens_at, sale.id)));
-        past.truncate(MAX_PAST_SALES);
-        let leading = if live.is_empty() { &mut next } else { &mut live };
-        let first = (!leading.is_empty()).then(|| leading.remove(0));
-        ListPage { chrome: anonymous(locale, format!("/{locale}/")), first, live, next, past }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.first.is_none()
-    }
-}
-
-#[derive(Template)]
 #[template(path = "sale.html")]
 struct SalePage<'a> {
     chrome: Chrome,
     origin: &'a str,
     sale: &'a Sale,
     goods: &'a Goods,
+    onward: Vec<OnwardSale>,
 }
 
 impl SalePage<'_> {
     fn quantities(&self) -> std::ops::RangeInclusive<i64> {
         quantities(self.sale)
+    }
+
+    /// Whether another sale of the same goods is on or comes.
+    fn comes_again(&self) -> bool {
+        self.onward.first().is_some_and(|next| next.is_again)
     }
 
     fn is_over(&self) -> bool {
@@ -383,7 +348,7 @@ pub(crate) mod tests {
 
     #[test]
     fn list_is_ordered_live_upcoming_past() {
-        let (mut over, mut later, mut sooner) = (sample(1, "Over"), sample(2, "Later"), sample(3, "Sooner"));
+        let (mut over, mut later, mut sooner) = (sample(1, "Over"), sample(2, "Last one"), sample(3, "Sooner"));
         over.0.state = SaleState::Ended;
         later.0.window.opens_at = None;
         sooner.0.window.opens_at = Some(at("2026-11-20T12:00:00Z"));
@@ -396,7 +361,7 @@ pub(crate) mod tests {
             let places: Vec<_> = names.iter().map(|name| list.find(&format!("{name}<")).unwrap()).collect();
             assert!(places.is_sorted(), "{names:?} at {places:?}");
         };
-        order(&with, &["Live one", "Coming up", "Sooner", "Later", "Past sales", "Over"]);
-        order(&without, &["Sooner", "Coming up", "Later", "Past sales", "Over"]);
+        order(&with, &["Live one", "Sooner", "Last one", "Past sales", "Over"]);
+        order(&without, &["Sooner", "Last one", "Past sales", "Over"]);
     }
 }

@@ -4,6 +4,9 @@
 // For search engines and home screens.
 pub mod discovery;
 
+// What is on sale.
+pub mod archive;
+
 // Buying.
 pub mod draws;
 

@@ -4,6 +4,7 @@
 mod account;
 mod addresses;
 mod admin;
+mod archive;
 mod cashier;
 mod draw_proof;
 mod draws;
@@ -34,6 +35,7 @@ pub use admin::{
 };
 pub use admin::{MailPage, ReportPage, ShownMail};
 pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};
+pub use archive::{ArchivePage, shown_states};
 pub use askama::Template;
 pub use cashier::{CashierPage, CashierState};
 pub use draw_proof::DrawPage;

@@ -1,0 +1,19 @@
+//! What a sale's card invites to, which depends on how its buyers are found.
+
+use crate::domain::{ModeName, Sale, SaleState};
+use crate::i18n::ScriptText;
+
+/// The action that mode and state imply, until the script knows the phase. The twin of `actionOf` in `static/list.js`.
+pub fn action(sale: &Sale, t: &ScriptText) -> &'static str {
+    match (sale.state, sale.mode.name()) {
+        (SaleState::Draft | SaleState::Scheduled, ModeName::Queue) => t.go_see_line,
+        (SaleState::Draft | SaleState::Scheduled, ModeName::Draw) => t.go_see_draw,
+        (SaleState::Draft | SaleState::Scheduled, ModeName::Rush) => t.go_remind,
+        (SaleState::Live, ModeName::Rush) => t.go_buy,
+        (SaleState::Live, ModeName::Queue) => t.go_join,
+        (SaleState::Live, ModeName::Draw) => t.go_enter,
+        (SaleState::Paused, _) => t.go_paused,
+        (SaleState::Ended, ModeName::Draw) => t.go_result,
+        (SaleState::Ended, _) => t.go_over,
+    }
+}

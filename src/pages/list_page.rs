@@ -1,0 +1,193 @@
+//! The list of sales, by session: what is on now, then each start with the sales that share it, then what has ended.
+//!
+//! Like every shared page it follows from definitions and states alone. The script moves a card on when its sale opens or ends.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use askama::Template;
+use jiff::Timestamp;
+
+use super::filters;
+use crate::domain::{Goods, Sale, SaleState};
+use crate::pages::Chrome;
+use crate::pages::action::action;
+use crate::pages::discount::discount_label;
+
+/// Past sales on the list, one per goods. The archive has all.
+const MAX_PAST_SALES: usize = 8;
+/// Starts with a tab of their own. Sales that start later share the last one.
+const MAX_SESSIONS: usize = 5;
+
+type Listed<'a> = &'a (Sale, Goods);
+
+/// Sales that are shown together.
+struct Session<'a> {
+    /// The anchor.
+    id: String,
+    /// When its sales start; `None` for those that are on, that have no time yet, or that start after the other sessions.
+    opens_at: Option<Timestamp>,
+    is_live: bool,
+    /// One sale per goods.
+    sales: Vec<Listed<'a>>,
+    /// Further sales of goods that the session shows already.
+    repeated: Vec<Listed<'a>>,
+}
+
+impl<'a> Session<'a> {
+    fn new(id: String, opens_at: Option<Timestamp>, is_live: bool, all: Vec<Listed<'a>>) -> Session<'a> {
+        let (sales, repeated) = once_per_goods(all);
+        Session { id, opens_at, is_live, sales, repeated }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sales.is_empty()
+    }
+
+    /// Columns that the session fills; 0 for all of a row, which the session with the large card takes.
+    fn columns(&self, leading: Option<&str>) -> usize {
+        if leading == Some(self.id.as_str()) { 0 } else { self.sales.len() }
+    }
+
+    /// The sales without the first, where that one is shown large.
+    fn rest(&self, leads: &bool) -> &[Listed<'a>] {
+        &self.sales[usize::from(*leads).min(self.sales.len())..]
+    }
+}
+
+/// The first sale of each goods and mode, and the others.
+fn once_per_goods(all: Vec<Listed<'_>>) -> (Vec<Listed<'_>>, Vec<Listed<'_>>) {
+    let mut seen = HashSet::new();
+    all.into_iter().partition(|(sale, _)| seen.insert((sale.goods_id, sale.mode.name())))
+}
+
+#[derive(Template)]
+#[template(path = "list.html")]
+pub struct ListPage<'a> {
+    chrome: Chrome,
+    /// The first is of the sales that are on, also when there are none: the script moves cards there.
+    sessions: Vec<Session<'a>>,
+    past: Vec<Listed<'a>>,
+}
+
+impl<'a> ListPage<'a> {
+    /// `sales` contains no drafts.
+    pub fn new(chrome: Chrome, sales: &[Listed<'a>]) -> ListPage<'a> {
+        let states = [&[SaleState::Live, SaleState::Paused][..], &[SaleState::Scheduled], &[SaleState::Ended]];
+        let [mut live, mut next, mut past] = states.map(|states| -> Vec<_> {
+            sales.iter().copied().filter(|(sale, _)| states.contains(&sale.state)).collect()
+        });
+        // What ends first comes first, then the latest start.
+        live.sort_by_key(|(sale, _)| {
+            let closes_at = sale.window.closes_at;
+            (sale.state == SaleState::Paused, closes_at.is_none(), closes_at, Reverse((sale.window.opens_at, sale.id)))
+        });
+        next.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
+        past.sort_by_key(|(sale, _)| Reverse((sale.window.opens_at, sale.id)));
+        let mut past = once_per_goods(past).0;
+        past.truncate(MAX_PAST_SALES);
+        let mut sessions = vec![Session::new("now".to_owned(), None, true, live)];
+        sessions.extend(upcoming(next));
+        ListPage { chrome, sessions, past }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sessions.iter().all(Session::is_empty)
+    }
+
+    /// The session whose first sale is shown large.
+    fn leading(&self) -> Option<&str> {
+        self.sessions.iter().find(|session| !session.is_empty()).map(|session| session.id.as_str())
+    }
+}
+
+/// The sessions of sales in the order of their start. Starts are shown to the minute, so one minute is one session.
+fn upcoming(sales: Vec<Listed<'_>>) -> Vec<Session<'_>> {
+    let mut sessions: Vec<(Option<Timestamp>, Vec<Listed<'_>>)> = Vec::new();
+    for listed in sales {
+        let opens_at = listed.0.window.opens_at;
+        let is_full = sessions.len() > MAX_SESSIONS;
+        let minute = |at: Option<Timestamp>| at.map(|at| at.as_second().div_euclid(60));
+        match sessions.last_mut() {
+            Some((last, session)) if minute(*last) == minute(opens_at) || is_full => {
+                // The last session has no one time.
+                if minute(*last) != minute(opens_at) {
+                    *last = None;
+                }
+                session.push(listed);
+            }
+            _ => sessions.push((opens_at, vec![listed])),
+        }
+    }
+    let of = |(opens_at, sales): (Option<Timestamp>, _)| {
+        let id = opens_at.map_or_else(|| "later".to_owned(), |at| format!("at-{}", at.as_second()));
+        Session::new(id, opens_at, false, sales)
+    };
+    sessions.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{GoodsId, Locale, SaleMode};
+    use crate::pages::sale_pages::tests::{at, sample};
+
+    fn page<'a>(sales: &[Listed<'a>]) -> ListPage<'a> {
+        let chrome = Chrome { locale: Locale::En, path: "/en/".into(), username: None, role: crate::store::Role::User };
+        ListPage::new(chrome, sales)
+    }
+
+    fn ids(sales: &[Listed<'_>]) -> Vec<i64> {
+        sales.iter().map(|(sale, _)| sale.id.0).collect()
+    }
+
+    #[test]
+    fn sales_with_one_start_share_a_session() {
+        let (noon, also_noon) = (sample(1, "Phone"), sample(2, "Radio"));
+        let (mut evening, mut unknown) = (sample(3, "Lamp"), sample(4, "Chair"));
+        evening.0.window.opens_at = Some(at("2026-11-21T20:00:00Z"));
+        unknown.0.window.opens_at = None;
+        let list = page(&[&unknown, &evening, &also_noon, &noon]);
+        let sessions: Vec<_> = list.sessions.iter().map(|session| (session.id.as_str(), ids(&session.sales))).collect();
+        let noon = format!("at-{}", at("2026-11-21T12:00:00Z").as_second());
+        let evening = format!("at-{}", at("2026-11-21T20:00:00Z").as_second());
+        assert_eq!(sessions, [("now", vec![]), (&noon, vec![1, 2]), (&evening, vec![3]), ("later", vec![4])]);
+        assert_eq!(list.leading(), Some(noon.as_str()));
+    }
+
+    #[test]
+    fn repeated_goods_of_one_session_are_folded_away() {
+        let (first, mut again, mut draw) = (sample(1, "Phone"), sample(2, "Phone"), sample(3, "Phone"));
+        (again.0.goods_id, draw.0.goods_id) = (GoodsId(1), GoodsId(1));
+        draw.0.mode = SaleMode::Draw(crate::domain::DrawPlan { window_s: 900, review_s: 20, beacon: None });
+        let list = page(&[&first, &again, &draw]);
+        assert_eq!((ids(&list.sessions[1].sales), ids(&list.sessions[1].repeated)), (vec![1, 3], vec![2]));
+        let html = list.render().unwrap();
+        assert!(html.contains("One more sale of products above") && html.contains(r#"data-sale="2""#), "{html}");
+    }
+
+    #[test]
+    fn many_starts_share_the_last_tab() {
+        let sales: Vec<_> = (0..9)
+            .map(|n| {
+                let mut sale = sample(n + 1, "Phone");
+                sale.0.window.opens_at = Some(at("2026-11-21T12:00:00Z") + jiff::SignedDuration::from_mins(n));
+                sale
+            })
+            .collect();
+        let listed: Vec<_> = sales.iter().collect();
+        let list = page(&listed);
+        assert_eq!(list.sessions.len(), 1 + MAX_SESSIONS + 1);
+        let last = list.sessions.last().unwrap();
+        assert_eq!((last.id.as_str(), last.sales.len()), ("later", 4));
+    }
+
+    #[test]
+    fn open_sale_that_ends_first_leads() {
+        let (mut endless, mut soon, mut paused) = (sample(1, "Phone"), sample(2, "Radio"), sample(3, "Lamp"));
+        (endless.0.state, soon.0.state, paused.0.state) = (SaleState::Live, SaleState::Live, SaleState::Paused);
+        soon.0.window.closes_at = Some(at("2026-11-21T13:00:00Z"));
+        paused.0.window.closes_at = Some(at("2026-11-21T12:30:00Z"));
+        assert_eq!(ids(&page(&[&endless, &paused, &soon]).sessions[0].sales), [2, 1, 3]);
+    }
+}

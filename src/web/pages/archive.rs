@@ -1,0 +1,54 @@
+//! The page with all sales and its search.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::domain::{Locale, SaleId};
+use crate::web::Shop;
+use crate::web::extract::Query;
+use crate::web::extract::visitor::Visitor;
+use crate::web::problem::Problem;
+use crate::web::shared::pagination::Cursor;
+use crate::web::shared::response::personal;
+use crate::web::views::{ArchivePage, shown_states};
+
+/// Cards on one page: whole rows of two, three and four.
+const PAGE_SIZE: usize = 24;
+/// Characters of a search. No goods have a longer name in common use.
+const MAX_QUERY_CHARS: usize = 100;
+
+#[derive(Deserialize)]
+pub struct ArchiveQuery {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    show: String,
+    #[serde(default)]
+    before: Cursor,
+}
+
+pub async fn show(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    Query(asked): Query<ArchiveQuery>,
+) -> Result<Response, Problem> {
+    let before: Option<SaleId> = asked.before.read("before")?;
+    let query: String = asked.q.trim().chars().take(MAX_QUERY_CHARS).collect();
+    let wanted = query.to_lowercase();
+    let states = shown_states(&asked.show);
+    let mut sales = shop.catalogue.announced();
+    sales.retain(|entry| {
+        let is_named = |locale| entry.goods.name.get(locale).to_lowercase().contains(&wanted);
+        states.contains(&entry.sale.state) && Locale::ALL.into_iter().any(is_named)
+    });
+    let found = sales.len();
+    sales.retain(|entry| before.is_none_or(|before| entry.sale.id < before));
+    let older = sales.get(PAGE_SIZE).and_then(|_| sales.get(PAGE_SIZE - 1)).map(|entry| entry.sale.id);
+    sales.truncate(PAGE_SIZE);
+    let (chrome, is_later) = (visitor.chrome(), before.is_some());
+    personal(StatusCode::OK, &ArchivePage { chrome, query, show: asked.show, sales, found, older, is_later })
+}

@@ -1,0 +1,60 @@
+//! All sales that were ever announced, with a search.
+
+use std::sync::Arc;
+
+use askama::Template;
+
+use super::Chrome;
+use crate::catalogue::CatalogueEntry;
+use crate::domain::{SaleId, SaleState};
+use crate::pages::action::action;
+use crate::pages::discount::discount_label;
+use crate::pages::filters;
+use crate::web::shared::links::link_query;
+
+#[derive(Template)]
+#[template(path = "archive.html")]
+pub struct ArchivePage {
+    pub chrome: Chrome,
+    /// What was searched for.
+    pub query: String,
+    /// Which states are shown, as in the query; empty for all.
+    pub show: String,
+    /// Newest first.
+    pub sales: Vec<Arc<CatalogueEntry>>,
+    /// Sales that were found on all pages.
+    pub found: usize,
+    /// A cursor for `?before=`; `None` on the last page.
+    pub older: Option<SaleId>,
+    /// Whether this is not the first page.
+    pub is_later: bool,
+}
+
+/// The states behind the value of a filter; all for an unknown one.
+pub fn shown_states(show: &str) -> &'static [SaleState] {
+    match show {
+        "now" => &[SaleState::Live, SaleState::Paused],
+        "next" => &[SaleState::Scheduled],
+        "ended" => &[SaleState::Ended],
+        _ => &[SaleState::Live, SaleState::Paused, SaleState::Scheduled, SaleState::Ended],
+    }
+}
+
+impl ArchivePage {
+    fn filters(&self) -> [(&'static str, &'static str); 4] {
+        let t = &self.chrome.text().archive;
+        [("", t.show_all), ("now", t.show_now), ("next", t.show_next), ("ended", t.show_ended)]
+    }
+
+    fn is_current(&self, filter: &str) -> bool {
+        self.show == filter
+    }
+
+    /// The address of this search with another filter, or of its next page.
+    fn link(&self, show: &str, before: Option<&SaleId>) -> String {
+        let before = before.map(ToString::to_string).unwrap_or_default();
+        let query = link_query([("q", &self.query), ("show", show), ("before", &before)]);
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("/{}/archive{mark}{query}", self.chrome.locale)
+    }
+}
