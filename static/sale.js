@@ -43,7 +43,8 @@ function draw() {
 function drawClock() {
   const { live, phase } = state;
   if (!live) return;
-  main.querySelector('.clock').dataset.phase = phase;
+  const panel = main.querySelector('.clock');
+  panel.dataset.phase = phase;
   const waits = phase === 'upcoming';
   const ms = clock.until(waits ? live.opens_at : phase === 'open' ? live.closes_at : null);
   const endless = { upcoming: 'head_unknown', open: 'head_open_endless' }[phase] ?? `phase_${phase}`;
@@ -52,15 +53,21 @@ function drawClock() {
   show(slot('until'), phase === 'open' && ms > 0 ? digits(ms) : '');
   if (waits && ms > 0) {
     drawCountdown(slot('countdown'), ms);
+    slot('countdown').hidden = ms <= FINAL_MS;
     warn(ms);
   } else {
     slot('countdown').hidden = true;
   }
+  panel.toggleAttribute('data-final', waits && ms > 0 && ms <= FINAL_MS);
+  show(slot('final'), panel.hasAttribute('data-final') ? finalSeconds(ms) : '');
   drawStock(!waits && live.total > 0, live);
   slot('reminder')?.classList.toggle('done', !waits);
   const waitlist = slot('waitlist');
   waitlist?.toggleAttribute('data-shown', phase === 'sold_out' && !state.order);
 }
+
+/** The last seconds as eyes see them: with tenths, unless motion is unwelcome. */
+const finalSeconds = (ms) => (calm.matches ? String(Math.ceil(ms / 1000)) : (Math.ceil(ms / 100) / 10).toFixed(1));
 
 /** Announces the start twice to screen readers, which do not read the countdown. */
 function warn(ms) {
@@ -106,7 +113,7 @@ function drawWaiting() {
   button.toggleAttribute('data-final', ms > 0 && ms <= FINAL_MS);
   if (state.user === null) label(say('button_login'), true);
   else if (ms > FINAL_MS) label(say('button_upcoming'), false, say('button_starts', shortDigits(ms)));
-  else if (ms > 0) label(say('button_upcoming'), false, say('button_final', calm.matches ? Math.ceil(ms / 1000) : (Math.ceil(ms / 100) / 10).toFixed(1)));
+  else if (ms > 0) label(say('button_upcoming'), false, say('button_final', finalSeconds(ms)));
   else label(say(ms <= 0 ? 'button_opening' : 'button_upcoming'), false);
 }
 
@@ -287,6 +294,7 @@ const updateReminder = remindButton && reminder(id, remindButton, () => state.li
 const readyList = slot('reminder');
 (function tick() {
   draw();
-  setTimeout(tick, !calm.matches && countedMs() <= FINAL_MS ? 100 : 250);
+  const isFinal = state.phase === 'upcoming' && clock.until(state.live.opens_at) <= FINAL_MS;
+  setTimeout(tick, isFinal && !calm.matches ? 100 : 250);
 })();
 resume();
