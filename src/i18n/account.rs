@@ -2,6 +2,7 @@ texts! {
     /// The account pages of a user, and the second step of a login.
     MemberText {
         title: "我的账号", "Your account";
+        index: "本页内容", "On this page";
         since: "注册于", "Member since";
         must_change: "请先设置自己的密码。当前密码由管理员代为创建，仅供首次登录使用。",
             "Please set your own password first. Your current one was created by someone else.";

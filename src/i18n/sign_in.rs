@@ -13,7 +13,10 @@ texts! {
         price_wait: "你的网络最近注册了很多账号，请填好表单，在此时间之后提交：",
             "Many accounts were just created from your network. Fill in the form now, and send it after";
         price_computing: "正在核验浏览器，只需几秒…", "Checking your browser. This takes a few seconds…";
-        password_help: "至少 12 个字符，不能是常见密码", "At least 12 characters, and not a common password";
+        show_password: "显示密码", "Show password";
+        rule_length: "至少 12 个字符", "At least 12 characters";
+        rule_varied: "不是重复的字符、连续的按键或用户名", "Not a repetition, a row of keys or your username";
+        rule_common: "不是常见或泄露过的密码（提交时核对）", "Not a common or leaked password (checked when you send it)";
         to_register: "还没有账号？注册一个", "New here? Create an account";
         to_login: "已有账号？去登录", "Already have an account? Log in";
         orders_title: "我的订单", "Your orders";

@@ -73,6 +73,7 @@ embed! {
     "reminder.js"
     "report.css"
     "sale.js"
+    "secret.js"
     "shop.css"
     "shop.js"
     "spread.js"

@@ -93,6 +93,13 @@ async fn console_shows_goods_days_and_openings_as_they_are() {
 }
 
 #[tokio::test]
+async fn shopper_learns_how_it_went_and_finds_the_next_sale() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("outcome", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn page_tells_the_own_moment_and_buys_at_it() {
     let shop = shop(Rung::Sqlite).await;
     journey_with("spread", &[&shop], both_languages()).await;

@@ -44,6 +44,23 @@ pub struct AccountPage {
 }
 
 impl AccountPage {
+    /// The anchors of the page's sections with their names, in their order. The one of passkeys is hidden until the first.
+    fn sections(&self) -> Vec<(&'static str, &'static str)> {
+        let t = self.chrome.text();
+        let sections = [
+            ("wallet", t.wallet.title),
+            ("addresses", t.orders.addresses),
+            ("password-form", t.member.password_head),
+            ("mail", t.recovery.head),
+            ("sessions", t.member.sessions_head),
+            ("second-factor", t.member.factor_head),
+            ("passkeys", t.passkeys.head),
+            ("data", t.member.data_head),
+            ("delete", t.member.delete_head),
+        ];
+        sections.into_iter().filter(|(id, _)| *id != "passkeys" || !self.passkeys.is_empty()).collect()
+    }
+
     fn error_text(&self, form: &str, field: &str) -> Option<&'static str> {
         (self.form == form).then(|| error_text(&self.chrome, &self.errors, field))?
     }

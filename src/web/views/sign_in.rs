@@ -106,7 +106,7 @@ mod tests {
             takes_passkeys: false,
         };
         let html = page.render().unwrap();
-        assert_eq!(html.matches("<script").count(), 1);
+        assert_eq!(html.matches("<script").count(), 2, "those of every page and of passwords");
         assert!(html.contains("alert(1)") && html.contains("用户名或密码不正确"));
     }
 }

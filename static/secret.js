@@ -1,0 +1,82 @@
+// Fields for passwords: a button that shows what was typed, and the rules that a new password meets already. Without this file
+// the rules are a list to read.
+
+import { create } from './lib.js';
+
+const showWords = document.querySelector('meta[name="show-password"]').content;
+
+/** Adds the button. A shown password is hidden again before it is sent, so that browsers know the field as one. */
+function addButton(field) {
+  const button = create('button', { type: 'button', className: 'plain show', textContent: showWords, ariaPressed: 'false' });
+  button.setAttribute('aria-controls', field.id);
+  const hide = () => {
+    field.type = 'password';
+    button.ariaPressed = 'false';
+  };
+  button.addEventListener('click', () => {
+    if (field.type === 'text') return hide();
+    field.type = 'text';
+    button.ariaPressed = 'true';
+  });
+  field.form.addEventListener('submit', hide);
+  const hasFocus = document.activeElement === field;
+  const frame = create('div', { className: 'secret' });
+  field.replaceWith(frame);
+  frame.append(field, button);
+  if (hasFocus) field.focus();
+}
+
+// ---- rules: those of `src/accounts/password_rules.rs` that need no list of passwords ----
+
+const MIN_CHARS = 12;
+const MAX_CHARS = 256;
+const MIN_DIFFERENT_CHARS = 4;
+const SEQUENCES = [
+  'abcdefghijklmnopqrstuvwxyz', '01234567890123456789', 'qwertyuiopasdfghjklzxcvbnm', 'qwertzuiopasdfghjklyxcvbnm',
+  'azertyuiopqsdfghjklmwxcvbn', '1234567890qwertyuiopasdfghjklzxcvbnm', '1q2w3e4r5t6y7u8i9o0p',
+  '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p', 'qazwsxedcrfvtgbyhnujmikolp',
+];
+
+const plain = (text) => text.normalize('NFKC').toLowerCase();
+
+/** Whether a piece of at most half the length is repeated to the end. */
+function isRepetition(chars) {
+  for (let period = 1; period <= chars.length / 2; period += 1) {
+    if (chars.every((char, i) => i < period || char === chars[i - period])) return true;
+  }
+  return false;
+}
+
+/** Whether nothing but the user name and what is no letter is in the password. */
+function isName(text, name) {
+  const rest = name ? text.replaceAll(name, '') : text;
+  return rest.length < text.length && !/\p{Alphabetic}/u.test(rest);
+}
+
+const rules = {
+  length: (typed) => [...typed].length >= MIN_CHARS && [...typed].length <= MAX_CHARS,
+  varied(typed, username) {
+    const text = plain(typed);
+    const chars = [...text];
+    const isSequence = SEQUENCES.some((row) => row.includes(text) || row.includes([...chars].reverse().join('')));
+    return new Set(text.trim()).size >= MIN_DIFFERENT_CHARS && !isRepetition(chars) && !isSequence && !isName(text, plain(username));
+  },
+};
+
+/** Marks the rules that the new password meets. Nothing is marked before something is typed. */
+function followRules(list) {
+  const field = document.getElementById(list.dataset.rulesOf);
+  const name = field.form.elements.username ?? field.form.elements.who;
+  const mark = () => {
+    for (const item of list.querySelectorAll('[data-rule]')) {
+      const isMet = field.value !== '' && rules[item.dataset.rule](field.value, name?.value ?? '');
+      item.toggleAttribute('data-met', isMet);
+    }
+  };
+  field.addEventListener('input', mark);
+  name?.addEventListener('input', mark);
+  mark();
+}
+
+document.querySelectorAll('input[type="password"]').forEach(addButton);
+document.querySelectorAll('[data-rules-of]').forEach(followRules);

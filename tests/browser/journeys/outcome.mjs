@@ -1,0 +1,131 @@
+// What a shopper sees who got a unit or none, the sessions of the list, the archive, and the fields for passwords.
+
+import { eventually, ok, same } from '../lib/check.mjs';
+import { GOODS } from '../lib/shop.mjs';
+
+const WORDS = {
+  zh: {
+    number: (n) => `第 ${n} 位抢到`, buy: '立即抢购', remind: '提醒我', show: '显示密码', one: '搜索',
+    product: '极光', nothing: '没有符合条件的场次', seeDraw: '了解抽签',
+  },
+  en: {
+    number: (n) => `No. ${n}`, buy: 'Buy now', remind: 'Remind me', show: 'Show password', one: 'Search',
+    product: 'aurora', nothing: 'No matching sales', seeDraw: 'See the draw',
+  },
+};
+
+export default async function outcome(run) {
+  const words = WORDS[run.locale];
+  await win(run, words);
+  await lose(run);
+  await sessions(run, words);
+  await archive(run, words);
+  await passwords(run, words);
+}
+
+/** The poster says the true number, and the ring shrinks with the time to pay. */
+async function win(run, words) {
+  const sale = await run.shop.openSale({ total: 3 });
+  await (await run.shop.register()).buy(sale);
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const { page } = visitor;
+  const order = await visitor.account.buy(sale);
+  await visitor.go(`/orders/${sale}/${order.id}`);
+  await page.locator('main[data-status="unpaid"]').waitFor();
+  same(await page.locator('.win .number b').textContent(), words.number(2));
+  same(await page.locator('.win form.pay button.big:not(.outline)').count(), 1, 'one button');
+  const share = async () => parseFloat(await page.locator('.ring .rest').getAttribute('stroke-dasharray'));
+  const first = await share();
+  ok(first > 90 && first <= 100, `${first} % of the time is left`);
+  await eventually('the ring shrinks', async () => (await share()) < first);
+  await visitor.inspect('won');
+}
+
+/** A sold-out sale leads on, and so does an order that came to nothing. */
+async function lose(run) {
+  const { shop } = run;
+  const [sale, again] = [await shop.openSale({ goods: GOODS.espresso, total: 1 }), await shop.newSale({ goods: GOODS.espresso, opensIn: 7_200_000 })];
+  await shop.shows(again, 'upcoming');
+  const winner = await shop.register();
+  const order = await winner.buy(sale);
+  const visitor = await run.visit();
+  const { page } = visitor;
+  await visitor.go(`/sales/${sale}`);
+  await page.locator('.clock[data-phase="sold_out"]').waitFor();
+  await page.locator('.again a').click();
+  ok(await page.locator('#onward a').first().isVisible());
+  ok((await page.locator('.again a').getAttribute('href')) === '#onward');
+  await visitor.inspect('lost-sale');
+  await winner.ask('POST', `/api/sales/${sale}/orders/${order.id}/cancel`);
+  const loser = await (await run.visit()).logInAs(winner);
+  await loser.go(`/orders/${sale}/${order.id}`);
+  await loser.page.locator(`.still a[href$="/sales/${sale}/waitlist"]`).waitFor();
+  ok(await loser.page.locator('#onward a').count() > 0, 'no dead end');
+  await loser.inspect('lost-order');
+}
+
+/** Tabs lead to sessions, and a card says what can be done. */
+async function sessions(run, words) {
+  const { shop } = run;
+  const rush = await shop.openSale({ goods: GOODS.sneakers, total: 9 });
+  const draw = await shop.newSale({ goods: GOODS.headphones, opensIn: 7_200_000, closesIn: 9_000_000, reviewS: 20 });
+  const next = await shop.newSale({ goods: GOODS.sneakers, opensIn: 7_200_000 });
+  await shop.shows(next, 'upcoming');
+  const visitor = await run.visit();
+  const { page } = visitor;
+  const card = (sale) => page.locator(`.card[data-sale="${sale}"]`);
+  await eventually('the sales are on the list', async () => {
+    await visitor.go('/');
+    return (await card(draw).count()) + (await card(next).count()) === 2;
+  });
+  for (const [sale, action] of [[rush, words.buy], [draw, words.seeDraw], [next, words.remind]]) {
+    await eventually(`sale ${sale} invites to ${action}`, async () => (await card(sale).locator('[data-slot="go"]').textContent()) === action);
+  }
+  const tabs = page.locator('.sessions [data-tab]:visible');
+  ok((await tabs.count()) > 1, 'tabs');
+  const last = tabs.last();
+  const target = await last.getAttribute('href');
+  await last.click();
+  await eventually('the tab leads to its session', () => page.locator(target).evaluate((section) => section.getBoundingClientRect().top < innerHeight));
+  await visitor.inspect('sessions');
+}
+
+/** The search is a form, so it works without scripts. */
+async function archive(run, words) {
+  const visitor = await run.visit({ scripts: false });
+  const { page } = visitor;
+  await visitor.go('/archive');
+  await page.getByRole('searchbox').fill(words.product);
+  await page.getByRole('button', { name: words.one, exact: true }).click();
+  await page.waitForURL(/\?q=/);
+  const names = await page.locator('.card .name').allTextContents();
+  ok(names.length > 0 && names.every((name) => name.toLowerCase().includes(words.product)), `${names}`);
+  await visitor.inspect('archive-found');
+  await page.getByRole('searchbox').fill('zzz');
+  await page.getByRole('button', { name: words.one, exact: true }).click();
+  await page.getByText(words.nothing).waitFor();
+  const other = await run.visit();
+  await other.go('/archive');
+  await other.inspect('archive');
+}
+
+/** A password can be looked at, and the rules that it meets are marked. */
+async function passwords(run, words) {
+  const visitor = await run.visit();
+  const { page } = visitor;
+  await visitor.go('/register');
+  const field = page.locator('#password');
+  const button = visitor.button(words.show);
+  await field.fill('aaaaaaaaaaaaa');
+  const met = () => page.locator('[data-rule][data-met]').evaluateAll((all) => all.map((item) => item.dataset.rule));
+  same(await met(), ['length']);
+  await field.fill('kq7-mt4v-b9x');
+  same(await met(), ['length', 'varied']);
+  await page.locator('#username').fill('kq7');
+  same(await met(), ['length', 'varied']);
+  await button.click();
+  same([await field.getAttribute('type'), await button.getAttribute('aria-pressed')], ['text', 'true']);
+  await visitor.inspect('password-shown');
+  await button.click();
+  same([await field.getAttribute('type'), await button.getAttribute('aria-pressed')], ['password', 'false']);
+}
