@@ -47,9 +47,7 @@ export default async function draw(run) {
 async function find(visitor, sale) {
   const card = visitor.page.locator(`.card[data-sale="${sale}"]`);
   await eventually('the draw is on the list', async () => {
-    await visitor.go('/');
-    // Another draw of these goods may be on at the same time.
-    await visitor.page.locator('details.more').evaluateAll((all) => all.forEach((more) => { more.open = true; }));
+    await visitor.goToList();
     return card.isVisible();
   });
   await eventually('its card counts down', async () => /\d\d:\d\d:\d\d/.test(await card.locator('[data-slot="live"]').textContent()));

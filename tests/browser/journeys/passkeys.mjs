@@ -101,7 +101,7 @@ async function changePassword(visitor, present, next) {
   const { page } = visitor;
   await page.locator('#password').fill(present);
   await page.locator('#new_password').fill(next);
-  await page.locator('#password-form').getByRole('button').click();
+  await page.locator('#password-form').locator('button:not(.show)').click();
   await page.waitForURL(visitor.path('/account?done=password'));
 }
 

@@ -58,7 +58,7 @@ async function find(visitor, sale) {
   const { page } = visitor;
   const card = page.locator(`.card[data-sale="${sale}"]`);
   await eventually('the sale is on the list', async () => {
-    await visitor.go('/');
+    await visitor.goToList();
     return card.isVisible();
   });
   await eventually('its card counts down', async () => /\d\d:\d\d:\d\d/.test(await card.locator('[data-slot="live"]').textContent()));

@@ -93,6 +93,12 @@ export class Visitor {
     return this.page.goto(this.path(rest));
   }
 
+  /** The list of sales, with the sales of goods that it shows once. Other journeys sell the same goods. */
+  async goToList() {
+    await this.go('/');
+    await this.page.locator('details.more').evaluateAll((all) => all.forEach((more) => { more.open = true; }));
+  }
+
   goAdmin(rest = '') {
     return this.page.goto(`/admin${rest}?lang=${this.locale}`);
   }
