@@ -22,6 +22,10 @@ texts! {
         none: "没有符合条件的场次。", "No matching sales.";
         none_text: "换个词，或查看全部场次。", "Try another word, or look at all sales.";
         clear: "查看全部场次", "See all sales";
+        share: "分享", "Share";
+        copied: "链接已复制", "Link copied";
+        poster: "海报", "Poster";
+        poster_scan: "扫码准点抢", "Scan to be there on time";
         older: "更早的场次", "Older sales";
         newest: "回到最新", "Back to newest";
     }

@@ -74,6 +74,7 @@ embed! {
     "report.css"
     "sale.js"
     "secret.js"
+    "share.js"
     "shop.css"
     "shop.js"
     "spread.js"

@@ -274,6 +274,7 @@ fn shared_pages() -> Routes {
 /// Pages in one language. The first three are pre-rendered and the same for all visitors.
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
+    use super::pages::{archive, mail_address, poster, queues, recovery, waitlist};
     use super::pages::{account, addresses, draws, order_address, orders, packet_giving, packets, sign_in, wallet};
     use super::pages::{eligibility, mail_address, queues, recovery, waitlist};
     use super::pages::{archive, mail_address, queues, recovery, waitlist};
@@ -285,6 +286,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/reminder.ics"), get(pages::shared))
         .route(&at(""), get(pages::to_list))
         .route(&at("/archive"), get(archive::show))
+        .route(&at("/sales/{sale}/poster.svg"), get(poster::show))
         .route(&at("/sales/{sale}/buy"), post(orders::buy))
         .route(&at("/sales/{sale}/place"), post(queues::join))
         .route(&at("/sales/{sale}/line"), get(queues::show))

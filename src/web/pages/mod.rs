@@ -7,6 +7,8 @@ pub mod discovery;
 // What is on sale.
 pub mod archive;
 
+pub mod poster;
+
 // Buying.
 pub mod draws;
 

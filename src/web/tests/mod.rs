@@ -5,6 +5,7 @@ mod addresses;
 mod administrators;
 mod approvals;
 mod archive;
+mod archive_pages;
 mod authenticator;
 mod books;
 mod cockpit;

@@ -13,6 +13,7 @@ mod message;
 mod orders;
 mod packets;
 mod passkeys;
+mod poster;
 mod queues;
 mod recovery;
 mod sign_in;
@@ -46,6 +47,7 @@ pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 pub use packets::{
     OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,
 };
+pub use poster::Poster;
 pub use queues::{LinePage, Turn};
 pub use recovery::{NewPasswordPage, RecoveryRequestPage, VerifyAddressPage};
 pub use sign_in::{CodePage, PriceField, SignInPage};

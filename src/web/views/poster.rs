@@ -1,0 +1,111 @@
+//! The poster of a sale: a picture to pass on, with a QR code that leads to the sale.
+
+use std::fmt::Write as _;
+
+use askama::Template;
+use qrcode::{Color, QrCode};
+
+use crate::domain::{Locale, Sale};
+use crate::i18n::{Text, text};
+use crate::pages::filters;
+
+/// Lines of the name, and the room in one, counted in Latin letters. A Chinese character takes the room of two.
+const MAX_NAME_LINES: usize = 2;
+const LINE_ROOM: usize = 28;
+
+#[derive(Template)]
+#[template(path = "poster.svg")]
+pub struct Poster {
+    locale: Locale,
+    name: String,
+    lines: Vec<String>,
+    sale: Sale,
+    link: String,
+    /// A `data:` URL, because a picture that was saved loads nothing.
+    picture: Option<String>,
+    /// Modules on a side, and the dark ones as a path.
+    code: Option<(usize, String)>,
+    t: &'static Text,
+}
+
+impl Poster {
+    pub fn new(locale: Locale, name: &str, sale: Sale, link: String, picture: Option<String>) -> Poster {
+        let code = qr_path(&link);
+        Poster { locale, name: name.to_owned(), lines: lines(name), sale, link, picture, code, t: text(locale) }
+    }
+
+    /// The address without its scheme.
+    fn short_link(&self) -> &str {
+        self.link.split_once("://").map_or(&self.link, |(_, rest)| rest)
+    }
+}
+
+/// A QR code of the text.
+fn qr_path(text: &str) -> Option<(usize, String)> {
+    let code = QrCode::new(text).ok()?;
+    let size = code.width();
+    let mut path = String::new();
+    for (n, color) in code.to_colors().into_iter().enumerate() {
+        if color == Color::Dark {
+            let _ = write!(path, "M{} {}h1v1h-1z", n % size, n / size);
+        }
+    }
+    Some((size, path))
+}
+
+/// The name in lines, which SVG does not break by itself. What does not fit ends in an ellipsis.
+fn lines(name: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut room = LINE_ROOM;
+    for c in name.chars() {
+        let width = if c.is_ascii() { 1 } else { 2 };
+        if width > room {
+            if lines.len() == MAX_NAME_LINES {
+                if let Some(last) = lines.last_mut() {
+                    last.pop();
+                    last.push('…');
+                }
+                break;
+            }
+            // A Latin word goes to the next line as a whole.
+            let last = lines.last_mut().map(std::mem::take).unwrap_or_default();
+            let (kept, moved) = match last.rsplit_once(' ') {
+                Some((kept, moved)) if c.is_ascii() && c != ' ' => (kept.to_owned(), moved.to_owned()),
+                _ => (last, String::new()),
+            };
+            room = LINE_ROOM - moved.chars().count();
+            if let Some(last) = lines.last_mut() {
+                *last = kept;
+            }
+            lines.push(moved);
+        }
+        room = room.saturating_sub(width);
+        if let Some(last) = lines.last_mut() {
+            last.push(c);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::sale_pages::tests::sample;
+
+    #[test]
+    fn name_is_broken_between_words_and_cut_after_two_lines() {
+        assert_eq!(lines("Aurora X1 phone"), ["Aurora X1 phone"]);
+        assert_eq!(lines("A very comfortable pair of headphones"), ["A very comfortable pair of", "headphones"]);
+        assert_eq!(lines(&"长".repeat(20)), ["长".repeat(14), "长".repeat(6)]);
+        assert_eq!(lines(&"长".repeat(40)), ["长".repeat(14), format!("{}…", "长".repeat(13))]);
+    }
+
+    #[test]
+    fn poster_escapes_the_name_and_has_the_link() {
+        let (sale, _) = sample(7, "x");
+        let link = "https://shop.example/en/sales/7".to_owned();
+        let svg = Poster::new(Locale::En, "<script>&\"", sale, link, None).render().unwrap();
+        assert!(!svg.contains("<script") && svg.contains("shop.example/en/sales/7") && svg.contains("¥1,999"), "{svg}");
+        assert!(svg.contains("viewBox=\"0 0 29 29\""), "a code of this length has 29 modules: {svg}");
+    }
+}

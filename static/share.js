@@ -1,0 +1,23 @@
+// The share button of a sale: the device's own sheet where there is one, else the address is copied.
+
+const SAID_MS = 3000;
+
+for (const button of document.querySelectorAll('[data-share]')) {
+  const words = button.textContent;
+  const { title, url, copied } = button.dataset;
+  button.hidden = !navigator.share && !navigator.clipboard;
+  button.addEventListener('click', async () => {
+    try {
+      if (navigator.share) {
+        await navigator.share({ title, url });
+        return;
+      }
+      await navigator.clipboard.writeText(url);
+    } catch {
+      // The visitor closed the sheet, or the browser forbids copying.
+      return;
+    }
+    button.textContent = copied;
+    setTimeout(() => { button.textContent = words; }, SAID_MS);
+  });
+}
