@@ -152,7 +152,7 @@ async function useSecondFactor(visitor, name) {
   await visitor.inspect('second-factor');
   await page.locator('#code').fill(digitsFor(await page.locator('main code').textContent()));
   await page.locator('#password').fill(NEW_PASSWORD);
-  await page.locator('main form button').click();
+  await page.locator('main form button:not(.show)').click();
   await page.locator('.recovery').waitFor();
   await visitor.inspect('recovery-codes');
   const codes = await page.locator('.recovery code').allTextContents();
@@ -163,11 +163,11 @@ async function useSecondFactor(visitor, name) {
   await visitor.fillCredentials(name, NEW_PASSWORD);
   await visitor.button(labels.logIn).click();
   await page.locator('#code').fill('no code');
-  await page.locator('main form button').click();
+  await page.locator('main form button:not(.show)').click();
   await page.getByRole('alert').waitFor();
   await visitor.inspect('second-step-wrong');
   await page.locator('#code').fill(codes[0]);
-  await page.locator('main form button').click();
+  await page.locator('main form button:not(.show)').click();
   await page.waitForURL(visitor.path('/account'));
 
   await page.locator('#second-factor summary').click();
@@ -183,7 +183,7 @@ async function deleteAccount(visitor, name) {
   const send = async (typed) => {
     await page.locator('#delete-name').fill(typed);
     await page.locator('#delete-password').fill(NEW_PASSWORD);
-    await page.locator('#delete button').click();
+    await page.locator('#delete .danger').click();
   };
   await page.locator('#delete summary').click();
   await send('somebody-else');

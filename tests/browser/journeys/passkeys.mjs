@@ -44,7 +44,7 @@ async function logOut(visitor) {
 async function sendNewPasskey(visitor, password) {
   await visitor.page.locator('#passkey-name').fill(NAME[visitor.locale]);
   await visitor.page.locator('#passkey-password').fill(password);
-  await visitor.page.locator('#add-passkey button').click();
+  await visitor.page.locator('#add-passkey button:not(.show)').click();
 }
 
 async function addPasskey(visitor, password) {
