@@ -36,8 +36,8 @@ const DEMOS: [Demo; 5] = [
         image: "phone.svg",
         name: ("极光 X1 手机", "Aurora X1 phone"),
         description: (
-            "6.4 英寸柔光屏，两天续航，机身轻至 168 克。\n只有一百台，每人限购一台。",
-            "A 6.4-inch soft-light display, two days of battery, 168 grams.\nOne hundred of them, one per person.",
+            "6.4 英寸柔光屏，两天续航，机身轻至 168 克。\n只有一百台，每人限购一台。\n\n| | |\n|---|---|\n| 屏幕 | 6.4 英寸 |\n| 重量 | 168 克 |\n| 续航 | 两天 |",
+            "A 6.4-inch soft-light display, two days of battery, 168 grams.\nOne hundred of them, one per person.\n\n| | |\n|---|---|\n| Display | 6.4 inches |\n| Weight | 168 g |\n| Battery | two days |",
         ),
         price: 199_900,
         list_price: 399_900,

@@ -41,6 +41,12 @@ pub fn grouped(number: impl Display) -> String {
     grouped
 }
 
+/// A text in Markdown, as harmless HTML.
+#[askama::filter_fn]
+pub fn markdown<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<Safe<String>> {
+    Ok(Safe(super::markdown::to_html(text.as_ref())))
+}
+
 /// The address of a file under `static/`.
 #[askama::filter_fn]
 pub fn asset(name: &str, _: &dyn Values) -> Result<&'static str> {

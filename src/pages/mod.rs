@@ -20,6 +20,7 @@ pub(crate) mod compression;
 pub(crate) mod discount;
 pub(crate) mod filters;
 mod list_page;
+pub(crate) mod markdown;
 pub mod onward;
 pub mod picture;
 pub mod publish;

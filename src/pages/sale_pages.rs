@@ -13,6 +13,7 @@ use crate::domain::{DrawStage, EligibilityRule, Goods, Locale, ModeName, Sale, S
 use crate::i18n::refusals;
 use crate::pages::discount::discount_label;
 use crate::pages::list_page::ListPage;
+use crate::pages::markdown::to_plain;
 use crate::pages::onward::{OnwardSale, onward};
 use crate::pages::{Chrome, reminder};
 
@@ -205,7 +206,7 @@ impl SalePage<'_> {
             "@context": "https://schema.org",
             "@type": "Product",
             "name": self.chrome.say(&self.goods.name),
-            "description": self.chrome.say(&self.goods.description),
+            "description": to_plain(self.chrome.say(&self.goods.description)),
             "offers": offer,
         });
         if let Some(picture) = self.shared_picture() {
