@@ -35,6 +35,7 @@ pub mod sale_digest;
 pub mod sale_mode;
 pub mod secret;
 pub mod security_class;
+pub mod shop_page;
 pub mod spread;
 pub mod waitlist;
 pub mod wallet;

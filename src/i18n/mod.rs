@@ -22,6 +22,7 @@ macro_rules! texts {
     };
 }
 
+mod about;
 mod account;
 mod admin;
 mod approvals;
@@ -57,6 +58,7 @@ mod support;
 mod waitlist;
 mod wallet;
 
+pub use about::AboutText;
 pub use account::MemberText;
 pub use admin::AdminText;
 pub use approvals::ApprovalsText;
@@ -120,6 +122,7 @@ macro_rules! tables {
 tables! {
     shop: ShopText,
     archive: ArchiveText,
+    about: AboutText,
     account: AccountText,
     admin: AdminText,
     draws: DrawText,

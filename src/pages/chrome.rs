@@ -59,6 +59,7 @@ impl Chrome {
             ("/admin", t.admin.nav_sales),
             ("/admin/calendar", t.sales.calendar),
             ("/admin/goods", t.admin.nav_goods),
+            ("/admin/pages", t.about.console),
             ("/admin/orders", t.admin.nav_orders),
             ("/admin/packets", t.packets.nav),
             ("/admin/users", t.admin.nav_users),

@@ -48,6 +48,7 @@ const MIGRATIONS: [(i64, &str, &str); 37] = [
     (43, "sale reports", include_str!("../../migrations/0043_sale_reports.sql")),
     (44, "waitlist", include_str!("../../migrations/0044_waitlist.sql")),
     (45, "eligibility", include_str!("../../migrations/0045_eligibility.sql")),
+    (48, "shop pages", include_str!("../../migrations/0048_shop_pages.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

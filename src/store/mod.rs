@@ -52,6 +52,7 @@ mod idempotency;
 mod leases;
 mod mail;
 mod security_events;
+mod shop_pages;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -274,7 +274,7 @@ fn shared_pages() -> Routes {
 /// Pages in one language. The first three are pre-rendered and the same for all visitors.
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
-    use super::pages::{archive, mail_address, poster, queues, recovery, waitlist};
+    use super::pages::{about, archive, mail_address, poster, queues, recovery, waitlist};
     use super::pages::{account, addresses, draws, order_address, orders, packet_giving, packets, sign_in, wallet};
     use super::pages::{eligibility, mail_address, queues, recovery, waitlist};
     use super::pages::{archive, mail_address, queues, recovery, waitlist};
@@ -286,6 +286,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/reminder.ics"), get(pages::shared))
         .route(&at(""), get(pages::to_list))
         .route(&at("/archive"), get(archive::show))
+        .route(&at("/about"), get(about::show))
         .route(&at("/sales/{sale}/poster.svg"), get(poster::show))
         .route(&at("/sales/{sale}/buy"), post(orders::buy))
         .route(&at("/sales/{sale}/place"), post(queues::join))
@@ -340,11 +341,14 @@ fn console() -> Routes {
     };
     use super::admin::{invitations, mail, queues, security, staff, users};
     use super::admin::{mail, queues, report, security, staff, users};
+    use super::admin::{mail, queues, security, shop_pages, staff, users};
 
     Router::new()
         .route("/admin", get(sales::sales))
         .route("/admin/calendar", get(calendar::show))
         .route("/admin/log", get(log::show))
+        .route("/admin/pages", get(shop_pages::show))
+        .route("/admin/pages/{page}", post(shop_pages::save))
         .route("/admin/security", get(security::show))
         .route("/admin/mail", get(mail::show))
         .route("/admin/users", get(users::list))

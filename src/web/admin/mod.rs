@@ -24,6 +24,7 @@ pub mod queues;
 pub mod report;
 pub mod sale_form;
 pub mod security;
+pub mod shop_pages;
 pub mod staff;
 pub mod step_up;
 pub mod users;

@@ -4,7 +4,9 @@
 // For search engines and home screens.
 pub mod discovery;
 
-// What is on sale.
+// What is on sale, and the shop itself.
+pub mod about;
+
 pub mod archive;
 
 pub mod poster;

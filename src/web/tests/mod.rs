@@ -41,6 +41,7 @@ mod recovery;
 mod report;
 mod sale_versions;
 mod security;
+mod shop_pages;
 mod shoppers;
 mod spending;
 mod spread;

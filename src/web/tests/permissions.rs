@@ -62,6 +62,8 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/sales/{sale}/stop", 'r'),
     ("POST", "/admin/sales/{sale}/top-up", 'r'),
     ("GET", "/admin/goods", 'l'),
+    ("GET", "/admin/pages", 'l'),
+    ("POST", "/admin/pages/{page}", 'r'),
     ("POST", "/admin/goods", 'r'),
     ("GET", "/admin/goods/new", 'l'),
     ("GET", "/admin/goods/{goods}", 'l'),

@@ -1,6 +1,7 @@
 //! The pages that are rendered per request: each template has a struct with the same fields. Handlers fill the struct and
 //! call `render()` of [`askama::Template`].
 
+mod about;
 mod account;
 mod addresses;
 mod admin;
@@ -20,6 +21,7 @@ mod sign_in;
 mod waitlist;
 mod wallet;
 
+pub use about::{AboutPage, ShopPageNotice, ShopPagesPage};
 pub use account::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
 pub use addresses::{
     AddressAlert, AddressCard, AddressForm, AddressPage, AddressView, AddressesPage, EditedAddress, OrderAddressPage,

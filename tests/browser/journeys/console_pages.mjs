@@ -33,6 +33,7 @@ export default async function consolePages(run) {
   await see(`/users/${order.user_id ?? shopper}`, 'user');
   await see('/staff', 'staff', 'tbody th');
   await see('/log', 'log', 'tbody tr');
+  await see('/pages', 'shop-pages', 'textarea');
   await see('/mail', 'mail', '.empty');
   await see('/dead-letters', 'dead-letters', '.empty');
 }

@@ -21,6 +21,7 @@ export default async function outcome(run) {
   await sessions(run, words);
   await archive(run, words);
   await passwords(run, words);
+  await goods(run);
 }
 
 /** The poster says the true number, and the ring shrinks with the time to pay. */
@@ -128,4 +129,28 @@ async function passwords(run, words) {
   await visitor.inspect('password-shown');
   await button.click();
   same([await field.getAttribute('type'), await button.getAttribute('aria-pressed')], ['password', 'false']);
+}
+
+/** A description has its specifications, the sale can be passed on, and the shop's own pages are a link away. */
+async function goods(run) {
+  const { shop } = run;
+  const sale = await shop.openSale({ goods: GOODS.phone });
+  const visitor = await run.visit();
+  const { page } = visitor;
+  await visitor.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await visitor.go(`/sales/${sale}`);
+  ok((await page.locator('.prose table td').count()) >= 2, 'specifications');
+  const share = page.locator('[data-share]');
+  await share.waitFor();
+  if (!await page.evaluate(() => Boolean(navigator.share))) {
+    await share.click();
+    const address = await page.evaluate(() => navigator.clipboard.readText());
+    ok(address.endsWith(visitor.path(`/sales/${sale}`)), address);
+  }
+  await visitor.inspect('goods-in-depth');
+  const poster = await page.request.get(visitor.path(`/sales/${sale}/poster.svg`));
+  same([poster.status(), poster.headers()['content-type']], [200, 'image/svg+xml']);
+  await visitor.go('/about');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await visitor.inspect('about');
 }

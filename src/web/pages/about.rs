@@ -1,0 +1,21 @@
+//! The page with the shop's own texts.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::web::Shop;
+use crate::web::extract::visitor::Visitor;
+use crate::web::problem::Problem;
+use crate::web::shared::response::personal;
+use crate::web::views::AboutPage;
+
+pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
+    let mut pages = shop.store.shop_pages().await?;
+    // A page may be written in one language so far.
+    pages.retain(|page| !page.text.get(visitor.locale).trim().is_empty());
+    pages.sort_by_key(|page| page.name);
+    personal(StatusCode::OK, &AboutPage { chrome: visitor.chrome(), pages })
+}

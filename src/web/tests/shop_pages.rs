@@ -1,0 +1,36 @@
+//! The shop's own pages, and the form of the console.
+
+use super::*;
+
+#[tokio::test]
+async fn written_page_is_shown_and_a_lost_race_keeps_the_text() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let about = shop.visitor().get("/zh/about").await;
+    assert!(about.is_page(200) && !about.text().contains("<article"), "nothing is written yet");
+
+    let terms = "version=0&text_zh=%23+%E8%A7%84%E5%88%99%0A%3Cscript%3Ealert(1)%3C/script%3E&text_en=";
+    let saved = admin.send_form("/admin/pages/terms?lang=en", terms).await;
+    assert!(saved.leads_to("/admin/pages?lang=en&saved=terms#terms"), "{saved:?}");
+    let about = shop.visitor().get("/zh/about").await;
+    assert!(about.text().contains("<h3>规则</h3>") && !about.text().contains("<script>alert"), "{}", about.text());
+    assert!(!shop.visitor().get("/en/about").await.text().contains("<article"), "not written in English");
+
+    let late = admin.send_form("/admin/pages/terms?lang=en", "version=0&text_zh=late&text_en=words").await;
+    assert!(late.is_page(409) && late.text().contains("changed elsewhere") && late.text().contains("words"));
+    assert!(shop.visitor().get("/zh/about").await.text().contains("规则"), "the first text stays");
+    let log = admin.get("/admin/log?lang=en").await;
+    assert!(log.text().contains("page terms"), "{}", log.text());
+}
+
+#[tokio::test]
+async fn too_long_and_unknown_pages_are_refused() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let long = format!("version=0&text_zh={}&text_en=", "x".repeat(10_001));
+    assert!(admin.send_form("/admin/pages/privacy?lang=en", &long).await.is_page(422));
+    let longest = format!("version=0&text_zh={}&text_en=", "%E8%A7%84".repeat(10_000));
+    assert_eq!(admin.send_form("/admin/pages/returns?lang=en", &longest).await.status, 303, "as long as it may be");
+    assert!(admin.send_form("/admin/pages/nothing?lang=en", "version=0").await.is_page(404));
+    assert!(!shop.visitor().get("/en/about").await.text().contains("<article"));
+}

@@ -1,0 +1,75 @@
+//! The shop's own pages, and the console's form of them.
+
+use askama::Template;
+
+use super::Chrome;
+use crate::domain::shop_page::{ShopPage, ShopPageName};
+use crate::i18n::AboutText;
+use crate::pages::filters;
+
+/// The title of a page.
+fn title(name: ShopPageName, t: &AboutText) -> &'static str {
+    match name {
+        ShopPageName::Returns => t.returns,
+        ShopPageName::Contact => t.contact,
+        ShopPageName::Terms => t.terms,
+        ShopPageName::Privacy => t.privacy,
+        ShopPageName::Licence => t.licence,
+    }
+}
+
+/// The pages that are written, one below the other.
+#[derive(Debug, Template)]
+#[template(path = "about.html")]
+pub struct AboutPage {
+    pub chrome: Chrome,
+    /// In the order of [`ShopPageName::ALL`].
+    pub pages: Vec<ShopPage>,
+}
+
+impl AboutPage {
+    fn title(&self, page: &ShopPage) -> &'static str {
+        title(page.name, &self.chrome.text().about)
+    }
+}
+
+/// What the form says above one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShopPageNotice {
+    Saved,
+    ChangedMeanwhile,
+    TooLong,
+}
+
+/// The forms of all pages.
+#[derive(Debug, Template)]
+#[template(path = "admin/shop_pages.html")]
+pub struct ShopPagesPage {
+    pub chrome: Chrome,
+    /// In the order of [`ShopPageName::ALL`], written or not.
+    pub pages: Vec<ShopPage>,
+    pub notice: Option<(ShopPageName, ShopPageNotice)>,
+}
+
+impl ShopPagesPage {
+    fn title(&self, page: &ShopPage) -> &'static str {
+        title(page.name, &self.chrome.text().about)
+    }
+
+    fn notice_of(&self, page: &ShopPage) -> Option<ShopPageNotice> {
+        self.notice.filter(|(name, _)| *name == page.name).map(|(_, notice)| notice)
+    }
+
+    fn is_saved(&self, notice: &ShopPageNotice) -> bool {
+        *notice == ShopPageNotice::Saved
+    }
+
+    fn words(&self, notice: &ShopPageNotice) -> &'static str {
+        let t = &self.chrome.text().about;
+        match notice {
+            ShopPageNotice::Saved => t.saved,
+            ShopPageNotice::ChangedMeanwhile => t.changed,
+            ShopPageNotice::TooLong => t.too_long,
+        }
+    }
+}
