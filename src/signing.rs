@@ -94,6 +94,27 @@ impl KeyedDigests {
     /// have a digest in common.
     pub fn of(&self, text: &str) -> Vec<String> {
         self.keys.iter().map(|key| URL_SAFE_NO_PAD.encode(hmac::sign(key, text.as_bytes()))).collect()
+/// Digests of texts for one purpose. Without the shop's secret they neither tell a text nor whether a guess is right.
+#[derive(Clone)]
+pub struct KeyedDigest {
+    key: hmac::Key,
+    previous: Option<hmac::Key>,
+}
+
+impl KeyedDigest {
+    /// Bytes of a digest: enough that two texts never share one by chance.
+    const BYTES: usize = 16;
+
+    pub fn new(secret: &ShopSecret, purpose: &str) -> KeyedDigest {
+        let key = |secret| key(&key_for(secret, purpose));
+        KeyedDigest { key: key(&secret.current), previous: secret.previous.as_ref().map(key) }
+    }
+
+    /// The digest with the current secret, then the one with the other secret while both are known. So texts that were seen
+    /// before and after the change have a digest in common.
+    pub fn of(&self, text: &str) -> Vec<String> {
+        let digest = |key| URL_SAFE_NO_PAD.encode(&hmac::sign(key, text.as_bytes()).as_ref()[..KeyedDigest::BYTES]);
+        std::iter::once(&self.key).chain(&self.previous).map(digest).collect()
     }
 }
 
@@ -119,6 +140,20 @@ mod tests {
         for nonsense in ["", ".", "a.b", &"x".repeat(10_000), "é.é"] {
             assert_eq!(signer.verify(nonsense), None);
         }
+    }
+
+    #[test]
+    fn digests_meet_while_both_secrets_are_known_and_differ_by_purpose() {
+        let secret = |letter: &str| SecretString::from(letter.repeat(64));
+        let known = |current, previous: Option<&str>, purpose| {
+            let secret = ShopSecret { current: secret(current), previous: previous.map(secret) };
+            KeyedDigest::new(&secret, purpose).of("mei@shop.example")
+        };
+        let (before, during, after) = (known("a", None, "x"), known("b", Some("a"), "x"), known("b", None, "x"));
+        assert_eq!(during, [after[0].clone(), before[0].clone()]);
+        assert_ne!(before, after);
+        assert_ne!(before, known("a", None, "y"));
+        assert!(!before[0].contains("mei") && before[0].len() == 22);
     }
 
     #[test]
