@@ -2,6 +2,7 @@
 //!
 //! - `names` and `password_rules`: which names and passwords may be chosen.
 //! - `registration`: a new account.
+//! - `signals`: what accounts may have in common, as digests.
 //! - `registration_price`: what registering costs a network that registers much.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
 //! - `keyed_limit`: counts per key. `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all processes together.
@@ -35,6 +36,7 @@ mod device;
 mod known_device;
 mod passkeys;
 mod second_factor;
+mod signals;
 
 mod administration;
 mod deletion;
@@ -87,6 +89,7 @@ pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
 use session::Sessions;
 pub use session::{SESSION_LIFETIME, Session, hint_cookie};
+pub use signals::Signals;
 pub use staff_policy::StaffDuty;
 use throttle::GuessLimits;
 
@@ -126,6 +129,7 @@ pub struct Accounts {
     factors: SecondFactors,
     passkeys: Passkeys,
     links: MailLinks,
+    signals: Signals,
     /// When sessions were last used, until it is written to the database.
     seen: Mutex<HashMap<Uuid, Timestamp>>,
     /// A session of staff that is not used for so long ends.
@@ -152,6 +156,7 @@ impl Accounts {
             factors: SecondFactors::new(secret),
             passkeys: Passkeys::new(secret),
             links: MailLinks::new(secret),
+            signals: Signals::new(secret),
             seen: Mutex::default(),
             staff_idle: DEFAULT_STAFF_IDLE,
             staff_step_up: DEFAULT_STAFF_STEP_UP,

@@ -8,7 +8,7 @@ use super::password::HashRequest;
 use super::registration_price::Payment;
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device, names, password_rules};
-use crate::domain::UserId;
+use crate::domain::{Network, Signal, UserId};
 use crate::store::{Role, StoreError, User};
 
 impl Accounts {
@@ -36,9 +36,18 @@ impl Accounts {
         }
         self.take_payment(device, paid).await?;
         let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
-        match self.store.add_user(&user).await? {
+        match self.store.register_user(&user, &self.signals_of(device)).await? {
             true => self.begin(&user, device, "").await,
             false => Err(AccountRefusal::UsernameTaken),
+        }
+    }
+
+    /// What the registration tells of the account's network. This host itself is none: it stands for tests and for a proxy that
+    /// is not trusted.
+    fn signals_of(&self, device: &Device) -> Vec<Signal> {
+        match device.address.is_loopback() {
+            true => Vec::new(),
+            false => self.signals.of_network(Network::of(device.address)),
         }
     }
 

@@ -62,6 +62,7 @@ enum Part {
     Eligibility,
     Releases,
     Waitlists,
+    Reviews,
     Holds,
     PacketShares,
     Queue,
@@ -81,6 +82,7 @@ const PARTS: [Part; 16] = [
     Part::Eligibility,
     Part::Releases,
     Part::Waitlists,
+    Part::Reviews,
     Part::Holds,
     Part::PacketShares,
     Part::Queue,
@@ -102,6 +104,7 @@ impl Part {
             Part::Eligibility => "eligibility",
             Part::Releases => "releases",
             Part::Waitlists => "waitlists",
+            Part::Reviews => "reviews",
             Part::Holds => "holds",
             Part::PacketShares => "packet_shares",
             Part::Queue => "queue",
@@ -222,6 +225,13 @@ impl Audit {
             Part::Waitlists => {
                 let passed_over = self.snapshot().await?.passed_over_waiters().await?;
                 vec![check("units that come back go to those who wait, in their order", passed_over)]
+            }
+            Part::Reviews => {
+                let unexplained = self.snapshot().await?.unexplained_reviews().await?;
+                vec![check(
+                    "every held order has a reason and a person, and what a review ended is logged",
+                    unexplained,
+                )]
             }
             Part::Holds => match &self.stock_sync {
                 Some(stock_sync) => self.redis_matches_database(stock_sync).await?,

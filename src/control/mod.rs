@@ -212,6 +212,7 @@ impl Control {
         while self.store.purge_order_changes().await? {}
         while self.store.purge_mails().await? {}
         while self.store.purge_groups().await? {}
+        while self.store.purge_signals().await? {}
         Ok(())
     }
 

@@ -35,6 +35,13 @@ wire_enum! {
         DrawWon = "draw_won",
         /// A unit that came back is the reader's until a time.
         UnitOffered = "unit_offered",
+        /// Staff hold an order of the reader's.
+        OrderHeld = "order_held",
+        HoldReleased = "hold_released",
+        /// The answer to an appeal: the hold lasts.
+        HoldUpheld = "hold_upheld",
+        HoldRefunded = "hold_refunded",
+        HoldCancelled = "hold_cancelled",
     }
 }
 
@@ -56,6 +63,12 @@ impl MailKind {
             MailKind::Verification => VERIFICATION_LIFETIME,
             _ => NOTICE_LIFETIME,
         }
+    }
+
+    /// Whether the message is about the review of an order.
+    pub fn is_review(self) -> bool {
+        use MailKind::{HoldCancelled, HoldRefunded, HoldReleased, HoldUpheld, OrderHeld};
+        matches!(self, OrderHeld | HoldReleased | HoldUpheld | HoldRefunded | HoldCancelled)
     }
 
     /// Whether the message has a link that does something.

@@ -41,6 +41,18 @@ texts! {
         draw_won_subject: "{}：你中签了", "{}: you won in a draw";
         draw_won: "你中签了，「{}」已为你保留。", "You won in a draw, and {} is held for you.";
         pay_by: "请在 {} UTC 前付款：", "Pay before {} UTC:";
+        order_line: "订单：{}", "Order: {}";
+        held_subject: "{}：订单正在审核", "{}: your order is held for review";
+        held: "我们的员工正在审核你的一笔订单，审核结束前不会发货。原因：“{}”", "Our staff are looking at one of your orders, and it won’t ship until they’re done. The reason: “{}”";
+        held_advice: "如有误会，请在订单页提交申诉，我们的员工会答复。", "If this is a mistake, write to us on the order page. Our staff answer every appeal.";
+        released_subject: "{}：订单已放行", "{}: your order has been released";
+        released: "你的订单审核完毕，将照常处理。说明：“{}”", "The review of your order is over, and it goes on as usual. The reason: “{}”";
+        upheld_subject: "{}：申诉答复", "{}: the answer to your appeal";
+        upheld: "我们的员工看过你的申诉，订单继续审核。答复：“{}”", "Our staff read your appeal, and the order stays held. Their answer: “{}”";
+        review_refund_subject: "{}：订单已退款", "{}: your order is being refunded";
+        review_refund: "审核后，你的订单正在全额退款。原因：“{}”", "After the review your order is being refunded in full. The reason: “{}”";
+        review_cancel_subject: "{}：订单已取消", "{}: your order was cancelled";
+        review_cancel: "审核后，你的订单已取消，未产生扣款。原因：“{}”", "After the review your order was cancelled, and you weren’t charged. The reason: “{}”";
         code: "你账号的一个恢复码刚刚被使用。", "A recovery code of your account was just used.";
     }
 }

@@ -49,6 +49,7 @@ mod problems;
 mod queues;
 mod recovery;
 mod report;
+mod review;
 mod sales;
 mod script;
 mod security;
@@ -85,6 +86,7 @@ pub use problems::{Problem, field_error, problem, refusals};
 pub use queues::{QueueConsoleText, QueueText};
 pub use recovery::RecoveryText;
 pub use report::ReportText;
+pub use review::ReviewText;
 pub use sales::SalesText;
 pub use script::ScriptText;
 pub use security::{SecurityText, security_class, security_detail};
@@ -156,6 +158,7 @@ tables! {
     recovery: RecoveryText,
     report: ReportText,
     overview: OverviewText,
+    review: ReviewText,
 }
 
 /// The texts of a language.

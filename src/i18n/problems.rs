@@ -258,6 +258,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("too_many_invitations", "每场最多 10 万个邀请码。", "A sale has at most 100,000 codes."),
     ("required", "必填。", "Required."),
     ("too_long", "内容太长。", "Too long."),
+    ("bad_boolean", "请填写 true 或 false。", "Enter true or false."),
     ("bad_number", "请填写大于零的整数。", "Enter a whole number above zero."),
     ("split_fixed", "场次已载入 Redis，分桶数不能再改。", "The sale is already loaded into Redis, so its buckets can’t be changed."),
     ("bad_buckets", "分桶数须为 1 到 64。", "Enter a number from 1 to 64."),

@@ -67,6 +67,11 @@ impl Letters {
                 let order = format!("{}/{}/orders/{sale}/{}", self.public_url, mail.locale, fact("order"));
                 format!("{}\n\n{order}", fill(about, pay_by.strftime("%Y-%m-%d %H:%M")))
             }
+            kind if kind.is_review() => {
+                let sale = mail.facts["sale"].as_str().unwrap_or_default();
+                let order = format!("{}/{}/orders/{sale}/{}", self.public_url, mail.locale, fact("order"));
+                format!("{}\n\n{}", fill(about, fact("reason")), fill(text(mail.locale).mail.order_line, order))
+            }
             kind if kind.has_link() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
             kind if kind.has_link() => fill(about, &mail.recipient),
             _ => format!("{about}\n{time}"),
@@ -109,6 +114,11 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::RecoveryCodeUsed => (t.code_subject, t.code),
         MailKind::DrawWon => (t.draw_won_subject, t.draw_won),
         MailKind::UnitOffered => (t.offer_subject, t.offer),
+        MailKind::OrderHeld => (t.held_subject, t.held),
+        MailKind::HoldReleased => (t.released_subject, t.released),
+        MailKind::HoldUpheld => (t.upheld_subject, t.upheld),
+        MailKind::HoldRefunded => (t.review_refund_subject, t.review_refund),
+        MailKind::HoldCancelled => (t.review_cancel_subject, t.review_cancel),
     }
 }
 
@@ -119,6 +129,8 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::Recovery => t.ignore_recovery,
         MailKind::DrawWon => return None,
         MailKind::UnitOffered => t.offer_advice,
+        MailKind::OrderHeld => t.held_advice,
+        kind if kind.is_review() => return None,
         _ => t.react,
     })
 }
@@ -187,6 +199,15 @@ mod tests {
             "「手机」已为你保留。\n\n请在 2026-11-22 08:00 UTC 前付款：\nhttps://shop.example/zh/orders/7/o-1\n";
         assert!(text.contains(order), "{text}");
         assert!(!text.contains("修改密码"), "nothing happened to the account");
+    }
+
+    #[test]
+    fn owner_of_a_held_order_reads_why_and_where_to_answer() {
+        let mut mail = mail(MailKind::OrderHeld, Locale::En);
+        mail.facts = json!({"sale": "7", "order": "o-1", "reason": "one address, many accounts"});
+        let text = letters().letter(&mail, LinkView::Shown).text;
+        assert!(text.contains("The reason: “one address, many accounts”"), "{text}");
+        assert!(text.contains("Order: https://shop.example/en/orders/7/o-1\n") && text.contains("answer every appeal"));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Orders once their units are held: what owners and staff read and do, and [`expiry`], which cancels unpaid orders and
 //! releases units of ended ones. How an order gets into the database is in [`crate::pipeline`].
 
+pub mod clusters;
 pub mod expiry;
 mod receipt;
+pub mod review;
 pub mod support;
 
 use std::sync::Arc;
@@ -12,12 +14,14 @@ use tracing::{info, warn};
 
 use self::receipt::Receipts;
 use self::support::StaffActionOutcome;
+use crate::accounts::Signals;
 use crate::clock::Clock;
 use crate::domain::claim::Claim;
 use crate::domain::order::{OrderEvent, generated_at};
 use crate::domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
 use crate::eligibility::Eligibility;
 use crate::metrics::Metrics;
+use crate::rate_limit::UserLimit;
 use crate::signing::ShopSecret;
 use crate::stock::Stock;
 use crate::store::{AuditReason, HeldUnits, LockPatience, PartialRefund, StaffAction, Store, StoreError};
@@ -70,6 +74,9 @@ pub struct Orders {
     clock: Clock,
     metrics: Arc<Metrics>,
     receipts: Receipts,
+    signals: Signals,
+    /// Appeals of each account.
+    appeals: Arc<UserLimit>,
 }
 
 impl Orders {
@@ -81,7 +88,16 @@ impl Orders {
         metrics: Arc<Metrics>,
         secret: &ShopSecret,
     ) -> Orders {
-        Orders { store, stock, eligibility, clock, metrics, receipts: Receipts::new(secret) }
+        Orders {
+            store,
+            stock,
+            eligibility,
+            clock,
+            metrics,
+            receipts: Receipts::new(secret),
+            signals: Signals::new(secret),
+            appeals: Arc::new(UserLimit::every(review::APPEAL_INTERVAL, review::APPEAL_BURST)),
+        }
     }
 
     /// The receipt for units that were granted.
@@ -195,7 +211,11 @@ impl Orders {
         if !self.eligibility.accepts_address(sale, user, address).await? {
             return Err(OrderRefusal::OtherAddress);
         }
-        if !self.store.set_address(sale, id, address).await? {
+        let mut signals = self.signals.of_address(address);
+        if let Some(contact) = self.store.mail_of(user).await?.and_then(|mail| mail.address) {
+            signals.extend(self.signals.of_contact(&contact));
+        }
+        if !self.store.set_address(sale, id, address, &signals).await? {
             return Err(OrderRefusal::AddressFixed);
         }
         self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)

@@ -35,6 +35,11 @@ impl StaffActionReason {
         if errors.is_empty() { Ok(StaffActionReason { note, message }) } else { Err(errors) }
     }
 
+    /// The same, if it has a message or needs none. The owner of a held order reads why it ends.
+    pub fn with_message_if(self, is_needed: bool) -> Result<StaffActionReason, Vec<(&'static str, &'static str)>> {
+        if is_needed && self.message.is_empty() { Err(vec![("message", "required")]) } else { Ok(self) }
+    }
+
     /// As the store records it, under the name of a member of the staff.
     pub fn by<'a>(&'a self, actor: &'a str) -> AuditReason<'a> {
         let message = Some(self.message.as_str()).filter(|text| !text.is_empty());

@@ -2,9 +2,12 @@
 //! payments of their own, and requesters do not approve their requests.
 
 use tracing::info;
+use uuid::Uuid;
 
-use crate::domain::{OrderId, Page, RefundId, UserId};
+use crate::domain::{Order, OrderId, OrderStatus, Page, RefundId, SaleId, UserId};
 use crate::orders::Orders;
+use crate::orders::review::{ReviewCounts, ReviewOutcome};
+use crate::orders::support::StaffActionOutcome;
 use crate::store::{
     Approval, ApprovalOutcome, AuditReason, NewStaffRefund, RefundRefusal, StaffRefund, StaffRefundOutcome, Store,
     StoreError,
@@ -81,6 +84,47 @@ impl StaffRefunds {
             StaffRefundOutcome::Waits(id) => RefundAnswer::Waits(id),
             StaffRefundOutcome::OtherWaits => RefundAnswer::OtherWaits,
             StaffRefundOutcome::Refused(refusal) => RefundAnswer::Refused(refusal),
+        })
+    }
+
+    /// Ends those of a sale's orders that are held: paid ones are refunded, each as [`StaffRefunds::refund`] does, and unpaid
+    /// ones are cancelled. One after the other: what was done stays if a later one fails, and doing it again changes nothing.
+    pub async fn refund_held(
+        &self,
+        sale: SaleId,
+        orders: &[OrderId],
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<ReviewCounts, StoreError> {
+        let mut counts = ReviewCounts::default();
+        for id in orders {
+            let Some(order) = self.store.order(sale, *id).await? else { continue };
+            counts.add(self.end_held(&order, by, reason).await?);
+        }
+        Ok(counts)
+    }
+
+    async fn end_held(&self, order: &Order, by: UserId, reason: AuditReason<'_>) -> Result<ReviewOutcome, StoreError> {
+        if !order.status.is_live() {
+            return Ok(ReviewOutcome::OrderEnded);
+        }
+        if self.orders.hold(order).await?.is_none() {
+            return Ok(ReviewOutcome::Unchanged);
+        }
+        if order.status == OrderStatus::Unpaid {
+            match self.orders.cancel_for_staff(order, by, reason).await? {
+                StaffActionOutcome::Done => return Ok(ReviewOutcome::Done),
+                StaffActionOutcome::OwnOrder => return Ok(ReviewOutcome::OwnOrder),
+                // It may have been paid meanwhile.
+                StaffActionOutcome::WrongStatus => {}
+            }
+        }
+        let refund = StaffRefund::Order(order.sale_id, order.id);
+        Ok(match self.refund(RefundId(Uuid::now_v7()), refund, by, reason).await? {
+            RefundAnswer::Begun => ReviewOutcome::Done,
+            RefundAnswer::Waits(_) | RefundAnswer::OtherWaits => ReviewOutcome::Waits,
+            RefundAnswer::OwnPayment => ReviewOutcome::OwnOrder,
+            RefundAnswer::Refused(_) => ReviewOutcome::OrderEnded,
         })
     }
 

@@ -49,6 +49,7 @@ const MIGRATIONS: [(i64, &str, &str); 37] = [
     (44, "waitlist", include_str!("../../migrations/0044_waitlist.sql")),
     (45, "eligibility", include_str!("../../migrations/0045_eligibility.sql")),
     (48, "shop pages", include_str!("../../migrations/0048_shop_pages.sql")),
+    (50, "clusters", include_str!("../../migrations/0050_clusters.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

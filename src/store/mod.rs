@@ -53,6 +53,7 @@ mod leases;
 mod mail;
 mod security_events;
 mod shop_pages;
+mod signals;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +93,7 @@ pub use goods::{GoodsDraft, GoodsRefusal};
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
 pub use mail::Mail;
 pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
+pub use orders::holds::{AppealOutcome, HoldChange};
 pub use orders::intake::{Demand, PersistedOrder};
 pub use orders::releases::HeldUnits;
 pub use orders::search::{FoundOrder, OrderSearch};

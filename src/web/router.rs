@@ -180,6 +180,7 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/staff/{user}/second-factor", delete(accounts::reset_second_factor))
         .route("/admin/step-up", get(step_up::show).post(step_up::done))
         .route("/admin/orders/{order}/refund", post(admin::orders::refund))
+        .route("/admin/sales/{sale}/clusters/{user}/refund", post(admin::clusters::refund))
         .route("/admin/orders/payments/{case}/refund", post(admin::payment_cases::refund))
         .route("/admin/staff", post(staff::create))
         .route("/admin/staff/policy", post(staff::set_policy))
@@ -327,6 +328,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/orders/{sale}/{order}/address"), get(order_address::show).post(order_address::choose))
         .route(&at("/orders/{sale}/{order}/pay"), post(orders::pay))
         .route(&at("/orders/{sale}/{order}/cancel"), post(orders::cancel))
+        .route(&at("/orders/{sale}/{order}/appeal"), post(orders::appeal))
         .route(&at("/account/addresses"), get(addresses::list))
         .route(&at("/account/addresses/new"), get(addresses::blank))
         .route(&at("/account/addresses/{address}"), get(addresses::edit).post(addresses::change))
@@ -342,6 +344,7 @@ fn console() -> Routes {
     use super::admin::{invitations, mail, queues, security, staff, users};
     use super::admin::{mail, queues, report, security, staff, users};
     use super::admin::{mail, queues, security, shop_pages, staff, users};
+    use super::admin::{clusters, mail, queues, review, security, staff, users};
 
     Router::new()
         .route("/admin", get(sales::sales))
@@ -381,6 +384,10 @@ fn console() -> Routes {
         .route("/admin/sales/{sale}/resume", post(sales::resume))
         .route("/admin/sales/{sale}/stop", post(sales::stop))
         .route("/admin/sales/{sale}/queue", post(queues::change_pace))
+        .route("/admin/sales/{sale}/clusters", get(clusters::list))
+        .route("/admin/sales/{sale}/clusters/{user}", get(clusters::show))
+        .route("/admin/sales/{sale}/clusters/{user}/hold", post(clusters::hold))
+        .route("/admin/sales/{sale}/clusters/{user}/release", post(clusters::release))
         .route("/admin/goods", get(goods::list))
         .route("/admin/packets", get(packets::list).post(packets::fund))
         .route("/admin/packets/new", get(packets::new))
@@ -394,6 +401,9 @@ fn console() -> Routes {
         .route("/admin/orders/payments/{case}/settle", post(payment_cases::settle))
         .route("/admin/orders/{order}", get(orders::show))
         .route("/admin/orders/{order}/cancel", post(orders::cancel))
+        .route("/admin/orders/{order}/hold", post(review::hold))
+        .route("/admin/orders/{order}/release", post(review::release))
+        .route("/admin/orders/{order}/uphold", post(review::uphold))
         .route("/admin/orders/{order}/recipient", post(orders::recipient))
         .route("/admin/goods/new", get(goods::blank))
         .route("/admin/goods/{goods}", get(goods::show).post(goods::edit))

@@ -226,6 +226,9 @@ impl Store {
             "DELETE FROM sale_groups WHERE user_id = $1",
             // A code that was used stays so.
             "UPDATE invitations SET revoked_at_ms = COALESCE(revoked_at_ms, redeemed_at_ms), user_id = NULL WHERE user_id = $1",
+            "DELETE FROM account_signals WHERE user_id = $1",
+            "UPDATE hold_appeals SET text = '' WHERE hold_id IN (SELECT id FROM order_holds WHERE order_id IN
+               (SELECT id FROM orders WHERE user_id = $1))",
             // Kept answers name addresses and amounts.
             "DELETE FROM idempotency_keys WHERE user_id = $1",
         ] {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::domain::packet::{Giver, Packet};
 use crate::domain::wallet::{LedgerAccount, money};
-use crate::domain::{QueuePlace, UserId};
+use crate::domain::{OrderHold, QueuePlace, UserId};
 use crate::store::{EntryCursor, PartialRefund, PaymentRecord, Store, StoreError, WalletEntry};
 
 /// Rows that are read per query.
@@ -14,6 +14,7 @@ const PAGE: i64 = 500;
 impl Store {
     /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists,
     /// groups and invitations of sales, sessions, and
+    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists, signals, sessions, and
     /// passkeys without their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
@@ -51,6 +52,7 @@ impl Store {
             "draw_entries": self.draw_entries_for_export(id).await?,
             "waitlists": self.waitlists_for_export(id).await?,
             "eligibility": self.eligibility_for_export(id).await?,
+            "signals": self.signals_for_export(id).await?,
             "sessions": sessions.collect::<Vec<_>>(),
             "passkeys": passkeys.collect::<Vec<_>>(),
         })))
@@ -84,6 +86,7 @@ impl Store {
                     "status": order.status, "reason": order.reason, "address": order.address,
                     "message": order.message, "reserved_at": order.reserved_at,
                     "history": self.history(order).await?,
+                    "holds": self.holds_of(order.id).await?.iter().map(hold_json).collect::<Vec<_>>(),
                     "payments": self.payments_of(order.id).await?.iter().map(payment_json).collect::<Vec<_>>(),
                 }));
             }
@@ -164,6 +167,11 @@ impl Store {
         let invitations = self.invitations_of(id).await?;
         let invitations = invitations.into_iter().map(|(sale, at)| json!({"sale_id": sale, "redeemed_at": at}));
         Ok(json!({"groups": groups.collect::<Vec<_>>(), "invitations": invitations.collect::<Vec<_>>()}))
+    async fn signals_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let noted = self.signals_of(id).await?.into_iter().map(|(sale, noted)| {
+            json!({"sale_id": sale, "kind": noted.signal.kind, "digest": noted.signal.digest, "at": noted.at})
+        });
+        Ok(noted.collect())
     }
 
     async fn entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
@@ -178,6 +186,23 @@ impl Store {
             }
         }
     }
+}
+
+/// A hold as its owner is told of it: without the names of the staff.
+fn hold_json(hold: &OrderHold) -> Value {
+    let appeals = hold.appeals.iter().map(|appeal| {
+        let answer = appeal.answer.as_ref();
+        json!({
+            "text": appeal.text, "sent_at": appeal.sent_at, "answer": answer.map(|given| given.answer),
+            "answered_at": answer.map(|given| given.at), "answer_reason": answer.and_then(|given| given.reason.as_deref()),
+        })
+    });
+    let end = hold.end.as_ref();
+    json!({
+        "reason": hold.reason, "held_at": hold.held_at, "outcome": end.map(|end| end.outcome),
+        "ended_at": end.map(|end| end.at), "end_reason": end.and_then(|end| end.reason.as_deref()),
+        "appeals": appeals.collect::<Vec<_>>(),
+    })
 }
 
 fn entry_json(entry: &WalletEntry) -> Value {

@@ -20,9 +20,9 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::{Store, StoreError, Tx, audit_log, bind_ids, list, padded, row};
-use crate::domain::UserId;
+use super::{Store, StoreError, Tx, audit_log, bind_ids, list, padded, row, signals};
 use crate::domain::wire::wire_enum;
+use crate::domain::{Signal, UserId};
 use crate::store::pool::Connection;
 
 wire_enum! {
@@ -173,6 +173,17 @@ impl Store {
     pub async fn add_user(&self, user: &User) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let added = add(&mut tx, user).await?;
+        tx.commit().await?;
+        Ok(added)
+    }
+
+    /// As [`Store::add_user`], for an account that registers. `signals` are what it may have in common with others.
+    pub async fn register_user(&self, user: &User, signals: &[Signal]) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let added = add(&mut tx, user).await?;
+        if added {
+            signals::note_registration(&mut tx, user.id, signals, user.created_at).await?;
+        }
         tx.commit().await?;
         Ok(added)
     }

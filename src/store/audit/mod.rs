@@ -10,6 +10,7 @@ mod money;
 mod orders;
 mod packets;
 mod queues;
+mod reviews;
 mod waitlists;
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Orders in the database: reads for their owners, for operators and for the audit, and cancellation.
 
 pub(super) mod changes;
+pub(super) mod holds;
 pub(super) mod intake;
 pub(super) mod open_payments;
 pub(super) mod releases;
@@ -16,9 +17,9 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::sales::add_sold;
-use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
+use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales, signals};
 use crate::domain::order::OrderEvent;
-use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, UserId};
+use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, Signal, UserId};
 use crate::store::pool::Connection;
 use open_payments::close_payments_of;
 use releases::{HeldUnits, held_columns, held_units};
@@ -88,15 +89,21 @@ impl Store {
 
     /// Sets the delivery address of an unpaid order, or the missing one of a paid order. `false` when there is no such
     /// order or its address is fixed ([`Order::takes_address`]).
-    pub async fn set_address(&self, sale: SaleId, id: OrderId, address: &Address) -> Result<bool, StoreError> {
+    /// `signals` are what accounts may have in common by it.
+    pub async fn set_address(
+        &self,
+        sale: SaleId,
+        id: OrderId,
+        address: &Address,
+        signals: &[Signal],
+    ) -> Result<bool, StoreError> {
         let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let sql = "UPDATE orders SET address = $3 WHERE id = $1 AND sale_id = $2
-             AND (status = 'unpaid' OR (status = 'paid' AND address IS NULL))";
+             AND (status = 'unpaid' OR (status = 'paid' AND address IS NULL)) RETURNING user_id";
         let mut tx = self.begin().await?;
         let query = sqlx::query(sql).bind(id.to_string()).bind(sale.0).bind(text);
-        if query.execute(&mut *tx).await?.rows_affected() == 0 {
-            return Ok(false);
-        }
+        let Some(updated) = query.fetch_optional(&mut *tx).await? else { return Ok(false) };
+        signals::note_order(&mut tx, (sale, row::parsed(&updated, "user_id")?), signals).await?;
         tx.changes.edited(id);
         tx.commit().await?;
         Ok(true)

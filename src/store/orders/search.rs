@@ -20,6 +20,8 @@ pub struct OrderSearch {
     pub sale: Option<SaleId>,
     /// The order has one of these statuses. Empty matches every status.
     pub statuses: Vec<OrderStatus>,
+    /// Only orders that staff hold, or only the others.
+    pub held: Option<bool>,
     /// Reserved at or after this time.
     pub from: Option<Timestamp>,
     /// Reserved before this time.
@@ -34,14 +36,22 @@ pub struct FoundOrder {
     pub order: Order,
     /// `None` when the account was deleted.
     pub username: Option<String>,
+    /// When staff held it, if the hold lasts.
+    pub held_at: Option<Timestamp>,
 }
 
-const USERNAME: &str = "(SELECT username FROM users WHERE users.id = orders.user_id) AS username";
+const OTHER_COLUMNS: &str = "(SELECT username FROM users WHERE users.id = orders.user_id) AS username,
+     (SELECT held_at_ms FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS held_at_ms";
+/// Orders that staff hold. Few are held at a time, so their ids are read first.
+const HELD: &str = "id IN (SELECT order_id FROM order_holds WHERE ended_at_ms IS NULL)
+     AND CAST(status AS TEXT) IN ('unpaid', 'paid')";
 /// Orders of rehearsals are not delivered.
 const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHERE shadow = 1)";
 
 fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
-    Ok(FoundOrder { order: order(row)?, username: row.try_get("username")? })
+    let (order, username) = (order(row)?, row.try_get("username")?);
+    let held_at = row::optional_time(row, "held_at_ms")?.filter(|_| order.status.is_live());
+    Ok(FoundOrder { order, username, held_at })
 }
 
 /// The value that a condition is bound to.
@@ -70,12 +80,13 @@ impl OrderSearch {
         let narrowed = self.order.is_some() || self.user.is_some() || self.sale.is_some();
         let status = if narrowed { STATUS_UNINDEXED } else { "status" };
         conditions.extend(status_condition(status, &self.statuses));
+        conditions.extend(self.held.map(|held| if held { HELD.to_owned() } else { format!("NOT ({HELD})") }));
         if !narrowed {
             // A search by order, user or sale finds those of rehearsals.
             conditions.push(NOT_REHEARSED.to_owned());
         }
         let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
-        format!("SELECT {}, {USERNAME} FROM orders {filter} ORDER BY id DESC LIMIT $1", columns!())
+        format!("SELECT {}, {OTHER_COLUMNS} FROM orders {filter} ORDER BY id DESC LIMIT $1", columns!())
     }
 }
 
@@ -115,11 +126,26 @@ impl Store {
         let mut found = Vec::with_capacity(orders.len());
         for chunk in padded(orders) {
             let sql = format!(
-                "SELECT {}, {USERNAME} FROM orders WHERE id IN {} AND {NOT_REHEARSED}",
+                "SELECT {}, {OTHER_COLUMNS} FROM orders WHERE id IN {} AND {NOT_REHEARSED}",
                 columns!(),
                 list(chunk.len(), 0)
             );
             found.extend(self.all(bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk), found_order).await?);
+        }
+        Ok(found)
+    }
+
+    /// The orders that accounts have in a sale, in any order.
+    pub async fn orders_of_accounts(&self, sale: SaleId, users: &[UserId]) -> Result<Vec<FoundOrder>, StoreError> {
+        let mut found = Vec::new();
+        for chunk in padded(users) {
+            let sql = format!(
+                "SELECT {}, {OTHER_COLUMNS} FROM orders WHERE sale_id = $1 AND user_id IN {}",
+                columns!(),
+                list(chunk.len(), 1)
+            );
+            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
+            found.extend(self.all(query, found_order).await?);
         }
         Ok(found)
     }

@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::holds;
 use super::open_payments::close_payments_of;
 use super::releases::{self, HeldUnits, held_columns, held_units};
-use crate::domain::{OrderId, OrderStatus, SaleId};
+use crate::domain::{HoldOutcome, OrderId, OrderStatus, SaleId};
 use crate::store::audit_log::log;
 use crate::store::sales::{self, add_sold};
 use crate::store::{Store, StoreError, Tx};
@@ -24,6 +25,14 @@ impl StaffAction {
         match self {
             StaffAction::Cancel => (OrderStatus::Unpaid, OrderStatus::Cancelled),
             StaffAction::Refund => (OrderStatus::Paid, OrderStatus::RefundPending),
+        }
+    }
+
+    /// How it ends a hold of the order.
+    fn hold_outcome(self) -> HoldOutcome {
+        match self {
+            StaffAction::Cancel => HoldOutcome::Cancelled,
+            StaffAction::Refund => HoldOutcome::Refunded,
         }
     }
 
@@ -98,6 +107,7 @@ pub(in crate::store) async fn apply(
         releases::add(tx, &[held]).await?;
     }
     add_step(tx, id, to, reason, now).await?;
+    holds::end_with_order(tx, (sale, id, held.user_id), action.hold_outcome(), reason).await?;
     let before = json!({"status": from, "sale_id": sale, "user_id": held.user_id});
     let after = json!({"status": to, "sale_id": sale, "user_id": held.user_id, "reason": reason.note,
         "message": reason.message});

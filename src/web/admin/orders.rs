@@ -24,7 +24,8 @@ use crate::web::shared::reveal::reveal_recipient;
 use crate::web::shared::validation::price;
 use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::{
-    AddressView, AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, StaffActionFormState,
+    AddressView, AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, ReviewFormState,
+    StaffActionFormState,
 };
 
 pub async fn list(
@@ -62,10 +63,11 @@ pub async fn show(
 
 /// What the page shows besides the order.
 #[derive(Default)]
-struct OrderPageState {
+pub(super) struct OrderPageState {
     done: String,
     may_act: bool,
     form: StaffActionFormState,
+    review: ReviewFormState,
     part: PartialRefundFormState,
     reveal: RevealFormState,
     /// The recipient in full, shown only in this answer.
@@ -74,8 +76,13 @@ struct OrderPageState {
 
 impl OrderPageState {
     /// The form again, for a member of the staff who may act.
-    fn of(form: StaffActionFormState) -> OrderPageState {
+    pub(super) fn of(form: StaffActionFormState) -> OrderPageState {
         OrderPageState { may_act: true, form, ..OrderPageState::default() }
+    }
+
+    /// The form of a review again.
+    pub(super) fn of_review(review: ReviewFormState) -> OrderPageState {
+        OrderPageState { may_act: true, review, ..OrderPageState::default() }
     }
 
     /// The form of a partial refund again.
@@ -84,7 +91,7 @@ impl OrderPageState {
     }
 }
 
-async fn page(
+pub(super) async fn page(
     shop: &Shop,
     visitor: &Visitor,
     mut order: Order,
@@ -92,6 +99,7 @@ async fn page(
     state: OrderPageState,
 ) -> Result<Response, Problem> {
     order.mask_recipient();
+    let order_id = order.id;
     let entry = shop.catalogue.entry(order.sale_id).await?;
     let chrome = visitor.chrome_at(format!("/admin/orders/{}?lang={}", order.id, visitor.locale));
     let page = AdminOrderPage {
@@ -110,6 +118,8 @@ async fn page(
         may_act: state.may_act,
         form: state.form,
         part: state.part,
+        holds: shop.store.holds_of(order_id).await?,
+        review: state.review,
     };
     personal(status, &page)
 }
@@ -251,7 +261,9 @@ async fn act(
     form: StaffActionForm,
 ) -> Result<Response, Problem> {
     let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let is_held = shop.orders.hold(&order).await?.is_some();
     let checked = StaffActionReason::check(&form.reason, &form.message);
+    let checked = checked.and_then(|reason| reason.with_message_if(is_held));
     let mut state = StaffActionFormState { reason: form.reason, message: form.message, ..Default::default() };
     let reason = match checked {
         Ok(reason) if form.confirm == "yes" => reason,

@@ -24,7 +24,7 @@ use crate::web::shared::order_search::OrderSearchQuery;
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;
 
-const HEADER: [&str; 24] = [
+const HEADER: [&str; 25] = [
     "order_id",
     "placed_at",
     "confirmed_at",
@@ -49,6 +49,7 @@ const HEADER: [&str; 24] = [
     "postal_code",
     "paid_at",
     "refunded",
+    "held",
 ];
 
 pub async fn export(
@@ -109,12 +110,13 @@ impl Export {
             let paid_at = paid.get(&order.id).map(ToString::to_string).unwrap_or_default();
             let back = refunded.get(&order.id).copied().unwrap_or_default();
             let back = Money::new(back, order.amount.currency).decimal();
-            self.cells(found).into_iter().chain([paid_at, back]).collect()
+            let held = found.held_at.is_some().to_string();
+            self.cells(found).into_iter().chain([paid_at, back, held]).collect()
         });
         Ok(Some((records.collect(), self)))
     }
 
-    fn cells(&self, FoundOrder { order, username }: &FoundOrder) -> Record {
+    fn cells(&self, FoundOrder { order, username, .. }: &FoundOrder) -> Record {
         let address = order.address.as_deref().cloned().unwrap_or_default();
         vec![
             order.id.to_string(),

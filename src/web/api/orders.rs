@@ -17,7 +17,9 @@ use super::{UserCall, json_response};
 use crate::accounts::Session;
 use crate::domain::claim::Claim;
 use crate::domain::order::OrderEvent;
-use crate::domain::{Address, AddressId, Money, Order, OrderId, OrderStatus, RefundId, RefundTarget, Refusal, SaleId};
+use crate::domain::{
+    Address, AddressId, Money, Order, OrderHold, OrderId, OrderStatus, RefundId, RefundTarget, Refusal, SaleId,
+};
 use crate::gate::AdmissionRequest;
 use crate::orders::OrderLookup;
 use crate::purchase::PurchaseOutcome;
@@ -134,12 +136,22 @@ pub struct OrderJson {
     pub address: Option<Box<Address>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<OrderEvent>>,
+    /// While staff hold the order: it is not delivered until they have looked at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<HoldJson>,
     /// Whether the last attempt to pay was declined. Left out unless it was, and once the order is paid or ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub payment_declined: bool,
     /// What the shop gave back while the order stayed paid. Left out where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partial_refunds: Vec<PartialRefundJson>,
+}
+
+/// A hold as the owner of the order sees it.
+#[derive(Debug, Serialize)]
+pub struct HoldJson {
+    held_at: Timestamp,
+    reason: String,
 }
 
 /// A partial refund as the owner of the order sees it.
@@ -175,6 +187,7 @@ impl OrderJson {
             message: order.message,
             address: order.address,
             history,
+            hold: None,
             payment_declined: false,
             partial_refunds: Vec::new(),
         }
@@ -205,7 +218,9 @@ pub async fn show(
             let refunds = shop.orders.partial_refunds(&order).await?;
             let partial_refunds = refunds.into_iter().map(PartialRefundJson::from).collect();
             let payment_declined = shop.orders.is_declined(&order).await?;
-            OrderJson { partial_refunds, payment_declined, ..OrderJson::of(order, Some(history)) }
+            let hold =
+                shop.orders.hold(&order).await?.map(|OrderHold { held_at, reason, .. }| HoldJson { held_at, reason });
+            OrderJson { partial_refunds, payment_declined, hold, ..OrderJson::of(order, Some(history)) }
         }
         OrderLookup::Reserved { quantity, reserved_at } => {
             let entry = shop.catalogue.entry(sale_id).await?;
@@ -221,6 +236,7 @@ pub async fn show(
                 message: None,
                 address: None,
                 history: Some(held.into()),
+                hold: None,
                 payment_declined: false,
                 partial_refunds: Vec::new(),
             }

@@ -8,14 +8,18 @@ use serde::Deserialize;
 use super::checkout::pay_from;
 use super::order_address::{self, OrderAddressState};
 use super::{UserVisit, eligibility};
+use crate::accounts::Session;
+use crate::domain::hold::check_appeal;
 use crate::domain::order::OrderEvent;
 use crate::domain::{Locale, ModeName, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
 use crate::orders::OrderLookup;
 use crate::pages::onward::onward;
+use crate::orders::review::AppealRefusal;
 use crate::purchase::PurchaseOutcome;
 use crate::web::Shop;
 use crate::web::api::orders::too_early;
 use crate::web::extract::session::SignedIn;
+use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
@@ -25,7 +29,9 @@ use crate::web::shared::paths::{line_path, order_address_path, order_path};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::token::purchase_token;
 use crate::web::shared::wallet::balance_of;
-use crate::web::views::{AddressCard, AddressView, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
+use crate::web::views::{
+    AddressCard, AddressView, AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder,
+};
 
 #[derive(Deserialize)]
 pub struct PurchaseForm {
@@ -126,13 +132,23 @@ pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
+    page(&shop, &session, &visitor, (sale, order), AppealFormState::default()).await
+}
+
+async fn page(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    (sale, order): (SaleId, OrderId),
+    appeal: AppealFormState,
+) -> Result<Response, Problem> {
     let found = shop.orders.find(session.user_id, sale, order).await?;
     let (needs_address, accepts_wallet) = match &found {
         OrderLookup::Order(order, _) => (order.needs_address(), order.accepts_wallet()),
         _ => (false, false),
     };
-    let order = view(&shop, visitor.locale, (sale, order), found).await?;
-    let sale = sale_of_order(&shop, visitor.locale, &order).await?;
+    let order = view(shop, visitor.locale, (sale, order), found).await?;
+    let sale = sale_of_order(shop, visitor.locale, &order).await?;
     let proposed = match needs_address {
         true => shop.store.addresses_of(session.user_id).await?.into_iter().find(|saved| saved.is_default),
         false => None,
@@ -140,8 +156,10 @@ pub async fn show(
     let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
     let wallet = if accepts_wallet { Some(balance_of(&shop.store, session.user_id).await?) } else { None };
     let online = shop.payments.is_online();
-    let (chrome, now) = (visitor.chrome(), shop.clock.now());
-    personal(StatusCode::OK, &OrderPage { chrome, order, proposed, wallet, online, sale, now })
+    let status = if appeal.error.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let chrome = visitor.chrome_at(order_path(visitor.locale, order.sale_id, order.id));
+    let now = shop.clock.now();
+    personal(status, &OrderPage { chrome, order, proposed, wallet, online, sale, now, appeal })
 }
 
 /// What the page says about the sale of an order.
@@ -178,6 +196,7 @@ async fn view(
         OrderLookup::Order(order, history) => Ok(OrderView {
             partial_refunds: shop.orders.partial_refunds(&order).await?,
             payment_declined: shop.orders.is_declined(&order).await?,
+            holds: shop.store.holds_of(id).await?,
             id,
             sale_id,
             goods_name,
@@ -208,6 +227,7 @@ async fn view(
                 history: vec![OrderEvent { at: reserved_at, status: OrderStatus::Reserved }],
                 payment_declined: false,
                 partial_refunds: Vec::new(),
+                holds: Vec::new(),
             })
         }
         OrderLookup::NotFound => Err(Code::NotFound.into()),
@@ -255,4 +275,31 @@ pub async fn cancel(
 ) -> Result<Response, Problem> {
     shop.orders.cancel(session.user_id, sale, order).await?;
     Ok(see_other(&order_path(visitor.locale, sale, order)))
+}
+
+#[derive(Deserialize)]
+pub struct AppealForm {
+    #[serde(default)]
+    text: String,
+}
+
+/// Sends what the owner of a held order answers. An order that takes no appeal now says so on its page.
+pub async fn appeal(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
+    Form(AppealForm { text }): Form<AppealForm>,
+) -> Result<Response, Problem> {
+    let path = order_path(visitor.locale, sale, order);
+    let checked = match check_appeal(&text) {
+        Ok(checked) => checked,
+        Err(code) => {
+            let state = AppealFormState { text, error: Some(code) };
+            return page(&shop, &session, &visitor, (sale, order), state).await;
+        }
+    };
+    match shop.orders.appeal(session.user_id, order, &checked).await {
+        Ok(()) | Err(AppealRefusal::NotHeld | AppealRefusal::AnotherWaits) => Ok(see_other(&path)),
+        Err(AppealRefusal::RateLimited) => Err(Problem::new(Code::RateLimited).back(path)),
+        Err(AppealRefusal::Store(error)) => Err(error.into()),
+    }
 }

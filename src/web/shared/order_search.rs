@@ -20,6 +20,8 @@ pub struct OrderSearchQuery {
     pub username: String,
     pub sale: String,
     pub status: String,
+    /// `true` for orders that staff hold, `false` for the others.
+    pub held: String,
     pub from: String,
     pub to: String,
     pub before: Cursor,
@@ -39,13 +41,14 @@ pub struct ParsedOrderSearch {
 impl OrderSearchQuery {
     /// The filters that were filled in, by name, for the audit log.
     pub fn given(&self) -> BTreeMap<&'static str, &str> {
-        let OrderSearchQuery { order, user, username, sale, status, from, to, .. } = self;
+        let OrderSearchQuery { order, user, username, sale, status, held, from, to, .. } = self;
         let fields = [
             ("order", order),
             ("user", user),
             ("username", username),
             ("sale", sale),
             ("status", status),
+            ("held", held),
             ("from", from),
             ("to", to),
         ];
@@ -88,6 +91,10 @@ impl OrderSearchQuery {
         match parse_statuses(&self.status) {
             Some(statuses) => search.statuses = statuses,
             None => errors.push(FieldError::new("status", "bad_status")),
+        }
+        match optional(&self.held, |text| text.parse().ok()) {
+            Some(held) => search.held = held,
+            None => errors.push(FieldError::new("held", "bad_boolean")),
         }
         for (field, text, at) in [("from", &self.from, &mut search.from), ("to", &self.to, &mut search.to)] {
             match optional(text, time) {
@@ -134,13 +141,14 @@ mod tests {
             order: "1".into(),
             sale: "x".into(),
             status: "lost".into(),
+            held: "perhaps".into(),
             from: "soon".into(),
             to: "later".into(),
             limit: "1000".into(),
             ..serde_json::from_str(r#"{"before": "x"}"#).unwrap()
         };
         let fields: Vec<_> = wrong.parse().unwrap_err().iter().map(|error| error.field).collect();
-        assert_eq!(fields, ["order", "sale", "before", "status", "from", "to", "limit"]);
+        assert_eq!(fields, ["order", "sale", "before", "status", "held", "from", "to", "limit"]);
         let reversed = OrderSearchQuery {
             from: "2026-11-21T12:00".into(),
             to: "2026-11-21T11:00".into(),

@@ -8,6 +8,7 @@ mod archive;
 mod archive_pages;
 mod authenticator;
 mod books;
+mod clusters;
 mod cockpit;
 mod document;
 mod draw_console;

@@ -17,6 +17,7 @@ mod passkeys;
 mod poster;
 mod queues;
 mod recovery;
+mod review;
 mod sign_in;
 mod waitlist;
 mod wallet;
@@ -37,6 +38,8 @@ pub use admin::{
     AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot, StepUpPage, SteppedUpPage,
 };
 pub use admin::{MailPage, ReportPage, ShownMail};
+pub use admin::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS, ReviewForm, ReviewFormState, ReviewNotice};
+pub use admin::{MailPage, ShownMail};
 pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use archive::{ArchivePage, shown_states};
 pub use askama::Template;
@@ -46,6 +49,7 @@ pub use draws::EntryPage;
 pub use eligibility::EligibilityPage;
 pub use message::MessagePage;
 pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
+pub use orders::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage};
 pub use packets::{
     OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,
 };

@@ -3,9 +3,12 @@
 use askama::Template;
 use jiff::Timestamp;
 
+use super::review::{ReviewEvent, review_events};
 use super::{AddressCard, AddressView, Chrome};
+use crate::domain::hold::MAX_APPEAL_CHARS;
 use crate::domain::order::OrderEvent;
-use crate::domain::{ModeName, Money, Order, OrderId, OrderStatus, Picture, SaleId};
+use crate::domain::{ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Picture, SaleId};
+use crate::i18n::field_error;
 use crate::pages::filters;
 use crate::pages::onward::OnwardSale;
 use crate::store::{PartialRefund, WALLET};
@@ -99,6 +102,16 @@ pub struct OrderView {
     pub payment_declined: bool,
     /// Oldest first.
     pub partial_refunds: Vec<PartialRefund>,
+    /// Of its review. Oldest first.
+    pub holds: Vec<OrderHold>,
+}
+
+/// The form of an appeal, as entered.
+#[derive(Debug, Default)]
+pub struct AppealFormState {
+    pub text: String,
+    /// The code of what is wrong with it.
+    pub error: Option<&'static str>,
 }
 
 /// The page of one order.
@@ -116,6 +129,7 @@ pub struct OrderPage {
     /// `None` for a sale that is gone.
     pub sale: Option<SaleOfOrder>,
     pub now: Timestamp,
+    pub appeal: AppealFormState,
 }
 
 /// What the page of an order says about its sale.
@@ -159,12 +173,30 @@ impl OrderPage {
         self.sale.as_ref().map_or(&[], |sale| &sale.onward)
     }
 
+    /// The hold that lasts.
+    fn hold(&self) -> Option<&OrderHold> {
+        self.order.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
+    }
+
+    fn review_events(&self) -> Vec<ReviewEvent<'_>> {
+        review_events(&self.chrome.text().review, &self.order.holds)
+    }
+
+    fn appeal_error(&self) -> Option<&'static str> {
+        self.appeal.error.map(|code| field_error(self.chrome.locale, code))
+    }
+
     fn is(&self, status: OrderStatus) -> bool {
         self.order.status == status
     }
 
     fn meaning(&self) -> &'static str {
         let t = self.chrome.text();
+        match (self.hold(), self.order.status) {
+            (Some(_), OrderStatus::Paid) => return t.review.means_paid,
+            (Some(_), _) => return t.review.means_unpaid,
+            (None, _) => {}
+        }
         match self.order.reason.as_deref() {
             Some("by_shop") => t.status_means_by_shop(&self.order.status),
             _ => t.status_means(&self.order.status),
@@ -245,6 +277,7 @@ mod tests {
             history: vec![event(OrderStatus::Unpaid), event(status)],
             payment_declined: false,
             partial_refunds: Vec::new(),
+            holds: Vec::new(),
         }
     }
 
@@ -259,6 +292,7 @@ mod tests {
                 online: true,
                 sale: Some(sale_of_order(status)),
                 now: at(450),
+                appeal: AppealFormState::default(),
             };
             let html = page.render().unwrap();
             let unpaid = status == OrderStatus::Unpaid;
@@ -278,7 +312,8 @@ mod tests {
     fn order_page_escapes_names() {
         let hostile = "\"><script>alert(1)</script>";
         let (chrome, order) = (test_chrome(Locale::Zh, hostile), view(OrderStatus::Paid, hostile));
-        let page = OrderPage { chrome, order, proposed: None, wallet: None, online: true, sale: None, now: at(0) };
+        let (appeal, sale) = (AppealFormState::default(), None);
+        let page = OrderPage { chrome, order, proposed: None, wallet: None, online: true, sale, now: at(0), appeal };
         assert_eq!(page.render().unwrap().matches("<script").count(), 1);
     }
 

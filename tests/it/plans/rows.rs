@@ -2,8 +2,10 @@
 
 /// Filled by [`statements`].
 pub const GROWING: &[&str] = &[
+    "account_signals",
     "addresses",
     "draw_entries",
+    "hold_appeals",
     "queue_places",
     "audit_log",
     "guesses",
@@ -15,6 +17,7 @@ pub const GROWING: &[&str] = &[
     "mail_addresses",
     "mails",
     "order_events",
+    "order_holds",
     "orders",
     "packet_claims",
     "packet_rejections",
@@ -170,6 +173,18 @@ pub fn statements(count: i64) -> Vec<String> {
             "orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms)",
             "{id}, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000",
         ),
+        // Groups of ten accounts share an address; every account of a sale, in vain, a network.
+        rows(
+            "account_signals (user_id, sale_id, kind, digest, at_ms)",
+            "{id}, {sale}, CASE WHEN i % 2 = 0 THEN 'address' ELSE 'site' END,
+             CASE WHEN i % 2 = 0 THEN 'd' || CAST(i / 1000 AS TEXT) ELSE 'site' END, i",
+        ),
+        rows(
+            "order_holds (id, order_id, sale_id, reason, held_by, held_at_ms, outcome, ended_by, ended_at_ms)",
+            "{id}, {id}, {sale}, 'x', 'admin', i, CASE WHEN i % 100 <> 0 THEN 'released' END,
+             CASE WHEN i % 100 <> 0 THEN 'admin' END, CASE WHEN i % 100 <> 0 THEN i END",
+        ),
+        rows("hold_appeals (id, hold_id, text, sent_at_ms)", "{id}, {id}, 'x', i"),
         "INSERT INTO order_totals SELECT sale_id, status, 0, COUNT(*), COUNT(*) FROM orders GROUP BY sale_id, status"
             .to_owned(),
         rows(

@@ -30,6 +30,8 @@ use crate::web::shared::reveal::reveal_recipient;
 pub(super) struct FoundOrderJson {
     user_id: UserId,
     username: Option<String>,
+    /// When staff held it: it is not delivered. `null` unless it is held.
+    held_at: Option<Timestamp>,
     #[serde(flatten)]
     order: OrderJson,
 }
@@ -39,6 +41,7 @@ impl From<FoundOrder> for FoundOrderJson {
         FoundOrderJson {
             user_id: found.order.user_id,
             username: found.username,
+            held_at: found.held_at,
             order: OrderJson::of(found.order, None),
         }
     }
@@ -123,11 +126,12 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderI
 async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
     let mut order = existing_order(shop, id).await?;
     order.mask_recipient();
+    let held_at = shop.store.lasting_holds(&[id]).await?.get(&id).map(|hold| hold.held_at);
     let history = shop.store.steps(&order).await?;
     let payments = shop.store.payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
     let approvals = shop.store.approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
     let username = shop.store.user(order.user_id).await?.map(|user| user.username);
-    let order = OrderDetail { found: FoundOrder { order, username }.into(), history, payments, approvals };
+    let order = OrderDetail { found: FoundOrder { order, username, held_at }.into(), history, payments, approvals };
     Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }
 
@@ -168,12 +172,19 @@ pub struct StaffActionRequest {
     message: String,
 }
 
+/// The owner of a held order is told why it ends, so that the message is required then.
+async fn check_reason(shop: &Shop, of: &Order, request: &StaffActionRequest) -> Result<StaffActionReason, Problem> {
+    let is_held = shop.orders.hold(of).await?.is_some();
+    let checked = StaffActionReason::check(&request.reason, &request.message);
+    checked.and_then(|reason| reason.with_message_if(is_held)).map_err(Problem::invalid)
+}
+
 pub async fn cancel(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     Json(request): Json<StaffActionRequest>,
 ) -> Result<Response, Problem> {
     let order = existing_order(&shop, id).await?;
-    let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
+    let reason = check_reason(&shop, &order, &request).await?;
     match shop.orders.cancel_for_staff(&order, staff.session.user_id, reason.by(staff.actor())).await? {
         StaffActionOutcome::Done => detail(&shop, id).await,
         StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
@@ -188,7 +199,7 @@ pub async fn refund(
     Json(request): Json<StaffActionRequest>,
 ) -> Result<Response, Problem> {
     let order = existing_order(&shop, id).await?;
-    let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
+    let reason = check_reason(&shop, &order, &request).await?;
     let what = StaffRefund::Order(order.sale_id, id);
     refund_for(&shop, (id, repeatable), what, &staff, &reason).await
 }

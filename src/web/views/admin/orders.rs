@@ -2,16 +2,18 @@
 
 use askama::Template;
 
+use super::review::{ReviewForm, ReviewFormState};
 use super::sale_form::for_time_field;
 use super::{Chrome, FieldError, error_text};
 use crate::domain::order::OrderStep;
-use crate::domain::{ApprovalStatus, Money, Order, OrderStatus, RefundTarget, SaleId, wallet};
+use crate::domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, RefundTarget, SaleId, wallet};
 use crate::i18n::{field_error, problem};
 use crate::pages::filters;
 use crate::store::{Approval, FoundOrder, PaymentRecord, PaymentStatus, WALLET};
 use crate::web::shared::links::link_query;
 use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::views::AddressView;
+use crate::web::views::review::{ReviewEvent, review_events};
 
 /// The orders that match a search.
 #[derive(Debug, Template)]
@@ -34,8 +36,10 @@ impl AdminOrdersPage {
 
     /// The query of links that keep the search; empty without one.
     fn link_query(&self) -> String {
-        let OrderSearchQuery { order, user, sale, status, from, to, .. } = &self.query;
-        link_query([("order", order), ("user", user), ("sale", sale), ("status", status), ("from", from), ("to", to)])
+        let OrderSearchQuery { order, user, sale, status, held, from, to, .. } = &self.query;
+        let places = [("order", order), ("user", user), ("sale", sale), ("status", status), ("held", held)];
+        let [order, user, sale, status, held] = places.map(|(name, value)| (name, value.as_str()));
+        link_query([order, user, sale, status, held, ("from", from), ("to", to)])
     }
 
     /// The path of the export of the search.
@@ -51,6 +55,10 @@ impl AdminOrdersPage {
 
     fn is_sale(&self, id: &SaleId) -> bool {
         self.query.sale.trim() == id.to_string()
+    }
+
+    fn is_held(&self, held: &str) -> bool {
+        self.query.held == held
     }
 
     fn is_status(&self, status: &OrderStatus) -> bool {
@@ -123,9 +131,49 @@ pub struct AdminOrderPage {
     pub is_own: bool,
     pub form: StaffActionFormState,
     pub part: PartialRefundFormState,
+    /// Oldest first.
+    pub holds: Vec<OrderHold>,
+    pub review: ReviewFormState,
 }
 
 impl AdminOrderPage {
+    /// The hold that lasts.
+    fn lasting_hold(&self) -> Option<&OrderHold> {
+        self.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
+    }
+
+    /// Whether there is something to see or to do about a review.
+    fn is_reviewed(&self) -> bool {
+        !self.holds.is_empty() || self.order.status.is_live() && self.may_act && !self.is_own
+    }
+
+    fn review_events(&self) -> Vec<ReviewEvent<'_>> {
+        review_events(&self.chrome.text().review, &self.holds)
+    }
+
+    /// The forms of a review that apply now.
+    fn review_forms(&self) -> Vec<ReviewForm> {
+        let t = &self.chrome.text().review;
+        let form = |action, verb, words| ReviewForm {
+            action,
+            verb,
+            words,
+            orders: Vec::new(),
+            units: 0,
+            amount: None,
+            is_cut: false,
+            is_dangerous: false,
+        };
+        match self.lasting_hold() {
+            Some(hold) => {
+                let uphold = hold.open_appeal().map(|_| form("uphold", t.uphold, t.uphold_text));
+                uphold.into_iter().chain([form("release", t.release, t.release_text)]).collect()
+            }
+            None if self.order.status.is_live() => vec![form("hold", t.hold, t.hold_text)],
+            None => Vec::new(),
+        }
+    }
+
     /// What can still be refunded of a paid order. It may be nothing.
     fn refundable(&self) -> Option<Money> {
         let captured = self.payments.iter().find(|line| line.payment.status == PaymentStatus::Captured)?;
@@ -155,6 +203,9 @@ impl AdminOrderPage {
             "refund" => Some(t.done_refund),
             "refund-part" => Some(t.done_refund_part),
             "asked" => Some(self.chrome.text().approvals.asked),
+            "hold" => Some(self.chrome.text().review.done_one_hold),
+            "release" => Some(self.chrome.text().review.done_one_release),
+            "uphold" => Some(self.chrome.text().review.done_uphold),
             _ => None,
         }
     }

@@ -1,0 +1,140 @@
+//! What accounts may have in common, as keyed digests: the address of delivery, the verified contact, the network of the
+//! registration. One spelling of a thing has one digest, and only the shop can compute it.
+//!
+//! The payment boundary tells nothing of the instrument that paid, so there is no signal of it.
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::domain::{Address, Network, Signal, SignalKind};
+use crate::signing::{KeyedDigest, ShopSecret};
+
+/// Makes signals. While the shop's secret is replaced each has two digests.
+#[derive(Clone)]
+pub struct Signals(KeyedDigest);
+
+impl Signals {
+    pub fn new(secret: &ShopSecret) -> Signals {
+        Signals(KeyedDigest::new(secret, "signal"))
+    }
+
+    /// The address, and its street.
+    pub fn of_address(&self, address: &Address) -> Vec<Signal> {
+        let all = [&address.country, &address.region, &address.city, &address.line1, &address.line2];
+        let street = &all[..4];
+        let mut signals = self.signals(SignalKind::Address, &normalized(&all, |c| c.is_alphanumeric()));
+        signals.extend(self.signals(SignalKind::Street, &normalized(street, |c| c.is_alphabetic())));
+        signals
+    }
+
+    /// A verified mail address.
+    pub fn of_contact(&self, address: &str) -> Vec<Signal> {
+        self.signals(SignalKind::Contact, &normalized_contact(address))
+    }
+
+    /// The network of a registration.
+    pub fn of_network(&self, network: Network) -> Vec<Signal> {
+        let mut signals = self.signals(SignalKind::Host, &network.host.to_string());
+        signals.extend(self.signals(SignalKind::Site, &network.site_text()));
+        signals
+    }
+
+    fn signals(&self, kind: SignalKind, text: &str) -> Vec<Signal> {
+        let digests = self.0.of(&format!("{kind} {text}"));
+        digests.into_iter().map(|digest| Signal { kind, digest }).collect()
+    }
+}
+
+/// The parts of an address as one text: in one width and case, with the characters that `counts`, and a blank between two
+/// numbers only, so that `1-23` is not `12-3`.
+fn normalized(parts: &[&String], counts: impl Fn(char) -> bool) -> String {
+    let joined = parts.iter().map(|part| part.as_str()).collect::<Vec<_>>().join(" ");
+    let mut text = String::new();
+    let mut is_apart = false;
+    for c in joined.nfkc().flat_map(char::to_lowercase).nfkc() {
+        if !counts(c) {
+            is_apart = true;
+            continue;
+        }
+        if is_apart && c.is_numeric() && text.ends_with(char::is_numeric) {
+            text.push(' ');
+        }
+        is_apart = false;
+        text.push(c);
+    }
+    text
+}
+
+/// In lower case, and without what follows a `+`, with which one mailbox has any number of addresses.
+fn normalized_contact(address: &str) -> String {
+    let key = address.to_lowercase();
+    match key.rsplit_once('@') {
+        Some((local, domain)) => format!("{}@{domain}", local.split('+').next().unwrap_or(local)),
+        None => key,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+
+    fn signals() -> Signals {
+        Signals::new(&SecretString::from("s".repeat(64)).into())
+    }
+
+    fn address(city: &str, line1: &str, line2: &str) -> Address {
+        let (region, country) = ("浙江省".to_owned(), "CN".to_owned());
+        let (city, line1, line2) = (city.to_owned(), line1.to_owned(), line2.to_owned());
+        Address { region, country, city, line1, line2, ..Address::default() }
+    }
+
+    fn kinds(one: &Address, other: &Address) -> Vec<SignalKind> {
+        let (one, other) = (signals().of_address(one), signals().of_address(other));
+        one.into_iter().filter(|signal| other.contains(signal)).map(|signal| signal.kind).collect()
+    }
+
+    #[test]
+    fn spellings_of_an_address_are_one_address() {
+        use SignalKind::{Address, Street};
+        let one = address("杭州市", "文三路 12号", "3幢 401");
+        for other in [
+            address("杭州市", "文三路１２号", "3 幢 401"),
+            address(" 杭州市", "文三路12号3幢", "401"),
+            address("杭州市", "文三路12号，3幢-401", ""),
+        ] {
+            assert!(kinds(&one, &other).contains(&Address), "{other:?}");
+        }
+        assert_eq!(kinds(&one, &address("杭州市", "文三路 1 号", "23幢 401")), [Street]);
+        assert!(kinds(&one, &address("杭州市", "文一路 12号", "3幢 401")).is_empty());
+        let (one, other) = (address("Bath", "1-23 HIGH Street", ""), address("bath", "12-3 High St.reet", ""));
+        assert_eq!(kinds(&one, &other), [Street]);
+        assert_eq!(kinds(&one, &address("BATH", "1 / 23, high street", "")), [Address, Street]);
+    }
+
+    #[test]
+    fn recipient_and_telephone_number_are_no_part_of_an_address() {
+        let one = address("杭州市", "文三路 12号", "");
+        let other =
+            crate::domain::Address { recipient: "王小美".into(), phone: "13800138000".into(), ..one.clone() };
+        assert_eq!(signals().of_address(&one), signals().of_address(&other));
+    }
+
+    #[test]
+    fn tags_of_a_mailbox_are_one_contact() {
+        let of = |address| signals().of_contact(address);
+        assert_eq!(of("Mei+sale@Shop.example"), of("mei+x+y@shop.example"));
+        assert_eq!(of("mei@shop.example"), of("mei+@shop.example"));
+        assert_ne!(of("mei@shop.example"), of("mei@other.example"));
+        assert_ne!(of("mei@shop.example"), of("wang@shop.example"));
+    }
+
+    #[test]
+    fn hosts_of_a_site_share_one_signal() {
+        let of = |address: &str| signals().of_network(Network::of(address.parse().unwrap()));
+        let (one, other) = (of("192.0.2.1"), of("192.0.2.2"));
+        assert_ne!(one[0], other[0]);
+        assert_eq!(one[1], other[1]);
+        assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2::2"));
+    }
+}

@@ -1,0 +1,141 @@
+//! The review of orders: staff hold them, release them and answer appeals; owners appeal. What each change does is in
+//! `store/orders/holds.rs`. Refunds of held orders are in `payments/staff_refunds.rs`.
+
+use std::time::Duration;
+
+use tracing::info;
+
+use super::Orders;
+use crate::domain::{Order, OrderHold, OrderId, SaleId, UserId};
+use crate::store::{AppealOutcome, AuditReason, HoldChange, StoreError};
+
+/// An account sends so many appeals at once, and then one per interval.
+pub(super) const APPEAL_BURST: u64 = 5;
+pub(super) const APPEAL_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What staff do with orders that are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewAction {
+    Hold,
+    Release,
+    /// Answers an appeal: the hold lasts.
+    Uphold,
+}
+
+/// What became of an action on one order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewOutcome {
+    Done,
+    /// It was so before.
+    Unchanged,
+    /// The order is neither unpaid nor paid.
+    OrderEnded,
+    /// The order belongs to the member of the staff who acts. Another one has to.
+    OwnOrder,
+    /// A second person has to approve.
+    Waits,
+}
+
+/// What became of an action on several orders.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReviewCounts {
+    pub done: usize,
+    pub unchanged: usize,
+    pub ended: usize,
+    pub own: usize,
+    pub waits: usize,
+}
+
+impl ReviewCounts {
+    pub fn add(&mut self, outcome: ReviewOutcome) {
+        let count = match outcome {
+            ReviewOutcome::Done => &mut self.done,
+            ReviewOutcome::Unchanged => &mut self.unchanged,
+            ReviewOutcome::OrderEnded => &mut self.ended,
+            ReviewOutcome::OwnOrder => &mut self.own,
+            ReviewOutcome::Waits => &mut self.waits,
+        };
+        *count += 1;
+    }
+}
+
+/// Why an appeal is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum AppealRefusal {
+    #[error("this user has no such order, or it is not held")]
+    NotHeld,
+    #[error("the appeal before waits for its answer")]
+    AnotherWaits,
+    #[error("too many appeals")]
+    RateLimited,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Orders {
+    /// The hold of an order, if it lasts.
+    pub async fn hold(&self, of: &Order) -> Result<Option<OrderHold>, StoreError> {
+        match of.status.is_live() {
+            true => Ok(self.store.lasting_holds(&[of.id]).await?.remove(&of.id)),
+            false => Ok(None),
+        }
+    }
+
+    /// Acts on one order. `by` is the account of `reason.actor`.
+    pub async fn review(
+        &self,
+        order: &Order,
+        action: ReviewAction,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<ReviewOutcome, StoreError> {
+        if order.user_id == by {
+            return Ok(ReviewOutcome::OwnOrder);
+        }
+        let change = match action {
+            ReviewAction::Hold => self.store.hold_order(order.id, reason).await?,
+            ReviewAction::Release => self.store.release_order(order.id, reason).await?,
+            ReviewAction::Uphold => self.store.uphold_order(order.id, reason).await?,
+        };
+        info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, ?action, ?change, "order reviewed");
+        Ok(match change {
+            HoldChange::Done => ReviewOutcome::Done,
+            HoldChange::Unchanged => ReviewOutcome::Unchanged,
+            HoldChange::OrderEnded => ReviewOutcome::OrderEnded,
+        })
+    }
+
+    /// Acts on several orders of a sale, one after the other: what was done stays if a later one fails, and doing it again
+    /// changes nothing. Orders of other sales are left out.
+    pub async fn review_all(
+        &self,
+        sale: SaleId,
+        orders: &[OrderId],
+        action: ReviewAction,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<ReviewCounts, StoreError> {
+        let mut counts = ReviewCounts::default();
+        for id in orders {
+            if let Some(order) = self.store.order(sale, *id).await? {
+                counts.add(self.review(&order, action, by, reason).await?);
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Sends what the owner of a held order answers.
+    pub async fn appeal(&self, user: UserId, id: OrderId, text: &str) -> Result<(), AppealRefusal> {
+        if !self.appeals.allows(user) {
+            return Err(AppealRefusal::RateLimited);
+        }
+        match self.store.appeal(id, user, text).await? {
+            AppealOutcome::Sent => {
+                info!(order = %id, "the owner of a held order appealed");
+                Ok(())
+            }
+            AppealOutcome::AnotherWaits => Err(AppealRefusal::AnotherWaits),
+            AppealOutcome::NotHeld => Err(AppealRefusal::NotHeld),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Holds of orders and the appeals of their owners. Each change is one transaction with its line in the audit log and its
+//! message to the owner.
+//!
+//! **Races.** Every change locks the order's row while the order is `unpaid` or `paid`. So it comes before or after a
+//! payment, a cancellation, the expiry or a refund, and what comes second sees what came first.
+//!
+//! **Ends.** Staff end a hold by a release, or by ending the order ([`staff_actions`](super::staff_actions)). An order that
+//! its owner cancels or that expires takes its hold along: reading decides that, so these paths write nothing more.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+use uuid::Uuid;
+
+use crate::domain::hold::{Answer, HoldEnd};
+use crate::domain::{Appeal, AppealAnswer, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
+use crate::store::audit_log::log;
+use crate::store::{AuditReason, Store, StoreError, Tx, bind_ids, list, mail, padded, row};
+
+/// What became of a change of a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoldChange {
+    Done,
+    /// It was so before: the order was held already, or is not, or no appeal waits.
+    Unchanged,
+    /// The order is neither unpaid nor paid.
+    OrderEnded,
+}
+
+/// What became of an appeal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppealOutcome {
+    Sent,
+    /// The one before waits for its answer.
+    AnotherWaits,
+    /// The user has no such order, or it is not held.
+    NotHeld,
+}
+
+macro_rules! columns {
+    () => {
+        "id, order_id, reason, held_by, held_at_ms, outcome, ended_by, ended_at_ms, end_reason"
+    };
+}
+
+fn hold(row: &AnyRow) -> Result<OrderHold, sqlx::Error> {
+    let outcome: Option<String> = row.try_get("outcome")?;
+    let end = match outcome {
+        Some(outcome) => Some(HoldEnd {
+            outcome: outcome.parse().map_err(|()| row::undecodable("outcome"))?,
+            by: row::text(row, "ended_by")?,
+            at: row::time(row, "ended_at_ms")?,
+            reason: row.try_get("end_reason")?,
+        }),
+        None => None,
+    };
+    Ok(OrderHold {
+        id: row::text(row, "id")?,
+        reason: row::text(row, "reason")?,
+        held_by: row::text(row, "held_by")?,
+        held_at: row::time(row, "held_at_ms")?,
+        end,
+        appeals: Vec::new(),
+    })
+}
+
+fn appeal(row: &AnyRow) -> Result<(String, Appeal), sqlx::Error> {
+    let answer: Option<String> = row.try_get("answer")?;
+    let answer = match answer {
+        Some(answer) => Some(Answer {
+            answer: answer.parse().map_err(|()| row::undecodable("answer"))?,
+            by: row::text(row, "answered_by")?,
+            at: row::time(row, "answered_at_ms")?,
+            reason: row.try_get("answer_reason")?,
+        }),
+        None => None,
+    };
+    let appeal = Appeal { text: row::text(row, "text")?, sent_at: row::time(row, "sent_at_ms")?, answer };
+    Ok((row::text(row, "hold_id")?, appeal))
+}
+
+impl Store {
+    /// Every hold of an order with its appeals, oldest first.
+    pub async fn holds_of(&self, order: OrderId) -> Result<Vec<OrderHold>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM order_holds WHERE order_id = $1 ORDER BY id");
+        let holds = self.all(sqlx::query(sql).bind(order.to_string()), hold).await?;
+        self.with_appeals(holds).await
+    }
+
+    /// The holds that last, of those of these orders that are unpaid or paid.
+    pub async fn lasting_holds(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderHold>, StoreError> {
+        let (mut ids, mut holds) = (HashMap::new(), Vec::new());
+        for chunk in padded(orders) {
+            let sql = format!(
+                concat!(
+                    "SELECT ",
+                    columns!(),
+                    " FROM order_holds WHERE order_id IN {} AND ended_at_ms IS NULL
+                       AND EXISTS (SELECT 1 FROM orders WHERE orders.id = order_id AND status IN ('unpaid', 'paid'))"
+                ),
+                list(chunk.len(), 0)
+            );
+            for row in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&self.pool).await? {
+                let hold = hold(&row)?;
+                ids.insert(hold.id.clone(), row::parsed(&row, "order_id")?);
+                holds.push(hold);
+            }
+        }
+        let holds = self.with_appeals(holds).await?;
+        Ok(holds.into_iter().filter_map(|hold| Some((*ids.get(&hold.id)?, hold))).collect())
+    }
+
+    async fn with_appeals(&self, mut holds: Vec<OrderHold>) -> Result<Vec<OrderHold>, StoreError> {
+        let ids: Vec<String> = holds.iter().map(|hold| hold.id.clone()).collect();
+        let mut appeals: HashMap<String, Vec<Appeal>> = HashMap::new();
+        for chunk in padded(&ids) {
+            let sql = format!(
+                "SELECT hold_id, text, sent_at_ms, answer, answered_by, answered_at_ms, answer_reason FROM hold_appeals
+                 WHERE hold_id IN {} ORDER BY hold_id, id",
+                list(chunk.len(), 0)
+            );
+            for (hold, appeal) in self.all(bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk), appeal).await? {
+                appeals.entry(hold).or_default().push(appeal);
+            }
+        }
+        for hold in &mut holds {
+            hold.appeals = appeals.remove(&hold.id).unwrap_or_default();
+        }
+        Ok(holds)
+    }
+
+    /// Holds an unpaid or paid order.
+    pub async fn hold_order(&self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
+        let now = tx.now;
+        let added = "INSERT INTO order_holds (id, order_id, sale_id, reason, held_by, held_at_ms)
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+        let query = sqlx::query(added).bind(Uuid::now_v7().to_string()).bind(id.to_string()).bind(sale.0);
+        let query = query.bind(reason.note.to_owned()).bind(reason.actor.to_owned()).bind(now.as_millisecond());
+        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(HoldChange::Unchanged);
+        }
+        let facts = json!({"sale": sale, "order": id, "reason": reason.note});
+        finish(
+            tx,
+            (id, owner),
+            ("hold", json!({"held": true, "reason": reason.note})),
+            (MailKind::OrderHeld, facts),
+            reason,
+        )
+        .await
+    }
+
+    /// Releases a held order, which also answers an appeal.
+    pub async fn release_order(&self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
+        if !end(&mut tx, id, HoldOutcome::Released, reason.actor, Some(reason.note)).await? {
+            return Ok(HoldChange::Unchanged);
+        }
+        let facts = json!({"sale": sale, "order": id, "reason": reason.note});
+        let after = json!({"held": false, "reason": reason.note});
+        finish(tx, (id, owner), ("release-hold", after), (MailKind::HoldReleased, facts), reason).await
+    }
+
+    /// Answers an appeal: the hold lasts.
+    pub async fn uphold_order(&self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
+        let sql = "SELECT id FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
+        let Some(held) = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut *tx).await? else {
+            return Ok(HoldChange::Unchanged);
+        };
+        let held = row::text(&held, "id")?;
+        if !answer(&mut tx, &held, AppealAnswer::Upheld, reason.actor, Some(reason.note)).await? {
+            return Ok(HoldChange::Unchanged);
+        }
+        let facts = json!({"sale": sale, "order": id, "reason": reason.note});
+        let after = json!({"held": true, "reason": reason.note});
+        finish(tx, (id, owner), ("uphold-hold", after), (MailKind::HoldUpheld, facts), reason).await
+    }
+
+    /// Keeps what the owner of a held order answers.
+    pub async fn appeal(&self, id: OrderId, owner: UserId, text: &str) -> Result<AppealOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        match lock_live(&mut tx, id).await? {
+            Some((_, user)) if user == owner => {}
+            _ => return Ok(AppealOutcome::NotHeld),
+        }
+        let held = "SELECT id FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
+        let Some(held) = sqlx::query(held).bind(id.to_string()).fetch_optional(&mut *tx).await? else {
+            return Ok(AppealOutcome::NotHeld);
+        };
+        let sql =
+            "INSERT INTO hold_appeals (id, hold_id, text, sent_at_ms) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
+        let query = sqlx::query(sql).bind(Uuid::now_v7().to_string()).bind(row::text(&held, "id")?);
+        let query = query.bind(text.to_owned()).bind(tx.now.as_millisecond());
+        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(AppealOutcome::AnotherWaits);
+        }
+        tx.commit().await?;
+        Ok(AppealOutcome::Sent)
+    }
+}
+
+/// Ends the hold of an order that staff cancel or refund, within that transaction, and tells its owner. Nothing happens to
+/// an order that is not held.
+pub(super) async fn end_with_order(
+    tx: &mut Tx,
+    (sale, id, owner): (SaleId, OrderId, UserId),
+    outcome: HoldOutcome,
+    reason: AuditReason<'_>,
+) -> Result<(), sqlx::Error> {
+    if !end(tx, id, outcome, reason.actor, reason.message).await? {
+        return Ok(());
+    }
+    let kind = match outcome {
+        HoldOutcome::Released => MailKind::HoldReleased,
+        HoldOutcome::Refunded => MailKind::HoldRefunded,
+        HoldOutcome::Cancelled => MailKind::HoldCancelled,
+    };
+    mail::notify(tx, owner, kind, json!({"sale": sale, "order": id, "reason": reason.message})).await
+}
+
+/// Locks an order that is unpaid or paid. Returns its sale and its owner.
+async fn lock_live(tx: &mut Tx, id: OrderId) -> Result<Option<(SaleId, UserId)>, sqlx::Error> {
+    let sql =
+        "UPDATE orders SET reason = reason WHERE id = $1 AND status IN ('unpaid', 'paid') RETURNING sale_id, user_id";
+    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
+    row.map(|row| Ok((SaleId(row::int(&row, "sale_id")?), row::parsed(&row, "user_id")?))).transpose()
+}
+
+/// Ends the hold that lasts, and answers its appeal. `false` when the order is not held.
+async fn end(
+    tx: &mut Tx,
+    id: OrderId,
+    outcome: HoldOutcome,
+    by: &str,
+    reason: Option<&str>,
+) -> Result<bool, sqlx::Error> {
+    let sql = "UPDATE order_holds SET outcome = $2, ended_by = $3, ended_at_ms = $4, end_reason = $5
+         WHERE order_id = $1 AND ended_at_ms IS NULL RETURNING id";
+    let query = sqlx::query(sql).bind(id.to_string()).bind(outcome.as_str()).bind(by.to_owned());
+    let query = query.bind(tx.now.as_millisecond()).bind(reason.map(str::to_owned));
+    let Some(held) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
+    let given = match outcome {
+        HoldOutcome::Released => AppealAnswer::Released,
+        HoldOutcome::Refunded => AppealAnswer::Refunded,
+        HoldOutcome::Cancelled => AppealAnswer::Cancelled,
+    };
+    answer(tx, &row::text(&held, "id")?, given, by, reason).await?;
+    Ok(true)
+}
+
+/// Answers the appeal that waits. `false` when none does.
+async fn answer(
+    tx: &mut Tx,
+    hold: &str,
+    given: AppealAnswer,
+    by: &str,
+    reason: Option<&str>,
+) -> Result<bool, sqlx::Error> {
+    let sql = "UPDATE hold_appeals SET answer = $2, answered_by = $3, answered_at_ms = $4, answer_reason = $5
+         WHERE hold_id = $1 AND answered_at_ms IS NULL";
+    let query = sqlx::query(sql).bind(hold.to_owned()).bind(given.as_str()).bind(by.to_owned());
+    let query = query.bind(tx.now.as_millisecond()).bind(reason.map(str::to_owned));
+    Ok(query.execute(&mut **tx).await?.rows_affected() > 0)
+}
+
+/// Writes the line of the audit log, the message to the owner and the change of the order, and commits.
+async fn finish(
+    mut tx: Tx,
+    (id, owner): (OrderId, UserId),
+    (action, after): (&str, Value),
+    (kind, facts): (MailKind, Value),
+    reason: AuditReason<'_>,
+) -> Result<HoldChange, StoreError> {
+    let now: Timestamp = tx.now;
+    log(&mut tx, reason.actor, action, &format!("order {id}"), None, Some(&after), now).await?;
+    mail::notify(&mut tx, owner, kind, facts).await?;
+    tx.changes.edited(id);
+    tx.commit().await?;
+    Ok(HoldChange::Done)
+}

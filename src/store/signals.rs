@@ -1,0 +1,111 @@
+//! Signals of accounts: digests of what accounts may have in common. They are noted at a registration and when an order gets
+//! its address, never while units are sold. Those of a registration are copied to each sale in which the account has an order
+//! with an address, so that the signals of a sale stand for themselves and go together.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
+
+use super::{Store, StoreError, Tx, placeholders, row};
+use crate::domain::{AccountSignal, SaleId, Signal, UserId};
+
+/// How long the signals of a sale are kept after it.
+const KEEP_SALE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long those of a registration are: accounts for a sale are often registered weeks before it.
+const KEEP_REGISTRATION: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Accounts per statement of a purge.
+const PURGE_SIZE: i64 = 1000;
+/// The sale of signals that were noted with a registration.
+const REGISTRATION: SaleId = SaleId(0);
+
+fn account_signal(row: &AnyRow) -> Result<AccountSignal, sqlx::Error> {
+    let signal = Signal { kind: row::parsed(row, "kind")?, digest: row::text(row, "digest")? };
+    Ok(AccountSignal { user: row::parsed(row, "user_id")?, signal, at: row::time(row, "at_ms")? })
+}
+
+/// Notes the signals of a registration.
+pub(super) async fn note_registration(
+    tx: &mut Tx,
+    user: UserId,
+    signals: &[Signal],
+    at: Timestamp,
+) -> Result<(), sqlx::Error> {
+    insert(tx, user, REGISTRATION, signals, at).await
+}
+
+/// Notes the signals of an order that gets its address, in place of those of an address before. Those of the registration
+/// are copied.
+pub(super) async fn note_order(
+    tx: &mut Tx,
+    (sale, user): (SaleId, UserId),
+    signals: &[Signal],
+) -> Result<(), sqlx::Error> {
+    let old =
+        "DELETE FROM account_signals WHERE user_id = $1 AND sale_id = $2 AND kind IN ('address', 'street', 'contact')";
+    sqlx::query(old).bind(user.to_string()).bind(sale.0).execute(&mut **tx).await?;
+    let now = tx.now;
+    insert(tx, user, sale, signals, now).await?;
+    let copy = "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms)
+         SELECT user_id, CAST($2 AS BIGINT), kind, digest, at_ms FROM account_signals WHERE user_id = $1 AND sale_id = 0
+         ON CONFLICT DO NOTHING";
+    sqlx::query(copy).bind(user.to_string()).bind(sale.0).execute(&mut **tx).await?;
+    Ok(())
+}
+
+async fn insert(tx: &mut Tx, user: UserId, sale: SaleId, signals: &[Signal], at: Timestamp) -> Result<(), sqlx::Error> {
+    if signals.is_empty() {
+        return Ok(());
+    }
+    let sql = format!(
+        "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms) VALUES {} ON CONFLICT DO NOTHING",
+        placeholders(signals.len(), 5)
+    );
+    let mut query = sqlx::query(AssertSqlSafe(sql));
+    for signal in signals {
+        query = query.bind(user.to_string()).bind(sale.0).bind(signal.kind.as_str());
+        query = query.bind(signal.digest.clone()).bind(at.as_millisecond());
+    }
+    query.execute(&mut **tx).await?;
+    Ok(())
+}
+
+impl Store {
+    /// The signals of a sale that more than one account has.
+    pub async fn shared_signals(&self, sale: SaleId) -> Result<Vec<AccountSignal>, StoreError> {
+        let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals AS noted WHERE sale_id = $1
+               AND EXISTS (SELECT 1 FROM account_signals WHERE sale_id = $1 AND kind = noted.kind
+                 AND digest = noted.digest AND user_id <> noted.user_id)";
+        self.all(sqlx::query(sql).bind(sale.0), account_signal).await
+    }
+
+    /// The signals of one account, for its export, with the sale if they belong to one.
+    pub async fn signals_of(&self, user: UserId) -> Result<Vec<(Option<SaleId>, AccountSignal)>, StoreError> {
+        let sql = "SELECT user_id, sale_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1
+             ORDER BY sale_id, kind, digest";
+        let read = |row: &AnyRow| {
+            let sale = SaleId(row::int(row, "sale_id")?);
+            Ok((Some(sale).filter(|sale| *sale != REGISTRATION), account_signal(row)?))
+        };
+        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+    }
+
+    /// Deletes a bounded number of signals that are older than 30 days after their sale, or 90 days after the registration.
+    /// Returns whether there may be more.
+    pub async fn purge_signals(&self) -> Result<bool, StoreError> {
+        let now = self.now().await?;
+        let old = "DELETE FROM account_signals WHERE sale_id = 0 AND user_id IN (SELECT user_id FROM account_signals
+               WHERE sale_id = 0 AND at_ms < $1 ORDER BY at_ms LIMIT $2)";
+        let query = sqlx::query(old).bind((now - KEEP_REGISTRATION).as_millisecond()).bind(PURGE_SIZE);
+        let deleted = query.execute(&self.pool).await?.rows_affected();
+        let ended = "SELECT id FROM sales WHERE state = 'ended' AND COALESCE(retired_at_ms, closes_at_ms) < $1
+               AND EXISTS (SELECT 1 FROM account_signals WHERE sale_id = sales.id) ORDER BY id LIMIT 1";
+        let query = sqlx::query(ended).bind((now - KEEP_SALE).as_millisecond());
+        let Some(sale) = self.optional(query, |row| row::int(row, "id")).await? else { return Ok(deleted > 0) };
+        let sql = "DELETE FROM account_signals WHERE sale_id = $1 AND user_id IN (SELECT user_id FROM account_signals
+               WHERE sale_id = $1 ORDER BY kind, digest, user_id LIMIT $2)";
+        sqlx::query(sql).bind(sale).bind(PURGE_SIZE).execute(&self.pool).await?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,70 @@
+//! The review of one order in the console: its hold, its release, and the answer to an appeal. A refund is the form of every
+//! order.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::StaffVisitTo;
+use super::orders::{OrderPageState, page};
+use crate::domain::OrderId;
+use crate::domain::hold::check_review_reason;
+use crate::orders::review::{ReviewAction, ReviewOutcome};
+use crate::store::AuditReason;
+use crate::web::extract::session::SupportShoppers;
+use crate::web::extract::{Form, PathIds};
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::response::see_other;
+use crate::web::views::{ReviewFormState, StaffActionFormState};
+
+#[derive(Deserialize)]
+pub struct OrderReviewForm {
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+type Visit = StaffVisitTo<SupportShoppers, OrderId>;
+
+pub async fn hold(visit: Visit, Form(form): Form<OrderReviewForm>) -> Result<Response, Problem> {
+    act(visit, ("hold", ReviewAction::Hold), form).await
+}
+
+pub async fn release(visit: Visit, Form(form): Form<OrderReviewForm>) -> Result<Response, Problem> {
+    act(visit, ("release", ReviewAction::Release), form).await
+}
+
+pub async fn uphold(visit: Visit, Form(form): Form<OrderReviewForm>) -> Result<Response, Problem> {
+    act(visit, ("uphold", ReviewAction::Uphold), form).await
+}
+
+async fn act(
+    (State(shop), staff, visitor, PathIds(id)): Visit,
+    (name, action): (&'static str, ReviewAction),
+    form: OrderReviewForm,
+) -> Result<Response, Problem> {
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let is_unsure = form.confirm != "yes";
+    let reason = match check_review_reason(&form.reason) {
+        Ok(reason) if !is_unsure => reason,
+        checked => {
+            let error = checked.err();
+            let review = ReviewFormState { action: name.to_owned(), reason: form.reason, error, is_unsure };
+            let state = OrderPageState::of_review(review);
+            return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await;
+        }
+    };
+    let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };
+    let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
+    match shop.orders.review(&order, action, staff.session.user_id, reason).await? {
+        ReviewOutcome::Done => Ok(see_other(&format!("{path}&done={name}"))),
+        ReviewOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
+        ReviewOutcome::Unchanged | ReviewOutcome::OrderEnded | ReviewOutcome::Waits => {
+            let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+            let form = StaffActionFormState { changed: true, ..Default::default() };
+            page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(form)).await
+        }
+    }
+}

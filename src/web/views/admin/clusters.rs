@@ -1,0 +1,101 @@
+//! The console's pages of clusters: accounts of a sale that seem to belong together.
+
+use askama::Template;
+
+use super::Chrome;
+use super::review::{ReviewForm, ReviewFormState, ReviewNotice};
+use crate::domain::{Cluster, LinkReason, SaleId};
+use crate::i18n::fill;
+use crate::orders::clusters::{ReviewedCluster, ReviewedOrder};
+use crate::pages::filters;
+
+/// Orders that one request acts on.
+pub const MAX_REVIEWED_ORDERS: usize = 200;
+
+/// The clusters of a sale, the largest first.
+#[derive(Debug, Template)]
+#[template(path = "admin/clusters.html")]
+pub struct ClustersPage {
+    pub chrome: Chrome,
+    pub sale: SaleId,
+    pub goods_name: String,
+    pub clusters: Vec<ReviewedCluster>,
+    /// Where the next page begins.
+    pub next: Option<usize>,
+    pub is_later: bool,
+}
+
+/// Why accounts are linked, in words.
+fn reasons(chrome: &Chrome, cluster: &Cluster) -> Vec<String> {
+    let t = &chrome.text().review;
+    let words = |reason: &LinkReason| match reason {
+        LinkReason::Address => t.by_address,
+        LinkReason::Contact => t.by_contact,
+        LinkReason::Registration => t.by_registration,
+    };
+    cluster.reasons.iter().map(|(reason, accounts)| fill(words(reason), accounts)).collect()
+}
+
+impl ClustersPage {
+    fn reasons(&self, of: &ReviewedCluster) -> Vec<String> {
+        reasons(&self.chrome, &of.cluster)
+    }
+}
+
+/// One cluster with its orders, and the forms that act on them.
+#[derive(Debug, Template)]
+#[template(path = "admin/cluster.html")]
+pub struct ClusterPage {
+    pub chrome: Chrome,
+    pub sale: SaleId,
+    pub goods_name: String,
+    pub of: ReviewedCluster,
+    pub may_act: bool,
+    pub notice: Option<ReviewNotice>,
+    pub form: ReviewFormState,
+}
+
+impl ClusterPage {
+    fn reasons(&self) -> Vec<String> {
+        reasons(&self.chrome, &self.of.cluster)
+    }
+
+    /// The forms that apply to some of the orders.
+    fn forms(&self) -> Vec<ReviewForm> {
+        let t = &self.chrome.text().review;
+        let held = |order: &ReviewedOrder| order.is_live() && order.hold.is_some();
+        let free = |order: &ReviewedOrder| order.is_live() && order.hold.is_none();
+        let forms = [
+            self.form_for("hold", t.hold, t.hold_text, free),
+            self.form_for("release", t.release, t.release_text, held),
+            ReviewForm { is_dangerous: true, ..self.form_for("refund", t.refund, t.refund_text, held) },
+        ];
+        forms.into_iter().filter(|form| !form.orders.is_empty()).collect()
+    }
+
+    fn form_for(
+        &self,
+        action: &'static str,
+        verb: &'static str,
+        words: &'static str,
+        applies: impl Fn(&ReviewedOrder) -> bool,
+    ) -> ReviewForm {
+        let all: Vec<_> =
+            self.of.orders.iter().filter(|order| applies(order)).map(|order| &order.found.order).collect();
+        let orders = &all[..all.len().min(MAX_REVIEWED_ORDERS)];
+        let amounts = orders.iter().map(|order| order.amount);
+        let currency = orders.first().map(|order| order.amount.currency);
+        let amount = currency.filter(|currency| orders.iter().all(|order| order.amount.currency == *currency));
+        let amount = amount.map(|currency| crate::domain::Money::new(amounts.map(|one| one.amount).sum(), currency));
+        ReviewForm {
+            action,
+            verb,
+            words,
+            units: orders.iter().map(|order| u64::from(order.quantity)).sum(),
+            amount,
+            is_cut: orders.len() < all.len(),
+            orders: orders.iter().map(|order| order.id).collect(),
+            is_dangerous: false,
+        }
+    }
+}

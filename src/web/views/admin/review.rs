@@ -1,0 +1,97 @@
+//! Forms that hold, release or refund orders, and what they did.
+
+use crate::domain::{Money, OrderId};
+use crate::i18n::{Text, field_error, fill, problem};
+use crate::orders::review::ReviewCounts;
+use crate::pages::Chrome;
+
+/// A form for one action on one or several orders.
+#[derive(Debug)]
+pub struct ReviewForm {
+    /// The last segment of its address.
+    pub action: &'static str,
+    pub verb: &'static str,
+    pub words: &'static str,
+    /// The orders that it acts on, as the member of the staff has seen them. Empty: the address names the one.
+    pub orders: Vec<OrderId>,
+    pub units: u64,
+    pub amount: Option<Money>,
+    /// Whether there are more orders than one request acts on.
+    pub is_cut: bool,
+    pub is_dangerous: bool,
+}
+
+impl ReviewForm {
+    /// The ids for the hidden field.
+    pub fn order_ids(&self) -> String {
+        let ids: Vec<String> = self.orders.iter().map(OrderId::to_string).collect();
+        ids.join(" ")
+    }
+
+    /// What it acts on.
+    pub fn summary(&self, t: &Text) -> String {
+        let mut parts =
+            vec![fill(t.review.summary_orders, self.orders.len()), fill(t.review.summary_units, self.units)];
+        parts.extend(self.amount.map(|amount| amount.to_string()));
+        parts.join(" · ")
+    }
+}
+
+/// A form that was not carried out, as entered.
+#[derive(Debug, Default)]
+pub struct ReviewFormState {
+    /// The form; empty for none.
+    pub action: String,
+    pub reason: String,
+    /// The code of what is wrong with the reason.
+    pub error: Option<&'static str>,
+    pub is_unsure: bool,
+}
+
+impl ReviewFormState {
+    pub fn is_of(&self, form: &ReviewForm) -> bool {
+        self.action == form.action
+    }
+
+    /// The reason as entered into this form.
+    pub fn reason_of(&self, form: &ReviewForm) -> &str {
+        if self.is_of(form) { &self.reason } else { "" }
+    }
+
+    /// What is wrong with the reason in this form.
+    pub fn error_of(&self, form: &ReviewForm, chrome: &Chrome) -> Option<&'static str> {
+        self.error.filter(|_| self.is_of(form)).map(|code| field_error(chrome.locale, code))
+    }
+
+    /// What is wrong with the form.
+    pub fn complaint(&self, chrome: &Chrome) -> Option<&'static str> {
+        match self.error {
+            Some(code) => Some(field_error(chrome.locale, code)),
+            None => self.is_unsure.then(|| problem("not_confirmed").text(chrome.locale)),
+        }
+    }
+}
+
+/// What an action did, as lines.
+#[derive(Debug)]
+pub struct ReviewNotice(pub Vec<String>);
+
+impl ReviewNotice {
+    pub fn of(t: &Text, action: &str, counts: ReviewCounts) -> Option<ReviewNotice> {
+        let t = &t.review;
+        let done = match action {
+            "hold" => t.done_hold,
+            "release" => t.done_release,
+            "refund" => t.done_refund,
+            _ => return None,
+        };
+        let others = [
+            (t.count_unchanged, counts.unchanged),
+            (t.count_ended, counts.ended),
+            (t.count_own, counts.own),
+            (t.count_waits, counts.waits),
+        ];
+        let others = others.into_iter().filter(|(_, count)| *count > 0).map(|(words, count)| fill(words, count));
+        Some(ReviewNotice(std::iter::once(fill(done, counts.done)).chain(others).collect()))
+    }
+}
