@@ -6,6 +6,7 @@ mod orders;
 pub mod packets;
 pub mod payments;
 mod queues;
+mod reviews;
 mod selling;
 mod shutdown;
 mod staff;
@@ -51,6 +52,9 @@ macro_rules! contract_tests {
             draws::units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next,
             waitlist::units_that_come_back_go_to_those_who_wait,
             eligibility::one_account_of_an_address_buys_and_none_without_a_code,
+            reviews::linked_orders_are_held_appealed_released_and_refunded,
+            reviews::hold_against_payment_cancellation_and_refund_has_one_end,
+            reviews::unpaid_held_order_expires_in_its_time,
             shutdown::shutdown_under_load_is_quick_and_loses_no_order,
         }
     };
