@@ -260,11 +260,31 @@ impl Orders {
         by: UserId,
         reason: AuditReason<'_>,
     ) -> Result<StaffActionOutcome, StoreError> {
+        self.cancel_by(order, StaffAction::Cancel, by, reason).await
+    }
+
+    /// The same, if the order is held.
+    pub async fn cancel_held(
+        &self,
+        order: &Order,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<StaffActionOutcome, StoreError> {
+        self.cancel_by(order, StaffAction::CancelHeld, by, reason).await
+    }
+
+    async fn cancel_by(
+        &self,
+        order: &Order,
+        action: StaffAction,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<StaffActionOutcome, StoreError> {
         if order.user_id == by {
             return Ok(StaffActionOutcome::OwnOrder);
         }
         let id = (order.sale_id, order.id);
-        let cancelled = self.store.apply_staff_action(id, StaffAction::Cancel, reason, self.clock.now()).await?;
+        let cancelled = self.store.apply_staff_action(id, action, reason, self.clock.now()).await?;
         let Some(held) = cancelled else { return Ok(StaffActionOutcome::WrongStatus) };
         self.metrics.cancelled.inc();
         info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, "order cancelled by staff");

@@ -64,7 +64,7 @@ impl StaffRefunds {
         reason: AuditReason<'_>,
     ) -> Result<RefundAnswer, StoreError> {
         let payer = match what {
-            StaffRefund::Order(_, order) => self.owner(order).await?,
+            StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => self.owner(order).await?,
             StaffRefund::Part(part) => self.owner(part.order).await?,
             StaffRefund::Case(case) => match &case.payment {
                 Some(payment) => self.store.payer_of(payment).await?,
@@ -112,19 +112,22 @@ impl StaffRefunds {
             return Ok(ReviewOutcome::Unchanged);
         }
         if order.status == OrderStatus::Unpaid {
-            match self.orders.cancel_for_staff(order, by, reason).await? {
+            match self.orders.cancel_held(order, by, reason).await? {
                 StaffActionOutcome::Done => return Ok(ReviewOutcome::Done),
                 StaffActionOutcome::OwnOrder => return Ok(ReviewOutcome::OwnOrder),
-                // It may have been paid meanwhile.
+                // It may have been paid meanwhile, or released, which the refund finds out.
                 StaffActionOutcome::WrongStatus => {}
             }
         }
-        let refund = StaffRefund::Order(order.sale_id, order.id);
+        let refund = StaffRefund::HeldOrder(order.sale_id, order.id);
         Ok(match self.refund(RefundId(Uuid::now_v7()), refund, by, reason).await? {
             RefundAnswer::Begun => ReviewOutcome::Done,
             RefundAnswer::Waits(_) | RefundAnswer::OtherWaits => ReviewOutcome::Waits,
             RefundAnswer::OwnPayment => ReviewOutcome::OwnOrder,
-            RefundAnswer::Refused(_) => ReviewOutcome::OrderEnded,
+            RefundAnswer::Refused(_) => match self.store.order(order.sale_id, order.id).await? {
+                Some(released) if released.status.is_live() => ReviewOutcome::Unchanged,
+                _ => ReviewOutcome::OrderEnded,
+            },
         })
     }
 

@@ -12,7 +12,7 @@
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
 //! 4. the row of a draw, a waiting room or a waitlist, then those of its entries, places or waiters; then rows of orders,
-//!    payments and claims; an order before its payments;
+//!    payments and claims; an order before its payments and its holds;
 //! 5. transfers by id, then balances of users and packets by account ([`wallet`]): money moves last;
 //! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
 //!

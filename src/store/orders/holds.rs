@@ -207,23 +207,24 @@ impl Store {
     }
 }
 
-/// Ends the hold of an order that staff cancel or refund, within that transaction, and tells its owner. Nothing happens to
-/// an order that is not held.
+/// Ends the hold of an order that staff cancel or refund, within that transaction, and tells its owner. `false`, and nothing
+/// happens, when the order is not held.
 pub(super) async fn end_with_order(
     tx: &mut Tx,
     (sale, id, owner): (SaleId, OrderId, UserId),
     outcome: HoldOutcome,
     reason: AuditReason<'_>,
-) -> Result<(), sqlx::Error> {
+) -> Result<bool, sqlx::Error> {
     if !end(tx, id, outcome, reason.actor, reason.message).await? {
-        return Ok(());
+        return Ok(false);
     }
     let kind = match outcome {
         HoldOutcome::Released => MailKind::HoldReleased,
         HoldOutcome::Refunded => MailKind::HoldRefunded,
         HoldOutcome::Cancelled => MailKind::HoldCancelled,
     };
-    mail::notify(tx, owner, kind, json!({"sale": sale, "order": id, "reason": reason.message})).await
+    mail::notify(tx, owner, kind, json!({"sale": sale, "order": id, "reason": reason.message})).await?;
+    Ok(true)
 }
 
 /// Locks an order that is unpaid or paid. Returns its sale and its owner.

@@ -18,29 +18,36 @@ pub enum StaffAction {
     Cancel,
     /// `paid → refund_pending`. The refund job then returns the money.
     Refund,
+    /// The same two, of an order that is held at that moment.
+    CancelHeld,
+    RefundHeld,
 }
 
 impl StaffAction {
     fn edge(self) -> (OrderStatus, OrderStatus) {
         match self {
-            StaffAction::Cancel => (OrderStatus::Unpaid, OrderStatus::Cancelled),
-            StaffAction::Refund => (OrderStatus::Paid, OrderStatus::RefundPending),
+            StaffAction::Cancel | StaffAction::CancelHeld => (OrderStatus::Unpaid, OrderStatus::Cancelled),
+            StaffAction::Refund | StaffAction::RefundHeld => (OrderStatus::Paid, OrderStatus::RefundPending),
         }
     }
 
     /// How it ends a hold of the order.
     fn hold_outcome(self) -> HoldOutcome {
         match self {
-            StaffAction::Cancel => HoldOutcome::Cancelled,
-            StaffAction::Refund => HoldOutcome::Refunded,
+            StaffAction::Cancel | StaffAction::CancelHeld => HoldOutcome::Cancelled,
+            StaffAction::Refund | StaffAction::RefundHeld => HoldOutcome::Refunded,
         }
+    }
+
+    fn needs_hold(self) -> bool {
+        matches!(self, StaffAction::CancelHeld | StaffAction::RefundHeld)
     }
 
     /// The action's name in the audit log.
     fn audit_name(self) -> &'static str {
         match self {
-            StaffAction::Cancel => "cancel",
-            StaffAction::Refund => "refund",
+            StaffAction::Cancel | StaffAction::CancelHeld => "cancel",
+            StaffAction::Refund | StaffAction::RefundHeld => "refund",
         }
     }
 }
@@ -66,13 +73,13 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<HeldUnits>, StoreError> {
         let mut tx = self.begin().await?;
-        let held = apply(&mut tx, (sale, id), action, reason, now).await?;
+        let Some(held) = apply(&mut tx, (sale, id), action, reason, now).await? else { return Ok(None) };
         tx.commit().await?;
-        Ok(held)
+        Ok(Some(held))
     }
 }
 
-/// The same within a transaction, which the caller commits. Writes nothing when it returns `None`.
+/// The same within a transaction, which the caller commits, and drops when it returns `None`.
 pub(in crate::store) async fn apply(
     tx: &mut Tx,
     (sale, id): (SaleId, OrderId),
@@ -97,17 +104,21 @@ pub(in crate::store) async fn apply(
     .await?;
     let Some(updated) = updated else { return Ok(None) };
     let held = held_units(&updated)?;
+    // The order's row is locked, so that no release comes between.
+    let was_held = holds::end_with_order(tx, (sale, id, held.user_id), action.hold_outcome(), reason).await?;
+    if action.needs_hold() && !was_held {
+        return Ok(None);
+    }
     tx.changes.moved((sale, id), (from, to), held.quantity.into());
     match action {
-        StaffAction::Cancel => close_payments_of(tx, &[id]).await?,
-        StaffAction::Refund => request_refund(tx, id).await?,
+        StaffAction::Cancel | StaffAction::CancelHeld => close_payments_of(tx, &[id]).await?,
+        StaffAction::Refund | StaffAction::RefundHeld => request_refund(tx, id).await?,
     }
     add_sold(tx, sale, -i64::from(held.quantity)).await?;
     if !is_retired(tx, sale).await? {
         releases::add(tx, &[held]).await?;
     }
     add_step(tx, id, to, reason, now).await?;
-    holds::end_with_order(tx, (sale, id, held.user_id), action.hold_outcome(), reason).await?;
     let before = json!({"status": from, "sale_id": sale, "user_id": held.user_id});
     let after = json!({"status": to, "sale_id": sale, "user_id": held.user_id, "reason": reason.note,
         "message": reason.message});

@@ -30,6 +30,8 @@ const APPROVAL_LIFETIME: Duration = Duration::from_secs(72 * 3600);
 pub enum StaffRefund<'a> {
     /// All that is left of a paid order's payment. Its units go back on sale.
     Order(SaleId, OrderId),
+    /// The same, of an order that is held when the refund begins.
+    HeldOrder(SaleId, OrderId),
     /// A part of it, or all of it while the order stays paid. Its id is replaced by that of the request.
     Part(NewPartialRefund),
     /// The payment that a case is about.
@@ -188,7 +190,7 @@ async fn outcome_of(tx: &mut Tx, id: RefundId) -> Result<Option<StaffRefundOutco
 async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Option<Money>, RefundRefusal>, sqlx::Error> {
     // Without the order's lock: a transaction that approves holds its request's row while it waits for the order.
     Ok(match new.what {
-        StaffRefund::Order(_, order) => match captured(tx, order).await? {
+        StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => match captured(tx, order).await? {
             Some(of) => Ok(Some(of.refundable())),
             None => Err(RefundRefusal::WrongStatus),
         },
@@ -220,6 +222,10 @@ async fn begin(
     match what {
         StaffRefund::Order(sale, order) => {
             let held = staff_actions::apply(tx, (sale, order), StaffAction::Refund, reason, now).await?;
+            Ok(held.map(Some).ok_or(RefundRefusal::WrongStatus))
+        }
+        StaffRefund::HeldOrder(sale, order) => {
+            let held = staff_actions::apply(tx, (sale, order), StaffAction::RefundHeld, reason, now).await?;
             Ok(held.map(Some).ok_or(RefundRefusal::WrongStatus))
         }
         StaffRefund::Part(part) => {
@@ -275,7 +281,7 @@ async fn insert(
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     let (order, case) = match new.what {
-        StaffRefund::Order(_, order) => (Some(order), None),
+        StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => (Some(order), None),
         StaffRefund::Part(part) => (Some(part.order), None),
         StaffRefund::Case(case) => (case.order(), Some(case.id.clone())),
     };
@@ -323,7 +329,7 @@ async fn log_decision(
 
 fn subject_of(what: StaffRefund<'_>) -> String {
     match what {
-        StaffRefund::Order(_, order) => format!("order {order}"),
+        StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => format!("order {order}"),
         StaffRefund::Part(part) => format!("order {}", part.order),
         StaffRefund::Case(case) => case.subject(),
     }
@@ -331,7 +337,7 @@ fn subject_of(what: StaffRefund<'_>) -> String {
 
 fn kind_of(what: StaffRefund<'_>) -> RefundKind {
     match what {
-        StaffRefund::Order(..) => RefundKind::Order,
+        StaffRefund::Order(..) | StaffRefund::HeldOrder(..) => RefundKind::Order,
         StaffRefund::Part(_) => RefundKind::Part,
         StaffRefund::Case(_) => RefundKind::Case,
     }

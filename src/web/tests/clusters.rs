@@ -165,8 +165,8 @@ async fn cluster_is_held_released_and_refunded_with_reasons_that_buyers_read() {
     assert_eq!((&seen["status"], &seen["message"]), (&json!("refund_pending"), &json!("resold")));
     assert_eq!(mei.get(&one_url).await.json()["order"]["status"], "paid", "only held orders are refunded");
     let log = admin.get("/api/admin/audit-log").await.json()["entries"].clone();
-    let actions: Vec<_> = (0..4).map(|n| log[n]["action"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(actions, ["refund", "release-hold", "hold", "hold"]);
+    let actions: Vec<_> = (0..5).map(|n| log[n]["action"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(actions, ["refund", "release-hold", "export-orders", "hold", "hold"]);
     assert_eq!(log[1]["after"]["reason"], "a family, it seems");
     assert_audit_finds_nothing(&shop).await;
 }
