@@ -3,32 +3,29 @@
 //!
 //! The payment boundary tells nothing of the instrument that paid, so there is no signal of it.
 
-use unicode_normalization::UnicodeNormalization;
-
-use crate::domain::{Address, Network, Signal, SignalKind};
-use crate::signing::{KeyedDigest, ShopSecret};
+use crate::domain::{Address, MailAddress, Network, Signal, SignalKind};
+use crate::signing::{KeyedDigests, ShopSecret};
 
 /// Makes signals. While the shop's secret is replaced each has two digests.
 #[derive(Clone)]
-pub struct Signals(KeyedDigest);
+pub struct Signals(KeyedDigests);
 
 impl Signals {
     pub fn new(secret: &ShopSecret) -> Signals {
-        Signals(KeyedDigest::new(secret, "signal"))
+        Signals(KeyedDigests::new(secret, "signal"))
     }
 
     /// The address, and its street.
     pub fn of_address(&self, address: &Address) -> Vec<Signal> {
-        let all = [&address.country, &address.region, &address.city, &address.line1, &address.line2];
-        let street = &all[..4];
-        let mut signals = self.signals(SignalKind::Address, &normalized(&all, |c| c.is_alphanumeric()));
-        signals.extend(self.signals(SignalKind::Street, &normalized(street, |c| c.is_alphabetic())));
+        let mut signals = self.signals(SignalKind::Address, &address.place());
+        signals.extend(self.signals(SignalKind::Street, &address.street()));
         signals
     }
 
     /// A verified mail address.
     pub fn of_contact(&self, address: &str) -> Vec<Signal> {
-        self.signals(SignalKind::Contact, &normalized_contact(address))
+        let mailbox = MailAddress::parse(address).map(|address| address.mailbox());
+        mailbox.map(|mailbox| self.signals(SignalKind::Contact, &mailbox)).unwrap_or_default()
     }
 
     /// The network of a registration.
@@ -41,35 +38,6 @@ impl Signals {
     fn signals(&self, kind: SignalKind, text: &str) -> Vec<Signal> {
         let digests = self.0.of(&format!("{kind} {text}"));
         digests.into_iter().map(|digest| Signal { kind, digest }).collect()
-    }
-}
-
-/// The parts of an address as one text: in one width and case, with the characters that `counts`, and a blank between two
-/// numbers only, so that `1-23` is not `12-3`.
-fn normalized(parts: &[&String], counts: impl Fn(char) -> bool) -> String {
-    let joined = parts.iter().map(|part| part.as_str()).collect::<Vec<_>>().join(" ");
-    let mut text = String::new();
-    let mut is_apart = false;
-    for c in joined.nfkc().flat_map(char::to_lowercase).nfkc() {
-        if !counts(c) {
-            is_apart = true;
-            continue;
-        }
-        if is_apart && c.is_numeric() && text.ends_with(char::is_numeric) {
-            text.push(' ');
-        }
-        is_apart = false;
-        text.push(c);
-    }
-    text
-}
-
-/// In lower case, and without what follows a `+`, with which one mailbox has any number of addresses.
-fn normalized_contact(address: &str) -> String {
-    let key = address.to_lowercase();
-    match key.rsplit_once('@') {
-        Some((local, domain)) => format!("{}@{domain}", local.split('+').next().unwrap_or(local)),
-        None => key,
     }
 }
 

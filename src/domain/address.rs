@@ -116,13 +116,15 @@ impl Address {
     /// The place that the address names, for comparing: letters and digits only, in one case and one width, without the names
     /// and numbers of people. A postal code stands for region and city in countries where every address has one.
     pub fn place(&self) -> String {
-        let town = match has_postal_code(&self.country) {
-            true => self.postal_code.split('-').next().unwrap_or_default().to_owned(),
-            false => format!("{}{}", self.region, self.city),
-        };
-        let text = format!("{town}{}{}", self.line1, self.line2);
-        let kept = text.nfkc().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric());
-        format!("{} {}", self.country, kept.collect::<String>())
+        let postal_code = self.postal_code.split('-').next().unwrap_or_default();
+        let town = if has_postal_code(&self.country) { [postal_code, ""] } else { [&*self.region, &*self.city] };
+        let parts = [town[0], town[1], &*self.line1, &*self.line2];
+        format!("{} {}", self.country, normalized(&parts, char::is_alphanumeric))
+    }
+
+    /// The street of the address in its town, for comparing: letters only.
+    pub fn street(&self) -> String {
+        normalized(&[&*self.country, &*self.region, &*self.city, &*self.line1], char::is_alphabetic)
     }
 
     fn is_largest_unit_first(&self) -> bool {
@@ -157,6 +159,26 @@ fn phone_error(phone: &str) -> Option<&'static str> {
         _ if plain && (6..=15).contains(&digits) && phone.len() <= 24 => None,
         _ => Some("bad_phone"),
     }
+}
+
+/// The parts of an address as one text: in one width and case, with the characters that `counts`, and a blank between two
+/// numbers only, so that `1-23` is not `12-3`.
+fn normalized(parts: &[&str], counts: impl Fn(char) -> bool) -> String {
+    let joined = parts.join(" ");
+    let mut text = String::new();
+    let mut is_apart = false;
+    for c in joined.nfkc().flat_map(char::to_lowercase).nfkc() {
+        if !counts(c) {
+            is_apart = true;
+            continue;
+        }
+        if is_apart && c.is_numeric() && text.ends_with(char::is_numeric) {
+            text.push(' ');
+        }
+        is_apart = false;
+        text.push(c);
+    }
+    text
 }
 
 fn is_digits(text: &str, count: usize) -> bool {

@@ -275,10 +275,8 @@ fn shared_pages() -> Routes {
 /// Pages in one language. The first three are pre-rendered and the same for all visitors.
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
-    use super::pages::{about, archive, mail_address, poster, queues, recovery, waitlist};
+    use super::pages::{about, archive, eligibility, mail_address, poster, queues, recovery, waitlist};
     use super::pages::{account, addresses, draws, order_address, orders, packet_giving, packets, sign_in, wallet};
-    use super::pages::{eligibility, mail_address, queues, recovery, waitlist};
-    use super::pages::{archive, mail_address, queues, recovery, waitlist};
 
     let at = |path: &str| format!("/{locale}{path}");
     Router::new()
@@ -341,10 +339,7 @@ fn console() -> Routes {
         approvals, books, calendar, cockpit, dead_letters, draws, goods, log, orders, packets, payment_cases,
         sale_form, sales,
     };
-    use super::admin::{invitations, mail, queues, security, staff, users};
-    use super::admin::{mail, queues, report, security, staff, users};
-    use super::admin::{mail, queues, security, shop_pages, staff, users};
-    use super::admin::{clusters, mail, queues, review, security, staff, users};
+    use super::admin::{clusters, invitations, mail, queues, report, review, security, shop_pages, staff, users};
 
     Router::new()
         .route("/admin", get(sales::sales))

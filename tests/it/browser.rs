@@ -124,6 +124,10 @@ async fn sold_out_shopper_waits_and_gets_the_unit_that_comes_back() {
 async fn shopper_reads_the_rules_of_a_sale_and_takes_part() {
     let shop = shop(Rung::Sqlite).await;
     journey("eligibility", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn linked_accounts_are_held_appeal_and_are_released_or_refunded() {
     let shop = shop(Rung::Sqlite).await;
     journey("clusters", &shop).await;

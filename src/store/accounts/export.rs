@@ -13,8 +13,7 @@ const PAGE: i64 = 500;
 
 impl Store {
     /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists,
-    /// groups and invitations of sales, sessions, and
-    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists, signals, sessions, and
+    /// groups and invitations of sales, signals, sessions, and
     /// passkeys without their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
@@ -167,6 +166,8 @@ impl Store {
         let invitations = self.invitations_of(id).await?;
         let invitations = invitations.into_iter().map(|(sale, at)| json!({"sale_id": sale, "redeemed_at": at}));
         Ok(json!({"groups": groups.collect::<Vec<_>>(), "invitations": invitations.collect::<Vec<_>>()}))
+    }
+
     async fn signals_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
         let noted = self.signals_of(id).await?.into_iter().map(|(sale, noted)| {
             json!({"sale_id": sale, "kind": noted.signal.kind, "digest": noted.signal.digest, "at": noted.at})

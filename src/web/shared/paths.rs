@@ -18,6 +18,8 @@ pub fn order_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
 
 pub fn order_address_path(locale: Locale, sale: SaleId, order: OrderId) -> String {
     format!("{}/address", order_path(locale, sale, order))
+}
+
 pub fn sale_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}")
 }

@@ -37,8 +37,8 @@ pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, Payme
 pub use admin::{
     AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot, StepUpPage, SteppedUpPage,
 };
-pub use admin::{MailPage, ReportPage, ShownMail};
 pub use admin::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS, ReviewForm, ReviewFormState, ReviewNotice};
+pub use admin::{MailPage, ReportPage, ShownMail};
 pub use admin::{MailPage, ShownMail};
 pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use archive::{ArchivePage, shown_states};
@@ -48,8 +48,7 @@ pub use draw_proof::DrawPage;
 pub use draws::EntryPage;
 pub use eligibility::EligibilityPage;
 pub use message::MessagePage;
-pub use orders::{OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
-pub use orders::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage};
+pub use orders::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 pub use packets::{
     OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,
 };
