@@ -4,7 +4,7 @@
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 /// Links to anything else stay text.
-const SCHEMES: [&str; 3] = ["https:", "http:", "mailto:"];
+const SCHEMES: [&str; 4] = ["https:", "http:", "mailto:", "tel:"];
 
 fn events(text: &str) -> Parser<'_> {
     Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH)
@@ -108,7 +108,9 @@ mod tests {
                 assert!(!html.to_lowercase().contains(part), "{part} of {hostile}: {html}");
             }
         }
-        assert!(to_html("[terms](/zh/about) [site](https://shop.example)").matches("<a href").count() == 2);
+        assert!(
+            to_html("[terms](/zh/about) [site](https://shop.example) [us](tel:400)").matches("<a href").count() == 3
+        );
     }
 
     #[test]

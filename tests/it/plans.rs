@@ -40,6 +40,7 @@ const SHORT: &[&str] = &[
     "sale_reports",
     "sales",
     "sandbox_webhooks",
+    "shop_pages",
     "spent_proofs",
     "sqlite_sequence",
     "staff_policy",
