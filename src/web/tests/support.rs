@@ -235,10 +235,10 @@ async fn order_ends_once_in_two_hundred_races() {
             .unwrap();
         let pay = async || store.apply_capture(&format!("msg_{n}"), payment, order.amount, now).await.unwrap();
         let end = async |what| match what {
-            StaffAction::Cancel => {
+            StaffAction::Cancel | StaffAction::CancelHeld => {
                 owners.cancel_for_staff(&order, staff, reason).await.unwrap() == StaffActionOutcome::Done
             }
-            StaffAction::Refund => {
+            StaffAction::Refund | StaffAction::RefundHeld => {
                 let (id, what) = (RefundId(Uuid::now_v7()), StaffRefund::Order(sale, order.id));
                 refunds.refund(id, what, staff, reason).await.unwrap() == RefundAnswer::Begun
             }

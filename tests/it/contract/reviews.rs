@@ -57,9 +57,9 @@ pub async fn linked_orders_are_held_appealed_released_and_refunded(rung: Rung) {
         assert_eq!(seen(shopper, &sale, order).await["hold"]["reason"], "one house");
     }
     appeal(&shoppers[0], &sale, &orders[0], "we are a family").await.expect(303);
-    review(&admin, &orders[0], "uphold", "please show us").await.expect(303);
+    review(admin, &orders[0], "uphold", "please show us").await.expect(303);
     appeal(&shoppers[0], &sale, &orders[0], "here it is").await.expect(303);
-    review(&admin, &orders[0], "release", "thank you").await.expect(303);
+    review(admin, &orders[0], "release", "thank you").await.expect(303);
     assert_eq!(seen(&shoppers[0], &sale, &orders[0]).await["hold"], Value::Null);
     let refunded = admin.request(Method::POST, &at("refund")).form(&fields).send().await.expect(303);
     assert!(refunded.header("location").contains("changed=2&unchanged=1"), "{refunded:?}");
@@ -88,9 +88,9 @@ pub async fn hold_against_payment_cancellation_and_refund_has_one_end(rung: Rung
         let (_, _, first, second, third, _) = tokio::join!(
             payer.pay_at(&checkout),
             canceller.cancel(&sale, &two),
-            review(&admin, &one, "hold", "x"),
-            review(&admin, &two, "hold", "x"),
-            review(&admin, &three, "hold", "x"),
+            review(admin, &one, "hold", "x"),
+            review(admin, &two, "hold", "x"),
+            review(admin, &three, "hold", "x"),
             refund
         );
         first.expect(303);
@@ -108,7 +108,7 @@ pub async fn hold_against_payment_cancellation_and_refund_has_one_end(rung: Rung
             }
             let end = shopper.wait_for_status(&sale, order, status).await;
             assert_eq!(end["hold"], Value::Null, "{end}");
-            review(&admin, order, "hold", "x").await.expect(409);
+            review(admin, order, "hold", "x").await.expect(409);
         }
     }
     println!("{held_first} were held before their end, {ended_first} had ended");
@@ -123,11 +123,10 @@ pub async fn unpaid_held_order_expires_in_its_time(rung: Rung) {
     let shopper = shop.shopper(1);
     let order = shopper.buy_one(&sale).await;
     shopper.wait_for_status(&sale, &order, "unpaid").await;
-    review(&admin, &order, "hold", "x").await.expect(303);
+    review(admin, &order, "hold", "x").await.expect(303);
     // Held and released up to the end, so that some change meets the expiry.
     eventually("the order has expired", TIMEOUT, async || {
-        let (released, held) =
-            (review(&admin, &order, "release", "x").await, review(&admin, &order, "hold", "x").await);
+        let (released, held) = (review(admin, &order, "release", "x").await, review(&admin, &order, "hold", "x").await);
         match (released.status, held.status) {
             (_, 409) => Ok(()),
             (_, status) => Err(status.to_string()),
