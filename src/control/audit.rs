@@ -68,7 +68,7 @@ enum Part {
     Queue,
 }
 
-const PARTS: [Part; 16] = [
+const PARTS: [Part; 17] = [
     Part::Orders,
     Part::RepeatedOrders,
     Part::Charges,

@@ -12,7 +12,7 @@ use crate::store::{MAX_ROWS, NewSession, Store, StoreError, User, placeholders};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
 /// refer to an order, a payment or a user before the row that they refer to.
-const DELETE_ALL: [&str; 27] = [
+const DELETE_ALL: [&str; 26] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
     "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments

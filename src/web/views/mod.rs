@@ -39,7 +39,6 @@ pub use admin::{
 };
 pub use admin::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS, ReviewForm, ReviewFormState, ReviewNotice};
 pub use admin::{MailPage, ReportPage, ShownMail};
-pub use admin::{MailPage, ShownMail};
 pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use archive::{ArchivePage, shown_states};
 pub use askama::Template;
