@@ -126,7 +126,7 @@ pub async fn unpaid_held_order_expires_in_its_time(rung: Rung) {
     review(admin, &order, "hold", "x").await.expect(303);
     // Held and released up to the end, so that some change meets the expiry.
     eventually("the order has expired", TIMEOUT, async || {
-        let (released, held) = (review(admin, &order, "release", "x").await, review(&admin, &order, "hold", "x").await);
+        let (released, held) = (review(admin, &order, "release", "x").await, review(admin, &order, "hold", "x").await);
         match (released.status, held.status) {
             (_, 409) => Ok(()),
             (_, status) => Err(status.to_string()),
