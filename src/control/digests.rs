@@ -2,7 +2,9 @@
 //! changes any more, it is kept for ever.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::info;
@@ -13,13 +15,15 @@ use crate::store::{Store, StoreError};
 
 /// A digest that was just read serves other viewers for this multiple of the time that reading it took.
 const REUSE_FACTOR: u32 = 20;
+/// But not for longer.
+const MAX_REUSE: Duration = Duration::from_secs(60);
 /// Sales of one step. Others follow a minute later.
 const BATCH_SIZE: i64 = 10;
 
 struct Latest {
     sale: SaleId,
     digest: Arc<SaleDigest>,
-    until: Instant,
+    until: Timestamp,
 }
 
 /// The digests that one process reads, one at a time: a sale of a million orders takes seconds, which belong to shoppers.
@@ -40,12 +44,13 @@ impl Digests {
             return Ok((Arc::new(kept), true));
         }
         let mut latest = self.latest.lock().await;
-        if let Some(known) = latest.as_ref().filter(|known| known.sale == sale.id && Instant::now() < known.until) {
+        let now = self.clock.now();
+        if let Some(known) = latest.as_ref().filter(|known| known.sale == sale.id && now < known.until) {
             return Ok((known.digest.clone(), false));
         }
         let began = Instant::now();
-        let digest = Arc::new(self.store.digest_sale(sale, self.clock.now()).await?);
-        let until = Instant::now() + began.elapsed() * REUSE_FACTOR;
+        let digest = Arc::new(self.store.digest_sale(sale, now).await?);
+        let until = self.clock.now() + (began.elapsed() * REUSE_FACTOR).min(MAX_REUSE);
         *latest = Some(Latest { sale: sale.id, digest: digest.clone(), until });
         Ok((digest, false))
     }

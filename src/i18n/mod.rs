@@ -115,7 +115,7 @@ macro_rules! tables {
         #[cfg(test)]
         impl Text {
             fn entries(&self) -> Vec<(&'static str, &'static str)> {
-                std::iter::empty()$(.chain(self.$field.entries()))+.collect()
+                [$(self.$field.entries().collect::<Vec<_>>(),)+].concat()
             }
         }
     };
