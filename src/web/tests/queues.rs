@@ -123,6 +123,7 @@ async fn shoppers_are_called_in_the_order_of_the_seed_and_only_they_buy() {
     let clients = crowd(&shop, 8).await;
     for client in &clients {
         let joined = join(client, &sale).await;
+        clock.advance(Duration::from_millis(1));
         assert_eq!((&joined["place"]["state"], &joined["place"]["number"]), (&json!("waiting"), &Value::Null));
     }
     step(&shop).await;
