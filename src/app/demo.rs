@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::domain::draw::Beacon;
+use crate::domain::shop_page::{ShopPage, ShopPageName};
 use crate::domain::{Bilingual, Currency, DrawPlan, GoodsId, Money, Picture, QueuePlan, Rush, SaleMode, Window};
 use crate::store::{GoodsDraft, SaleChange, SaleDraft, Store};
 
@@ -110,6 +111,20 @@ const DEMOS: [Demo; 5] = [
     },
 ];
 
+/// What visitors of a demo read about the shop.
+const PAGES: [(ShopPageName, &str, &str); 2] = [
+    (
+        ShopPageName::Returns,
+        "这是演示店铺，不会真的发货，也不会真的收款。\n\n正式的店铺在这里写明配送时间、运费和退货方式。",
+        "This is a demo: nothing is delivered, and no money is taken.\n\nA real shop writes here when and how it delivers, what that costs, and how to return goods.",
+    ),
+    (
+        ShopPageName::Contact,
+        "正式的店铺在这里写明客服的联系方式和服务时间。",
+        "A real shop writes here how to reach its support, and when.",
+    ),
+];
+
 /// Adds the demo to a shop without goods; `false` when it has some.
 pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     if !store.all_goods().await?.is_empty() {
@@ -133,6 +148,9 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     sales.sort_by_key(|(_, demo)| !demo.mode.is_draw());
     for (goods, demo) in sales {
         add_sale(store, goods, demo, now).await?;
+    }
+    for (name, zh, en) in PAGES {
+        store.put_shop_page(&ShopPage::unwritten(name), Bilingual::new(zh, en), ACTOR, now).await?;
     }
     Ok(true)
 }

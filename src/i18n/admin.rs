@@ -62,8 +62,7 @@ texts! {
         expected_accounts: "预计参与账号数", "Expected accounts";
         opens_at: "开始时间", "Starts at";
         closes_at: "结束时间", "Ends at";
-        time_utc: "按 UTC 时间填写；留空则手动开始或终止。", "In UTC. Leave empty to start or stop it manually.";
-        time_local: "按你的时区填写；留空则手动开始或终止。", "In your time zone. Leave empty to start or stop it manually.";
+        time_by_hand: "留空则手动开始或终止", "Leave empty to start or stop it manually";
         save: "保存", "Save";
         create: "创建", "Create";
         errors_head: "请检查以下内容：", "Please check:";

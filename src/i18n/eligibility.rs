@@ -34,7 +34,7 @@ texts! {
             "The sale’s page tells them. They are checked when someone presses buy, joins, enters or waits, and are fixed once that has begun.";
         old_accounts: "仅限较早注册的账号", "Only accounts registered early enough";
         accounts_before: "最晚注册时间", "Registered no later than";
-        accounts_before_empty: "留空表示保存的时刻。", "Empty means the moment of saving.";
+        accounts_before_empty: "留空表示保存的时刻", "Empty means the moment of saving";
         verified_contact: "须有已验证的邮箱", "A confirmed email address";
         one_per_contact: "同一邮箱限一个账号", "One account per mailbox";
         one_per_address: "同一收货地址限一个账号", "One account per delivery address";
