@@ -11,7 +11,7 @@ texts! {
         outcome_not_begun: "尚未开始。", "The sale has not begun.";
         outcome_sold_out: "全部 {} 件在开售 {} 后抢完。", "All {} units were taken within {} of the opening.";
         outcome_drawn: "全部 {} 件都有了中签人的订单。", "All {} units have an order of a winner.";
-        outcome_partly: "卖出 {} 件，占总量的 {}%。", "{} units were sold, {}% of the stock.";
+        outcome_partly: "卖出 {} 件，占总量的 {}%。", "{} sold, {}% of the stock.";
         outcome_nothing: "没有卖出。", "Nothing was sold.";
         verdict_paid: "{} 的订单已付款。", "{} of the orders are paid.";
         verdict_returned: "退回 {} 件，其中 {} 件再次售出。", "Units that came back: {}, sold again: {}.";

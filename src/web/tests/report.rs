@@ -105,7 +105,7 @@ async fn report_stays_when_its_rows_are_gone_and_stands_beside_the_next() {
     }
     let shown = page(&admin, &next).await;
     assert!(shown.contains("Last sale of this product") && shown.contains(&format!("/admin/sales/{first}/report")));
-    assert!(shown.contains("2 units were sold, 40% of the stock."));
+    assert!(shown.contains("2 sold, 40% of the stock."));
     let csv = figures(&admin, &next).await;
     assert_eq!(csv["sold"], ["2", "1", "1"]);
     assert_eq!(csv["revenue"], ["3998.00", "1999.00", "1999.00"]);
