@@ -42,8 +42,8 @@ async function steersTheCalls(shop, visitor) {
   await confirmAction(visitor, room, labels.hold, 'admin-hold-calls');
   await eventually('the list is locked', async () => (await line()).seed !== null, 30_000);
   same((await line()).called, 0);
-  // The page loads again when it learns that the sale has opened. This one knows.
-  await visitor.goAdmin(`/sales/${sale}`);
+  // The page loads again when it learns that the sale has opened: only then it can be paused.
+  await page.locator('form[action*="/pause"]').waitFor({ state: 'attached', timeout: 30_000 });
   await visitor.inspect('admin-cockpit-held');
   await confirmAction(visitor, room, labels.pace, 'admin-pace', (dialog) => dialog.locator('[name="per_minute"]').fill('30'));
   await confirmAction(visitor, room, labels.resume);
