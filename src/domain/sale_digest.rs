@@ -27,6 +27,8 @@ pub struct OrderFact {
     pub reason: Option<String>,
     pub reserved_at: Timestamp,
     pub paid_at: Option<Timestamp>,
+    /// When its units came back.
+    pub ended_at: Option<Timestamp>,
     /// When its owner registered; `None` when the account is gone.
     pub registered_at: Option<Timestamp>,
 }
@@ -42,7 +44,7 @@ pub struct SaleDigest {
     pub reserved: Vec<i64>,
     /// Units that were paid for in each slot.
     pub paid: Vec<i64>,
-    /// When every unit of the sale had been reserved, in milliseconds after the opening.
+    /// When every unit of the sale was held for the first time, in milliseconds after the opening.
     pub sold_out_ms: Option<i64>,
     /// Orders that ended by their reason.
     pub ended: BTreeMap<String, i64>,
@@ -52,9 +54,12 @@ pub struct SaleDigest {
     pub tenths: Vec<Group>,
     /// Accounts on the waitlist by their state.
     pub waiters: BTreeMap<String, i64>,
-    /// Units reserved so far, for [`SaleDigest::sold_out_ms`].
+    /// Units held at the last order, for [`SaleDigest::sold_out_ms`].
     #[serde(skip)]
-    taken: i64,
+    held: i64,
+    /// Those of them that come back, by the Unix milliseconds at which they do.
+    #[serde(skip)]
+    returning: BTreeMap<i64, i64>,
 }
 
 impl Default for SaleDigest {
@@ -78,7 +83,8 @@ impl SaleDigest {
             ages: vec![Group::default(); AGE_BOUNDS_MS.len() + 1],
             tenths: Vec::new(),
             waiters: BTreeMap::new(),
-            taken: 0,
+            held: 0,
+            returning: BTreeMap::new(),
         }
     }
 
@@ -94,12 +100,24 @@ impl SaleDigest {
         if let Some(paid_at) = order.paid_at {
             self.count(paid_at, order.units, |digest| &mut digest.paid);
         }
-        self.taken += order.units;
-        if self.taken >= total && self.sold_out_ms.is_none() {
+        self.hold(order);
+        if self.held >= total && self.sold_out_ms.is_none() {
             self.sold_out_ms = Some((order.reserved_at.as_millisecond() - self.from_ms).max(0));
         }
         if let Some(registered) = order.registered_at {
             self.ages[age_group(self.from_ms - registered.as_millisecond())].won += 1;
+        }
+    }
+
+    /// Counts the units of an order, after those that came back before it.
+    fn hold(&mut self, order: &OrderFact) {
+        let now = order.reserved_at.as_millisecond();
+        while let Some(entry) = self.returning.first_entry().filter(|entry| *entry.key() <= now) {
+            self.held -= entry.remove();
+        }
+        self.held += order.units;
+        if let Some(ended_at) = order.ended_at {
+            *self.returning.entry(ended_at.as_millisecond()).or_default() += order.units;
         }
     }
 
@@ -125,7 +143,15 @@ mod tests {
     }
 
     fn order(ms: i64, units: i64, status: OrderStatus) -> OrderFact {
-        OrderFact { units, status, reason: None, reserved_at: at(ms), paid_at: None, registered_at: None }
+        OrderFact {
+            units,
+            status,
+            reason: None,
+            reserved_at: at(ms),
+            paid_at: None,
+            ended_at: None,
+            registered_at: None,
+        }
     }
 
     #[test]
@@ -151,6 +177,18 @@ mod tests {
         assert_eq!(digest.ended, BTreeMap::from([("sold_out".to_owned(), 1), ("unpaid".to_owned(), 1)]));
         let kept = serde_json::to_string(&digest).unwrap();
         assert_eq!(serde_json::from_str::<SaleDigest>(&kept).unwrap().reserved, digest.reserved);
+    }
+
+    #[test]
+    fn units_that_were_sold_twice_do_not_end_the_stock() {
+        let mut digest = SaleDigest::new(at(0), at(60_000));
+        let returned = OrderFact { ended_at: Some(at(2_000)), ..order(100, 2, OrderStatus::Cancelled) };
+        for order in [returned, order(2_000, 2, OrderStatus::Paid), order(3_000, 1, OrderStatus::Paid)] {
+            digest.add(&order, 4);
+        }
+        assert_eq!(digest.sold_out_ms, None, "three of four units are held");
+        digest.add(&order(4_000, 1, OrderStatus::Unpaid), 4);
+        assert_eq!(digest.sold_out_ms, Some(4_000));
     }
 
     #[test]

@@ -57,7 +57,9 @@ impl Store {
     /// The next orders of a sale, in the order of their ids, which is that of their reservations.
     async fn order_facts(&self, sale: SaleId, after: &str) -> Result<Vec<(OrderId, OrderFact)>, StoreError> {
         let sql = "SELECT orders.id, orders.quantity, orders.status, orders.reason, orders.reserved_at_ms,
-               order_events.at_ms AS paid_at_ms, users.created_at_ms AS registered_at_ms
+               order_events.at_ms AS paid_at_ms, users.created_at_ms AS registered_at_ms,
+               (SELECT MIN(at_ms) FROM order_events WHERE order_id = orders.id
+                  AND status IN ('cancelled', 'refund_pending')) AS ended_at_ms
              FROM orders LEFT JOIN order_events ON order_events.order_id = orders.id AND order_events.status = 'paid'
                LEFT JOIN users ON users.id = orders.user_id
              WHERE orders.sale_id = $1 AND orders.id > $2 ORDER BY orders.id LIMIT $3";
@@ -69,6 +71,7 @@ impl Store {
                 reason: row.try_get("reason")?,
                 reserved_at: row::time(row, "reserved_at_ms")?,
                 paid_at: row::optional_time(row, "paid_at_ms")?,
+                ended_at: row::optional_time(row, "ended_at_ms")?,
                 registered_at: row::optional_time(row, "registered_at_ms")?,
             };
             Ok((row::parsed(row, "id")?, fact))
