@@ -1,6 +1,6 @@
 //! How much waits for the staff or for payers. Few of many rows, counted along their indexes up to a bound.
 
-use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
 
 use crate::store::{Store, StoreError, row};
 
@@ -21,18 +21,21 @@ pub struct PendingCounts {
 
 impl Store {
     pub async fn pending_counts(&self) -> Result<PendingCounts, StoreError> {
-        let now = self.now().await?.as_millisecond();
-        let count = async |from: &str| {
-            let sql =
-                format!("SELECT COUNT(*) AS pending FROM (SELECT 1 FROM {from} LIMIT $1) AS counted WHERE $2 > 0");
-            let query = sqlx::query(AssertSqlSafe(sql)).bind(MAX_COUNTED_PENDING).bind(now);
-            Ok::<_, StoreError>(self.optional(query, |row| row::int(row, "pending")).await?.unwrap_or_default())
+        let sql = "SELECT
+               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'unpaid' LIMIT $1) AS counted) AS unpaid_orders,
+               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'refund_pending' LIMIT $1) AS counted) AS refunds,
+               (SELECT COUNT(*) FROM (SELECT 1 FROM staff_refunds WHERE approval = 'pending' AND expires_at_ms > $2
+                  LIMIT $1) AS counted) AS approvals,
+               (SELECT COUNT(*) FROM (SELECT 1 FROM payment_cases WHERE settled_at_ms IS NULL LIMIT $1) AS counted) AS cases";
+        let query = sqlx::query(sql).bind(MAX_COUNTED_PENDING).bind(self.now().await?.as_millisecond());
+        let read = |row: &AnyRow| {
+            Ok(PendingCounts {
+                unpaid_orders: row::int(row, "unpaid_orders")?,
+                refunds: row::int(row, "refunds")?,
+                approvals: row::int(row, "approvals")?,
+                cases: row::int(row, "cases")?,
+            })
         };
-        Ok(PendingCounts {
-            unpaid_orders: count("orders WHERE status = 'unpaid'").await?,
-            refunds: count("orders WHERE status = 'refund_pending'").await?,
-            approvals: count("staff_refunds WHERE approval = 'pending' AND expires_at_ms > $2").await?,
-            cases: count("payment_cases WHERE settled_at_ms IS NULL").await?,
-        })
+        Ok(self.optional(query, read).await?.unwrap_or_default())
     }
 }
