@@ -6,13 +6,12 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::StaffVisitTo;
-use crate::domain::hold::check_review_reason;
 use crate::domain::{OrderId, SaleId, UserId};
 use crate::i18n;
 use crate::orders::review::{ReviewAction, ReviewCounts};
 use crate::store::AuditReason;
 use crate::web::Shop;
-use crate::web::extract::session::{Staff, SupportShoppers, ViewConsole};
+use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
@@ -116,68 +115,43 @@ impl ClusterForm {
         let ids: Option<Vec<OrderId>> = self.orders.split_whitespace().map(|id| id.parse().ok()).collect();
         ids.filter(|ids| ids.len() <= MAX_REVIEWED_ORDERS).ok_or_else(|| Problem::invalid_field("orders", "bad_id"))
     }
-
-    /// The checked reason, or the form as it is shown again.
-    fn check(&self, action: &str) -> Result<String, ReviewFormState> {
-        let is_unsure = self.confirm != "yes";
-        match check_review_reason(&self.reason) {
-            Ok(reason) if !is_unsure => Ok(reason),
-            checked => Err(ReviewFormState {
-                action: action.to_owned(),
-                reason: self.reason.clone(),
-                error: checked.err(),
-                is_unsure,
-            }),
-        }
-    }
 }
 
 type Visit = StaffVisitTo<SupportShoppers, (SaleId, UserId)>;
 
 pub async fn hold(visit: Visit, Form(form): Form<ClusterForm>) -> Result<Response, Problem> {
-    act(visit, "hold", form).await
+    act(visit, ("hold", Some(ReviewAction::Hold)), form).await
 }
 
 pub async fn release(visit: Visit, Form(form): Form<ClusterForm>) -> Result<Response, Problem> {
-    act(visit, "release", form).await
+    act(visit, ("release", Some(ReviewAction::Release)), form).await
 }
 
 pub async fn refund(visit: Visit, Form(form): Form<ClusterForm>) -> Result<Response, Problem> {
-    act(visit, "refund", form).await
+    act(visit, ("refund", None), form).await
 }
 
+/// Without a review's action the orders are refunded.
 async fn act(
     (State(shop), staff, visitor, PathIds((sale, user))): Visit,
-    action: &'static str,
+    (name, action): (&'static str, Option<ReviewAction>),
     form: ClusterForm,
 ) -> Result<Response, Problem> {
     let orders = form.orders()?;
-    let reason = match form.check(action) {
+    let reason = match ReviewFormState::check(name, form.reason, &form.confirm) {
         Ok(reason) => reason,
         Err(state) => return page(&shop, &visitor, (sale, user), true, None, state).await,
     };
-    let done = carry_out(&shop, &staff, sale, &orders, action, &reason).await?;
+    let by = staff.session.user_id;
+    let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };
+    let done = match action {
+        Some(action) => shop.orders.review_all(sale, &orders, action, by, reason).await?,
+        None => shop.staff_refunds.refund_held(sale, &orders, by, reason).await?,
+    };
     let ReviewCounts { done, unchanged, ended, own, waits } = done;
     Ok(see_other(&format!(
-        "{}?lang={}&done={action}&changed={done}&unchanged={unchanged}&ended={ended}&own={own}&waits={waits}",
+        "{}?lang={}&done={name}&changed={done}&unchanged={unchanged}&ended={ended}&own={own}&waits={waits}",
         cluster_path(sale, user),
         visitor.locale
     )))
-}
-
-async fn carry_out(
-    shop: &Shop,
-    staff: &Staff<SupportShoppers>,
-    sale: SaleId,
-    orders: &[OrderId],
-    action: &str,
-    reason: &str,
-) -> Result<ReviewCounts, Problem> {
-    let by = staff.session.user_id;
-    let reason = AuditReason { actor: staff.actor(), note: reason, message: Some(reason) };
-    Ok(match action {
-        "hold" => shop.orders.review_all(sale, orders, ReviewAction::Hold, by, reason).await?,
-        "release" => shop.orders.review_all(sale, orders, ReviewAction::Release, by, reason).await?,
-        _ => shop.staff_refunds.refund_held(sale, orders, by, reason).await?,
-    })
 }

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use super::StaffVisitTo;
 use super::orders::{OrderPageState, page};
 use crate::domain::OrderId;
-use crate::domain::hold::check_review_reason;
 use crate::orders::review::{ReviewAction, ReviewOutcome};
 use crate::store::AuditReason;
 use crate::web::extract::session::SupportShoppers;
@@ -46,12 +45,9 @@ async fn act(
     form: OrderReviewForm,
 ) -> Result<Response, Problem> {
     let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
-    let is_unsure = form.confirm != "yes";
-    let reason = match check_review_reason(&form.reason) {
-        Ok(reason) if !is_unsure => reason,
-        checked => {
-            let error = checked.err();
-            let review = ReviewFormState { action: name.to_owned(), reason: form.reason, error, is_unsure };
+    let reason = match ReviewFormState::check(name, form.reason, &form.confirm) {
+        Ok(reason) => reason,
+        Err(review) => {
             let state = OrderPageState::of_review(review);
             return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await;
         }

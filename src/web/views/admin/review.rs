@@ -1,5 +1,6 @@
 //! Forms that hold, release or refund orders, and what they did.
 
+use crate::domain::hold::check_review_reason;
 use crate::domain::{Money, OrderId};
 use crate::i18n::{Text, field_error, fill, problem};
 use crate::orders::review::ReviewCounts;
@@ -49,6 +50,15 @@ pub struct ReviewFormState {
 }
 
 impl ReviewFormState {
+    /// The checked reason of a confirmed form, or the form as it is shown again.
+    pub fn check(action: &str, reason: String, confirm: &str) -> Result<String, ReviewFormState> {
+        let is_unsure = confirm != "yes";
+        match check_review_reason(&reason) {
+            Ok(checked) if !is_unsure => Ok(checked),
+            checked => Err(ReviewFormState { action: action.to_owned(), reason, error: checked.err(), is_unsure }),
+        }
+    }
+
     pub fn is_of(&self, form: &ReviewForm) -> bool {
         self.action == form.action
     }
