@@ -13,7 +13,7 @@ const CODE_CHARS: usize = 26;
 /// Characters between two hyphens.
 const GROUP_CHARS: usize = 5;
 
-/// A code. Whoever has it may redeem it, so it is shown once and hidden from logs.
+/// A code. Knowing it is enough to redeem it, so it is shown once and hidden from logs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct InvitationCode(u128);
 
@@ -43,8 +43,8 @@ impl InvitationCode {
         (count == CODE_CHARS).then_some(InvitationCode(bits))
     }
 
-    /// What is stored of a code: SHA-256 of sale and code, in hexadecimal digits. It needs no key and no salt, because nobody
-    /// can try 128 bits.
+    /// What is stored of a code: SHA-256 of sale and code, in hexadecimal digits. 128 random bits cannot be
+    /// tried out, so it needs neither key nor salt.
     pub fn hash(self, sale: SaleId) -> String {
         let digest = Sha256::new_with_prefix("invitation").chain_update(sale.0.to_be_bytes());
         hex::encode(&digest.chain_update(self.0.to_be_bytes()).finalize())
