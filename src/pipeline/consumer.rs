@@ -14,8 +14,8 @@ use crate::metrics::Metrics;
 use crate::periodic::restart_on_error;
 use crate::store::Store;
 
-/// Orders that make a batch full: two large outbox entries. The last message of a batch may exceed it by 255.
-const MAX_BATCH: usize = 512;
+/// Orders that make a batch full: four large outbox entries. The last message of a batch may exceed it by 255.
+const MAX_BATCH: usize = 1024;
 /// Delay before the next attempt after a failure.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Deliveries of sales in trouble that are held. Further ones stay at the source, which delivers them again later.
