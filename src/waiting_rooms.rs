@@ -30,6 +30,9 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The age of a line that cannot change by itself.
 const RESTING_INTERVAL: Duration = Duration::from_secs(30);
 
+/// Transactions of joins that run side by side in this process.
+const MAX_JOIN_TRANSACTIONS: usize = 2;
+
 /// Why an account has no place.
 #[derive(Debug)]
 pub enum JoinRefusal {
@@ -88,6 +91,11 @@ impl BatchHandler for Joins {
 
     fn batch_key(&self, _: Bucket) -> BatchKey {
         BatchKey::Shared
+    }
+
+    fn max_calls(&self) -> usize {
+        // While one waits for the disk, another one is written; an SQLite file has one writer.
+        if self.0.shares_clock() { 1 } else { MAX_JOIN_TRANSACTIONS }
     }
 
     fn count(_: &Metrics, _: Option<&()>, _: Option<&JoinOutcome>, _: Duration) {}

@@ -71,6 +71,11 @@ pub trait BatchHandler: Send + Sync + 'static {
     /// The queue for claims on this bucket.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
+    /// Calls of one queue that run side by side. With one, claims on a bucket are decided in the order in which they arrive.
+    fn max_calls(&self) -> usize {
+        1
+    }
+
     /// Counts one decision, also after the client has disconnected; `None` when there is none.
     fn count(metrics: &Metrics, counters: Option<&Self::Counters>, decision: Option<&Self::Decision>, waited: Duration);
 
@@ -95,13 +100,13 @@ struct Pending<D: BatchHandler> {
     turns: VecDeque<Bucket>,
     /// Claims of all buckets.
     len: usize,
-    /// Whether a task is draining the queue.
-    busy: bool,
+    /// Tasks that are draining the queue.
+    workers: usize,
 }
 
 impl<D: BatchHandler> Default for Pending<D> {
     fn default() -> Self {
-        Pending { by_bucket: HashMap::default(), turns: VecDeque::new(), len: 0, busy: false }
+        Pending { by_bucket: HashMap::default(), turns: VecDeque::new(), len: 0, workers: 0 }
     }
 }
 
@@ -224,7 +229,9 @@ impl<D: BatchHandler> Batcher<D> {
                 D::count(&self.metrics, refused.counters.as_deref(), None, Duration::ZERO);
                 return Err(NoDecision::QueueFull);
             }
-            !std::mem::replace(&mut pending.busy, true)
+            let start = pending.workers < self.backend.max_calls();
+            pending.workers += usize::from(start);
+            start
         };
         if start {
             self.tasks.spawn(self.clone().drain(queue));
@@ -245,7 +252,7 @@ impl<D: BatchHandler> Batcher<D> {
         let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
         if queues.len() >= MAX_QUEUES {
             // A caller that just got an idle queue may still use it; then two batches of one key run side by side.
-            queues.retain(|_, queue| queue.pending().busy);
+            queues.retain(|_, queue| queue.pending().workers > 0);
         }
         queues.entry(key).or_default().clone()
     }
@@ -257,7 +264,7 @@ impl<D: BatchHandler> Batcher<D> {
             let batches = {
                 let mut pending = worker.queue.pending();
                 if pending.len == 0 {
-                    pending.busy = false;
+                    pending.workers -= 1;
                     return;
                 }
                 pending.take()

@@ -13,6 +13,7 @@ struct Recorder {
     batch_key: fn(Bucket) -> BatchKey,
     calls: Mutex<Vec<Vec<(i64, usize)>>>,
     permits: Semaphore,
+    max_calls: usize,
 }
 
 #[async_trait]
@@ -33,13 +34,17 @@ impl BatchHandler for Recorder {
         (self.batch_key)(bucket)
     }
 
+    fn max_calls(&self) -> usize {
+        self.max_calls
+    }
+
     fn count(_: &Metrics, _: Option<&()>, _: Option<&usize>, _: Duration) {}
 
     fn measure(_: &Metrics, _: usize, _: Duration) {}
 }
 
 fn batcher(batch_key: fn(Bucket) -> BatchKey) -> Batcher<Recorder> {
-    let recorder = Recorder { batch_key, calls: Mutex::default(), permits: Semaphore::new(0) };
+    let recorder = Recorder { batch_key, calls: Mutex::default(), permits: Semaphore::new(0), max_calls: 1 };
     Batcher::new(Arc::new(recorder), Arc::new(Metrics::default()))
 }
 
@@ -108,4 +113,28 @@ async fn queue_survives_a_panic() {
     let claim = |n| batcher.claim(Bucket::whole(SaleId(1)), n, None);
     assert!(matches!(claim(POISON).await, Err(NoDecision::Unknown(_))));
     assert_eq!(claim(1).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn calls_of_one_queue_run_side_by_side_up_to_their_limit() {
+    let recorder =
+        Recorder { batch_key: |_| BatchKey::Shared, calls: Mutex::default(), permits: Semaphore::new(0), max_calls: 2 };
+    let batcher = Batcher::new(Arc::new(recorder), Arc::new(Metrics::default()));
+    let mut answers = Vec::new();
+    for n in 0..5 {
+        let one = batcher.clone();
+        answers.push(tokio::spawn(async move { one.claim(Bucket::whole(SaleId(1)), n, None).await }));
+        // Enough for a call to begin.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let calls =
+        || batcher.backend.calls.lock().unwrap().iter().flatten().map(|(_, claims)| *claims).collect::<Vec<_>>();
+    assert_eq!(calls(), [1, 1], "the third claim waits");
+    batcher.backend.permits.add_permits(100);
+    for (n, answer) in answers.into_iter().enumerate() {
+        assert_eq!(answer.await.unwrap().unwrap(), n);
+    }
+    assert_eq!(calls(), [1, 1, 3]);
 }

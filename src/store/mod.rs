@@ -11,7 +11,7 @@
 //! 2. a refund that waits for approval, then the row of a user, then that of a sale or packet;
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
-//! 4. the row of a draw, a waiting room or a waitlist, then those of its entries, places or waiters; then rows of orders,
+//! 4. the list of a draw or a waiting room (`ListLock`), or the row of a waitlist, then entries, places or waiters; then rows of orders,
 //!    payments and claims; an order before its payments and its holds;
 //! 5. transfers by id, then balances of users and packets by account ([`wallet`]): money moves last;
 //! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
@@ -66,7 +66,7 @@ use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use pool::Pool;
-use transaction::Tx;
+use transaction::{ListLock, Tx};
 
 pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
 pub(crate) use accounts::changes::first_valid_issue;

@@ -165,12 +165,12 @@ impl Connection {
     /// Begins a transaction with `begin`. It is rolled back on drop unless `end_transaction` follows.
     pub(super) async fn begin_transaction(
         &mut self,
-        begin: &'static str,
+        begin: String,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Vec<AnyRow>, sqlx::Error> {
         self.in_transaction = true;
         self.permit = permit;
-        sqlx::raw_sql(begin).fetch_all(self).await
+        sqlx::raw_sql(AssertSqlSafe(begin)).fetch_all(self).await
     }
 
     /// Commits; `last` is carried out before that, in the same round trip.

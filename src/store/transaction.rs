@@ -7,12 +7,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
 
 use super::orders::changes::OrderChanges;
 use super::pool::{ACQUIRE_TIMEOUT, Connection};
 use super::wallet::BusyBalances;
 use super::{Store, StoreError, row};
-use crate::domain::UserId;
+use crate::domain::{SaleId, UserId};
 
 /// How long a writing transaction waits for those before it. SQLite has one writer at a time, so a queue is normal there.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,6 +24,9 @@ macro_rules! now {
         "SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now_ms"
     };
 }
+
+/// The first key of the advisory locks of lists; the second one is the sale.
+const LIST_LOCKS: i32 = 1;
 
 /// How a transaction begins on PostgreSQL.
 const BEGIN: &str = concat!("BEGIN; ", now!());
@@ -39,9 +44,35 @@ pub enum LockPatience {
     Short,
 }
 
+/// How a transaction holds the list of a sale: its places in the waiting room, or its entries in the draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListLock {
+    /// With others that add to it.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+impl ListLock {
+    /// The statement that takes the lock; it returns no row. `None` for a transaction that is alone anyway.
+    ///
+    /// PostgreSQL grants advisory locks in turn. A row's lock that others share is never free while a crowd joins.
+    fn statement(self, is_alone: bool, sale: SaleId) -> Option<String> {
+        let function = match self {
+            _ if is_alone => return None,
+            ListLock::Shared => "pg_advisory_xact_lock_shared",
+            ListLock::Exclusive => "pg_advisory_xact_lock",
+        };
+        // The function's result is empty, not NULL.
+        Some(format!("SELECT 1 WHERE {function}({LIST_LOCKS}, ({sale} % 2147483648)::INT) IS NULL"))
+    }
+}
+
 /// A writing transaction. Rolled back on drop unless it was committed.
 pub(super) struct Tx {
     inner: Connection,
+    /// Whether no other transaction writes meanwhile, as on SQLite.
+    is_alone: bool,
     /// The database's time when the transaction began.
     pub(super) now: Timestamp,
     /// Written by the commit.
@@ -55,6 +86,14 @@ impl Tx {
     pub(super) async fn lock_user(&mut self, user: UserId) -> Result<(), sqlx::Error> {
         let sql = "UPDATE users SET role = role WHERE id = $1";
         sqlx::query(sql).bind(user.to_string()).execute(&mut **self).await?;
+        Ok(())
+    }
+
+    /// Locks the list of a sale until the end.
+    pub(super) async fn lock_list(&mut self, lock: ListLock, sale: SaleId) -> Result<(), sqlx::Error> {
+        if let Some(sql) = lock.statement(self.is_alone, sale) {
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **self).await?;
+        }
         Ok(())
     }
 
@@ -114,6 +153,23 @@ impl Store {
     }
 
     pub(super) async fn begin_with(&self, patience: LockPatience) -> Result<Tx, StoreError> {
+        Ok(self.begin_and(patience, None).await?.0)
+    }
+
+    /// Begins a transaction that locks the list of a sale, and reads with statements without parameters under that lock, all in one round
+    /// trip. Returns the rows that were read.
+    pub(super) async fn begin_with_list(
+        &self,
+        lock: ListLock,
+        sale: SaleId,
+        reading: &str,
+    ) -> Result<(Tx, Vec<AnyRow>), StoreError> {
+        let statements: Vec<String> =
+            lock.statement(self.shares_clock(), sale).into_iter().chain([reading.to_owned()]).collect();
+        self.begin_and(LockPatience::Long, Some(statements.join("; "))).await
+    }
+
+    async fn begin_and(&self, patience: LockPatience, next: Option<String>) -> Result<(Tx, Vec<AnyRow>), StoreError> {
         let queue = tokio::time::timeout(QUEUE_TIMEOUT, self.writer.clone().acquire_owned()).await;
         let permit = queue.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(|_| sqlx::Error::PoolClosed)?;
         let begin = match (&self.own_clock, patience) {
@@ -121,13 +177,19 @@ impl Store {
             (None, LockPatience::Long) => BEGIN,
             (None, LockPatience::Short) => BEGIN_IMPATIENT,
         };
+        let sql = next.map_or_else(|| begin.to_owned(), |next| format!("{begin}; {next}"));
         let mut inner = self.pool.acquire().await?;
-        let rows = inner.begin_transaction(begin, Some(permit)).await?;
+        let mut rows = inner.begin_transaction(sql, Some(permit)).await?;
         let now = match &self.own_clock {
             Some(clock) => clock.now(),
-            None => row::time(rows.first().ok_or(sqlx::Error::RowNotFound)?, "now_ms")?,
+            None if rows.is_empty() => return Err(sqlx::Error::RowNotFound.into()),
+            None => row::time(&rows.remove(0), "now_ms")?,
         };
-        Ok(Tx { inner, now, changes: OrderChanges::default(), busy_balances: BusyBalances::default() })
+        let is_alone = self.own_clock.is_some();
+        Ok((
+            Tx { inner, is_alone, now, changes: OrderChanges::default(), busy_balances: BusyBalances::default() },
+            rows,
+        ))
     }
 }
 

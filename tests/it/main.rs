@@ -19,6 +19,7 @@ mod grants;
 mod http;
 mod intake;
 mod isolation;
+mod lists;
 mod mail;
 mod master;
 mod messages;

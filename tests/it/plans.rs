@@ -32,6 +32,7 @@ const SHORT: &[&str] = &[
     "order_totals",
     "pictures",
     "processes",
+    "queue_joins",
     "queue_segments",
     "queues",
     "releases",

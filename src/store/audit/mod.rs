@@ -46,7 +46,7 @@ impl Store {
     /// The database as it is at the first statement. `progress` is raised by the rows that are walked over.
     pub async fn snapshot(&self, progress: Arc<AtomicU64>) -> Result<Snapshot, StoreError> {
         let mut connection = self.pool.acquire().await?;
-        connection.begin_transaction(if self.shares_clock() { BEGIN_SQLITE } else { BEGIN }, None).await?;
+        connection.begin_transaction(if self.shares_clock() { BEGIN_SQLITE } else { BEGIN }.to_owned(), None).await?;
         Ok(Snapshot { connection, progress })
     }
 }

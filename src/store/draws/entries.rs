@@ -4,11 +4,11 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::share;
+use super::lock;
 use crate::domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
 use crate::domain::{DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 use crate::store::audit_log::log;
-use crate::store::{Store, StoreError, Tx, row, sales};
+use crate::store::{ListLock, Store, StoreError, Tx, row, sales};
 
 /// Entries of one page of the public list.
 pub const LIST_PAGE_SIZE: i64 = 10_000;
@@ -127,7 +127,7 @@ impl Store {
         actor: &str,
     ) -> Result<ExcludeOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        let draw = share(&mut tx, sale, self.shares_clock()).await?;
+        let draw = lock(&mut tx, ListLock::Shared, sale).await?;
         if !draw.is_some_and(|draw| draw.takes_exclusions(tx.now)) {
             return Ok(ExcludeOutcome::Locked);
         }
@@ -156,9 +156,9 @@ impl Store {
         self.all(sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE), listed).await
     }
 
-    /// The phase in which the sale takes entries or not. Its draw is not locked until the end of the transaction.
+    /// The phase in which the sale takes entries or not. The list is not closed before the end of the transaction.
     async fn open_phase(&self, tx: &mut Tx, id: SaleId) -> Result<Option<Phase>, sqlx::Error> {
-        let Some(draw) = share(tx, id, self.shares_clock()).await? else { return Ok(None) };
+        let Some(draw) = lock(tx, ListLock::Shared, id).await? else { return Ok(None) };
         let Some(sale) = sales::read(tx, id).await? else { return Ok(None) };
         Ok(Some(if draw.state == DrawState::Announced { sale.phase(tx.now) } else { Phase::Ended }))
     }

@@ -1,8 +1,8 @@
 //! Draws: their entries ([`entries`]) and their steps from the lock of the list to the last order ([`steps`]). A draw needs
 //! neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
 //!
-//! A transaction that changes entries holds the draw's row in share, one that changes the draw holds it alone: so no entry
-//! changes after the lock of the list.
+//! Transactions that change entries share the lock of the list, one that changes the draw has it alone: so no entry changes after
+//! the list was closed.
 
 pub(super) mod entries;
 pub(super) mod reading;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{Store, StoreError, Tx, row};
+use super::{ListLock, Store, StoreError, Tx, row};
 use crate::domain::draw::{DrawRules, DrawSecret, Randomness};
 use crate::domain::{DrawStage, DrawState, Sale, SaleId};
 
@@ -112,19 +112,9 @@ impl Store {
     }
 }
 
-/// Reads a draw and keeps others from changing it or its entries.
-async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<Draw>, sqlx::Error> {
-    let sql = concat!("UPDATE draws SET next_rank = next_rank WHERE sale_id = $1 RETURNING ", columns!());
-    let row = sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?;
-    row.as_ref().map(draw).transpose()
-}
-
-/// Reads a draw and keeps others from changing it; its entries may change. On SQLite a writing transaction is alone anyway.
-async fn share(tx: &mut Tx, sale: SaleId, is_sqlite: bool) -> Result<Option<Draw>, sqlx::Error> {
-    let sql = match is_sqlite {
-        true => concat!("SELECT ", columns!(), " FROM draws WHERE sale_id = $1"),
-        false => concat!("SELECT ", columns!(), " FROM draws WHERE sale_id = $1 FOR SHARE"),
-    };
-    let row = sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?;
-    row.as_ref().map(draw).transpose()
+/// Locks the list of a draw until the end of the transaction, and reads the draw.
+async fn lock(tx: &mut Tx, lock: ListLock, sale: SaleId) -> Result<Option<Draw>, sqlx::Error> {
+    tx.lock_list(lock, sale).await?;
+    let sql = concat!("SELECT ", columns!(), " FROM draws WHERE sale_id = $1");
+    sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.as_ref().map(draw).transpose()
 }

@@ -14,7 +14,7 @@ use crate::store::accounts::is_closed;
 use crate::store::audit_log::log;
 use crate::store::orders::intake::sell;
 use crate::store::sales::revision::touch;
-use crate::store::{LockPatience, MAX_ROWS, Store, StoreError, Tx, goods, mail, row, sales};
+use crate::store::{ListLock, LockPatience, MAX_ROWS, Store, StoreError, Tx, goods, mail, row, sales};
 
 /// Orders of one transaction. Small, so that the sale's lock is held for a short time only.
 const MAX_OFFERS: i64 = 256;
@@ -61,7 +61,7 @@ impl Store {
     pub async fn lock_draw(&self, id: SaleId) -> Result<Option<Draw>, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(None) };
-        let found = lock(&mut tx, id).await?.filter(|draw| draw.state == DrawState::Announced);
+        let found = lock(&mut tx, ListLock::Exclusive, id).await?.filter(|draw| draw.state == DrawState::Announced);
         let Some(draw) = found.filter(|draw| sale.state == SaleState::Ended && draw.lock_at <= tx.now) else {
             return Ok(None);
         };
@@ -134,7 +134,8 @@ impl Store {
     pub async fn offer_units(&self, id: SaleId) -> Result<Offered, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(Offered::default()) };
-        let Some(draw) = lock(&mut tx, id).await?.filter(|draw| draw.state == DrawState::Drawn) else {
+        let Some(draw) = lock(&mut tx, ListLock::Exclusive, id).await?.filter(|draw| draw.state == DrawState::Drawn)
+        else {
             return Ok(Offered::default());
         };
         let turns = next_turns(&mut tx, &draw, sale.total - sale.sold).await?;

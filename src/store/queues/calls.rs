@@ -1,5 +1,5 @@
 //! What data control does in a waiting room: it locks the list, closes segments, and calls the next in order. Each step is one
-//! transaction that checks under the queue's lock whether it is still due, so it may run twice.
+//! transaction that checks under the list's lock whether it is still due, so it may run twice.
 
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};

@@ -2,17 +2,18 @@
 //! ([`pace`]). A waiting room needs no
 //! Redis: places are rows, and a shopper who is called buys like everyone else (`docs/decisions/0045`).
 //!
-//! Transactions that add places and those that lock the list or call hold the queue's row, one after the other.
+//! Transactions that add places run side by side. Those that lock the list or call run alone: none of the others is in flight
+//! meanwhile.
 
 pub(super) mod calls;
 pub(super) mod pace;
 pub(super) mod places;
 
 use jiff::Timestamp;
+use sqlx::Row;
 use sqlx::any::AnyRow;
-use sqlx::{AssertSqlSafe, Row};
 
-use super::{Store, StoreError, Tx, row};
+use super::{ListLock, Store, StoreError, Tx, row};
 use crate::domain::{Place, QueueSeed, SaleId, Segment};
 
 /// The waiting room of a sale as stored.
@@ -40,8 +41,10 @@ pub struct Queue {
 
 macro_rules! columns {
     () => {
-        "sale_id, seed, locked_at_ms, root, joined, called, closed_segment, serving_segment, serving_number, held, \
-         per_minute"
+        "sale_id, seed, locked_at_ms, root, \
+         joined + (SELECT CAST(COALESCE(SUM(places), 0) AS BIGINT) FROM queue_joins \
+           WHERE queue_joins.sale_id = queues.sale_id) AS joined, \
+         called, closed_segment, serving_segment, serving_number, held, per_minute"
     };
 }
 
@@ -87,13 +90,9 @@ impl Store {
     }
 }
 
-/// Reads a waiting room and locks its row until the end of the transaction.
+/// Locks the list of a waiting room alone until the end of the transaction, and reads the waiting room.
 async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<Queue>, sqlx::Error> {
-    let row = sqlx::query(AssertSqlSafe(locking(sale))).fetch_optional(&mut **tx).await?;
-    row.as_ref().map(queue).transpose()
-}
-
-/// The statement that locks a waiting room and returns it.
-fn locking(sale: SaleId) -> String {
-    format!(concat!("UPDATE queues SET joined = joined WHERE sale_id = {} RETURNING ", columns!()), sale)
+    tx.lock_list(ListLock::Exclusive, sale).await?;
+    let sql = concat!("SELECT ", columns!(), " FROM queues WHERE sale_id = $1");
+    sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.as_ref().map(queue).transpose()
 }

@@ -29,7 +29,7 @@ pub struct QueuePaceChange {
 
 impl Store {
     /// Changes the pace of a waiting room, and returns it; `None` without a waiting room. Control follows it with its next step:
-    /// both hold the queue's row.
+    /// both lock its list.
     pub async fn change_queue_pace(
         &self,
         sale: SaleId,

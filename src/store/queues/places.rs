@@ -1,17 +1,16 @@
 //! Places in waiting rooms: one per account and sale.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use super::{Queue, locking, queue};
 use crate::domain::draw::EntryId;
 use crate::domain::queue::present_segment;
-use crate::domain::{Phase, Place, QueuePlace, QueuePlan, Sale, SaleId, SaleState, TurnState, UserId};
+use crate::domain::{Phase, Place, QueuePlace, QueuePlan, QueueSeed, Sale, SaleId, SaleState, TurnState, UserId};
 use crate::store::orders::intake::live_orders;
-use crate::store::{Store, StoreError, Tx, row, sales};
+use crate::store::{ListLock, Store, StoreError, Tx, bind_ids, list, padded, row, sales};
 
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +45,9 @@ fn place(row: &AnyRow) -> Result<QueuePlace, sqlx::Error> {
     })
 }
 
+/// Rows in which the places of a waiting room are counted. A transaction locks one of them until its end.
+const LANES: u32 = 16;
+
 const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_ms";
 
 /// The phase in which the waiting room takes in shoppers; `Upcoming` before, `Ended` after.
@@ -76,99 +78,158 @@ impl Store {
     /// Gives places to accounts, one to each: a place whose turn is to come or has come stays, one whose turn was missed is
     /// exchanged for one at the end. Returns the outcomes in the order of the requests.
     ///
-    /// Three round trips if no turn has come: begin, read, write and commit.
+    /// Three round trips if all places are new: begin and read, insert, count and commit. Transactions run side by side, and alone while
+    /// data control locks the list or calls.
     pub async fn join_queue(&self, sale: SaleId, requests: &[Joining]) -> Result<Vec<JoinOutcome>, StoreError> {
-        let mut tx = self.begin().await?;
-        let known = lock_with_places(&mut tx, sale, requests).await?;
-        let known = known.and_then(|known| Some((known.sale.mode.queue_plan()?, known)));
-        let Some((plan, Known { queue, sale, mut places })) = known else {
-            return Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]);
-        };
-        let mut states: HashMap<UserId, TurnState> =
-            places.iter().map(|(user, known)| (*user, known.state(plan, tx.now))).collect();
-        // A shopper with an order keeps the place, whose turn is over.
-        let come = states.iter().filter(|(_, state)| **state != TurnState::Waiting);
-        let come: Vec<UserId> = come.map(|(user, _)| *user).collect();
-        states.extend(live_orders(&mut tx, sale.id, &come).await?.into_keys().map(|user| (user, TurnState::Bought)));
-        let is_missed = |user: &UserId| states.get(user) == Some(&TurnState::Missed);
-        places.retain(|user, _| !is_missed(user));
+        let reading = format!("SELECT seed, locked_at_ms FROM queues WHERE sale_id = {sale}; {}", sales::reading(sale));
+        let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &reading).await?;
+        let no_such_queue = || Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]);
+        // Without a queue there is at most the sale's row.
+        let [queue_row, sale_row] = &rows[..] else { return no_such_queue() };
+        let (room, sale) = (Room::read(queue_row)?, sales::sale(sale_row)?);
+        let Some(plan) = sale.mode.queue_plan() else { return no_such_queue() };
         let phase = joining_phase(&sale, plan, tx.now);
-        let mut new = HashMap::new();
-        for request in requests.iter().filter(|request| phase == Phase::Open && !places.contains_key(&request.user_id))
-        {
+        let mut own = BTreeMap::new();
+        for request in requests {
+            own.entry(request.user_id).or_insert_with(|| room.place(request.entry, request.signed, tx.now));
+        }
+        let mut new = HashSet::new();
+        if phase == Phase::Open {
+            new = insert(&mut tx, sale.id, &own).await?;
+        }
+        let others: Vec<UserId> = own.keys().filter(|user| !new.contains(user)).copied().collect();
+        let mut known = turns(&mut tx, sale.id, plan, &others).await?;
+        if phase == Phase::Open {
             // The pass of a turn that was missed is worth nothing.
-            let signed = request.signed.filter(|_| !is_missed(&request.user_id));
-            new.entry(request.user_id).or_insert_with(|| drawn(&queue, request.entry, signed, tx.now));
+            let is_missed =
+                |request: &&Joining| known.get(&request.user_id).is_some_and(|own| own.1 == TurnState::Missed);
+            let missed = requests.iter().filter(is_missed);
+            let at_the_end: BTreeMap<_, _> =
+                missed.map(|request| (request.user_id, room.place(request.entry, None, tx.now))).collect();
+            let exchanged = exchange(&mut tx, sale.id, &at_the_end).await?;
+            // Another transaction may have been faster.
+            let late: Vec<UserId> = at_the_end.keys().filter(|user| !exchanged.contains(user)).copied().collect();
+            known.extend(turns(&mut tx, sale.id, plan, &late).await?);
+            own.extend(at_the_end);
+            new.extend(exchanged);
         }
-        match insertion(sale.id, &new) {
-            Some(sql) => tx.commit_after(sql).await?,
-            None => tx.commit().await?,
+        match new.len() {
+            0 => tx.commit().await?,
+            places => tx.commit_after(counting(sale.id, places)).await?,
         }
-        let outcome = |request: &Joining| match (places.get(&request.user_id), new.get(&request.user_id)) {
-            (Some(known), _) => JoinOutcome::Joined { place: *known, state: states[&request.user_id], is_new: false },
-            (None, Some(place)) => {
-                let is_first =
-                    [Some(request.entry), request.signed.map(|(entry, _)| entry)].contains(&Some(place.entry));
-                JoinOutcome::Joined { place: *place, state: TurnState::Waiting, is_new: is_first }
+        let outcome = |request: &Joining| match (known.get(&request.user_id), own[&request.user_id]) {
+            (_, place) if new.contains(&request.user_id) => {
+                let entries = [Some(request.entry), request.signed.map(|(entry, _)| entry)];
+                JoinOutcome::Joined { place, state: TurnState::Waiting, is_new: entries.contains(&Some(place.entry)) }
             }
-            (None, None) => JoinOutcome::Closed(phase),
+            (Some(&(place, state)), _) if state != TurnState::Missed => {
+                JoinOutcome::Joined { place, state, is_new: false }
+            }
+            _ => JoinOutcome::Closed(phase),
         };
         Ok(requests.iter().map(outcome).collect())
     }
 }
 
-/// A new place. One that was signed for keeps its entry and its segment.
-fn drawn(queue: &Queue, entry: EntryId, signed: Option<(EntryId, i64)>, now: Timestamp) -> QueuePlace {
-    let present = present_segment(queue.locked_at, now);
-    let (entry, segment) = signed.map_or((entry, present), |(entry, segment)| (entry, segment.min(present)));
-    let place = Place::of(&queue.seed, segment, entry);
-    QueuePlace { entry, place, joined_at: now, called_at: None }
+/// What a new place depends on.
+struct Room {
+    seed: QueueSeed,
+    locked_at: Option<Timestamp>,
 }
 
-/// A waiting room, with the places of some accounts.
-struct Known {
-    queue: Queue,
-    sale: Sale,
-    places: HashMap<UserId, QueuePlace>,
+impl Room {
+    fn read(row: &AnyRow) -> Result<Room, sqlx::Error> {
+        Ok(Room { seed: row::parsed(row, "seed")?, locked_at: row::optional_time(row, "locked_at_ms")? })
+    }
+
+    /// A new place. One that was signed for keeps its entry and its segment.
+    fn place(&self, entry: EntryId, signed: Option<(EntryId, i64)>, now: Timestamp) -> QueuePlace {
+        let present = present_segment(self.locked_at, now);
+        let (entry, segment) = signed.map_or((entry, present), |(entry, segment)| (entry, segment.min(present)));
+        QueuePlace { entry, place: Place::of(&self.seed, segment, entry), joined_at: now, called_at: None }
+    }
 }
 
-/// Locks a waiting room until the end of the transaction and reads its sale and the places of the requests' accounts in the same round trip.
-async fn lock_with_places(tx: &mut Tx, sale: SaleId, requests: &[Joining]) -> Result<Option<Known>, sqlx::Error> {
-    let users: Vec<String> = requests.iter().map(|request| format!("'{}'", request.user_id)).collect();
-    // Numbers and UUIDs only, so that the statements need no parameters.
-    let sql = format!(
-        "{}; {}; SELECT {COLUMNS} FROM queue_places WHERE sale_id = {sale} AND user_id IN ({})",
-        locking(sale),
-        sales::reading(sale),
-        users.join(",")
-    );
-    let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut **tx).await?;
-    // Without a queue there are no places, and at most the sale's row.
-    let [queue_row, sale_row, places @ ..] = &rows[..] else { return Ok(None) };
-    let places = places.iter().map(|row| Ok((row::parsed(row, "user_id")?, place(row)?)));
-    Ok(Some(Known {
-        queue: queue(queue_row)?,
-        sale: sales::sale(sale_row)?,
-        places: places.collect::<Result<_, sqlx::Error>>()?,
-    }))
-}
-
-/// The statements that write new places, if there are any. A row that is there belongs to a turn that was missed.
-fn insertion(sale: SaleId, new: &HashMap<UserId, QueuePlace>) -> Option<String> {
+/// Writes places of accounts that have none, in the order of the accounts, so that two transactions with the same ones do not wait for
+/// each other. Returns these accounts.
+async fn insert(
+    tx: &mut Tx,
+    sale: SaleId,
+    places: &BTreeMap<UserId, QueuePlace>,
+) -> Result<HashSet<UserId>, sqlx::Error> {
     let row = |(user, own): (&UserId, &QueuePlace)| {
-        let QueuePlace { entry, place: Place { segment, number }, joined_at, .. } = own;
-        // Numbers, a UUID and hexadecimal digits.
-        format!("({sale},'{user}','{entry}',{segment},{number},{})", joined_at.as_millisecond())
+        let QueuePlace { entry, place: Place { segment, number }, .. } = own;
+        format!("('{user}','{entry}',{segment},{number})")
     };
-    let rows: Vec<String> = new.iter().map(row).collect();
-    (!rows.is_empty()).then(|| {
+    let rows: Vec<String> = places.iter().map(row).collect();
+    // A UUID, hexadecimal digits and numbers, so that the statement needs no parameters.
+    let sql = format!(
+        "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms)
+         SELECT {sale}, column1, column2, column3, column4, {} FROM (VALUES {}) AS place WHERE TRUE
+         ON CONFLICT (user_id, sale_id) DO NOTHING RETURNING user_id",
+        tx.now.as_millisecond(),
+        rows.join(",")
+    );
+    accounts(tx, sql).await
+}
+
+/// Writes new places of accounts whose turn has come. Returns the accounts that did not take one meanwhile.
+async fn exchange(
+    tx: &mut Tx,
+    sale: SaleId,
+    places: &BTreeMap<UserId, QueuePlace>,
+) -> Result<HashSet<UserId>, sqlx::Error> {
+    if places.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let statement = |(user, own): (&UserId, &QueuePlace)| {
+        let QueuePlace { entry, place: Place { segment, number }, joined_at, .. } = own;
         format!(
-            "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms) VALUES {}
-             ON CONFLICT (user_id, sale_id) DO UPDATE SET entry = excluded.entry, segment = excluded.segment,
-               number = excluded.number, joined_at_ms = excluded.joined_at_ms, called_at_ms = NULL;
-             UPDATE queues SET joined = joined + {} WHERE sale_id = {sale}",
-            rows.join(","),
-            rows.len()
+            "UPDATE queue_places SET entry = '{entry}', segment = {segment}, number = {number},
+               joined_at_ms = {}, called_at_ms = NULL
+             WHERE sale_id = {sale} AND user_id = '{user}' AND called_at_ms IS NOT NULL RETURNING user_id",
+            joined_at.as_millisecond()
         )
-    })
+    };
+    accounts(tx, places.iter().map(statement).collect::<Vec<_>>().join(";")).await
+}
+
+/// The accounts that statements without parameters return.
+async fn accounts(tx: &mut Tx, sql: String) -> Result<HashSet<UserId>, sqlx::Error> {
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut **tx).await?;
+    rows.iter().map(|row| row::parsed(row, "user_id")).collect()
+}
+
+/// The places of accounts, and what their owners may do. A shopper with an order keeps the place, whose turn is over.
+async fn turns(
+    tx: &mut Tx,
+    sale: SaleId,
+    plan: QueuePlan,
+    users: &[UserId],
+) -> Result<HashMap<UserId, (QueuePlace, TurnState)>, sqlx::Error> {
+    let mut known = HashMap::with_capacity(users.len());
+    for chunk in padded(users) {
+        let users = list(chunk.len(), 1);
+        let sql = format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id IN {users}");
+        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
+        for row in query.fetch_all(&mut **tx).await? {
+            let own = place(&row)?;
+            known.insert(row::parsed(&row, "user_id")?, (own, own.state(plan, tx.now)));
+        }
+    }
+    let come = known.iter().filter(|(_, (_, state))| *state != TurnState::Waiting);
+    let come: Vec<UserId> = come.map(|(user, _)| *user).collect();
+    for user in live_orders(tx, sale, &come).await?.keys() {
+        known.entry(*user).and_modify(|(_, state)| *state = TurnState::Bought);
+    }
+    Ok(known)
+}
+
+/// The statement that counts new places.
+fn counting(sale: SaleId, places: usize) -> String {
+    format!(
+        "INSERT INTO queue_joins (sale_id, lane, places) VALUES ({sale}, {}, {places})
+         ON CONFLICT (sale_id, lane) DO UPDATE SET places = queue_joins.places + excluded.places",
+        rand::random_range(0..LANES)
+    )
 }

@@ -4,7 +4,7 @@
 
 use crate::domain::draw::DrawSecret;
 use crate::domain::{DrawState, Sale, SaleState};
-use crate::store::{Tx, row};
+use crate::store::{ListLock, Tx, row};
 
 /// Brings the draw in step with a sale that is new (`before` is `None`) or was changed. The sale's row is locked.
 pub(super) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {
@@ -57,6 +57,7 @@ async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<()
     if announced <= after.window.closes_at {
         return Ok(());
     }
+    tx.lock_list(ListLock::Exclusive, after.id).await?;
     let sql = "UPDATE draws SET state = $2 WHERE sale_id = $1 AND state = $3";
     let (called_off, announced) = (DrawState::CalledOff.as_str(), DrawState::Announced.as_str());
     sqlx::query(sql).bind(after.id.0).bind(called_off).bind(announced).execute(&mut **tx).await?;

@@ -2,7 +2,7 @@
 //! staff postpone the sale.
 
 use crate::domain::{QueueSeed, Sale, SaleState};
-use crate::store::Tx;
+use crate::store::{ListLock, Tx};
 
 /// Brings the waiting room in step with a sale that is new or was changed. The sale's row is locked.
 pub(super) async fn follow_sale(tx: &mut Tx, after: &Sale) -> Result<(), sqlx::Error> {
@@ -17,9 +17,11 @@ pub(super) async fn follow_sale(tx: &mut Tx, after: &Sale) -> Result<(), sqlx::E
 
 /// Deletes the waiting room of a draft that is deleted.
 pub(super) async fn delete(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+    tx.lock_list(ListLock::Exclusive, sale.id).await?;
     for table in [
         "DELETE FROM queue_places WHERE sale_id = $1",
         "DELETE FROM queue_segments WHERE sale_id = $1",
+        "DELETE FROM queue_joins WHERE sale_id = $1",
         "DELETE FROM queues WHERE sale_id = $1",
     ] {
         sqlx::query(table).bind(sale.id.0).execute(&mut **tx).await?;

@@ -8,11 +8,11 @@ use crate::domain::{Sale, SaleId};
 use crate::store::audit_log::log;
 use crate::store::sales::revision::touch;
 use crate::store::sales::{columns, lock};
-use crate::store::{MAX_ROWS, NewSession, Store, StoreError, User, placeholders};
+use crate::store::{ListLock, MAX_ROWS, NewSession, Store, StoreError, User, placeholders};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
 /// refer to an order, a payment or a user before the row that they refer to.
-const DELETE_ALL: [&str; 26] = [
+const DELETE_ALL: [&str; 27] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
     "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments
@@ -33,6 +33,7 @@ const DELETE_ALL: [&str; 26] = [
     "DELETE FROM order_totals WHERE sale_id = $1",
     "DELETE FROM queue_places WHERE sale_id = $1",
     "DELETE FROM queue_segments WHERE sale_id = $1",
+    "DELETE FROM queue_joins WHERE sale_id = $1",
     "DELETE FROM queues WHERE sale_id = $1",
     "DELETE FROM draw_entries WHERE sale_id = $1",
     "DELETE FROM draws WHERE sale_id = $1",
@@ -94,6 +95,7 @@ impl Store {
         let mut tx = self.begin().await?;
         let Some(before) = lock(&mut tx, sale).await?.filter(|sale| sale.shadow) else { return Ok(false) };
         touch(&mut tx).await?;
+        tx.lock_list(ListLock::Exclusive, sale).await?;
         for sql in DELETE_ALL {
             sqlx::query(sql).bind(sale.0).execute(&mut *tx).await?;
         }

@@ -1,0 +1,105 @@
+//! Waiting rooms that several processes fill at once.
+
+mod stack {
+    use std::collections::{HashMap, HashSet};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use futures::future::join_all;
+    use seckill::domain::draw::EntryId;
+    use seckill::domain::{QueuePlace, SaleId, UserId};
+    use seckill::store::{JoinOutcome, Joining, Store};
+    use sqlx::Connection;
+    use sqlx::postgres::PgConnection;
+    use uuid::Uuid;
+
+    use crate::support::{Fixture, Rung};
+
+    const SALE: SaleId = SaleId(1);
+    const PROCESSES: usize = 4;
+    const BATCH: usize = 50;
+
+    /// A sale that is open and whose list is due to be locked.
+    async fn prepare() -> (Fixture, Vec<Store>) {
+        let fixture = Fixture::new(Rung::Postgres).await;
+        let url = &fixture.settings["SECKILL_DATABASE_URL"];
+        let stores: Vec<Store> = (0..PROCESSES).map(|_| Store::open(url).unwrap()).collect();
+        stores[0].migrate().await.unwrap();
+        let sql = format!(
+            "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms)
+               VALUES (1, 'x', 'x', '', '', 1);
+             INSERT INTO sales (id, goods_id, price, currency, total, sold, per_user_limit, opens_at_ms, closes_at_ms, state,
+               version, created_at_ms, mode, queue_prequeue_s, queue_gather_s, queue_seat_s)
+               VALUES (1, 1, 100, 'CNY', 10, 0, 1, 1000, 4102444800000, 'live', 1, 1, 'queue', 60, 0, 600);
+             INSERT INTO queues (sale_id, seed) VALUES (1, '{}')",
+            "5a".repeat(32)
+        );
+        let mut database = PgConnection::connect(url).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut database).await.unwrap();
+        (fixture, stores)
+    }
+
+    async fn join(store: &Store, users: impl Iterator<Item = UserId>) -> HashMap<UserId, QueuePlace> {
+        let joining = |user_id| Joining { user_id, entry: EntryId::new(rand::random()), signed: None };
+        let requests: Vec<Joining> = users.map(joining).collect();
+        let outcomes = store.join_queue(SALE, &requests).await.unwrap();
+        let place = |(request, outcome): (&Joining, JoinOutcome)| match outcome {
+            JoinOutcome::Joined { place, .. } => (request.user_id, place),
+            other => panic!("{other:?}"),
+        };
+        requests.iter().zip(outcomes).map(place).collect()
+    }
+
+    fn accounts() -> Vec<UserId> {
+        (0..BATCH).map(|_| UserId(Uuid::new_v4())).collect()
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn account_that_joins_through_several_processes_at_once_has_one_place() {
+        let (_fixture, stores) = prepare().await;
+        for round in 1..=20 {
+            let users = accounts();
+            let told = join_all(stores.iter().enumerate().map(|(n, store)| {
+                let mut users = users.clone();
+                users.rotate_left(n * BATCH / PROCESSES);
+                async move { join(store, users.into_iter()).await }
+            }))
+            .await;
+            for user in &users {
+                let kept = stores[0].queue_place(SALE, *user).await.unwrap().unwrap();
+                assert!(told.iter().all(|places| places[user].entry == kept.entry), "{user} was told of another place");
+            }
+            assert_eq!(stores[0].queue(SALE).await.unwrap().unwrap().joined, round * BATCH as i64);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn list_is_locked_while_a_crowd_joins_and_nobody_slips_in_later() {
+        let (_fixture, stores) = prepare().await;
+        let is_locked = AtomicBool::new(false);
+        let crowd = join_all(stores.iter().map(async |store| {
+            let mut told = Vec::new();
+            let mut batches_after = 0;
+            while batches_after < 3 {
+                batches_after += usize::from(is_locked.load(Ordering::SeqCst));
+                told.extend(join(store, accounts().into_iter()).await.into_values());
+            }
+            told
+        }));
+        let control = async {
+            let has_crowd = async || stores[0].queue(SALE).await.unwrap().unwrap().joined > 20 * BATCH as i64;
+            while !has_crowd().await {
+                tokio::task::yield_now().await;
+            }
+            assert!(stores[0].lock_queue(SALE).await.unwrap().is_some());
+            let entries = stores[0].segment_entries(SALE, 0).await.unwrap();
+            is_locked.store(true, Ordering::SeqCst);
+            entries
+        };
+        let (told, entries) = tokio::join!(crowd, control);
+        let told: Vec<QueuePlace> = told.into_iter().flatten().collect();
+        let of_list: HashSet<_> = told.iter().filter(|own| own.place.segment == 0).map(|own| own.entry).collect();
+        let locked: HashSet<_> = entries.into_iter().map(|(_, entry)| entry).collect();
+        assert_eq!(of_list, locked);
+        assert!(locked.len() < told.len(), "latecomers are in later segments");
+    }
+}
