@@ -1,7 +1,7 @@
 // What is live on every page: the visitor's name, local times, dialogs, an order that follows its status. Every page works
 // without this file. The list of sales has `list.js`, the page of a sale `sale.js`.
 
-import { call, clock, create, currentUser, digits, fetchOrder, jitter, language, main, page, poll, say, show, slot, useLocalTime } from './lib.js';
+import { call, clock, create, currentUser, digits, fetchOrder, jitter, language, locale, main, page, poll, say, show, slot, useLocalTime } from './lib.js';
 
 /** Turns every printed UTC time into the visitor's own. */
 function localTimes() {
@@ -77,11 +77,14 @@ function runOrders() {
 
 // ---- a page that was unavailable ----
 
-/** Reloads an unavailable page once the shop answers again. */
-function runRetry() {
+/** Reloads an unavailable page once the shop answers again. The page without a connection has nothing to show then. */
+function runRetry(probe = location.pathname + location.search) {
   const retry = async () => {
-    const { status } = await call('GET', location.pathname + location.search);
-    if (status > 0 && status < 500) location.reload();
+    const { status } = await call('GET', probe);
+    if (status > 0 && status < 500) {
+      if (location.pathname === `/${locale}/offline`) location.replace(`/${locale}/`);
+      else location.reload();
+    }
     return 2000 + jitter(3000);
   };
   setTimeout(() => poll(retry), 2000 + jitter(1000));
@@ -147,9 +150,28 @@ function printButtons() {
   }
 }
 
+// ---- without a connection ----
+
+/** The service worker starts once the page has loaded, so it costs a first visit nothing, and is told what to keep. */
+async function keepForLater() {
+  try {
+    await navigator.serviceWorker.register('/sw.js', { updateViaCache: 'none' });
+    const { active } = await navigator.serviceWorker.ready;
+    const pictures = [...document.images].filter((image) => image.complete).map((image) => new URL(image.currentSrc || image.src).pathname);
+    active.postMessage({ path: location.pathname, pictures });
+  } catch { /* The browser forbids it, or the shop does not answer. The page works without. */ }
+}
+
+if (navigator.serviceWorker && !location.pathname.startsWith('/admin')) {
+  if (document.readyState === 'complete') keepForLater();
+  else addEventListener('load', keepForLater);
+}
+
 localTimes();
 dialogs();
 copyButtons();
 printButtons();
 fillAccount();
-({ order: runOrder, orders: runOrders, retry: runRetry })[page]?.();
+({ order: runOrder, orders: runOrders, retry: () => runRetry() })[page]?.();
+// The worker has marked a page that it kept. The browser may know the page itself for a minute, so that its answer says nothing.
+if (document.documentElement.hasAttribute('data-kept')) runRetry('/api/ping');

@@ -39,6 +39,7 @@ mod draws;
 mod eligibility;
 mod goods;
 mod mail;
+mod offline;
 mod orders;
 mod outcome;
 mod overview;
@@ -76,6 +77,7 @@ pub use draws::DrawText;
 pub use eligibility::{EligibilityConsoleText, EligibilityText};
 pub use goods::GoodsText;
 pub use mail::MailText;
+pub use offline::OfflineText;
 pub use orders::OrdersText;
 pub use outcome::OutcomeText;
 pub use overview::OverviewText;
@@ -125,6 +127,7 @@ tables! {
     shop: ShopText,
     archive: ArchiveText,
     about: AboutText,
+    offline: OfflineText,
     account: AccountText,
     admin: AdminText,
     draws: DrawText,

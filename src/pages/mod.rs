@@ -6,6 +6,7 @@
 //! - `discount`: how much is taken off a list price, in the words of each language.
 //! - `reminder`: the calendar file of a sale's start.
 //! - [`publish`]: renders those into memory and onto disk whenever products or sales change. `cleanup` removes old assets.
+//! - [`worker`]: the service worker, which keeps pages for visitors without a connection.
 //! - [`chrome`], [`picture`], `filters`: the frame of a page, pictures, template filters. The pages of one visitor
 //!   (`web::views`) use them too; their texts are in [`crate::i18n`].
 //!
@@ -26,6 +27,7 @@ pub mod picture;
 pub mod publish;
 mod reminder;
 pub mod sale_pages;
+pub mod worker;
 
 pub use chrome::Chrome;
 pub use publish::{PublishReport, Published, Publisher};

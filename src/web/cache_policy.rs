@@ -16,6 +16,8 @@ pub enum Cache {
     Page,
     /// A path that changes with its content.
     Forever,
+    /// A fixed path whose content changes with the program. Kept copies are compared at each use.
+    Revalidate,
     /// The redirect of `/`, which depends only on a header.
     Redirect,
     /// Data of one user.
@@ -28,6 +30,7 @@ impl Cache {
             Cache::Live => "public, max-age=1",
             Cache::Page => "public, max-age=5, stale-while-revalidate=60, stale-if-error=86400",
             Cache::Forever => "public, max-age=31536000, immutable",
+            Cache::Revalidate => "no-cache",
             Cache::Redirect => "public, max-age=300",
             Cache::Private => "no-store",
         })

@@ -33,8 +33,8 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Only own resources, nothing inline, no frames. Templates keep to it.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'self'; img-src 'self' data:; style-src 'self'; script-src 'self'; object-src 'none'; \
-     base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "default-src 'self'; img-src 'self' data:; style-src 'self'; script-src 'self'; worker-src 'self'; \
+     object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 );
 /// An API response that a browser opens in a window can load and run nothing.
 const API_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");

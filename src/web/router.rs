@@ -257,13 +257,14 @@ fn admin_api() -> Routes {
 /// Files, and pages without a language in their path.
 fn shared_pages() -> Routes {
     use super::pages;
-    use super::pages::{cashier, discovery, packets};
+    use super::pages::{cashier, discovery, offline, packets};
 
     Router::new()
         .route("/", get(pages::redirect_to_language))
         .route("/robots.txt", get(discovery::robots))
         .route("/sitemap.xml", get(discovery::sitemap))
         .route("/manifest.webmanifest", get(discovery::manifest))
+        .route("/sw.js", get(offline::worker))
         .route("/static/{*name}", get(pages::asset))
         .route("/uploads/{name}", get(pages::upload))
         .route("/packets/{packet}", get(packets::to_page))
@@ -275,7 +276,7 @@ fn shared_pages() -> Routes {
 /// Pages in one language. The first three are pre-rendered and the same for all visitors.
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
-    use super::pages::{about, archive, eligibility, mail_address, poster, queues, recovery, waitlist};
+    use super::pages::{about, archive, eligibility, mail_address, offline, poster, queues, recovery, waitlist};
     use super::pages::{account, addresses, draws, order_address, orders, packet_giving, packets, sign_in, wallet};
 
     let at = |path: &str| format!("/{locale}{path}");
@@ -286,6 +287,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at(""), get(pages::to_list))
         .route(&at("/archive"), get(archive::show))
         .route(&at("/about"), get(about::show))
+        .route(&at("/offline"), get(offline::page))
         .route(&at("/sales/{sale}/poster.svg"), get(poster::show))
         .route(&at("/sales/{sale}/buy"), post(orders::buy))
         .route(&at("/sales/{sale}/place"), post(queues::join))

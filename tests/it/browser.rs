@@ -100,6 +100,13 @@ async fn shopper_learns_how_it_went_and_finds_the_next_sale() {
 }
 
 #[tokio::test]
+async fn pages_are_read_without_a_connection_and_sell_nothing() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("offline", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn page_tells_the_own_moment_and_buys_at_it() {
     let shop = shop(Rung::Sqlite).await;
     journey_with("spread", &[&shop], both_languages()).await;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
@@ -12,6 +13,7 @@ use crate::i18n::text;
 use crate::pages::assets;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
+use crate::web::extract::visitor::locale;
 
 fn answer(content_type: &'static str, body: String) -> Response {
     (Cache::Page, [(CONTENT_TYPE, content_type)], body).into_response()
@@ -55,20 +57,33 @@ pub async fn sitemap(State(shop): State<Arc<Shop>>) -> Response {
     answer("application/xml; charset=utf-8", body + "</urlset>\n")
 }
 
-/// The shop as an app on a home screen.
-pub async fn manifest() -> Response {
-    let names = Locale::ALL.map(|locale| text(locale).shop.brand);
+/// The shop as an app on a home screen, in the language of `?lang=`. Its identity is the same in both languages.
+pub async fn manifest(uri: Uri, headers: HeaderMap) -> Response {
+    let locale = locale(&uri, &headers);
+    let t = text(locale);
+    let shortcut = |name: &str, path: &str| json!({"name": name, "url": format!("/{locale}/{path}")});
     let manifest = json!({
-        "name": names.join(" "),
-        "short_name": names[0],
-        "start_url": "/",
+        "id": "/",
+        "name": t.shop.brand,
+        "short_name": t.shop.brand,
+        "description": t.shop.tagline,
+        "lang": locale.html_lang(),
+        "start_url": format!("/{locale}/"),
+        "scope": "/",
         "display": "minimal-ui",
         "background_color": "#f7f5f1",
         "theme_color": "#c9301d",
         "icons": [
             {"src": assets::url("logo.svg"), "sizes": "any", "type": "image/svg+xml"},
             {"src": assets::url("icon-192.png"), "sizes": "192x192", "type": "image/png", "purpose": "any maskable"},
+            {"src": assets::url("icon-512.png"), "sizes": "512x512", "type": "image/png", "purpose": "any maskable"},
+        ],
+        "shortcuts": [
+            shortcut(t.shop.nav_orders, "orders"),
+            shortcut(t.wallet.title, "wallet"),
+            shortcut(t.member.title, "account"),
         ],
     });
-    (Cache::Page, [(CONTENT_TYPE, "application/manifest+json")], manifest.to_string()).into_response()
+    let vary = [(CONTENT_TYPE, "application/manifest+json"), (VARY, "accept-language")];
+    (Cache::Page, vary, manifest.to_string()).into_response()
 }

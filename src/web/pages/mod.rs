@@ -4,6 +4,8 @@
 // For search engines and home screens.
 pub mod discovery;
 
+pub mod offline;
+
 // What is on sale, and the shop itself.
 pub mod about;
 

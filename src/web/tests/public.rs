@@ -162,9 +162,33 @@ async fn search_engines_find_current_sales_in_both_languages() {
     }
     assert_eq!(map.text().matches("hreflang=\"zh-CN\"").count(), 4);
     assert!(!map.text().contains(&format!("/sales/{ended}<")), "ended sales are left out");
-    let manifest = shop.visitor().get("/manifest.webmanifest").await;
+    let manifest = shop.visitor().get("/manifest.webmanifest?lang=en").await;
+    assert_eq!((manifest.json()["id"].as_str(), manifest.json()["start_url"].as_str()), (Some("/"), Some("/en/")));
+    for shortcut in manifest.json()["shortcuts"].as_array().unwrap() {
+        let page = shop.visitor().get(shortcut["url"].as_str().unwrap()).await;
+        assert_ne!(page.status, 404, "{shortcut}");
+    }
     for icon in manifest.json()["icons"].as_array().unwrap() {
         let icon = shop.visitor().get(icon["src"].as_str().unwrap()).await;
         assert_eq!(icon.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn service_worker_is_compared_at_each_visit_and_what_it_keeps_exists() {
+    let shop = TestShop::open().await;
+    let worker = shop.visitor().get("/sw.js").await;
+    assert_eq!(worker.header("content-type"), "text/javascript; charset=utf-8");
+    assert_eq!(worker.header("cache-control"), "no-cache");
+    assert!(worker.header("content-security-policy").contains("worker-src 'self'"));
+    let again = shop.visitor().send("GET", "/sw.js", &[("if-none-match", worker.header("etag"))], "").await;
+    assert_eq!(again.status, 304);
+    let shell = worker.text().lines().find_map(|line| line.strip_prefix("const SHELL = ")).unwrap().to_owned();
+    let shell: Vec<String> = serde_json::from_str(shell.trim_end_matches(';')).unwrap();
+    for path in shell.iter().map(String::as_str).chain(["/zh/offline", "/en/offline"]) {
+        let kept = shop.visitor().get(path).await;
+        // A worker whose files are not all there is not installed.
+        assert_eq!(kept.status, 200, "{path}");
+        assert!(kept.header("cache-control").starts_with("public") && kept.header("set-cookie").is_empty(), "{path}");
     }
 }

@@ -11,6 +11,7 @@ mod draw_proof;
 mod draws;
 mod eligibility;
 mod message;
+mod offline;
 mod orders;
 mod packets;
 mod passkeys;
@@ -47,6 +48,7 @@ pub use draw_proof::DrawPage;
 pub use draws::EntryPage;
 pub use eligibility::EligibilityPage;
 pub use message::MessagePage;
+pub use offline::OfflinePage;
 pub use orders::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 pub use packets::{
     OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,

@@ -1,0 +1,108 @@
+//! The service worker, `/sw.js`: the template `sw.js` with the files that it keeps and the texts that it writes. It runs in
+//! browsers; the template explains what it does.
+
+use std::sync::LazyLock;
+
+use askama::Template;
+use axum::body::Bytes;
+use serde_json::{Map, json};
+
+use crate::domain::Locale;
+use crate::i18n::text;
+use crate::pages::assets;
+use crate::pages::compression::{self, Compressed, Effort};
+
+/// Styles and scripts of the list, of the pages of sales and of the page that says that there is no connection. Pictures are
+/// kept as they are seen.
+const SHELL: [&str; 22] = [
+    "vendor/pico.min.css",
+    "shop.css",
+    "gallery.css",
+    "cards.css",
+    "store.css",
+    "onward.css",
+    "logo.svg",
+    "lib.js",
+    "shop.js",
+    "list.js",
+    "sale.js",
+    "purchase.js",
+    "ready.js",
+    "reminder.js",
+    "spread.js",
+    "share.js",
+    "gallery.js",
+    "draw.js",
+    "queue.js",
+    "queue.css",
+    "place.js",
+    "offline.js",
+];
+
+/// The worker's script, ready to be served.
+pub struct WorkerScript {
+    pub etag: String,
+    pub body: Bytes,
+    pub compressed: Option<Compressed>,
+}
+
+/// Built once: it depends on the program alone.
+pub static WORKER: LazyLock<WorkerScript> = LazyLock::new(|| {
+    let body = Bytes::from(source());
+    WorkerScript { etag: compression::etag(&body), compressed: Compressed::new(&body, Effort::Asset).ok(), body }
+});
+
+#[derive(Template)]
+#[template(path = "sw.js", escape = "none")]
+struct Script<'a> {
+    version: &'a str,
+    shell: String,
+    words: String,
+}
+
+fn source() -> String {
+    let shell: Vec<_> = SHELL.into_iter().map(assets::url).collect();
+    let words: Map<_, _> = Locale::ALL
+        .into_iter()
+        .map(|locale| {
+            let t = &text(locale).offline;
+            let words = json!({"language": locale.html_lang(), "kept": t.kept, "button": t.button});
+            (locale.to_string(), words)
+        })
+        .collect();
+    let render = |version: &str| {
+        let script = Script { version, shell: json!(shell).to_string(), words: json!(words).to_string() };
+        script.render().expect("the script has no fallible parts")
+    };
+    // All files count, also those that kept pages load without naming them here.
+    let mut all: Vec<_> = assets::all().map(|asset| asset.path.as_str()).collect();
+    all.sort_unstable();
+    let version = compression::fingerprint((render("") + &all.concat()).as_bytes(), 12);
+    render(&version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_changes_with_the_files_and_is_the_same_each_time() {
+        let script = source();
+        assert_eq!(script, source());
+        let version = script.split("const VERSION = '").nth(1).unwrap().split('\'').next().unwrap();
+        assert_eq!(version.len(), 12);
+        assert!(script.contains(assets::url("shop.css")), "a changed style changes the script, and so the version");
+    }
+
+    #[test]
+    fn every_style_and_script_of_a_sale_is_kept() {
+        let templates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+        for template in ["base.html", "list.html", "sale.html", "sale_queue.html", "offline.html"] {
+            let template = std::fs::read_to_string(templates.join(template)).unwrap();
+            let names = template.split("{{ \"").skip(1).filter_map(|rest| rest.split_once("\"|asset }}"));
+            for (name, _) in names.filter(|(name, _)| !name.ends_with(".png")) {
+                assert!(SHELL.contains(&name), "{name} is missing without a connection");
+            }
+        }
+    }
+}
