@@ -128,6 +128,8 @@ pub struct Config {
     pub payment_window: Duration,
     pub payments: PaymentProvider,
     pub mail: MailConfig,
+    /// What connections to services are checked against.
+    pub tls: ClientTls,
     pub packet_lifetime: Duration,
     /// `None`: only when the data directory is the default one and new.
     pub demo: Option<bool>,
@@ -219,6 +221,7 @@ impl Config {
             log: source.parse("log", log_levels("info,sqlx=warn,lapin=warn")?, log_levels)?,
             log_json: source.parse("log-format", false, log_format)?,
             web,
+            tls,
             data_dir,
         })
     }

@@ -102,6 +102,8 @@ pub mod tls;
 
 pub mod domain;
 
+pub mod cipher;
+
 pub mod signing;
 
 pub mod webauthn;

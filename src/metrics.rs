@@ -89,6 +89,10 @@ pub struct Metrics {
     /// Attempts that failed, and messages that are too old to be sent.
     pub mails_failed: Counter,
     pub mails_waiting: Gauge,
+    /// Messages that push services accepted.
+    pub pushes_sent: Counter,
+    /// As `mails_failed`, to push services.
+    pub pushes_failed: Counter,
     security_events: Vec<Counter>,
     pub security_events_dropped: Counter,
 }
@@ -179,6 +183,12 @@ impl Default for Metrics {
             ),
             mails_sent: register(registry, "mails_sent", "Messages that the mail server accepted"),
             mails_failed: register(registry, "mails_failed", "Attempts to send a message that failed"),
+            pushes_sent: register(registry, "pushes_sent", "Messages that push services accepted"),
+            pushes_failed: register(
+                registry,
+                "pushes_failed",
+                "Attempts to send a message to a push service that failed",
+            ),
             mails_waiting: register(registry, "mails_waiting", "Messages that wait to be sent, up to 10,000"),
             security_events: security_events(registry),
             security_events_dropped: register(

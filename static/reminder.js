@@ -1,23 +1,14 @@
-// The reminder in the open tab, one minute before the start: a notification where the browser allows it, and always the
-// tab's title and a line on the page. The choice is stored per sale.
+// The reminder of a start. In the open tab, one minute before: a notification where the browser allows it, and always the tab's
+// title and a line on the page; that choice is stored per sale. For an account the shop keeps it as well, and tells by mail and by
+// push, five minutes before.
 
-import { call, clock, say, storage, write } from './lib.js';
+import { call, clock, count, currentUser, say, slot, storage, write } from './lib.js';
+import { mayNotify, subscribe } from './push.js';
 
 const LEAD_TIME_MS = 60_000;
 /** A browser's timer is limited to about 24 days and drifts, so a long wait is split into hours. */
 const MAX_TIMER_MS = 3_600_000;
 const FLASH_INTERVAL_MS = 1000;
-
-/** Asks for permission; called only after a click. Some browsers have no notifications, some return no promise. */
-async function mayNotify() {
-  if (typeof Notification === 'undefined') return false;
-  if (Notification.permission !== 'default') return Notification.permission === 'granted';
-  try {
-    return (await Notification.requestPermission()) === 'granted';
-  } catch {
-    return false;
-  }
-}
 
 function notify(title, body, tag) {
   if (typeof Notification === 'undefined' || Notification.permission !== 'granted') return;
@@ -44,6 +35,7 @@ function flashTitle(text) {
  */
 export function reminder(sale, button, opensAt, report) {
   const key = `remind:${sale}`;
+  const kept = `/api/sales/${sale}/reminder`;
   let timer = 0;
 
   const draw = () => {
@@ -74,21 +66,45 @@ export function reminder(sale, button, opensAt, report) {
     timer = setTimeout(() => (ms > MAX_TIMER_MS ? plan() : ring()), Math.min(Math.max(0, ms), MAX_TIMER_MS));
   }
 
+  /** How many accounts have a reminder, and whether this one has it, from another device. */
+  async function readKept() {
+    if (!(await currentUser())) return;
+    const { ok, data } = await call('GET', kept);
+    if (!ok) return;
+    write(slot('people'), data.accounts > 0 ? say('remind_people', count(data.accounts)) : '');
+    if (!data.set || storage.get(key) !== null) return;
+    storage.set(key, opensAt());
+    draw();
+    plan();
+  }
+
+  /** Changes the reminder that the shop keeps. Returns whether it is kept. */
+  async function keep(on) {
+    if (!(await currentUser())) return false;
+    const { ok } = await call(on ? 'PUT' : 'DELETE', kept);
+    await readKept();
+    return ok && on;
+  }
+
   button.addEventListener('click', async () => {
     if (storage.get(key) !== null) {
       storage.set(key, null);
       clearTimeout(timer);
       draw();
       report(say('remind_unset'));
+      await keep(false);
       return;
     }
     storage.set(key, opensAt());
     draw();
     plan();
-    report(say((await mayNotify()) ? 'remind_set' : 'remind_quiet'));
+    const allowed = await mayNotify();
+    const reached = await keep(true) && allowed && await subscribe();
+    report(say(reached ? 'remind_push' : allowed ? 'remind_set' : 'remind_quiet'));
   });
   button.disabled = false;
   draw();
   plan();
+  readKept();
   return () => plan();
 }

@@ -1,6 +1,7 @@
 // The worker between the shop's pages and the network. For visitors without a connection it keeps the list and the goods that were
 // looked at last: pages that are the same for everybody. Nothing live and nothing personal is kept. Forms, the API, orders, the
-// account and the console go to the network alone, and on a kept page the button for buying is off.
+// account and the console go to the network alone, and on a kept page the button for buying is off. The worker also shows the
+// messages that the shop sends to this browser.
 //
 // The names of the caches carry the version of all files, so that another version of the shop begins with empty ones.
 
@@ -9,6 +10,8 @@ const VERSION = '{{ version }}';
 const SHELL = {{ shell|safe }};
 /** The texts on kept pages, by language. */
 const WORDS = {{ words|safe }};
+
+const ICON = '{{ icon }}';
 
 const CACHES = { shell: `shell-${VERSION}`, pages: `pages-${VERSION}`, pictures: `pictures-${VERSION}` };
 const MAX_PAGES = 20;
@@ -57,6 +60,25 @@ self.addEventListener('message', (event) => {
   const { path, pictures = [] } = event.data ?? {};
   if (KEPT.test(path)) event.waitUntil(visited(path, pictures));
 });
+
+// ---- messages of the shop ----
+
+self.addEventListener('push', (event) => {
+  const { title, path, tag } = event.data.json();
+  event.waitUntil(self.registration.showNotification(title, { tag, renotify: true, icon: ICON, data: { path } }));
+});
+
+self.addEventListener('notificationclick', (event) => {
+  event.notification.close();
+  event.waitUntil(openPage(event.notification.data.path));
+});
+
+/** Shows the page that a message is about: in the tab that has it open, else in a new one. */
+async function openPage(path) {
+  const tabs = await self.clients.matchAll({ type: 'window' });
+  const open = tabs.find(({ url }) => new URL(url).pathname === path);
+  return open ? open.focus() : self.clients.openWindow(path);
+}
 
 // ---- pages ----
 

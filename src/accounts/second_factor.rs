@@ -1,13 +1,9 @@
 //! The second factor: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case it is lost.
 //!
-//! The database stores the secret encrypted with a key that is derived from the shop's secret (XChaCha20-Poly1305,
-//! bound to the user), so a copy of the database alone cannot generate codes. Recovery codes are stored as hashes; they
+//! The database stores the secret encrypted ([`Cipher`], bound to the user), so a copy of the database alone cannot generate
+//! codes. Recovery codes are stored as hashes; they
 //! are random enough (80 bits) for a fast hash.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
@@ -16,14 +12,14 @@ use totp_rs::{Builder, Secret, Totp};
 use super::password::letters;
 use super::session::{Session, password_stamp};
 use super::{AccountRefusal, Accounts, Device};
+use crate::cipher::Cipher;
 use crate::domain::{SecurityClass, UserId};
-use crate::signing::{ShopSecret, Signer, key_for};
+use crate::signing::{ShopSecret, Signer};
 use crate::store::{StoreError, User};
 
 /// How long the second step of a log-in, and setting up an authenticator, may take.
 const SECOND_STEP_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 const RECOVERY_CODES: usize = 10;
-const NONCE_BYTES: usize = 24;
 /// Second factors that are read at once to be encrypted anew.
 const FACTORS_PER_STEP: i64 = 500;
 /// The time step of codes, in seconds.
@@ -41,42 +37,27 @@ pub struct Enrolment {
 }
 
 pub struct SecondFactors {
-    cipher: XChaCha20Poly1305,
-    /// Decrypts what was encrypted with the shop's other secret.
-    previous: Option<XChaCha20Poly1305>,
+    cipher: Cipher,
     /// Signs enrolments, and proofs of a verified password.
     signer: Signer,
 }
 
 impl SecondFactors {
     pub fn new(secret: &ShopSecret) -> SecondFactors {
-        let cipher = |secret| XChaCha20Poly1305::new(&key_for(secret, "second factor").into());
-        SecondFactors {
-            cipher: cipher(&secret.current),
-            previous: secret.previous.as_ref().map(cipher),
-            signer: Signer::new(secret, "second step"),
-        }
+        SecondFactors { cipher: Cipher::new(secret, "second factor"), signer: Signer::new(secret, "second step") }
     }
 
     fn encrypt(&self, user: UserId, secret: &[u8]) -> Option<String> {
-        let nonce: [u8; NONCE_BYTES] = rand::random();
-        let payload = Payload { msg: secret, aad: user.0.as_bytes() };
-        let mut encrypted = nonce.to_vec();
-        encrypted.extend(self.cipher.encrypt(&XNonce::from(nonce), payload).ok()?);
-        Some(STANDARD_NO_PAD.encode(encrypted))
+        self.cipher.encrypt(user.0.as_bytes(), secret)
     }
 
     fn decrypt(&self, user: UserId, encrypted: &str) -> Option<Vec<u8>> {
-        decrypt_with(&self.cipher, user, encrypted).or_else(|| self.decrypt_previous(user, encrypted))
-    }
-
-    fn decrypt_previous(&self, user: UserId, encrypted: &str) -> Option<Vec<u8>> {
-        decrypt_with(self.previous.as_ref()?, user, encrypted)
+        self.cipher.decrypt(user.0.as_bytes(), encrypted)
     }
 
     /// The same secret encrypted with the current key, if it was encrypted with the other one.
     fn re_encrypt(&self, user: UserId, encrypted: &str) -> Option<String> {
-        self.encrypt(user, &self.decrypt_previous(user, encrypted)?)
+        self.cipher.re_encrypt(user.0.as_bytes(), encrypted)
     }
 
     /// A signed text that is valid for [`SECOND_STEP_TIMEOUT`].
@@ -93,12 +74,6 @@ impl SecondFactors {
         let rest = parts.next()?.to_owned();
         (now.as_millisecond() < until).then_some((user, rest))
     }
-}
-
-fn decrypt_with(cipher: &XChaCha20Poly1305, user: UserId, encrypted: &str) -> Option<Vec<u8>> {
-    let encrypted = STANDARD_NO_PAD.decode(encrypted).ok()?;
-    let (nonce, msg) = encrypted.split_first_chunk::<NONCE_BYTES>()?;
-    cipher.decrypt(&XNonce::from(*nonce), Payload { msg, aad: user.0.as_bytes() }).ok()
 }
 
 fn totp(secret: Vec<u8>, username: &str) -> Option<Totp> {
@@ -207,7 +182,7 @@ impl Accounts {
     /// in several processes at once.
     pub async fn re_encrypt_second_factors(&self) -> Result<u64, StoreError> {
         let mut changed = 0;
-        if self.factors.previous.is_none() {
+        if !self.factors.cipher.has_previous() {
             return Ok(changed);
         }
         let mut after = None;

@@ -30,6 +30,7 @@ use crate::eligibility::Eligibility;
 use crate::entries::Entries;
 use crate::gate::Gate;
 use crate::health::Health;
+use crate::mail::push::{PushTransport, Pusher, Reach};
 use crate::mail::{Letters, Mailer, Transport};
 use crate::metrics::Metrics;
 use crate::orders::Orders;
@@ -92,6 +93,7 @@ pub struct Services {
     pub digests: Arc<Digests>,
     pub(super) accounts: Arc<Accounts>,
     pub mailer: Arc<Mailer>,
+    pub pusher: Arc<Pusher>,
     pub security: SecurityEvents,
     pub(super) redis: Option<RedisStock>,
     pub(super) redis_shares: Option<RedisShares>,
@@ -179,8 +181,11 @@ impl Services {
             letters: Letters { links: MailLinks::new(&secret), public_url: config.web.public_url.clone() },
             metrics: metrics.clone(),
         };
+        let transport = PushTransport::new(&config.tls, Reach::Public);
+        let pusher = Pusher::new(store.clone(), &secret, transport, &config.mail.from, metrics.clone());
         Ok(Services {
             mailer: Arc::new(mailer),
+            pusher: Arc::new(pusher),
             accounts: Arc::new(accounts),
             security,
             probe,
@@ -309,6 +314,7 @@ impl Services {
             pictures: self.pictures(),
             streams: web::EventStreams::new(),
             letters: self.mailer.letters.clone(),
+            push: self.pusher.keys.clone(),
             sends_mail: self.config.mail.smtp.is_some(),
             lists: web::list_limit::limit(self.config.web.user_rate),
         }))
@@ -364,6 +370,7 @@ impl Services {
     pub fn control(&self) -> Control {
         Control {
             mailer: self.mailer.clone(),
+            pusher: self.pusher.clone(),
             store: self.store.clone(),
             stock: self.stock.clone(),
             stock_sync: self.stock_sync.clone(),

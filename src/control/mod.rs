@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::mail::Mailer;
+use crate::mail::push::Pusher;
 use crate::metrics::Metrics;
 use crate::orders::expiry::Expiry;
 use crate::packets::settle::PacketSettler;
@@ -63,6 +64,8 @@ const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
 const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a message is sent.
 const MAIL_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon a start, or the end of the time to pay, that has come near is noticed.
+const NOTICES_INTERVAL: Duration = Duration::from_secs(2);
 /// How soon a list is locked, a draw held, or a returned unit given to the next.
 const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon the next in a waiting room is called.
@@ -97,6 +100,7 @@ pub struct Control {
     pub sandbox: Option<Arc<Sandbox>>,
     pub packets: PacketSettler,
     pub mailer: Arc<Mailer>,
+    pub pusher: Arc<Pusher>,
     pub monitor: Option<Arc<Monitor>>,
     pub metrics: Arc<Metrics>,
     /// Unique among all processes.
@@ -121,6 +125,8 @@ impl Control {
         let draws = LeasedTask { interval: DRAWS_INTERVAL, name: "draws", ..schedule };
         let waitlists = LeasedTask { interval: WAITLISTS_INTERVAL, name: "waitlists", ..schedule };
         let mail = LeasedTask { interval: MAIL_INTERVAL, name: "mail", ..schedule };
+        let push = LeasedTask { interval: MAIL_INTERVAL, name: "push", ..schedule };
+        let notices = LeasedTask { interval: NOTICES_INTERVAL, name: "notices", ..schedule };
         let purge = LeasedTask { interval: PURGE_INTERVAL, name: "purge", ..schedule };
         let totals = LeasedTask { interval: TOTALS_INTERVAL, name: "totals of orders", ..schedule };
         let books = LeasedTask { interval: TOTALS_INTERVAL, name: "books", ..schedule };
@@ -147,6 +153,8 @@ impl Control {
             draws.run(|| async { Ok(self.draws.step().await?) }),
             waitlists.run(|| async { Ok(self.waitlists.step().await?) }),
             mail.run(|| async { stop.run_until_cancelled(self.send_mail()).await.unwrap_or(Ok(())) }),
+            push.run(|| async { stop.run_until_cancelled(self.send_pushes()).await.unwrap_or(Ok(())) }),
+            notices.run(|| async { stop.run_until_cancelled(self.write_notices()).await.unwrap_or(Ok(())) }),
             purge.run(|| async { stop.run_until_cancelled(self.purge()).await.unwrap_or(Ok(())) }),
             books.run(|| async { stop.run_until_cancelled(self.close_books()).await.unwrap_or(Ok(())) }),
             totals.run(|| async { stop.run_until_cancelled(self.correct_totals()).await.unwrap_or(Ok(())) }),
@@ -203,6 +211,19 @@ impl Control {
         Ok(self.mailer.step().await.map(drop)?)
     }
 
+    async fn send_pushes(&self) -> anyhow::Result<()> {
+        Ok(self.pusher.step().await.map(drop)?)
+    }
+
+    /// Tells of sales that start soon and of payments that end soon, in bounded transactions.
+    async fn write_notices(&self) -> anyhow::Result<()> {
+        for sale in self.store.sales_about_to_start().await? {
+            while self.store.tell_of_start(sale).await? {}
+        }
+        while self.store.tell_of_payment_end().await? {}
+        Ok(())
+    }
+
     /// Deletes rows that nothing needs any more, a bounded number at a time.
     async fn purge(&self) -> anyhow::Result<()> {
         while self.store.purge_answers().await? {}
@@ -211,6 +232,7 @@ impl Control {
         while self.store.purge_security_events().await? {}
         while self.store.purge_order_changes().await? {}
         while self.store.purge_mails().await? {}
+        while self.store.purge_reminders().await? {}
         while self.store.purge_groups().await? {}
         while self.store.purge_signals().await? {}
         Ok(())

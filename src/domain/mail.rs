@@ -42,6 +42,12 @@ wire_enum! {
         HoldUpheld = "hold_upheld",
         HoldRefunded = "hold_refunded",
         HoldCancelled = "hold_cancelled",
+        /// A sale that the reader wanted to be reminded of starts soon.
+        SaleStarts = "sale_starts",
+        /// The reader's turn in a waiting room has come.
+        TurnCalled = "turn_called",
+        /// The time to pay an order ends soon.
+        PaymentEnds = "payment_ends",
     }
 }
 
@@ -69,6 +75,12 @@ impl MailKind {
     pub fn is_review(self) -> bool {
         use MailKind::{HoldCancelled, HoldRefunded, HoldReleased, HoldUpheld, OrderHeld};
         matches!(self, OrderHeld | HoldReleased | HoldUpheld | HoldRefunded | HoldCancelled)
+    }
+
+    /// Whether browsers that have subscribed show the message as well. Only what cannot wait for a look into the mailbox.
+    pub fn is_pushed(self) -> bool {
+        use MailKind::{DrawWon, PaymentEnds, SaleStarts, TurnCalled, UnitOffered};
+        matches!(self, DrawWon | UnitOffered | SaleStarts | TurnCalled | PaymentEnds)
     }
 
     /// Whether the message has a link that does something.

@@ -30,6 +30,7 @@ pub mod page;
 pub mod payment;
 pub mod picture;
 pub mod proof_of_work;
+pub mod push;
 pub mod queue;
 pub mod refusal;
 pub mod sale;

@@ -41,6 +41,30 @@ impl Network {
     }
 }
 
+/// Whether an address belongs to the public internet: not to this host, a private or shared network, documentation, a group, or
+/// a tunnel that leads to one of these.
+pub fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [a, b, c, _] = address.octets();
+            let is_special = address.is_private()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_documentation()
+                || matches!(
+                    (a, b, c),
+                    (0 | 224.., ..) | (100, 64..128, _) | (192, 0, 0) | (192, 88, 99) | (198, 18..20, _)
+                );
+            !is_special
+        }
+        IpAddr::V6(address) => {
+            let [a, b, ..] = address.segments();
+            // What is assigned to the internet, without documentation, Teredo and 6to4.
+            (0x2000..0x4000).contains(&a) && !matches!((a, b), (0x2001, 0x0db8 | 0x0000) | (0x2002 | 0x3fff, _))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +84,39 @@ mod tests {
             (text("192.0.2.77").as_str(), text("2001:db8:1:2::4").as_str()),
             ("192.0.2.0/24", "2001:db8:1::/48")
         );
+    }
+
+    #[test]
+    fn addresses_that_lead_inside_are_not_public() {
+        let is_public = |text: &str| is_public(text.parse().unwrap());
+        for inside in [
+            "0.0.0.0",
+            "10.1.2.3",
+            "100.64.0.1",
+            "127.0.0.1",
+            "169.254.169.254",
+            "172.16.0.1",
+            "192.0.0.8",
+            "192.168.1.1",
+            "198.18.0.1",
+            "203.0.113.5",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:10.0.0.1",
+            "fe80::1",
+            "fd00::1",
+            "ff02::1",
+            "64:ff9b::a00:1",
+            "2001:db8::1",
+            "2002:a00:1::",
+            "2001:0:1::",
+        ] {
+            assert!(!is_public(inside), "{inside}");
+        }
+        for outside in ["93.184.216.34", "100.128.0.1", "172.32.0.1", "2606:4700::1111", "::ffff:93.184.216.34"] {
+            assert!(is_public(outside), "{outside}");
+        }
     }
 }

@@ -53,6 +53,13 @@ texts! {
         review_refund: "审核后，你的订单正在全额退款。原因：“{}”", "After the review your order is being refunded in full. The reason: “{}”";
         review_cancel_subject: "{}：订单已取消", "{}: your order was cancelled";
         review_cancel: "审核后，你的订单已取消，未产生扣款。原因：“{}”", "After the review your order was cancelled, and you weren’t charged. The reason: “{}”";
+        until: "时间：{} UTC", "Time: {} UTC";
+        sale_starts_subject: "{}：即将开抢", "{}: a sale opens soon";
+        sale_starts: "你设置了提醒：「{}」即将开抢。", "You wanted to be reminded: {} opens soon.";
+        turn_called_subject: "{}：轮到你了", "{}: it’s your turn";
+        turn_called: "等候室叫到你了，请在下面的时间前购买：{}", "The waiting room called you. Please buy before the time below: {}";
+        payment_ends_subject: "{}：付款时间快到了", "{}: your time to pay ends soon";
+        payment_ends: "你的订单将于 {} UTC 取消，请在此之前付款：", "Your order will be cancelled at {} UTC. Please pay before then:";
         code: "你账号的一个恢复码刚刚被使用。", "A recovery code of your account was just used.";
     }
 }

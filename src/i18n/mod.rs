@@ -47,6 +47,7 @@ mod packets;
 mod passkeys;
 mod people;
 mod problems;
+mod push;
 mod queues;
 mod recovery;
 mod report;
@@ -85,6 +86,7 @@ pub use packets::PacketsText;
 pub use passkeys::PasskeysText;
 pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
+pub use push::PushText;
 pub use queues::{QueueConsoleText, QueueText};
 pub use recovery::RecoveryText;
 pub use report::ReportText;
@@ -128,6 +130,7 @@ tables! {
     archive: ArchiveText,
     about: AboutText,
     offline: OfflineText,
+    push: PushText,
     account: AccountText,
     admin: AdminText,
     draws: DrawText,

@@ -242,6 +242,7 @@ static PROBLEMS: &[Problem] = &[
 
 #[rustfmt::skip]
 static FIELD_ERRORS: &[(&str, &str, &str)] = &[
+    ("bad_endpoint", "浏览器的推送地址或密钥无效。", "The push address or key of the browser is not valid."),
     ("bad_mail_address", "请输入有效的邮箱地址。", "Please enter a valid email address."),
     ("wrong_password", "密码不正确。", "Incorrect password."),
     ("weak_password", "密码须为 12 到 256 个字符，且不能是常见密码、用户名、简单的重复或连续字符。", "A password has 12 to 256 characters, and isn’t a common password, your username, a repetition or a sequence."),

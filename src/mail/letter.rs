@@ -61,16 +61,21 @@ impl Letters {
                 format!("{about}\n\n{agent} · {}\n{time}", fact("address"))
             }
             MailKind::DrawWon => self.draw_won(mail, about),
-            MailKind::UnitOffered => {
-                let pay_by = fact("pay_by").parse().unwrap_or(mail.expires_at);
-                let sale = mail.facts["sale"].as_i64().unwrap_or_default();
-                let order = format!("{}/{}/orders/{sale}/{}", self.public_url, mail.locale, fact("order"));
-                format!("{}\n\n{order}", fill(about, pay_by.strftime("%Y-%m-%d %H:%M")))
+            MailKind::UnitOffered | MailKind::PaymentEnds => {
+                format!("{}\n\n{}", fill(about, utc(mail, "pay_by")), self.order_link(mail))
+            }
+            MailKind::SaleStarts | MailKind::TurnCalled => {
+                let line = if mail.kind == MailKind::TurnCalled { "/line" } else { "" };
+                let page = format!("{}/{}/sales/{}{line}", self.public_url, mail.locale, fact("sale"));
+                format!(
+                    "{}\n{}\n\n{page}",
+                    fill(about, goods(mail)),
+                    fill(text(mail.locale).mail.until, utc(mail, "at"))
+                )
             }
             kind if kind.is_review() => {
-                let sale = mail.facts["sale"].as_str().unwrap_or_default();
-                let order = format!("{}/{}/orders/{sale}/{}", self.public_url, mail.locale, fact("order"));
-                format!("{}\n\n{}", fill(about, fact("reason")), fill(text(mail.locale).mail.order_line, order))
+                let order = fill(text(mail.locale).mail.order_line, self.order_link(mail));
+                format!("{}\n\n{order}", fill(about, fact("reason")))
             }
             kind if kind.has_link() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
             kind if kind.has_link() => fill(about, &mail.recipient),
@@ -80,12 +85,13 @@ impl Letters {
 
     /// The goods, until when to pay, and where: a page that asks for the log-in.
     fn draw_won(&self, mail: &Mail, about: &str) -> String {
+        let pay_by = fill(text(mail.locale).mail.pay_by, utc(mail, "pay_by"));
+        format!("{}\n\n{pay_by}\n{}", fill(about, goods(mail)), self.order_link(mail))
+    }
+
+    fn order_link(&self, mail: &Mail) -> String {
         let fact = |name: &str| mail.facts[name].as_str().unwrap_or_default();
-        let pay_by = fact("pay_by").parse::<Timestamp>();
-        let pay_by = pay_by.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default();
-        let goods = mail.facts["goods"][mail.locale.as_str()].as_str().unwrap_or_default();
-        let order = format!("{}/{}/orders/{}/{}", self.public_url, mail.locale, fact("sale"), fact("order"));
-        format!("{}\n\n{}\n{order}", fill(about, goods), fill(text(mail.locale).mail.pay_by, pay_by))
+        format!("{}/{}/orders/{}/{}", self.public_url, mail.locale, fact("sale"), fact("order"))
     }
 
     fn link(&self, mail: &Mail) -> String {
@@ -97,6 +103,17 @@ impl Letters {
         };
         format!("{}/{}/{page}?token={token}", self.public_url, mail.locale)
     }
+}
+
+/// The name of the goods that the message is about.
+fn goods(mail: &Mail) -> &str {
+    mail.facts["goods"][mail.locale.as_str()].as_str().unwrap_or_default()
+}
+
+/// A time that the message names.
+fn utc(mail: &Mail, fact: &str) -> String {
+    let at = mail.facts[fact].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
 }
 
 /// The subject, and what the message is about.
@@ -119,6 +136,9 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::HoldUpheld => (t.upheld_subject, t.upheld),
         MailKind::HoldRefunded => (t.review_refund_subject, t.review_refund),
         MailKind::HoldCancelled => (t.review_cancel_subject, t.review_cancel),
+        MailKind::SaleStarts => (t.sale_starts_subject, t.sale_starts),
+        MailKind::TurnCalled => (t.turn_called_subject, t.turn_called),
+        MailKind::PaymentEnds => (t.payment_ends_subject, t.payment_ends),
     }
 }
 
@@ -127,7 +147,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
     Some(match kind {
         MailKind::Verification | MailKind::AddressInUse => t.ignore,
         MailKind::Recovery => t.ignore_recovery,
-        MailKind::DrawWon => return None,
+        MailKind::DrawWon | MailKind::SaleStarts | MailKind::TurnCalled | MailKind::PaymentEnds => return None,
         MailKind::UnitOffered => t.offer_advice,
         MailKind::OrderHeld => t.held_advice,
         kind if kind.is_review() => return None,
@@ -199,6 +219,23 @@ mod tests {
             "「手机」已为你保留。\n\n请在 2026-11-22 08:00 UTC 前付款：\nhttps://shop.example/zh/orders/7/o-1\n";
         assert!(text.contains(order), "{text}");
         assert!(!text.contains("修改密码"), "nothing happened to the account");
+    }
+
+    #[test]
+    fn notices_lead_to_the_page_that_they_are_about() {
+        let facts = json!({"goods": {"zh": "手机", "en": "Phone"}, "sale": "7", "order": "o-1",
+            "pay_by": "2026-11-22T08:00:00Z", "at": "2026-11-22T09:00:00Z"});
+        for (kind, page, time) in [
+            (MailKind::UnitOffered, "/en/orders/7/o-1\n", "08:00 UTC"),
+            (MailKind::PaymentEnds, "/en/orders/7/o-1\n", "08:00 UTC"),
+            (MailKind::SaleStarts, "/en/sales/7\n", "09:00 UTC"),
+            (MailKind::TurnCalled, "/en/sales/7/line\n", "09:00 UTC"),
+        ] {
+            let mut mail = mail(kind, Locale::En);
+            mail.facts = facts.clone();
+            let text = letters().letter(&mail, LinkView::Shown).text;
+            assert!(text.contains(&format!("https://shop.example{page}")) && text.contains(time), "{kind}: {text}");
+        }
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! Sending: to a mail server in this process, which can be away, refuse, or be killed.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::attempt::{ATTEMPT_TIMEOUT, MAX_REFUSALS};
 use super::*;
 use crate::accounts::MailLinks;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::domain::{MailAddress, UserId};
+use crate::domain::{MailAddress, MailState, UserId};
 use crate::signing::ShopSecret;
-use crate::store::{Role, User};
+use crate::store::{Mail, Role, User};
 
 /// A mail server. It keeps what it accepts.
 #[derive(Clone)]

@@ -12,6 +12,7 @@ use secrecy::ExposeSecret;
 use url::Url;
 
 use super::Letter;
+use super::attempt::TransportError;
 use crate::config::{MailConfig, ServiceAddress};
 use crate::domain::MailAddress;
 use crate::store::Mail;
@@ -22,27 +23,6 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 const SMTP_PORT: u16 = 25;
 const SUBMISSION_PORT: u16 = 587;
 const SMTPS_PORT: u16 = 465;
-
-/// Why a message was not accepted.
-#[derive(Debug, thiserror::Error)]
-#[error("{text}")]
-pub struct TransportError {
-    text: String,
-    /// The server says that it will never take the message.
-    pub is_permanent: bool,
-}
-
-impl TransportError {
-    fn new(error: &dyn std::error::Error) -> TransportError {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(error) = source {
-            text = format!("{text}: {error}");
-            source = error.source();
-        }
-        TransportError { text, is_permanent: false }
-    }
-}
 
 /// A mail server.
 pub struct Transport {

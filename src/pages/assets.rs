@@ -68,6 +68,7 @@ embed! {
     "place.js"
     "proof.js"
     "purchase.js"
+    "push.js"
     "queue.css"
     "queue.js"
     "ready.js"

@@ -14,7 +14,7 @@ use crate::pages::compression::{self, Compressed, Effort};
 
 /// Styles and scripts of the list, of the pages of sales and of the page that says that there is no connection. Pictures are
 /// kept as they are seen.
-const SHELL: [&str; 22] = [
+const SHELL: [&str; 23] = [
     "vendor/pico.min.css",
     "shop.css",
     "gallery.css",
@@ -29,6 +29,7 @@ const SHELL: [&str; 22] = [
     "purchase.js",
     "ready.js",
     "reminder.js",
+    "push.js",
     "spread.js",
     "share.js",
     "gallery.js",
@@ -56,6 +57,7 @@ pub static WORKER: LazyLock<WorkerScript> = LazyLock::new(|| {
 #[template(path = "sw.js", escape = "none")]
 struct Script<'a> {
     version: &'a str,
+    icon: &'a str,
     shell: String,
     words: String,
 }
@@ -71,7 +73,8 @@ fn source() -> String {
         })
         .collect();
     let render = |version: &str| {
-        let script = Script { version, shell: json!(shell).to_string(), words: json!(words).to_string() };
+        let icon = assets::url("icon-192.png");
+        let script = Script { version, icon, shell: json!(shell).to_string(), words: json!(words).to_string() };
         script.render().expect("the script has no fallible parts")
     };
     // All files count, also those that kept pages load without naming them here.

@@ -2,18 +2,20 @@
 //! control ([`mail`](crate::mail)).
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 use uuid::{ContextV7, Uuid};
 
-use super::{Store, StoreError, Tx, next_attempt, row};
+use super::push::{PushSubscription, subscription};
+use super::{Store, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
 use crate::domain::{Locale, MailKind, MailState, UserId};
 
 /// How long messages can be read in the console.
-const KEEP: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
+const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Puts messages of one process and millisecond in their order.
 static IDS: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 /// Rows per statement that deletes.
@@ -54,7 +56,12 @@ pub(super) struct NewMail<'a> {
     pub facts: Value,
     /// From then on the message is not worth sending, if that is before the end of its kind's lifetime.
     pub useful_until: Option<Timestamp>,
+    /// The browser that it goes to; `None`: it goes by mail.
+    pub subscription: Option<&'a str>,
 }
+
+/// What stands in the place of an address in messages to browsers.
+const PUSH: &str = "push";
 
 /// Writes a message within the transaction that it speaks of.
 pub(super) async fn write(tx: &mut Tx, mail: &NewMail<'_>) -> Result<(), sqlx::Error> {
@@ -68,7 +75,7 @@ pub(super) async fn write(tx: &mut Tx, mail: &NewMail<'_>) -> Result<(), sqlx::E
     let expires_at = mail.useful_until.map_or(expires_at, |until| until.min(expires_at));
     sqlx::query(
         "INSERT INTO mails (id, user_id, recipient, locale, kind, facts, created_at_ms, expires_at_ms,
-           next_attempt_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+           next_attempt_at_ms, subscription_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(id.to_string())
     .bind(mail.user.to_string())
@@ -79,35 +86,62 @@ pub(super) async fn write(tx: &mut Tx, mail: &NewMail<'_>) -> Result<(), sqlx::E
     .bind(now.as_millisecond())
     .bind(expires_at.as_millisecond())
     .bind(now.as_millisecond())
+    .bind(mail.subscription.map(str::to_owned))
     .execute(&mut **tx)
     .await?;
     Ok(())
 }
 
-/// Writes a message to the verified address of an account, if it has one, in the account's language.
+/// Tells an account something: by mail to its verified address, if it has one, and, if it is urgent, in its browsers that have
+/// subscribed. Each in its own language.
 pub(super) async fn notify(tx: &mut Tx, user: UserId, kind: MailKind, facts: Value) -> Result<(), sqlx::Error> {
-    notify_until(tx, user, kind, facts, None).await
+    notify_all(tx, &[user], kind, &facts, None).await
 }
 
-/// As [`notify`], with the time after which the message is not worth sending.
-pub(super) async fn notify_until(
+/// As [`notify`] for several accounts, with the time after which the message is not worth sending.
+pub(super) async fn notify_all(
     tx: &mut Tx,
-    user: UserId,
+    users: &[UserId],
     kind: MailKind,
-    facts: Value,
+    facts: &Value,
     useful_until: Option<Timestamp>,
 ) -> Result<(), sqlx::Error> {
-    let sql = "SELECT address, locale FROM mail_addresses WHERE user_id = $1 AND address IS NOT NULL";
-    let found = sqlx::query(sql).bind(user.to_string()).fetch_optional(&mut **tx).await?;
-    let Some(found) = found else { return Ok(()) };
-    let (recipient, locale) = (row::text(&found, "address")?, row::parsed(&found, "locale")?);
-    write(tx, &NewMail { user, recipient: &recipient, locale, kind, facts, useful_until }).await
+    for chunk in padded(users) {
+        let users = list(chunk.len(), 0);
+        let mut channels = vec![format!(
+            "SELECT user_id, address AS recipient, locale, CAST(NULL AS TEXT) AS subscription_id FROM mail_addresses
+             WHERE address IS NOT NULL AND user_id IN {users}"
+        )];
+        if kind.is_pushed() {
+            channels.push(format!(
+                "SELECT user_id, '{PUSH}' AS recipient, locale, id AS subscription_id FROM push_subscriptions
+                 WHERE user_id IN {users}"
+            ));
+        }
+        for sql in channels {
+            let rows = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&mut **tx).await?;
+            for row in &rows {
+                let subscription: Option<String> = row.try_get("subscription_id")?;
+                let mail = NewMail {
+                    user: row::parsed(row, "user_id")?,
+                    recipient: &row::text(row, "recipient")?,
+                    locale: row::parsed(row, "locale")?,
+                    kind,
+                    facts: facts.clone(),
+                    useful_until,
+                    subscription: subscription.as_deref(),
+                };
+                write(tx, &mail).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 macro_rules! columns {
     () => {
-        "mails.id, user_id, username, recipient, locale, kind, facts, mails.created_at_ms, expires_at_ms, state,
-         attempts, error"
+        "mails.id, mails.user_id, username, recipient, mails.locale, kind, facts, mails.created_at_ms, expires_at_ms,
+         state, attempts, error"
     };
 }
 
@@ -129,21 +163,35 @@ fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
 }
 
 impl Store {
-    /// Messages that wait and are due, those that have waited longest first.
+    /// Messages by mail that wait and are due, those that have waited longest first.
     pub async fn mails_due(&self, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
-            " FROM mails JOIN users ON users.id = user_id WHERE state = 'waiting' AND next_attempt_at_ms <= $1
-             ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
+            " FROM mails JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
+               AND next_attempt_at_ms <= $1 ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
         );
         let now = self.now().await?.as_millisecond();
         self.all(sqlx::query(sql).bind(now).bind(limit), mail).await
     }
 
+    /// As [`Store::mails_due`], messages to browsers.
+    pub async fn pushes_due(&self, limit: i64) -> Result<Vec<(Mail, PushSubscription)>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            ", subscription_id, endpoint, p256dh, auth FROM mails JOIN users ON users.id = mails.user_id
+             JOIN push_subscriptions ON push_subscriptions.id = subscription_id
+             WHERE state = 'waiting' AND subscription_id IS NOT NULL AND next_attempt_at_ms <= $1
+             ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
+        );
+        let now = self.now().await?.as_millisecond();
+        self.all(sqlx::query(sql).bind(now).bind(limit), |row| Ok((mail(row)?, subscription(row)?))).await
+    }
+
     /// Counts an attempt that is about to be made, and puts the next one off for the time that it may take, so that another
     /// process does not make it too. `false` when another process was first.
-    pub async fn claim_mail(&self, of: &Mail, duration: std::time::Duration) -> Result<bool, StoreError> {
+    pub async fn claim_mail(&self, of: &Mail, duration: Duration) -> Result<bool, StoreError> {
         let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
         let sql = "UPDATE mails SET attempts = attempts + 1, next_attempt_at_ms = $3
              WHERE id = $1 AND attempts = $2 AND state = 'waiting'";
@@ -160,37 +208,43 @@ impl Store {
         Ok(())
     }
 
-    /// Puts the next attempt off: by two seconds after the first one, then twice as long each time, at most by about an hour.
-    pub async fn postpone_mail(&self, id: &str, error: &str) -> Result<(), StoreError> {
+    /// Puts the next attempt off: by two seconds after the first one, then twice as long each time, at most by about an hour, and
+    /// at least by `wait`, which a server has asked for.
+    pub async fn postpone_mail(&self, id: &str, error: &str, wait: Option<Duration>) -> Result<(), StoreError> {
         // The attempt itself was counted when it began.
         let postponed = next_attempt(1000, 12).replacen("attempts = attempts + 1, ", "", 1);
         let sql = format!("UPDATE mails SET {postponed}, error = $3 WHERE id = $2 AND state = 'waiting'");
-        let now = self.now().await?.as_millisecond();
-        let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(now).bind(id.to_owned()).bind(error.to_owned());
-        query.execute(&self.pool).await?;
+        let now = self.now().await?;
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(now.as_millisecond());
+        query.bind(id.to_owned()).bind(error.to_owned()).execute(&self.pool).await?;
+        if let Some(until) = wait.and_then(|wait| now.checked_add(wait).ok()) {
+            let sql = "UPDATE mails SET next_attempt_at_ms = $2 WHERE id = $1 AND next_attempt_at_ms < $2";
+            sqlx::query(sql).bind(id.to_owned()).bind(until.as_millisecond()).execute(&self.pool).await?;
+        }
         Ok(())
     }
 
-    /// How many messages wait, up to ten thousand.
+    /// How many messages by mail wait, up to ten thousand.
     pub async fn mails_waiting(&self) -> Result<i64, StoreError> {
-        let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM mails WHERE state = 'waiting'
+        let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM mails WHERE state = 'waiting' AND subscription_id IS NULL
              ORDER BY next_attempt_at_ms LIMIT $1) AS waiting";
         let row = sqlx::query(sql).bind(MAX_COUNTED).fetch_one(&self.pool).await?;
         Ok(row::int(&row, "n")?)
     }
 
-    /// Messages before the one with this id, newest first.
+    /// Messages by mail before the one with this id, newest first.
     pub async fn mails(&self, before: Option<&str>, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
-            " FROM mails JOIN users ON users.id = user_id WHERE mails.id < $1 ORDER BY mails.id DESC LIMIT $2"
+            " FROM mails JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
+             ORDER BY mails.id DESC LIMIT $2"
         );
         // `g` sorts after every UUID.
         self.all(sqlx::query(sql).bind(before.unwrap_or("g").to_owned()).bind(limit), mail).await
     }
 
-    /// The messages of one account, newest first.
+    /// The messages of one account, by mail and to its browsers, newest first.
     pub async fn mails_of(&self, user: UserId) -> Result<Vec<Mail>, StoreError> {
         let sql = concat!(
             "SELECT ",

@@ -51,6 +51,7 @@ const MIGRATIONS: [(i64, &str, &str); 41] = [
     (48, "shop pages", include_str!("../../migrations/0048_shop_pages.sql")),
     (50, "clusters", include_str!("../../migrations/0050_clusters.sql")),
     (55, "queue joins", include_str!("../../migrations/0055_queue_joins.sql")),
+    (53, "push", include_str!("../../migrations/0053_push.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

@@ -61,6 +61,7 @@ use crate::entries::Entries;
 use crate::gate::Gate;
 use crate::health::Health;
 use crate::mail::Letters;
+use crate::mail::push::VapidKeys;
 use crate::metrics::Metrics;
 use crate::orders::Orders;
 use crate::packets::Packets;
@@ -110,6 +111,8 @@ pub struct Shop {
     pub pictures: Pictures,
     pub streams: EventStreams,
     pub letters: Letters,
+    /// The key that browsers subscribe to.
+    pub push: Arc<VapidKeys>,
     /// Whether a mail server is configured. Without one, owners read links in the console.
     pub sends_mail: bool,
     /// How often an account reads its lists.

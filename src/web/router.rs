@@ -78,9 +78,11 @@ fn public_api() -> Routes {
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
     use super::api::{accounts, addresses, draws, orders, own_account, passkeys, payments, queues, recovery};
-    use super::api::{eligibility, waitlist, wallet};
+    use super::api::{eligibility, push, waitlist, wallet};
 
     Router::new()
+        .route("/api/push", get(push::show).put(push::subscribe).delete(push::unsubscribe))
+        .route("/api/sales/{sale}/reminder", get(push::reminder).put(push::set_reminder).delete(push::remove_reminder))
         .route("/api/me", get(accounts::me))
         .route("/api/account", get(own_account::show))
         .route("/api/account/password", put(own_account::change_password))

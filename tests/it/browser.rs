@@ -107,6 +107,13 @@ async fn pages_are_read_without_a_connection_and_sell_nothing() {
 }
 
 #[tokio::test]
+async fn browser_is_told_by_push_and_reminded_on_every_device() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("push", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn page_tells_the_own_moment_and_buys_at_it() {
     let shop = shop(Rung::Sqlite).await;
     journey_with("spread", &[&shop], both_languages()).await;

@@ -9,7 +9,9 @@ use crate::domain::{MailKind, UserId};
 use crate::store::accounts;
 use crate::store::accounts::tombstone;
 use crate::store::packets::open::UNCLAIMED;
-use crate::store::{NewSession, Revocation, Role, Store, StoreError, Tx, User, audit_log, mail, row, wallet};
+use crate::store::{
+    NewSession, Revocation, Role, Store, StoreError, Tx, User, audit_log, mail, reminders, row, wallet,
+};
 
 /// Why an account was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -214,11 +216,13 @@ impl Store {
         .bind(now.as_millisecond())
         .execute(&mut *tx)
         .await?;
+        reminders::remove_all(&mut tx, id).await?;
         // One statement for each other table with personal data.
         for sql in [
             "DELETE FROM recovery_codes WHERE user_id = $1",
             "DELETE FROM passkeys WHERE user_id = $1",
             "DELETE FROM sessions WHERE user_id = $1",
+            "DELETE FROM push_subscriptions WHERE user_id = $1",
             "DELETE FROM addresses WHERE user_id = $1",
             "DELETE FROM mail_addresses WHERE user_id = $1",
             "DELETE FROM mails WHERE user_id = $1",

@@ -13,7 +13,7 @@ const PAGE: i64 = 500;
 
 impl Store {
     /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists,
-    /// groups and invitations of sales, signals, sessions, and
+    /// reminders, browsers that show messages, groups and invitations of sales, signals, sessions, and
     /// passkeys without their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
@@ -47,6 +47,8 @@ impl Store {
                 "given": self.packets_given_for_export(id).await?,
                 "received": self.packets_received_for_export(id).await?,
             },
+            "push": self.push_for_export(id).await?,
+            "reminders": self.reminders_for_export(id).await?,
             "queue_places": self.queue_places_for_export(id).await?,
             "draw_entries": self.draw_entries_for_export(id).await?,
             "waitlists": self.waitlists_for_export(id).await?,

@@ -71,12 +71,24 @@ impl Store {
             let kind = MailKind::AddressInUse;
             write(
                 &mut tx,
-                &NewMail { user, recipient: &recipient, locale, kind, facts: json!({}), useful_until: None },
+                &NewMail {
+                    user,
+                    recipient: &recipient,
+                    locale,
+                    kind,
+                    facts: json!({}),
+                    useful_until: None,
+                    subscription: None,
+                },
             )
             .await?;
         } else {
             let (kind, facts) = (MailKind::Verification, json!({"number": number}));
-            write(&mut tx, &NewMail { user, recipient: new.as_str(), locale, kind, facts, useful_until: None }).await?;
+            write(
+                &mut tx,
+                &NewMail { user, recipient: new.as_str(), locale, kind, facts, useful_until: None, subscription: None },
+            )
+            .await?;
         }
         Ok(tx.commit().await?)
     }

@@ -204,7 +204,7 @@ async fn tell(tx: &mut Tx, sale: &Sale, granted: &[Reservation], pay_by: Timesta
     let goods = goods::name(tx, sale.goods_id).await?;
     for Reservation { user_id, order_id, .. } in granted {
         let facts = json!({"goods": goods, "sale": sale.id, "order": order_id, "pay_by": pay_by});
-        mail::notify_until(tx, *user_id, MailKind::DrawWon, facts, Some(pay_by)).await?;
+        mail::notify_all(tx, &[*user_id], MailKind::DrawWon, &facts, Some(pay_by)).await?;
     }
     Ok(())
 }

@@ -3,14 +3,15 @@
 
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 use sqlx::AssertSqlSafe;
 
 use super::{Queue, lock};
 use crate::domain::draw::EntryId;
 use crate::domain::queue::{SEAT_GRACE_MS, closed_segment};
-use crate::domain::{Place, QueuePlan, Sale, SaleId, SaleState, Segment, UserId, queue as rules};
+use crate::domain::{MailKind, Place, QueuePlan, Sale, SaleId, SaleState, Segment, UserId, queue as rules};
 use crate::store::accounts::is_closed;
-use crate::store::{AnyQuery, LockPatience, Store, StoreError, Tx, bind_ids, list, padded, row, sales};
+use crate::store::{AnyQuery, LockPatience, Store, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
 
 /// Calls of one transaction: a number that takes milliseconds.
 const MAX_CALLS: i64 = 1_000;
@@ -131,6 +132,10 @@ impl Store {
             return Ok(0);
         }
         record_calls(&mut tx, id, &turns).await?;
+        let called: Vec<_> = turns.iter().filter(|turn| !turn.is_closed).map(|turn| turn.user_id).collect();
+        let until = tx.now + SignedDuration::from_millis(plan.seat_s * 1_000);
+        let facts = json!({"goods": goods::name(&mut tx, sale.goods_id).await?, "sale": id, "at": until});
+        mail::notify_all(&mut tx, &called, MailKind::TurnCalled, &facts, Some(until)).await?;
         let sql =
             "UPDATE queues SET called = called + $2, serving_segment = $3, serving_number = $4 WHERE sale_id = $1";
         let query = sqlx::query(sql).bind(id.0).bind(turns.len() as i64).bind(last.segment).bind(last.number);

@@ -13,7 +13,7 @@ use super::line::MAX_COUNTED_WAITERS;
 use crate::domain::claim::Claim;
 use crate::domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId, waitlist};
 use crate::store::accounts::is_closed;
-use crate::store::mail::notify;
+use crate::store::mail::notify_all;
 use crate::store::{LockPatience, Store, StoreError, Tx, row, sales};
 
 /// Accounts of one transaction. Small, so that the line is locked for a short time only.
@@ -87,8 +87,9 @@ impl Store {
             let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string());
             query.bind(now.as_millisecond()).execute(&mut *tx).await?;
             if status == OrderStatus::Unpaid {
-                let facts = json!({"sale": sale, "order": order, "pay_by": row::time(row, "pay_by_ms")?});
-                notify(&mut tx, user, MailKind::UnitOffered, facts).await?;
+                let pay_by = row::time(row, "pay_by_ms")?;
+                let facts = json!({"sale": sale, "order": order, "pay_by": pay_by});
+                notify_all(&mut tx, &[user], MailKind::UnitOffered, &facts, Some(pay_by)).await?;
             }
             match status {
                 OrderStatus::Rejected => made.rejected += 1,

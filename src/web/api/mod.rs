@@ -31,6 +31,8 @@ pub mod own_account;
 
 pub mod passkeys;
 
+pub mod push;
+
 // The staff.
 pub mod admin;
 

@@ -36,6 +36,7 @@ mod payment_provider;
 mod permissions;
 mod planning;
 mod public;
+mod push;
 mod queue_pages;
 mod queues;
 mod recovery;

@@ -52,6 +52,7 @@ impl AccountPage {
             ("addresses", t.orders.addresses),
             ("password-form", t.member.password_head),
             ("mail", t.recovery.head),
+            ("push", t.push.head),
             ("sessions", t.member.sessions_head),
             ("second-factor", t.member.factor_head),
             ("passkeys", t.passkeys.head),

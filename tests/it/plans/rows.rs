@@ -28,6 +28,8 @@ pub const GROWING: &[&str] = &[
     "payment_cases",
     "payments",
     "recovery_codes",
+    "push_subscriptions",
+    "reminders",
     "revocations",
     "sandbox_payments",
     "sandbox_refunds",
@@ -254,6 +256,11 @@ pub fn statements(count: i64) -> Vec<String> {
             "{id}, {user}, 'm@shop.test', 'en', 'password_changed', '{}', i, i,
              CASE WHEN i % 100 = 0 THEN 'waiting' ELSE 'sent' END, i",
         ),
+        rows(
+            "push_subscriptions (id, user_id, session_id, endpoint, p256dh, auth, locale, created_at_ms)",
+            "{id}, {user}, {id}, {id}, 'x', 'x', 'en', i",
+        ),
+        rows("reminders (sale_id, user_id, created_at_ms)", "{sale}, {id}, i"),
         rows("known_devices (user_id, agent, network, seen_at_ms)", "{id}, 'Firefox', '10.0.0.0/24', i"),
         rows("security_event_hours (hour_ms, class, process, events)", "CAST(i AS BIGINT) * 3600000, 'log_in', 'x', 1"),
         rows(

@@ -1,0 +1,146 @@
+//! Notices before something begins or ends: reminders of the start of sales, and of the end of the time to pay. Data control
+//! writes them ([`control`](crate::control)); each is written once, in the transaction that notes it.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
+
+use super::{Store, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
+use crate::domain::{MailKind, OrderId, SaleId, SaleState, UserId};
+
+/// How long before the start, and before the end of the time to pay, notices are written.
+const LEAD_TIME: SignedDuration = SignedDuration::from_mins(5);
+/// Accounts of one transaction.
+const MAX_NOTICES: i64 = 256;
+
+/// Removes the reminders of an account that is deleted.
+pub(super) async fn remove_all(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
+    for sql in [
+        "UPDATE reminder_counts SET accounts = accounts - 1
+         WHERE sale_id IN (SELECT sale_id FROM reminders WHERE user_id = $1)",
+        "DELETE FROM reminders WHERE user_id = $1",
+    ] {
+        sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+impl Store {
+    /// Notes that an account wants to be told of the start of a sale.
+    pub async fn set_reminder(&self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        let sql = "INSERT INTO reminders (sale_id, user_id, created_at_ms) VALUES ($1, $2, $3)
+             ON CONFLICT (sale_id, user_id) DO NOTHING";
+        let query = sqlx::query(sql).bind(sale.0).bind(user.to_string()).bind(tx.now.as_millisecond());
+        if query.execute(&mut *tx).await?.rows_affected() == 1 {
+            let sql = "INSERT INTO reminder_counts (sale_id, accounts) VALUES ($1, 1)
+                 ON CONFLICT (sale_id) DO UPDATE SET accounts = reminder_counts.accounts + 1";
+            sqlx::query(sql).bind(sale.0).execute(&mut *tx).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    pub async fn remove_reminder(&self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        let sql = "DELETE FROM reminders WHERE sale_id = $1 AND user_id = $2";
+        let removed = sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?;
+        if removed.rows_affected() == 1 {
+            let sql = "UPDATE reminder_counts SET accounts = accounts - 1 WHERE sale_id = $1";
+            sqlx::query(sql).bind(sale.0).execute(&mut *tx).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Whether an account has a reminder of a sale, and how many accounts have one.
+    pub async fn reminder(&self, sale: SaleId, user: UserId) -> Result<(bool, i64), StoreError> {
+        let sql = "SELECT COALESCE((SELECT accounts FROM reminder_counts WHERE sale_id = $1), 0) AS accounts,
+               (SELECT COUNT(*) FROM reminders WHERE sale_id = $1 AND user_id = $2) AS own";
+        let row = sqlx::query(sql).bind(sale.0).bind(user.to_string()).fetch_one(&self.pool).await?;
+        Ok((row::int(&row, "own")? > 0, row::int(&row, "accounts")?))
+    }
+
+    pub(super) async fn reminders_for_export(&self, user: UserId) -> Result<Vec<Value>, StoreError> {
+        let sql = "SELECT sale_id, created_at_ms FROM reminders WHERE user_id = $1 ORDER BY sale_id";
+        let exported = |row: &AnyRow| {
+            Ok(json!({"sale_id": SaleId(row::int(row, "sale_id")?), "created_at": row::time(row, "created_at_ms")?}))
+        };
+        self.all(sqlx::query(sql).bind(user.to_string()), exported).await
+    }
+
+    /// Sales that start within [`LEAD_TIME`].
+    pub async fn sales_about_to_start(&self) -> Result<Vec<SaleId>, StoreError> {
+        let now = self.now().await?;
+        let sql =
+            "SELECT id FROM sales WHERE state = 'scheduled' AND opens_at_ms > $1 AND opens_at_ms <= $2 ORDER BY id";
+        let query = sqlx::query(sql).bind(now.as_millisecond()).bind((now + LEAD_TIME).as_millisecond());
+        self.all(query, |row| Ok(SaleId(row::int(row, "id")?))).await
+    }
+
+    /// Tells a bounded number of accounts that a sale starts soon. Returns whether there may be more.
+    pub async fn tell_of_start(&self, id: SaleId) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(false) };
+        let opens_at = sale.window.opens_at.filter(|at| sale.state == SaleState::Scheduled && *at > tx.now);
+        let Some(opens_at) = opens_at else { return Ok(false) };
+        let sql = "SELECT user_id FROM reminders WHERE sale_id = $1 AND told_at_ms IS NULL ORDER BY user_id LIMIT $2";
+        let rows = sqlx::query(sql).bind(id.0).bind(MAX_NOTICES).fetch_all(&mut *tx).await?;
+        let users = rows.iter().map(|row| row::parsed(row, "user_id")).collect::<Result<Vec<UserId>, _>>()?;
+        for chunk in padded(&users) {
+            let sql = format!(
+                "UPDATE reminders SET told_at_ms = $2 WHERE sale_id = $1 AND user_id IN {}",
+                list(chunk.len(), 2)
+            );
+            let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(tx.now.as_millisecond());
+            bind_ids(query, &chunk).execute(&mut *tx).await?;
+        }
+        let facts = json!({"goods": goods::name(&mut tx, sale.goods_id).await?, "sale": id, "at": opens_at});
+        mail::notify_all(&mut tx, &users, MailKind::SaleStarts, &facts, Some(opens_at)).await?;
+        tx.commit().await?;
+        Ok(users.len() as i64 == MAX_NOTICES)
+    }
+
+    /// Tells the owners of a bounded number of unpaid orders that their time to pay ends within [`LEAD_TIME`]. Whose window is
+    /// shorter than that knows it from the order. Returns whether there may be more.
+    pub async fn tell_of_payment_end(&self) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let until = (tx.now + LEAD_TIME).as_millisecond();
+        // Also locks the row, and begins with the orders of the future.
+        let sql = "INSERT INTO payment_notices (id, pay_by_ms, order_id) VALUES (1, $1, '')
+             ON CONFLICT (id) DO UPDATE SET order_id = payment_notices.order_id RETURNING pay_by_ms, order_id";
+        let told = sqlx::query(sql).bind(until).fetch_one(&mut *tx).await?;
+        // Orders of accounts that can be told, past the last one.
+        let sql = "SELECT id, sale_id, user_id, pay_by_ms FROM orders WHERE status = 'unpaid'
+             AND pay_by_ms >= $1 AND pay_by_ms < $2 AND (pay_by_ms > $1 OR id > $3)
+             AND (EXISTS (SELECT 1 FROM push_subscriptions WHERE push_subscriptions.user_id = orders.user_id)
+               OR EXISTS (SELECT 1 FROM mail_addresses
+                 WHERE mail_addresses.user_id = orders.user_id AND mail_addresses.address IS NOT NULL))
+             ORDER BY pay_by_ms, id LIMIT $4";
+        let query = sqlx::query(sql).bind(row::int(&told, "pay_by_ms")?).bind(until);
+        let query = query.bind(row::text(&told, "order_id")?).bind(MAX_NOTICES);
+        let orders = query.fetch_all(&mut *tx).await?;
+        for row in &orders {
+            let (order, user): (OrderId, UserId) = (row::parsed(row, "id")?, row::parsed(row, "user_id")?);
+            let pay_by: Timestamp = row::time(row, "pay_by_ms")?;
+            let facts = json!({"sale": SaleId(row::int(row, "sale_id")?), "order": order, "pay_by": pay_by});
+            mail::notify_all(&mut tx, &[user], MailKind::PaymentEnds, &facts, Some(pay_by)).await?;
+        }
+        let is_full = orders.len() as i64 == MAX_NOTICES;
+        let (pay_by, order) = match orders.last().filter(|_| is_full) {
+            Some(last) => (row::int(last, "pay_by_ms")?, row::text(last, "id")?),
+            None => (until, String::new()),
+        };
+        let sql = "UPDATE payment_notices SET pay_by_ms = $1, order_id = $2 WHERE id = 1";
+        sqlx::query(sql).bind(pay_by).bind(order).execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(is_full)
+    }
+
+    /// Deletes a bounded number of reminders of sales that have ended. Returns whether there may be more.
+    pub async fn purge_reminders(&self) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM reminders WHERE (sale_id, user_id) IN (SELECT sale_id, user_id FROM reminders
+             WHERE sale_id IN (SELECT id FROM sales WHERE state = 'ended') LIMIT $1)";
+        let deleted = sqlx::query(sql).bind(MAX_NOTICES).execute(&self.pool).await?.rows_affected();
+        Ok(deleted == MAX_NOTICES as u64)
+    }
+}

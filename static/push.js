@@ -1,0 +1,93 @@
+// Push messages to this browser, which its service worker shows: subscribing, and the switch on the account page.
+
+import { call, locale, sleep, slot, table, translator, write } from './lib.js';
+
+const isSupported = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window;
+/** Longer than a worker takes to start. Where it is forbidden it never does. */
+const WORKER_TIMEOUT_MS = 5000;
+
+/** Asks for permission; called only after a click. Some browsers have no notifications, some return no promise. */
+export async function mayNotify() {
+  if (typeof Notification === 'undefined') return false;
+  if (Notification.permission !== 'default') return Notification.permission === 'granted';
+  try {
+    return (await Notification.requestPermission()) === 'granted';
+  } catch {
+    return false;
+  }
+}
+
+const base64url = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
+
+async function pushManager() {
+  const late = sleep(WORKER_TIMEOUT_MS).then(() => { throw new Error('no service worker'); });
+  return (await Promise.race([navigator.serviceWorker.ready, late])).pushManager;
+}
+
+/** Subscribes this browser for the account that is logged in. Returns whether the shop can reach it now. */
+export async function subscribe() {
+  if (!isSupported || Notification.permission !== 'granted') return false;
+  try {
+    const { ok, data: { key } } = await call('GET', '/api/push');
+    if (!ok) return false;
+    const manager = await pushManager();
+    let subscription = await manager.getSubscription();
+    // A shop with a new key is not heard by an old subscription.
+    if (subscription && base64url(subscription.options.applicationServerKey) !== key) {
+      await subscription.unsubscribe();
+      subscription = null;
+    }
+    subscription ??= await manager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+    const { endpoint, keys } = subscription.toJSON();
+    return (await call('PUT', '/api/push', { endpoint, p256dh: keys.p256dh, auth: keys.auth, locale })).ok;
+  } catch {
+    // The browser cannot reach its push service.
+    return false;
+  }
+}
+
+async function unsubscribe() {
+  const { ok } = await call('DELETE', '/api/push');
+  try {
+    await (await (await pushManager()).getSubscription())?.unsubscribe();
+  } catch { /* The shop sends nothing any more. */ }
+  return ok;
+}
+
+// ---- the switch on the account page ----
+
+async function runSwitch(place) {
+  const say = translator(table('push-words'));
+  const [state, button] = [slot('push-state', place), slot('push-switch', place)];
+  const draw = (on, words) => {
+    write(state, say(words ?? (on ? 'is_on' : 'is_off')));
+    write(button, say(on ? 'off' : 'on'));
+    button.setAttribute('aria-pressed', String(on));
+  };
+  place.hidden = false;
+  if (!isSupported) {
+    write(state, say('unsupported'));
+    button.hidden = true;
+    return;
+  }
+  const { data } = await call('GET', '/api/push');
+  let on = data.subscribed === true && Notification.permission === 'granted';
+  draw(on);
+  button.disabled = false;
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    if (on) {
+      on = !(await unsubscribe());
+      draw(on);
+    } else if (await mayNotify()) {
+      on = await subscribe();
+      draw(on, on ? 'is_on' : 'failed');
+    } else {
+      draw(false, 'denied');
+    }
+    button.disabled = false;
+  });
+}
+
+const place = slot('push');
+if (place) runSwitch(place);
