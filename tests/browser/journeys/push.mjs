@@ -8,6 +8,7 @@ export default async function push(run) {
   await run.shop.shows(sale, 'upcoming');
   const visitor = await (await run.visit()).logInAsNewUser();
   await visitor.context.grantPermissions(['notifications']);
+  visitor.expectConsole('does not support the Push API in incognito mode');
   await remindsOnEveryDevice(run, visitor, sale);
   await switchTellsTheTruth(visitor);
   await messageOpensItsPage(visitor, sale);

@@ -19,7 +19,7 @@ const PLACES = {
 export class Visitor {
   static async open(browser, shop, { locale, width, settings }, { scripts = true } = {}) {
     const visitor = new Visitor();
-    Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [] });
+    Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [], expectedWords: [] });
     // Leaving a page aborts its requests.
     visitor.expectedFailures = ['net::ERR_ABORTED'];
     visitor.context = await browser.newContext({
@@ -62,12 +62,18 @@ export class Visitor {
     this.expectedFailures.push(failure);
   }
 
+  /** Declares a line of the console that is part of the journey. */
+  expectConsole(words) {
+    this.expectedWords.push(words);
+  }
+
   watch() {
     const fault = (page, text) => this.faults.push(`${page ? new URL(page.url()).pathname : '?'}: ${text}`);
     this.context.on('console', (message) => {
       const kind = message.type();
       // Answers are checked below, where their status is known.
       if (!['error', 'warning'].includes(kind) || message.text().startsWith('Failed to load resource')) return;
+      if (this.expectedWords.some((words) => message.text().includes(words))) return;
       fault(message.page(), `console ${kind}: ${message.text()}`);
     });
     this.context.on('weberror', (error) => fault(error.page(), `uncaught: ${error.error().stack ?? error.error()}`));
