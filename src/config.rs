@@ -14,6 +14,7 @@ mod accounts;
 mod cidr;
 mod database_address;
 mod draws;
+mod log;
 mod mail;
 mod payments;
 mod redis_address;
@@ -23,6 +24,7 @@ mod source;
 
 pub use cidr::Cidr;
 use database_address::database_url;
+use log::{log_format, log_levels};
 pub use mail::MailConfig;
 pub use payments::PaymentProvider;
 pub use redis_address::{RedisAddress, SentinelAddress};
@@ -302,23 +304,6 @@ fn duration(text: &str) -> anyhow::Result<Duration> {
     Ok(parsed)
 }
 
-/// A level for everything, levels for modules, or both: `info,sqlx=warn`.
-fn log_levels(text: &str) -> anyhow::Result<Targets> {
-    const EXPECTED: &str = "expected levels (off, error, warn, info, debug, trace) such as info,sqlx=warn";
-    // Filters of spans and fields, in brackets, are not supported; `Targets` takes them for names of modules.
-    anyhow::ensure!(!text.contains(['[', '{', '/']), EXPECTED);
-    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-    parts.join(",").parse().context(EXPECTED)
-}
-
-fn log_format(text: &str) -> anyhow::Result<bool> {
-    match text {
-        "text" => Ok(false),
-        "json" => Ok(true),
-        _ => bail!("expected text or json"),
-    }
-}
-
 fn whole<T: TryFrom<i64>>(text: &str, min: i64, max: i64) -> anyhow::Result<T> {
     let number: i64 = text.parse().context("expected a whole number")?;
     anyhow::ensure!((min..=max).contains(&number), "expected {min} to {max}");
@@ -392,19 +377,5 @@ mod tests {
         assert_eq!(provider("public_url = 'http://shop.example'"), PaymentProvider::Sandbox);
         assert_eq!(provider("public_url = 'https://shop.example'"), PaymentProvider::None);
         assert_eq!(provider("public_url = 'https://shop.example'\npayments = 'sandbox'"), PaymentProvider::Sandbox);
-    }
-
-    #[test]
-    fn log_levels_apply_to_all_modules_or_to_one() {
-        use tracing::Level;
-        let default = log_levels("info,sqlx=warn,lapin=warn").unwrap();
-        assert!(default.would_enable("seckill::gate", &Level::INFO));
-        assert!(!default.would_enable("seckill::gate", &Level::DEBUG));
-        assert!(default.would_enable("sqlx::query", &Level::WARN));
-        assert!(!default.would_enable("sqlx::query", &Level::INFO));
-        let spaced = log_levels("warn, seckill::gate=trace").unwrap();
-        assert!(spaced.would_enable("seckill::gate", &Level::TRACE));
-        assert!(!spaced.would_enable("seckill::stock", &Level::INFO));
-        assert!(!log_levels("off").unwrap().would_enable("seckill", &Level::ERROR));
     }
 }

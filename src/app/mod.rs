@@ -3,6 +3,7 @@
 mod backends;
 pub mod demo;
 mod grants;
+mod pipeline;
 mod roles;
 mod services;
 mod startup;

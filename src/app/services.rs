@@ -45,14 +45,9 @@ use crate::payments::provider::Provider;
 use crate::payments::staff_refunds::StaffRefunds;
 use crate::payments::{Payments, Sandbox};
 use crate::pictures::Pictures;
-use crate::pipeline::consumer::Consumer;
 use crate::pipeline::dead_letters::DeadLetters;
 use crate::pipeline::outbox::Outboxes;
-use crate::pipeline::persist::Persister;
 use crate::pipeline::rabbit::Monitor;
-use crate::pipeline::relay::Relay;
-use crate::pipeline::source::Origin;
-use crate::pipeline::sweep::Sweep;
 use crate::purchase::Purchases;
 use crate::security_events::SecurityEvents;
 use crate::signing::ShopSecret;
@@ -256,7 +251,7 @@ impl Services {
         }
     }
 
-    fn outboxes(&self) -> Outboxes {
+    pub(super) fn outboxes(&self) -> Outboxes {
         Outboxes::new(vec![self.catalogue.clone(), self.directory.clone()])
     }
 
@@ -318,48 +313,6 @@ impl Services {
             sends_mail: self.config.mail.smtp.is_some(),
             lists: web::list_limit::limit(self.config.web.user_rate),
         }))
-    }
-
-    pub fn consumer(&self) -> Option<Consumer> {
-        let redis = self.config.redis.as_ref()?;
-        let origin = match (&self.config.amqp_url, &self.redis) {
-            (Some(url), _) => Origin::Rabbit { url: url.clone() },
-            (None, Some(stock)) => Origin::Stream {
-                url: redis.master.clone(),
-                master: stock.connection(),
-                outboxes: self.outboxes(),
-                member: self.member.clone(),
-            },
-            (None, None) => return None,
-        };
-        Some(Consumer {
-            origin,
-            store: self.store.clone(),
-            persister: Persister::new(self.store.clone(), self.config.payment_window, self.metrics.clone()),
-            metrics: self.metrics.clone(),
-        })
-    }
-
-    pub fn relay(&self) -> Option<Relay> {
-        Some(Relay {
-            redis_url: self.config.redis.as_ref()?.master.clone(),
-            amqp_url: self.config.amqp_url.clone()?,
-            outboxes: self.outboxes(),
-            metrics: self.metrics.clone(),
-            member: self.member.clone(),
-        })
-    }
-
-    pub fn sweep(&self) -> Option<Sweep> {
-        Some(Sweep {
-            amqp_url: self.config.amqp_url.clone()?,
-            master: self.redis.as_ref()?.connection(),
-            monitor: self.monitor.clone()?,
-            store: self.store.clone(),
-            outboxes: self.outboxes(),
-            metrics: self.metrics.clone(),
-            member: self.member.clone(),
-        })
     }
 
     pub fn allotter(&self) -> Option<Arc<Allotter>> {

@@ -1,3 +1,9 @@
+//! Payments: their states, what needs attention about them, and refunds that wait for approval.
+
+use super::Text;
+use crate::domain::{ApprovalStatus, CaseKind, RefundKind};
+use crate::store::PaymentStatus;
+
 texts! {
     /// The console's page of payments that need attention.
     CasesText {
@@ -48,5 +54,51 @@ texts! {
         done_settle: "已标记为已处理。", "Marked as settled.";
         incomplete: "请填写原因（最多 500 字）并勾选确认。", "Enter a reason of at most 500 characters and tick the box.";
         changed: "这笔付款的状态刚刚发生变化，操作未执行。", "This payment changed in the meantime, so nothing was done.";
+    }
+}
+
+impl Text {
+    pub fn payment_status(&self, status: &PaymentStatus) -> &'static str {
+        match status {
+            PaymentStatus::Created => self.support.payment_created,
+            PaymentStatus::Captured => self.support.payment_captured,
+            PaymentStatus::RefundPending => self.support.payment_refund_pending,
+            PaymentStatus::Refunded => self.support.payment_refunded,
+            PaymentStatus::Closed => self.support.payment_closed,
+            PaymentStatus::Mismatched => self.support.payment_mismatched,
+        }
+    }
+
+    /// The name of a kind of payments that need attention, and what it means.
+    pub fn case_kind(&self, kind: &CaseKind) -> (&'static str, &'static str) {
+        let t = &self.cases;
+        match kind {
+            CaseKind::Mismatched => (t.kind_mismatched, t.means_mismatched),
+            CaseKind::RefundFailed => (t.kind_refund_failed, t.means_refund_failed),
+            CaseKind::RefundDelayed => (t.kind_refund_delayed, t.means_refund_delayed),
+            CaseKind::UnexpectedRefund => (t.kind_unexpected_refund, t.means_unexpected_refund),
+            CaseKind::Disputed => (t.kind_disputed, t.means_disputed),
+            CaseKind::UnknownPayment => (t.kind_unknown_payment, t.means_unknown_payment),
+            CaseKind::UnknownEvent => (t.kind_unknown_event, t.means_unknown_event),
+        }
+    }
+
+    /// What a member of the staff asked to be refunded.
+    pub fn refund_kind(&self, kind: &RefundKind) -> &'static str {
+        match kind {
+            RefundKind::Order => self.approvals.kind_order,
+            RefundKind::Part => self.approvals.kind_part,
+            RefundKind::Case => self.approvals.kind_case,
+        }
+    }
+
+    pub fn approval_status(&self, status: &ApprovalStatus) -> &'static str {
+        match status {
+            ApprovalStatus::Pending => self.approvals.status_pending,
+            ApprovalStatus::Approved => self.approvals.status_approved,
+            ApprovalStatus::Declined => self.approvals.status_declined,
+            ApprovalStatus::Expired => self.approvals.status_expired,
+            ApprovalStatus::Void => self.approvals.status_void,
+        }
     }
 }

@@ -103,8 +103,8 @@ pub use wallet::WalletText;
 use crate::domain::packet::PacketPhase;
 use crate::domain::sale::SaleMove;
 use crate::domain::wallet::TransferKind;
-use crate::domain::{ApprovalStatus, CaseKind, Locale, OrderStatus, Phase, RefundKind, SaleState};
-use crate::store::{PaymentStatus, Role};
+use crate::domain::{Locale, OrderStatus, Phase, SaleState};
+use crate::store::Role;
 
 /// Declares [`Text`] from one list of tables, with its value in each language.
 macro_rules! tables {
@@ -234,50 +234,6 @@ impl Text {
             "unpaid" => Some(self.account.reason_unpaid),
             "by_owner" => Some(self.account.reason_by_owner),
             _ => None,
-        }
-    }
-
-    pub fn payment_status(&self, status: &PaymentStatus) -> &'static str {
-        match status {
-            PaymentStatus::Created => self.support.payment_created,
-            PaymentStatus::Captured => self.support.payment_captured,
-            PaymentStatus::RefundPending => self.support.payment_refund_pending,
-            PaymentStatus::Refunded => self.support.payment_refunded,
-            PaymentStatus::Closed => self.support.payment_closed,
-            PaymentStatus::Mismatched => self.support.payment_mismatched,
-        }
-    }
-
-    /// The name of a kind of payments that need attention, and what it means.
-    pub fn case_kind(&self, kind: &CaseKind) -> (&'static str, &'static str) {
-        let t = &self.cases;
-        match kind {
-            CaseKind::Mismatched => (t.kind_mismatched, t.means_mismatched),
-            CaseKind::RefundFailed => (t.kind_refund_failed, t.means_refund_failed),
-            CaseKind::RefundDelayed => (t.kind_refund_delayed, t.means_refund_delayed),
-            CaseKind::UnexpectedRefund => (t.kind_unexpected_refund, t.means_unexpected_refund),
-            CaseKind::Disputed => (t.kind_disputed, t.means_disputed),
-            CaseKind::UnknownPayment => (t.kind_unknown_payment, t.means_unknown_payment),
-            CaseKind::UnknownEvent => (t.kind_unknown_event, t.means_unknown_event),
-        }
-    }
-
-    /// What a member of the staff asked to be refunded.
-    pub fn refund_kind(&self, kind: &RefundKind) -> &'static str {
-        match kind {
-            RefundKind::Order => self.approvals.kind_order,
-            RefundKind::Part => self.approvals.kind_part,
-            RefundKind::Case => self.approvals.kind_case,
-        }
-    }
-
-    pub fn approval_status(&self, status: &ApprovalStatus) -> &'static str {
-        match status {
-            ApprovalStatus::Pending => self.approvals.status_pending,
-            ApprovalStatus::Approved => self.approvals.status_approved,
-            ApprovalStatus::Declined => self.approvals.status_declined,
-            ApprovalStatus::Expired => self.approvals.status_expired,
-            ApprovalStatus::Void => self.approvals.status_void,
         }
     }
 
