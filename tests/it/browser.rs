@@ -114,6 +114,13 @@ async fn browser_is_told_by_push_and_reminded_on_every_device() {
 }
 
 #[tokio::test]
+async fn stranger_buys_and_pays_for_the_first_time() {
+    let shop = shop(Rung::Sqlite).await;
+    journey_with("first_purchase", &[&shop], both_languages()).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn page_tells_the_own_moment_and_buys_at_it() {
     let shop = shop(Rung::Sqlite).await;
     journey_with("spread", &[&shop], both_languages()).await;

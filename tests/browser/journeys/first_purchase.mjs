@@ -1,0 +1,65 @@
+// A first purchase, as somebody does it who has never been here: from the list to a paid order, with an account made on the way. Keys
+// and clicks come as fast as a person's; the journey prints how long it took, and how much had to be typed.
+
+import { exampleAddress } from '../lib/address.mjs';
+import { ok, same } from '../lib/check.mjs';
+import { PASSWORD, newName } from '../lib/shop.mjs';
+
+/** Between two keys, and before a click, of a person who does not hurry. */
+const KEY_MS = 90;
+const LOOK_MS = 900;
+
+/** The hands of a visitor: they count what they do. */
+class Hands {
+  constructor(page) {
+    Object.assign(this, { page, clicks: 0, fields: 0 });
+  }
+
+  async click(target) {
+    await target.waitFor();
+    await this.page.waitForTimeout(LOOK_MS);
+    this.began ??= Date.now();
+    this.clicks += 1;
+    await target.click();
+  }
+
+  async type(target, text) {
+    this.fields += 1;
+    await target.click();
+    await target.pressSequentially(text, { delay: KEY_MS });
+  }
+}
+
+export default async function firstPurchase(run) {
+  const sale = await run.shop.openSale();
+  const visitor = await run.visit();
+  const { page, labels } = visitor;
+  const hands = new Hands(page);
+  // The button without a session asks for the log-in, and the payment for the address.
+  visitor.expect(401, /\/token$/);
+  visitor.expect(422, /\/pay$/);
+  await visitor.goToList();
+  await hands.click(page.locator(`.card[data-sale="${sale}"] .name a`));
+  await hands.click(visitor.button(labels.logInToBuy));
+  await hands.click(visitor.link(labels.toRegister));
+  await hands.type(page.getByLabel(labels.username), newName());
+  await hands.type(page.getByLabel(labels.password, { exact: true }), PASSWORD);
+  await hands.click(visitor.button(labels.register));
+  await page.waitForURL(visitor.path(`/sales/${sale}`));
+  await hands.click(visitor.button(labels.buy));
+  await page.locator('main[data-status="unpaid"]').waitFor();
+  await hands.click(visitor.button(labels.pay));
+  const { recipient, phone, region, city, line1, postal_code: code, country } = exampleAddress(visitor);
+  await page.locator('#country').selectOption(country);
+  for (const [id, text] of Object.entries({ recipient, phone, line1, city, region, postal_code: code })) {
+    await hands.type(page.locator(`#${id}`), text);
+  }
+  await hands.click(page.locator('button[name=then][value=pay]'));
+  await page.waitForURL('/sandbox/cashier/*');
+  await hands.click(visitor.button(labels.payAtCashier));
+  await page.locator('main[data-status="paid"]').waitFor();
+  console.log(`  first purchase ${run.locale} ${run.width}: ${((Date.now() - hands.began) / 1000).toFixed(1)} s from the first click, ${hands.clicks} clicks, ${hands.fields} fields`);
+  // Each further step or field costs first shoppers.
+  same([hands.clicks, hands.fields], [8, 8]);
+  ok((await visitor.page.locator('h1').count()) === 1);
+}
