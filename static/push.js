@@ -1,8 +1,8 @@
-// Push messages to this browser, which its service worker shows: subscribing, and the switch on the account page.
+// Push messages to this browser, which its service worker shows.
 
-import { call, locale, sleep, slot, table, translator, write } from './lib.js';
+import { call, locale, sleep } from './lib.js';
 
-const isSupported = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window;
+export const isSupported = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window;
 /** Longer than a worker takes to start. Where it is forbidden it never does. */
 const WORKER_TIMEOUT_MS = 5000;
 
@@ -46,48 +46,11 @@ export async function subscribe() {
   }
 }
 
-async function unsubscribe() {
+/** Returns whether the shop has forgotten this browser. */
+export async function unsubscribe() {
   const { ok } = await call('DELETE', '/api/push');
   try {
     await (await (await pushManager()).getSubscription())?.unsubscribe();
   } catch { /* The shop sends nothing any more. */ }
   return ok;
 }
-
-// ---- the switch on the account page ----
-
-async function runSwitch(place) {
-  const say = translator(table('push-words'));
-  const [state, button] = [slot('push-state', place), slot('push-switch', place)];
-  const draw = (on, words) => {
-    write(state, say(words ?? (on ? 'is_on' : 'is_off')));
-    write(button, say(on ? 'off' : 'on'));
-    button.setAttribute('aria-pressed', String(on));
-  };
-  place.hidden = false;
-  if (!isSupported) {
-    write(state, say('unsupported'));
-    button.hidden = true;
-    return;
-  }
-  const { data } = await call('GET', '/api/push');
-  let on = data.subscribed === true && Notification.permission === 'granted';
-  draw(on);
-  button.disabled = false;
-  button.addEventListener('click', async () => {
-    button.disabled = true;
-    if (on) {
-      on = !(await unsubscribe());
-      draw(on);
-    } else if (await mayNotify()) {
-      on = await subscribe();
-      draw(on, on ? 'is_on' : 'failed');
-    } else {
-      draw(false, 'denied');
-    }
-    button.disabled = false;
-  });
-}
-
-const place = slot('push');
-if (place) runSwitch(place);

@@ -69,6 +69,7 @@ embed! {
     "proof.js"
     "purchase.js"
     "push.js"
+    "push_switch.js"
     "queue.css"
     "queue.js"
     "ready.js"
