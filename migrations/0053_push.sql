@@ -27,7 +27,7 @@ ALTER TABLE mails ADD COLUMN subscription_id TEXT REFERENCES push_subscriptions 
 CREATE INDEX mails_by_subscription ON mails (subscription_id) WHERE subscription_id IS NOT NULL;
 CREATE INDEX pushes_due ON mails (next_attempt_at_ms, id) WHERE state = 'waiting' AND subscription_id IS NOT NULL;
 
--- Who wants to be told of the start of a sale.
+-- Accounts that are to be told of the start of a sale.
 CREATE TABLE reminders (
     sale_id BIGINT NOT NULL REFERENCES sales (id) ON DELETE CASCADE,
     user_id TEXT NOT NULL REFERENCES users (id),

@@ -66,7 +66,7 @@ export function reminder(sale, button, opensAt, report) {
     timer = setTimeout(() => (ms > MAX_TIMER_MS ? plan() : ring()), Math.min(Math.max(0, ms), MAX_TIMER_MS));
   }
 
-  /** How many accounts have a reminder, and whether this one has it, from another device. */
+  /** Shows how many accounts have a reminder, and takes over one that this account set on another device. */
   async function readKept() {
     if (!(await currentUser())) return;
     const { ok, data } = await call('GET', kept);

@@ -64,8 +64,8 @@ const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
 const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a message is sent.
 const MAIL_INTERVAL: Duration = Duration::from_millis(500);
-/// How soon a start, or the end of the time to pay, that has come near is noticed.
-const NOTICES_INTERVAL: Duration = Duration::from_secs(2);
+/// How soon a start, or the end of the time to pay, that has come near is noticed. Each step writes a row.
+const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
 /// How soon a list is locked, a draw held, or a returned unit given to the next.
 const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon the next in a waiting room is called.

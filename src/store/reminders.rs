@@ -100,8 +100,8 @@ impl Store {
         Ok(users.len() as i64 == MAX_NOTICES)
     }
 
-    /// Tells the owners of a bounded number of unpaid orders that their time to pay ends within [`LEAD_TIME`]. Whose window is
-    /// shorter than that knows it from the order. Returns whether there may be more.
+    /// Tells the owners of a bounded number of unpaid orders that their time to pay ends within [`LEAD_TIME`]. An order
+    /// whose window is shorter has no notice. Returns whether there may be more.
     pub async fn tell_of_payment_end(&self) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let until = (tx.now + LEAD_TIME).as_millisecond();

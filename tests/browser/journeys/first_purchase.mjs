@@ -1,5 +1,5 @@
-// A first purchase, as somebody does it who has never been here: from the list to a paid order, with an account made on the way. Keys
-// and clicks come as fast as a person's; the journey prints how long it took, and how much had to be typed.
+// A first purchase of a new visitor: from the list to a paid order, with an account made on the way. Keys and clicks come as fast as
+// a person's; the journey prints how long it took, and how much had to be typed.
 
 import { exampleAddress } from '../lib/address.mjs';
 import { ok, same } from '../lib/check.mjs';
