@@ -4,7 +4,7 @@ use serde_json::json;
 use tracing::warn;
 
 use super::{AccountRefusal, Accounts, Device, Session};
-use crate::domain::SecurityClass;
+use crate::domain::{AuditAction, SecurityClass};
 use crate::security_events::SecurityEvents;
 use crate::store::{AccountChange, User};
 
@@ -35,8 +35,9 @@ impl Accounts {
         let details = json!({"address": device.address, "agent": device.agent, "wrong": why});
         let (store, now, user) = (self.store.clone(), self.clock.now(), user.clone());
         tokio::spawn(async move {
-            let noted =
-                store.log_event(&user.username, "log-in-failed", &format!("user {}", user.id), &details, now).await;
+            let noted = store
+                .log_event(&user.username, AuditAction::LogInFailed, &format!("user {}", user.id), &details, now)
+                .await;
             if let Err(error) = noted {
                 warn!(%error, user = %user.id, "cannot log a failed log-in of staff");
             }

@@ -9,6 +9,7 @@ pub mod locale;
 pub mod money;
 
 pub mod address;
+pub mod audit_action;
 pub mod books;
 pub mod bucket;
 pub mod calendar;
@@ -44,6 +45,7 @@ pub mod waitlist;
 pub mod wallet;
 
 pub use address::Address;
+pub use audit_action::AuditAction;
 pub use bucket::Bucket;
 pub use cluster::{AccountSignal, Cluster, LinkReason, Signal, SignalKind};
 pub use draw_sale::{DrawEntry, DrawPlan, DrawStage, DrawState, EntryState};

@@ -38,9 +38,5 @@ texts! {
         done_decline: "已拒绝，未退款。", "Declined. No money went back.";
         closed: "这项申请已处理或已过期，操作未执行。", "This request was decided or has expired, so nothing was done.";
         void: "订单或付款已变化，无法再退款，申请已失效。", "The order or payment has changed, so this refund is no longer possible. The request is void.";
-        action_request: "申请退款", "Ask for a refund";
-        action_approve: "批准退款", "Approve a refund";
-        action_decline: "拒绝退款", "Decline a refund";
-        action_void: "退款申请失效", "Void a refund request";
     }
 }

@@ -21,6 +21,5 @@ texts! {
         account_shop: "本店", "The shop";
         account_held: "金额不符的收款（待处理）", "Captures of a wrong amount (held)";
         account_provider: "支付平台（店外）", "Payment providers (outside)";
-        action_export: "导出日记账", "Export the journal";
     }
 }

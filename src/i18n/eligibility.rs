@@ -62,7 +62,6 @@ texts! {
         revoke_text: "已使用的码也可作废：该账号不能再参与，已有的订单不变。",
             "A used code can be revoked too: its account can’t take part any more. Orders that exist stay.";
         revoke: "作废", "Revoke";
-        action_revoke: "作废邀请码", "Revoke invitation codes";
         revoke_unused: "作废未使用的", "Revoke unused";
         revoke_unused_text: "这一批中还没有人使用的邀请码将全部失效。", "Every code of this batch that was not used stops working.";
         done_revoked: "邀请码已作废。", "Revoked.";

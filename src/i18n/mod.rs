@@ -27,6 +27,7 @@ mod account;
 mod admin;
 mod approvals;
 mod archive;
+mod audit;
 mod books;
 mod cases;
 mod checklist;
@@ -66,6 +67,7 @@ pub use account::MemberText;
 pub use admin::AdminText;
 pub use approvals::ApprovalsText;
 pub use archive::ArchiveText;
+pub use audit::{ActionText, AuditText, audit_action};
 pub use books::BooksText;
 pub use cases::CasesText;
 pub use checklist::ChecklistText;
@@ -133,6 +135,7 @@ tables! {
     push: PushText,
     account: AccountText,
     admin: AdminText,
+    audit: AuditText,
     draws: DrawText,
     draw_stages: DrawStageText,
     draw_proof: DrawProofText,

@@ -20,8 +20,6 @@ texts! {
         done_removed: "通行密钥已移除。", "Passkey removed.";
         log_in: "使用通行密钥登录", "Log in with a passkey";
         step_up: "使用通行密钥验证", "Use a passkey";
-        action_add: "添加通行密钥", "Add a passkey";
-        action_remove: "移除通行密钥", "Remove a passkey";
         cancelled: "没有完成，请重试。", "That didn’t work out. Please try again.";
         failed: "出了点问题，请稍后再试。", "Something went wrong. Please try again in a moment.";
     }

@@ -92,7 +92,6 @@ texts! {
         policy_turn_off: "不再要求", "Make it optional";
         done_policy_on: "已要求所有员工开启两步验证。", "Two-step verification is now required of all staff.";
         done_policy_off: "不再要求员工开启两步验证。", "Two-step verification is now optional.";
-        action_policy: "更改员工规定", "Change staff policy";
         step_up_title: "验证身份", "Confirm it’s you";
         step_up_lead: "为安全起见，请再次输入密码。刚才填写的内容会保留。", "For security, please enter your password again. What you’ve filled in is kept.";
         step_up_button: "验证并继续", "Confirm and continue";
@@ -107,22 +106,5 @@ texts! {
         log_from: "开始日期", "From";
         log_to: "结束日期（不含）", "Until (exclusive)";
         log_none_found: "没有符合条件的记录。", "No matching entries.";
-        log_change: "变化", "Change";
-        log_fields: "{} 项变化", "{} fields";
-        log_user: "用户", "User";
-        action_export_orders: "导出订单", "Export orders";
-        action_block: "停用", "Block";
-        action_unblock: "恢复", "Unblock";
-        action_end_sessions: "退出所有设备", "Log out of all devices";
-        action_dismiss: "撤销员工身份", "Remove from staff";
-        action_set_role: "更改角色", "Change role";
-        action_add_staff: "新建员工", "Create staff account";
-        action_reset: "重置两步验证", "Reset two-step verification";
-        action_reset_password: "重置密码", "Reset password";
-        action_log_in: "登录", "Log in";
-        action_log_in_failed: "登录失败", "Login failed";
-        action_password: "修改密码", "Change password";
-        action_factor_on: "开启两步验证", "Turn on two-step verification";
-        action_factor_off: "关闭两步验证", "Turn off two-step verification";
     }
 }

@@ -39,10 +39,6 @@ texts! {
         start_text: "将链接发到该用户已验证的邮箱，由本人设置新密码。请先核实身份。",
             "Sends a link to the user’s confirmed address. Only the user can set the new password. Verify their identity first.";
         done_start: "邮件已发送到该用户的邮箱。", "The link was sent to the user’s address.";
-        action_start: "发起找回密码", "Start password recovery";
-        action_recover: "找回密码", "Recover password";
-        action_verify: "验证邮箱", "Confirm email address";
-        action_remove: "移除邮箱", "Remove email address";
         console_title: "邮件", "Email";
         console_lead: "保留 30 天。链接只发给收件人。", "Kept for 30 days. Links are shown to recipients only.";
         console_lead_unsent: "未配置邮件服务器，邮件不会发出，只能在这里查看。",

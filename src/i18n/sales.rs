@@ -84,6 +84,7 @@ texts! {
         cal_today: "今天", "Today";
         cal_new: "新建场次：{}", "New sale on {}";
         cal_running: "进行中", "ongoing";
+        cal_several: "跨多天的场次", "Over several days";
         cal_empty: "本月没有排期的场次，点击日期旁的加号新建。", "No sales this month. Press the plus next to a day to add one.";
         cal_loose: "未设开始时间的草稿和场次请见场次列表。", "Drafts and sales without a start time are in the sales list.";
         monday: "一", "Mon";

@@ -7,8 +7,8 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::{Store, StoreError, Tx, row};
-use crate::domain::Order;
 use crate::domain::ids::first_id_of;
+use crate::domain::{AuditAction, Order};
 
 /// One line of the audit log. `before` and `after` are JSON, empty where there is nothing to show.
 #[derive(Debug, Clone, Serialize)]
@@ -38,7 +38,7 @@ pub struct AuditFilter {
 pub(super) async fn log<T: Serialize>(
     tx: &mut Tx,
     actor: &str,
-    action: &str,
+    action: AuditAction,
     subject: &str,
     before: Option<&T>,
     after: Option<&T>,
@@ -50,7 +50,7 @@ pub(super) async fn log<T: Serialize>(
     .bind(Uuid::now_v7().to_string())
     .bind(now.as_millisecond())
     .bind(actor)
-    .bind(action)
+    .bind(action.as_str())
     .bind(subject)
     .bind(json(before)?)
     .bind(json(after)?)
@@ -76,7 +76,7 @@ impl Store {
     pub async fn log_event<T: Serialize>(
         &self,
         actor: &str,
-        action: &str,
+        action: AuditAction,
         subject: &str,
         details: &T,
         now: Timestamp,
@@ -95,7 +95,7 @@ impl Store {
         reason: &str,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        const ACTION: &str = "reveal-recipient";
+        const ACTION: AuditAction = AuditAction::RevealRecipient;
         let (id, user) = (order.id, order.user_id);
         let of_order = json!({"reason": reason, "account": user});
         let of_account = json!({"reason": reason, "order": id});
@@ -109,7 +109,7 @@ impl Store {
     pub async fn log_removal<T: Serialize>(
         &self,
         actor: &str,
-        action: &str,
+        action: AuditAction,
         subject: &str,
         before: &T,
         now: Timestamp,

@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::any::AnyRow;
 
 use super::{Store, StoreError, row};
-use crate::domain::Bilingual;
 use crate::domain::shop_page::{ShopPage, ShopPageName};
+use crate::domain::{AuditAction, Bilingual};
 use crate::store::audit_log::log;
 
 /// The least difference between two versions of a page.
@@ -56,7 +56,8 @@ impl Store {
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(false);
         }
-        log(&mut tx, actor, "edit", &format!("page {}", after.name), Some(before), Some(&after), now).await?;
+        log(&mut tx, actor, AuditAction::Edit, &format!("page {}", after.name), Some(before), Some(&after), now)
+            .await?;
         tx.commit().await?;
         Ok(true)
     }

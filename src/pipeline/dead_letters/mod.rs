@@ -16,8 +16,8 @@ pub use letter::{DeadLetter, DeadLetterSource};
 
 use crate::clock::Clock;
 use crate::config::ServiceAddress;
-use crate::domain::Bucket;
 use crate::domain::wire::wire_enum;
+use crate::domain::{AuditAction, Bucket};
 use crate::redis::connection::RedisConnection;
 use crate::store::{Store, StoreError};
 
@@ -158,6 +158,10 @@ impl DeadLetters {
     /// Records the letter in the audit log, before it is settled.
     async fn record(&self, letter: &DeadLetter, settlement: Settlement, actor: &str) -> Result<(), StoreError> {
         let subject = format!("dead-letter {}", letter.id);
-        self.store.log_removal(actor, settlement.as_str(), &subject, letter, self.clock.now()).await
+        let action = match settlement {
+            Settlement::Replay => AuditAction::Replay,
+            Settlement::Discard => AuditAction::Discard,
+        };
+        self.store.log_removal(actor, action, &subject, letter, self.clock.now()).await
     }
 }

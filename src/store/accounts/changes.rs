@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{log_own_change, recovery, sessions};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
-use crate::domain::{MailKind, UserId};
+use crate::domain::{AuditAction, MailKind, UserId};
 use crate::store::accounts;
 use crate::store::accounts::tombstone;
 use crate::store::packets::open::UNCLAIMED;
@@ -84,15 +84,15 @@ pub enum AccountChange {
 
 impl AccountChange {
     /// The change's name in the audit log.
-    pub fn action(&self) -> &'static str {
+    pub fn action(&self) -> AuditAction {
         match self {
-            AccountChange::Block { .. } => "block",
-            AccountChange::Unblock => "unblock",
-            AccountChange::EndSessions => "end-sessions",
-            AccountChange::SetRole(Role::User) => "dismiss",
-            AccountChange::SetRole(_) => "set-role",
-            AccountChange::ResetSecondFactor => "reset-second-factor",
-            AccountChange::ResetPassword { .. } => "reset-password",
+            AccountChange::Block { .. } => AuditAction::Block,
+            AccountChange::Unblock => AuditAction::Unblock,
+            AccountChange::EndSessions => AuditAction::EndSessions,
+            AccountChange::SetRole(Role::User) => AuditAction::Dismiss,
+            AccountChange::SetRole(_) => AuditAction::SetRole,
+            AccountChange::ResetSecondFactor => AuditAction::ResetSecondFactor,
+            AccountChange::ResetPassword { .. } => AuditAction::ResetPassword,
         }
     }
 
@@ -123,7 +123,7 @@ impl Store {
         if let Some((user, mut session)) = keep {
             session.issued_at = first_valid_issue(ended.revoked_until);
             sessions::insert(&mut tx, id, &session).await?;
-            log_own_change(&mut tx, user, "change-password", now).await?;
+            log_own_change(&mut tx, user, AuditAction::ChangePassword, now).await?;
             kept = Some(session);
         }
         tx.commit().await?;
@@ -175,7 +175,8 @@ impl Store {
             return Ok(false);
         }
         let subject = format!("user {}", user.id);
-        audit_log::log(&mut tx, &actor.name, "add-staff", &subject, None, Some(&audit_details(user)), now).await?;
+        audit_log::log(&mut tx, &actor.name, AuditAction::AddStaff, &subject, None, Some(&audit_details(user)), now)
+            .await?;
         tx.commit().await?;
         Ok(true)
     }

@@ -7,7 +7,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{known_devices, log_own_change};
-use crate::domain::{Locale, MailAddress, MailKind, UserId};
+use crate::domain::{AuditAction, Locale, MailAddress, MailKind, UserId};
 use crate::store::mail::{NewMail, notify, write};
 use crate::store::{SessionRow, Store, StoreError, User, row};
 
@@ -124,7 +124,7 @@ impl Store {
         .execute(&mut *tx)
         .await?;
         known_devices::remember_all(&mut tx, user.id, sessions).await?;
-        log_own_change(&mut tx, user, "verify-mail", now).await?;
+        log_own_change(&mut tx, user, AuditAction::VerifyMail, now).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -144,7 +144,7 @@ impl Store {
         .await?;
         let devices = "DELETE FROM known_devices WHERE user_id = $1";
         sqlx::query(devices).bind(user.id.to_string()).execute(&mut *tx).await?;
-        log_own_change(&mut tx, user, "remove-mail", now).await?;
+        log_own_change(&mut tx, user, AuditAction::RemoveMail, now).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -22,7 +22,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::{Store, StoreError, Tx, audit_log, bind_ids, list, padded, row, signals};
 use crate::domain::wire::wire_enum;
-use crate::domain::{Signal, UserId};
+use crate::domain::{AuditAction, Signal, UserId};
 use crate::store::pool::Connection;
 
 wire_enum! {
@@ -161,7 +161,7 @@ pub(super) fn tombstone(username: &str) -> String {
 }
 
 /// Logs a change that staff make to their own account. Those of shoppers are not logged.
-async fn log_own_change(tx: &mut Tx, user: &User, action: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn log_own_change(tx: &mut Tx, user: &User, action: AuditAction, now: Timestamp) -> Result<(), sqlx::Error> {
     if !user.role.is_staff() {
         return Ok(());
     }

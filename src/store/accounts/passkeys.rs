@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::log_own_change;
 use super::registrations::spend;
-use crate::domain::UserId;
+use crate::domain::{AuditAction, UserId};
 use crate::store::{Store, StoreError, User, row};
 use crate::webauthn::has_advanced;
 
@@ -129,7 +129,7 @@ impl Store {
         if added.rows_affected() == 0 {
             return Ok(PasskeyAddition::Taken);
         }
-        log_own_change(&mut tx, user, "add-passkey", now).await?;
+        log_own_change(&mut tx, user, AuditAction::AddPasskey, now).await?;
         tx.commit().await?;
         Ok(PasskeyAddition::Added)
     }
@@ -142,7 +142,7 @@ impl Store {
         if query.bind(id.to_string()).execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(false);
         }
-        log_own_change(&mut tx, user, "remove-passkey", now).await?;
+        log_own_change(&mut tx, user, AuditAction::RemovePasskey, now).await?;
         tx.commit().await?;
         Ok(true)
     }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{log_own_change, sessions};
-use crate::domain::{Locale, MailKind, UserId};
+use crate::domain::{AuditAction, Locale, MailKind, UserId};
 use crate::store::mail::notify;
 use crate::store::{
     AccountChangeRefusal, Actor, Revocation, Role, Store, StoreError, Tx, User, accounts, audit_log, row,
@@ -51,7 +51,16 @@ impl Store {
         if !start(&mut tx, id, None).await? {
             return Ok(StaffRecovery::NoAddress);
         }
-        audit_log::log::<Value>(&mut tx, &actor.name, "start-recovery", &format!("user {id}"), None, None, now).await?;
+        audit_log::log::<Value>(
+            &mut tx,
+            &actor.name,
+            AuditAction::StartRecovery,
+            &format!("user {id}"),
+            None,
+            None,
+            now,
+        )
+        .await?;
         tx.commit().await?;
         Ok(StaffRecovery::Started)
     }
@@ -93,7 +102,7 @@ impl Store {
         }
         let ended = sessions::end_all(&mut tx, revocation, user.id, now).await?;
         notify(&mut tx, user.id, MailKind::PasswordChanged, json!({})).await?;
-        log_own_change(&mut tx, user, "recover-password", now).await?;
+        log_own_change(&mut tx, user, AuditAction::RecoverPassword, now).await?;
         tx.commit().await?;
         Ok(Some(ended))
     }

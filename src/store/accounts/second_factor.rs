@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::log_own_change;
 use super::sessions;
-use crate::domain::{MailKind, UserId};
+use crate::domain::{AuditAction, MailKind, UserId};
 use crate::store::{Revocation, Store, StoreError, User, mail, row};
 
 impl Store {
@@ -41,7 +41,7 @@ impl Store {
         let replaces = user.second_factor.is_some();
         let kind = if replaces { MailKind::SecondFactorReplaced } else { MailKind::SecondFactorOn };
         mail::notify(&mut tx, user.id, kind, json!({})).await?;
-        log_own_change(&mut tx, user, "set-second-factor", now).await?;
+        log_own_change(&mut tx, user, AuditAction::SetSecondFactor, now).await?;
         tx.commit().await?;
         Ok(ended)
     }
@@ -62,7 +62,7 @@ impl Store {
             sqlx::query(sql).bind(&id).execute(&mut *tx).await?;
         }
         mail::notify(&mut tx, user.id, MailKind::SecondFactorOff, json!({})).await?;
-        log_own_change(&mut tx, user, "remove-second-factor", now).await?;
+        log_own_change(&mut tx, user, AuditAction::RemoveSecondFactor, now).await?;
         tx.commit().await?;
         Ok(ended)
     }

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use super::known_devices;
-use crate::domain::UserId;
+use crate::domain::{AuditAction, UserId};
 use crate::store::{Store, StoreError, Tx, User, audit_log, padded, row};
 
 /// A new session.
@@ -77,8 +77,16 @@ impl Store {
         if user.role.is_staff() {
             let details = json!({"address": session.address, "agent": session.agent});
             let subject = format!("user {}", user.id);
-            audit_log::log(&mut tx, &user.username, "log-in", &subject, None, Some(&details), session.issued_at)
-                .await?;
+            audit_log::log(
+                &mut tx,
+                &user.username,
+                AuditAction::LogIn,
+                &subject,
+                None,
+                Some(&details),
+                session.issued_at,
+            )
+            .await?;
         }
         tx.commit().await?;
         Ok(true)

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::domain::AuditAction;
 use crate::store::{Actor, Store, StoreError, audit_log, row};
 
 const READ: &str = "SELECT second_factor_required FROM staff_policy WHERE id = 1";
@@ -20,7 +21,8 @@ impl Store {
         let sql = "UPDATE staff_policy SET second_factor_required = $1 WHERE id = 1";
         sqlx::query(sql).bind(i64::from(required)).execute(&mut *tx).await?;
         let (before, after) = (json!({"second_factor": before != 0}), json!({"second_factor": required}));
-        audit_log::log(&mut tx, &actor.name, "staff-policy", "staff", Some(&before), Some(&after), now).await?;
+        audit_log::log(&mut tx, &actor.name, AuditAction::StaffPolicy, "staff", Some(&before), Some(&after), now)
+            .await?;
         Ok(tx.commit().await?)
     }
 }

@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 
 use super::lock;
 use crate::domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
-use crate::domain::{DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
+use crate::domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 use crate::store::audit_log::log;
 use crate::store::{ListLock, Store, StoreError, Tx, row, sales};
 
@@ -137,7 +137,7 @@ impl Store {
         let Some(row) = query.fetch_optional(&mut *tx).await? else { return Ok(ExcludeOutcome::NoSuchEntry) };
         let after = json!({"entry": id.to_string(), "user_id": row::text(&row, "user_id")?, "reason": reason});
         let now = tx.now;
-        log(&mut tx, actor, "exclude", &format!("sale {sale}"), None, Some(&after), now).await?;
+        log(&mut tx, actor, AuditAction::Exclude, &format!("sale {sale}"), None, Some(&after), now).await?;
         tx.commit().await?;
         Ok(ExcludeOutcome::Done)
     }

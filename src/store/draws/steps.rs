@@ -9,7 +9,9 @@ use uuid::Uuid;
 
 use super::{Draw, entries, lock};
 use crate::domain::draw::{self, EntryId, EntryList, Exclusion, Randomness};
-use crate::domain::{DrawState, EntryState, MailKind, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex};
+use crate::domain::{
+    AuditAction, DrawState, EntryState, MailKind, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex,
+};
 use crate::store::accounts::is_closed;
 use crate::store::audit_log::log;
 use crate::store::orders::intake::sell;
@@ -98,7 +100,7 @@ impl Store {
             return Ok(false);
         }
         let (now, after) = (tx.now, json!({"round": given.round, "signature": signature}));
-        log(&mut tx, actor, "draw", &format!("sale {id}"), None, Some(&after), now).await?;
+        log(&mut tx, actor, AuditAction::Draw, &format!("sale {id}"), None, Some(&after), now).await?;
         tx.commit().await?;
         Ok(true)
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::domain::{InvitationCode, SaleId, UserId};
+use crate::domain::{AuditAction, InvitationCode, SaleId, UserId};
 use crate::store::audit_log::log;
 use crate::store::{MAX_ROWS, Store, StoreError, Tx, placeholders, row};
 
@@ -77,7 +77,7 @@ impl Store {
             query.execute(&mut *tx).await?;
         }
         let made = json!({"batch": batch, "invitations": codes.len()});
-        log(&mut tx, actor, "make-invitations", &format!("sale {sale}"), None, Some(&made), now).await?;
+        log(&mut tx, actor, AuditAction::MakeInvitations, &format!("sale {sale}"), None, Some(&made), now).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -151,7 +151,8 @@ impl Store {
                 Revocable::UnusedOf(batch) => Some(*batch),
             };
             let facts = json!({"batch": batch, "invitations": revoked});
-            log(&mut tx, actor, "revoke-invitations", &format!("sale {sale}"), None, Some(&facts), now).await?;
+            log(&mut tx, actor, AuditAction::RevokeInvitations, &format!("sale {sale}"), None, Some(&facts), now)
+                .await?;
         }
         tx.commit().await?;
         Ok(revoked)

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::any::AnyRow;
 
 use super::{RequestId, Store, StoreError, Tx, row};
-use crate::domain::{Bilingual, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
+use crate::domain::{AuditAction, Bilingual, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
 use crate::store::audit_log::log;
 use crate::store::idempotency::{made_before, record_made};
 use crate::store::pool::Connection;
@@ -125,7 +125,7 @@ impl Store {
             pictures: draft.pictures.unwrap_or(present.pictures),
             ..present
         };
-        let action = if before.is_some() { "edit" } else { "create" };
+        let action = if before.is_some() { AuditAction::Edit } else { AuditAction::Create };
         record_made(&mut tx, draft.request, &after.id.to_string()).await?;
         Ok(Some(write(tx, before, after, action, actor, now).await?))
     }
@@ -143,7 +143,7 @@ impl Store {
         let before = lock(&mut tx, id).await?.ok_or(GoodsRefusal::NoSuchGoods)?;
         require_version(&before, versions)?;
         let after = Goods { pictures: change.apply(before.pictures.clone())?, ..before.clone() };
-        Ok(write(tx, Some(before), after, "edit", actor, now).await?)
+        Ok(write(tx, Some(before), after, AuditAction::Edit, actor, now).await?)
     }
 
     /// Archives goods or takes them out of the archive. Idempotent. The catalogue's lock keeps sales of them from
@@ -165,7 +165,7 @@ impl Store {
             return Err(GoodsRefusal::OnSale);
         }
         let after = Goods { archived_at: archive.then_some(now), ..before.clone() };
-        let action = if archive { "archive" } else { "unarchive" };
+        let action = if archive { AuditAction::Archive } else { AuditAction::Unarchive };
         Ok(write(tx, Some(before), after, action, actor, now).await?)
     }
 }
@@ -193,7 +193,7 @@ async fn write(
     mut tx: Tx,
     before: Option<Goods>,
     after: Goods,
-    action: &str,
+    action: AuditAction,
     actor: &str,
     now: Timestamp,
 ) -> Result<Goods, sqlx::Error> {

@@ -16,7 +16,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use crate::domain::hold::{Answer, HoldEnd};
-use crate::domain::{Appeal, AppealAnswer, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
+use crate::domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
 use crate::store::audit_log::log;
 use crate::store::{AuditReason, Store, StoreError, Tx, bind_ids, list, mail, padded, row};
 
@@ -148,7 +148,7 @@ impl Store {
         finish(
             tx,
             (id, owner),
-            ("hold", json!({"held": true, "reason": reason.note})),
+            (AuditAction::Hold, json!({"held": true, "reason": reason.note})),
             (MailKind::OrderHeld, facts),
             reason,
         )
@@ -164,7 +164,7 @@ impl Store {
         }
         let facts = json!({"sale": sale, "order": id, "reason": reason.note});
         let after = json!({"held": false, "reason": reason.note});
-        finish(tx, (id, owner), ("release-hold", after), (MailKind::HoldReleased, facts), reason).await
+        finish(tx, (id, owner), (AuditAction::ReleaseHold, after), (MailKind::HoldReleased, facts), reason).await
     }
 
     /// Answers an appeal: the hold lasts.
@@ -181,7 +181,7 @@ impl Store {
         }
         let facts = json!({"sale": sale, "order": id, "reason": reason.note});
         let after = json!({"held": true, "reason": reason.note});
-        finish(tx, (id, owner), ("uphold-hold", after), (MailKind::HoldUpheld, facts), reason).await
+        finish(tx, (id, owner), (AuditAction::UpholdHold, after), (MailKind::HoldUpheld, facts), reason).await
     }
 
     /// Keeps what the owner of a held order answers.
@@ -276,7 +276,7 @@ async fn answer(
 async fn finish(
     mut tx: Tx,
     (id, owner): (OrderId, UserId),
-    (action, after): (&str, Value),
+    (action, after): (AuditAction, Value),
     (kind, facts): (MailKind, Value),
     reason: AuditReason<'_>,
 ) -> Result<HoldChange, StoreError> {

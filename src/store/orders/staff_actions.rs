@@ -6,7 +6,7 @@ use serde_json::json;
 use super::holds;
 use super::open_payments::close_payments_of;
 use super::releases::{self, HeldUnits, held_columns, held_units};
-use crate::domain::{HoldOutcome, OrderId, OrderStatus, SaleId};
+use crate::domain::{AuditAction, HoldOutcome, OrderId, OrderStatus, SaleId};
 use crate::store::audit_log::log;
 use crate::store::sales::{self, add_sold};
 use crate::store::{Store, StoreError, Tx};
@@ -44,10 +44,10 @@ impl StaffAction {
     }
 
     /// The action's name in the audit log.
-    fn audit_name(self) -> &'static str {
+    fn audit_action(self) -> AuditAction {
         match self {
-            StaffAction::Cancel | StaffAction::CancelHeld => "cancel",
-            StaffAction::Refund | StaffAction::RefundHeld => "refund",
+            StaffAction::Cancel | StaffAction::CancelHeld => AuditAction::Cancel,
+            StaffAction::Refund | StaffAction::RefundHeld => AuditAction::Refund,
         }
     }
 }
@@ -123,7 +123,7 @@ pub(in crate::store) async fn apply(
     let after = json!({"status": to, "sale_id": sale, "user_id": held.user_id, "reason": reason.note,
         "message": reason.message});
     let subject = format!("order {id}");
-    log(tx, reason.actor, action.audit_name(), &subject, Some(&before), Some(&after), now).await?;
+    log(tx, reason.actor, action.audit_action(), &subject, Some(&before), Some(&after), now).await?;
     Ok(Some(held))
 }
 

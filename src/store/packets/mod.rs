@@ -19,7 +19,7 @@ use super::wallet::{Posted, post};
 use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row};
 use crate::domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
-use crate::domain::{PacketId, UserId};
+use crate::domain::{AuditAction, PacketId, UserId};
 use crate::store::audit_log::log;
 
 /// Shares in one row of `packet_shares`, which is one part of the packet.
@@ -156,7 +156,8 @@ impl Store {
         insert_shares(&mut tx, new.id, shares).await?;
         if let Some(ShopSpender { actor, .. }) = spender {
             let details = serde_json::json!({"total": new.total, "count": new.count, "greeting": new.greeting});
-            log(&mut tx, actor, "give", &format!("packet {}", new.id), None, Some(&details), new.created_at).await?;
+            log(&mut tx, actor, AuditAction::Give, &format!("packet {}", new.id), None, Some(&details), new.created_at)
+                .await?;
         }
         let fund =
             Transfer::simple(TransferKind::Fund, new.id, new.total, account(new.giver), LedgerAccount::Packet(new.id));

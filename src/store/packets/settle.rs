@@ -1,6 +1,7 @@
 //! The end of packets: stopping by staff, and settlement.
 
 use super::*;
+use crate::domain::AuditAction;
 
 /// The outcome of settling a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Store {
         stop.bind(id.0).bind(now.as_millisecond()).execute(&mut *tx).await?;
         let before = serde_json::json!({"expires_at": packet.expires_at});
         let after = serde_json::json!({"expires_at": now});
-        log(&mut tx, actor, "stop", &format!("packet {id}"), Some(&before), Some(&after), now).await?;
+        log(&mut tx, actor, AuditAction::Stop, &format!("packet {id}"), Some(&before), Some(&after), now).await?;
         tx.commit().await?;
         Ok(StopOutcome::Done(Packet { expires_at: now, ..packet }))
     }

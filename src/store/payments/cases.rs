@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::refunds::{self, Refund};
 use super::{Payment, PaymentPurpose, PaymentStatus, record_webhook};
-use crate::domain::{CaseKind, Currency, Money, OrderId, RefundId, UserId};
+use crate::domain::{AuditAction, CaseKind, Currency, Money, OrderId, RefundId, UserId};
 use crate::store::audit_log::log;
 use crate::store::{AuditReason, Store, StoreError, Tx, row};
 
@@ -109,10 +109,10 @@ pub enum CaseAction {
 
 impl CaseAction {
     /// The action's name in the audit log.
-    fn audit_name(self) -> &'static str {
+    fn audit_action(self) -> AuditAction {
         match self {
-            CaseAction::Refund => "retry_refund",
-            CaseAction::Settle => "settle_payment",
+            CaseAction::Refund => AuditAction::RetryRefund,
+            CaseAction::Settle => AuditAction::SettlePayment,
         }
     }
 }
@@ -249,7 +249,7 @@ pub(super) async fn apply(
     if done {
         let before = json!({"kind": of.kind, "status": of.status()});
         let after = json!({"kind": of.kind, "reason": reason.note});
-        log(tx, reason.actor, action.audit_name(), &of.subject(), Some(&before), Some(&after), now).await?;
+        log(tx, reason.actor, action.audit_action(), &of.subject(), Some(&before), Some(&after), now).await?;
     }
     Ok(done)
 }

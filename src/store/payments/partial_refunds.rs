@@ -11,7 +11,7 @@ use sqlx::any::AnyRow;
 
 use super::refunds::{Refund, RefundRefusal};
 use super::{Payment, WALLET};
-use crate::domain::{Money, OrderId, PaymentId, RefundId, RefundTarget, wallet};
+use crate::domain::{AuditAction, Money, OrderId, PaymentId, RefundId, RefundTarget, wallet};
 use crate::store::audit_log::log;
 use crate::store::{AuditReason, Store, StoreError, Tx, row};
 
@@ -158,7 +158,7 @@ pub(super) async fn begin(
     let subject = format!("order {}", new.order);
     let after = json!({"refund": new.id, "amount": new.amount, "via": via, "reason": reason.note,
         "message": reason.message});
-    log(tx, reason.actor, "refund_part", &subject, None, Some(&after), now).await?;
+    log(tx, reason.actor, AuditAction::RefundPart, &subject, None, Some(&after), now).await?;
     Ok(Ok(()))
 }
 

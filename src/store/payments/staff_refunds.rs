@@ -15,7 +15,7 @@ use super::approvals::{Approval, columns};
 use super::cases::{self, CaseAction, PaymentCase};
 use super::partial_refunds::{self, NewPartialRefund, captured};
 use super::refunds::RefundRefusal;
-use crate::domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId};
+use crate::domain::{ApprovalStatus, AuditAction, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId};
 use crate::store::audit_log::log;
 use crate::store::orders::{read, staff_actions};
 use crate::store::{AuditReason, HeldUnits, StaffAction, Store, StoreError, Tx, row};
@@ -127,7 +127,7 @@ impl Store {
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
-        log_decision(&mut tx, of, actor, "approve-refund", ApprovalStatus::Approved, None).await?;
+        log_decision(&mut tx, of, actor, AuditAction::ApproveRefund, ApprovalStatus::Approved, None).await?;
         let reason = AuditReason { actor: &of.requester, note: &of.note, message: of.message.as_deref() };
         let begun = match what_of(&mut tx, of, case.as_ref()).await? {
             Some(what) => begin(&mut tx, of.id, what, reason).await?,
@@ -167,8 +167,8 @@ impl Store {
             return Ok(ApprovalOutcome::Closed);
         }
         let (action, outcome) = match status {
-            ApprovalStatus::Void => ("void-refund", ApprovalOutcome::Void),
-            _ => ("decline-refund", ApprovalOutcome::Declined),
+            ApprovalStatus::Void => (AuditAction::VoidRefund, ApprovalOutcome::Void),
+            _ => (AuditAction::DeclineRefund, ApprovalOutcome::Declined),
         };
         log_decision(&mut tx, of, actor, action, status, note).await?;
         tx.commit().await?;
@@ -269,7 +269,7 @@ async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, now: Timestam
     let after = json!({"request": new.id, "approval": ApprovalStatus::Pending, "amount": amount,
         "kind": kind_of(new.what), "to": target_of(new.what), "reason": new.reason.note,
         "message": new.reason.message, "expires_at": now + APPROVAL_LIFETIME});
-    log(tx, new.reason.actor, "request-refund", &subject, None, Some(&after), now).await?;
+    log(tx, new.reason.actor, AuditAction::RequestRefund, &subject, None, Some(&after), now).await?;
     Ok(true)
 }
 
@@ -315,7 +315,7 @@ async fn log_decision(
     tx: &mut Tx,
     of: &Approval,
     actor: &str,
-    action: &str,
+    action: AuditAction,
     status: ApprovalStatus,
     note: Option<&str>,
 ) -> Result<(), sqlx::Error> {

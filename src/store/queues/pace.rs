@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::lock;
-use crate::domain::SaleId;
+use crate::domain::{AuditAction, SaleId};
 use crate::store::audit_log::log;
 use crate::store::{Store, StoreError};
 
@@ -48,7 +48,7 @@ impl Store {
             let query = sqlx::query(sql).bind(sale.0).bind(i64::from(after.held)).bind(after.per_minute);
             query.execute(&mut *tx).await?;
             let now = tx.now;
-            log(&mut tx, actor, "pace", &format!("sale {sale}"), Some(&before), Some(&after), now).await?;
+            log(&mut tx, actor, AuditAction::Pace, &format!("sale {sale}"), Some(&before), Some(&after), now).await?;
             tx.commit().await?;
         }
         Ok(Some(after))

@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::sale::{SaleMove, WrongState};
 use crate::domain::{
-    DrawPlan, EligibilityChange, EligibilityRules, GoodsId, ModeChange, Money, QueuePlan, Rush, Sale, SaleId, SaleMode,
-    SaleState, Window,
+    AuditAction, DrawPlan, EligibilityChange, EligibilityRules, GoodsId, ModeChange, Money, QueuePlan, Rush, Sale,
+    SaleId, SaleMode, SaleState, Window,
 };
 use crate::store::{RequestId, StoreError};
 
@@ -255,14 +255,21 @@ impl From<sqlx::Error> for SaleRefusal {
 pub const MAX_SALE_UNITS: i64 = 1_000_000_000;
 
 impl SaleChange {
-    /// The change's name in the audit log.
-    pub(super) fn audit_name(&self) -> &'static str {
+    /// The change as the audit log names it.
+    pub(super) fn audit_action(&self) -> AuditAction {
         match self {
-            SaleChange::Start { .. } => "start",
-            SaleChange::Move(action) => action.as_str(),
-            SaleChange::TopUp { .. } => "top-up",
-            SaleChange::Schedule(_) => SaleMove::Schedule.as_str(),
-            SaleChange::Edit(..) => "edit",
+            SaleChange::Start { .. } => AuditAction::Start,
+            SaleChange::Move(action) => match action {
+                SaleMove::Schedule => AuditAction::Schedule,
+                SaleMove::Unschedule => AuditAction::Unschedule,
+                SaleMove::Start => AuditAction::Start,
+                SaleMove::Pause => AuditAction::Pause,
+                SaleMove::Resume => AuditAction::Resume,
+                SaleMove::Stop => AuditAction::Stop,
+            },
+            SaleChange::TopUp { .. } => AuditAction::TopUp,
+            SaleChange::Schedule(_) => AuditAction::Schedule,
+            SaleChange::Edit(..) => AuditAction::Edit,
         }
     }
 

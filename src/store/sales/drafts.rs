@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use crate::domain::{GoodsId, Sale, SaleId, SaleState, SpreadSeed};
+use crate::domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 use crate::store::audit_log::log;
 use crate::store::eligibility;
 use crate::store::sales::changes::saved_state;
@@ -72,7 +72,7 @@ impl Store {
         insert(&mut tx, &created, options.form_key.as_deref(), now).await?;
         announced_draw::follow_sale(&mut tx, None, &created).await?;
         announced_queue::follow_sale(&mut tx, &created).await?;
-        log(&mut tx, actor, "create", &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
+        log(&mut tx, actor, AuditAction::Create, &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
         tx.commit().await?;
         Ok(created)
     }
@@ -90,7 +90,7 @@ impl Store {
         announced_queue::delete(&mut tx, &before).await?;
         eligibility::delete(&mut tx, id).await?;
         sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
-        log(&mut tx, actor, "delete", &format!("sale {id}"), Some(&before), None, now).await?;
+        log(&mut tx, actor, AuditAction::Delete, &format!("sale {id}"), Some(&before), None, now).await?;
         tx.commit().await?;
         Ok(before)
     }

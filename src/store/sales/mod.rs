@@ -211,7 +211,7 @@ async fn apply_change(
     bind_eligibility(bind_mode(query, &after), &after).execute(&mut *tx).await?;
     announced_draw::follow_sale(&mut tx, Some(&before), &after).await?;
     announced_queue::follow_sale(&mut tx, &after).await?;
-    log(&mut tx, actor, change.audit_name(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
+    log(&mut tx, actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
     tx.commit().await?;
     Ok(after)
 }

@@ -4,7 +4,7 @@ use sqlx::AssertSqlSafe;
 
 use jiff::Timestamp;
 
-use crate::domain::{Sale, SaleId};
+use crate::domain::{AuditAction, Sale, SaleId};
 use crate::store::audit_log::log;
 use crate::store::sales::revision::touch;
 use crate::store::sales::{columns, lock};
@@ -99,7 +99,7 @@ impl Store {
         for sql in DELETE_ALL {
             sqlx::query(sql).bind(sale.0).execute(&mut *tx).await?;
         }
-        log(&mut tx, actor, "delete", &format!("sale {sale}"), Some(&before), None, now).await?;
+        log(&mut tx, actor, AuditAction::Delete, &format!("sale {sale}"), Some(&before), None, now).await?;
         tx.commit().await?;
         Ok(true)
     }

@@ -8,7 +8,7 @@ use futures::stream;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::domain::{Money, SecurityClass};
+use crate::domain::{AuditAction, Money, SecurityClass};
 use crate::store::{JournalCursor, JournalLine, JournalSource, Period, Store, StoreError};
 use crate::web::extract::Query;
 use crate::web::extract::client::ClientAddress;
@@ -32,7 +32,7 @@ pub async fn export(
     let now = shop.clock.now();
     let period = query.period(now).map_err(Problem::invalid)?;
     let details = json!({"from": period.from, "to": period.to});
-    shop.store.log_event(staff.actor(), "export-books", "books", &details, now).await?;
+    shop.store.log_event(staff.actor(), AuditAction::ExportBooks, "books", &details, now).await?;
     shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "books");
     let day = |at: jiff::Timestamp| at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
     let name = format!("journal-{}-{}.csv", day(period.from), day(period.to));

@@ -7,14 +7,17 @@ use url::form_urlencoded::byte_serialize;
 
 use super::StaffVisit;
 use crate::domain::{Locale, Page};
+use crate::store::AuditRow;
+use crate::web::Shop;
 use crate::web::extract::Query;
 use crate::web::extract::session::ViewConsole;
 use crate::web::problem::Problem;
 use crate::web::shared::audit_log_query::{AuditLogQuery, audit_log_page};
+use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::links::link_query;
 use crate::web::shared::response::personal;
 use crate::web::shared::time_zone;
-use crate::web::views::AdminLogPage;
+use crate::web::views::{AdminLogPage, LogNames, LogWords};
 
 /// The address of the page with this filter and a later cursor.
 fn next_page_path(query: &AuditLogQuery, locale: Locale, before: &str) -> String {
@@ -37,6 +40,15 @@ pub fn subject_path(locale: Locale, subject: &str) -> String {
     format!("/admin/log?lang={locale}&subject={subject}")
 }
 
+/// The names of the sales and accounts that the lines mention. Sales are in memory; one query reads the accounts.
+async fn names(shop: &Shop, rows: &[AuditRow], locale: Locale) -> Result<LogNames, Problem> {
+    let (sales, users) = LogNames::wanted(rows);
+    let sales = sales
+        .into_iter()
+        .filter_map(|id| Some((id, goods_name_and_cover(Some(&*shop.catalogue.known(id)?), locale).0)));
+    Ok(LogNames { sales: sales.collect(), users: shop.store.usernames(&users).await? })
+}
+
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(mut query): Query<AuditLogQuery>,
@@ -48,8 +60,11 @@ pub async fn show(
         false => (StatusCode::UNPROCESSABLE_ENTITY, Page { items: Vec::new(), next: None }),
     };
     let actions = shop.store.audit_actions().await?;
+    let names = names(&shop, &page.items, visitor.locale).await?;
+    let words = LogWords::new(visitor.locale, &names);
+    let lines = page.items.into_iter().map(|row| words.line(row)).collect();
     let older = page.next.map(|id| next_page_path(&query, visitor.locale, &id));
     let filtered = !query.is_blank() || query.before.is_given();
     let chrome = visitor.chrome_at(format!("/admin/log?lang={}", visitor.locale));
-    personal(status, &AdminLogPage { chrome, rows: page.items, older, actions, filtered, query, errors })
+    personal(status, &AdminLogPage { chrome, lines, older, actions, filtered, query, errors })
 }

@@ -10,7 +10,7 @@ use futures::stream;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::domain::{Locale, Money, OrderId, SaleId, SecurityClass};
+use crate::domain::{AuditAction, Locale, Money, OrderId, SaleId, SecurityClass};
 use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
 use crate::web::Shop;
 use crate::web::extract::Query;
@@ -62,7 +62,7 @@ pub async fn export(
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
     // Before the first row: an export that cannot be logged is refused.
     let details = json!({"filter": query.given(), "masked": !staff.may::<ReadAddresses>()});
-    shop.store.log_event(staff.actor(), "export-orders", "orders", &details, shop.clock.now()).await?;
+    shop.store.log_event(staff.actor(), AuditAction::ExportOrders, "orders", &details, shop.clock.now()).await?;
     shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "orders");
     let export = Export {
         staff,

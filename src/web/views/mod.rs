@@ -31,8 +31,9 @@ pub use addresses::{
 pub use admin::{AdminDrawPage, AdminInvitationsPage, InvitationsFormState, RoundFormState};
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
-    CalendarDay, CalendarPage, CalendarSale, CheckList, CockpitPage, DeadLettersPage, OtherChanges, SaleGroup,
-    StaffPage, TemporaryPassword, UploadError, UserPage, UsersPage, admin_notice,
+    CalendarCell, CalendarDay, CalendarPage, CalendarSale, CalendarWeek, CheckList, CockpitPage, DeadLettersPage,
+    LogNames, LogWords, OtherChanges, SaleGroup, StaffPage, TemporaryPassword, UploadError, UserPage, UsersPage,
+    admin_notice,
 };
 pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, PaymentCasesPage};
 pub use admin::{

@@ -9,14 +9,41 @@ use crate::domain::calendar::Month;
 use crate::domain::{Locale, SaleId, SaleState};
 use crate::pages::filters;
 
-/// A sale on one of its days.
-#[derive(Debug)]
+/// A sale with the days that it touches.
+#[derive(Debug, Clone)]
 pub struct CalendarSale {
     pub id: SaleId,
     pub name: String,
     pub state: SaleState,
-    /// The opening time; `None` on the days after the first.
-    pub starts: Option<String>,
+    /// The opening time.
+    pub at: String,
+    pub from: Date,
+    pub to: Date,
+}
+
+/// A cell of a lane.
+#[derive(Debug)]
+pub enum CalendarCell {
+    /// A day that has no bar in this lane.
+    Free,
+    Bar {
+        sale: CalendarSale,
+        /// Days of this week.
+        days: usize,
+        /// Whether the first and the last day of the sale are in this week.
+        begins: bool,
+        ends: bool,
+    },
+}
+
+impl CalendarCell {
+    /// How many days of the week it covers.
+    pub fn days(&self) -> usize {
+        match self {
+            CalendarCell::Free => 1,
+            CalendarCell::Bar { days, .. } => *days,
+        }
+    }
 }
 
 /// A day of the grid.
@@ -28,7 +55,16 @@ pub struct CalendarDay {
     pub today: bool,
     /// The opening time that a new sale on this day would get; `None` once the day is over.
     pub new_at: Option<Timestamp>,
+    /// Those that begin and end on the day.
     pub sales: Vec<CalendarSale>,
+}
+
+/// A week from Monday to Sunday.
+#[derive(Debug)]
+pub struct CalendarWeek {
+    pub days: Vec<CalendarDay>,
+    /// Rows of bars, each of all days of the week.
+    pub lanes: Vec<Vec<CalendarCell>>,
 }
 
 /// One month of sales.
@@ -39,7 +75,7 @@ pub struct CalendarPage {
     pub month: Month,
     /// The time zone of days and times.
     pub zone: String,
-    pub weeks: Vec<Vec<CalendarDay>>,
+    pub weeks: Vec<CalendarWeek>,
 }
 
 impl CalendarPage {
@@ -54,9 +90,19 @@ impl CalendarPage {
     }
 
     /// The day with its month, for screen readers and narrow screens.
-    fn day(&self, day: &CalendarDay) -> String {
+    fn day(&self, date: &Date) -> String {
         let format = if self.chrome.locale == Locale::Zh { "%-m月%-d日" } else { "%-d %B" };
-        day.date.strftime(format).to_string()
+        date.strftime(format).to_string()
+    }
+
+    /// The first and the last day of a sale.
+    fn days(&self, sale: &CalendarSale) -> String {
+        format!("{} – {}", self.day(&sale.from), self.day(&sale.to))
+    }
+
+    /// Whether a bar has a day of the month. On a phone, which lists days, the others are left out.
+    fn touches_month(&self, sale: &CalendarSale) -> bool {
+        sale.to >= self.month.first() && sale.from < self.month.next().first()
     }
 
     fn weekday(&self, day: &CalendarDay) -> &'static str {
@@ -64,7 +110,10 @@ impl CalendarPage {
     }
 
     fn is_empty(&self) -> bool {
-        !self.weeks.iter().flatten().any(|day| day.in_month && !day.sales.is_empty())
+        let has_sales = |day: &CalendarDay| day.in_month && !day.sales.is_empty();
+        let is_bar = |cell: &CalendarCell| matches!(cell, CalendarCell::Bar { sale, .. } if self.touches_month(sale));
+        let mut weeks = self.weeks.iter();
+        !weeks.any(|week| week.days.iter().any(has_sales) || week.lanes.iter().flatten().any(is_bar))
     }
 
     fn path(&self, month: Month) -> String {

@@ -1,7 +1,9 @@
 //! The console's pages.
 
 mod approvals;
+mod audit_fields;
 mod audit_log;
+mod audit_words;
 mod books;
 mod calendar;
 mod clusters;
@@ -27,8 +29,9 @@ mod users;
 
 pub use approvals::ApprovalsPage;
 pub use audit_log::AdminLogPage;
+pub use audit_words::{LogNames, LogWords};
 pub use books::BooksPage;
-pub use calendar::{CalendarDay, CalendarPage, CalendarSale};
+pub use calendar::{CalendarCell, CalendarDay, CalendarPage, CalendarSale, CalendarWeek};
 pub use clusters::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS};
 pub use cockpit::CockpitPage;
 pub use dead_letters::DeadLettersPage;

@@ -126,9 +126,10 @@ fn audit_log_escapes_values() {
         before: text.into(),
         after: text.into(),
     };
-    let page = |locale, rows| AdminLogPage {
+    let names = LogNames::default();
+    let page = |locale, rows: Vec<_>| AdminLogPage {
         chrome: chrome(locale, "/admin/log"),
-        rows,
+        lines: rows.into_iter().map(|row| LogWords::new(locale, &names).line(row)).collect(),
         older: None,
         actions: vec!["<script>".into()],
         filtered: false,

@@ -1,0 +1,78 @@
+//! The actions that the audit log knows.
+
+use super::wire::wire_enum;
+
+wire_enum! {
+    /// What a line of the audit log is about. The console has words for every action.
+    pub enum AuditAction {
+        Create = "create",
+        Edit = "edit",
+        Delete = "delete",
+        Schedule = "schedule",
+        Unschedule = "unschedule",
+        Start = "start",
+        Pause = "pause",
+        Resume = "resume",
+        /// A sale, or a packet.
+        Stop = "stop",
+        TopUp = "top-up",
+        /// The pace of a waiting room.
+        Pace = "pace",
+        /// An entry of a draw.
+        Exclude = "exclude",
+        /// The public randomness of a draw.
+        Draw = "draw",
+        MakeInvitations = "make-invitations",
+        RevokeInvitations = "revoke-invitations",
+        Archive = "archive",
+        Unarchive = "unarchive",
+        Cancel = "cancel",
+        Refund = "refund",
+        RefundPart = "refund_part",
+        RetryRefund = "retry_refund",
+        SettlePayment = "settle_payment",
+        RequestRefund = "request-refund",
+        ApproveRefund = "approve-refund",
+        DeclineRefund = "decline-refund",
+        VoidRefund = "void-refund",
+        Hold = "hold",
+        ReleaseHold = "release-hold",
+        UpholdHold = "uphold-hold",
+        RevealRecipient = "reveal-recipient",
+        /// A packet of the shop.
+        Give = "give",
+        /// A dead letter.
+        Replay = "replay",
+        Discard = "discard",
+        ExportOrders = "export-orders",
+        ExportBooks = "export-books",
+        Block = "block",
+        Unblock = "unblock",
+        EndSessions = "end-sessions",
+        StartRecovery = "start-recovery",
+        AddStaff = "add-staff",
+        SetRole = "set-role",
+        Dismiss = "dismiss",
+        ResetPassword = "reset-password",
+        ResetSecondFactor = "reset-second-factor",
+        StaffPolicy = "staff-policy",
+        LogIn = "log-in",
+        LogInFailed = "log-in-failed",
+        ChangePassword = "change-password",
+        RecoverPassword = "recover-password",
+        SetSecondFactor = "set-second-factor",
+        RemoveSecondFactor = "remove-second-factor",
+        AddPasskey = "add-passkey",
+        RemovePasskey = "remove-passkey",
+        VerifyMail = "verify-mail",
+        RemoveMail = "remove-mail",
+    }
+}
+
+impl AuditAction {
+    /// Whether the action itself tells the new state of its subject.
+    pub fn tells_state(self) -> bool {
+        use AuditAction::*;
+        matches!(self, Schedule | Unschedule | Start | Pause | Resume | Stop | Cancel | Refund | Hold | ReleaseHold)
+    }
+}
