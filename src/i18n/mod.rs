@@ -29,6 +29,7 @@ mod approvals;
 mod archive;
 mod audit;
 mod books;
+mod bulk;
 mod cases;
 mod checklist;
 mod cockpit;
@@ -59,6 +60,7 @@ mod security;
 mod shop;
 mod sign_in;
 mod support;
+mod tables;
 mod waitlist;
 mod wallet;
 
@@ -69,6 +71,7 @@ pub use approvals::ApprovalsText;
 pub use archive::ArchiveText;
 pub use audit::{ActionText, AuditText, audit_action};
 pub use books::BooksText;
+pub use bulk::BulkText;
 pub use cases::CasesText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
@@ -99,6 +102,7 @@ pub use security::{SecurityText, security_class, security_detail};
 pub use shop::ShopText;
 pub use sign_in::AccountText;
 pub use support::SupportText;
+pub use tables::TablesText;
 pub use waitlist::WaitlistText;
 pub use wallet::WalletText;
 
@@ -159,9 +163,11 @@ tables! {
     orders: OrdersText,
     outcome: OutcomeText,
     support: SupportText,
+    tables: TablesText,
     cases: CasesText,
     approvals: ApprovalsText,
     books: BooksText,
+    bulk: BulkText,
     security: SecurityText,
     mail: MailText,
     recovery: RecoveryText,

@@ -83,6 +83,7 @@ embed! {
     "shop.js"
     "spread.js"
     "store.css"
+    "tables.js"
     "vendor/pico.min.css"
     "vendor/uPlot.iife.min.js"
     "vendor/uPlot.min.css"

@@ -32,6 +32,8 @@ pub struct AuditFilter {
     pub from: Option<Timestamp>,
     /// Exclusive.
     pub to: Option<Timestamp>,
+    /// Ids sort by time, so that every index serves both directions.
+    pub oldest_first: bool,
 }
 
 /// Adds a line to the log within the transaction `tx`.
@@ -119,7 +121,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Lines of the audit log, newest first, older than the row `before`.
+    /// Lines of the audit log, newest first unless the filter says otherwise, behind the row `before`.
     pub async fn audit_log(
         &self,
         filter: &AuditFilter,
@@ -137,14 +139,15 @@ impl Store {
         ];
         let asked: Vec<_> = asked.into_iter().filter(|(_, value)| !value.is_empty()).collect();
         let conditions: Vec<String> = (5..).zip(&asked).map(|(n, (what, _))| format!(" AND {what} ${n}")).collect();
+        // The first id sorts after or before every UUID.
+        let (beyond, direction, first) = if filter.oldest_first { (">", "ASC", "") } else { ("<", "DESC", "g") };
         let sql = format!(
             "SELECT id, at_ms, actor, action, subject, before, after FROM audit_log
-             WHERE id < $1 AND at_ms >= $2 AND at_ms < $3{} ORDER BY id DESC LIMIT $4",
+             WHERE id {beyond} $1 AND at_ms >= $2 AND at_ms < $3{} ORDER BY id {direction} LIMIT $4",
             conditions.concat()
         );
         let query = sqlx::query(AssertSqlSafe(sql))
-            // Sorts after every UUID.
-            .bind(before.unwrap_or("g"))
+            .bind(before.unwrap_or(first))
             .bind(filter.from.map_or(i64::MIN, Timestamp::as_millisecond))
             .bind(filter.to.map_or(i64::MAX, Timestamp::as_millisecond))
             .bind(limit);

@@ -52,6 +52,7 @@ const MIGRATIONS: [(i64, &str, &str); 41] = [
     (50, "clusters", include_str!("../../migrations/0050_clusters.sql")),
     (55, "queue joins", include_str!("../../migrations/0055_queue_joins.sql")),
     (53, "push", include_str!("../../migrations/0053_push.sql")),
+    (51, "saved views", include_str!("../../migrations/0051_saved_views.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

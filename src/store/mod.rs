@@ -53,6 +53,7 @@ mod leases;
 mod mail;
 mod push;
 mod reminders;
+mod saved_views;
 mod security_events;
 mod shop_pages;
 mod signals;
@@ -98,7 +99,7 @@ pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
 pub use orders::holds::{AppealOutcome, HoldChange};
 pub use orders::intake::{Demand, PersistedOrder};
 pub use orders::releases::HeldUnits;
-pub use orders::search::{FoundOrder, OrderSearch};
+pub use orders::search::{FoundOrder, FoundTotals, OrderSearch};
 pub use orders::staff_actions::{AuditReason, StaffAction};
 pub use orders::totals::{OrderTotals, StatusCount};
 pub use packets::{
@@ -123,6 +124,7 @@ pub use sales::changes::{
 };
 pub use sales::counters::OrderCounts;
 pub use sales::drafts::PastPage;
+pub use saved_views::SaveViewOutcome;
 pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
 pub use transaction::LockPatience;
 pub use waitlists::line::{MAX_COUNTED_WAITERS, WaitOutcome};

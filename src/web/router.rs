@@ -182,6 +182,7 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/staff/{user}/second-factor", delete(accounts::reset_second_factor))
         .route("/admin/step-up", get(step_up::show).post(step_up::done))
         .route("/admin/orders/{order}/refund", post(admin::orders::refund))
+        .route("/admin/orders/bulk/refund", post(admin::bulk::orders::refund))
         .route("/admin/sales/{sale}/clusters/{user}/refund", post(admin::clusters::refund))
         .route("/admin/orders/payments/{case}/refund", post(admin::payment_cases::refund))
         .route("/admin/staff", post(staff::create))
@@ -340,20 +341,28 @@ fn pages_of(locale: Locale) -> Routes {
 
 fn console() -> Routes {
     use super::admin::{
-        approvals, books, calendar, cockpit, dead_letters, draws, goods, log, orders, packets, payment_cases,
+        approvals, books, bulk, calendar, cockpit, dead_letters, draws, goods, log, orders, packets, payment_cases,
         sale_form, sales,
     };
-    use super::admin::{clusters, invitations, mail, queues, report, review, security, shop_pages, staff, users};
+    use super::admin::{
+        clusters, invitations, mail, queues, report, review, saved_views, security, shop_pages, staff, users,
+    };
 
     Router::new()
         .route("/admin", get(sales::sales))
         .route("/admin/calendar", get(calendar::show))
         .route("/admin/log", get(log::show))
+        .route("/admin/views", post(saved_views::save))
+        .route("/admin/views/{view}/rename", post(saved_views::rename))
+        .route("/admin/views/{view}/delete", post(saved_views::delete))
         .route("/admin/pages", get(shop_pages::show))
         .route("/admin/pages/{page}", post(shop_pages::save))
         .route("/admin/security", get(security::show))
         .route("/admin/mail", get(mail::show))
         .route("/admin/users", get(users::list))
+        .route("/admin/users/bulk", post(bulk::users::summary))
+        .route("/admin/users/bulk/block", post(bulk::users::block))
+        .route("/admin/users/bulk/unblock", post(bulk::users::unblock))
         .route("/admin/users/{user}", get(users::show))
         .route("/admin/users/{user}/block", post(users::block))
         .route("/admin/users/{user}/unblock", post(users::unblock))
@@ -398,6 +407,10 @@ fn console() -> Routes {
         .route("/admin/orders/approvals/{approval}/decline", post(approvals::decline))
         .route("/admin/orders/payments", get(payment_cases::list))
         .route("/admin/orders/payments/{case}/settle", post(payment_cases::settle))
+        .route("/admin/orders/bulk", post(bulk::orders::summary))
+        .route("/admin/orders/bulk/cancel", post(bulk::orders::cancel))
+        .route("/admin/orders/bulk/hold", post(bulk::orders::hold))
+        .route("/admin/orders/bulk/release", post(bulk::orders::release))
         .route("/admin/orders/{order}", get(orders::show))
         .route("/admin/orders/{order}/cancel", post(orders::cancel))
         .route("/admin/orders/{order}/hold", post(review::hold))

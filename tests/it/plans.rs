@@ -44,6 +44,7 @@ const SHORT: &[&str] = &[
     "sale_reports",
     "sales",
     "sandbox_webhooks",
+    "saved_views",
     "shop_pages",
     "spent_proofs",
     "sqlite_sequence",

@@ -102,7 +102,10 @@ impl User {
 /// A search over accounts: all, by the beginning of the name, or by id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserSearch {
+    /// Newest first, oldest first, or by name: each has an index.
     All,
+    Oldest,
+    ByName,
     Named(String),
     Id(UserId),
 }
@@ -211,7 +214,7 @@ impl Store {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
-    /// Accounts without test accounts after the account `before`: all of them newest first, those whose name begins like a
+    /// Accounts without test accounts after the account `before`: all of them in the order of the search, those whose name begins like a
     /// searched one by name, along the index of names.
     pub async fn find_users(
         &self,
@@ -222,6 +225,23 @@ impl Store {
         let before = before.map(|id| id.to_string());
         let query = match search {
             UserSearch::Id(id) => return Ok(self.user(*id).await?.into_iter().collect()),
+            UserSearch::ByName => {
+                let sql = concat!(
+                    "SELECT ",
+                    columns!(),
+                    " FROM users WHERE username_key > COALESCE((SELECT username_key FROM users WHERE id = $2), '')
+                        AND rehearsal IS NULL ORDER BY username_key LIMIT $1"
+                );
+                sqlx::query(sql).bind(limit).bind(before.unwrap_or_default())
+            }
+            UserSearch::Oldest => {
+                let sql = concat!(
+                    "SELECT ",
+                    columns!(),
+                    " FROM users WHERE id > $2 AND rehearsal IS NULL ORDER BY id LIMIT $1"
+                );
+                sqlx::query(sql).bind(limit).bind(before.unwrap_or_default())
+            }
             UserSearch::All => {
                 let sql = concat!(
                     "SELECT ",

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use crate::domain::ids::first_id_of;
 use crate::domain::order::{OrderEvent, OrderStep};
-use crate::domain::{Order, OrderId, OrderStatus, SaleId, UserId};
+use crate::domain::{Money, Order, OrderId, OrderStatus, SaleId, UserId};
 use crate::store::orders::{columns, order};
 use crate::store::{AnyQuery, Store, StoreError, bind_ids, list, padded, row};
 
@@ -26,8 +26,24 @@ pub struct OrderSearch {
     pub from: Option<Timestamp>,
     /// Reserved before this time.
     pub to: Option<Timestamp>,
-    /// Keyset pagination: only orders older than this one.
+    /// Keyset pagination: only orders that the list has behind this one.
     pub before: Option<OrderId>,
+    /// The order of the list. Ids sort by time, so that every index serves both directions; no other order has an index.
+    pub oldest_first: bool,
+}
+
+/// Orders that are summed for one page.
+pub const MAX_SUMMED_ORDERS: usize = 1000;
+
+/// What the orders of a search are together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundTotals {
+    pub orders: usize,
+    /// More match than were summed.
+    pub is_cut: bool,
+    pub units: i64,
+    /// One sum for each currency.
+    pub amounts: Vec<Money>,
 }
 
 /// An order with its owner's name.
@@ -68,13 +84,13 @@ impl OrderSearch {
             ("sale_id =", self.sale.map(|id| Value::Int(id.0))),
             ("id >=", self.from.map(|at| Value::Text(first_id_of(at)))),
             ("id <", self.to.map(|at| Value::Text(first_id_of(at)))),
-            ("id <", self.before.map(|id| Value::Text(id.to_string()))),
+            (if self.oldest_first { "id >" } else { "id <" }, self.before.map(|id| Value::Text(id.to_string()))),
         ];
         all.into_iter().filter_map(|(sql, value)| Some((sql, value?))).collect()
     }
 
-    /// Order ids sort by time, so every page is one range of one index.
-    fn sql(&self) -> String {
+    /// The condition of every filter, after a parameter for the limit.
+    fn filter(&self) -> String {
         let mut conditions: Vec<String> =
             self.conditions().iter().enumerate().map(|(i, (sql, _))| format!("{sql} ${}", i + 2)).collect();
         let narrowed = self.order.is_some() || self.user.is_some() || self.sale.is_some();
@@ -85,8 +101,19 @@ impl OrderSearch {
             // A search by order, user or sale finds those of rehearsals.
             conditions.push(NOT_REHEARSED.to_owned());
         }
-        let filter = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
-        format!("SELECT {}, {OTHER_COLUMNS} FROM orders {filter} ORDER BY id DESC LIMIT $1", columns!())
+        if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) }
+    }
+
+    /// Order ids sort by time, so every page is one range of one index.
+    fn sql(&self) -> String {
+        let direction = if self.oldest_first { "ASC" } else { "DESC" };
+        format!("SELECT {}, {OTHER_COLUMNS} FROM orders {} ORDER BY id {direction} LIMIT $1", columns!(), self.filter())
+    }
+
+    /// Reads no more rows than the limit, so that a filter of many orders costs no more than a long page.
+    fn totals_sql(&self) -> String {
+        let direction = if self.oldest_first { "ASC" } else { "DESC" };
+        format!("SELECT quantity, amount, currency FROM orders {} ORDER BY id {direction} LIMIT $1", self.filter())
     }
 }
 
@@ -119,6 +146,30 @@ impl Store {
             query = bind(query, value);
         }
         self.all(query, found_order).await
+    }
+
+    /// Count, units and money of the orders that match, on all pages, up to [`MAX_SUMMED_ORDERS`].
+    pub async fn sum_orders(&self, search: &OrderSearch) -> Result<FoundTotals, StoreError> {
+        let search = OrderSearch { before: None, ..search.clone() };
+        let mut query = sqlx::query(AssertSqlSafe(search.totals_sql())).bind(MAX_SUMMED_ORDERS as i64 + 1);
+        for (_, value) in search.conditions() {
+            query = bind(query, value);
+        }
+        let mut totals = FoundTotals::default();
+        for row in query.fetch_all(&self.pool).await? {
+            if totals.orders == MAX_SUMMED_ORDERS {
+                totals.is_cut = true;
+                break;
+            }
+            totals.orders += 1;
+            totals.units += row::int(&row, "quantity")?;
+            let amount = row::money(&row, "amount")?;
+            match totals.amounts.iter_mut().find(|sum| sum.currency == amount.currency) {
+                Some(sum) => sum.amount = sum.amount.saturating_add(amount.amount),
+                None => totals.amounts.push(amount),
+            }
+        }
+        Ok(totals)
     }
 
     /// Those of the orders that exist and are none of a rehearsal, in any order.
@@ -222,6 +273,11 @@ mod tests {
             (OrderSearch { before: Some(id), ..by(&[OrderStatus::Paid]) }, "orders_by_status (status=? AND id<?"),
             (OrderSearch { from: Some(now), to: Some(now), ..by(&[]) }, "(id>? AND id<?"),
             (OrderSearch { before: Some(id), ..by(&[]) }, "(id<?"),
+            (OrderSearch { before: Some(id), oldest_first: true, ..by(&[]) }, "(id>?"),
+            (
+                OrderSearch { sale: Some(SaleId(1)), before: Some(id), oldest_first: true, ..by(&[]) },
+                "orders_by_sale (sale_id=? AND id>?",
+            ),
         ];
         for (search, expected) in cases {
             let plan = plan(&store, search.clone()).await;

@@ -1,17 +1,18 @@
 //! The console's pages of goods: the list, archiving, and the form that creates and edits them.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
 use crate::domain::picture::MAX_GALLERY_PICTURES;
-use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture};
+use crate::domain::{Bilingual, ConsoleList, Goods, GoodsId, Locale, Picture};
 use crate::i18n;
 use crate::store::{GoodsDraft, GoodsRefusal, RequestId};
 use crate::web::Shop;
 use crate::web::admin::goods_changes::changes_since;
 use crate::web::admin::goods_upload::{GoodsForm, UploadedFile};
+use crate::web::admin::saved_views::own_list_bar;
 use crate::web::admin::{ConfirmForm, StaffVisit, StaffVisitTo};
 use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
@@ -36,13 +37,20 @@ pub struct GoodsListQuery {
     #[serde(default)]
     done: String,
     goods: Option<GoodsId>,
+    /// `name`, `oldest`, or empty for the newest first. All goods are in memory, so that any order will do.
+    #[serde(default)]
+    sort: String,
+    /// The whole query as it came.
+    #[serde(skip)]
+    raw: Option<String>,
 }
 
 pub async fn list(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    RawQuery(raw): RawQuery,
     Query(query): Query<GoodsListQuery>,
 ) -> Result<Response, Problem> {
-    show_list(&shop, &visitor, query, StatusCode::OK, None).await
+    show_list(&shop, &visitor, GoodsListQuery { raw, ..query }, StatusCode::OK, None).await
 }
 
 async fn show_list(
@@ -65,11 +73,17 @@ async fn show_list(
             && (goods.id.to_string() == words
                 || [&goods.name.zh, &goods.name.en].iter().any(|name| name.to_lowercase().contains(&words)))
     });
+    match query.sort.as_str() {
+        "name" => goods.sort_by_key(|goods| goods.name.get(visitor.locale).to_lowercase()),
+        "oldest" => goods.reverse(),
+        _ => {}
+    }
+    let bar = own_list_bar(shop, visitor, ConsoleList::Goods, query.raw.as_deref()).await?;
     let more = goods.len() > MAX_LISTED;
     goods.truncate(MAX_LISTED);
     let chrome = visitor.chrome_at(list_path(visitor.locale));
     let query = query.q.trim().to_owned();
-    personal(status, &AdminGoodsList { chrome, goods, query, with_archived, archived, more, done, warning })
+    personal(status, &AdminGoodsList { chrome, goods, query, with_archived, archived, more, done, warning, bar })
 }
 
 fn list_path(locale: Locale) -> String {

@@ -1,12 +1,13 @@
 //! The console's page of the audit log.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use url::form_urlencoded::byte_serialize;
 
 use super::StaffVisit;
-use crate::domain::{Locale, Page};
+use super::saved_views::list_bar;
+use crate::domain::{ConsoleList, Locale, Page};
 use crate::store::AuditRow;
 use crate::web::Shop;
 use crate::web::extract::Query;
@@ -29,6 +30,7 @@ fn next_page_path(query: &AuditLogQuery, locale: Locale, before: &str) -> String
         ("from", &query.from),
         ("to", &query.to),
         ("zone", time_zone::of_days(&query.zone, &query.from, &query.to)),
+        ("sort", &query.sort),
         ("before", before),
     ]);
     format!("/admin/log?{query}")
@@ -50,9 +52,11 @@ async fn names(shop: &Shop, rows: &[AuditRow], locale: Locale) -> Result<LogName
 }
 
 pub async fn show(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    RawQuery(raw): RawQuery,
     Query(mut query): Query<AuditLogQuery>,
 ) -> Result<Response, Problem> {
+    let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Log, raw.as_deref()).await?;
     query.zone = time_zone::or_utc(&query.zone).1;
     let errors = query.filter().1;
     let (status, page) = match errors.is_empty() {
@@ -66,5 +70,5 @@ pub async fn show(
     let older = page.next.map(|id| next_page_path(&query, visitor.locale, &id));
     let filtered = !query.is_blank() || query.before.is_given();
     let chrome = visitor.chrome_at(format!("/admin/log?lang={}", visitor.locale));
-    personal(status, &AdminLogPage { chrome, lines, older, actions, filtered, query, errors })
+    personal(status, &AdminLogPage { chrome, lines, older, actions, filtered, query, errors, bar })
 }

@@ -7,6 +7,7 @@ pub mod sales;
 
 pub mod approvals;
 pub mod books;
+pub mod bulk;
 pub mod calendar;
 pub mod clusters;
 pub mod cockpit;
@@ -25,6 +26,7 @@ pub mod queues;
 pub mod report;
 pub mod review;
 pub mod sale_form;
+pub mod saved_views;
 pub mod security;
 pub mod shop_pages;
 pub mod staff;

@@ -1,12 +1,13 @@
 //! The console's pages about orders: the search, one order with its history and payments, and its cancellation or refund.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
+use super::saved_views::list_bar;
 use super::{StaffVisit, StaffVisitTo};
-use crate::domain::{Address, Order, OrderId, Page, RefundTarget};
+use crate::domain::{Address, ConsoleList, Order, OrderId, Page, RefundTarget};
 use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use crate::payments::staff_refunds::RefundAnswer;
 use crate::store::{NewPartialRefund, RefundRefusal, StaffAction, StaffRefund};
@@ -29,11 +30,17 @@ use crate::web::views::{
 };
 
 pub async fn list(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    RawQuery(raw): RawQuery,
     Query(mut query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
+    let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Orders, raw.as_deref()).await?;
+    let mut totals = None;
     let (status, found, errors) = match query.read(&shop.store).await? {
         Ok(parsed) => {
+            if let Some(search) = parsed.search.as_ref().filter(|_| !query.given().is_empty()) {
+                totals = Some(shop.store.sum_orders(search).await?);
+            }
             let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
             (StatusCode::OK, found, Vec::new())
         }
@@ -49,7 +56,20 @@ pub async fn list(
         query.user = std::mem::take(&mut query.username);
     }
     let older = found.next.map(|id| id.to_string());
-    personal(status, &AdminOrdersPage { chrome, rows: found.items, older, sales, query, errors })
+    personal(
+        status,
+        &AdminOrdersPage {
+            chrome,
+            rows: found.items,
+            older,
+            sales,
+            query,
+            errors,
+            bar,
+            totals,
+            may_act: staff.may::<SupportShoppers>(),
+        },
+    )
 }
 
 pub async fn show(

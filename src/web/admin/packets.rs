@@ -1,12 +1,13 @@
 //! The console's pages of red packets: the list, funding a packet from the shop, one packet, stopping it.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
+use super::saved_views::list_bar;
 use super::{ConfirmForm, StaffVisit, StaffVisitTo};
-use crate::domain::{Locale, PacketId};
+use crate::domain::{ConsoleList, Locale, PacketId};
 use crate::store::StopOutcome;
 use crate::web::Shop;
 use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
@@ -31,11 +32,14 @@ pub struct AdminPacketsQuery {
 }
 
 pub async fn list(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    RawQuery(raw): RawQuery,
     Query(query): Query<AdminPacketsQuery>,
 ) -> Result<Response, Problem> {
     let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
+    let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Packets, raw.as_deref()).await?;
     let page = AdminPacketsPage {
+        bar,
         chrome: visitor.chrome(),
         packets: page.items,
         now: shop.clock.now(),

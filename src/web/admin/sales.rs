@@ -2,15 +2,16 @@
 
 use std::str::FromStr;
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use super::saved_views::own_list_bar;
 use super::{StaffVisit, StaffVisitTo, cockpit};
 use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand, SaleRow};
-use crate::domain::{Goods, GoodsId, Locale, Sale, SaleId};
+use crate::domain::{ConsoleList, Goods, GoodsId, Locale, Sale, SaleId};
 use crate::i18n;
 use crate::store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
 use crate::web::Shop;
@@ -38,13 +39,17 @@ pub struct SaleListQuery {
     done: String,
     sale: String,
     applied: String,
+    /// The whole query as it came.
+    #[serde(skip)]
+    raw: Option<String>,
 }
 
 pub async fn sales(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    RawQuery(raw): RawQuery,
     Query(query): Query<SaleListQuery>,
 ) -> Result<Response, Problem> {
-    page(&shop, &visitor, StatusCode::OK, query, None).await
+    page(&shop, &visitor, StatusCode::OK, SaleListQuery { raw, ..query }, None).await
 }
 
 /// A warning on top of a page, and the other sale that it is about.
@@ -75,7 +80,9 @@ async fn page(
     let only = group.or(before.map(|_| SaleGroup::Past));
     let (text, other) = warning.map_or((None, None), |warning| (Some(warning.text), warning.other));
     let chrome = visitor.chrome_at(format!("/admin?lang={}", visitor.locale));
+    let bar = own_list_bar(shop, visitor, ConsoleList::Sales, query.raw.as_deref()).await?;
     let page = AdminSalesPage {
+        bar,
         groups: AdminSalesPage::grouped(rows, ended, only),
         goods: current.goods,
         sandbox: shop.sandbox.is_some(),

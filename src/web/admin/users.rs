@@ -1,15 +1,16 @@
 //! The console's pages about accounts.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
 use super::log::subject_path;
+use super::saved_views::list_bar;
 use super::{StaffVisit, StaffVisitTo};
 use crate::accounts::staff_rules::check_block_reason;
 use crate::domain::mail::masked;
-use crate::domain::{Locale, UserId};
+use crate::domain::{ConsoleList, Locale, UserId};
 use crate::store::AccountChange;
 use crate::web::Shop;
 use crate::web::extract::session::{SupportShoppers, ViewConsole};
@@ -24,11 +25,15 @@ use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::{UserPage, UsersPage};
 
 pub async fn list(
-    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    RawQuery(raw): RawQuery,
     Query(query): Query<UserSearchQuery>,
 ) -> Result<Response, Problem> {
     let found = find_users(&shop.store, &query).await?;
+    let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Users, raw.as_deref()).await?;
     let page = UsersPage {
+        bar,
+        may_act: staff.may::<SupportShoppers>(),
         chrome: visitor.chrome(),
         users: found.items,
         q: query.q,

@@ -27,6 +27,9 @@ pub struct AuditLogQuery {
     /// The time zone of `from` and `to` when they are days; UTC when it is empty.
     #[serde(default)]
     pub zone: String,
+    /// `oldest` for the oldest first. Of the page.
+    #[serde(default)]
+    pub sort: String,
     /// The id of the last entry on the page before.
     #[serde(default)]
     pub before: Cursor,
@@ -43,6 +46,7 @@ impl AuditLogQuery {
             subject: self.subject.trim().to_owned(),
             from,
             to,
+            oldest_first: self.sort == "oldest",
         };
         (filter, errors)
     }

@@ -21,6 +21,7 @@ pub mod time_zone;
 pub mod validation;
 
 pub mod links;
+pub mod list_view;
 pub mod pagination;
 pub mod paths;
 

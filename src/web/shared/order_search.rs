@@ -26,6 +26,12 @@ pub struct OrderSearchQuery {
     pub to: String,
     pub before: Cursor,
     limit: String,
+    /// `oldest` for the oldest first. Of the page.
+    pub sort: String,
+    /// The columns that the page leaves out.
+    pub hide: String,
+    /// What became of a form about saved views.
+    view: String,
     /// The language of the page.
     lang: String,
 }
@@ -76,6 +82,11 @@ impl OrderSearchQuery {
         let mut errors = Vec::new();
         let mut search = OrderSearch::default();
         let mut names = Vec::new();
+        match self.sort.as_str() {
+            "" | "newest" => {}
+            "oldest" => search.oldest_first = true,
+            _ => errors.push(FieldError::new("sort", "unknown")),
+        }
         match optional(&self.order, |text| text.parse().ok()) {
             Some(order) => search.order = order,
             None => errors.push(FieldError::new("order", "bad_id")),

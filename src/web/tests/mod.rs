@@ -50,6 +50,7 @@ mod spread;
 mod step_up;
 mod strictness;
 mod support;
+mod tables;
 mod waitlist;
 mod wallet;
 

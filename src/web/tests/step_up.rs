@@ -35,6 +35,7 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
     let forms = [
         format!("/admin/orders/{NOBODY}/refund"),
         format!("/admin/orders/{NOBODY}/refund-part"),
+        "/admin/orders/bulk/refund".to_owned(),
         format!("/admin/orders/payments/{NOBODY}/refund"),
         format!("/admin/orders/approvals/{NOBODY}/approve"),
         "/admin/staff".to_owned(),

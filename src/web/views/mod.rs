@@ -39,6 +39,7 @@ pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, Payme
 pub use admin::{
     AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot, StepUpPage, SteppedUpPage,
 };
+pub use admin::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkUserAction, BulkVerdict, ListBar};
 pub use admin::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS, ReviewForm, ReviewFormState, ReviewNotice};
 pub use admin::{MailPage, ReportPage, ShownMail};
 pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};

@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::audit_words::{Fact, LogLine, LogLink, Piece};
+use super::saved_views::{ListBar, SortLink};
 use super::{FieldError, error_text};
 use crate::i18n::audit_action;
 use crate::pages::filters;
@@ -22,9 +23,15 @@ pub struct AdminLogPage {
     pub filtered: bool,
     pub query: AuditLogQuery,
     pub errors: Vec<FieldError>,
+    pub bar: ListBar,
 }
 
 impl AdminLogPage {
+    /// By time alone, which is the order of every index of the log.
+    fn sort(&self) -> SortLink {
+        self.bar.sort(self.chrome.text().admin.log_at, "oldest", Some(""))
+    }
+
     fn error_text(&self, field: &str) -> Option<&'static str> {
         error_text(&self.chrome, &self.errors, field)
     }

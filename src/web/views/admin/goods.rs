@@ -2,6 +2,7 @@
 
 use askama::Template;
 
+use super::saved_views::ListBar;
 use super::{FieldError, error_text, label};
 use crate::domain::{Goods, GoodsId, Locale, Picture};
 use crate::i18n::{field_error, fill};
@@ -23,9 +24,18 @@ pub struct AdminGoodsList {
     /// The action that the page reports as done, and the name of the goods.
     pub done: Option<(String, String)>,
     pub warning: Option<&'static str>,
+    pub bar: ListBar,
 }
 
 impl AdminGoodsList {
+    /// The orders of the list with their links, and whether it has one now.
+    fn orders(&self) -> [(&'static str, String, bool); 3] {
+        let t = &self.chrome.text().tables;
+        [("", t.newest), ("oldest", t.oldest), ("name", t.by_name)].map(|(sort, words)| {
+            (words, self.bar.query.with("sort", sort).path(self.chrome.locale), self.bar.query.get("sort") == sort)
+        })
+    }
+
     fn done(&self) -> Option<String> {
         let t = &self.chrome.text().goods;
         let (what, name) = self.done.as_ref()?;

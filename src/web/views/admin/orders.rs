@@ -2,14 +2,17 @@
 
 use askama::Template;
 
+use super::bulk::BulkOrderAction;
 use super::review::{ReviewForm, ReviewFormState};
 use super::sale_form::for_time_field;
+use super::saved_views::{ColumnLink, ListBar, SortLink};
 use super::{Chrome, FieldError, error_text};
 use crate::domain::order::OrderStep;
-use crate::domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, RefundTarget, SaleId, wallet};
-use crate::i18n::{field_error, problem};
+use crate::domain::{ApprovalStatus, Money, Order, OrderHold, OrderId, OrderStatus, RefundTarget, SaleId, wallet};
+use crate::i18n::{field_error, fill, problem};
 use crate::pages::filters;
-use crate::store::{Approval, FoundOrder, PaymentRecord, PaymentStatus, WALLET};
+use crate::pages::filters::grouped;
+use crate::store::{Approval, FoundOrder, FoundTotals, PaymentRecord, PaymentStatus, WALLET};
 use crate::web::shared::links::link_query;
 use crate::web::shared::order_search::OrderSearchQuery;
 use crate::web::views::AddressView;
@@ -27,9 +30,53 @@ pub struct AdminOrdersPage {
     /// The search as entered. A user's name or id is in `user`.
     pub query: OrderSearchQuery,
     pub errors: Vec<FieldError>,
+    pub bar: ListBar,
+    /// Of all pages of a search; `None` without one.
+    pub totals: Option<FoundTotals>,
+    /// Whether the member of the staff may act on several orders.
+    pub may_act: bool,
 }
 
 impl AdminOrdersPage {
+    /// Count, units and money of what the search finds.
+    fn totals_words(&self) -> Option<String> {
+        let t = &self.chrome.text().tables;
+        let totals = self.totals.as_ref().filter(|totals| totals.orders > 0)?;
+        let money: Vec<String> = totals.amounts.iter().map(Money::to_string).collect();
+        let words = if totals.is_cut { t.found_more } else { t.found };
+        Some(fill(&fill(&fill(words, grouped(totals.orders)), grouped(totals.units)), money.join(" + ")))
+    }
+
+    fn columns(&self) -> Vec<ColumnLink> {
+        let s = &self.chrome.text().support;
+        self.bar.columns(&[
+            ("status", s.col_status),
+            ("user", s.col_user),
+            ("sale", s.col_sale),
+            ("pieces", s.col_pieces),
+            ("amount", s.col_amount),
+        ])
+    }
+
+    /// By time alone: an order by status or amount has no index.
+    fn sort(&self) -> SortLink {
+        self.bar.sort(self.chrome.text().support.col_at, "oldest", Some(""))
+    }
+
+    fn bulk_actions(&self) -> [(BulkOrderAction, &'static str); 4] {
+        BulkOrderAction::ALL.map(|action| (action, action.verb(self.chrome.text())))
+    }
+
+    fn short(&self, id: &OrderId) -> String {
+        let id = id.to_string();
+        id[id.len() - 12..].to_owned()
+    }
+
+    fn sale_name(&self, id: &SaleId) -> String {
+        let known = self.sales.iter().find(|(known, _)| known == id);
+        known.map_or_else(|| id.to_string(), |(_, name)| format!("{id} · {name}"))
+    }
+
     fn error_text(&self, field: &str) -> Option<&'static str> {
         error_text(&self.chrome, &self.errors, field)
     }
@@ -47,6 +94,13 @@ impl AdminOrdersPage {
         let search = self.link_query();
         let separator = if search.is_empty() { "" } else { "&" };
         format!("/api/admin/orders.csv?lang={}{separator}{search}", self.chrome.locale)
+    }
+
+    /// The same with the order and the columns of the list, which the export does not have.
+    fn page_query(&self) -> String {
+        let OrderSearchQuery { sort, hide, .. } = &self.query;
+        let shape = link_query([("sort", sort.as_str()), ("hide", hide)]);
+        [self.link_query(), shape].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&")
     }
 
     fn is_later(&self) -> bool {

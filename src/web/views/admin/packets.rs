@@ -3,6 +3,7 @@
 use askama::Template;
 use jiff::Timestamp;
 
+use super::saved_views::{ColumnLink, ListBar};
 use crate::domain::Money;
 use crate::domain::packet::{Giver, PacketPhase};
 use crate::domain::wallet::money;
@@ -23,6 +24,7 @@ pub struct AdminPacketsPage {
     /// For `&before=`; `None` on the last page.
     pub older: Option<String>,
     pub is_later: bool,
+    pub bar: ListBar,
 }
 
 /// The name of the giver.
@@ -40,6 +42,17 @@ fn greeting<'a>(chrome: &Chrome, view: &'a PacketView) -> &'a str {
 }
 
 impl AdminPacketsPage {
+    fn columns(&self) -> Vec<ColumnLink> {
+        let t = &self.chrome.text().packets;
+        self.bar.columns(&[
+            ("giver", t.col_giver),
+            ("phase", t.col_phase),
+            ("claimed", t.col_claimed),
+            ("total", t.col_total),
+            ("opens", t.col_opens),
+        ])
+    }
+
     fn giver<'a>(&self, view: &'a PacketView) -> &'a str {
         giver(&self.chrome, view)
     }

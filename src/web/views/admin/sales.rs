@@ -4,6 +4,7 @@ use askama::Template;
 
 use super::Chrome;
 use super::overview::OverviewPart;
+use super::saved_views::ListBar;
 use crate::control::today::Today;
 use crate::domain::sale::SaleMove;
 use crate::domain::wire::wire_enum;
@@ -119,6 +120,7 @@ pub struct AdminSalesPage {
     pub done: Option<String>,
     /// `None` on later pages and in a search.
     pub today: Option<Today>,
+    pub bar: ListBar,
 }
 
 impl AdminSalesPage {

@@ -1,7 +1,8 @@
 use super::*;
-use crate::domain::{Bilingual, Goods, GoodsId, Locale, Picture, SaleId, SaleState};
+use crate::domain::{Bilingual, ConsoleList, Goods, GoodsId, Locale, Picture, SaleId, SaleState};
 use crate::pages::sale_pages::tests::{at, sample};
 use crate::web::shared::audit_log_query::AuditLogQuery;
+use crate::web::shared::list_view::ListQuery;
 use crate::web::shared::sale_form::SaleForm;
 use askama::Template;
 
@@ -47,6 +48,10 @@ pub fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
     }
 }
 
+fn bar(locale: Locale, list: ConsoleList) -> ListBar {
+    ListBar::new(locale, ListQuery::read(list, ""), Vec::new(), "")
+}
+
 #[test]
 fn sale_offers_the_actions_of_its_state() {
     for (state, start, pause, resume, stop) in [
@@ -69,6 +74,7 @@ fn sale_offers_the_actions_of_its_state() {
             other: None,
             done: None,
             today: None,
+            bar: bar(Locale::En, ConsoleList::Sales),
         };
         let html = page.render().unwrap();
         let offers = |action: &str| html.contains(&format!("action=\"/admin/sales/7/{action}?lang=en"));
@@ -140,6 +146,7 @@ fn audit_log_escapes_values() {
             ..AuditLogQuery::default()
         },
         errors: Vec::new(),
+        bar: bar(locale, ConsoleList::Log),
     };
     let html = page(Locale::En, vec![row("<script>"), row("\"'&")]).render().unwrap();
     assert_eq!(html.matches("<script").count(), 2, "only the scripts of the page");

@@ -2,6 +2,8 @@
 
 use askama::Template;
 
+use super::bulk::BulkUserAction;
+use super::saved_views::{ColumnLink, ListBar, SortLink};
 use super::{FieldError, error_text};
 use crate::domain::{Money, Order, UserId};
 use crate::i18n::problem;
@@ -35,9 +37,35 @@ pub struct UsersPage {
     /// Whether this is not the first page.
     pub paged: bool,
     pub older: Option<UserId>,
+    pub bar: ListBar,
+    /// Whether the member of the staff may act on several accounts.
+    pub may_act: bool,
 }
 
 impl UsersPage {
+    fn columns(&self) -> Vec<ColumnLink> {
+        let p = &self.chrome.text().people;
+        self.bar.columns(&[("state", p.col_state), ("role", p.col_role), ("since", p.col_since), ("seen", p.col_seen)])
+    }
+
+    /// The log-in has no index, so that the list cannot be by it.
+    fn sort_by_name(&self) -> SortLink {
+        self.bar.sort(self.chrome.text().people.col_name, "name", None)
+    }
+
+    fn sort_by_time(&self) -> SortLink {
+        self.bar.sort(self.chrome.text().people.col_since, "oldest", Some(""))
+    }
+
+    fn bulk_actions(&self) -> [(BulkUserAction, &'static str); 2] {
+        BulkUserAction::ALL.map(|action| (action, action.verb(self.chrome.text())))
+    }
+
+    /// The query of another page of the list.
+    fn page_query(&self) -> String {
+        self.bar.query.encoded()
+    }
+
     fn state(&self, user: &User) -> (&'static str, &str) {
         state_of(&self.chrome, user)
     }

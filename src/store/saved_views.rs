@@ -1,0 +1,99 @@
+//! Saved views of the console's lists. Each belongs to one member of the staff, and every statement names the owner.
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+use uuid::Uuid;
+
+use super::{Store, StoreError, row};
+use crate::domain::UserId;
+use crate::domain::saved_view::{ConsoleList, SavedView};
+
+/// What became of a view that was to be saved or renamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaveViewOutcome {
+    Saved,
+    /// The member of the staff has [`SavedView::MAX_PER_LIST`] views of the list.
+    TooMany,
+    /// Another view of the list has the name.
+    NameTaken,
+    NoSuchView,
+}
+
+macro_rules! columns {
+    () => {
+        "id, list, name, query"
+    };
+}
+
+fn view(row: &AnyRow) -> Result<SavedView, sqlx::Error> {
+    Ok(SavedView {
+        id: row::parsed(row, "id")?,
+        list: row::parsed(row, "list")?,
+        name: row::text(row, "name")?,
+        query: row::text(row, "query")?,
+    })
+}
+
+impl Store {
+    /// The views that a member of the staff has of a list, by name.
+    pub async fn saved_views(&self, owner: UserId, list: ConsoleList) -> Result<Vec<SavedView>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE user_id = $1 AND list = $2 ORDER BY name");
+        self.all(sqlx::query(sql).bind(owner.to_string()).bind(list.as_str()), view).await
+    }
+
+    pub async fn saved_view(&self, owner: UserId, id: Uuid) -> Result<Option<SavedView>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE id = $1 AND user_id = $2");
+        self.optional(sqlx::query(sql).bind(id.to_string()).bind(owner.to_string()), view).await
+    }
+
+    /// Saves a new view. One of the list with the same name gets the new query.
+    pub async fn save_view(
+        &self,
+        owner: UserId,
+        new: &SavedView,
+        now: Timestamp,
+    ) -> Result<SaveViewOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        // Two views that one person saves at once are counted one after the other.
+        tx.lock_user(owner).await?;
+        let sql = "SELECT COUNT(*) AS n FROM saved_views WHERE user_id = $1 AND list = $2 AND name <> $3";
+        let query = sqlx::query(sql).bind(owner.to_string()).bind(new.list.as_str()).bind(new.name.clone());
+        let others = row::int(&query.fetch_one(&mut *tx).await?, "n")?;
+        if others >= SavedView::MAX_PER_LIST as i64 {
+            return Ok(SaveViewOutcome::TooMany);
+        }
+        let sql =
+            "INSERT INTO saved_views (id, user_id, list, name, query, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (user_id, list, name) DO UPDATE SET query = excluded.query";
+        let query = sqlx::query(sql).bind(new.id.to_string()).bind(owner.to_string()).bind(new.list.as_str());
+        let query = query.bind(new.name.clone()).bind(new.query.clone()).bind(now.as_millisecond());
+        query.execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(SaveViewOutcome::Saved)
+    }
+
+    pub async fn rename_view(&self, owner: UserId, id: Uuid, name: &str) -> Result<SaveViewOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        tx.lock_user(owner).await?;
+        let taken = "SELECT 1 FROM saved_views WHERE user_id = $1 AND name = $2 AND id <> $3
+             AND list = (SELECT list FROM saved_views WHERE id = $3)";
+        let query = sqlx::query(taken).bind(owner.to_string()).bind(name.to_owned()).bind(id.to_string());
+        if query.fetch_optional(&mut *tx).await?.is_some() {
+            return Ok(SaveViewOutcome::NameTaken);
+        }
+        let query = sqlx::query("UPDATE saved_views SET name = $3 WHERE id = $1 AND user_id = $2");
+        let query = query.bind(id.to_string()).bind(owner.to_string()).bind(name.to_owned());
+        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(SaveViewOutcome::NoSuchView);
+        }
+        tx.commit().await?;
+        Ok(SaveViewOutcome::Saved)
+    }
+
+    /// Deletes a view, if the owner has it.
+    pub async fn delete_view(&self, owner: UserId, id: Uuid) -> Result<(), StoreError> {
+        let query = sqlx::query("DELETE FROM saved_views WHERE id = $1 AND user_id = $2");
+        query.bind(id.to_string()).bind(owner.to_string()).execute(&self.pool).await?;
+        Ok(())
+    }
+}

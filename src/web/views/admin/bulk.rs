@@ -1,0 +1,195 @@
+//! Actions on several orders or accounts: the summary before, and what became of each after.
+
+use askama::Template;
+
+use super::{Chrome, FieldError, error_text};
+use crate::domain::wire::wire_enum;
+use crate::i18n::{Text, fill};
+use crate::pages::filters;
+
+wire_enum! {
+    /// What staff do with several orders.
+    pub enum BulkOrderAction {
+        Cancel = "cancel",
+        Refund = "refund",
+        Hold = "hold",
+        Release = "release",
+    }
+}
+
+wire_enum! {
+    /// What staff do with several accounts.
+    pub enum BulkUserAction {
+        Block = "block",
+        Unblock = "unblock",
+    }
+}
+
+impl BulkOrderAction {
+    pub fn verb(self, t: &Text) -> &'static str {
+        match self {
+            BulkOrderAction::Cancel => t.support.cancel,
+            BulkOrderAction::Refund => t.support.refund,
+            BulkOrderAction::Hold => t.review.hold,
+            BulkOrderAction::Release => t.review.release,
+        }
+    }
+
+    pub fn words(self, t: &Text) -> &'static str {
+        match self {
+            BulkOrderAction::Cancel => t.bulk.orders_cancel,
+            BulkOrderAction::Refund => t.bulk.orders_refund,
+            BulkOrderAction::Hold => t.bulk.orders_hold,
+            BulkOrderAction::Release => t.bulk.orders_release,
+        }
+    }
+
+    /// The action that takes it back.
+    pub fn undo(self) -> Option<BulkOrderAction> {
+        match self {
+            BulkOrderAction::Cancel | BulkOrderAction::Refund => None,
+            BulkOrderAction::Hold => Some(BulkOrderAction::Release),
+            BulkOrderAction::Release => Some(BulkOrderAction::Hold),
+        }
+    }
+
+    /// Whether the reason is one for the buyer, rather than for staff with a message to the buyer.
+    pub fn is_review(self) -> bool {
+        matches!(self, BulkOrderAction::Hold | BulkOrderAction::Release)
+    }
+}
+
+impl BulkUserAction {
+    pub fn verb(self, t: &Text) -> &'static str {
+        match self {
+            BulkUserAction::Block => t.people.block,
+            BulkUserAction::Unblock => t.people.unblock,
+        }
+    }
+
+    pub fn words(self, t: &Text) -> &'static str {
+        match self {
+            BulkUserAction::Block => t.bulk.users_block,
+            BulkUserAction::Unblock => t.bulk.users_unblock,
+        }
+    }
+
+    pub fn undo(self) -> BulkUserAction {
+        match self {
+            BulkUserAction::Block => BulkUserAction::Unblock,
+            BulkUserAction::Unblock => BulkUserAction::Block,
+        }
+    }
+}
+
+/// What happens to an item, or what happened. Refusals say why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BulkVerdict {
+    Will,
+    WillNot(String),
+    Done,
+    /// Under way, but not done yet.
+    Waits,
+    NotDone(String),
+}
+
+/// An order or an account of the batch.
+#[derive(Debug)]
+pub struct BulkItem {
+    pub id: String,
+    pub path: String,
+    pub name: String,
+    /// Its amount or its role.
+    pub detail: String,
+    pub verdict: BulkVerdict,
+}
+
+impl BulkItem {
+    fn words<'a>(&'a self, t: &'a Text) -> &'a str {
+        match &self.verdict {
+            BulkVerdict::Will => t.bulk.will,
+            BulkVerdict::Done => t.bulk.done,
+            BulkVerdict::Waits => t.bulk.waits,
+            BulkVerdict::WillNot(why) | BulkVerdict::NotDone(why) => why,
+        }
+    }
+
+    fn mood(&self) -> &'static str {
+        match self.verdict {
+            BulkVerdict::Will | BulkVerdict::Done => "good",
+            BulkVerdict::WillNot(_) | BulkVerdict::Waits => "calm",
+            BulkVerdict::NotDone(_) => "bad",
+        }
+    }
+
+    /// Whether the action is still to come, or was done.
+    fn is_part(&self) -> bool {
+        matches!(self.verdict, BulkVerdict::Will | BulkVerdict::Done)
+    }
+}
+
+/// The fields of the summary's form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkFields {
+    None,
+    /// A reason for the buyer or for staff.
+    Reason,
+    /// A reason for staff, and a message to the buyer.
+    ReasonAndMessage,
+}
+
+/// The summary of a batch, or its outcome.
+#[derive(Debug, Template)]
+#[template(path = "admin/bulk.html")]
+pub struct BulkPage {
+    pub chrome: Chrome,
+    pub verb: &'static str,
+    pub words: &'static str,
+    pub list_path: String,
+    /// Where the summary's form goes; `None` after the action.
+    pub action: Option<String>,
+    pub items: Vec<BulkItem>,
+    pub fields: BulkFields,
+    pub reason: String,
+    pub message: String,
+    pub errors: Vec<FieldError>,
+    /// Why the batch cannot be acted on at all.
+    pub warning: Option<&'static str>,
+    /// After the action: where the summary of the opposite action is, its name, and its verb.
+    pub undo: Option<(&'static str, &'static str, &'static str)>,
+    pub is_dangerous: bool,
+}
+
+impl BulkPage {
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &BulkItem> {
+        self.items.iter().filter(|item| item.is_part())
+    }
+
+    /// The ids that the form carries.
+    fn ids(&self) -> String {
+        self.parts().map(|item| item.id.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn title(&self) -> String {
+        fill(&fill(self.chrome.text().bulk.title, self.verb), self.items.len())
+    }
+
+    fn summary(&self) -> String {
+        let t = &self.chrome.text().bulk;
+        let count = self.parts().count();
+        let words = if self.action.is_some() { t.will_act } else { t.acted };
+        fill(&fill(words, count), self.items.len() - count)
+    }
+
+    fn can_act(&self) -> bool {
+        self.action.is_some() && self.warning.is_none() && self.parts().next().is_some()
+    }
+
+    fn outcome_failed(&self) -> bool {
+        self.items.iter().any(|item| matches!(item.verdict, BulkVerdict::NotDone(_)))
+    }
+}

@@ -1,0 +1,52 @@
+// Lists of the console whose rows can be ticked: all at once, the number of ticked ones, and single keys that move and tick.
+
+import { write } from './lib.js';
+
+const form = document.querySelector('[data-bulk]');
+const boxes = form ? [...form.querySelectorAll('input[name="id"]')] : [];
+const rows = boxes.map((box) => box.closest('tr'));
+const all = form?.querySelector('[data-all]');
+
+function follow() {
+  const ticked = boxes.filter((box) => box.checked).length;
+  all.checked = ticked > 0 && ticked === boxes.length;
+  all.indeterminate = ticked > 0 && ticked < boxes.length;
+  const count = form.querySelector('[data-slot="ticked"]');
+  if (count) write(count, ticked ? `(${ticked})` : '');
+  form.classList.toggle('some', ticked > 0);
+}
+
+if (boxes.length) {
+  all.hidden = false;
+  all.addEventListener('change', () => {
+    for (const box of boxes) box.checked = all.checked;
+    follow();
+  });
+  form.addEventListener('change', follow);
+  // A page from the back button has its ticks again.
+  addEventListener('pageshow', follow);
+  follow();
+}
+
+/** Moves the focus to the link of the next or previous row. */
+function move(by) {
+  const links = rows.map((row) => row.querySelector('a'));
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
+  links[Math.max(0, Math.min(links.length - 1, at < 0 ? 0 : at + by))]?.focus();
+}
+
+function tick() {
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
+  if (at < 0) return;
+  boxes[at].checked = !boxes[at].checked;
+  follow();
+}
+
+const KEYS = { j: () => move(1), k: () => move(-1), x: tick };
+
+addEventListener('keydown', (event) => {
+  const typing = event.target.closest('input:not([type="checkbox"]), textarea, select, dialog, [contenteditable]');
+  if (!rows.length || typing || event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
+  event.preventDefault();
+  KEYS[event.key]();
+});
