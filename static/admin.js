@@ -2,6 +2,9 @@
 // forms that are sent once. Dialogs and local times come from `shop.js`, which every page carries.
 
 import { call, count, create, main, say, show, sleep, slot, table, timeZone, translator, utcOf, write } from './lib.js';
+import { installPalette } from './palette.js';
+
+installPalette();
 
 // ---- live numbers ----
 

@@ -13,9 +13,11 @@ function draw() {
   if (points.length < 2) return;
   const [from] = points[0];
   const span = Math.max(10, points.at(-1)[0] - from);
-  const at = ([s, n]) => `${(((s - from) / span) * 300).toFixed(1)},${(78 - (n / total) * 76).toFixed(1)}`;
+  const at = ([s, n]) => `${(((s - from) / span) * 300).toFixed(1)},${(79 - (n / total) * 78).toFixed(1)}`;
   curve.querySelector('polyline').setAttribute('points', points.map(at).join(' '));
-  curve.removeAttribute('hidden');
+  const since = slot('since', watch);
+  write(since, since.dataset.words.replace('{}', count(Math.round(span))));
+  slot('plot', watch).hidden = false;
 }
 
 /** Drops every second point once there are too many. */

@@ -46,6 +46,7 @@ mod orders;
 mod outcome;
 mod overview;
 mod packets;
+mod palette;
 mod passkeys;
 mod people;
 mod problems;
@@ -88,6 +89,7 @@ pub use orders::OrdersText;
 pub use outcome::OutcomeText;
 pub use overview::OverviewText;
 pub use packets::PacketsText;
+pub use palette::PaletteText;
 pub use passkeys::PasskeysText;
 pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
@@ -154,6 +156,7 @@ tables! {
     checklist: ChecklistText,
     goods: GoodsText,
     member: MemberText,
+    palette: PaletteText,
     passkeys: PasskeysText,
     wallet: WalletText,
     packets: PacketsText,

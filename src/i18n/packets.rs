@@ -118,6 +118,8 @@ texts! {
         watch_shares: "已领取的红包", "Shares claimed";
         watch_money: "已领取的金额", "Amount claimed";
         watch_rate: "每秒领取", "Claims per second";
+        watch_ago: "{} 秒前", "{} s ago";
+        watch_now: "现在", "now";
         watch_away: "暂时无法连接，正在重试。", "Can’t connect. Retrying.";
         all: "全部红包", "All red packets";
         share_link: "领取链接", "Claim link";

@@ -64,6 +64,7 @@ embed! {
     "packet_watch.js"
     "packets.css"
     "packets.js"
+    "palette.js"
     "passkeys.js"
     "place.js"
     "proof.js"

@@ -41,6 +41,12 @@ impl Store {
         self.all(sqlx::query(sql).bind(owner.to_string()).bind(list.as_str()), view).await
     }
 
+    /// All views of a member of the staff.
+    pub(super) async fn views_for_export(&self, owner: UserId) -> Result<Vec<SavedView>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE user_id = $1 ORDER BY list, name");
+        self.all(sqlx::query(sql).bind(owner.to_string()), view).await
+    }
+
     pub async fn saved_view(&self, owner: UserId, id: Uuid) -> Result<Option<SavedView>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE id = $1 AND user_id = $2");
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(owner.to_string()), view).await

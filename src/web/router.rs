@@ -345,13 +345,15 @@ fn console() -> Routes {
         sale_form, sales,
     };
     use super::admin::{
-        clusters, invitations, mail, queues, report, review, saved_views, security, shop_pages, staff, users,
+        clusters, invitations, mail, queues, report, review, saved_views, search, security, shop_pages, staff, users,
     };
 
     Router::new()
         .route("/admin", get(sales::sales))
         .route("/admin/calendar", get(calendar::show))
         .route("/admin/log", get(log::show))
+        .route("/admin/search", get(search::page))
+        .route("/admin/search.json", get(search::hits))
         .route("/admin/views", post(saved_views::save))
         .route("/admin/views/{view}/rename", post(saved_views::rename))
         .route("/admin/views/{view}/delete", post(saved_views::delete))

@@ -156,6 +156,13 @@ async fn linked_accounts_are_held_appeal_and_are_released_or_refunded() {
 }
 
 #[tokio::test]
+async fn lists_of_the_console_are_sorted_saved_searched_and_acted_on() {
+    let shop = shop(Rung::Sqlite).await;
+    journey_with("tables", &[&shop], json!({"places": [["en", 390], ["zh", 1280], ["en", 1920]]})).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn waiting_room_calls_in_order_and_tells_the_truth() {
     let shop = shop(Rung::Sqlite).await;
     journey("waiting_room", &shop).await;

@@ -14,6 +14,7 @@ const PAGE: i64 = 500;
 impl Store {
     /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists,
     /// reminders, browsers that show messages, groups and invitations of sales, signals, sessions, and
+    /// groups and invitations of sales, signals, saved views, sessions, and
     /// passkeys without their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
@@ -28,6 +29,8 @@ impl Store {
             self.passkeys_of(id).await?.into_iter().map(
                 |passkey| json!({"name": passkey.name, "created_at": passkey.created_at, "used_at": passkey.used_at}),
             );
+        let views = self.views_for_export(id).await?.into_iter();
+        let views = views.map(|view| json!({"list": view.list, "name": view.name, "query": view.query}));
         Ok(Some(json!({
             "exported_at": now,
             "account": {
@@ -54,6 +57,7 @@ impl Store {
             "waitlists": self.waitlists_for_export(id).await?,
             "eligibility": self.eligibility_for_export(id).await?,
             "signals": self.signals_for_export(id).await?,
+            "saved_views": views.collect::<Vec<_>>(),
             "sessions": sessions.collect::<Vec<_>>(),
             "passkeys": passkeys.collect::<Vec<_>>(),
         })))

@@ -27,6 +27,7 @@ pub mod report;
 pub mod review;
 pub mod sale_form;
 pub mod saved_views;
+pub mod search;
 pub mod security;
 pub mod shop_pages;
 pub mod staff;

@@ -19,6 +19,8 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/orders/bulk/refund", 'h'),
     ("POST", "/admin/orders/bulk/hold", 'h'),
     ("POST", "/admin/orders/bulk/release", 'h'),
+    ("GET", "/admin/search", 'l'),
+    ("GET", "/admin/search.json", 'l'),
     ("POST", "/admin/views", 'l'),
     ("POST", "/admin/views/{view}/rename", 'l'),
     ("POST", "/admin/views/{view}/delete", 'l'),

@@ -10,7 +10,8 @@ macro_rules! shop_with_orders {
         let $admin = $shop.admin().await;
         let $sale = $shop.open_sale(&$admin, 20).await;
         let mut $orders: Vec<String> = Vec::new();
-        for n in 0..$count {
+        let count: usize = $count;
+        for n in 0..count {
             let shopper = $shop.shopper(&format!("shopper{n}")).await;
             let bought = shopper.buy(&$sale, 1).await;
             $orders.push(bought.json()["order"]["id"].as_str().unwrap().to_owned());
@@ -62,7 +63,7 @@ async fn accounts_and_log_have_orders_of_their_own() {
     assert_eq!(names("sort=name").await, ["admin", "shopper0", "shopper1"]);
     assert_eq!(names("q=shopper").await, ["shopper0", "shopper1"]);
     let first = async |query: &str| {
-        let page = admin.get(&format!("/admin/log?lang=en&action=log-in&{query}")).await;
+        let page = admin.get(&format!("/admin/log?lang=en&{query}")).await;
         let at = page.text().split("<time datetime=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
         at.parse::<jiff::Timestamp>().unwrap()
     };
@@ -197,4 +198,47 @@ async fn batch_without_rows_or_with_too_many_is_refused() {
     assert_eq!(admin.send_form("/admin/orders/bulk?lang=en", "action=burn").await.status, 422);
     let viewer = shop.staff(&admin, "wang", Role::Viewer).await;
     assert!(!viewer.get("/admin/orders?lang=en").await.text().contains("data-all"));
+}
+
+#[tokio::test]
+async fn search_finds_pages_sales_orders_and_users_that_the_role_may_see() {
+    shop_with_orders!(shop, admin, sale, orders: 1);
+    let hits = async |who: &TestClient<'_>, q: &str| {
+        let q: String = url::form_urlencoded::byte_serialize(q.as_bytes()).collect();
+        let found = who.get(&format!("/admin/search.json?lang=en&q={q}")).await;
+        let hits = found.json()["hits"].as_array().unwrap().clone();
+        hits.iter().map(|hit| format!("{} {}", hit["kind"].as_str().unwrap(), hit["path"].as_str().unwrap())).collect()
+    };
+    let found: Vec<String> = hits(&admin, "audit").await;
+    assert_eq!(found, ["page /admin/log?lang=en"]);
+    let found: Vec<String> = hits(&admin, &sale).await;
+    assert!(found.contains(&format!("sale /admin/sales/{sale}?lang=en")), "{found:?}");
+    let found: Vec<String> = hits(&admin, &orders[0]).await;
+    assert_eq!(found, [format!("order /admin/orders/{}?lang=en", orders[0])]);
+    let found: Vec<String> = hits(&admin, "SHOPPER").await;
+    assert!(found.len() == 1 && found[0].starts_with("user /admin/users/"), "{found:?}");
+    let found: Vec<String> = hits(&admin, &"x".repeat(101)).await;
+    assert!(found.is_empty());
+    let viewer = shop.staff(&admin, "wang", Role::Viewer).await;
+    let found: Vec<String> = hits(&viewer, "").await;
+    assert!(found.contains(&"page /admin/log?lang=en".to_owned()), "{found:?}");
+    assert!(!found.iter().any(|hit| hit.contains("/admin/staff") || hit.contains("/new")), "{found:?}");
+    let page = admin.get("/admin/search?lang=en&q=shopper0").await;
+    assert!(page.is_page(200) && page.text().contains("<bdi>shopper0</bdi>"));
+    assert!(admin.get("/admin/search?lang=en&q=nothing-of-that").await.text().contains("Nothing found."));
+    let shopper = shop.shopper("mei").await;
+    assert_eq!(shopper.get("/admin/search.json?q=a").await.status, 404);
+}
+
+#[tokio::test]
+async fn packet_in_the_console_has_a_link_to_copy_and_its_picture() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let body = json!({"total": 1000, "count": 5, "greeting": "good luck"});
+    let given = admin.post("/api/admin/packets", body).await.json();
+    let id = given["packet"]["id"].as_str().unwrap();
+    let page = admin.get(&format!("/admin/packets/{id}?lang=en")).await;
+    assert!(page.is_page(200), "{given}");
+    assert!(page.text().contains("data-copy=\"link\"") && page.text().contains("data:image/svg+xml;base64,"));
+    assert!(page.text().contains("class=\"axes\""));
 }

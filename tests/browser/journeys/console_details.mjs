@@ -31,9 +31,9 @@ async function daysOfTheLog(visitor) {
   await visitor.goAdmin('/log');
   const zone = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone);
   ok((await visitor.slot('zone').textContent()).includes(zone));
-  const newest = await page.locator('tbody time').first().getAttribute('datetime');
+  const newest = await page.locator('tbody .lead-cell time').first().getAttribute('datetime');
   const dayOf = (time) => new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(time);
-  const entries = () => page.locator('tbody time').evaluateAll((times) => times.map((time) => time.dateTime));
+  const entries = () => page.locator('tbody .lead-cell time').evaluateAll((times) => times.map((time) => time.dateTime));
   const filter = async (from, to) => {
     await page.locator('[name="from"]').fill(from);
     await page.locator('[name="to"]').fill(to);

@@ -63,8 +63,8 @@ async function endOrder(visitor, { order, of, verb, leads }) {
   await page.locator('#user').fill(of.username);
   await page.locator('form.search button').click();
   await page.waitForURL(/[?&]user=/);
-  same(await page.locator('table.found tbody tr').count(), 1, 'one order of that user');
-  await page.locator(`table.found a[href*="${order.id}"]`).click();
+  same(await page.locator('table.dense tbody tr').count(), 1, 'one order of that user');
+  await page.locator(`table.dense a[href*="${order.id}"]`).click();
   await page.waitForURL(`/admin/orders/${order.id}?*`);
   const refund = verb === visitor.labels.refundOrder;
   if (refund) await visitor.switchLanguage();
@@ -79,7 +79,7 @@ async function endOrder(visitor, { order, of, verb, leads }) {
 async function download(visitor, sale, orders) {
   const { page } = visitor;
   await page.goto(`/admin/orders?lang=${visitor.locale}&sale=${sale}`);
-  await page.locator('table.found').waitFor();
+  await page.locator('table.dense').waitFor();
   const [file] = await Promise.all([page.waitForEvent('download'), page.locator('a[href^="/admin/step-up"]').click()]);
   const bytes = await readFile(await file.path());
   same([...bytes.subarray(0, 3)], [0xef, 0xbb, 0xbf], 'a byte order mark, for Excel');
@@ -155,7 +155,7 @@ async function addColleague(run, visitor) {
   await isConfirmed(colleague);
 
   await colleague.goAdmin('/orders');
-  await colleague.page.locator('table.found').waitFor();
+  await colleague.page.locator('table.dense').waitFor();
   same(await colleague.page.locator('.tabs a[href*="/admin/staff"]').count(), 0, 'only owners see the staff');
   await colleague.goAdmin();
   same(await colleague.page.locator('.sale-list details, a[href*="/admin/sales/new"]').count(), 0, 'the support role does not run sales');

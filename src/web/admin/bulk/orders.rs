@@ -106,6 +106,7 @@ fn page(visitor: &Visitor, action: BulkOrderAction, items: Vec<BulkItem>, form: 
         undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
         action: form,
         items,
+        reason_label: t.review.reason,
         fields: if action.is_review() { BulkFields::Reason } else { BulkFields::ReasonAndMessage },
         reason: String::new(),
         message: String::new(),

@@ -82,6 +82,7 @@ fn page(visitor: &Visitor, action: BulkUserAction, items: Vec<BulkItem>, form: O
         undo: form.is_none().then(|| (BULK, undo.as_str(), undo.verb(t))),
         action: form,
         items,
+        reason_label: t.people.reason,
         fields: if action == BulkUserAction::Block { BulkFields::Reason } else { BulkFields::None },
         reason: String::new(),
         message: String::new(),

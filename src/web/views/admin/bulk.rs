@@ -150,6 +150,8 @@ pub struct BulkPage {
     pub action: Option<String>,
     pub items: Vec<BulkItem>,
     pub fields: BulkFields,
+    /// The label of the reason, which says who reads it.
+    pub reason_label: &'static str,
     pub reason: String,
     pub message: String,
     pub errors: Vec<FieldError>,

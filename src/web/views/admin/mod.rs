@@ -23,6 +23,7 @@ mod review;
 mod sale_form;
 mod sales;
 mod saved_views;
+mod search;
 mod security;
 mod step_up;
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub use review::{ReviewForm, ReviewFormState, ReviewNotice};
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
 pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 pub use saved_views::ListBar;
+pub use search::{HitKind, SearchHit, SearchPage};
 pub use security::{SecurityPage, SecurityPlot};
 pub use step_up::{StepUpPage, SteppedUpPage};
 pub use users::{StaffPage, TemporaryPassword, UserPage, UsersPage};

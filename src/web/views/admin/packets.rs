@@ -12,6 +12,7 @@ use crate::packets::PacketView;
 use crate::pages::filters;
 use crate::web::shared::FieldError;
 use crate::web::shared::packet_form::PacketForm;
+use crate::web::views::packets::qr_code;
 use crate::web::views::{Chrome, PacketFields};
 
 /// All packets, newest first.
@@ -104,6 +105,16 @@ pub struct AdminPacketPage {
 }
 
 impl AdminPacketPage {
+    /// A QR code of the link.
+    fn picture(&self) -> Option<String> {
+        qr_code(&self.link)
+    }
+
+    /// The middle of the plot's axis.
+    fn half(&self) -> i64 {
+        self.view.packet.count / 2
+    }
+
     fn giver(&self) -> &str {
         giver(&self.chrome, &self.view)
     }

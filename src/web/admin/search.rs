@@ -1,0 +1,139 @@
+//! One search across the console: its pages, sales, orders and users, as a page and as JSON for the palette. A member of the
+//! staff finds what the role may see. Every look-up is exact or along an index: orders by their whole number, users by the
+//! beginning of the name; pages and sales are few.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::StaffVisit;
+use crate::domain::{OrderId, SaleId};
+use crate::i18n;
+use crate::store::UserSearch;
+use crate::web::Shop;
+use crate::web::cache_policy::Cache;
+use crate::web::extract::Query;
+use crate::web::extract::session::ViewConsole;
+use crate::web::extract::visitor::Visitor;
+use crate::web::problem::Problem;
+use crate::web::shared::goods::goods_name_and_cover;
+use crate::web::shared::response::personal;
+use crate::web::views::{HitKind, SearchHit, SearchPage};
+
+/// Hits of each kind.
+const MAX_OF_A_KIND: usize = 6;
+/// Longer texts find nothing.
+const MAX_CHARS: usize = 100;
+
+#[derive(Deserialize)]
+pub struct SearchQuery {
+    #[serde(default)]
+    q: String,
+}
+
+pub async fn page(
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    Query(query): Query<SearchQuery>,
+) -> Result<Response, Problem> {
+    let hits = find(&shop, &visitor, &query.q).await?;
+    let chrome = visitor.chrome_at(format!("/admin/search?lang={}", visitor.locale));
+    personal(StatusCode::OK, &SearchPage { chrome, q: query.q, hits })
+}
+
+/// The same for the palette.
+pub async fn hits(
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    Query(query): Query<SearchQuery>,
+) -> Result<Response, Problem> {
+    let hits = find(&shop, &visitor, &query.q).await?;
+    Ok((Cache::Private, Json(json!({"hits": hits}))).into_response())
+}
+
+async fn find(shop: &Shop, visitor: &Visitor, q: &str) -> Result<Vec<SearchHit>, Problem> {
+    let words = q.trim();
+    if words.chars().count() > MAX_CHARS {
+        return Ok(Vec::new());
+    }
+    let mut hits = pages(visitor, words);
+    // Without words the palette offers the pages alone.
+    if !words.is_empty() {
+        hits.extend(sales(shop, visitor, words).await?);
+        hits.extend(order(shop, visitor, words).await?);
+        hits.extend(users(shop, visitor, words).await?);
+    }
+    Ok(hits)
+}
+
+fn hit(visitor: &Visitor, kind: HitKind, title: String, detail: String, path: &str) -> SearchHit {
+    let t = &i18n::text(visitor.locale).palette;
+    let label = match kind {
+        HitKind::Page => t.k_page,
+        HitKind::Sale => t.k_sale,
+        HitKind::Order => t.k_order,
+        HitKind::User => t.k_user,
+    };
+    SearchHit { kind, label, title, detail, path: format!("{path}?lang={}", visitor.locale) }
+}
+
+/// The sections that the role sees, and what it creates there.
+fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
+    let (chrome, t) = (visitor.chrome(), i18n::text(visitor.locale));
+    let mut all: Vec<(&str, &str)> = chrome.sections().collect();
+    all.extend([("/admin/orders/payments", t.cases.title), ("/admin/orders/approvals", t.approvals.title)]);
+    if chrome.owns() {
+        all.push(("/admin/orders/books", t.books.title));
+    }
+    if chrome.runs_sales() {
+        all.extend([("/admin/sales/new", t.admin.new_sale), ("/admin/goods/new", t.admin.new_goods)]);
+        all.push(("/admin/packets/new", t.packets.rain));
+    }
+    let words = words.to_lowercase();
+    let found = all.into_iter().filter(|(_, name)| name.to_lowercase().contains(&words));
+    found.map(|(path, name)| hit(visitor, HitKind::Page, name.to_owned(), String::new(), path)).collect()
+}
+
+/// Sales by number or by a part of the name of their goods, newest first.
+async fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
+    let t = i18n::text(visitor.locale);
+    let number: Option<SaleId> = words.trim_start_matches('#').parse().ok();
+    let words = words.to_lowercase();
+    let mut hits = Vec::new();
+    for sale in shop.store.all_sales().await? {
+        let entry = shop.catalogue.known(sale.id);
+        let is_named = entry.as_ref().is_some_and(|entry| {
+            let name = &entry.goods.name;
+            [&name.zh, &name.en].iter().any(|name| name.to_lowercase().contains(&words))
+        });
+        if number == Some(sale.id) || is_named {
+            let name = goods_name_and_cover(entry.as_deref(), visitor.locale).0;
+            let detail = format!("{} · {}", i18n::fill(t.admin.sale_number, sale.id), t.state(&sale.state));
+            hits.push(hit(visitor, HitKind::Sale, name, detail, &format!("/admin/sales/{}", sale.id)));
+        }
+    }
+    // The one whose number was typed comes before those of the same name.
+    hits.sort_by_key(|hit| {
+        number.is_none_or(|number| hit.path.split('?').next() != Some(&format!("/admin/sales/{number}")))
+    });
+    hits.truncate(MAX_OF_A_KIND);
+    Ok(hits)
+}
+
+async fn order(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Option<SearchHit>, Problem> {
+    let Ok(id) = words.parse::<OrderId>() else { return Ok(None) };
+    let Some(order) = shop.store.order_with_id(id).await? else { return Ok(None) };
+    let detail = format!("{} · {}", i18n::text(visitor.locale).status(&order.status), order.amount);
+    Ok(Some(hit(visitor, HitKind::Order, id.to_string(), detail, &format!("/admin/orders/{id}"))))
+}
+
+async fn users(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
+    let found = shop.store.find_users(&UserSearch::typed(words), None, MAX_OF_A_KIND as i64).await?;
+    let t = i18n::text(visitor.locale);
+    let hits = found.into_iter().map(|user| {
+        let path = format!("/admin/users/{}", user.id);
+        hit(visitor, HitKind::User, user.username, t.role(&user.role).to_owned(), &path)
+    });
+    Ok(hits.collect())
+}

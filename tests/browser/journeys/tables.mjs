@@ -1,0 +1,120 @@
+// The console's lists as tools: sorted, narrowed, saved as a view, acted on by keys and in batches, searched with the palette.
+
+import { eventually, ok, same } from '../lib/check.mjs';
+import { GOODS } from '../lib/shop.mjs';
+
+const COUNT = 4;
+
+export default async function tables(run) {
+  const { shop } = run;
+  const sale = await shop.openSale({ goods: GOODS.sneakers, total: 30, limit: 2 });
+  const shoppers = [];
+  const orders = [];
+  for (let n = 0; n < COUNT; n += 1) {
+    shoppers.push(await shop.register());
+    orders.push((await shoppers[n].buy(sale, 1 + (n % 2))).id);
+  }
+  const visitor = await (await run.visit()).logInAs(shop.admin);
+  const list = `/admin/orders?lang=${visitor.locale}&sale=${sale}`;
+  await sortsAndNarrows(visitor, list, orders);
+  await savesAView(visitor, list, `#${sale}`);
+  await holdsByKeys(visitor, list, orders);
+  await findsWithThePalette(visitor, shoppers[0].username);
+  for (const path of ['/log', '/calendar', '/users', '/packets']) {
+    await visitor.goAdmin(path);
+    await visitor.inspect(`tables${path.replace('/', '-')}`);
+  }
+  await actsWithoutScripts(run, list, orders);
+}
+
+const ids = (page) => page.locator('input[name="id"]').evaluateAll((boxes) => boxes.map((box) => box.value));
+
+async function sortsAndNarrows({ page }, list, orders) {
+  await page.goto(list);
+  same(await ids(page), orders.toReversed(), 'newest first');
+  ok((await page.locator('.totals').textContent()).includes(String(COUNT)), 'the search is summed up');
+  await page.locator('.sort').click();
+  await page.locator('th[aria-sort="ascending"]').waitFor({ state: 'attached' });
+  same(await ids(page), orders, 'oldest first');
+  const before = await page.locator('.dense thead th').count();
+  await page.locator('.columns summary').click();
+  await page.locator('.columns a').first().click();
+  await page.waitForURL(/hide=status/);
+  same(await page.locator('.dense thead th').count(), before - 1, 'a column is left out');
+}
+
+async function savesAView(visitor, list, name) {
+  const { page } = visitor;
+  await page.goto(list);
+  await visitor.inspect('tables-orders');
+  await page.locator('.view-bar summary').first().click();
+  await page.locator('dialog[open] input[name="name"]').fill(name);
+  await page.locator('dialog[open] button:not([data-close])').click();
+  await page.locator('.success').waitFor();
+  const chip = page.locator('.view-bar nav a[aria-current]');
+  same(await chip.textContent(), name, 'the view is the one that is open');
+  await page.goto(`/admin/orders?lang=${visitor.locale}`);
+  await page.locator('.view-bar nav a', { hasText: name }).click();
+  await page.locator('.totals').waitFor();
+  same((await ids(page)).length, COUNT, 'the view opens its filter');
+  await page.locator('.manage > summary').click();
+  await visitor.inspect('tables-views');
+  await page.locator('.one-view', { has: page.locator(`input[value="${name}"]`) }).locator('[formaction]').click();
+  await page.locator('.success').waitFor();
+  same(await page.locator('.view-bar nav a', { hasText: name }).count(), 0, 'the view is gone');
+}
+
+/** Moves with j and k, ticks with x, holds two orders and takes it back. */
+async function holdsByKeys(visitor, list, orders) {
+  const { page } = visitor;
+  await page.goto(list);
+  await page.locator('[data-all]').waitFor();
+  for (const key of ['j', 'x', 'j', 'x', 'k']) await page.keyboard.press(key);
+  same(await page.locator('input[name="id"]:checked').evaluateAll((boxes) => boxes.map((box) => box.value)), orders.toReversed().slice(0, 2));
+  await page.locator('button[value="hold"]').click();
+  await page.locator('#reason').fill('one address');
+  await visitor.inspect('tables-bulk');
+  await page.locator('#sure').check();
+  await page.locator('main form[data-once] button').click();
+  await page.locator('.success').waitFor();
+  await visitor.inspect('tables-bulk-done');
+  same(await page.locator('.outcome[data-mood="good"]').count(), 2);
+  await page.locator('button[value="release"]').click();
+  same(await page.locator('.outcome[data-mood="good"]').count(), 2, 'both can be released');
+}
+
+async function findsWithThePalette(visitor, username) {
+  const { page } = visitor;
+  await page.goto(`/admin/log?lang=${visitor.locale}`);
+  await eventually('the palette opens', async () => {
+    if (await page.locator('dialog.palette[open]').count()) return true;
+    await page.keyboard.press('Control+k');
+    return false;
+  });
+  await page.locator('.palette [role="option"]').first().waitFor();
+  await visitor.inspect('tables-palette');
+  await page.keyboard.type(username);
+  await page.locator('.palette strong', { hasText: username }).waitFor();
+  same(await page.locator('.palette [role="option"]').count(), 1, 'the hits are of the whole text');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/admin\/users\/[0-9a-f-]{36}/);
+  ok((await page.locator('h1').textContent()).includes(username));
+}
+
+async function actsWithoutScripts(run, list, orders) {
+  const visitor = await (await run.visit({ scripts: false })).logInAs(run.shop.admin);
+  const { page } = visitor;
+  await page.goto(list);
+  await visitor.inspect('tables-no-script-orders');
+  await page.locator(`input[value="${orders[0]}"]`).check();
+  await page.locator('button[value="cancel"]').click();
+  await page.locator('#reason').fill('asked by phone');
+  await page.locator('#sure').check();
+  await page.locator('main form[data-once] button').click();
+  same(await page.locator('.outcome[data-mood="good"]').count(), 1, 'cancelled');
+  await page.locator('.tabs .find').click();
+  await page.locator('input[name="q"]').fill(orders[1]);
+  await page.locator('main form button').click();
+  await page.locator('.hits a').click();
+  await page.waitForURL(`**/admin/orders/${orders[1]}?*`);
+}
