@@ -11,9 +11,9 @@ let points = [];
 
 function draw() {
   if (points.length < 2) return;
-  const [from] = points[0];
-  const span = Math.max(10, points.at(-1)[0] - from);
-  const at = ([s, n]) => `${(((s - from) / span) * 300).toFixed(1)},${(79 - (n / total) * 78).toFixed(1)}`;
+  const [[from], [now]] = [points[0], points.at(-1)];
+  const span = Math.max(10, now - from);
+  const at = ([s, n]) => `${(300 - ((now - s) / span) * 300).toFixed(1)},${(79 - (n / total) * 78).toFixed(1)}`;
   curve.querySelector('polyline').setAttribute('points', points.map(at).join(' '));
   const since = slot('since', watch);
   write(since, since.dataset.words.replace('{}', count(Math.round(span))));
