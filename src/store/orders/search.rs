@@ -106,14 +106,19 @@ impl OrderSearch {
 
     /// Order ids sort by time, so every page is one range of one index.
     fn sql(&self) -> String {
-        let direction = if self.oldest_first { "ASC" } else { "DESC" };
-        format!("SELECT {}, {OTHER_COLUMNS} FROM orders {} ORDER BY id {direction} LIMIT $1", columns!(), self.filter())
+        format!("SELECT {}, {OTHER_COLUMNS} FROM orders {} {} LIMIT $1", columns!(), self.filter(), self.order_by())
     }
 
     /// Reads no more rows than the limit, so that a filter of many orders costs no more than a long page.
     fn totals_sql(&self) -> String {
-        let direction = if self.oldest_first { "ASC" } else { "DESC" };
-        format!("SELECT quantity, amount, currency FROM orders {} ORDER BY id {direction} LIMIT $1", self.filter())
+        format!("SELECT quantity, amount, currency FROM orders {} {} LIMIT $1", self.filter(), self.order_by())
+    }
+
+    fn order_by(&self) -> String {
+        // PostgreSQL would read all orders in the order of their ids to find the few that are held. An expression has no index,
+        // so that the held ones are read and then sorted.
+        let column = if self.held == Some(true) { "id || ''" } else { "id" };
+        format!("ORDER BY {column} {}", if self.oldest_first { "ASC" } else { "DESC" })
     }
 }
 
