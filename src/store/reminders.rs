@@ -105,10 +105,10 @@ impl Store {
     pub async fn tell_of_payment_end(&self) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let until = (tx.now + LEAD_TIME).as_millisecond();
-        // Also locks the row, and begins with the orders of the future.
+        // Also locks the row, and begins with the orders that can still be paid.
         let sql = "INSERT INTO payment_notices (id, pay_by_ms, order_id) VALUES (1, $1, '')
              ON CONFLICT (id) DO UPDATE SET order_id = payment_notices.order_id RETURNING pay_by_ms, order_id";
-        let told = sqlx::query(sql).bind(until).fetch_one(&mut *tx).await?;
+        let told = sqlx::query(sql).bind(tx.now.as_millisecond()).fetch_one(&mut *tx).await?;
         // Orders of accounts that can be told, past the last one.
         let sql = "SELECT id, sale_id, user_id, pay_by_ms FROM orders WHERE status = 'unpaid'
              AND pay_by_ms >= $1 AND pay_by_ms < $2 AND (pay_by_ms > $1 OR id > $3)

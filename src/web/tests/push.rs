@@ -187,3 +187,17 @@ async fn end_of_the_time_to_pay_is_told_once() {
     let (mail, _) = store.pushes_due(1).await.unwrap().remove(0);
     assert_eq!(mail.expires_at, clock.now() + jiff::SignedDuration::from_secs(5 * 60 - 1));
 }
+
+#[tokio::test]
+async fn order_that_ends_soon_when_notices_begin_is_told_of() {
+    let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
+    let shop = TestShop::open_at(&clock).await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 4).await;
+    let mei = shop.shopper("mei").await;
+    mei.put("/api/push", browser(&format!("{ENDPOINT}mei"))).await;
+    assert_eq!(mei.buy(&sale, 1).await.status, 202);
+    clock.advance(std::time::Duration::from_secs(26 * 60));
+    shop.parts.store.tell_of_payment_end().await.unwrap();
+    assert_eq!(pushed(&shop).await, kinds(&[("payment_ends", &sale)]));
+}

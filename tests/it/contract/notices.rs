@@ -13,7 +13,7 @@ use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// A little longer than the time before an end at which its notice is written.
-const PAYMENT_WINDOW: &str = "5m 4s";
+const PAYMENT_WINDOW: &str = "5m 10s";
 
 /// Subscribes a browser whose push service does not exist, so that its messages wait.
 async fn subscribe(shopper: &Shopper) {
