@@ -2,7 +2,7 @@
 //! `persist_orders` writes what Redis has granted, as far as units are left. Both maintain `sold` and the rule of one
 //! live order per user in the same transaction.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -43,27 +43,30 @@ struct NewOrder<'a> {
     rejected: Option<&'static str>,
 }
 
-/// Inserts orders, to be paid within the window from the transaction's begin. Returns the ids of those that were new and
-/// did not conflict with a live order.
-async fn insert(
-    tx: &mut Tx,
-    orders: &[NewOrder<'_>],
-    payment_window: Duration,
-) -> Result<HashSet<OrderId>, sqlx::Error> {
+impl NewOrder<'_> {
+    fn status(&self) -> OrderStatus {
+        if self.rejected.is_some() { OrderStatus::Rejected } else { OrderStatus::Unpaid }
+    }
+}
+
+/// Inserts orders, to be paid within the window from the transaction's begin. Returns whether each was new and conflicted with no
+/// live order. Otherwise some of them may be written, and the transaction must not commit; one alone is not written then.
+async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) -> Result<bool, sqlx::Error> {
     let (now, pay_by) = (tx.now, tx.now + payment_window);
-    let mut inserted = HashSet::with_capacity(orders.len());
+    let mut inserted = 0;
     for chunk in padded(orders) {
+        // Counted, not returned: a batch would be read back row by row.
         let sql = format!(
             "INSERT INTO orders (id, sale_id, user_id, quantity, amount, currency, status, reason, reserved_at_ms,
-               created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING
-             RETURNING id, sale_id, status, quantity",
+               created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING",
             placeholders(chunk.len(), 11)
         );
         let mut query = sqlx::query(AssertSqlSafe(sql));
-        for NewOrder { reservation: r, price, rejected } in chunk {
-            let status = if rejected.is_some() { OrderStatus::Rejected } else { OrderStatus::Unpaid };
+        for order in chunk {
+            let r = order.reservation;
             // `SaleDraft::mistakes` keeps prices and limits so small that it fits.
-            let amount = price.times(r.quantity).ok_or_else(|| sqlx::Error::Encode("the amount overflows".into()))?;
+            let amount =
+                order.price.times(r.quantity).ok_or_else(|| sqlx::Error::Encode("the amount overflows".into()))?;
             query = query
                 .bind(r.order_id.to_string())
                 .bind(r.sale_id.0)
@@ -71,20 +74,22 @@ async fn insert(
                 .bind(i64::from(r.quantity))
                 .bind(amount.amount)
                 .bind(amount.currency.as_str().to_owned())
-                .bind(status.as_str())
-                .bind(*rejected)
+                .bind(order.status().as_str())
+                .bind(order.rejected)
                 .bind(r.reserved_at.as_millisecond())
                 .bind(now.as_millisecond())
                 .bind(pay_by.as_millisecond());
         }
-        for row in query.fetch_all(&mut **tx).await? {
-            let id = row::parsed(&row, "id")?;
-            let sale = SaleId(row::int(&row, "sale_id")?);
-            tx.changes.added(sale, id, row::parsed(&row, "status")?, row::int(&row, "quantity")?);
-            inserted.insert(id);
-        }
+        inserted += query.execute(&mut **tx).await?.rows_affected();
     }
-    Ok(inserted)
+    if inserted != orders.len() as u64 {
+        return Ok(false);
+    }
+    for order in orders {
+        let r = order.reservation;
+        tx.changes.added(r.sale_id, r.order_id, order.status(), r.quantity.into());
+    }
+    Ok(true)
 }
 
 /// Sells units of a sale, whose row is locked, as unpaid orders. Every order is written, or the transaction must not commit.
@@ -96,9 +101,8 @@ pub(in crate::store) async fn sell(
 ) -> Result<(), StoreError> {
     let orders: Vec<_> =
         granted.iter().map(|reservation| NewOrder { reservation, price: sale.price, rejected: None }).collect();
-    let inserted = insert(tx, &orders, payment_window).await?;
     let units = granted.iter().map(|r| i64::from(r.quantity)).sum();
-    if inserted.len() != granted.len() || !add_sold(tx, sale.id, units).await? {
+    if !insert(tx, &orders, payment_window).await? || !add_sold(tx, sale.id, units).await? {
         return Err(StoreError::Refused(sqlx::Error::Protocol("orders changed under the sale's lock".into())));
     }
     Ok(())
@@ -165,7 +169,7 @@ impl Store {
             .iter()
             .map(|reservation| NewOrder { reservation, price: prices[&reservation.sale_id], rejected: None })
             .collect();
-        if insert(&mut tx, &orders, payment_window).await?.len() != batch.len() {
+        if !insert(&mut tx, &orders, payment_window).await? {
             return Ok(false);
         }
         tx.commit().await?;
@@ -182,7 +186,7 @@ impl Store {
         }
         let fits = add_sold(&mut tx, r.sale_id, r.quantity.into()).await?;
         let unpaid = NewOrder { reservation: r, price: sale.price, rejected: None };
-        if fits && insert(&mut tx, &[unpaid], payment_window).await?.len() == 1 {
+        if fits && insert(&mut tx, &[unpaid], payment_window).await? {
             tx.commit().await?;
             return Ok(PersistedOrder::Created);
         }
