@@ -46,6 +46,8 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export const jitter = (ms) => ms * Math.random();
 
 const CALL_TIMEOUT_MS = 8000;
+/** On a page that the service worker has kept, the browser's own cache must not answer for a shop that is out of reach. */
+const CACHE = document.documentElement.hasAttribute('data-kept') ? 'no-store' : 'default';
 
 /** Sends a request and never throws. `status` is 0 without an answer, which says nothing about what the shop did. */
 export async function call(method, path, body, timeout = CALL_TIMEOUT_MS) {
@@ -53,6 +55,7 @@ export async function call(method, path, body, timeout = CALL_TIMEOUT_MS) {
   try {
     const response = await fetch(path, {
       method,
+      cache: CACHE,
       headers: body ? { 'content-type': 'application/json' } : {},
       body: body && JSON.stringify(body),
       signal: AbortSignal.timeout(timeout),
