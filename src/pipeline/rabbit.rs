@@ -1,6 +1,7 @@
 //! RabbitMQ: the exchange, the queues, and connections that declare them. Operators rely on these names.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -10,6 +11,7 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
 
 use super::amqp;
@@ -194,30 +196,35 @@ pub struct Depths {
 /// Reads the lengths of the queues. Connects on first use.
 pub struct Monitor {
     url: ServiceAddress,
-    rabbit: tokio::sync::Mutex<Option<Rabbit>>,
+    rabbit: Arc<Mutex<Option<Rabbit>>>,
 }
 
 impl Monitor {
     pub fn new(url: ServiceAddress) -> Monitor {
-        Monitor { url, rabbit: tokio::sync::Mutex::new(None) }
+        Monitor { url, rabbit: Arc::default() }
     }
 
+    /// The lengths now. A caller may give up; the broker's answer is waited for all the same, so that the next caller finds
+    /// a connection, and a slow broker is not asked for one connection after the other.
     pub async fn depths(&self) -> anyhow::Result<Depths> {
-        let mut slot = self.rabbit.lock().await;
-        let rabbit = match slot.take().filter(Rabbit::is_connected) {
-            Some(rabbit) => rabbit,
-            None => Rabbit::connect(&self.url, "seckill monitor").await?,
-        };
-        let read = async {
-            let (ready, consumers) = rabbit.queue_counts(ORDER_QUEUE).await?;
-            Ok(Depths { ready, dead: rabbit.message_count(DEAD_LETTER_QUEUE).await?, consumers })
-        };
-        let depths: anyhow::Result<Depths> =
-            timeout(CONNECT_TIMEOUT, read).await.context("RabbitMQ does not answer")?;
-        // A connection that failed is dropped; the next call connects again.
-        if depths.is_ok() {
-            *slot = Some(rabbit);
-        }
-        depths
+        let slot = self.rabbit.clone().lock_owned().await;
+        tokio::spawn(read_depths(self.url.clone(), slot)).await?
     }
+}
+
+async fn read_depths(url: ServiceAddress, mut slot: OwnedMutexGuard<Option<Rabbit>>) -> anyhow::Result<Depths> {
+    let rabbit = match slot.take().filter(Rabbit::is_connected) {
+        Some(rabbit) => rabbit,
+        None => Rabbit::connect(&url, "seckill monitor").await?,
+    };
+    let read = async {
+        let (ready, consumers) = rabbit.queue_counts(ORDER_QUEUE).await?;
+        Ok(Depths { ready, dead: rabbit.message_count(DEAD_LETTER_QUEUE).await?, consumers })
+    };
+    let depths: anyhow::Result<Depths> = timeout(CONNECT_TIMEOUT, read).await.context("RabbitMQ does not answer")?;
+    // A connection that failed is dropped; the next call connects again.
+    if depths.is_ok() {
+        *slot = Some(rabbit);
+    }
+    depths
 }

@@ -141,6 +141,21 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
+    /// Connecting takes longer than a look at the health waits. Connections that are given up and begun anew never succeed, and are a load
+    /// on a broker that has too much of it.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn process_with_a_slow_broker_becomes_ready() {
+        let (shop, proxies) = shop_behind(Rung::Rabbit, &["SECKILL_AMQP_URL"]).await;
+        proxies[0].cut();
+        proxies[0].slow_down(Duration::from_millis(280));
+        proxies[0].restore().await;
+        eventually("the process is ready", TIMEOUT, async || {
+            let answer = shop.ops(0).request(Method::GET, "/readyz").try_send().await?;
+            if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
+        })
+        .await;
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn orders_wait_in_rabbitmq_while_the_database_is_down() {
         redis_sells_while_the_database_is_down(Rung::Rabbit).await;

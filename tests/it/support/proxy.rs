@@ -1,7 +1,7 @@
 //! A TCP proxy in front of a service. A test can cut it, which makes the service unreachable for one shop only.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ pub struct Proxy {
 pub struct ProxyTarget {
     address: Arc<Mutex<String>>,
     drops_responses: Arc<AtomicBool>,
+    /// How late responses are, in milliseconds.
+    delay_ms: Arc<AtomicU64>,
     /// Connections that were opened before are silent: nothing passes, in either direction.
     silent: Arc<Mutex<CancellationToken>>,
     /// The connection whose client sends this text falls silent, as below. Once.
@@ -38,6 +40,7 @@ impl Proxy {
         let target = ProxyTarget {
             address: Arc::new(Mutex::new(service)),
             drops_responses: Arc::default(),
+            delay_ms: Arc::default(),
             silent: Arc::default(),
             silent_at: Arc::default(),
             sent: Arc::default(),
@@ -65,6 +68,11 @@ impl Proxy {
     /// From now on requests reach the service but its responses are dropped, until the next cut.
     pub fn drop_responses(&self) {
         self.target.drops_responses.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on every response is late.
+    pub fn slow_down(&self, delay: Duration) {
+        self.target.delay_ms.store(u64::try_from(delay.as_millis()).unwrap(), Ordering::Relaxed);
     }
 
     /// Leads new connections to another service. Those that are open stay where they are.
@@ -113,11 +121,12 @@ impl ProxyTarget {
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
         let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let requests = copy(from_client, to_server, |bytes| {
+        let prompt = AtomicU64::new(0);
+        let requests = copy(from_client, to_server, &prompt, |bytes| {
             self.sent.fetch_add(1, Ordering::Relaxed);
             !self.falls_silent(bytes)
         });
-        let responses = copy(from_server, to_client, |_| !self.drops_responses.load(Ordering::Relaxed));
+        let responses = copy(from_server, to_client, &self.delay_ms, |_| !self.drops_responses.load(Ordering::Relaxed));
         tokio::pin!(requests, responses);
         tokio::select! {
             () = &mut requests => {}
@@ -142,10 +151,18 @@ impl ProxyTarget {
     }
 }
 
-/// Copies until either end closes. Data for which `passes` is false is dropped.
-async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, passes: impl Fn(&[u8]) -> bool) {
+/// Copies until either end closes, so many milliseconds late. Data for which `passes` is false is dropped.
+async fn copy(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    delay_ms: &AtomicU64,
+    passes: impl Fn(&[u8]) -> bool,
+) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        if let delay @ 1.. = delay_ms.load(Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(delay)).await;
+        }
         if passes(&buffer[..length]) && to.write_all(&buffer[..length]).await.is_err() {
             return;
         }
