@@ -85,6 +85,11 @@ impl Catalogue {
         self.view.load().entries.get(&id).cloned()
     }
 
+    /// Every sale in the copy, also drafts and rehearsals, newest first.
+    pub fn entries(&self) -> Vec<Arc<CatalogueEntry>> {
+        self.view.load().entries.values().rev().cloned().collect()
+    }
+
     /// Public sales without rehearsals, newest first.
     pub fn listed(&self) -> Vec<Arc<CatalogueEntry>> {
         let mut public = self.public();

@@ -46,11 +46,8 @@ pub async fn list(
         }
         Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, Page { items: Vec::new(), next: None }, errors),
     };
-    let mut sales = Vec::new();
-    for sale in shop.store.all_sales().await? {
-        let entry = shop.catalogue.entry(sale.id).await?;
-        sales.push((sale.id, goods_name_and_cover(entry.as_deref(), visitor.locale).0));
-    }
+    let sales = shop.catalogue.entries();
+    let sales = sales.iter().map(|entry| (entry.sale.id, entry.goods.name.get(visitor.locale).to_owned())).collect();
     let chrome = visitor.chrome_at(format!("/admin/orders?lang={}", visitor.locale));
     if query.user.trim().is_empty() {
         query.user = std::mem::take(&mut query.username);

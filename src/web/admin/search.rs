@@ -19,7 +19,6 @@ use crate::web::extract::Query;
 use crate::web::extract::session::ViewConsole;
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
-use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::response::personal;
 use crate::web::views::{HitKind, SearchHit, SearchPage};
 
@@ -60,7 +59,7 @@ async fn find(shop: &Shop, visitor: &Visitor, q: &str) -> Result<Vec<SearchHit>,
     let mut hits = pages(visitor, words);
     // Without words the palette offers the pages alone.
     if !words.is_empty() {
-        hits.extend(sales(shop, visitor, words).await?);
+        hits.extend(sales(shop, visitor, words));
         hits.extend(order(shop, visitor, words).await?);
         hits.extend(users(shop, visitor, words).await?);
     }
@@ -96,19 +95,16 @@ fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
 }
 
 /// Sales by number or by a part of the name of their goods, newest first.
-async fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
+fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     let t = i18n::text(visitor.locale);
     let number: Option<SaleId> = words.trim_start_matches('#').parse().ok();
     let words = words.to_lowercase();
     let mut hits = Vec::new();
-    for sale in shop.store.all_sales().await? {
-        let entry = shop.catalogue.known(sale.id);
-        let is_named = entry.as_ref().is_some_and(|entry| {
-            let name = &entry.goods.name;
-            [&name.zh, &name.en].iter().any(|name| name.to_lowercase().contains(&words))
-        });
+    for entry in shop.catalogue.entries() {
+        let (sale, name) = (&entry.sale, &entry.goods.name);
+        let is_named = [&name.zh, &name.en].iter().any(|name| name.to_lowercase().contains(&words));
         if number == Some(sale.id) || is_named {
-            let name = goods_name_and_cover(entry.as_deref(), visitor.locale).0;
+            let name = name.get(visitor.locale).to_owned();
             let detail = format!("{} · {}", i18n::fill(t.admin.sale_number, sale.id), t.state(&sale.state));
             hits.push(hit(visitor, HitKind::Sale, name, detail, &format!("/admin/sales/{}", sale.id)));
         }
@@ -118,7 +114,7 @@ async fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<Search
         number.is_none_or(|number| hit.path.split('?').next() != Some(&format!("/admin/sales/{number}")))
     });
     hits.truncate(MAX_OF_A_KIND);
-    Ok(hits)
+    hits
 }
 
 async fn order(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Option<SearchHit>, Problem> {
