@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::{ContextV7, Uuid};
 
 use super::push::{PushSubscription, subscription};
-use super::{Store, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
+use super::{Store, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
 use crate::domain::{Locale, MailKind, MailState, UserId};
 
 /// How long messages can be read in the console.
@@ -48,47 +48,52 @@ pub struct Mail {
 
 /// A message to be written.
 #[derive(Debug)]
-pub(super) struct NewMail<'a> {
+pub(super) struct NewMail {
     pub user: UserId,
-    pub recipient: &'a str,
+    pub recipient: String,
     pub locale: Locale,
     pub kind: MailKind,
     pub facts: Value,
     /// From then on the message is not worth sending, if that is before the end of its kind's lifetime.
     pub useful_until: Option<Timestamp>,
     /// The browser that it goes to; `None`: it goes by mail.
-    pub subscription: Option<&'a str>,
+    pub subscription: Option<String>,
 }
 
 /// What stands in the place of an address in messages to browsers.
 const PUSH: &str = "push";
 
-/// Writes a message within the transaction that it speaks of.
-pub(super) async fn write(tx: &mut Tx, mail: &NewMail<'_>) -> Result<(), sqlx::Error> {
+/// Writes messages within the transaction that they speak of.
+pub(super) async fn write(tx: &mut Tx, mails: &[NewMail]) -> Result<(), sqlx::Error> {
     let now = tx.now;
-    let id = Uuid::new_v7(uuid::Timestamp::from_unix(
-        &IDS,
-        u64::try_from(now.as_second()).unwrap_or_default(),
-        u32::try_from(now.subsec_nanosecond()).unwrap_or_default(),
-    ));
-    let expires_at = now.saturating_add(mail.kind.lifetime()).unwrap_or(now);
-    let expires_at = mail.useful_until.map_or(expires_at, |until| until.min(expires_at));
-    sqlx::query(
-        "INSERT INTO mails (id, user_id, recipient, locale, kind, facts, created_at_ms, expires_at_ms,
-           next_attempt_at_ms, subscription_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-    )
-    .bind(id.to_string())
-    .bind(mail.user.to_string())
-    .bind(mail.recipient)
-    .bind(mail.locale.as_str())
-    .bind(mail.kind.as_str())
-    .bind(mail.facts.to_string())
-    .bind(now.as_millisecond())
-    .bind(expires_at.as_millisecond())
-    .bind(now.as_millisecond())
-    .bind(mail.subscription.map(str::to_owned))
-    .execute(&mut **tx)
-    .await?;
+    let seconds = u64::try_from(now.as_second()).unwrap_or_default();
+    let nanos = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
+    let new_id = || Uuid::new_v7(uuid::Timestamp::from_unix(&IDS, seconds, nanos));
+    let mails: Vec<(Uuid, &NewMail)> = mails.iter().map(|mail| (new_id(), mail)).collect();
+    for chunk in padded(&mails) {
+        let sql = format!(
+            "INSERT INTO mails (id, user_id, recipient, locale, kind, facts, created_at_ms, expires_at_ms,
+               next_attempt_at_ms, subscription_id) VALUES {} ON CONFLICT DO NOTHING",
+            placeholders(chunk.len(), 10)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for (id, mail) in chunk {
+            let expires_at = now.saturating_add(mail.kind.lifetime()).unwrap_or(now);
+            let expires_at = mail.useful_until.map_or(expires_at, |until| until.min(expires_at));
+            query = query
+                .bind(id.to_string())
+                .bind(mail.user.to_string())
+                .bind(mail.recipient.clone())
+                .bind(mail.locale.as_str())
+                .bind(mail.kind.as_str())
+                .bind(mail.facts.to_string())
+                .bind(now.as_millisecond())
+                .bind(expires_at.as_millisecond())
+                .bind(now.as_millisecond())
+                .bind(mail.subscription.clone());
+        }
+        query.execute(&mut **tx).await?;
+    }
     Ok(())
 }
 
@@ -120,19 +125,19 @@ pub(super) async fn notify_all(
         }
         for sql in channels {
             let rows = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&mut **tx).await?;
-            for row in &rows {
-                let subscription: Option<String> = row.try_get("subscription_id")?;
-                let mail = NewMail {
+            let mail = |row: &AnyRow| {
+                Ok(NewMail {
                     user: row::parsed(row, "user_id")?,
-                    recipient: &row::text(row, "recipient")?,
+                    recipient: row::text(row, "recipient")?,
                     locale: row::parsed(row, "locale")?,
                     kind,
                     facts: facts.clone(),
                     useful_until,
-                    subscription: subscription.as_deref(),
-                };
-                write(tx, &mail).await?;
-            }
+                    subscription: row.try_get("subscription_id")?,
+                })
+            };
+            let mails = rows.iter().map(mail).collect::<Result<Vec<_>, sqlx::Error>>()?;
+            write(tx, &mails).await?;
         }
     }
     Ok(())

@@ -65,31 +65,27 @@ impl Store {
         let number = row::int(&number, "verification")?;
         let holder = "SELECT user_id, address, locale FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
         let holder = sqlx::query(holder).bind(new.key()).bind(user.to_string()).fetch_optional(&mut *tx).await?;
-        if let Some(holder) = holder {
-            let recipient = row::text(&holder, "address")?;
-            let (user, locale) = (row::parsed(&holder, "user_id")?, row::parsed(&holder, "locale")?);
-            let kind = MailKind::AddressInUse;
-            write(
-                &mut tx,
-                &NewMail {
-                    user,
-                    recipient: &recipient,
-                    locale,
-                    kind,
-                    facts: json!({}),
-                    useful_until: None,
-                    subscription: None,
-                },
-            )
-            .await?;
-        } else {
-            let (kind, facts) = (MailKind::Verification, json!({"number": number}));
-            write(
-                &mut tx,
-                &NewMail { user, recipient: new.as_str(), locale, kind, facts, useful_until: None, subscription: None },
-            )
-            .await?;
-        }
+        let mail = match holder {
+            Some(holder) => NewMail {
+                user: row::parsed(&holder, "user_id")?,
+                recipient: row::text(&holder, "address")?,
+                locale: row::parsed(&holder, "locale")?,
+                kind: MailKind::AddressInUse,
+                facts: json!({}),
+                useful_until: None,
+                subscription: None,
+            },
+            None => NewMail {
+                user,
+                recipient: new.as_str().to_owned(),
+                locale,
+                kind: MailKind::Verification,
+                facts: json!({"number": number}),
+                useful_until: None,
+                subscription: None,
+            },
+        };
+        write(&mut tx, &[mail]).await?;
         Ok(tx.commit().await?)
     }
 
