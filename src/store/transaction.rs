@@ -54,17 +54,15 @@ pub(super) enum ListLock {
 }
 
 impl ListLock {
-    /// The statement that takes the lock; it returns no row. `None` for a transaction that is alone anyway.
+    /// The call that takes the lock on PostgreSQL. Its result is empty, not NULL.
     ///
     /// PostgreSQL grants advisory locks in turn. A row's lock that others share is never free while a crowd joins.
-    fn statement(self, is_alone: bool, sale: SaleId) -> Option<String> {
+    fn call(self, sale: SaleId) -> String {
         let function = match self {
-            _ if is_alone => return None,
             ListLock::Shared => "pg_advisory_xact_lock_shared",
             ListLock::Exclusive => "pg_advisory_xact_lock",
         };
-        // The function's result is empty, not NULL.
-        Some(format!("SELECT 1 WHERE {function}({LIST_LOCKS}, ({sale} % 2147483648)::INT) IS NULL"))
+        format!("{function}({LIST_LOCKS}, ({sale} % 2147483648)::INT)")
     }
 }
 
@@ -89,9 +87,10 @@ impl Tx {
         Ok(())
     }
 
-    /// Locks the list of a sale until the end.
+    /// Locks the list of a sale until the end. A transaction that is alone has it anyway.
     pub(super) async fn lock_list(&mut self, lock: ListLock, sale: SaleId) -> Result<(), sqlx::Error> {
-        if let Some(sql) = lock.statement(self.is_alone, sale) {
+        if !self.is_alone {
+            let sql = format!("SELECT 1 WHERE {} IS NULL", lock.call(sale));
             sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **self).await?;
         }
         Ok(())
@@ -153,7 +152,7 @@ impl Store {
     }
 
     pub(super) async fn begin_with(&self, patience: LockPatience) -> Result<Tx, StoreError> {
-        Ok(self.begin_and(patience, None).await?.0)
+        Ok(self.begin_and(patience, "").await?.0)
     }
 
     /// Begins a transaction that locks the list of a sale, and reads with statements without parameters under that lock, all in one round
@@ -164,12 +163,13 @@ impl Store {
         sale: SaleId,
         reading: &str,
     ) -> Result<(Tx, Vec<AnyRow>), StoreError> {
-        let statements: Vec<String> =
-            lock.statement(self.shares_clock(), sale).into_iter().chain([reading.to_owned()]).collect();
-        self.begin_and(LockPatience::Long, Some(statements.join("; "))).await
+        // The time is that of the lock.
+        let lock = if self.shares_clock() { String::new() } else { format!(" WHERE {} IS NOT NULL", lock.call(sale)) };
+        self.begin_and(LockPatience::Long, &format!("{lock}; {reading}")).await
     }
 
-    async fn begin_and(&self, patience: LockPatience, next: Option<String>) -> Result<(Tx, Vec<AnyRow>), StoreError> {
+    /// Begins a transaction. `rest` ends the statement that begins it, which on PostgreSQL selects the time.
+    async fn begin_and(&self, patience: LockPatience, rest: &str) -> Result<(Tx, Vec<AnyRow>), StoreError> {
         let queue = tokio::time::timeout(QUEUE_TIMEOUT, self.writer.clone().acquire_owned()).await;
         let permit = queue.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(|_| sqlx::Error::PoolClosed)?;
         let begin = match (&self.own_clock, patience) {
@@ -177,9 +177,8 @@ impl Store {
             (None, LockPatience::Long) => BEGIN,
             (None, LockPatience::Short) => BEGIN_IMPATIENT,
         };
-        let sql = next.map_or_else(|| begin.to_owned(), |next| format!("{begin}; {next}"));
         let mut inner = self.pool.acquire().await?;
-        let mut rows = inner.begin_transaction(sql, Some(permit)).await?;
+        let mut rows = inner.begin_transaction(format!("{begin}{rest}"), Some(permit)).await?;
         let now = match &self.own_clock {
             Some(clock) => clock.now(),
             None if rows.is_empty() => return Err(sqlx::Error::RowNotFound.into()),

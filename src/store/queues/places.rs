@@ -8,7 +8,9 @@ use sqlx::any::AnyRow;
 
 use crate::domain::draw::EntryId;
 use crate::domain::queue::present_segment;
-use crate::domain::{Phase, Place, QueuePlace, QueuePlan, QueueSeed, Sale, SaleId, SaleState, TurnState, UserId};
+use crate::domain::{
+    ModeName, Phase, Place, QueuePlace, QueuePlan, QueueSeed, SaleId, SaleState, TurnState, UserId, Window,
+};
 use crate::store::orders::intake::live_orders;
 use crate::store::{ListLock, Store, StoreError, Tx, bind_ids, list, padded, row, sales};
 
@@ -50,17 +52,6 @@ const LANES: u32 = 16;
 
 const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_ms";
 
-/// The phase in which the waiting room takes in shoppers; `Upcoming` before, `Ended` after.
-fn joining_phase(sale: &Sale, plan: QueuePlan, now: Timestamp) -> Phase {
-    let is_early = sale.window.opens_at.is_none_or(|opens| now < plan.joining_from(opens));
-    match sale.state {
-        SaleState::Draft | SaleState::Scheduled if is_early => Phase::Upcoming,
-        SaleState::Ended => Phase::Ended,
-        _ if sale.window.closes_at.is_some_and(|closes| closes <= now) => Phase::Ended,
-        _ => Phase::Open,
-    }
-}
-
 impl Store {
     /// The account's place in the waiting room of a sale.
     pub async fn queue_place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, StoreError> {
@@ -81,24 +72,23 @@ impl Store {
     /// Three round trips if all places are new: begin and read, insert, count and commit. Transactions run side by side, and alone while
     /// data control locks the list or calls.
     pub async fn join_queue(&self, sale: SaleId, requests: &[Joining]) -> Result<Vec<JoinOutcome>, StoreError> {
-        let reading = format!("SELECT seed, locked_at_ms FROM queues WHERE sale_id = {sale}; {}", sales::reading(sale));
-        let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &reading).await?;
-        let no_such_queue = || Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]);
-        // Without a queue there is at most the sale's row.
-        let [queue_row, sale_row] = &rows[..] else { return no_such_queue() };
-        let (room, sale) = (Room::read(queue_row)?, sales::sale(sale_row)?);
-        let Some(plan) = sale.mode.queue_plan() else { return no_such_queue() };
-        let phase = joining_phase(&sale, plan, tx.now);
+        let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
+        let Some(room) = Room::read(&rows)? else { return Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]) };
+        let phase = room.phase(tx.now);
         let mut own = BTreeMap::new();
         for request in requests {
             own.entry(request.user_id).or_insert_with(|| room.place(request.entry, request.signed, tx.now));
         }
-        let mut new = HashSet::new();
+        let mut places = 0;
         if phase == Phase::Open {
-            new = insert(&mut tx, sale.id, &own).await?;
+            places = insert(&mut tx, sale, &own).await?;
         }
-        let others: Vec<UserId> = own.keys().filter(|user| !new.contains(user)).copied().collect();
-        let mut known = turns(&mut tx, sale.id, plan, &others).await?;
+        let (mut known, mut new) = (HashMap::new(), own.keys().copied().collect::<HashSet<_>>());
+        if places < own.len() {
+            let users: Vec<UserId> = new.drain().collect();
+            known = turns(&mut tx, sale, room.plan, &users).await?;
+            new.extend(users.iter().filter(|user| known.get(user).is_some_and(|known| known.0 == own[user])));
+        }
         if phase == Phase::Open {
             // The pass of a turn that was missed is worth nothing.
             let is_missed =
@@ -106,16 +96,17 @@ impl Store {
             let missed = requests.iter().filter(is_missed);
             let at_the_end: BTreeMap<_, _> =
                 missed.map(|request| (request.user_id, room.place(request.entry, None, tx.now))).collect();
-            let exchanged = exchange(&mut tx, sale.id, &at_the_end).await?;
+            let exchanged = exchange(&mut tx, sale, &at_the_end).await?;
             // Another transaction may have been faster.
             let late: Vec<UserId> = at_the_end.keys().filter(|user| !exchanged.contains(user)).copied().collect();
-            known.extend(turns(&mut tx, sale.id, plan, &late).await?);
+            known.extend(turns(&mut tx, sale, room.plan, &late).await?);
             own.extend(at_the_end);
+            places += exchanged.len();
             new.extend(exchanged);
         }
-        match new.len() {
+        match places {
             0 => tx.commit().await?,
-            places => tx.commit_after(counting(sale.id, places)).await?,
+            places => tx.commit_after(counting(sale, places)).await?,
         }
         let outcome = |request: &Joining| match (known.get(&request.user_id), own[&request.user_id]) {
             (_, place) if new.contains(&request.user_id) => {
@@ -135,11 +126,44 @@ impl Store {
 struct Room {
     seed: QueueSeed,
     locked_at: Option<Timestamp>,
+    plan: QueuePlan,
+    state: SaleState,
+    window: Window,
 }
 
 impl Room {
-    fn read(row: &AnyRow) -> Result<Room, sqlx::Error> {
-        Ok(Room { seed: row::parsed(row, "seed")?, locked_at: row::optional_time(row, "locked_at_ms")? })
+    /// The statements that read the waiting room of a sale, without parameters. PostgreSQL plans two of one table each faster than
+    /// one of both.
+    fn reading(sale: SaleId) -> String {
+        format!(
+            "SELECT seed, locked_at_ms FROM queues WHERE sale_id = {sale};
+             SELECT queue_prequeue_s, queue_gather_s, queue_seat_s, state, opens_at_ms, closes_at_ms
+             FROM sales WHERE id = {sale} AND mode = '{}'",
+            ModeName::Queue.as_str()
+        )
+    }
+
+    /// `None` if the sale has no waiting room.
+    fn read(rows: &[AnyRow]) -> Result<Option<Room>, sqlx::Error> {
+        let [queue, sale] = rows else { return Ok(None) };
+        Ok(Some(Room {
+            seed: row::parsed(queue, "seed")?,
+            locked_at: row::optional_time(queue, "locked_at_ms")?,
+            plan: sales::queue_plan(sale)?,
+            state: row::parsed(sale, "state")?,
+            window: sales::window(sale)?,
+        }))
+    }
+
+    /// The phase in which the waiting room takes in shoppers; `Upcoming` before, `Ended` after.
+    fn phase(&self, now: Timestamp) -> Phase {
+        let is_early = self.window.opens_at.is_none_or(|opens| now < self.plan.joining_from(opens));
+        match self.state {
+            SaleState::Draft | SaleState::Scheduled if is_early => Phase::Upcoming,
+            SaleState::Ended => Phase::Ended,
+            _ if self.window.closes_at.is_some_and(|closes| closes <= now) => Phase::Ended,
+            _ => Phase::Open,
+        }
     }
 
     /// A new place. One that was signed for keeps its entry and its segment.
@@ -151,26 +175,24 @@ impl Room {
 }
 
 /// Writes places of accounts that have none, in the order of the accounts, so that two transactions with the same ones do not wait for
-/// each other. Returns these accounts.
-async fn insert(
-    tx: &mut Tx,
-    sale: SaleId,
-    places: &BTreeMap<UserId, QueuePlace>,
-) -> Result<HashSet<UserId>, sqlx::Error> {
+/// each other. Returns how many there were.
+async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, QueuePlace>) -> Result<usize, sqlx::Error> {
     let row = |(user, own): (&UserId, &QueuePlace)| {
         let QueuePlace { entry, place: Place { segment, number }, .. } = own;
         format!("('{user}','{entry}',{segment},{number})")
     };
     let rows: Vec<String> = places.iter().map(row).collect();
-    // A UUID, hexadecimal digits and numbers, so that the statement needs no parameters.
+    // A UUID, hexadecimal digits and numbers, so that the statement needs no parameters. Places are counted, not returned, because
+    // nearly always all are new.
     let sql = format!(
         "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms)
          SELECT {sale}, column1, column2, column3, column4, {} FROM (VALUES {}) AS place WHERE TRUE
-         ON CONFLICT (user_id, sale_id) DO NOTHING RETURNING user_id",
+         ON CONFLICT (user_id, sale_id) DO NOTHING",
         tx.now.as_millisecond(),
         rows.join(",")
     );
-    accounts(tx, sql).await
+    let done = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
+    Ok(usize::try_from(done.rows_affected()).unwrap_or(usize::MAX))
 }
 
 /// Writes new places of accounts whose turn has come. Returns the accounts that did not take one meanwhile.
@@ -191,11 +213,7 @@ async fn exchange(
             joined_at.as_millisecond()
         )
     };
-    accounts(tx, places.iter().map(statement).collect::<Vec<_>>().join(";")).await
-}
-
-/// The accounts that statements without parameters return.
-async fn accounts(tx: &mut Tx, sql: String) -> Result<HashSet<UserId>, sqlx::Error> {
+    let sql = places.iter().map(statement).collect::<Vec<_>>().join(";");
     let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut **tx).await?;
     rows.iter().map(|row| row::parsed(row, "user_id")).collect()
 }

@@ -49,10 +49,7 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
         sold: row::int(row, "sold")?,
         granted: row::int(row, "granted")?,
         per_user_limit: row::int(row, "per_user_limit")?,
-        window: Window {
-            opens_at: row::optional_time(row, "opens_at_ms")?,
-            closes_at: row::optional_time(row, "closes_at_ms")?,
-        },
+        window: window(row)?,
         rush: Rush {
             // A constraint of the table limits it to 64.
             buckets: row::int(row, "buckets")? as u8,
@@ -69,14 +66,26 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
     })
 }
 
+pub(super) fn window(row: &AnyRow) -> Result<Window, sqlx::Error> {
+    Ok(Window {
+        opens_at: row::optional_time(row, "opens_at_ms")?,
+        closes_at: row::optional_time(row, "closes_at_ms")?,
+    })
+}
+
+/// The plan of a sale with a waiting room.
+pub(super) fn queue_plan(row: &AnyRow) -> Result<QueuePlan, sqlx::Error> {
+    Ok(QueuePlan {
+        prequeue_s: row::int(row, "queue_prequeue_s")?,
+        gather_s: row::int(row, "queue_gather_s")?,
+        seat_s: row::int(row, "queue_seat_s")?,
+    })
+}
+
 fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
     Ok(match row::parsed(row, "mode")? {
         ModeName::Rush => SaleMode::Rush,
-        ModeName::Queue => SaleMode::Queue(QueuePlan {
-            prequeue_s: row::int(row, "queue_prequeue_s")?,
-            gather_s: row::int(row, "queue_gather_s")?,
-            seat_s: row::int(row, "queue_seat_s")?,
-        }),
+        ModeName::Queue => SaleMode::Queue(queue_plan(row)?),
         ModeName::Draw => {
             let beacon: Option<String> = row.try_get("draw_beacon")?;
             let beacon =
@@ -155,11 +164,6 @@ pub(super) async fn lock(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::
 pub(super) async fn read(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM sales WHERE id = $1");
     sqlx::query(sql).bind(id.0).fetch_optional(&mut **tx).await?.as_ref().map(sale).transpose()
-}
-
-/// The statement that reads a sale, without parameters.
-pub(super) fn reading(id: SaleId) -> String {
-    format!(concat!("SELECT ", columns!(), " FROM sales WHERE id = {}"), id)
 }
 
 /// Adds units to a sale's `sold`. `false` when fewer are left. A negative number returns units.
