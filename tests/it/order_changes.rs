@@ -3,21 +3,24 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::support::{NewSale, Rung, Shop};
+use serde_json::{Value, json};
+
+use crate::support::{NewSale, Rung, Shop, Shopper};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
+const PASSWORD: &str = "password of mei";
 const FEED: &str = "/api/admin/orders/changes";
 
-/// A program that keeps the status of every order.
+/// A program that keeps a copy of every order.
 struct Follower<'a> {
     shop: &'a Shop,
     cursor: String,
-    statuses: BTreeMap<String, String>,
+    orders: BTreeMap<String, Value>,
 }
 
 impl<'a> Follower<'a> {
     async fn begin(shop: &'a Shop) -> Follower<'a> {
-        let mut follower = Follower { shop, cursor: String::new(), statuses: BTreeMap::new() };
+        let mut follower = Follower { shop, cursor: String::new(), orders: BTreeMap::new() };
         follower.catch_up().await;
         follower
     }
@@ -26,8 +29,7 @@ impl<'a> Follower<'a> {
         loop {
             let page = self.shop.admin().await.get(&format!("{FEED}?after={}", self.cursor)).await.expect(200).json();
             for order in page["orders"].as_array().unwrap() {
-                let [id, status] = ["id", "status"].map(|field| order[field].as_str().unwrap().to_owned());
-                self.statuses.insert(id, status);
+                self.orders.insert(order["id"].as_str().unwrap().to_owned(), order.clone());
             }
             page["next"].as_str().unwrap().clone_into(&mut self.cursor);
             if page["has_more"] == false {
@@ -38,9 +40,14 @@ impl<'a> Follower<'a> {
 
     /// Catches up until the order has the status.
     async fn wait_for(&mut self, order: &str, status: &str) {
+        self.wait_until(order, |found| found["status"] == status).await;
+    }
+
+    /// Catches up until the order is as it should be.
+    async fn wait_until(&mut self, order: &str, is_so: impl Fn(&Value) -> bool) {
         let deadline = Instant::now() + TIMEOUT;
-        while self.statuses.get(order).is_none_or(|found| found != status) {
-            assert!(Instant::now() < deadline, "{order} is not {status} in the feed: {:?}", self.statuses);
+        while !self.orders.get(order).is_some_and(&is_so) {
+            assert!(Instant::now() < deadline, "{order} is not so in the feed: {:?}", self.orders.get(order));
             self.catch_up().await;
         }
     }
@@ -50,19 +57,49 @@ async fn follower_has_every_order(rung: Rung) {
     let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(100)).await;
     let mut follower = Follower::begin(&shop).await;
-    assert!(follower.statuses.is_empty());
+    assert!(follower.orders.is_empty());
     let bought = futures::future::join_all((0..60).map(async |n| shop.shopper(n).buy_one(&sale).await)).await;
     for order in &bought {
         follower.wait_for(order, "unpaid").await;
     }
     shop.shopper(0).cancel(&sale, &bought[0]).await.expect(200);
     follower.wait_for(&bought[0], "cancelled").await;
-    assert_eq!(follower.statuses.len(), 60);
+    assert_eq!(follower.orders.len(), 60);
+}
+
+async fn follower_learns_of_partial_refunds_and_deleted_accounts(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(1)).await;
+    let mei = Shopper::new(shop.register("mei", PASSWORD).await);
+    let order = mei.buy_one(&sale).await;
+    mei.wait_for_status(&sale, &order, "unpaid").await;
+    let checkout = mei.begin_payment(&sale, &order).await;
+    mei.pay_at(&checkout).await.expect(303);
+    let mut follower = Follower::begin(&shop).await;
+    follower.wait_for(&order, "paid").await;
+    let paid = follower.orders[&order].clone();
+    assert_eq!((&paid["username"], &paid["refunded"]), (&json!("mei"), &json!({"amount": 0, "currency": "CNY"})));
+
+    let part = json!({"amount": {"amount": 500, "currency": "CNY"}, "reason": "scratched"});
+    shop.admin().await.post(&format!("/api/admin/orders/{order}/refund-part"), part).await.expect(200);
+    follower.wait_until(&order, |found| found["refunded"]["amount"] == 500).await;
+    assert_eq!(follower.orders[&order]["status"], "paid");
+
+    let request = json!({"username": "mei", "password": PASSWORD});
+    mei.client.post("/api/account/delete", request).await.expect(204);
+    follower.wait_until(&order, |found| found["username"] != "mei").await;
+    let name = follower.orders[&order]["username"].as_str().unwrap();
+    assert!(name.starts_with("deleted-"), "{name}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn follower_has_every_order_of_sqlite() {
     follower_has_every_order(Rung::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn follower_learns_of_partial_refunds_and_deleted_accounts_of_sqlite() {
+    follower_learns_of_partial_refunds_and_deleted_accounts(Rung::Sqlite).await;
 }
 
 mod stack {
@@ -74,6 +111,11 @@ mod stack {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn follower_has_every_order_of_postgresql_through_rabbitmq() {
         follower_has_every_order(Rung::Rabbit).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn follower_learns_of_partial_refunds_and_deleted_accounts_of_postgresql() {
+        follower_learns_of_partial_refunds_and_deleted_accounts(Rung::Postgres).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -96,10 +138,10 @@ mod stack {
         follower.wait_for(&other, "cancelled").await;
         let third = shop.shopper(3).buy_one(&sale).await;
         follower.wait_for(&third, "unpaid").await;
-        assert_eq!(follower.statuses[&held], "unpaid", "it is not committed");
+        assert_eq!(follower.orders[&held]["status"], "unpaid", "it is not committed");
 
         sqlx::raw_sql("COMMIT").execute(&mut open).await.unwrap();
         follower.catch_up().await;
-        assert_eq!(follower.statuses[&held], "paid");
+        assert_eq!(follower.orders[&held]["status"], "paid");
     }
 }

@@ -241,8 +241,10 @@ impl Store {
             sqlx::query(sql).bind(id.to_string()).execute(&mut *tx).await?;
         }
         // A paid order still has to be delivered.
-        let sql = "UPDATE orders SET address = NULL WHERE user_id = $1 AND status <> 'paid' AND address IS NOT NULL
-             RETURNING id";
+        let sql = "UPDATE orders SET address = NULL WHERE user_id = $1 AND status <> 'paid' AND address IS NOT NULL";
+        sqlx::query(sql).bind(id.to_string()).execute(&mut *tx).await?;
+        // Each shows the name of its owner.
+        let sql = "SELECT id FROM orders WHERE user_id = $1";
         for order in sqlx::query(sql).bind(id.to_string()).fetch_all(&mut *tx).await? {
             tx.changes.edited(row::parsed(&order, "id")?);
         }

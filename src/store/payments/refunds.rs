@@ -124,6 +124,9 @@ pub(super) async fn refund(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<b
     let query = sqlx::query(sql).bind(of.id.to_string()).bind(now.as_millisecond());
     let is_first = query.execute(&mut **tx).await?.rows_affected() == 1;
     let PaymentPurpose::Order(order) = of.of.purpose else { return Ok(is_first) };
+    if is_first {
+        tx.changes.edited(order);
+    }
     if !is_refund_pending(tx, order).await? {
         move_order(tx, order, OrderStatus::RefundPending, OrderStatus::Refunded, now).await?;
     }

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::StaffCall;
-use super::orders::FoundOrderJson;
+use super::orders::{FoundOrderJson, found_orders};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::Query;
 use crate::web::extract::session::ViewConsole;
@@ -35,10 +35,7 @@ pub async fn list(
     Query(query): Query<ChangesQuery>,
 ) -> Result<Response, Problem> {
     let page = shop.store.changed_orders(query.after.read("after")?).await?.ok_or(Code::CursorExpired)?;
-    let masked = page.orders.into_iter().map(|mut found| {
-        found.order.mask_recipient();
-        FoundOrderJson::from(found)
-    });
-    let list = ChangedOrderList { orders: masked.collect(), next: page.next.to_string(), has_more: page.has_more };
+    let orders = found_orders(&shop.store, page.orders).await?;
+    let list = ChangedOrderList { orders, next: page.next.to_string(), has_more: page.has_more };
     Ok((Cache::Private, Answer(list)).into_response())
 }

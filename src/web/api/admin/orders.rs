@@ -13,7 +13,8 @@ use crate::domain::{Address, Money, Order, OrderId, PaymentId, RefundTarget, Use
 use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use crate::payments::staff_refunds::RefundAnswer;
 use crate::store::{
-    FoundOrder, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, WebhookRecord,
+    FoundOrder, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, Store, StoreError,
+    WebhookRecord,
 };
 use crate::web::Shop;
 use crate::web::api::orders::{OrderJson, OrderList, PartialRefundJson};
@@ -32,19 +33,23 @@ pub(super) struct FoundOrderJson {
     username: Option<String>,
     /// When staff held it: it is not delivered. `null` unless it is held.
     held_at: Option<Timestamp>,
+    /// What went back, in parts and as a whole.
+    refunded: Money,
     #[serde(flatten)]
     order: OrderJson,
 }
 
-impl From<FoundOrder> for FoundOrderJson {
-    fn from(found: FoundOrder) -> Self {
-        FoundOrderJson {
-            user_id: found.order.user_id,
-            username: found.username,
-            held_at: found.held_at,
-            order: OrderJson::of(found.order, None),
-        }
-    }
+/// Orders with masked recipients, in the same order.
+pub(super) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> Result<Vec<FoundOrderJson>, StoreError> {
+    let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
+    let refunded = store.refunded_amounts(&ids).await?;
+    let json = |FoundOrder { mut order, username, held_at }: FoundOrder| {
+        order.mask_recipient();
+        let back = refunded.get(&order.id).copied().unwrap_or_default();
+        let refunded = Money::new(back, order.amount.currency);
+        FoundOrderJson { user_id: order.user_id, username, held_at, refunded, order: OrderJson::of(order, None) }
+    };
+    Ok(found.into_iter().map(json).collect())
 }
 
 /// Orders that match, newest first.
@@ -53,9 +58,8 @@ pub async fn search(
     Query(query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
-    let mut found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
-    found.items.iter_mut().for_each(|found| found.order.mask_recipient());
-    let orders: Vec<FoundOrderJson> = found.items.into_iter().map(FoundOrderJson::from).collect();
+    let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
+    let orders = found_orders(&shop.store, found.items).await?;
     Ok((Cache::Private, Answer(OrderList { orders, next: found.next })).into_response())
 }
 
@@ -124,14 +128,14 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderI
 }
 
 async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
-    let mut order = existing_order(shop, id).await?;
-    order.mask_recipient();
+    let order = existing_order(shop, id).await?;
     let held_at = shop.store.lasting_holds(&[id]).await?.get(&id).map(|hold| hold.held_at);
     let history = shop.store.steps(&order).await?;
     let payments = shop.store.payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
     let approvals = shop.store.approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
     let username = shop.store.user(order.user_id).await?.map(|user| user.username);
-    let order = OrderDetail { found: FoundOrder { order, username, held_at }.into(), history, payments, approvals };
+    let found = found_orders(&shop.store, vec![FoundOrder { order, username, held_at }]).await?.remove(0);
+    let order = OrderDetail { found, history, payments, approvals };
     Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }
 
