@@ -17,8 +17,8 @@ use crate::domain::{
     SaleState, UserId,
 };
 use crate::rate_limit::UserLimit;
-use crate::signing::{KeyedDigests, ShopSecret};
-use crate::store::{Applicant, Group, RedeemOutcome, Store, StoreError};
+use crate::signing::{KeyedDigests, ShopSecret, key_for};
+use crate::store::{Applicant, Group, RedeemOutcome, RequestId, Store, StoreError};
 
 /// Codes that an account may send at once, and then one in each [`CODE_INTERVAL`]. Typing errors need a few.
 const CODE_BURST: u64 = 10;
@@ -75,6 +75,7 @@ pub struct Eligibility {
     store: Store,
     catalogue: Arc<Catalogue>,
     digests: KeyedDigests,
+    secret: ShopSecret,
     /// Each check of a sale with rules reads the database.
     per_account: UserLimit,
     codes: UserLimit,
@@ -87,6 +88,7 @@ impl Eligibility {
             store,
             catalogue,
             digests: KeyedDigests::new(secret, "group of accounts in a sale"),
+            secret: secret.clone(),
             per_account: UserLimit::new(user_rate),
             codes: UserLimit::every(CODE_INTERVAL, CODE_BURST),
             codes_of_address: UserLimit::every(CODE_INTERVAL_OF_ADDRESS, CODE_BURST_OF_ADDRESS),
@@ -115,6 +117,15 @@ impl Eligibility {
             None => Ok(()),
             Some(kind) => Err(EligibilityRefusal::Ineligible(kind.taken())),
         }
+    }
+
+    /// The invitation codes that a request makes: the same at each attempt, while the shop has the same secret.
+    pub fn codes_of_request(&self, RequestId(request): RequestId, count: i64) -> Vec<InvitationCode> {
+        let code = |n| {
+            let bytes = key_for(&self.secret.current, &format!("invitation code {n} of request {request}"));
+            InvitationCode::new(bytes.iter().take(16).fold(0, |bits, byte| bits << 8 | u128::from(*byte)))
+        };
+        (0..count).map(code).collect()
     }
 
     /// Every rule of a sale, and whether the account keeps it. Changes nothing.

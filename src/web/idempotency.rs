@@ -34,6 +34,10 @@ const WAIT_FOR_FIRST: Duration = Duration::from_secs(2);
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
 /// The largest answer that is kept, in bytes. Goods with long descriptions have a tenth of it.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+/// Marks an answer with secrets, which is not kept: the handler makes the same ones again from the id of the request.
+#[derive(Debug, Clone, Copy)]
+pub struct NotKept;
+
 /// Headers that are kept with an answer.
 static KEPT_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, LOCATION, ETAG];
 
@@ -111,8 +115,9 @@ async fn begin(shop: &Shop, keyed: &KeyedRequest) -> Result<RequestState, StoreE
 
 /// Keeps the answer if the request was carried out.
 async fn finish(shop: &Shop, attempt: Attempt, answer: Response) -> Result<Response, Problem> {
-    if !is_done(&answer) {
-        let refused = answer.status().is_client_error() || answer.status().is_success();
+    let has_secrets = answer.extensions().get::<NotKept>().is_some();
+    if has_secrets || !is_done(&answer) {
+        let refused = !has_secrets && (answer.status().is_client_error() || answer.status().is_success());
         let ended = shop.store.end_attempt(attempt, refused).await;
         note(attempt, ended);
         return Ok(answer);

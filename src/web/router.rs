@@ -136,7 +136,7 @@ fn lists(shop: &Arc<Shop>) -> Routes {
 /// has one order per sale.
 fn repeatable(shop: &Arc<Shop>) -> Routes {
     use super::admin;
-    use super::api::admin::{goods, packets as packet_rain, payment_cases, sales};
+    use super::api::admin::{goods, invitations, packets as packet_rain, payment_cases, sales};
     use super::api::{addresses, packets, payments, wallet};
 
     let mut routes = Router::new()
@@ -147,9 +147,11 @@ fn repeatable(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/goods", post(goods::create))
         .route("/api/admin/sales", post(sales::create))
         .route("/api/admin/sales/{sale}/top-up", post(sales::top_up))
+        .route("/api/admin/sales/{sale}/codes", post(invitations::make))
         .route("/api/admin/payment-cases/{case}/settle", post(payment_cases::settle))
         .route("/api/admin/packets", post(packet_rain::fund))
         .route("/admin/sales/{sale}/top-up", post(admin::sales::top_up))
+        .route("/admin/sales/{sale}/codes", post(admin::invitations::make))
         .route("/admin/goods", post(admin::goods::create));
     for locale in Locale::ALL {
         let create = post(super::pages::addresses::create);
@@ -224,7 +226,7 @@ fn admin_api() -> Routes {
         .route("/api/admin/sales/{sale}/resume", post(sales::resume))
         .route("/api/admin/sales/{sale}/stop", post(sales::stop))
         .route("/api/admin/sales/{sale}/queue", post(queues::change_pace))
-        .route("/api/admin/sales/{sale}/codes", get(invitations::list).post(invitations::make))
+        .route("/api/admin/sales/{sale}/codes", get(invitations::list))
         .route("/api/admin/sales/{sale}/codes/revoke", post(invitations::revoke))
         .route("/api/admin/sales/{sale}/draw/round", post(draws::give_round))
         .route("/api/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude))
@@ -374,7 +376,7 @@ fn console() -> Routes {
         .route("/admin/sales", post(sale_form::create))
         .route("/admin/sales/new", get(sale_form::blank))
         .route("/admin/sales/{sale}", get(cockpit::show))
-        .route("/admin/sales/{sale}/codes", get(invitations::show).post(invitations::make))
+        .route("/admin/sales/{sale}/codes", get(invitations::show))
         .route("/admin/sales/{sale}/codes/revoke", post(invitations::revoke))
         .route("/admin/sales/{sale}/report", get(report::show))
         .route("/admin/sales/{sale}/report.csv", get(report::export))

@@ -49,7 +49,8 @@ pub enum Revocable {
 }
 
 impl Store {
-    /// Keeps new codes of a sale. `false` when it would have more than [`MAX_INVITATIONS_PER_SALE`].
+    /// Keeps new codes of a sale, once when the same ones come again. `false` when it would have more than
+    /// [`MAX_INVITATIONS_PER_SALE`].
     pub async fn make_invitations(
         &self,
         sale: SaleId,
@@ -58,6 +59,13 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         lock_codes(&mut tx, sale).await?;
+        if let Some(first) = codes.first() {
+            let sql = "SELECT 1 FROM invitations WHERE sale_id = $1 AND hash = $2";
+            let query = sqlx::query(sql).bind(sale.0).bind(first.hash(sale));
+            if query.fetch_optional(&mut *tx).await?.is_some() {
+                return Ok(true);
+            }
+        }
         let counts = "SELECT COUNT(*) AS n FROM invitations WHERE sale_id = $1";
         let known = row::int(&sqlx::query(counts).bind(sale.0).fetch_one(&mut *tx).await?, "n")?;
         if known + codes.len() as i64 > MAX_INVITATIONS_PER_SALE {

@@ -11,9 +11,11 @@ use crate::domain::{InvitationCode, Locale, SaleId};
 use crate::i18n;
 use crate::store::Revocable;
 use crate::web::Shop;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
+use crate::web::idempotency::NotKept;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::invitations::make_invitations;
@@ -62,14 +64,17 @@ pub struct MakeForm {
 /// Answers with the file of the new codes, which has them once.
 pub async fn make(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
+    repeatable: Repeatable,
     Form(MakeForm { count: typed }): Form<MakeForm>,
 ) -> Result<Response, Problem> {
     let count = typed.trim().parse().unwrap_or(0);
-    match make_invitations(&shop, sale, count, staff.actor()).await {
+    match make_invitations(&shop, sale, count, (repeatable, staff.actor())).await {
         Ok(codes) => {
             let records = codes.iter().map(|code| vec![code.to_string()]).collect();
             let name = format!("sale-{sale}-invitation-codes.csv");
-            Ok(csv::download(&name, &["code"], stream::iter([Ok(records)])))
+            let mut file = csv::download(&name, &["code"], stream::iter([Ok(records)]));
+            file.extensions_mut().insert(NotKept);
+            Ok(file)
         }
         Err(problem) if problem.code() == Code::Invalid => {
             let form = InvitationsFormState {

@@ -1,9 +1,11 @@
-//! Making invitation codes, for the API and the console.
+//! Making invitation codes, for the API and the console. Under one idempotency key the same codes are made again, because
+//! no answer with codes is kept.
 
 use std::ops::RangeInclusive;
 
 use crate::domain::{InvitationCode, SaleId, SaleState};
 use crate::web::Shop;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::problem::{Code, Problem};
 
 /// Codes of one batch: what a file shows at once, in one short transaction.
@@ -14,7 +16,7 @@ pub async fn make_invitations(
     shop: &Shop,
     sale: SaleId,
     count: i64,
-    actor: &str,
+    (Repeatable(request), actor): (Repeatable, &str),
 ) -> Result<Vec<InvitationCode>, Problem> {
     if !BATCH_SIZE.contains(&count) {
         return Err(Problem::invalid_field("count", "bad_number"));
@@ -23,7 +25,10 @@ pub async fn make_invitations(
     if known.state == SaleState::Ended {
         return Err(Code::WrongState.into());
     }
-    let codes: Vec<_> = (0..count).map(|_| InvitationCode::new(rand::random())).collect();
+    let codes: Vec<_> = match request {
+        Some(request) => shop.eligibility.codes_of_request(request, count),
+        None => (0..count).map(|_| InvitationCode::new(rand::random())).collect(),
+    };
     match shop.store.make_invitations(sale, &codes, actor).await? {
         true => Ok(codes),
         false => Err(Problem::invalid_field("count", "too_many_invitations")),

@@ -1,5 +1,6 @@
 //! Invitation codes of a sale: made and told once, listed in batches, revoked.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -9,8 +10,10 @@ use super::StaffCallTo;
 use crate::domain::{InvitationCode, SaleId};
 use crate::store::{InvitationBatch, Revocable};
 use crate::web::cache_policy::Cache;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds};
+use crate::web::idempotency::NotKept;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::invitations::make_invitations;
 
@@ -39,11 +42,13 @@ struct MadeInvitations {
 
 pub async fn make(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+    repeatable: Repeatable,
     Json(NewInvitations { count }): Json<NewInvitations>,
 ) -> Result<Response, Problem> {
-    let codes = make_invitations(&shop, sale, count, staff.actor()).await?;
+    let codes = make_invitations(&shop, sale, count, (repeatable, staff.actor())).await?;
     let codes = codes.iter().map(ToString::to_string).collect();
-    Ok((StatusCode::CREATED, Cache::Private, axum::Json(MadeInvitations { codes })).into_response())
+    let answer = axum::Json(MadeInvitations { codes });
+    Ok((StatusCode::CREATED, Cache::Private, Extension(NotKept), answer).into_response())
 }
 
 /// One of the two.

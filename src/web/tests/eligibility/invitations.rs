@@ -106,3 +106,33 @@ async fn staff_make_codes_once_and_revoke_them() {
     assert!(log.contains("make-invitations") && log.contains("revoke-invitations"));
     assert!((0..3).all(|n| !log.contains(code(n))));
 }
+
+#[tokio::test]
+async fn codes_are_made_once_under_one_key_and_not_stored() {
+    let clock = hour_before();
+    let shop = shop_at(&clock).await;
+    let admin = shop.admin().await;
+    let sale = announce(&admin, json!({"invitation": true})).await;
+    let path = format!("/api/admin/sales/{sale}/codes");
+    let make = async |key: &str, count: i64| {
+        let headers = [("content-type", "application/json"), ("idempotency-key", key)];
+        admin.send("POST", &path, &headers, json!({"count": count}).to_string()).await
+    };
+    let batches = async || admin.get(&path).await.json()["batches"].as_array().unwrap().len();
+    let first = make("a", 3).await;
+    assert_eq!((first.status.as_u16(), first.json()["codes"].as_array().unwrap().len()), (201, 3));
+    let again = make("a", 3).await;
+    assert_eq!((again.status.as_u16(), again.json(), batches().await), (201, first.json(), 1));
+    assert_eq!(make("a", 2).await.problem(), problem(409, "idempotency_key_reused"));
+    assert_ne!(make("b", 3).await.json()["codes"][0], first.json()["codes"][0]);
+    assert_eq!(batches().await, 2);
+    assert_eq!(shop.execute("DELETE FROM idempotency_keys WHERE answer IS NOT NULL").await, 0, "an answer is kept");
+    let form = format!("/admin/sales/{sale}/codes?lang=en&once=c");
+    let file = admin.send_form(&form, "count=2").await;
+    assert_eq!(file.text().lines().count(), 3, "{file:?}");
+    assert_eq!(admin.send_form(&form, "count=2").await.text(), file.text(), "a double click");
+    assert_eq!(
+        (batches().await, make("d", 0).await.status.as_u16(), make("d", 1).await.status.as_u16()),
+        (3, 422, 201)
+    );
+}
