@@ -25,9 +25,9 @@ impl SalesAdmin {
     /// `current` are the sales that have not ended.
     pub async fn today(&self, current: &Overview) -> Result<Today, StoreError> {
         let now = self.clock.now();
-        let lines = self.store.trial_balance(Period { from: now - DAY, to: now }).await?;
-        let of_shop = lines.into_iter().filter(|line| line.account == AccountKind::Shop);
-        let revenue = of_shop.map(|line| Money { amount: line.credits.amount - line.debits.amount, ..line.credits });
+        let sums = self.store.moved_within(Period { from: now - DAY, to: now }).await?;
+        let of_shop = sums.into_iter().filter(|sum| sum.account == AccountKind::Shop);
+        let revenue = of_shop.map(|sum| Money::new(sum.credits - sum.debits, sum.currency));
         let announced = current.sales.iter().filter(|row| row.sale.state == SaleState::Scheduled);
         let next =
             announced.filter(|row| row.sale.window.opens_at.is_some()).min_by_key(|row| row.sale.window.opens_at);

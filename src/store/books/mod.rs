@@ -25,6 +25,8 @@ use crate::store::{Store, StoreError, row};
 pub(in crate::store) const DAY_MS: i64 = 24 * 3600 * 1000;
 /// How long after its end a day is closed. Transactions that began in it are over by then.
 const CLOSING_DELAY: Duration = Duration::from_secs(3600);
+/// How much of a day a statement sums up at once: of a day with millions of payments, no more than its time-out allows.
+const PART_MS: i64 = DAY_MS / 48;
 
 /// The payments that move money past the ledger.
 macro_rules! beside_the_ledger {
@@ -53,6 +55,14 @@ impl Store {
         Ok(trial_balance(&before, &within))
     }
 
+    /// What moved within a period, without the balances before it.
+    pub async fn moved_within(&self, period: Period) -> Result<Vec<AccountSum>, StoreError> {
+        let (from, to) = (period.from.as_millisecond(), period.to.as_millisecond());
+        let mut connection = self.pool.acquire().await?;
+        let closed = row::int(&sqlx::query(CLOSED).fetch_one(&mut connection).await?, "closed_before_ms")?;
+        Ok(merged(sums_between(&mut connection, from, to, closed).await?))
+    }
+
     /// Sums up the first day that is over and not closed. Returns whether there may be more.
     pub async fn close_books(&self) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
@@ -65,7 +75,11 @@ impl Store {
         let first = first_movement(&mut tx, closed, over).await?;
         let next = first.map_or(over, |at| whole_days(at) + DAY_MS);
         if first.is_some() {
-            for sum in movements(&mut tx, next - DAY_MS, next).await? {
+            let mut sums = Vec::new();
+            for from in (next - DAY_MS..next).step_by(PART_MS as usize) {
+                sums.extend(movements(&mut tx, from, from + PART_MS).await?);
+            }
+            for sum in merged(sums) {
                 sqlx::query(
                     "INSERT INTO book_days (day_ms, account, currency, debits, credits) VALUES ($1, $2, $3, $4, $5)
                      ON CONFLICT (day_ms, account, currency) DO UPDATE SET debits = book_days.debits + excluded.debits,
