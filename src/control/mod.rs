@@ -329,14 +329,50 @@ struct LeasedTask<'a> {
 impl LeasedTask<'_> {
     async fn run<F: Future<Output = anyhow::Result<()>>>(self, step: impl Fn() -> F) {
         let mut periodic = Periodic::new(self.name, self.interval, self.stop);
-        while periodic.tick().await {
-            if !self.leased.is_held() {
-                continue;
-            }
+        while periodic.tick().await && self.wait_for_lease().await {
             let started = Instant::now();
             periodic.record(step().await);
             let duration = started.elapsed();
             self.stop.run_until_cancelled(tokio::time::sleep(duration * self.pause_factor)).await;
         }
+    }
+
+    /// `false` once the process stops. A step that is due without the lease follows it at once: the next tick may be an hour
+    /// away.
+    async fn wait_for_lease(&self) -> bool {
+        while !self.leased.is_held() {
+            let pause = tokio::time::sleep(self.interval.min(LEASE_RENEWAL_INTERVAL));
+            if self.stop.run_until_cancelled(pause).await.is_none() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn step_of_an_hourly_task_follows_the_lease() {
+        let (leased, stop, steps) = (LeaseHeld::default(), CancellationToken::new(), Cell::new(0));
+        let task =
+            LeasedTask { interval: TOTALS_INTERVAL, pause_factor: 0, name: "test", leased: &leased, stop: &stop };
+        let work = task.run(|| async {
+            steps.set(steps.get() + 1);
+            Ok(())
+        });
+        let lease = async {
+            tokio::time::sleep(LEASE_DURATION).await;
+            assert_eq!(steps.get(), 0, "the lease is not held");
+            leased.set(Some(Instant::now() + LEASE_DURATION));
+            tokio::time::sleep(LEASE_RENEWAL_INTERVAL * 2).await;
+            stop.cancel();
+        };
+        tokio::join!(work, lease);
+        assert_eq!(steps.get(), 1);
     }
 }
