@@ -1,6 +1,7 @@
 //! Digests of sales for their reports. While a sale runs its digest is read on demand; once the sale is retired, which nothing
 //! changes any more, it is kept for ever.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,6 @@ const MAX_REUSE: Duration = Duration::from_secs(60);
 const BATCH_SIZE: i64 = 10;
 
 struct Latest {
-    sale: SaleId,
     digest: Arc<SaleDigest>,
     until: Timestamp,
 }
@@ -30,12 +30,13 @@ struct Latest {
 pub struct Digests {
     store: Store,
     clock: Clock,
-    latest: Mutex<Option<Latest>>,
+    /// Of several sales, because a report shows an earlier one beside its own.
+    latest: Mutex<HashMap<SaleId, Latest>>,
 }
 
 impl Digests {
     pub fn new(store: Store, clock: Clock) -> Digests {
-        Digests { store, clock, latest: Mutex::new(None) }
+        Digests { store, clock, latest: Mutex::default() }
     }
 
     /// The digest of a sale, and whether it is final.
@@ -45,13 +46,14 @@ impl Digests {
         }
         let mut latest = self.latest.lock().await;
         let now = self.clock.now();
-        if let Some(known) = latest.as_ref().filter(|known| known.sale == sale.id && now < known.until) {
+        latest.retain(|_, known| now < known.until);
+        if let Some(known) = latest.get(&sale.id) {
             return Ok((known.digest.clone(), false));
         }
         let began = Instant::now();
         let digest = Arc::new(self.store.digest_sale(sale, now).await?);
         let until = self.clock.now() + (began.elapsed() * REUSE_FACTOR).min(MAX_REUSE);
-        *latest = Some(Latest { sale: sale.id, digest: digest.clone(), until });
+        latest.insert(sale.id, Latest { digest: digest.clone(), until });
         Ok((digest, false))
     }
 

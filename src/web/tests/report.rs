@@ -78,6 +78,21 @@ async fn report_of_a_rush_tells_what_became_of_its_units() {
 }
 
 #[tokio::test]
+async fn two_running_sales_are_not_read_again_for_the_next_viewer() {
+    let shop = TestShop::open_at(&Clock::manual("2026-11-21T12:00:00Z".parse().unwrap())).await;
+    let admin = shop.admin().await;
+    let mut sales = Vec::new();
+    for _ in 0..2 {
+        let id = SaleId(shop.open_sale(&admin, 3).await.parse().unwrap());
+        sales.push(shop.parts.store.sale(id).await.unwrap().unwrap());
+    }
+    let digest = async |n: usize| shop.parts.digests.of(&sales[n]).await.unwrap().0;
+    let (first, second) = (digest(0).await, digest(1).await);
+    assert!(std::sync::Arc::ptr_eq(&first, &digest(0).await));
+    assert!(std::sync::Arc::ptr_eq(&second, &digest(1).await));
+}
+
+#[tokio::test]
 async fn report_stays_when_its_rows_are_gone_and_stands_beside_the_next() {
     let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
     let shop = TestShop::open_at(&clock).await;
