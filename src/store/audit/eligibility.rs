@@ -1,49 +1,62 @@
 //! Who may take part in a sale: each buyer kept its rules.
 
 use super::{Snapshot, Steps};
-use crate::store::{KEEP_GROUPS, StoreError};
+use crate::store::{KEEP_GROUPS, StoreError, row};
 
-/// Live orders of open accounts, of a step of sales. Accounts that were deleted have taken what proves it with them.
+/// Sales with rules that their orders are compared with.
+const SALES_WITH_RULES: &str = "SELECT id FROM sales WHERE accounts_before_ms IS NOT NULL OR invitation = 1
+     OR one_per_contact = 1 OR one_per_address = 1 ORDER BY id";
+
+/// Live orders of open accounts, of a step of the orders of one sale. Accounts that were deleted have taken what proves it
+/// with them.
 macro_rules! live_orders {
     ($problem:literal, $condition:literal) => {
         concat!(
             "SELECT 'order ' || orders.id || ': ",
             $problem,
-            "' AS problem FROM sales
-             JOIN orders ON orders.sale_id = sales.id AND orders.status IN ('unpaid', 'paid')
+            "' AS problem FROM orders JOIN sales ON sales.id = orders.sale_id
              JOIN users ON users.id = orders.user_id AND users.deleted_at_ms IS NULL
-             WHERE sales.id > $1 AND sales.id <= $2 AND ",
+             WHERE orders.id > $1 AND orders.id <= $2 AND orders.sale_id = $3
+               AND CAST(orders.status AS TEXT) IN ('unpaid', 'paid') AND ",
             $condition
         )
     };
 }
 
+const TOO_NEW: &str = live_orders!(
+    "its owner registered too late",
+    "sales.accounts_before_ms IS NOT NULL AND users.created_at_ms > sales.accounts_before_ms"
+);
+const UNINVITED: &str = live_orders!(
+    "its owner redeemed no code",
+    "sales.invitation = 1 AND NOT EXISTS (SELECT 1 FROM invitations
+       WHERE invitations.user_id = orders.user_id AND invitations.sale_id = sales.id)"
+);
+const UNGROUPED: &str = live_orders!(
+    "its owner has no group",
+    "(sales.closes_at_ms IS NULL OR sales.closes_at_ms > $4)
+       AND ((sales.one_per_contact = 1 AND NOT EXISTS (SELECT 1 FROM sale_groups
+         WHERE sale_groups.user_id = orders.user_id AND sale_groups.sale_id = sales.id AND kind = 'contact'))
+       OR (sales.one_per_address = 1 AND NOT EXISTS (SELECT 1 FROM sale_groups
+         WHERE sale_groups.user_id = orders.user_id AND sale_groups.sale_id = sales.id AND kind = 'address')))"
+);
+
 impl Snapshot {
     /// Describes live orders whose owners had no right to buy by the rules of their sale. Groups of sales that ended long ago
     /// are gone. At most one account has a group: it is the key of a table.
     pub async fn ineligible_buyers(&mut self, now: jiff::Timestamp) -> Result<Vec<String>, StoreError> {
-        let too_new = live_orders!(
-            "its owner registered too late",
-            "sales.accounts_before_ms IS NOT NULL AND users.created_at_ms > sales.accounts_before_ms"
-        );
-        let uninvited = live_orders!(
-            "its owner redeemed no code",
-            "sales.invitation = 1 AND NOT EXISTS (SELECT 1 FROM invitations
-               WHERE invitations.user_id = orders.user_id AND invitations.sale_id = sales.id)"
-        );
-        let mut problems = self.problems_of(Steps::<i64>::over("sales", "id"), &[too_new, uninvited]).await?;
-        let ungrouped = live_orders!(
-            "its owner has no group",
-            "(sales.closes_at_ms IS NULL OR sales.closes_at_ms > $3)
-               AND ((sales.one_per_contact = 1 AND NOT EXISTS (SELECT 1 FROM sale_groups
-                 WHERE sale_groups.user_id = orders.user_id AND sale_groups.sale_id = sales.id AND kind = 'contact'))
-               OR (sales.one_per_address = 1 AND NOT EXISTS (SELECT 1 FROM sale_groups
-                 WHERE sale_groups.user_id = orders.user_id AND sale_groups.sale_id = sales.id AND kind = 'address')))"
-        );
-        let mut steps = Steps::<i64>::over("sales", "id");
-        while let Some(step) = steps.next(self).await? {
-            let query = step.bind(sqlx::query(ungrouped)).bind((now - KEEP_GROUPS).as_millisecond());
-            problems.extend(self.all(query, |row| crate::store::row::text(row, "problem")).await?);
+        let mut problems = Vec::new();
+        let kept_since = (now - KEEP_GROUPS).as_millisecond();
+        for sale in self.all(sqlx::query(SALES_WITH_RULES), |row| row::int(row, "id")).await? {
+            let mut steps = Steps::<String>::along(format!("orders WHERE sale_id = {sale} AND"), "id");
+            while let Some(step) = steps.next(self).await? {
+                for sql in [TOO_NEW, UNINVITED] {
+                    let query = step.bind(sqlx::query(sql)).bind(sale);
+                    problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
+                }
+                let query = step.bind(sqlx::query(UNGROUPED)).bind(sale).bind(kept_since);
+                problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
+            }
         }
         Ok(problems)
     }
