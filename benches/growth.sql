@@ -77,5 +77,44 @@ INSERT INTO wallet_balances (account, balance) VALUES ('shop', 0);
 INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after)
     SELECT id, created_at_ms, 'owner', 'refund', 'order ' || id, '', '' FROM orders WHERE status = 'refunded';
 
+-- What else grows: a waiting room and a draw that every shopper joined, a waitlist, codes, signals of accounts that belong
+-- together (ten at an address, three in a network), addresses, mails and security events.
+INSERT INTO sales (id, goods_id, price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, state,
+        version, created_at_ms, mode, queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s)
+    SELECT last_sale_id + n, 1, 19900, 'CNY', 1000, 0, 0, 1, 4102444800000, 4102531200000, 'scheduled', 1, 1, mode,
+        1800, 0, 300, 86400, 3600
+    FROM catalogue, (VALUES (1, 'queue'), (2, 'draw')) modes (n, mode);
+UPDATE catalogue SET revision = revision + 1, last_sale_id = last_sale_id + 2;
+UPDATE sales SET one_per_address = 1 WHERE id = 1;
+INSERT INTO queues (sale_id, seed, joined) SELECT id, repeat('00', 32), :shoppers FROM sales WHERE mode = 'queue';
+INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms)
+    SELECT q.sale_id, u.id, md5(u.id), 0,
+        ('x' || left(encode(sha256(decode(q.seed || md5(u.id), 'hex')), 'hex'), 12))::bit(48)::bigint, u.created_at_ms
+    FROM queues q, users u;
+INSERT INTO draws (sale_id, state, secret, rules, lock_at_ms)
+    SELECT id, 'announced', repeat('00', 32), E'seckill-draw/1\nsale ' || id || E'\nunits 1000\ntickets 1\n'
+        'opens_at 2100-01-01T00:00:00Z\ncloses_at 2100-01-02T00:00:00Z\nwindow_s 86400\nrandomness none\ncommitment '
+        || encode(sha256(decode(repeat('00', 32), 'hex')), 'hex') || E'\n', 4102534800000 FROM sales WHERE mode = 'draw';
+INSERT INTO draw_entries (sale_id, user_id, entry, entered_at_ms, state)
+    SELECT d.sale_id, u.id, md5(u.id), u.created_at_ms, 'in' FROM draws d, users u;
+INSERT INTO waitlists (sale_id, seed) VALUES (1, repeat('00', 32));
+INSERT INTO waiters (sale_id, user_id, quantity, joined_at_ms, since_ms, place, state)
+    SELECT 1, id, 1, created_at_ms, created_at_ms, created_at_ms - 1735689600000, 'waiting' FROM users;
+INSERT INTO invitation_batches (sale_id, batch, made_by, made_at_ms) VALUES (1, 1, 'owner', 1);
+INSERT INTO invitations (sale_id, hash, batch, user_id, redeemed_at_ms)
+    SELECT 1, encode(sha256(id::bytea), 'hex'), 1, id, created_at_ms FROM users ORDER BY id LIMIT 100000;
+INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms)
+    SELECT id, 1, kind, kind || (created_at_ms - 1735689600000) / size, created_at_ms
+    FROM users, (VALUES ('address', 10), ('host', 3)) kinds (kind, size);
+INSERT INTO mail_addresses (user_id, address, address_key, verified_at_ms, locale)
+    SELECT id, username || '@shop.test', username || '@shop.test', created_at_ms, 'en' FROM users;
+INSERT INTO mails (id, user_id, recipient, locale, kind, facts, created_at_ms, expires_at_ms, state, next_attempt_at_ms)
+    SELECT id, id, username || '@shop.test', 'en', 'password_changed', '{}', created_at_ms, created_at_ms, 'sent', 0
+    FROM users;
+INSERT INTO security_events (id, class, account, network, detail, at_ms, events)
+    SELECT id, CASE WHEN created_at_ms % 100 = 0 THEN 'log_in' ELSE 'log_in_failed' END, id, '10.0.0.0/24', 'password',
+        created_at_ms, 1
+    FROM users;
+
 SELECT indexdef FROM kept_indexes \gexec
 VACUUM ANALYZE;
