@@ -50,6 +50,13 @@ pub struct Identity {
     pub key: PemFile,
 }
 
+impl Identity {
+    /// The certificate itself in DER, without its chain.
+    pub fn leaf(&self) -> anyhow::Result<CertificateDer<'static>> {
+        Ok(self.certificate.certificates()?.swap_remove(0))
+    }
+}
+
 /// What connections to the services are checked against. Clones share it.
 #[derive(Clone, Default)]
 pub struct ClientTls(Arc<Inner>);

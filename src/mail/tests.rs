@@ -11,10 +11,11 @@ use super::attempt::{ATTEMPT_TIMEOUT, MAX_REFUSALS};
 use super::*;
 use crate::accounts::MailLinks;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, ServiceAddress};
 use crate::domain::{MailAddress, MailState, UserId};
 use crate::signing::ShopSecret;
 use crate::store::{Mail, Role, User};
+use crate::tls::{ClientTls, Identity, PemFile};
 
 /// A mail server. It keeps what it accepts.
 #[derive(Clone)]
@@ -210,4 +211,35 @@ async fn without_a_server_messages_wait_and_are_deleted_after_30_days() {
     post.clock.advance(Duration::from_millis(1));
     post.mailer.store.purge_mails().await.unwrap();
     assert!(post.mailer.store.mails(None, 10).await.unwrap().is_empty());
+}
+
+/// A certificate and its key that nothing else uses.
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----
+MIIBdTCCARugAwIBAgIUbnmM92+1S5EJh+EwVyXxog3wJKIwCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjUyMjQyMzhaGA8yMTI2MTEwMTIyNDIz
+OFowDzENMAsGA1UEAwwEdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABLRC
+ncRP3kOqAAg4bF6Ebg5LXSya52cg0FD2UE6b3c7fOmJ+qSeuwF1QltZ1WW8KvLlV
+JRvjMLc0rC96r2BbcNajUzBRMB0GA1UdDgQWBBQLA/2+VHrp4ynC0c/2NxeSdZ2C
+8jAfBgNVHSMEGDAWgBQLA/2+VHrp4ynC0c/2NxeSdZ2C8jAPBgNVHRMBAf8EBTAD
+AQH/MAoGCCqGSM49BAMCA0gAMEUCIQDDCjW6y+bZGgYS0Mh6rIG9Spxu+y5zN/Q8
+xV3P0nXcXQIgcckspOJ/sfEAWE6SCqjibZGqyGEqqMA4GGUKwPChK6Q=
+-----END CERTIFICATE-----
+";
+const KEY: &str = "-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg2jU96oJ723F73OaX
+rTkobXPErTgoHrighsVk6wLfl8ShRANCAAS0Qp3ET95DqgAIOGxehG4OS10smudn
+INBQ9lBOm93O3zpifqknrsBdUJbWdVlvCry5VSUb4zC3NKwveq9gW3DW
+-----END PRIVATE KEY-----
+";
+
+#[test]
+fn server_that_asks_for_a_certificate_gets_the_programs() {
+    let file = |text: &str| PemFile { path: "x.pem".into(), text: text.as_bytes().to_vec() };
+    let identity = Identity { certificate: file(CERTIFICATE), key: file(KEY) };
+    for url in ["smtps://mail.example", "smtp://mail.example?tls=required"] {
+        let tls = ClientTls::new(Some(file(CERTIFICATE)), Some(identity.clone()));
+        let mut config = Config::defaults().mail;
+        config.smtp = Some(ServiceAddress { url: SecretString::from(url), tls });
+        assert!(Transport::of(&config).unwrap().is_some(), "{url}");
+    }
 }

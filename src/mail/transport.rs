@@ -113,7 +113,8 @@ fn parameters(server: &ServiceAddress, host: &str) -> anyhow::Result<TlsParamete
         builder = builder.add_root_certificate(Certificate::from_der(root.to_vec())?);
     }
     if let Some(own) = server.tls.identity() {
-        builder = builder.identify_with(Identity::from_pem(&own.certificate.text, &own.key.text)?);
+        // lettre 0.11 takes the certificate as it is sent, in DER, whatever the name says. It sends no chain.
+        builder = builder.identify_with(Identity::from_pem(&own.leaf()?, &own.key.text)?);
     }
     Ok(builder.build_rustls()?)
 }
