@@ -1,9 +1,9 @@
 // The page of registration while an account costs a proof of work: a worker begins to compute while the form is filled in.
-// Without this file, and where browsers have no WebCrypto, the visitor waits for some minutes instead.
+// Without this file, and where browsers have no WebCrypto, the visitor waits for some minutes or gives a mail address instead.
 
 const form = document.querySelector('form[data-puzzle]');
 const { challenge, proof } = form.elements;
-const wait = form.querySelector('[data-slot="wait"]');
+const others = document.querySelectorAll('[data-slot="wait"], [data-slot="contact"]');
 const note = form.querySelector('[data-slot="computing"]');
 const button = form.querySelector('button');
 const numbers = [];
@@ -22,17 +22,22 @@ function take([part, number]) {
   if (wanted) form.requestSubmit();
 }
 
-/** The worker did not load, or the browser cannot compute: the visitor waits. */
+/** Shows the ways to register without a computation, or hides them. */
+function offerOthers(offered) {
+  for (const other of others) other.hidden = !offered;
+}
+
+/** The worker did not load, or the browser cannot compute. */
 function giveUp() {
   computing = false;
-  wait.hidden = false;
+  offerOthers(true);
   note.hidden = true;
   button.removeAttribute('aria-busy');
 }
 
 if (window.crypto?.subtle && window.Worker && !proof.value) {
   computing = true;
-  wait.hidden = true;
+  offerOthers(false);
   const worker = new Worker(form.dataset.worker);
   worker.onmessage = ({ data }) => (data ? take(data) : giveUp());
   worker.onerror = giveUp;

@@ -17,7 +17,9 @@ const PER_HOST: Limit = (20, Duration::from_secs(2 * 60));
 const PER_NAME: Limit = (5, Duration::from_secs(5 * 60));
 /// Messages about one account, which its owner, staff or strangers ask for.
 const PER_ACCOUNT: Limit = (5, Duration::from_secs(10 * 60));
-/// Messages to one address that accounts enter.
+/// Messages that the hosts of one site ask for while they register.
+const PER_SITE: Limit = (60, Duration::from_secs(60));
+/// Messages to one address that is entered.
 const PER_ADDRESS: Limit = (3, Duration::from_secs(30 * 60));
 
 impl Accounts {
@@ -28,8 +30,15 @@ impl Accounts {
         user: UserId,
         address: &MailAddress,
     ) -> Result<(), AccountRefusal> {
-        let of_address = self.count("mail to", &address.key(), PER_ADDRESS);
+        let of_address = self.count_of_address(&address.key());
         self.take_mail(&[self.count_of_mail_host(device), self.count_of_mail(user), of_address]).await
+    }
+
+    /// Counts an address that is entered to pay for a registration.
+    pub(super) async fn count_contact(&self, device: &Device, address: &MailAddress) -> Result<(), AccountRefusal> {
+        let of_site = self.count("mail to register by", &Network::of(device.address).site_text(), PER_SITE);
+        let of_mailbox = self.count_of_address(&address.mailbox());
+        self.take_mail(&[self.count_of_mail_host(device), of_site, of_mailbox]).await
     }
 
     /// Counts a recovery that a host asks for, whether there is such an account or not.
@@ -53,6 +62,12 @@ impl Accounts {
 
     fn count_of_mail_host(&self, device: &Device) -> GuessCount {
         self.count("mail by", &Network::of(device.address).host.to_string(), PER_HOST)
+    }
+
+    /// A registration counts the mailbox, because the spellings of an address with tags and dots reach one reader. Accounts
+    /// count the address: they have a limit of their own.
+    fn count_of_address(&self, address: &str) -> GuessCount {
+        self.count("mail to", address, PER_ADDRESS)
     }
 
     fn count_of_mail(&self, user: UserId) -> GuessCount {

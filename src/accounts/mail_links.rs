@@ -11,6 +11,15 @@ use crate::signing::{ShopSecret, Signer};
 pub struct MailLinks {
     verification: Signer,
     recovery: Signer,
+    registration: Signer,
+}
+
+/// What the link of a registration stands for, besides its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContactLink<'a> {
+    /// The number of the challenge.
+    pub challenge: &'a str,
+    pub expires_at: Timestamp,
 }
 
 /// What a valid link stands for.
@@ -40,7 +49,8 @@ impl MailLink {
 impl MailLinks {
     pub fn new(secret: &ShopSecret) -> MailLinks {
         let signer = |purpose| Signer::new(secret, purpose);
-        MailLinks { verification: signer("mail address"), recovery: signer("recovery") }
+        let registration = signer("registration contact");
+        MailLinks { verification: signer("mail address"), recovery: signer("recovery"), registration }
     }
 
     /// The token of a link that verifies an address.
@@ -51,6 +61,21 @@ impl MailLinks {
     /// The token of a link that sets a new password.
     pub fn recovery(&self, link: &MailLink) -> String {
         self.recovery.sign(&link.payload())
+    }
+
+    /// The token of a link that verifies the address of a registration.
+    pub fn registration(&self, link: &ContactLink<'_>, address: &str) -> String {
+        let expires = link.expires_at.as_millisecond();
+        self.registration.sign(&format!("{} {expires} {address}", link.challenge))
+    }
+
+    /// The number of the challenge, and the address.
+    pub(super) fn verify_registration(&self, token: &str, now: Timestamp) -> Option<(String, MailAddress)> {
+        let payload = self.registration.verify(token)?;
+        let mut parts = payload.splitn(3, ' ');
+        let (challenge, expires, address) = (parts.next()?, parts.next()?, parts.next()?);
+        let expires_at = Timestamp::from_millisecond(expires.parse().ok()?).ok()?;
+        Some((challenge.to_owned(), MailAddress::parse(address)?)).filter(|_| now < expires_at)
     }
 
     pub(super) fn verify_verification(&self, token: &str, now: Timestamp) -> Option<(MailLink, MailAddress)> {
@@ -86,5 +111,13 @@ mod tests {
         assert_eq!(links.verify_recovery(&token, now), None);
         let (found, address) = links.verify_verification(&token, now).unwrap();
         assert_eq!((found, address.as_str()), (link, "mei@shop.example"));
+        assert_eq!(links.verify_registration(&token, now), None);
+        let link = ContactLink { challenge: "7", expires_at: link.expires_at };
+        let token = links.registration(&link, "mei@shop.example");
+        let (found, address) = links.verify_registration(&token, now).unwrap();
+        assert_eq!((found.as_str(), address.as_str()), ("7", "mei@shop.example"));
+        assert_eq!(links.verify_registration(&token, link.expires_at), None);
+        assert_eq!(others.verify_registration(&token, now), None);
+        assert_eq!(links.verify_verification(&token, now), None);
     }
 }

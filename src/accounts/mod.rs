@@ -3,7 +3,7 @@
 //! - `names` and `password_rules`: which names and passwords may be chosen.
 //! - `registration`: a new account.
 //! - `signals`: what accounts may have in common, as digests.
-//! - `registration_price`: what registering costs a network that registers much.
+//! - `registration_price`: what registering costs a network that registers much; `registration_contact`: a mail address that pays it.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
 //! - `keyed_limit`: counts per key. `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all processes together.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
@@ -26,6 +26,7 @@ mod names;
 mod password;
 mod password_rules;
 mod registration;
+mod registration_contact;
 mod registration_price;
 mod revocations;
 mod session;
@@ -76,7 +77,7 @@ pub use device::Device;
 use fair_queue::Lane;
 pub use known_device::KnownDevice;
 use known_device::KnownDevices;
-pub use mail_links::{MailLink, MailLinks};
+pub use mail_links::{ContactLink, MailLink, MailLinks};
 use passkeys::Passkeys;
 pub use passkeys::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
 use password::{HashRequest, Passwords};
@@ -318,6 +319,7 @@ impl Accounts {
         self.store.purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
         self.store.purge_guesses().await?;
         self.store.purge_spent_proofs().await?;
+        self.store.purge_contacts().await?;
         self.revocations.remove_expired(self.clock.now());
         Ok(())
     }

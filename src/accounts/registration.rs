@@ -8,8 +8,8 @@ use super::password::HashRequest;
 use super::registration_price::Payment;
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device, names, password_rules};
-use crate::domain::{Network, Signal, UserId};
-use crate::store::{Role, StoreError, User};
+use crate::domain::{Network, SecurityClass, Signal, UserId};
+use crate::store::{RegisterOutcome, RegistrationDevice, Role, StoreError, User};
 
 impl Accounts {
     /// Registers a shopper, who is signed in from then on.
@@ -34,12 +34,21 @@ impl Accounts {
         if self.is_name_taken(username).await? {
             return Err(AccountRefusal::UsernameTaken);
         }
-        self.take_payment(device, paid).await?;
+        self.take_payment(device, paid.as_ref()).await?;
         let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
-        match self.store.register_user(&user, &self.signals_of(device)).await? {
-            true => self.begin(&user, device, "").await,
-            false => Err(AccountRefusal::UsernameTaken),
+        let contact = paid.as_ref().and_then(|paid| paid.contact.as_ref());
+        let address = device.address.to_string();
+        let known = RegistrationDevice { agent: &device.agent, address: &address };
+        let contact = contact.map(|contact| (contact, known));
+        match self.store.register_user(&user, &self.signals_of(device), contact).await? {
+            RegisterOutcome::Added => {}
+            RegisterOutcome::NameTaken => return Err(AccountRefusal::UsernameTaken),
+            RegisterOutcome::ContactTaken => return Err(AccountRefusal::PriceDue),
         }
+        if contact.is_some() {
+            self.note(SecurityClass::MailAddressChanged, &user, device, "verified");
+        }
+        self.begin(&user, device, "").await
     }
 
     /// What the registration tells of the account's network. This host itself is none: it stands for tests and for a proxy that

@@ -1,6 +1,7 @@
 //! What registering costs: nothing at first, then a proof of work that doubles with the accounts that the network has
-//! registered of late, up to a ceiling. A wait stands for the computation where a browser has no
-//! WebCrypto. No network is locked out: one address may be that of a campus or of a mobile network.
+//! registered of late, up to a ceiling. A wait or a verified mail address ([`registration_contact`](super::registration_contact))
+//! stands for the computation where a browser has no WebCrypto. No network is locked out: one address may be that of a campus
+//! or of a mobile network.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::{AccountRefusal, Accounts, Device};
 use crate::domain::network::Network;
 use crate::domain::proof_of_work::{MAX_BITS, is_solved, price};
 use crate::rate_limit::CellRate;
-use crate::store::{CountOutcome, GuessCount, RegistrationCount, StoreError};
+use crate::store::{CountOutcome, GuessCount, RegistrationContact, RegistrationCount, StoreError};
 
 /// Accounts that a host registers within an hour without a price, unless a setting says otherwise.
 pub(super) const DEFAULT_FREE_REGISTRATIONS: u32 = 10;
@@ -36,22 +37,39 @@ pub struct Price {
     pub bits: u32,
     /// From then on the challenge alone is enough.
     pub free_at: Timestamp,
+    /// The verified mail address that pays already.
+    pub contact: Option<String>,
 }
 
-/// What a client pays for an account: a challenge, and the numbers that solve its puzzle. Without numbers it has waited.
+/// What a client pays for an account: a challenge, and the numbers that solve its puzzle. Without numbers it has waited, or
+/// verified a mail address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Payment {
     pub challenge: String,
     pub numbers: Vec<u32>,
 }
 
-/// A challenge that was issued to the network.
+/// A challenge that was issued.
 #[derive(Debug)]
 pub(super) struct Issued {
-    id: String,
+    pub id: String,
     at: Timestamp,
     /// The price that it is worth.
     bits: u32,
+    /// The network that it was issued to.
+    site: String,
+    /// The mail address that pays in place of numbers.
+    pub contact: Option<RegistrationContact>,
+}
+
+impl Issued {
+    pub fn expires_at(&self) -> Timestamp {
+        self.at + CHALLENGE_LIFETIME
+    }
+
+    fn is_of(&self, device: &Device) -> bool {
+        self.site == Network::of(device.address).site.to_string()
+    }
 }
 
 impl Accounts {
@@ -68,12 +86,16 @@ impl Accounts {
         let counts = self.store.registrations(&self.registration_counts(device)).await?;
         let Some(bits) = self.bits(&counts) else { return Ok(None) };
         let now = self.store.now().await?;
-        if let Some(issued) = self.issued(kept, device, now).filter(|issued| issued.bits + 1 >= bits) {
-            return Ok(Some(Price { challenge: kept.to_owned(), bits: issued.bits, free_at: issued.at + WAIT }));
+        if let Some(issued) = self.issued(kept, now) {
+            let contact = self.verified_contact(&issued).await?.map(|contact| contact.address.as_str().to_owned());
+            if contact.is_some() || issued.is_of(device) && issued.bits + 1 >= bits {
+                let (challenge, free_at) = (kept.to_owned(), issued.at + WAIT);
+                return Ok(Some(Price { challenge, bits: issued.bits, free_at, contact }));
+            }
         }
         let site = Network::of(device.address).site;
         let payload = format!("{} {} {bits} {site}", Uuid::new_v4().simple(), now.as_millisecond());
-        Ok(Some(Price { challenge: self.challenges.sign(&payload), bits, free_at: now + WAIT }))
+        Ok(Some(Price { challenge: self.challenges.sign(&payload), bits, free_at: now + WAIT, contact: None }))
     }
 
     /// What the client pays, verified before a password is hashed for it. `None` while an account is free.
@@ -88,7 +110,13 @@ impl Accounts {
         let counts = self.store.registrations(&self.registration_counts(device)).await?;
         let Some(bits) = self.bits(&counts) else { return Ok(None) };
         let now = self.store.now().await?;
-        let Some(issued) = self.issued(&paid.challenge, device, now) else { return Err(AccountRefusal::PriceDue) };
+        let Some(issued) = self.issued(&paid.challenge, now) else { return Err(AccountRefusal::PriceDue) };
+        if let Some(contact) = self.verified_contact(&issued).await? {
+            return Ok(Some(Issued { bits: MAX_BITS, contact: Some(contact), ..issued }));
+        }
+        if !issued.is_of(device) {
+            return Err(AccountRefusal::PriceDue);
+        }
         if issued.at + WAIT <= now {
             return match self.store.take_guess(&[self.count_of_waited(device)]).await? {
                 Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
@@ -105,14 +133,13 @@ impl Accounts {
 
     /// Counts an account that is about to be added, and spends what [`Accounts::check_payment`] has verified. What was free
     /// then may have a price now.
-    pub(super) async fn take_payment(&self, device: &Device, paid: Option<Issued>) -> Result<(), AccountRefusal> {
+    pub(super) async fn take_payment(&self, device: &Device, paid: Option<&Issued>) -> Result<(), AccountRefusal> {
         if device.address.is_loopback() {
             return Ok(());
         }
-        let is_paid = |counts: &[u64]| {
-            self.bits(counts).is_none_or(|bits| paid.as_ref().is_some_and(|paid| paid.bits + 1 >= bits))
-        };
-        let proof = paid.as_ref().map(|paid| (paid.id.as_str(), paid.at + CHALLENGE_LIFETIME));
+        let is_paid =
+            |counts: &[u64]| self.bits(counts).is_none_or(|bits| paid.is_some_and(|paid| paid.bits + 1 >= bits));
+        let proof = paid.map(|paid| (paid.id.as_str(), paid.expires_at()));
         match self.store.count_registration(&self.registration_counts(device), is_paid, proof).await? {
             CountOutcome::Counted => Ok(()),
             CountOutcome::TooCheap | CountOutcome::Spent => Err(AccountRefusal::PriceDue),
@@ -126,13 +153,19 @@ impl Accounts {
         counts.iter().zip(frees).filter_map(|(count, free)| price(*count, free)).max()
     }
 
-    fn issued(&self, challenge: &str, device: &Device, now: Timestamp) -> Option<Issued> {
+    /// A challenge that was issued to the client's network and is still good.
+    pub(super) fn issued_to(&self, device: &Device, challenge: &str, now: Timestamp) -> Option<Issued> {
+        self.issued(challenge, now).filter(|issued| issued.is_of(device))
+    }
+
+    fn issued(&self, challenge: &str, now: Timestamp) -> Option<Issued> {
         let payload = self.challenges.verify(challenge)?;
         let mut words = payload.split(' ');
         let (id, at, bits, site) = (words.next()?, words.next()?, words.next()?, words.next()?);
         let at = Timestamp::from_millisecond(at.parse().ok()?).ok()?;
-        let is_ours = site == Network::of(device.address).site.to_string() && at + CHALLENGE_LIFETIME > now;
-        is_ours.then_some(Issued { id: id.to_owned(), at, bits: bits.parse().ok()? })
+        let bits = bits.parse().ok()?;
+        let issued = Issued { id: id.to_owned(), at, bits, site: site.to_owned(), contact: None };
+        Some(issued).filter(|issued| issued.expires_at() > now)
     }
 
     pub(super) fn registration_counts(&self, device: &Device) -> [RegistrationCount; 2] {

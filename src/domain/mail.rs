@@ -21,6 +21,8 @@ wire_enum! {
         Verification = "verification",
         /// Another account entered this address, which is verified for the reader's.
         AddressInUse = "address_in_use",
+        /// A link that verifies the address which pays for a registration.
+        Registration = "registration",
         /// A link that sets a new password.
         Recovery = "recovery",
         /// To the address that was replaced or removed.
@@ -66,7 +68,7 @@ impl MailKind {
     pub fn lifetime(self) -> Duration {
         match self {
             MailKind::Recovery => RECOVERY_LIFETIME,
-            MailKind::Verification => VERIFICATION_LIFETIME,
+            MailKind::Verification | MailKind::Registration => VERIFICATION_LIFETIME,
             _ => NOTICE_LIFETIME,
         }
     }
@@ -85,7 +87,7 @@ impl MailKind {
 
     /// Whether the message has a link that does something.
     pub fn has_link(self) -> bool {
-        matches!(self, MailKind::Recovery | MailKind::Verification)
+        matches!(self, MailKind::Recovery | MailKind::Verification | MailKind::Registration)
     }
 }
 

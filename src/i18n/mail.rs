@@ -2,6 +2,7 @@ texts! {
     /// Messages by mail.
     MailText {
         hello: "{}，你好：", "Hello {},";
+        hello_visitor: "你好：", "Hello,";
         at: "时间：{} UTC", "{} UTC";
         link_until: "链接有效期至 {} UTC，仅可使用一次。", "The link works once, until {} UTC.";
         link_hidden: "（链接只有收件人可见）", "(Only the recipient sees the link.)";
@@ -15,6 +16,8 @@ texts! {
         in_use_subject: "{}：你的邮箱被填写", "{}: your address was entered again";
         in_use: "有人在另一个账号中填写了这个邮箱。它已是你账号的邮箱，一个邮箱只能用于一个账号，因此没有任何改变。",
             "Someone entered this address for another account. It belongs to yours, and an address serves one account only, so nothing has changed.";
+        registration_subject: "{}：继续注册", "{}: continue creating your account";
+        registration: "点击下面的链接，确认用 {} 注册新账号：", "Open this link to confirm that you’re creating an account with {}:";
         recovery_subject: "{}：重设密码", "{}: set a new password";
         recovery: "点击下面的链接，为你的账号设置新密码：", "Open this link to set a new password for your account:";
         address_subject: "{}：邮箱已更换", "{}: your email address was changed";

@@ -53,6 +53,7 @@ mod problems;
 mod push;
 mod queues;
 mod recovery;
+mod registration;
 mod report;
 mod review;
 mod sales;
@@ -96,6 +97,7 @@ pub use problems::{Problem, field_error, problem, refusals};
 pub use push::PushText;
 pub use queues::{QueueConsoleText, QueueText};
 pub use recovery::RecoveryText;
+pub use registration::ContactText;
 pub use report::ReportText;
 pub use review::ReviewText;
 pub use sales::SalesText;
@@ -174,6 +176,7 @@ tables! {
     security: SecurityText,
     mail: MailText,
     recovery: RecoveryText,
+    contact: ContactText,
     report: ReportText,
     overview: OverviewText,
     review: ReviewText,

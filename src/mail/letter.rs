@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::accounts::{MailLink, MailLinks};
-use crate::domain::MailKind;
+use crate::accounts::{ContactLink, MailLink, MailLinks};
 use crate::domain::mail::masked;
+use crate::domain::{MailKind, UserId};
 use crate::i18n::{MailText, fill, text};
 use crate::store::Mail;
 
@@ -36,7 +36,8 @@ impl Letters {
     pub fn letter(&self, mail: &Mail, view: LinkView) -> Letter {
         let t = &text(mail.locale).mail;
         let (subject, about) = words(t, mail.kind);
-        let mut parts = vec![fill(t.hello, &mail.username), self.about(mail, about, view)];
+        let hello = mail.username.as_ref().map_or(t.hello_visitor.to_owned(), |name| fill(t.hello, name));
+        let mut parts = vec![hello, self.about(mail, about, view)];
         if mail.kind.has_link() {
             parts.push(match view {
                 LinkView::Shown => self.link(mail),
@@ -45,7 +46,8 @@ impl Letters {
             parts.push(fill(t.link_until, mail.expires_at.strftime("%Y-%m-%d %H:%M")));
         }
         parts.extend(advice(t, mail.kind).map(str::to_owned));
-        parts.push(format!("{}\n{}/{}/account", text(mail.locale).shop.brand, self.public_url, mail.locale));
+        let page = if mail.user_id.is_some() { "account" } else { "" };
+        parts.push(format!("{}\n{}/{}/{page}", text(mail.locale).shop.brand, self.public_url, mail.locale));
         Letter { subject: fill(subject, text(mail.locale).shop.brand), text: parts.join("\n\n") + "\n" }
     }
 
@@ -95,13 +97,24 @@ impl Letters {
     }
 
     fn link(&self, mail: &Mail) -> String {
-        let number = mail.facts["number"].as_i64().unwrap_or_default();
-        let link = MailLink { user: mail.user_id, number, expires_at: mail.expires_at };
-        let (page, token) = match mail.kind {
-            MailKind::Verification => ("mail", self.links.verification(&link, &mail.recipient)),
-            _ => ("recovery/password", self.links.recovery(&link)),
+        let (page, token) = match mail.user_id {
+            Some(user) => self.link_of_account(mail, user),
+            None => {
+                let challenge = mail.facts["challenge"].as_str().unwrap_or_default();
+                let link = ContactLink { challenge, expires_at: mail.expires_at };
+                ("register/contact", self.links.registration(&link, &mail.recipient))
+            }
         };
         format!("{}/{}/{page}?token={token}", self.public_url, mail.locale)
+    }
+
+    fn link_of_account(&self, mail: &Mail, user: UserId) -> (&'static str, String) {
+        let number = mail.facts["number"].as_i64().unwrap_or_default();
+        let link = MailLink { user, number, expires_at: mail.expires_at };
+        match mail.kind {
+            MailKind::Verification => ("mail", self.links.verification(&link, &mail.recipient)),
+            _ => ("recovery/password", self.links.recovery(&link)),
+        }
     }
 }
 
@@ -121,6 +134,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
     match kind {
         MailKind::Verification => (t.verification_subject, t.verification),
         MailKind::AddressInUse => (t.in_use_subject, t.in_use),
+        MailKind::Registration => (t.registration_subject, t.registration),
         MailKind::Recovery => (t.recovery_subject, t.recovery),
         MailKind::AddressChanged => (t.address_subject, t.address),
         MailKind::PasswordChanged => (t.password_subject, t.password),
@@ -145,7 +159,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
 /// What to do if the reader did not expect the message.
 fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
     Some(match kind {
-        MailKind::Verification | MailKind::AddressInUse => t.ignore,
+        MailKind::Verification | MailKind::AddressInUse | MailKind::Registration => t.ignore,
         MailKind::Recovery => t.ignore_recovery,
         MailKind::DrawWon | MailKind::SaleStarts | MailKind::TurnCalled | MailKind::PaymentEnds => return None,
         MailKind::UnitOffered => t.offer_advice,
@@ -161,7 +175,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::{Locale, MailState, UserId};
+    use crate::domain::{Locale, MailState};
     use crate::signing::ShopSecret;
 
     fn letters() -> Letters {
@@ -172,8 +186,8 @@ mod tests {
     fn mail(kind: MailKind, locale: Locale) -> Mail {
         Mail {
             id: "0198c0de-0000-7000-8000-000000000001".to_owned(),
-            user_id: UserId(uuid::Uuid::from_u128(1)),
-            username: "mei".to_owned(),
+            user_id: Some(UserId(uuid::Uuid::from_u128(1))),
+            username: Some("mei".to_owned()),
             recipient: "mei@shop.example".to_owned(),
             locale,
             kind,
@@ -208,6 +222,20 @@ mod tests {
         let mail = self::mail(MailKind::Verification, Locale::En);
         let hidden = letters().letter(&mail, LinkView::Hidden).text;
         assert!(hidden.contains("m•••@shop.example") && !hidden.contains("mei@"), "{hidden}");
+    }
+
+    #[test]
+    fn message_of_a_registration_has_no_word_of_the_visitor_and_no_account() {
+        let mut mail = mail(MailKind::Registration, Locale::En);
+        (mail.user_id, mail.username, mail.facts) = (None, None, json!({"challenge": "7"}));
+        let letter = letters().letter(&mail, LinkView::Shown);
+        assert!(
+            letter.text.starts_with("Hello,\n") && letter.text.ends_with("https://shop.example/en/\n"),
+            "{letter:?}"
+        );
+        assert!(letter.text.contains("https://shop.example/en/register/contact?token="), "{letter:?}");
+        let hidden = letters().letter(&mail, LinkView::Hidden).text;
+        assert!(!hidden.contains("token=") && hidden.contains("m•••@shop.example"), "{hidden}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::domain::{Locale, MailKind, MailState, UserId};
 
 /// How long messages can be read in the console.
 const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long after their link has expired those of registrations can be read: their readers may have no account.
+const KEEP_OF_REGISTRATIONS: Duration = Duration::from_secs(24 * 3600);
 /// Puts messages of one process and millisecond in their order.
 static IDS: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 /// Rows per statement that deletes.
@@ -28,10 +30,10 @@ const MAX_COUNTED: i64 = 10_000;
 pub struct Mail {
     /// A UUID of version 7. Rows sort by it.
     pub id: String,
-    /// The account that it speaks of.
-    pub user_id: UserId,
+    /// The account that it speaks of; `None`: it speaks of a registration.
+    pub user_id: Option<UserId>,
     /// The name of that account.
-    pub username: String,
+    pub username: Option<String>,
     pub recipient: String,
     pub locale: Locale,
     pub kind: MailKind,
@@ -49,7 +51,8 @@ pub struct Mail {
 /// A message to be written.
 #[derive(Debug)]
 pub(super) struct NewMail {
-    pub user: UserId,
+    /// `None`: it speaks of a registration.
+    pub user: Option<UserId>,
     pub recipient: String,
     pub locale: Locale,
     pub kind: MailKind,
@@ -82,7 +85,7 @@ pub(super) async fn write(tx: &mut Tx, mails: &[NewMail]) -> Result<(), sqlx::Er
             let expires_at = mail.useful_until.map_or(expires_at, |until| until.min(expires_at));
             query = query
                 .bind(id.to_string())
-                .bind(mail.user.to_string())
+                .bind(mail.user.map(|user| user.to_string()))
                 .bind(mail.recipient.clone())
                 .bind(mail.locale.as_str())
                 .bind(mail.kind.as_str())
@@ -127,7 +130,7 @@ pub(super) async fn notify_all(
             let rows = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&mut **tx).await?;
             let mail = |row: &AnyRow| {
                 Ok(NewMail {
-                    user: row::parsed(row, "user_id")?,
+                    user: Some(row::parsed(row, "user_id")?),
                     recipient: row::text(row, "recipient")?,
                     locale: row::parsed(row, "locale")?,
                     kind,
@@ -151,10 +154,11 @@ macro_rules! columns {
 }
 
 fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
+    let user: Option<String> = row.try_get("user_id")?;
     Ok(Mail {
         id: row::text(row, "id")?,
-        user_id: row::parsed(row, "user_id")?,
-        username: row::text(row, "username")?,
+        user_id: user.map(|user| user.parse().map_err(|_| row::undecodable("user_id"))).transpose()?,
+        username: row.try_get("username")?,
         recipient: row::text(row, "recipient")?,
         locale: row::parsed(row, "locale")?,
         kind: row::parsed(row, "kind")?,
@@ -173,7 +177,7 @@ impl Store {
         let sql = concat!(
             "SELECT ",
             columns!(),
-            " FROM mails JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
+            " FROM mails LEFT JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
                AND next_attempt_at_ms <= $1 ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
         );
         let now = self.now().await?.as_millisecond();
@@ -242,7 +246,7 @@ impl Store {
         let sql = concat!(
             "SELECT ",
             columns!(),
-            " FROM mails JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
+            " FROM mails LEFT JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
              ORDER BY mails.id DESC LIMIT $2"
         );
         // `g` sorts after every UUID.
@@ -259,7 +263,8 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), mail).await
     }
 
-    /// Deletes a bounded number of messages that are older than 30 days, and devices that were not seen for half a year.
+    /// Deletes a bounded number of messages that are older than 30 days, those of registrations a day after their link has
+    /// expired, and devices that were not seen for half a year.
     /// Returns whether there may be more.
     pub async fn purge_mails(&self) -> Result<bool, StoreError> {
         let now = self.now().await?;
@@ -267,6 +272,9 @@ impl Store {
                ORDER BY created_at_ms LIMIT $2)";
         let query = sqlx::query(sql).bind((now - KEEP).as_millisecond()).bind(PURGE_SIZE);
         let deleted = query.execute(&self.pool).await?.rows_affected();
+        let sql = "DELETE FROM mails WHERE user_id IS NULL AND expires_at_ms < $1";
+        let query = sqlx::query(sql).bind((now - KEEP_OF_REGISTRATIONS).as_millisecond());
+        query.execute(&self.pool).await?;
         self.purge_known_devices(now).await?;
         Ok(deleted == PURGE_SIZE as u64)
     }

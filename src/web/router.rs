@@ -64,6 +64,8 @@ fn public_api() -> Routes {
         .route("/api/sales/{sale}/draw/entries.csv", get(draws::entries))
         .route("/api/register", post(accounts::register))
         .route("/api/register/price", get(accounts::registration_price))
+        .route("/api/register/contact", post(accounts::request_contact))
+        .route("/api/register/contact/verify", post(accounts::verify_contact))
         .route("/api/login", post(accounts::log_in))
         .route("/api/login/passkey", post(passkeys::log_in))
         .route("/api/login/passkey/challenge", post(passkeys::log_in_challenge))
@@ -282,7 +284,10 @@ fn shared_pages() -> Routes {
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
     use super::pages::{about, archive, eligibility, mail_address, offline, poster, queues, recovery, waitlist};
-    use super::pages::{account, addresses, draws, order_address, orders, packet_giving, packets, sign_in, wallet};
+    use super::pages::{
+        account, addresses, draws, order_address, orders, packet_giving, packets, registration_contact,
+    };
+    use super::pages::{sign_in, wallet};
 
     let at = |path: &str| format!("/{locale}{path}");
     Router::new()
@@ -306,6 +311,8 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/code"), get(eligibility::show).post(eligibility::redeem))
         .route(&at("/login"), get(sign_in::login).post(sign_in::log_in))
         .route(&at("/register"), get(sign_in::registration).post(sign_in::register))
+        .route(&at("/register/contact"), get(registration_contact::show).post(registration_contact::request))
+        .route(&at("/register/contact/verify"), post(registration_contact::verify))
         .route(&at("/login/code"), post(sign_in::log_in_with_code))
         .route(&at("/logout"), post(sign_in::log_out))
         .route(&at("/recovery"), get(recovery::show).post(recovery::request))

@@ -4,7 +4,8 @@
 //                                "admin": {"username": "admin", "password": "…"}, "consumer": 4711}'
 //
 // Each shop needs the demo products. With several origins a journey runs in several shops at once. `consumer` is the id of
-// the process that stores orders; only `slow_shop` needs it. `places` limits languages and widths, such as [["zh", 390]].
+// the process that stores orders, which `slow_shop` needs; `smtp` the port at which `registration` takes the shop's mail.
+// `places` limits languages and widths, such as [["zh", 390]].
 // `"examine": false` skips the checks of accessibility and language, and the screenshots. Screenshots of every page are in
 // tests/browser/artifacts afterwards.
 

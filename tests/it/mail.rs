@@ -132,6 +132,35 @@ mod stack {
     }
 
     #[tokio::test]
+    async fn account_of_a_busy_network_is_paid_by_a_verified_address() {
+        let address = format!("lei-{}@shop.example", uuid::Uuid::new_v4().simple());
+        let mut plan = Plan::on(Rung::Postgres).await.set("SECKILL_FREE_REGISTRATIONS", "1");
+        plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1");
+        let shop = plan.set("SECKILL_SMTP_URL", Stack::get().variable("SECKILL_SMTP_URL")).start().await;
+        let client = shop.client();
+        let post = |path: &str, body: serde_json::Value| {
+            client.request(axum::http::Method::POST, path).header("x-forwarded-for", "192.0.2.9").json(&body).send()
+        };
+        let register = |name: &str, challenge: &str| {
+            post("/api/register", json!({"username": name, "password": PASSWORD, "challenge": challenge}))
+        };
+        register("mei", "").await.expect(201);
+        let price =
+            client.request(axum::http::Method::GET, "/api/register/price").header("x-forwarded-for", "192.0.2.9");
+        let price = price.send().await.expect(200).json();
+        let challenge = price["price"]["challenge"].as_str().unwrap();
+        post("/api/register/contact", json!({"challenge": challenge, "address": address})).await.expect(202);
+        let link = token(&message(&address, 0).await);
+        register("lei", challenge).await.expect(403);
+        shop.client().post("/api/register/contact/verify", json!({"token": link})).await.expect(204);
+        register("lei", challenge).await.expect(201);
+        register("wang", challenge).await.expect(403);
+        let lei = shop.store().user_named("lei").await.unwrap().unwrap();
+        let mail = shop.store().mail_of(lei.id).await.unwrap().unwrap();
+        assert_eq!(mail.address.as_deref(), Some(address.as_str()));
+    }
+
+    #[tokio::test]
     async fn address_is_verified_and_account_recovered_through_an_outage() {
         let address = format!("mei-{}@shop.example", uuid::Uuid::new_v4().simple());
         let mut plan = Plan::on(Rung::Postgres).await;

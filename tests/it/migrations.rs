@@ -211,8 +211,44 @@ async fn sale_of_an_earlier_version_has_no_rules(url: &str) {
     assert_refused(execute(&mut connection, &code("c", "NULL")).await, "a second code of an account");
 }
 
+/// Messages keep what they have, and may speak of no account from then on.
+async fn messages_of_accounts_stay_theirs(url: &str) {
+    let store = Store::open(url).unwrap();
+    store.ping().await.unwrap();
+    migrate_up_to(57, url).await;
+    let mut connection = AnyConnection::connect(url).await.unwrap();
+    let message = |id: &str, user: &str| {
+        format!(
+            "INSERT INTO mails (id, user_id, recipient, locale, kind, facts, created_at_ms, expires_at_ms, state, attempts,
+             next_attempt_at_ms, ended_at_ms, error) VALUES ('{id}', {user}, 'mei@shop.example', 'zh', 'recovery',
+             '{{\"number\":7}}', 1, 4, 'dead', 3, 2, 5, 'refused')"
+        )
+    };
+    let user = format!(
+        "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms)
+         VALUES ('{USER}', 'mei', 'mei', '', 'user', 1)"
+    );
+    for sql in [user, message("a", &format!("'{USER}'"))] {
+        assert_eq!(execute(&mut connection, &sql).await.unwrap(), 1);
+    }
+    store.migrate().await.unwrap();
+    let kept = store.mails(None, 9).await.unwrap().remove(0);
+    assert_eq!((kept.user_id.unwrap().to_string().as_str(), kept.username.as_deref()), (USER, Some("mei")));
+    assert_eq!((kept.recipient.as_str(), kept.facts["number"].as_i64()), ("mei@shop.example", Some(7)));
+    assert_eq!((kept.attempts, kept.error.as_deref(), kept.state.as_str()), (3, Some("refused"), "dead"));
+    assert_eq!(execute(&mut connection, &message("b", "NULL")).await.unwrap(), 1);
+    assert_eq!(store.mails(None, 9).await.unwrap()[0].username, None);
+    assert_refused(execute(&mut connection, &message("c", "'unknown'")).await, "a message of an unknown account");
+}
+
 mod sqlite {
     use seckill::config::sqlite_in;
+
+    #[tokio::test]
+    async fn messages_of_accounts_stay_theirs() {
+        let dir = tempfile::tempdir().unwrap();
+        super::messages_of_accounts_stay_theirs(&sqlite_in(dir.path())).await;
+    }
 
     #[tokio::test]
     async fn sale_of_an_earlier_version_has_no_rules() {
@@ -268,6 +304,12 @@ mod stack {
             let fixture = Fixture::new(Rung::Postgres).await;
             let url = &fixture.settings["SECKILL_DATABASE_URL"];
             super::super::sale_of_an_earlier_version_has_no_rules(url).await;
+        }
+
+        #[tokio::test]
+        async fn messages_of_accounts_stay_theirs() {
+            let fixture = Fixture::new(Rung::Postgres).await;
+            super::super::messages_of_accounts_stay_theirs(&fixture.settings["SECKILL_DATABASE_URL"]).await;
         }
 
         #[tokio::test]

@@ -37,6 +37,7 @@ const SHORT: &[&str] = &[
     "push_keys",
     "queue_segments",
     "queues",
+    "registration_contacts",
     "releases",
     "reminder_counts",
     "revocation_count",

@@ -156,6 +156,6 @@ async fn account_that_was_free_when_it_was_checked_is_not_paid_by_an_unsolved_ch
     let checked = other.check_payment(&here, &unsolved).await.unwrap();
     assert!(checked.is_none(), "it is free");
     let accounts = other.with_free_registrations(3);
-    let taken = accounts.take_payment(&here, checked).await;
+    let taken = accounts.take_payment(&here, checked.as_ref()).await;
     assert!(matches!(taken, Err(AccountRefusal::PriceDue)), "{taken:?}");
 }

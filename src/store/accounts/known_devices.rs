@@ -42,7 +42,7 @@ pub(super) async fn remember_all(tx: &mut Tx, user: UserId, sessions: &[SessionR
 }
 
 /// Whether the device was not known.
-async fn remember(tx: &mut Tx, user: UserId, agent: &str, address: &str) -> Result<bool, sqlx::Error> {
+pub(super) async fn remember(tx: &mut Tx, user: UserId, agent: &str, address: &str) -> Result<bool, sqlx::Error> {
     let (user, now) = (user.to_string(), tx.now.as_millisecond());
     let seen = "UPDATE known_devices SET seen_at_ms = $4 WHERE user_id = $1 AND agent = $2 AND network = $3";
     let new = "INSERT INTO known_devices (user_id, agent, network, seen_at_ms) VALUES ($1, $2, $3, $4)

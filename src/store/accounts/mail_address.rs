@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 use super::{known_devices, log_own_change};
 use crate::domain::{AuditAction, Locale, MailAddress, MailKind, UserId};
 use crate::store::mail::{NewMail, notify, write};
-use crate::store::{SessionRow, Store, StoreError, User, row};
+use crate::store::{SessionRow, Store, StoreError, Tx, User, row};
 
 /// What an account has of mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,29 +63,18 @@ impl Store {
         .fetch_one(&mut *tx)
         .await?;
         let number = row::int(&number, "verification")?;
-        let holder = "SELECT user_id, address, locale FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
-        let holder = sqlx::query(holder).bind(new.key()).bind(user.to_string()).fetch_optional(&mut *tx).await?;
-        let mail = match holder {
-            Some(holder) => NewMail {
-                user: row::parsed(&holder, "user_id")?,
-                recipient: row::text(&holder, "address")?,
-                locale: row::parsed(&holder, "locale")?,
-                kind: MailKind::AddressInUse,
-                facts: json!({}),
-                useful_until: None,
-                subscription: None,
-            },
-            None => NewMail {
-                user,
+        if !tell_holder(&mut tx, new, Some(user)).await? {
+            let mail = NewMail {
+                user: Some(user),
                 recipient: new.as_str().to_owned(),
                 locale,
                 kind: MailKind::Verification,
                 facts: json!({"number": number}),
                 useful_until: None,
                 subscription: None,
-            },
-        };
-        write(&mut tx, &[mail]).await?;
+            };
+            write(&mut tx, &[mail]).await?;
+        }
         Ok(tx.commit().await?)
     }
 
@@ -143,4 +132,28 @@ impl Store {
         log_own_change(&mut tx, user, AuditAction::RemoveMail, now).await?;
         Ok(tx.commit().await?)
     }
+}
+
+/// Tells the account for which an address is verified, unless it is the one that asks, that the address was entered again.
+/// Whether there is such an account.
+pub(super) async fn tell_holder(
+    tx: &mut Tx,
+    address: &MailAddress,
+    asking: Option<UserId>,
+) -> Result<bool, sqlx::Error> {
+    let sql = "SELECT user_id, address, locale FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
+    let asking = asking.map(|user| user.to_string()).unwrap_or_default();
+    let query = sqlx::query(sql).bind(address.key()).bind(asking);
+    let Some(holder) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
+    let mail = NewMail {
+        user: Some(row::parsed(&holder, "user_id")?),
+        recipient: row::text(&holder, "address")?,
+        locale: row::parsed(&holder, "locale")?,
+        kind: MailKind::AddressInUse,
+        facts: json!({}),
+        useful_until: None,
+        subscription: None,
+    };
+    write(tx, &[mail]).await?;
+    Ok(true)
 }

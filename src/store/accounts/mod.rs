@@ -2,6 +2,7 @@
 
 pub(super) mod addresses;
 pub(super) mod changes;
+pub(super) mod contacts;
 pub(super) mod export;
 pub(super) mod guesses;
 pub(super) mod known_devices;
@@ -19,6 +20,8 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
+
+use contacts::{RegistrationContact, RegistrationDevice};
 
 use super::{Store, StoreError, Tx, audit_log, bind_ids, list, padded, row, signals};
 use crate::domain::wire::wire_enum;
@@ -44,6 +47,15 @@ impl Role {
     pub fn is_staff(self) -> bool {
         self != Role::User
     }
+}
+
+/// The outcome of a registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegisterOutcome {
+    Added,
+    NameTaken,
+    /// The address that was to pay belongs to another account by now.
+    ContactTaken,
 }
 
 /// An account with the hash of its password.
@@ -180,15 +192,26 @@ impl Store {
         Ok(added)
     }
 
-    /// As [`Store::add_user`], for an account that registers. `signals` are what it may have in common with others.
-    pub async fn register_user(&self, user: &User, signals: &[Signal]) -> Result<bool, StoreError> {
+    /// As [`Store::add_user`], for an account that registers. `signals` are what it may have in common with others; `contact`
+    /// is the verified address that has paid for it.
+    pub async fn register_user(
+        &self,
+        user: &User,
+        signals: &[Signal],
+        contact: Option<(&RegistrationContact, RegistrationDevice<'_>)>,
+    ) -> Result<RegisterOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        let added = add(&mut tx, user).await?;
-        if added {
-            signals::note_registration(&mut tx, user.id, signals, user.created_at).await?;
+        if !add(&mut tx, user).await? {
+            return Ok(RegisterOutcome::NameTaken);
+        }
+        signals::note_registration(&mut tx, user.id, signals, user.created_at).await?;
+        if let Some((contact, device)) = contact
+            && !contacts::hand_over(&mut tx, user, contact, device).await?
+        {
+            return Ok(RegisterOutcome::ContactTaken);
         }
         tx.commit().await?;
-        Ok(added)
+        Ok(RegisterOutcome::Added)
     }
 
     /// The names of users. Removed users are missing.

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header::{LOCATION, SET_COOKIE};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::recovery::TokenBody;
 use crate::accounts::{Device, RegistrationPayment, RegistrationPrice, Session};
 use crate::domain::UserId;
 use crate::domain::proof_of_work::{ITERATIONS, PARTS};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
+use crate::web::extract::visitor::locale;
 use crate::web::extract::{Json, Secret};
 use crate::web::problem::Problem;
 
@@ -42,14 +44,14 @@ struct PriceJson {
     bits: u32,
     parts: usize,
     iterations: u32,
-    /// From then on the challenge needs no numbers.
+    /// From then on the challenge needs no numbers, nor does one whose address is verified.
     free_at: Timestamp,
 }
 
 /// What an account costs the network of the client now.
 pub async fn registration_price(State(shop): State<Arc<Shop>>, device: Device) -> Result<Response, Problem> {
     let price = shop.accounts.registration_price(&device, "").await?;
-    let price = price.map(|RegistrationPrice { challenge, bits, free_at }| PriceJson {
+    let price = price.map(|RegistrationPrice { challenge, bits, free_at, .. }| PriceJson {
         challenge,
         bits,
         parts: PARTS,
@@ -57,6 +59,34 @@ pub async fn registration_price(State(shop): State<Arc<Shop>>, device: Device) -
         free_at,
     });
     Ok((Cache::Private, axum::Json(RegistrationJson { price })).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContactBody {
+    challenge: String,
+    address: String,
+}
+
+/// Sends a link to an address that is to pay. The answer is the same for every address.
+pub async fn request_contact(
+    State(shop): State<Arc<Shop>>,
+    device: Device,
+    uri: Uri,
+    headers: HeaderMap,
+    Json(ContactBody { challenge, address }): Json<ContactBody>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.request_contact(&device, &challenge, &address, locale(&uri, &headers)).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// Verifies the address of a link, whose challenge then needs no numbers.
+pub async fn verify_contact(
+    State(shop): State<Arc<Shop>>,
+    Json(TokenBody { token }): Json<TokenBody>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.verify_contact(&token).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Deserialize)]

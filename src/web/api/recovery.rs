@@ -52,7 +52,7 @@ pub async fn remove_address(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBody {
-    token: String,
+    pub token: String,
 }
 
 pub async fn verify_address(

@@ -42,6 +42,8 @@ pub mod packet_giving;
 // Accounts.
 pub mod sign_in;
 
+pub mod registration_contact;
+
 pub mod recovery;
 
 pub mod mail_address;

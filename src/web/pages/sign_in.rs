@@ -72,7 +72,7 @@ pub async fn registration(
         String::new(),
         &query.next,
         Vec::new(),
-        Some(PriceField { price, proof: String::new() }),
+        Some(PriceField { price, ..PriceField::default() }),
     )
 }
 
@@ -91,7 +91,8 @@ fn form(
     let login = login_path(visitor.locale, next);
     let register = price.is_some();
     let path = if register { login.replacen("login", "register", 1) } else { login };
-    let (chrome, price) = (visitor.chrome_at(path), price.unwrap_or_default());
+    let price = PriceField { takes_mail: shop.sends_mail, ..price.unwrap_or_default() };
+    let chrome = visitor.chrome_at(path);
     let takes_passkeys = shop.accounts.takes_passkeys();
     personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), errors, price, takes_passkeys })
 }

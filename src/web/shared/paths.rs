@@ -7,6 +7,10 @@ pub fn account_path(locale: Locale) -> String {
     format!("/{locale}/account")
 }
 
+pub fn registration_path(locale: Locale) -> String {
+    format!("/{locale}/register")
+}
+
 /// Where a link that sets a new password is asked for.
 pub fn recovery_path(locale: Locale) -> String {
     format!("/{locale}/recovery")

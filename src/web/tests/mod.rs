@@ -40,6 +40,7 @@ mod push;
 mod queue_pages;
 mod queues;
 mod recovery;
+mod registration_contact;
 mod report;
 mod sale_versions;
 mod security;

@@ -59,7 +59,7 @@ pub use packets::{
 pub use poster::Poster;
 pub use queues::{LinePage, Turn};
 pub use recovery::{NewPasswordPage, RecoveryRequestPage, VerifyAddressPage};
-pub use sign_in::{CodePage, PriceField, SignInPage};
+pub use sign_in::{CodePage, ContactPage, ContactStep, PriceField, SignInPage};
 pub use waitlist::WaitlistPage;
 pub use wallet::WalletPage;
 

@@ -6,7 +6,7 @@ use super::Chrome;
 use super::passkeys::passkey_words;
 use crate::accounts::RegistrationPrice;
 use crate::domain::proof_of_work::{ITERATIONS, PARTS};
-use crate::i18n::problem;
+use crate::i18n::{field_error, problem};
 use crate::pages::filters;
 
 /// The login form, or the registration form.
@@ -33,6 +33,20 @@ pub struct PriceField {
     pub price: Option<RegistrationPrice>,
     /// Numbers with commas.
     pub proof: String,
+    /// Whether a mail address may pay: a mail server is configured.
+    pub takes_mail: bool,
+}
+
+impl PriceField {
+    /// The verified mail address that pays.
+    fn contact(&self) -> Option<&str> {
+        self.price.as_ref().and_then(|price| price.contact.as_deref())
+    }
+
+    /// The price that no verified address pays.
+    fn open(&self) -> Option<&RegistrationPrice> {
+        self.price.as_ref().filter(|price| price.contact.is_none())
+    }
 }
 
 impl SignInPage {
@@ -65,6 +79,32 @@ impl SignInPage {
 
     fn is_password_refused(&self) -> bool {
         self.password_error() == Some("weak_password")
+    }
+}
+
+/// The pages of a mail address that pays for a registration.
+#[derive(Debug, Template)]
+#[template(path = "registration_contact.html")]
+pub struct ContactPage {
+    pub chrome: Chrome,
+    pub step: ContactStep,
+}
+
+#[derive(Debug)]
+pub enum ContactStep {
+    /// A message is on its way.
+    Sent { address: String },
+    /// No message is sent, for the reason with this code of a field's error.
+    Refused { challenge: String, address: String, error: &'static str },
+    /// The button behind the link.
+    Confirm { token: String, address: String },
+    /// The address is verified. The link leads to a form of the registration.
+    Done { link: String },
+}
+
+impl ContactPage {
+    fn error_text(&self, code: &'static str) -> &'static str {
+        field_error(self.chrome.locale, code)
     }
 }
 

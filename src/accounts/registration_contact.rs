@@ -1,0 +1,73 @@
+//! A verified mail address as the price of a registration, for those who can neither compute nor wait.
+//!
+//! The address is entered beside the form of the registration and belongs to its challenge, not to a browser: the message may
+//! be read on another device, and the form keeps what was filled in. A button behind the link verifies the address. From
+//! then on the challenge pays for one account, wherever it is sent from, and the address becomes that account's.
+//!
+//! The answer is the same for every address and takes the same time. The message has no word of the visitor's, and is counted
+//! before any work ([`mail_limits`](super::mail_limits)), so that the shop is no way to write to strangers.
+
+use std::sync::Arc;
+
+use tracing::warn;
+
+use super::registration_price::Issued;
+use super::{AccountRefusal, Accounts, Device};
+use crate::domain::{Locale, MailAddress};
+use crate::store::{RegistrationContact, StoreError};
+
+impl Accounts {
+    /// Sends a link to an address that is to pay for the account of this challenge.
+    pub async fn request_contact(
+        self: &Arc<Self>,
+        device: &Device,
+        challenge: &str,
+        typed: &str,
+        locale: Locale,
+    ) -> Result<MailAddress, AccountRefusal> {
+        let address = MailAddress::parse(typed).ok_or(AccountRefusal::BadMailAddress)?;
+        let issued = self.issued_to(device, challenge, self.store.now().await?).ok_or(AccountRefusal::PriceDue)?;
+        self.count_contact(device, &address).await?;
+        let contact = RegistrationContact {
+            expires_at: issued.expires_at(),
+            id: issued.id,
+            challenge: challenge.to_owned(),
+            address: address.clone(),
+            locale,
+            is_verified: false,
+        };
+        let accounts = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = accounts.store.enter_contact(&contact).await {
+                warn!(%error, "the link of a registration was not sent; its reader has to ask again");
+            }
+        });
+        Ok(address)
+    }
+
+    /// The address of a link, and whether it is verified already. Changes nothing: programs that scan mail follow links.
+    pub async fn contact_of_link(&self, token: &str) -> Result<RegistrationContact, AccountRefusal> {
+        let (id, address) = self.read_contact(token).await?;
+        let contact = self.store.contact_of(&id).await?.filter(|contact| contact.address == address);
+        contact.ok_or(AccountRefusal::BadLink)
+    }
+
+    /// Verifies the address of a link, so that its challenge pays for an account.
+    pub async fn verify_contact(&self, token: &str) -> Result<(), AccountRefusal> {
+        let (id, address) = self.read_contact(token).await?;
+        match self.store.verify_contact(&id, &address).await? {
+            true => Ok(()),
+            false => Err(AccountRefusal::BadLink),
+        }
+    }
+
+    async fn read_contact(&self, token: &str) -> Result<(String, MailAddress), AccountRefusal> {
+        let now = self.store.now().await?;
+        self.links.verify_registration(token, now).ok_or(AccountRefusal::BadLink)
+    }
+
+    /// The verified address that pays with a challenge.
+    pub(super) async fn verified_contact(&self, issued: &Issued) -> Result<Option<RegistrationContact>, StoreError> {
+        Ok(self.store.contact_of(&issued.id).await?.filter(|contact| contact.is_verified))
+    }
+}
