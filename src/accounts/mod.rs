@@ -3,6 +3,7 @@
 //! - `names` and `password_rules`: which names and passwords may be chosen.
 //! - `registration`: a new account.
 //! - `signals`: what accounts may have in common, as digests.
+//! - `registration_limit`: how often a network may ask for accounts.
 //! - `registration_price`: what registering costs a network that registers much; `registration_contact`: a mail address that pays it.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
 //! - `keyed_limit`: counts per key. `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all processes together.
@@ -27,6 +28,7 @@ mod password;
 mod password_rules;
 mod registration;
 mod registration_contact;
+mod registration_limit;
 mod registration_price;
 mod revocations;
 mod session;
@@ -83,6 +85,7 @@ pub use passkeys::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyR
 use password::{HashRequest, Passwords};
 pub use password_rules::is_acceptable_for_admin;
 pub use refusal::AccountRefusal;
+use registration_limit::RegistrationLimit;
 use registration_price::DEFAULT_FREE_REGISTRATIONS;
 pub use registration_price::{Payment as RegistrationPayment, Price as RegistrationPrice};
 use revocations::Revocations;
@@ -118,6 +121,7 @@ pub struct Accounts {
     clock: Clock,
     passwords: Passwords,
     guesses: GuessLimits,
+    registrations: RegistrationLimit,
     /// Names the counts of guesses and registrations in the database.
     guess_secret: SecretString,
     /// Signs what a registration has to solve.
@@ -149,6 +153,7 @@ impl Accounts {
             sessions: Sessions::new(Signer::new(secret, "session"), clock.clone(), secure),
             known_devices: KnownDevices::new(Signer::new(secret, "device"), clock.clone(), secure),
             guesses: GuessLimits::new(clock.clone()),
+            registrations: RegistrationLimit::new(clock.clone()),
             guess_secret: secret.current.clone(),
             challenges: Signer::new(secret, "registration"),
             free_registrations: DEFAULT_FREE_REGISTRATIONS,

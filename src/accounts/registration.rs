@@ -20,6 +20,7 @@ impl Accounts {
         password: SecretString,
         paid: &Payment,
     ) -> Result<Session, AccountRefusal> {
+        self.registrations.admit(device).await?;
         let username = &*names::normalized(username);
         match (names::is_valid(username), password_rules::is_acceptable(&password, username)) {
             (true, true) => {}

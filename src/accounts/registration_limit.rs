@@ -1,0 +1,78 @@
+//! How often a network may ask for accounts, whatever comes of it. Counted in memory before anything else is done, so that a
+//! flood costs neither the database nor a core. A refusal is held back for a while: a client that waits for each answer is
+//! slowed down, and the others keep the connections to the database.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::keyed_limit::KeyedLimit;
+use super::{AccountRefusal, Device};
+use crate::clock::Clock;
+use crate::domain::Network;
+
+/// Requests of one host: the burst, then one per period. Many people may share it.
+const PER_HOST: (u32, Duration) = (100, Duration::from_millis(100));
+/// Requests of one site.
+const PER_SITE: (u32, Duration) = (500, Duration::from_millis(20));
+/// How long a refusal is held back.
+const DELAY: Duration = Duration::from_secs(1);
+/// When a refused client may try again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
+/// Expired keys are removed after this many requests.
+const CLEANUP_INTERVAL: u32 = 1000;
+
+/// The requests that one process has seen.
+pub(super) struct RegistrationLimit {
+    hosts: KeyedLimit<IpAddr>,
+    sites: KeyedLimit<IpAddr>,
+    since_cleanup: AtomicU32,
+}
+
+impl RegistrationLimit {
+    pub(super) fn new(clock: Clock) -> RegistrationLimit {
+        let (hosts, sites) = (KeyedLimit::new(PER_HOST, clock.clone()), KeyedLimit::new(PER_SITE, clock));
+        RegistrationLimit { hosts, sites, since_cleanup: AtomicU32::new(0) }
+    }
+
+    /// Counts a request, or refuses it. This host itself has no limit: it stands for tests and for a proxy that is not trusted.
+    pub(super) async fn admit(&self, device: &Device) -> Result<(), AccountRefusal> {
+        if device.address.is_loopback() || self.take(Network::of(device.address)) {
+            return Ok(());
+        }
+        tokio::time::sleep(DELAY).await;
+        Err(AccountRefusal::Throttled(RETRY_INTERVAL))
+    }
+
+    fn take(&self, network: Network) -> bool {
+        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
+            self.since_cleanup.store(0, Ordering::Relaxed);
+            self.hosts.remove_expired();
+            self.sites.remove_expired();
+        }
+        self.hosts.take(network.host).is_ok() && self.sites.take(network.site).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(address: &str) -> Network {
+        Network::of(address.parse().unwrap())
+    }
+
+    #[test]
+    fn host_and_site_have_a_burst_and_a_rate() {
+        let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);
+        let limit = RegistrationLimit::new(clock.clone());
+        let taken = |from: &str, times: usize| (0..times).filter(|_| limit.take(network(from))).count();
+        assert_eq!(taken("192.0.2.1", 150), 100);
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(taken("192.0.2.1", 50), 10);
+        assert_eq!((2..7).map(|host| taken(&format!("192.0.2.{host}"), 100)).sum::<usize>(), 440, "of one site");
+        assert_eq!(taken("198.51.100.1", 100), 100, "another site");
+        // A /64 of IPv6 is one host.
+        assert_eq!(taken("2001:db8:1:2::1", 60) + taken("2001:db8:1:2::ffff", 60), 100);
+    }
+}
