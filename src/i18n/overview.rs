@@ -13,6 +13,8 @@ texts! {
         no_next: "没有已排期的场次。", "No sale is scheduled.";
         more: "{}+", "{}+";
         all_well: "没有需要处理的事项。", "Nothing needs a hand.";
+        password_is_enough: "目前仅凭密码就能进入管理后台。", "For now a password alone opens this console.";
+        require_factor: "要求所有员工开启两步验证", "Require two-step verification of all staff";
         needs: "需要处理：{}。", "Needs a hand: {}.";
     }
 }

@@ -94,6 +94,7 @@ async fn page(
         other,
         done: admin_notice(visitor.locale, &query.done, query.sale.parse().ok(), &query.applied),
         today,
+        password_is_enough: !shop.accounts.requires_second_factor(),
         chrome,
     };
     personal(status, &page)

@@ -456,10 +456,14 @@ async fn owners_require_a_second_factor_of_all_staff() {
     };
     set_up(&admin, admin.password.as_deref().unwrap()).await;
     assert_eq!(vera.get("/api/admin/sales").await.status, 200);
+    let advice = "a password alone opens this console";
+    assert!(admin.get("/admin?lang=en").await.text().contains(advice), "the owners are told until they require it");
+    assert!(!vera.get("/admin?lang=en").await.text().contains(advice), "others cannot change it");
     assert!(admin.get("/admin/staff?lang=en").await.text().contains("Colleagues without it: 1."));
     let done = admin.send_form("/admin/staff/policy?lang=en", "second_factor_required=yes&confirm=yes").await;
     assert!(done.leads_to("/admin/staff?lang=en&done=policy"));
     assert!(admin.get("/admin/staff?lang=en&done=policy").await.text().contains("now required of all staff"));
+    assert!(!admin.get("/admin?lang=en").await.text().contains(advice));
     assert_eq!(admin.get("/api/admin/staff-policy").await.json(), json!({"second_factor_required": true}));
 
     assert_eq!(vera.get("/api/admin/sales").await.problem(), problem(403, "second_factor_required"));

@@ -16,6 +16,7 @@ use crate::store::MAX_COUNTED_PENDING;
 pub struct OverviewPart<'a> {
     pub chrome: &'a Chrome,
     pub today: &'a Today,
+    pub password_is_enough: bool,
 }
 
 /// A figure that leads to what it counts.
@@ -95,6 +96,11 @@ impl OverviewPart<'_> {
             summary: list.summary(),
             findings: findings.collect(),
         })
+    }
+
+    /// Whether the reader could require a second factor of all staff, and does not.
+    fn advises_second_factor(&self) -> bool {
+        self.password_is_enough && self.chrome.owns()
     }
 
     fn link(&self, path: &str) -> String {

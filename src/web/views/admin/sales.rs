@@ -120,6 +120,8 @@ pub struct AdminSalesPage {
     pub done: Option<String>,
     /// `None` on later pages and in a search.
     pub today: Option<Today>,
+    /// Whether a password alone opens the console.
+    pub password_is_enough: bool,
     pub bar: ListBar,
 }
 
@@ -146,7 +148,7 @@ impl AdminSalesPage {
 
     fn overview(&self) -> Option<OverviewPart<'_>> {
         let today = self.today.as_ref()?;
-        Some(OverviewPart { chrome: &self.chrome, today })
+        Some(OverviewPart { chrome: &self.chrome, today, password_is_enough: self.password_is_enough })
     }
 
     fn is_filtered(&self) -> bool {

@@ -74,6 +74,7 @@ fn sale_offers_the_actions_of_its_state() {
             other: None,
             done: None,
             today: None,
+            password_is_enough: false,
             bar: bar(Locale::En, ConsoleList::Sales),
         };
         let html = page.render().unwrap();
