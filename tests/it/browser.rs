@@ -235,6 +235,14 @@ async fn passkey_logs_in_and_proves_who_the_staff_are() {
 }
 
 #[tokio::test]
+async fn refund_asks_who_the_staff_are_and_loses_nothing() {
+    let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").at_localhost().start().await;
+    let origin = shop.origins()[0].replace("127.0.0.1", "localhost");
+    journey_with("step_up", &[&shop], json!({"places": [["zh", 390], ["en", 1280]], "origins": [origin]})).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn wallet_is_topped_up_and_pays_an_order() {
     let shop = shop(Rung::Sqlite).await;
     journey("wallet", &shop).await;

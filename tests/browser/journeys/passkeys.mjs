@@ -1,7 +1,7 @@
 // A shopper adds a passkey, logs in with it and removes it. A member of the staff uses one instead of the password. The
 // authenticator is Chromium's virtual one. The shop is at `localhost`: browsers have no passkeys at an IP address.
 
-import { digitsFor } from '../lib/authenticator.mjs';
+import { setUpSecondFactor, useAuthenticator } from '../lib/authenticator.mjs';
 import { ok, same } from '../lib/check.mjs';
 import { newName, PASSWORD } from '../lib/shop.mjs';
 
@@ -11,22 +11,6 @@ const NEW_PASSWORD = 'a better battery staple';
 export default async function passkeys(run) {
   await shopper(run);
   await staff(run);
-}
-
-/** A device that has identified its user, for the tab of the visitor. */
-async function useAuthenticator(visitor) {
-  const device = await visitor.context.newCDPSession(visitor.page);
-  await device.send('WebAuthn.enable');
-  await device.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  });
 }
 
 async function logIn(visitor, name, password) {
@@ -117,9 +101,7 @@ async function staff(run) {
   await changePassword(visitor, password, PASSWORD);
   await addPasskey(visitor, PASSWORD);
 
-  const enrolment = await ask(page, 'POST', {});
-  const code = digitsFor(enrolment.secret);
-  await ask(page, 'PUT', { enrolment: enrolment.enrolment, password: PASSWORD, code });
+  await setUpSecondFactor(visitor, PASSWORD);
   await changePassword(visitor, PASSWORD, NEW_PASSWORD);
 
   await page.goto(`/admin/step-up?lang=${visitor.locale}&next=${encodeURIComponent('/api/admin/orders.csv')}`);
@@ -129,16 +111,4 @@ async function staff(run) {
   await page.locator('a[href="/api/admin/orders.csv"]').waitFor();
   const status = await page.evaluate(() => fetch('/api/admin/orders.csv').then((response) => response.status));
   ok(status === 200, `the export answered ${status} after the step-up`);
-}
-
-/** Sets up an authenticator app by the API, in the session of the page. */
-function ask(page, method, body) {
-  return page.evaluate(async ([verb, content]) => {
-    const response = await fetch('/api/account/second-factor', {
-      method: verb,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(content),
-    });
-    return response.json();
-  }, [method, body]);
 }

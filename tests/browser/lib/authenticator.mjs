@@ -1,4 +1,4 @@
-// Time-based one-time passwords (RFC 6238), as an authenticator app computes them.
+// Authenticator apps, which compute time-based one-time passwords (RFC 6238), and Chromium's virtual device for passkeys.
 
 import { createHmac } from 'node:crypto';
 
@@ -14,4 +14,48 @@ export function digitsFor(key, now = Date.now()) {
   const hash = createHmac('sha1', secret).update(counter).digest();
   const number = hash.readUInt32BE(hash.at(-1) & 15) & 0x7fffffff;
   return String(number % 1_000_000).padStart(6, '0');
+}
+
+/** Sets up an authenticator app by the API, in the session of the visitor. Returns its key. */
+export async function setUpSecondFactor(visitor, password) {
+  const { secret, enrolment } = await ask(visitor, 'post', '/second-factor', {});
+  await ask(visitor, 'put', '/second-factor', { enrolment, password, code: digitsFor(secret) });
+  return secret;
+}
+
+/** Turns two-step verification off again. */
+export function removeSecondFactor(visitor, password, secret) {
+  return ask(visitor, 'post', '/second-factor/remove', { password, code: nextDigitsFor(secret) });
+}
+
+/** Changes the password without a code: the new session of an account with a second factor proves nothing. */
+export function changePassword(visitor, present, next) {
+  return ask(visitor, 'put', '/password', { password: present, new_password: next });
+}
+
+/** The digits that come next, which the shop accepts already. Each code works once. */
+export function nextDigitsFor(key) {
+  return digitsFor(key, Date.now() + STEP_MS);
+}
+
+async function ask({ context }, method, path, data) {
+  const response = await context.request[method](`/api/account${path}`, { data });
+  if (!response.ok()) throw new Error(`${method} ${path} answered ${response.status()} ${await response.text()}`);
+  return response.status() === 204 ? null : response.json().catch(() => null);
+}
+
+/** A device that has identified its user, for the tab of the visitor. */
+export async function useAuthenticator(visitor) {
+  const device = await visitor.context.newCDPSession(visitor.page);
+  await device.send('WebAuthn.enable');
+  await device.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
 }
