@@ -33,6 +33,27 @@ create_stack() {
     create_certificates
 }
 
+# Whether the services have ports with TLS only, since `up --tls`.
+is_tls_only() {
+    [[ -e $STACK/tls/only ]]
+}
+
+# use_tls_only: from now on. Services that run with plain ports are stopped.
+use_tls_only() {
+    ! is_tls_only || return 0
+    down >/dev/null
+    touch "$STACK/tls/only"
+}
+
+# port_of SERVICE: the one that clients use.
+port_of() {
+    if is_tls_only && [[ -n ${PORT[$1_tls]:-} ]]; then
+        echo "${PORT[$1_tls]}"
+    else
+        echo "${PORT[$1]}"
+    fi
+}
+
 random_password() {
     od -An -N16 -tx1 /dev/urandom | tr -d ' \n'
 }

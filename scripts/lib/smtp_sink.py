@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """A mail server that keeps what it is sent: one file per message in the folder, named by its number. Answers HELP with its
-pid, so that the stack knows that the right process listens."""
+pid, so that the stack knows that the right process listens. With a certificate and its key it speaks TLS from the first
+byte."""
 
 import asyncio
 import os
+import ssl
 import sys
 from pathlib import Path
 
@@ -49,7 +51,11 @@ async def main():
     port, folder = int(sys.argv[1]), Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     handle = lambda reader, writer: converse(reader, writer, folder)
-    server = await asyncio.start_server(handle, "127.0.0.1", port, limit=MAX_LINE)
+    tls = None
+    if len(sys.argv) > 3:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(sys.argv[3], sys.argv[4])
+    server = await asyncio.start_server(handle, "127.0.0.1", port, limit=MAX_LINE, ssl=tls)
     async with server:
         await server.serve_forever()
 

@@ -17,10 +17,14 @@ postgres_start() {
     [[ -d $home/data ]] || create_postgres_data "$bin" "$home" || return 1
     remove_stale_lock "$home/data"
     copy_postgres_certificates "$home"
+    # With TLS only, a client that does not ask for it is refused.
+    local kind=host
+    ! is_tls_only || kind=hostssl
+    echo "$kind all all 127.0.0.1/32 scram-sha-256" >"$home/pg_hba.conf"
     launch postgres "$home" "${AS_POSTGRES[@]}" "$bin/postgres" -D "$home/data" \
         -c listen_addresses=127.0.0.1 -c "port=${PORT[postgres]}" -c unix_socket_directories= \
         -c max_connections=200 -c shared_buffers=256MB -c log_timezone=UTC -c timezone=UTC \
-        -c ssl=on -c ssl_cert_file="$home/server.pem" -c ssl_key_file="$home/server.key" -c ssl_ca_file="$home/ca.pem"
+        -c hba_file="$home/pg_hba.conf" -c ssl=on -c ssl_cert_file="$home/server.pem" -c ssl_key_file="$home/server.key" -c ssl_ca_file="$home/ca.pem"
 }
 
 # PostgreSQL refuses a key that belongs to another user.
@@ -73,7 +77,9 @@ postgres_ready() {
 }
 
 postgres_sql() {
-    PGPASSWORD=$(password) timeout 5 "$(postgres_bin)/psql" -XqAt -h 127.0.0.1 -p "${PORT[postgres]}" \
+    # Encrypted and checked, where the server knows no other way.
+    PGSSLMODE=$(is_tls_only && echo verify-full || echo disable) PGSSLROOTCERT=$STACK/tls/ca.pem \
+        PGPASSWORD=$(password) timeout 5 "$(postgres_bin)/psql" -XqAt -h 127.0.0.1 -p "${PORT[postgres]}" \
         -U seckill -d postgres -c "$1" 2>/dev/null
 }
 

@@ -29,7 +29,7 @@ write_rabbitmq_config() {
     home=$(home_of rabbitmq)
     echo '[rabbitmq_management,rabbitmq_prometheus].' >"$home/enabled_plugins"
     (umask 077 && cat "$REPO/docker/rabbitmq.conf" - >"$home/rabbitmq.conf") <<END
-listeners.tcp.1 = 127.0.0.1:${PORT[rabbitmq]}
+$(is_tls_only && echo "listeners.tcp = none" || echo "listeners.tcp.1 = 127.0.0.1:${PORT[rabbitmq]}")
 listeners.ssl.1 = 127.0.0.1:${PORT[rabbitmq_tls]}
 ssl_options.cacertfile = $STACK/tls/ca.pem
 ssl_options.certfile = $STACK/tls/server.pem
@@ -77,7 +77,7 @@ rabbitmqctl() {
 
 rabbitmq_ready() {
     local check
-    for check in "port-listener/${PORT[rabbitmq]}" virtual-hosts; do
+    for check in "port-listener/$(port_of rabbitmq)" virtual-hosts; do
         [[ $(rabbitmq_status "/api/health/checks/$check") == 200 ]] || return 1
     done
 }

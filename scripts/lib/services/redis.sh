@@ -3,15 +3,15 @@
 
 redis_start() {
     set_redis_tls
-    launch redis "$(home_of redis)" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 --port "${PORT[redis]}" \
-        --tls-port "${PORT[redis_tls]}" "${REDIS_TLS[@]}"
+    launch redis "$(home_of redis)" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 \
+        --port "$(plain_port_of redis)" --tls-port "${PORT[redis_tls]}" "${REDIS_TLS[@]}"
 }
 
 # It follows the master by TLS.
 replica_start() {
     set_redis_tls
     launch replica "$(home_of replica)" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 \
-        --port "${PORT[replica]}" --tls-port "${PORT[replica_tls]}" "${REDIS_TLS[@]}" \
+        --port "$(plain_port_of replica)" --tls-port "${PORT[replica_tls]}" "${REDIS_TLS[@]}" \
         --tls-replication yes --replicaof 127.0.0.1 "${PORT[redis_tls]}"
 }
 
@@ -20,6 +20,11 @@ set_redis_tls() {
     local tls=$STACK/tls
     REDIS_TLS=(--tls-cert-file "$tls/server.pem" --tls-key-file "$tls/server.key" --tls-ca-cert-file "$tls/ca.pem"
         --tls-auth-clients yes)
+}
+
+# plain_port_of SERVICE: 0, which is none, on a stack with TLS only.
+plain_port_of() {
+    if is_tls_only; then echo 0; else echo "${PORT[$1]}"; fi
 }
 
 redis_ready() {
@@ -39,7 +44,10 @@ redis_answers() {
 
 # ask_redis SERVICE COMMAND…: sends a command; no answer within 3 s counts as down.
 ask_redis() {
-    timeout 3 redis-cli -p "${PORT[$1]}" "${@:2}" 2>/dev/null
+    local tls=()
+    ! is_tls_only || [[ -z ${PORT[$1_tls]:-} ]] ||
+        tls=(--tls --cacert "$STACK/tls/ca.pem" --cert "$STACK/tls/client.pem" --key "$STACK/tls/client.key")
+    timeout 3 redis-cli "${tls[@]}" -p "$(port_of "$1")" "${@:2}" 2>/dev/null
 }
 
 redis_stop() { end redis TERM; }

@@ -70,9 +70,9 @@ impl Fixture {
             self.set(name, &format!("{scheme}:{rest}"));
         }
         // The CA also in the address, because the tests' own connection knows no other setting.
-        let database =
-            format!("{}?sslmode=verify-full&sslrootcert={files}/ca.pem", self.settings["SECKILL_DATABASE_URL"]);
-        self.set("SECKILL_DATABASE_URL", &database);
+        let mut database = Url::parse(&self.settings["SECKILL_DATABASE_URL"]).unwrap();
+        database.set_query(Some(&format!("sslmode=verify-full&sslrootcert={files}/ca.pem")));
+        self.set("SECKILL_DATABASE_URL", database.as_str());
         for (name, file) in [("CA", "ca.pem"), ("CERT", "client.pem"), ("KEY", "client.key")] {
             self.set(&format!("SECKILL_TLS_{name}"), &format!("{files}/{file}"));
         }
@@ -130,8 +130,7 @@ pub async fn on_database(shop: &Shop, sql: &str) {
 
 /// Takes the next numbered database of the stack's Redis and empties it. All test processes share the counter.
 async fn take_redis_database() -> i64 {
-    let client = redis::Client::open(Stack::get().variable("SECKILL_REDIS_URL")).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut connection = seckill::redis::connection::shared(&Stack::get().address("SECKILL_REDIS_URL")).unwrap();
     let taken: i64 = redis::cmd("INCR").arg("seckill-test:next").query_async(&mut connection).await.unwrap();
     let number = 1 + taken % REDIS_DATABASES;
     let mut empty = redis::pipe();

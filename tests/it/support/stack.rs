@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use seckill::config::ServiceAddress;
+use seckill::tls::{ClientTls, Identity, PemFile};
+
 /// A running stack.
 pub struct Stack {
     dir: PathBuf,
@@ -40,6 +43,19 @@ impl Stack {
 
     pub fn variable(&self, name: &str) -> &str {
         self.variables.get(name).unwrap_or_else(|| panic!("{name} is not in {}/env", self.dir.display()))
+    }
+
+    /// The address of a service, with the certificates that a stack with TLS only asks for.
+    pub fn address(&self, name: &str) -> ServiceAddress {
+        let file = |name: &str| PemFile::read(Path::new(self.variable(name))).unwrap();
+        let tls = match self.variables.contains_key("SECKILL_TLS_CA") {
+            true => {
+                let (certificate, key) = (file("SECKILL_TLS_CERT"), file("SECKILL_TLS_KEY"));
+                ClientTls::new(Some(file("SECKILL_TLS_CA")), Some(Identity { certificate, key }))
+            }
+            false => ClientTls::default(),
+        };
+        ServiceAddress { url: self.variable(name).into(), tls }
     }
 
     /// Runs `scripts/stack` with these words, such as `kill redis`.
