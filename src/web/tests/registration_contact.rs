@@ -112,14 +112,11 @@ async fn visitor_without_scripts_registers_by_mail_and_keeps_the_form() {
     assert!(done.is_page(200) && done.text().contains("邮箱已确认"), "{done:?}");
     // A form that is gone begins anew behind the link.
     let anew = here.send("GET", &path, FORM, String::new()).await;
-    assert!(anew.is_page(200) && anew.text().contains("lei@shop.example 已确认"), "{anew:?}");
+    assert!(anew.is_page(200) && anew.text().contains("此邮箱已确认："), "{anew:?}");
     assert!(!anew.text().contains("data-puzzle") && hidden(&anew, "challenge") == challenge);
 
     let taken = send("/zh/register", format!("username=mei&password=correct+horse&challenge={challenge}")).await;
-    assert!(
-        taken.is_page(409) && taken.text().contains("lei@shop.example 已确认"),
-        "the address stays good: {taken:?}"
-    );
+    assert!(taken.is_page(409) && taken.text().contains("此邮箱已确认："), "the address stays good: {taken:?}");
     let form = format!("username=lei&password=correct+horse&challenge={challenge}&next=%2Fzh%2Forders");
     let registered = send("/zh/register", form).await;
     assert!(registered.leads_to("/zh/orders"), "{registered:?}");
