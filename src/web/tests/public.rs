@@ -71,6 +71,8 @@ async fn unknown_paths_are_pages_for_browsers_and_problems_for_the_api() {
     assert_eq!(visitor.get("/api/nowhere").await.problem(), problem(404, "not_found"));
     assert_eq!(visitor.get("/api/sales/7/button").await.problem(), problem(404, "no_such_sale"));
     assert_eq!(visitor.get("/api/sales/seven/button").await.problem(), problem(404, "no_such_sale"));
+    let mei = shop.shopper("mei").await;
+    assert_eq!(mei.post("/api/sales/seven/token", json!({})).await.problem(), problem(404, "no_such_sale"));
     let wrong = visitor.send("DELETE", "/api/sales", &[], "").await;
     assert_eq!((wrong.problem(), wrong.header("allow")), (problem(405, "method_not_allowed"), "GET,HEAD"));
     let wrong = visitor.get("/zh/sales/7/buy").await;
