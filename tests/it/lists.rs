@@ -3,6 +3,7 @@
 mod stack {
     use std::collections::{HashMap, HashSet};
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
     use futures::future::join_all;
     use seckill::domain::draw::EntryId;
@@ -12,11 +13,13 @@ mod stack {
     use sqlx::postgres::PgConnection;
     use uuid::Uuid;
 
-    use crate::support::{Fixture, Rung};
+    use crate::support::{Fixture, Rung, eventually};
 
     const SALE: SaleId = SaleId(1);
     const PROCESSES: usize = 4;
     const BATCH: usize = 50;
+    /// Shorter than PostgreSQL lets a session wait for a lock.
+    const TIMEOUT: Duration = Duration::from_secs(4);
 
     /// A sale that is open and whose list is due to be locked.
     async fn prepare() -> (Fixture, Vec<Store>) {
@@ -70,6 +73,44 @@ mod stack {
             }
             assert_eq!(stores[0].queue(SALE).await.unwrap().unwrap().joined, round * BATCH as i64);
         }
+    }
+
+    /// A shopper whose place is being written while the list is locked stands in that list.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn list_is_locked_after_the_joins_that_are_under_way() {
+        let (fixture, stores) = prepare().await;
+        let url = &fixture.settings["SECKILL_DATABASE_URL"];
+        let (mut rival, mut watch) =
+            (PgConnection::connect(url).await.unwrap(), PgConnection::connect(url).await.unwrap());
+        let user = UserId(Uuid::new_v4());
+        // The join waits for the end of this row.
+        let sql = format!(
+            "BEGIN; INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms)
+               VALUES (1, '{user}', '{}', 0, 1, 1)",
+            "00".repeat(16)
+        );
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut rival).await.unwrap();
+        let mut waiting = async |sessions: i64| {
+            eventually(&format!("{sessions} sessions wait for a lock"), TIMEOUT, async || {
+                let sql = "SELECT COUNT(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND wait_event_type = 'Lock'";
+                let found: i64 = sqlx::query_scalar(sql).fetch_one(&mut watch).await.unwrap();
+                if found == sessions { Ok(()) } else { Err(format!("{found} wait")) }
+            })
+            .await;
+        };
+        let (first, second) = (stores[0].clone(), stores[1].clone());
+        let joining = tokio::spawn(async move { join(&first, [user].into_iter()).await[&user] });
+        waiting(1).await;
+        let locking = tokio::spawn(async move {
+            assert!(second.lock_queue(SALE).await.unwrap().is_some());
+            second.segment_entries(SALE, 0).await.unwrap()
+        });
+        waiting(2).await;
+        sqlx::raw_sql("ROLLBACK").execute(&mut rival).await.unwrap();
+        let (own, list) = (joining.await.unwrap(), locking.await.unwrap());
+        assert_eq!(own.place.segment, 0);
+        assert_eq!(list.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>(), [own.entry]);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
