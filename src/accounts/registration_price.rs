@@ -98,7 +98,8 @@ impl Accounts {
         Ok(Some(Price { challenge: self.challenges.sign(&payload), bits, free_at: now + WAIT, contact: None }))
     }
 
-    /// What the client pays, verified before a password is hashed for it. `None` while an account is free.
+    /// What the client pays, verified before a password is hashed for it. `None` while an account is free, unless an address
+    /// is verified, which the account gets all the same.
     pub(super) async fn check_payment(
         &self,
         device: &Device,
@@ -107,16 +108,17 @@ impl Accounts {
         if device.address.is_loopback() {
             return Ok(None);
         }
+        let now = self.store.now().await?;
+        let issued = match self.issued(&paid.challenge, now) {
+            None => None,
+            Some(issued) => match self.verified_contact(&issued).await? {
+                Some(contact) => return Ok(Some(Issued { bits: MAX_BITS, contact: Some(contact), ..issued })),
+                None => Some(issued),
+            },
+        };
         let counts = self.store.registrations(&self.registration_counts(device)).await?;
         let Some(bits) = self.bits(&counts) else { return Ok(None) };
-        let now = self.store.now().await?;
-        let Some(issued) = self.issued(&paid.challenge, now) else { return Err(AccountRefusal::PriceDue) };
-        if let Some(contact) = self.verified_contact(&issued).await? {
-            return Ok(Some(Issued { bits: MAX_BITS, contact: Some(contact), ..issued }));
-        }
-        if !issued.is_of(device) {
-            return Err(AccountRefusal::PriceDue);
-        }
+        let issued = issued.filter(|issued| issued.is_of(device)).ok_or(AccountRefusal::PriceDue)?;
         if issued.at + WAIT <= now {
             return match self.store.take_guess(&[self.count_of_waited(device)]).await? {
                 Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),

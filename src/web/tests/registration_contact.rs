@@ -144,6 +144,20 @@ async fn verified_address_pays_for_one_account_from_any_network() {
 }
 
 #[tokio::test]
+async fn verified_address_is_the_account_s_also_where_accounts_are_free() {
+    let (shop, _) = open().await;
+    let (here, phone) = (Host(&shop, "192.0.2.1"), Host(&shop, "198.51.100.7"));
+    let challenge = here.busy("mei").await;
+    let token = here.token(&challenge, "lei@shop.example").await;
+    assert_eq!(shop.verify_contact(&token).await.status, 204);
+    assert_eq!(phone.register("lei", &challenge).await.status, 201);
+    let lei = shop.parts.store.user_named("lei").await.unwrap().unwrap();
+    let mail = shop.parts.store.mail_of(lei.id).await.unwrap().unwrap();
+    assert_eq!(mail.address.as_deref(), Some("lei@shop.example"));
+    assert_eq!(here.register("zhao", &challenge).await.problem(), problem(403, "proof_needed"), "it is spent");
+}
+
+#[tokio::test]
 async fn only_the_address_that_was_entered_last_pays_and_within_an_hour() {
     let (shop, clock) = open().await;
     let here = Host(&shop, "192.0.2.1");
