@@ -18,7 +18,7 @@
 //! - `security`: what the security events and the audit log learn of all this.
 //! - `staff_session`: sessions of staff, which end when they are not used.
 //! - `staff_policy`: what the owners ask of all staff.
-//! - `step_up`: the password again before operations that do much harm in wrong hands.
+//! - `step_up`: the password again before operations that do much harm in wrong hands, or spend money.
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
 mod fair_queue;

@@ -64,6 +64,9 @@ pub enum AccountRefusal {
     /// The current password, which confirms a change, was wrong.
     #[error("the password is wrong")]
     WrongPassword,
+    /// The password was entered too long ago.
+    #[error("the password is needed again")]
+    StepUpNeeded,
     #[error("the mail address is not valid")]
     BadMailAddress,
     /// The link of a message has expired, was used, or is not the latest one.

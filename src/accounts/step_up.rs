@@ -1,5 +1,5 @@
-//! Step-up: staff enter their password, and a code, again before an operation that does much harm in wrong hands.
-//! `web::step_up` names the operations.
+//! Step-up: staff enter their password, and a code, again before an operation that does much harm in wrong hands, and
+//! shoppers before they spend from the wallet, half a day after they signed in.
 
 use std::time::Duration;
 
@@ -10,13 +10,29 @@ use super::{AccountRefusal, Accounts, Device};
 use crate::domain::SecurityClass;
 use crate::store::{StoreError, User};
 
+/// How long shoppers spend from the wallet after they entered their password: 12 hours (OWASP ASVS 3.3.2). Their sessions
+/// last longer, so that they come in time to an opening.
+const SPENDING_PROOF_LIFETIME: Duration = Duration::from_secs(12 * 3600);
+
 impl Accounts {
-    /// Whether the holder of a session entered the password, and the code, within the time that the setting allows. By the
-    /// database's time, so that a process whose clock is wrong believes no old proof.
+    /// Whether a member of the staff entered the password, and the code, within the time that the setting allows.
     pub async fn is_proved(&self, session: &Session) -> Result<bool, StoreError> {
+        self.is_proved_within(session, self.staff_step_up).await
+    }
+
+    /// Refuses to spend from the wallet when the password of the session was entered too long ago.
+    pub async fn check_spending(&self, session: &Session) -> Result<(), AccountRefusal> {
+        match self.is_proved_within(session, SPENDING_PROOF_LIFETIME).await? {
+            true => Ok(()),
+            false => Err(AccountRefusal::StepUpNeeded),
+        }
+    }
+
+    /// By the database's time, so that a process whose clock is wrong believes no old proof.
+    async fn is_proved_within(&self, session: &Session, lifetime: Duration) -> Result<bool, StoreError> {
         let Some(proved_at) = self.store.session_proved_at(session.id).await? else { return Ok(false) };
         let age = self.store.now().await?.duration_since(proved_at);
-        Ok(Duration::try_from(age).unwrap_or_default() < self.staff_step_up)
+        Ok(Duration::try_from(age).unwrap_or_default() < lifetime)
     }
 
     /// Proves that the session is in the hands of its owner: by the password, and by a code if the account has a second

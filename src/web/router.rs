@@ -25,6 +25,7 @@ pub fn router(shop: Arc<Shop>) -> Router {
         .merge(shared_pages())
         .merge(repeatable(&shop))
         .merge(stepped_up(&shop))
+        .merge(spending_forms(&shop))
         .merge(lists(&shop));
     for locale in Locale::ALL {
         router = router.merge(pages_of(locale));
@@ -197,6 +198,7 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/admin/staff/{user}/reset-password", post(staff::reset_password))
         .route("/admin/staff/{user}/reset-second-factor", post(staff::reset_second_factor))
         .route_layer(from_fn_with_state(shop.clone(), super::step_up::required))
+        .route_layer(from_fn_with_state(shop.clone(), super::step_up::asked_of_forms))
 }
 
 fn provider_api() -> Routes {
@@ -329,7 +331,6 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/account/passkeys/{passkey}/remove"), post(account::remove_passkey))
         .route(&at("/account/export"), get(account::export))
         .route(&at("/account/delete"), post(account::delete))
-        .route(&at("/packets"), post(packet_giving::give))
         .route(&at("/packets/new"), get(packet_giving::new))
         .route(&at("/packets/{packet}"), get(packets::show))
         .route(&at("/packets/{packet}/claim"), post(packets::claim))
@@ -337,8 +338,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/packets/{packet}/given"), get(packet_giving::given))
         .route(&at("/wallet/top-ups"), post(wallet::top_up))
         .route(&at("/orders/{sale}/{order}"), get(orders::show))
-        .route(&at("/orders/{sale}/{order}/address"), get(order_address::show).post(order_address::choose))
-        .route(&at("/orders/{sale}/{order}/pay"), post(orders::pay))
+        .route(&at("/orders/{sale}/{order}/address"), get(order_address::show))
         .route(&at("/orders/{sale}/{order}/cancel"), post(orders::cancel))
         .route(&at("/orders/{sale}/{order}/appeal"), post(orders::appeal))
         .route(&at("/account/addresses"), get(addresses::list))
@@ -346,6 +346,20 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/account/addresses/{address}"), get(addresses::edit).post(addresses::change))
         .route(&at("/account/addresses/{address}/default"), post(addresses::make_default))
         .route(&at("/account/addresses/{address}/delete"), post(addresses::delete))
+}
+
+/// Forms that may spend from the wallet, for which the password may be asked for again (`super::step_up`).
+fn spending_forms(shop: &Arc<Shop>) -> Routes {
+    use super::pages::{order_address, orders, packet_giving};
+
+    let mut routes = Router::new();
+    for locale in Locale::ALL {
+        routes = routes
+            .route(&format!("/{locale}/packets"), post(packet_giving::give))
+            .route(&format!("/{locale}/orders/{{sale}}/{{order}}/address"), post(order_address::choose))
+            .route(&format!("/{locale}/orders/{{sale}}/{{order}}/pay"), post(orders::pay));
+    }
+    routes.route_layer(from_fn_with_state(shop.clone(), super::step_up::asked_of_forms))
 }
 
 fn console() -> Routes {

@@ -1,10 +1,11 @@
-//! The layer around operations that do much harm in wrong hands: refunds, exports, changes of the staff. Staff enter their
-//! password, and a code if they have a second factor, before the first of them and again after a while ([`Accounts::step_up`]).
+//! Operations that need the password again, and a code if the account has a second factor: those of the staff that do much
+//! harm in wrong hands, such as refunds, exports and changes of the staff ([`required`]), and those that spend from a wallet,
+//! whose handlers refuse by themselves ([`Accounts::check_spending`]).
 //!
 //! A program is answered 403 `step_up_needed`. The sender of a form gets a page that asks for the password and carries the
-//! form's fields, so that nothing has to be entered twice: sent to the same address, it proves and carries out.
+//! form's fields, so that nothing has to be entered twice ([`asked_of_forms`]): sent to the same address, it proves and carries out.
 //!
-//! [`Accounts::step_up`]: crate::accounts::Accounts::step_up
+//! [`Accounts::check_spending`]: crate::accounts::Accounts::check_spending
 
 use std::sync::Arc;
 
@@ -20,10 +21,10 @@ use url::form_urlencoded;
 use super::Shop;
 use super::extract::visitor::Visitor;
 use super::extract::{MAX_BODY_BYTES, body};
-use super::problem::{Code, Problem};
+use super::problem::{Code, Problem, ProblemContext};
 use super::shared::FieldError;
 use super::shared::response::personal;
-use super::views::StepUpPage;
+use super::views::{AdminStepUpPage, StepUpForm, StepUpPage};
 use crate::accounts::{AccountRefusal, Device, Session};
 
 /// Fields of the page's form. No other form has fields of these names.
@@ -32,42 +33,55 @@ const CODE: &str = "step_up_code";
 /// The language of a page, in the query of its address.
 const LANGUAGE: &str = "lang";
 
-/// The layer. Who is no staff passes: the handler refuses.
+/// The layer around operations of the staff. Who is no staff passes: the handler refuses.
 pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
-    let session = shop.accounts.session(request.headers()).filter(Session::is_staff);
-    let Some(session) = session else { return Ok(next.run(request).await) };
-    if shop.accounts.is_proved(&session).await? {
+    match shop.accounts.session(request.headers()).filter(Session::is_staff) {
+        Some(session) if !shop.accounts.is_proved(&session).await? => Err(Code::StepUpNeeded.into()),
+        _ => Ok(next.run(request).await),
+    }
+}
+
+/// The layer around forms that may be refused with `step_up_needed`.
+pub async fn asked_of_forms(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
+    let is_form = !request.uri().path().starts_with("/api/");
+    let Some(session) = shop.accounts.session(request.headers()).filter(|_| is_form) else {
         return Ok(next.run(request).await);
-    }
-    if request.uri().path().starts_with("/api/") {
-        return Err(Code::StepUpNeeded.into());
-    }
+    };
     let (mut parts, content) = request.into_parts();
-    let mut form = StepUpForm::read(&parts, body(&parts.headers, content, MAX_BODY_BYTES).await?);
-    let Some(password) = form.password.take() else { return page(&shop, &session, &parts, form, None).await };
-    let Ok(device) = Device::from_request_parts(&mut parts, &shop).await;
-    match shop.accounts.step_up(&session, &device, password.into(), form.code.as_deref()).await {
-        Ok(()) => Ok(next.run(form.into_request(parts)).await),
-        Err(refusal) => page(&shop, &session, &parts, form, Some(field_of(refusal)?)).await,
+    let mut content = body(&parts.headers, content, MAX_BODY_BYTES).await?;
+    let mut form = StepUpFields::read(&parts, &content);
+    if let Some(password) = form.password.take() {
+        let Ok(device) = Device::from_request_parts(&mut parts, &shop).await;
+        let proof = shop.accounts.step_up(&session, &device, password.into(), form.code.as_deref()).await;
+        if let Err(refusal) = proof {
+            return page(&shop, &session, &parts, form, Some(field_of(refusal)?)).await;
+        }
+        content = form.encoded();
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    let answer = next.run(Request::from_parts(parts.clone(), Body::from(content))).await;
+    match answer.extensions().get::<ProblemContext>() {
+        Some(problem) if problem.code == Code::StepUpNeeded => page(&shop, &session, &parts, form, None).await,
+        _ => Ok(answer),
     }
 }
 
 /// A form on its way to its handler.
-struct StepUpForm {
+struct StepUpFields {
     password: Option<String>,
     code: Option<String>,
     /// What the handler reads.
     fields: Vec<(String, String)>,
 }
 
-impl StepUpForm {
+impl StepUpFields {
     /// The form in the body of a `POST`, or in the query of a `GET`.
-    fn read(parts: &Parts, content: Bytes) -> StepUpForm {
+    fn read(parts: &Parts, content: &[u8]) -> StepUpFields {
         let text = match parts.method {
             Method::GET => parts.uri.query().unwrap_or_default().as_bytes(),
-            _ => &content,
+            _ => content,
         };
-        let mut form = StepUpForm { password: None, code: None, fields: Vec::new() };
+        let mut form = StepUpFields { password: None, code: None, fields: Vec::new() };
         for (name, value) in form_urlencoded::parse(text).into_owned() {
             match name.as_str() {
                 PASSWORD => form.password = Some(value),
@@ -79,11 +93,9 @@ impl StepUpForm {
         form
     }
 
-    /// The request without the password and the code.
-    fn into_request(self, mut parts: Parts) -> Request {
-        let text = form_urlencoded::Serializer::new(String::new()).extend_pairs(self.fields).finish();
-        parts.headers.remove(CONTENT_LENGTH);
-        Request::from_parts(parts, Body::from(text))
+    /// The form without the password and the code.
+    fn encoded(&self) -> Bytes {
+        form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.fields).finish().into()
     }
 }
 
@@ -91,7 +103,7 @@ async fn page(
     shop: &Shop,
     session: &Session,
     parts: &Parts,
-    form: StepUpForm,
+    form: StepUpFields,
     error: Option<FieldError>,
 ) -> Result<Response, Problem> {
     let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
@@ -100,7 +112,7 @@ async fn page(
         Method::GET => format!("{}?{LANGUAGE}={}", parts.uri.path(), visitor.locale),
         _ => visitor.path.clone(),
     };
-    let page = StepUpPage {
+    let form = StepUpForm {
         chrome: visitor.chrome_at(section_path(&visitor)),
         action,
         fields: form.fields,
@@ -108,12 +120,27 @@ async fn page(
         takes_passkey: user.passkeys > 0 && shop.accounts.takes_passkeys(),
         errors: Vec::from_iter(error),
     };
-    let status = if page.errors.is_empty() { StatusCode::FORBIDDEN } else { StatusCode::UNPROCESSABLE_ENTITY };
-    personal(status, &page)
+    let status = if form.errors.is_empty() { StatusCode::FORBIDDEN } else { StatusCode::UNPROCESSABLE_ENTITY };
+    match is_of_console(&visitor) {
+        true => personal(status, &AdminStepUpPage { chrome: form.chrome.clone(), form }),
+        false => personal(status, &StepUpPage { chrome: form.chrome.clone(), form }),
+    }
 }
 
-/// The page of the console that the form belongs to.
+fn is_of_console(visitor: &Visitor) -> bool {
+    visitor.path.starts_with("/admin")
+}
+
+/// The page that the form belongs to.
 fn section_path(visitor: &Visitor) -> String {
+    if !is_of_console(visitor) {
+        // Forms of packets are sent to the list, those of orders below the order's page.
+        let path = visitor.path.split('?').next().unwrap_or_default();
+        return match path.strip_suffix("/packets") {
+            Some(_) => format!("{path}/new"),
+            None => path.rsplit_once('/').map_or(path, |(order, _)| order).to_owned(),
+        };
+    }
     // Exports are of orders and of the books, which stand beside them.
     let section = if visitor.path.starts_with("/admin/staff") { "/admin/staff" } else { "/admin/orders" };
     format!("{section}?{LANGUAGE}={}", visitor.locale)

@@ -158,7 +158,7 @@ struct GivenPacketResponse {
     share_url: String,
 }
 
-/// Gives a packet from the wallet, or from the shop by staff who run sales. A repeated request with the same key gives
+/// Gives a packet from the wallet, if the password was entered within 12 hours, or from the shop by staff who run sales. A repeated request with the same key gives
 /// nothing more.
 pub async fn give(
     (State(shop), SignedIn(session)): UserCall,
@@ -172,7 +172,10 @@ pub async fn give(
         (Some(PacketSource::Shop), Some(role)) | (None, Some(role @ Role::Admin)) => {
             Purse::shop(session.user_id, &session.username, role)
         }
-        (Some(PacketSource::Wallet) | None, _) => Purse::Wallet(session.user_id),
+        (Some(PacketSource::Wallet) | None, _) => {
+            shop.accounts.check_spending(&session).await?;
+            Purse::Wallet(session.user_id)
+        }
     };
     give_packet(&shop, purse, new.request(request)).await
 }

@@ -63,8 +63,8 @@ enum PaymentSource {
     Wallet,
 }
 
-/// Begins a payment at the provider, or pays from the wallet at once. Paying from the wallet again is 200 with the first
-/// payment. The checkout returns the payer to the order's page, in the language of `?lang=` or of the browser.
+/// Begins a payment at the provider, or pays from the wallet at once, if the password was entered within 12 hours. Paying
+/// from the wallet again is 200 with the first payment. The checkout returns the payer to the order's page, in the language of `?lang=` or of the browser.
 pub async fn start(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
@@ -76,6 +76,7 @@ pub async fn start(
     let content: PaymentBody = if bytes.is_empty() { PaymentBody::default() } else { from_json(&bytes)? };
     let order = shop.orders.find_persisted(session.user_id, sale, order).await?;
     if content.from == PaymentSource::Wallet {
+        shop.accounts.check_spending(&session).await?;
         let (id, repeated) = shop.payments.pay_from_wallet(&order).await?;
         let paid = WalletPaymentJson { payment: PaymentRef { id }, status: PaymentStatus::Captured.as_str() };
         return Ok(match repeated {

@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 
+use crate::accounts::Session;
 use crate::domain::Order;
 use crate::store::WALLET;
 use crate::web::Shop;
@@ -11,9 +12,16 @@ use crate::web::shared::paths::order_path;
 use crate::web::shared::response::see_other;
 
 /// Pays the order from the wallet if `source` is `wallet`. Begins a payment at the provider otherwise and redirects there.
-pub async fn pay_from(shop: &Shop, visitor: &Visitor, order: &Order, source: &str) -> Result<Response, Problem> {
+pub async fn pay_from(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    order: &Order,
+    source: &str,
+) -> Result<Response, Problem> {
     let order_page = order_path(visitor.locale, order.sale_id, order.id);
     if source == WALLET {
+        shop.accounts.check_spending(session).await?;
         let paid = shop.payments.pay_from_wallet(order).await;
         paid.map_err(|error| Problem::from(error).back(&order_page))?;
         return Ok(see_other(&order_page));

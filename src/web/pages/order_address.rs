@@ -143,7 +143,7 @@ pub async fn choose(
         }
     }
     if input.then == "pay" {
-        return pay_from(&shop, &visitor, &order, &input.from).await;
+        return pay_from(&shop, &session, &visitor, &order, &input.from).await;
     }
     Ok(see_other(&order_path(visitor.locale, sale, id)))
 }

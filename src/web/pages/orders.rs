@@ -253,7 +253,7 @@ pub async fn pay(
 ) -> Result<Response, Problem> {
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     if !order.needs_address() {
-        return pay_from(&shop, &visitor, &order, &form.from).await;
+        return pay_from(&shop, &session, &visitor, &order, &form.from).await;
     }
     let saved = match form.address.parse() {
         Ok(id) => shop.store.address(session.user_id, id).await?,
@@ -266,7 +266,7 @@ pub async fn pay(
     let delivered = shop.orders.deliver_to(session.user_id, sale, id, &saved.address).await;
     let order =
         delivered.map_err(|refusal| Problem::from(refusal).back(order_address_path(visitor.locale, sale, id)))?;
-    pay_from(&shop, &visitor, &order, &form.from).await
+    pay_from(&shop, &session, &visitor, &order, &form.from).await
 }
 
 pub async fn cancel(

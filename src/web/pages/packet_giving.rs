@@ -39,6 +39,7 @@ pub async fn give(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Form(form): Form<PacketForm>,
 ) -> Result<Response, Problem> {
+    shop.accounts.check_spending(&session).await?;
     match form.submit(&shop, Purse::Wallet(session.user_id)).await? {
         PacketFormOutcome::Given(id) => Ok(see_other(&format!("{}/given", packet_path(visitor.locale, id)))),
         PacketFormOutcome::ShowAgain(status, form) => page(&shop, session.user_id, &visitor, status, *form).await,

@@ -144,6 +144,7 @@ impl From<AccountRefusal> for Problem {
             AccountRefusal::PasskeyNeeded => Code::PasskeyNeeded.into(),
             AccountRefusal::BadPresentCode => Problem::invalid_field("present_code", "bad_code"),
             AccountRefusal::WrongPassword => Problem::invalid_field("password", "wrong_password"),
+            AccountRefusal::StepUpNeeded => Code::StepUpNeeded.into(),
             AccountRefusal::BadMailAddress => Problem::invalid_field("address", "bad_mail_address"),
             AccountRefusal::BadLink => Code::BadLink.into(),
             AccountRefusal::NoMailAddress => Code::NoMailAddress.into(),

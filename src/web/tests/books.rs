@@ -40,6 +40,7 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
     let admin = shop.log_in("admin", &password).await;
     let sale = shop.open_sale(&admin, 5).await;
     let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let mei = shop.log_in("mei", "correct horse").await;
     assert_eq!(mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await.status, 201);
     let wang = shop.shopper("wang").await;
     let theirs = wang.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Operations that ask staff for their password again.
+//! Operations that ask for the password again.
 
 use std::time::Duration;
 
@@ -157,4 +157,59 @@ async fn code_of_the_second_factor_is_part_of_the_proof() {
     let changed = admin.send("PUT", "/api/account/password", &JSON, change.to_string()).await;
     let admin = TestClient { cookie: Some(changed.cookie()), ..shop.visitor() };
     assert_eq!(admin.get("/api/admin/orders.csv").await.problem(), problem(403, "step_up_needed"));
+}
+
+const HALF_A_DAY: Duration = Duration::from_secs(12 * 3600);
+
+#[tokio::test]
+async fn wallet_pays_half_a_day_after_the_log_in_only_with_the_password() {
+    let (shop, clock) = open().await;
+    let mei = shop.shopper("mei").await;
+    super::wallet::fill(&shop, &mei, 300_000).await;
+    clock.advance(HALF_A_DAY - Duration::from_secs(60));
+    let give = "total=1&count=1&split=equal&greeting=hi";
+    assert!(mei.send_form("/en/packets", give).await.header("location").ends_with("/given"), "the log-in holds");
+    clock.advance(Duration::from_secs(60));
+
+    // Everything but the money goes on.
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 2).await;
+    let receipt = mei.buy(&sale, 1).await.json();
+    let (order, url) = (receipt["order"]["id"].as_str().unwrap(), receipt["status_url"].as_str().unwrap());
+    let pay = async |from: &str| mei.post(&format!("{url}/payments"), json!({"from": from})).await;
+    assert_eq!(pay("wallet").await.problem(), problem(403, "step_up_needed"));
+    assert_eq!(pay("provider").await.status, 201, "the provider asks by itself");
+    let packet = json!({"total": 100, "count": 1, "from": "wallet"});
+    assert_eq!(mei.post("/api/packets", packet.clone()).await.problem(), problem(403, "step_up_needed"));
+    let asked = mei.send_form("/zh/packets", give).await;
+    assert!(asked.is_page(403) && asked.text().contains(r#"name="greeting" value="hi""#), "{}", asked.text());
+    assert!(
+        asked.text().contains(r#"href="/zh/packets/new""#) && asked.text().contains("验证身份"),
+        "{}",
+        asked.text()
+    );
+
+    // The address that was entered on the way is kept.
+    let order_page = format!("/en/orders/{sale}/{order}");
+    let address = "choice=new&then=pay&from=wallet&recipient=Mei&phone=13800138000&country=CN&region=Shanghai\
+                   &city=Shanghai&line1=Road+1&postal_code=200000";
+    let asked = mei.send_form(&format!("{order_page}/address"), address).await;
+    assert!(asked.is_page(403) && asked.text().contains(r#"name="line1" value="Road 1""#), "{}", asked.text());
+    assert!(asked.text().contains(&format!(r#"<a href="{order_page}">Cancel"#)), "{}", asked.text());
+    assert!(!asked.text().contains("/admin"), "{}", asked.text());
+    let with = |form: &str, password: &str| format!("{form}&step_up_password={password}");
+    let wrong = mei.send_form(&format!("{order_page}/pay"), &with("from=wallet", "wrong+horse")).await;
+    assert!(wrong.is_page(422) && wrong.text().contains("step-up-password-wrong"), "{}", wrong.text());
+    assert_eq!(mei.get(url).await.json()["order"]["status"], "unpaid");
+    let paid = mei.send_form(&format!("{order_page}/pay"), &with("from=wallet", "correct+horse")).await;
+    assert!(paid.leads_to(&order_page), "{}", paid.text());
+    let order = mei.get(url).await.json()["order"].take();
+    assert_eq!((&order["status"], &order["address"]["line1"]), (&json!("paid"), &json!("Road 1")));
+
+    // The password holds for the next payment, and by API as well.
+    assert!(mei.send_form("/en/packets", give).await.header("location").ends_with("/given"));
+    clock.advance(HALF_A_DAY);
+    let password = json!({"password": "correct horse"});
+    assert_eq!(mei.post("/api/account/step-up", password).await.status, 204);
+    assert_eq!(mei.post("/api/packets", packet).await.status, 201);
 }

@@ -20,6 +20,7 @@ mod queues;
 mod recovery;
 mod review;
 mod sign_in;
+mod step_up;
 mod waitlist;
 mod wallet;
 
@@ -37,7 +38,7 @@ pub use admin::{
 };
 pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, PaymentCasesPage};
 pub use admin::{
-    AdminPacketForm, AdminPacketPage, AdminPacketsPage, SecurityPage, SecurityPlot, StepUpPage, SteppedUpPage,
+    AdminPacketForm, AdminPacketPage, AdminPacketsPage, AdminStepUpPage, SecurityPage, SecurityPlot, SteppedUpPage,
 };
 pub use admin::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkUserAction, BulkVerdict, ListBar};
 pub use admin::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS, ReviewForm, ReviewFormState, ReviewNotice};
@@ -60,6 +61,7 @@ pub use poster::Poster;
 pub use queues::{LinePage, Turn};
 pub use recovery::{NewPasswordPage, RecoveryRequestPage, VerifyAddressPage};
 pub use sign_in::{CodePage, ContactPage, ContactStep, PriceField, SignInPage};
+pub use step_up::{StepUpForm, StepUpPage};
 pub use waitlist::WaitlistPage;
 pub use wallet::WalletPage;
 

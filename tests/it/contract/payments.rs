@@ -117,7 +117,8 @@ async fn balance(shopper: &Shopper) -> i64 {
 pub async fn wallet_is_topped_up_pays_and_receives_the_refund(rung: Rung) {
     let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
-    let shopper = shop.shopper(1);
+    // A log-in, which the database knows, proves who spends.
+    let shopper = Shopper::new(shop.register("mei", "correct horse").await);
     let order = shopper.buy_one(&sale).await;
     let price = shopper.wait_for_status(&sale, &order, "unpaid").await["amount"]["amount"].as_i64().unwrap();
     let top_up = json!({"amount": {"amount": price + 100, "currency": "CNY"}});

@@ -53,7 +53,7 @@ pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
 pub use saved_views::ListBar;
 pub use search::{HitKind, SearchHit, SearchPage};
 pub use security::{SecurityPage, SecurityPlot};
-pub use step_up::{StepUpPage, SteppedUpPage};
+pub use step_up::{AdminStepUpPage, SteppedUpPage};
 pub use users::{StaffPage, TemporaryPassword, UserPage, UsersPage};
 
 use super::{Chrome, error_text};

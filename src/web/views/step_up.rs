@@ -1,0 +1,41 @@
+//! The form that asks for the password again, and a shopper's page with it.
+
+use askama::Template;
+
+use super::passkeys::passkey_words;
+use super::{Chrome, FieldError, error_text};
+use crate::pages::filters;
+
+/// Asks for the password, and carries the fields of the form that needs it.
+#[derive(Debug, Template)]
+#[template(path = "step_up_form.html")]
+pub struct StepUpForm {
+    /// Its path is that of the page with the first form.
+    pub chrome: Chrome,
+    /// The address of the operation.
+    pub action: String,
+    /// Names and values, as entered before.
+    pub fields: Vec<(String, String)>,
+    pub needs_code: bool,
+    /// A passkey may stand for the password.
+    pub takes_passkey: bool,
+    pub errors: Vec<FieldError>,
+}
+
+impl StepUpForm {
+    fn passkey_words(&self) -> Vec<(&'static str, &'static str)> {
+        passkey_words(&self.chrome)
+    }
+
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+}
+
+/// Before money leaves the wallet.
+#[derive(Debug, Template)]
+#[template(path = "step_up.html")]
+pub struct StepUpPage {
+    pub chrome: Chrome,
+    pub form: StepUpForm,
+}
