@@ -162,6 +162,11 @@ impl WebConfig {
     pub fn is_https(&self) -> bool {
         self.public_url.starts_with("https://")
     }
+
+    /// Whether other machines can reach the shop, by itself or through a proxy in front of it.
+    pub fn is_reachable(&self) -> bool {
+        !self.listen.ip().is_loopback() || self.is_https()
+    }
 }
 
 #[derive(Debug, Clone)]

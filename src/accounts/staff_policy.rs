@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::administration::actor;
 use super::session::Session;
-use super::{AccountRefusal, Accounts};
+use super::{ADMIN, AccountRefusal, Accounts};
 use crate::store::{StoreError, User};
 
 /// What a member of the staff has to do at the own account before anything else.
@@ -41,6 +41,13 @@ impl Accounts {
         self.store.require_second_factor(&actor(by), required).await?;
         self.second_factor_required.store(required, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Requires a second factor of all staff if the shop has no administrator yet. Whether it had none.
+    pub async fn require_second_factor_of_first_staff(&self) -> Result<bool, StoreError> {
+        let is_new = self.store.require_second_factor_without(ADMIN).await?;
+        self.refresh_policy().await?;
+        Ok(is_new)
     }
 
     pub(super) async fn refresh_policy(&self) -> Result<(), StoreError> {

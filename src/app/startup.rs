@@ -208,6 +208,11 @@ impl Services {
 
     /// Creates the administrator's account, and the demo in an empty shop.
     async fn prepare_database(&self, fresh: bool) -> anyhow::Result<()> {
+        let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
+        let is_demo = self.config.demo.unwrap_or(fresh && default_dir);
+        if !is_demo && self.config.web.is_reachable() && self.accounts().require_second_factor_of_first_staff().await? {
+            info!("a second factor is required of all staff, because other machines can reach this new shop");
+        }
         let password = self.accounts().ensure_admin(self.config.admin_password.clone()).await?;
         if let Some(password) = password {
             println!("The administrator is \"admin\" with the password \"{password}\". It is shown only once.");
@@ -220,8 +225,7 @@ impl Services {
         if changed > 0 {
             info!(changed, "encrypted second factors with the new secret");
         }
-        let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
-        if self.config.demo.unwrap_or(fresh && default_dir) {
+        if is_demo {
             // Of several processes that start together one adds the demo.
             let mine = self.store.acquire_lease("demo", &self.member, DEMO_LEASE_DURATION).await?;
             if mine && demo::create(&self.store, self.store.now().await?).await? {

@@ -158,13 +158,13 @@ fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
     })
 }
 
-/// The unique key of a user name: names that differ only in case are the same name.
 /// Whether the account in a row with these two columns of `users` is deleted or blocked, and so cannot buy.
 pub(super) fn is_closed(row: &AnyRow) -> Result<bool, sqlx::Error> {
     let has = |column| Ok::<_, sqlx::Error>(row.try_get::<Option<i64>, _>(column)?.is_some());
     Ok(has("deleted_at_ms")? || has("blocked_at_ms")?)
 }
 
+/// The unique key of a user name: names that differ only in case are the same name.
 fn key(username: &str) -> String {
     username.to_lowercase()
 }

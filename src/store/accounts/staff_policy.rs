@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::key;
 use crate::domain::AuditAction;
 use crate::store::{Actor, Store, StoreError, audit_log, row};
 
@@ -11,6 +12,13 @@ impl Store {
     /// Whether only staff with a second factor use the console.
     pub async fn requires_second_factor(&self) -> Result<bool, StoreError> {
         Ok(row::int(&sqlx::query(READ).fetch_one(&self.pool).await?, "second_factor_required")? != 0)
+    }
+
+    /// Requires it as long as there is no account of this name. Whether there was none.
+    pub async fn require_second_factor_without(&self, username: &str) -> Result<bool, StoreError> {
+        let sql = "UPDATE staff_policy SET second_factor_required = 1
+                   WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM users WHERE username_key = $1)";
+        Ok(sqlx::query(sql).bind(key(username)).execute(&self.pool).await?.rows_affected() == 1)
     }
 
     /// Sets it, with a line in the audit log.

@@ -129,3 +129,28 @@ async fn cookie_is_secure_behind_https() {
     let page = shop.client().get("/en/").await.expect(200);
     assert!(page.header("strict-transport-security").starts_with("max-age="));
 }
+
+#[tokio::test]
+async fn staff_of_a_new_shop_that_others_reach_need_a_second_factor() {
+    let https = async || Plan::on(Rung::Sqlite).await.set("SECKILL_PUBLIC_URL", "https://shop.example");
+    let shop = https().await.start().await;
+    let refused = shop.admin().await.get("/api/admin/sales").await.expect(403).json();
+    assert_eq!(refused["code"], "second_factor_required");
+    shop.admin().await.get("/api/account").await.expect(200);
+    assert!(shop.processes[0].log().contains("a second factor is required of all staff"));
+
+    let demo = https().await.set("SECKILL_DEMO", "true").start().await;
+    demo.admin().await.get("/api/admin/sales").await.expect(200);
+    let local = Plan::on(Rung::Sqlite).await.start().await;
+    local.admin().await.get("/api/admin/sales").await.expect(200);
+}
+
+#[tokio::test]
+async fn shop_that_had_staff_before_goes_on_without_a_second_factor() {
+    let mut shop = Plan::on(Rung::Sqlite).await.start().await;
+    shop.processes[0].kill();
+    shop.processes[0].set("SECKILL_PUBLIC_URL", "https://shop.example");
+    shop.processes[0].start();
+    shop.wait_until_ready().await;
+    shop.admin().await.get("/api/admin/sales").await.expect(200);
+}
