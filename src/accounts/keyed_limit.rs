@@ -1,6 +1,7 @@
-//! Counts guesses per key in memory.
+//! Counts guesses, or other requests, per key in memory.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,67 +9,97 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::rate_limit::CellRate;
 
+/// Expired keys are removed after this many uses.
+const CLEANUP_INTERVAL: u32 = 1000;
+
 /// A burst, then one guess per period. In milliseconds.
 pub(super) fn rate((burst, period): (u32, Duration)) -> CellRate {
     CellRate { interval: period.as_millis() as u64, burst: u64::from(burst) }
 }
 
 /// The guesses per key, by the generic cell rate algorithm. The table is exact, so that guesses from other addresses
-/// cannot evict a key. It grows until expired keys are removed.
+/// cannot evict a key. It grows until expired keys are removed, every [`CLEANUP_INTERVAL`] uses.
 pub(super) struct KeyedLimit<K: Hash + Eq> {
     rate: CellRate,
-    /// When the full allowance is available again, in Unix milliseconds.
-    keys: Mutex<HashMap<K, u64>>,
+    keys: Mutex<Keys<K>>,
     clock: Clock,
+}
+
+struct Keys<K> {
+    /// When the full allowance of a key is available again, in Unix milliseconds.
+    restored_at: HashMap<K, u64>,
+    uses_since_cleanup: u32,
 }
 
 impl<K: Hash + Eq> KeyedLimit<K> {
     pub(super) fn new(limit: (u32, Duration), clock: Clock) -> KeyedLimit<K> {
-        KeyedLimit { rate: rate(limit), keys: Mutex::default(), clock }
+        let keys = Keys { restored_at: HashMap::new(), uses_since_cleanup: 0 };
+        KeyedLimit { rate: rate(limit), keys: Mutex::new(keys), clock }
     }
 
     fn now(&self) -> u64 {
         u64::try_from(self.clock.now().as_millisecond()).unwrap_or_default()
     }
 
-    pub(super) fn keys(&self) -> MutexGuard<'_, HashMap<K, u64>> {
+    fn keys(&self) -> MutexGuard<'_, Keys<K>> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes how far ahead of the present a key is, in milliseconds.
+    fn change<E>(&self, key: K, ahead: impl FnOnce(u64) -> Result<u64, E>) -> Result<(), E> {
+        let now = self.now();
+        let mut keys = self.keys();
+        keys.uses_since_cleanup += 1;
+        if keys.uses_since_cleanup >= CLEANUP_INTERVAL {
+            keys.uses_since_cleanup = 0;
+            keys.restored_at.retain(|_, restored_at| *restored_at > now);
+        }
+        let restored_at = keys.restored_at.entry(key).or_default();
+        *restored_at = now + ahead(restored_at.saturating_sub(now))?;
+        Ok(())
     }
 
     /// Adds a guess, or returns the time until one is allowed.
     pub(super) fn take(&self, key: K) -> Result<(), Duration> {
-        let now = self.now();
-        let mut keys = self.keys();
-        let restored_at = keys.entry(key).or_default();
-        let ahead = self.rate.add(restored_at.saturating_sub(now)).map_err(Duration::from_millis)?;
-        *restored_at = now + ahead;
-        Ok(())
+        self.change(key, |ahead| self.rate.add(ahead)).map_err(Duration::from_millis)
     }
 
     pub(super) fn give_back(&self, key: &K) {
-        if let Some(restored_at) = self.keys().get_mut(key) {
+        if let Some(restored_at) = self.keys().restored_at.get_mut(key) {
             *restored_at = restored_at.saturating_sub(self.rate.interval);
         }
     }
 
     /// Adds a guess also beyond the allowance, up to twice the burst.
     pub(super) fn add(&self, key: K) {
-        let now = self.now();
-        let mut keys = self.keys();
-        let restored_at = keys.entry(key).or_default();
-        let ahead = restored_at.saturating_sub(now) + self.rate.interval;
-        *restored_at = now + ahead.min(2 * self.rate.burst * self.rate.interval);
+        let most = 2 * self.rate.burst * self.rate.interval;
+        let Ok(()) = self.change(key, |ahead| Ok::<_, Infallible>((ahead + self.rate.interval).min(most)));
     }
 
     /// The guesses beyond the allowance.
     pub(super) fn excess(&self, key: &K) -> u32 {
-        let ahead = self.keys().get(key).map_or(0, |restored_at| restored_at.saturating_sub(self.now()));
+        let ahead = self.keys().restored_at.get(key).map_or(0, |restored_at| restored_at.saturating_sub(self.now()));
         let beyond = ahead.saturating_sub(self.rate.interval * self.rate.burst);
         u32::try_from(beyond.div_ceil(self.rate.interval)).unwrap_or(u32::MAX)
     }
+}
 
-    pub(super) fn remove_expired(&self) {
-        let now = self.now();
-        self.keys().retain(|_, restored_at| *restored_at > now);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expired_keys_are_removed_and_others_keep_their_counts() {
+        let clock = Clock::manual(jiff::Timestamp::from_second(1_800_000_000).unwrap());
+        let limit = KeyedLimit::new((2, Duration::from_secs(1)), clock.clone());
+        for key in 1..CLEANUP_INTERVAL - 1 {
+            limit.take(key).unwrap();
+        }
+        clock.advance(Duration::from_secs(2));
+        limit.take(0).unwrap();
+        assert_eq!(limit.keys().restored_at.len(), CLEANUP_INTERVAL as usize - 1);
+        limit.take(0).unwrap();
+        assert_eq!(limit.keys().restored_at.len(), 1);
+        assert!(limit.take(0).is_err());
     }
 }

@@ -3,7 +3,6 @@
 //! slowed down, and the others keep the connections to the database.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::keyed_limit::KeyedLimit;
@@ -19,20 +18,16 @@ const PER_SITE: (u32, Duration) = (500, Duration::from_millis(20));
 const DELAY: Duration = Duration::from_secs(1);
 /// When a refused client may try again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
-/// Expired keys are removed after this many requests.
-const CLEANUP_INTERVAL: u32 = 1000;
 
 /// The requests that one process has seen.
 pub(super) struct RegistrationLimit {
     hosts: KeyedLimit<IpAddr>,
     sites: KeyedLimit<IpAddr>,
-    since_cleanup: AtomicU32,
 }
 
 impl RegistrationLimit {
     pub(super) fn new(clock: Clock) -> RegistrationLimit {
-        let (hosts, sites) = (KeyedLimit::new(PER_HOST, clock.clone()), KeyedLimit::new(PER_SITE, clock));
-        RegistrationLimit { hosts, sites, since_cleanup: AtomicU32::new(0) }
+        RegistrationLimit { hosts: KeyedLimit::new(PER_HOST, clock.clone()), sites: KeyedLimit::new(PER_SITE, clock) }
     }
 
     /// Counts a request, or refuses it. This host itself has no limit: it stands for tests and for a proxy that is not trusted.
@@ -45,11 +40,6 @@ impl RegistrationLimit {
     }
 
     fn take(&self, network: Network) -> bool {
-        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
-            self.since_cleanup.store(0, Ordering::Relaxed);
-            self.hosts.remove_expired();
-            self.sites.remove_expired();
-        }
         self.hosts.take(network.host).is_ok() && self.sites.take(network.site).is_ok()
     }
 }

@@ -16,7 +16,6 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -41,8 +40,6 @@ const MAX_DELAY: Duration = Duration::from_secs(2);
 const MAX_DELAYED: usize = 32;
 /// Wrong codes for one account from any address: a client that gets this far has sent the right password.
 pub(super) const PER_CODE: (u32, Duration) = (5, Duration::from_secs(120));
-/// Expired keys are removed after this many guesses.
-const CLEANUP_INTERVAL: u32 = 1000;
 
 /// The guesses that one process has seen.
 pub struct GuessLimits {
@@ -52,7 +49,6 @@ pub struct GuessLimits {
     per_code: KeyedLimit<Uuid>,
     delayed: Arc<KeyedSlots<IpAddr>>,
     hasher: RandomState,
-    since_cleanup: AtomicU32,
 }
 
 /// Where guesses at one name come from, as far as they are counted together.
@@ -146,14 +142,12 @@ impl GuessLimits {
             per_code: KeyedLimit::new(PER_CODE, clock),
             delayed: KeyedSlots::new(MAX_DELAYED),
             hasher: RandomState::new(),
-            since_cleanup: AtomicU32::new(0),
         }
     }
 
     /// Counts a guess that is about to be judged. The account's own limit counts neither guesses from a browser that it knows,
     /// nor from an address where it is signed in.
     pub fn reserve(&self, origin: Origin, username: &str, signed_in: bool) -> Result<Guess<'_>, GuessRefusal> {
-        self.clean_up();
         let name = self.name_key(username);
         self.per_name.take((origin, name)).map_err(GuessRefusal::Client)?;
         let mut guess =
@@ -178,22 +172,12 @@ impl GuessLimits {
 
     /// Counts a code of the second factor that is about to be judged.
     pub fn reserve_code(&self, user: Uuid) -> Result<(), Duration> {
-        self.per_code.remove_expired();
         self.per_code.take(user)
     }
 
     /// Gives back a code that was right.
     pub fn give_back_code(&self, user: Uuid) {
         self.per_code.give_back(&user);
-    }
-
-    fn clean_up(&self) {
-        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
-            self.since_cleanup.store(0, Ordering::Relaxed);
-            self.per_address.remove_expired();
-            self.per_account.remove_expired();
-            self.per_name.remove_expired();
-        }
     }
 
     /// A fixed-size key for a user name of any length. All spellings with which an account can be named have one key.
@@ -353,19 +337,5 @@ mod tests {
             assert_eq!(guesses.reserve_code(user), Ok(()));
         }
         assert_eq!(guesses.reserve_code(user), Err(PER_CODE.1));
-    }
-
-    #[test]
-    fn expired_keys_are_removed() {
-        let (guesses, clock) = limits();
-        for n in 0..PER_ADDRESS.0 {
-            judged(&guesses, "192.0.2.1", &n.to_string(), 1);
-        }
-        clock.advance(Duration::from_secs(3600));
-        guesses.per_name.remove_expired();
-        guesses.per_account.remove_expired();
-        guesses.per_address.remove_expired();
-        assert!(guesses.per_name.keys().is_empty() && guesses.per_address.keys().is_empty());
-        assert!(guesses.per_account.keys().is_empty());
     }
 }
