@@ -3,11 +3,12 @@
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::password::{HashRequest, generate};
+use super::password::{self, HashRequest};
 use super::session::Session;
 use super::{AccountRefusal, Accounts, TEMPORARY_PASSWORD_LIFETIME, names};
 use crate::domain::UserId;
-use crate::store::{AccountChange, AccountChangeRefusal, Actor, Role, User};
+use crate::signing::key_for;
+use crate::store::{AccountChange, AccountChangeRefusal, Actor, RequestId, Role, User};
 
 impl Accounts {
     /// Changes an account. Sessions that end with it are revoked here at once and in other processes within a second.
@@ -24,28 +25,37 @@ impl Accounts {
     }
 
     /// Adds an account for a new member of staff. Returns it with a temporary password, which must be replaced before
-    /// anything else, and within [`TEMPORARY_PASSWORD_LIFETIME`].
+    /// anything else, and within [`TEMPORARY_PASSWORD_LIFETIME`]. Attempts of one request add one account, and return the same
+    /// password while the shop has the same secret.
     pub async fn add_staff(
         &self,
         by: &Session,
         username: &str,
         role: Role,
+        request: Option<RequestId>,
     ) -> Result<Result<(User, String), AccountRefusal>, AccountChangeRefusal> {
         let username = &*names::normalized(username);
         if !names::is_valid(username) {
             return Ok(Err(AccountRefusal::BadUsername));
         }
-        let (password, hash) = match self.temporary_password().await {
-            Ok(password) => password,
+        let (id, password) = match request {
+            Some(RequestId(id)) => {
+                (id, password::of_bytes(key_for(&self.secret, &format!("password of request {id}"))))
+            }
+            None => (Uuid::now_v7(), password::generate()),
+        };
+        let hash = match self.hash_temporary(&password).await {
+            Ok(hash) => hash,
             Err(refusal) => return Ok(Err(refusal)),
         };
         let now = self.clock.now();
-        let mut user = User::new(UserId(Uuid::now_v7()), username, hash, role, now);
+        let mut user = User::new(UserId(id), username, hash, role, now);
         user.must_change_password = true;
         user.password_expires_at = Some(self.store.now().await? + TEMPORARY_PASSWORD_LIFETIME);
         let free = !names::is_taken_by_shop(username) && self.store.add_staff(&actor(by), &user, now).await?;
         if !free {
-            return Ok(Err(AccountRefusal::UsernameTaken));
+            let first = self.store.user(user.id).await?;
+            return Ok(first.map(|first| (first, password)).ok_or(AccountRefusal::UsernameTaken));
         }
         self.note_staff_account(&user);
         Ok(Ok((user, password)))
@@ -57,8 +67,9 @@ impl Accounts {
         by: &Session,
         id: UserId,
     ) -> Result<Result<(User, String), AccountRefusal>, AccountChangeRefusal> {
-        let (password, hash) = match self.temporary_password().await {
-            Ok(password) => password,
+        let password = password::generate();
+        let hash = match self.hash_temporary(&password).await {
+            Ok(hash) => hash,
             Err(refusal) => return Ok(Err(refusal)),
         };
         let expires_at = self.store.now().await? + TEMPORARY_PASSWORD_LIFETIME;
@@ -66,11 +77,8 @@ impl Accounts {
         Ok(Ok((user, password)))
     }
 
-    /// A new password and its hash.
-    async fn temporary_password(&self) -> Result<(String, String), AccountRefusal> {
-        let password = generate();
-        let hash = self.passwords.hash(SecretString::from(password.clone()), HashRequest::internal()).await?;
-        Ok((password, hash))
+    async fn hash_temporary(&self, password: &str) -> Result<String, AccountRefusal> {
+        Ok(self.passwords.hash(SecretString::from(password.to_owned()), HashRequest::internal()).await?)
     }
 }
 

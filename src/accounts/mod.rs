@@ -122,8 +122,9 @@ pub struct Accounts {
     passwords: Passwords,
     guesses: GuessLimits,
     registrations: RegistrationLimit,
-    /// Names the counts of guesses and registrations in the database.
-    guess_secret: SecretString,
+    /// The shop's secret: it names the counts of guesses and registrations in the database, and makes the temporary passwords
+    /// of repeated requests.
+    secret: SecretString,
     /// Signs what a registration has to solve.
     challenges: Signer,
     /// Accounts that a host registers within an hour without a price.
@@ -154,7 +155,7 @@ impl Accounts {
             known_devices: KnownDevices::new(Signer::new(secret, "device"), clock.clone(), secure),
             guesses: GuessLimits::new(clock.clone()),
             registrations: RegistrationLimit::new(clock.clone()),
-            guess_secret: secret.current.clone(),
+            secret: secret.current.clone(),
             challenges: Signer::new(secret, "registration"),
             free_registrations: DEFAULT_FREE_REGISTRATIONS,
             passwords: Passwords::new(),

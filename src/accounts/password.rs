@@ -107,15 +107,28 @@ impl Passwords {
     }
 }
 
-/// A random password of 20 characters (100 bits) that is easy to type.
+/// Characters of a password that the shop makes, of five bits each: 100 bits.
+const MADE_CHARS: usize = 20;
+
+/// A random password that is easy to type.
 pub fn generate() -> String {
-    letters::<20>()
+    letters::<MADE_CHARS>()
 }
 
-/// `N` random characters of five bits each, without those that are easily confused.
+/// The password that these random bytes stand for, as [`generate`] would make it.
+pub fn of_bytes(bytes: [u8; 32]) -> String {
+    spelled(&bytes[..MADE_CHARS])
+}
+
+/// `N` random characters of five bits each.
 pub fn letters<const N: usize>() -> String {
+    spelled(&rand::random::<[u8; N]>())
+}
+
+/// A character of five bits for each byte, without those that are easily confused.
+fn spelled(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-    rand::random::<[u8; N]>().iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()
+    bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()
 }
 
 fn argon2() -> Option<Argon2<'static>> {

@@ -86,7 +86,7 @@ impl Accounts {
 
     /// Names a count in the database without telling whose it is.
     pub(super) fn count_key(&self, kind: &str, common: &str) -> String {
-        let digest = key_for(&self.guess_secret, &format!("guess {kind} {common}"));
+        let digest = key_for(&self.secret, &format!("guess {kind} {common}"));
         hex::encode(&digest[..16])
     }
 }

@@ -1,8 +1,9 @@
 //! The console's page about the staff, for owners.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::{ConfirmForm, StaffVisit};
@@ -11,9 +12,11 @@ use crate::accounts::staff_rules::staff_role;
 use crate::domain::{Locale, UserId};
 use crate::store::{AccountChange, Role};
 use crate::web::Shop;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::ManageStaff;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
+use crate::web::idempotency::NotKept;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::{FieldError, NoticeQuery};
@@ -104,16 +107,18 @@ pub async fn appoint(
 /// Creates an account. The answer itself carries its one-time password, which is stored only as a hash.
 pub async fn create(
     (State(shop), staff, visitor): OwnerRequest,
+    Repeatable(request): Repeatable,
     Form(form): Form<StaffMemberForm>,
 ) -> Result<Response, Problem> {
     let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
     let Some(role) = staff_role(&form.role) else {
         return page(&shop, &visitor, unprocessable, form.with_error("create", "role", "bad_role")).await;
     };
-    match shop.accounts.add_staff(&staff.session, form.username.trim(), role).await? {
+    match shop.accounts.add_staff(&staff.session, form.username.trim(), role, request).await? {
         Ok((user, password)) => {
             let temporary = TemporaryPassword { username: user.username, password, is_new: true };
-            page(&shop, &visitor, StatusCode::OK, StaffPageState::with_password(temporary)).await
+            let shown = page(&shop, &visitor, StatusCode::OK, StaffPageState::with_password(temporary)).await?;
+            Ok((Extension(NotKept), shown).into_response())
         }
         Err(AccountRefusal::UsernameTaken) => {
             page(&shop, &visitor, StatusCode::CONFLICT, form.with_error("create", "username", "username_taken")).await

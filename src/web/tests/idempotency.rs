@@ -172,3 +172,32 @@ async fn forms_of_the_console_add_once() {
     }
     assert_eq!(shop.parts.store.all_goods().await.unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn repeated_creation_of_staff_tells_the_same_password_which_is_stored_nowhere() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let create = async |key: &str, name: &str| {
+        admin.post_keyed("/api/admin/staff", key, json!({"username": name, "role": "operator"})).await
+    };
+    let first = create("one", "otto").await;
+    assert_eq!(first.status, 201, "{first:?}");
+    let again = create("one", "otto").await;
+    assert_eq!((again.status, again.json()), (first.status, first.json()));
+    assert_eq!(create("two", "otto").await.problem(), problem(409, "username_taken"));
+    assert_eq!(create("one", "olga").await.problem(), problem(409, "idempotency_key_reused"));
+    let answer = first.json();
+    let password = answer["password"].as_str().unwrap();
+    let kept = format!("SELECT 1 FROM idempotency_keys WHERE answer LIKE '%{password}%'");
+    assert_eq!(shop.execute(&format!("DELETE FROM idempotency_keys WHERE EXISTS ({kept})")).await, 0);
+    shop.log_in("otto", password).await;
+
+    let page = admin.get("/admin/staff?lang=en").await.text().to_owned();
+    let action = page.split("action=\"").find(|rest| rest.starts_with("/admin/staff?")).unwrap();
+    let action = action.split('"').next().unwrap().replace("&amp;", "&");
+    for _ in 0..2 {
+        let done = admin.send_form(&action, "username=vera&role=viewer").await;
+        assert!(done.is_page(200) && done.text().contains("Account “vera” created"), "{}", done.text());
+    }
+    assert_eq!(shop.parts.store.staff().await.unwrap().len(), 3);
+}

@@ -1,5 +1,6 @@
 //! Accounts of shoppers and staff.
 
+use axum::Extension;
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,8 +15,10 @@ use crate::store::{AccountChange, Role, User};
 use crate::web::api::orders::OrderJson;
 use crate::web::api::own_account::SessionJson;
 use crate::web::cache_policy::Cache;
+use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageStaff, Permission, SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
+use crate::web::idempotency::NotKept;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
 use crate::web::shared::response::created;
@@ -106,14 +109,16 @@ fn checked_role(name: &str) -> Result<Role, Problem> {
     staff_role(name).ok_or_else(|| Problem::invalid_field("role", "bad_role"))
 }
 
-/// Creates an account. The answer carries its one-time password.
+/// Creates an account. The answer carries its one-time password, so it is not kept but made again.
 pub async fn add_staff(
     (State(shop), by): StaffCall<ManageStaff>,
+    Repeatable(request): Repeatable,
     Json(new): Json<NewStaffMember>,
 ) -> Result<Response, Problem> {
-    let (user, password) = shop.accounts.add_staff(&by.session, &new.username, checked_role(&new.role)?).await??;
+    let role = checked_role(&new.role)?;
+    let (user, password) = shop.accounts.add_staff(&by.session, &new.username, role, request).await??;
     let body = json!({"user": json_of(&user), "password": password});
-    Ok(created(format!("/api/admin/users/{}", user.id), body))
+    Ok((Extension(NotKept), created(format!("/api/admin/users/{}", user.id), body)).into_response())
 }
 
 #[derive(Deserialize)]

@@ -2,7 +2,6 @@
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +15,7 @@ use crate::web::extract::{Json, PathIds};
 use crate::web::idempotency::NotKept;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::invitations::make_invitations;
+use crate::web::shared::response::created;
 
 #[derive(Serialize)]
 struct BatchesResponse {
@@ -47,8 +47,8 @@ pub async fn make(
 ) -> Result<Response, Problem> {
     let codes = make_invitations(&shop, sale, count, (repeatable, staff.actor())).await?;
     let codes = codes.iter().map(ToString::to_string).collect();
-    let answer = axum::Json(MadeInvitations { codes });
-    Ok((StatusCode::CREATED, Cache::Private, Extension(NotKept), answer).into_response())
+    let made = created(format!("/api/admin/sales/{sale}/codes"), MadeInvitations { codes });
+    Ok((Extension(NotKept), made).into_response())
 }
 
 /// One of the two.
