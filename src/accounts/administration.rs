@@ -24,6 +24,14 @@ impl Accounts {
         Ok(user)
     }
 
+    /// Removes the second factor and the passkeys of an account, and ends its sessions, without an owner who asks for it.
+    /// `None`: there is no account of this name.
+    pub async fn reset_second_factor_by_command(&self, username: &str) -> Result<Option<User>, AccountChangeRefusal> {
+        let Some(user) = self.user_named(username).await? else { return Ok(None) };
+        let change = AccountChange::ResetSecondFactor;
+        self.store.change_account_by_command(user.id, &change, self.clock.now()).await.map(Some)
+    }
+
     /// Adds an account for a new member of staff. Returns it with a temporary password, which must be replaced before
     /// anything else, and within [`TEMPORARY_PASSWORD_LIFETIME`]. Attempts of one request add one account, and return the same
     /// password while the shop has the same secret.

@@ -21,6 +21,8 @@ pub enum Task {
         resume: bool,
     },
     Rehearse(Box<Options>),
+    /// Of the account with this name.
+    ResetSecondFactor(String),
     VerifyDraw(DrawFiles),
 }
 
@@ -57,7 +59,7 @@ fn command() -> Command {
                 .value_name("ROLE|COMMAND")
                 .help(
                     "Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, rehearse, \
-                     verify-draw PROOF ENTRIES [ENTRY...]",
+                     reset-second-factor NAME, verify-draw PROOF ENTRIES [ENTRY...]",
                 )
                 .action(ArgAction::Append)
                 .num_args(0..),
@@ -86,6 +88,10 @@ fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
     }
     if let ["verify-draw", files @ ..] = words {
         return Ok(Task::VerifyDraw(draw_files(files)?));
+    }
+    if let ["reset-second-factor", named @ ..] = words {
+        let [username] = named else { bail!("reset-second-factor needs the name of one account") };
+        return Ok(Task::ResetSecondFactor((*username).to_owned()));
     }
     let mut roles = Vec::new();
     for name in words {
@@ -124,6 +130,13 @@ mod tests {
         let files = DrawFiles { proof: "a".into(), entries: "b".into(), asked: vec![entry.parse().unwrap()] };
         assert_eq!(task(&["verify-draw", "a", "b", entry], false).unwrap(), Task::VerifyDraw(files));
         assert!(task(&["verify-draw", "a"], false).is_err() && task(&["verify-draw", "a", "b", "c"], false).is_err());
+        assert_eq!(
+            task(&["reset-second-factor", "admin"], false).unwrap(),
+            Task::ResetSecondFactor("admin".to_owned())
+        );
+        assert!(
+            task(&["reset-second-factor"], false).is_err() && task(&["reset-second-factor", "a", "b"], false).is_err()
+        );
         command().debug_assert();
     }
 }

@@ -1,9 +1,10 @@
-//! The command line: parsing, dispatch and the commands `doctor`, `audit` and `verify-draw`.
+//! The command line: parsing, dispatch and the commands `doctor`, `audit`, `reset-second-factor` and `verify-draw`.
 
 mod audit;
 mod command_line;
 mod doctor;
 mod process;
+mod reset_second_factor;
 mod verify_draw;
 
 use std::process::ExitCode;
@@ -51,6 +52,7 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             Ok(audit::run(&services.audit(), open(&config.data_dir)).await)
         }
         Task::Rehearse(options) => Ok(rehearse::run(*options, &config).await),
+        Task::ResetSecondFactor(username) => reset_second_factor::run(&config, &username).await,
         Task::VerifyDraw(files) => verify_draw::run(&files),
         Task::Run(roles) => app::run(&roles, config).await,
     }

@@ -1,6 +1,7 @@
 //! The second factor: codes, recovery codes, its replacement, and the shop's secret that encrypts it.
 
 use super::*;
+use crate::store::AuditFilter;
 
 /// The code of an authenticator with this secret.
 fn code_at(enrolment: &Enrolment, clock: &Clock, steps: i64) -> String {
@@ -149,4 +150,28 @@ async fn change_of_the_second_factor_ends_the_other_sessions() {
     one.remove_second_factor(&mei, &here, secret("correct horse"), &recovery[1]).await.unwrap();
     assert!(one.session(&cookie(&one, &phone)).is_none());
     assert_eq!(one.sessions_of(&mei).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn command_opens_the_account_of_an_owner_who_has_lost_the_second_factor() {
+    let (accounts, _, clock, _dir) = two().await;
+    let here = device(1);
+    let password = "administrator of this shop";
+    accounts.ensure_admin(Some(secret(password))).await.unwrap();
+    let admin = accounts.log_in(&here, ADMIN, secret(password), None).await.unwrap();
+    let enrolment = accounts.enrol(&admin).unwrap();
+    let code = code_at(&enrolment, &clock, 0);
+    accounts.set_second_factor(&admin, &here, &enrolment.signed, secret(password), &code, None).await.unwrap();
+    let log_in = async || accounts.log_in(&here, ADMIN, secret(password), None).await;
+    assert!(matches!(log_in().await, Err(AccountRefusal::CodeNeeded(_))));
+
+    assert!(accounts.reset_second_factor_by_command("nadia").await.unwrap().is_none());
+    let changed = accounts.reset_second_factor_by_command("Admin").await.unwrap().unwrap();
+    assert!(!changed.has_second_factor());
+    clock.advance(Duration::from_secs(1));
+    assert!(log_in().await.is_ok());
+    assert_eq!(accounts.store.sessions_of(admin.user_id, clock.now()).await.unwrap().len(), 1, "the old ones ended");
+    let filter = AuditFilter { action: "reset-second-factor".into(), ..AuditFilter::default() };
+    let log = accounts.store.audit_log(&filter, None, 10).await.unwrap();
+    assert_eq!(log.iter().map(|row| row.actor.as_str()).collect::<Vec<_>>(), ["command line"]);
 }

@@ -49,6 +49,9 @@ pub enum DeletionOutcome {
     Gone,
 }
 
+/// In the audit log: a command on the machine. No account has such a name.
+const COMMAND_LINE: &str = "command line";
+
 /// A member of staff who changes an account.
 #[derive(Debug, Clone)]
 pub struct Actor {
@@ -141,26 +144,31 @@ impl Store {
         let mut tx = self.begin().await?;
         // Serializes changes of staff: the checks below stay true until the commit.
         let number = sessions::next_number(&mut tx).await?;
-        let before = accounts::read(&mut tx, id).await?.filter(|user| user.deleted_at.is_none());
-        let before = before.ok_or(AccountChangeRefusal::NoSuchUser)?;
+        let before = existing(&mut tx, id).await?;
         let is_current =
             accounts::read(&mut tx, actor.id).await?.is_some_and(|a| a.role == actor.role && !a.is_blocked());
         if !is_current {
             return Err(AccountChangeRefusal::NotAllowed);
         }
         check_allowed(&mut tx, actor, &before, change).await?;
-        apply(&mut tx, id, change, now).await?;
-        tell(&mut tx, &before, change).await?;
-        let ended = match change {
-            AccountChange::Unblock => None,
-            _ => Some(sessions::end_all(&mut tx, number, id, now).await?),
-        };
-        let after = accounts::read(&mut tx, id).await?.ok_or(AccountChangeRefusal::NoSuchUser)?;
-        let (old, new) = (audit_details(&before), audit_details(&after));
-        audit_log::log(&mut tx, &actor.name, change.action(), &format!("user {id}"), Some(&old), Some(&new), now)
-            .await?;
+        let changed = carry_out(&mut tx, number, &actor.name, &before, change, now).await?;
         tx.commit().await?;
-        Ok((after, ended))
+        Ok(changed)
+    }
+
+    /// As [`Store::change_account`], for a command on the machine, which needs no permission of the shop.
+    pub async fn change_account_by_command(
+        &self,
+        id: UserId,
+        change: &AccountChange,
+        now: Timestamp,
+    ) -> Result<User, AccountChangeRefusal> {
+        let mut tx = self.begin().await?;
+        let number = sessions::next_number(&mut tx).await?;
+        let before = existing(&mut tx, id).await?;
+        let (after, _) = carry_out(&mut tx, number, COMMAND_LINE, &before, change, now).await?;
+        tx.commit().await?;
+        Ok(after)
     }
 
     /// Adds a member of staff. `false` when the name is taken.
@@ -269,6 +277,33 @@ async fn empty_wallet(tx: &mut Tx, id: UserId, give_up: bool, now: Timestamp) ->
 /// The first time of issue that a revocation does not cover.
 pub(crate) fn first_valid_issue(revoked_until: Timestamp) -> Timestamp {
     revoked_until.saturating_add(jiff::SignedDuration::from_millis(1)).unwrap_or(revoked_until)
+}
+
+async fn existing(tx: &mut Tx, id: UserId) -> Result<User, AccountChangeRefusal> {
+    let user = accounts::read(tx, id).await?.filter(|user| user.deleted_at.is_none());
+    user.ok_or(AccountChangeRefusal::NoSuchUser)
+}
+
+/// Changes an account and logs it. `number` is that of the revocation of its sessions.
+async fn carry_out(
+    tx: &mut Tx,
+    number: i64,
+    actor: &str,
+    before: &User,
+    change: &AccountChange,
+    now: Timestamp,
+) -> Result<(User, Option<Revocation>), AccountChangeRefusal> {
+    let id = before.id;
+    apply(tx, id, change, now).await?;
+    tell(tx, before, change).await?;
+    let ended = match change {
+        AccountChange::Unblock => None,
+        _ => Some(sessions::end_all(tx, number, id, now).await?),
+    };
+    let after = accounts::read(tx, id).await?.ok_or(AccountChangeRefusal::NoSuchUser)?;
+    let (old, new) = (audit_details(before), audit_details(&after));
+    audit_log::log(tx, actor, change.action(), &format!("user {id}"), Some(&old), Some(&new), now).await?;
+    Ok((after, ended))
 }
 
 async fn check_allowed(
