@@ -1,7 +1,6 @@
 //! Counts guesses, or other requests, per key in memory.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -31,6 +30,18 @@ struct Keys<K> {
     uses_since_cleanup: u32,
 }
 
+impl<K: Hash + Eq> Keys<K> {
+    /// When the full allowance of a key that is used now is available again.
+    fn used(&mut self, key: K, now: u64) -> &mut u64 {
+        self.uses_since_cleanup += 1;
+        if self.uses_since_cleanup >= CLEANUP_INTERVAL {
+            self.uses_since_cleanup = 0;
+            self.restored_at.retain(|_, restored_at| *restored_at > now);
+        }
+        self.restored_at.entry(key).or_default()
+    }
+}
+
 impl<K: Hash + Eq> KeyedLimit<K> {
     pub(super) fn new(limit: (u32, Duration), clock: Clock) -> KeyedLimit<K> {
         let keys = Keys { restored_at: HashMap::new(), uses_since_cleanup: 0 };
@@ -45,23 +56,14 @@ impl<K: Hash + Eq> KeyedLimit<K> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes how far ahead of the present a key is, in milliseconds.
-    fn change<E>(&self, key: K, ahead: impl FnOnce(u64) -> Result<u64, E>) -> Result<(), E> {
-        let now = self.now();
-        let mut keys = self.keys();
-        keys.uses_since_cleanup += 1;
-        if keys.uses_since_cleanup >= CLEANUP_INTERVAL {
-            keys.uses_since_cleanup = 0;
-            keys.restored_at.retain(|_, restored_at| *restored_at > now);
-        }
-        let restored_at = keys.restored_at.entry(key).or_default();
-        *restored_at = now + ahead(restored_at.saturating_sub(now))?;
-        Ok(())
-    }
-
     /// Adds a guess, or returns the time until one is allowed.
     pub(super) fn take(&self, key: K) -> Result<(), Duration> {
-        self.change(key, |ahead| self.rate.add(ahead)).map_err(Duration::from_millis)
+        let now = self.now();
+        let mut keys = self.keys();
+        let restored_at = keys.used(key, now);
+        let ahead = self.rate.add(restored_at.saturating_sub(now)).map_err(Duration::from_millis)?;
+        *restored_at = now + ahead;
+        Ok(())
     }
 
     pub(super) fn give_back(&self, key: &K) {
@@ -72,8 +74,11 @@ impl<K: Hash + Eq> KeyedLimit<K> {
 
     /// Adds a guess also beyond the allowance, up to twice the burst.
     pub(super) fn add(&self, key: K) {
-        let most = 2 * self.rate.burst * self.rate.interval;
-        let Ok(()) = self.change(key, |ahead| Ok::<_, Infallible>((ahead + self.rate.interval).min(most)));
+        let now = self.now();
+        let mut keys = self.keys();
+        let restored_at = keys.used(key, now);
+        let ahead = restored_at.saturating_sub(now) + self.rate.interval;
+        *restored_at = now + ahead.min(2 * self.rate.burst * self.rate.interval);
     }
 
     /// The guesses beyond the allowance.

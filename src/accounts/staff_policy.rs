@@ -43,11 +43,10 @@ impl Accounts {
         Ok(())
     }
 
-    /// Requires a second factor of all staff if the shop has no administrator yet. Whether it had none.
+    /// Requires a second factor of all staff if the shop has no administrator yet. Whether it had none. Counts in this process
+    /// once it is refreshed.
     pub async fn require_second_factor_of_first_staff(&self) -> Result<bool, StoreError> {
-        let is_new = self.store.require_second_factor_without(ADMIN).await?;
-        self.refresh_policy().await?;
-        Ok(is_new)
+        self.store.require_second_factor_without(ADMIN).await
     }
 
     pub(super) async fn refresh_policy(&self) -> Result<(), StoreError> {

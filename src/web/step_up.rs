@@ -43,8 +43,11 @@ pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Nex
 
 /// The layer around forms that may be refused with `step_up_needed`.
 pub async fn asked_of_forms(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
-    let is_form = !request.uri().path().starts_with("/api/");
-    let Some(session) = shop.accounts.session(request.headers()).filter(|_| is_form) else {
+    let path = request.uri().path();
+    let (is_form, is_for_staff) = (!path.starts_with("/api/"), path.starts_with("/admin"));
+    // Shoppers learn nothing about the console, so a form of it that they send is left to its handler.
+    let asked = |session: &Session| is_form && (!is_for_staff || session.is_staff());
+    let Some(session) = shop.accounts.session(request.headers()).filter(asked) else {
         return Ok(next.run(request).await);
     };
     let (mut parts, content) = request.into_parts();

@@ -122,6 +122,10 @@ async fn link_to_an_export_asks_for_the_password_first() {
     assert_eq!(admin.get("/api/admin/orders.csv?lang=zh").await.status, 200);
     let mei = shop.shopper("mei").await;
     assert_eq!(mei.get(link).await.status, 404);
+    for password in ["wrong+horse", "correct+horse"] {
+        let form = format!("username=otto&role=viewer&step_up_password={password}");
+        assert_eq!(mei.send_form("/admin/staff?lang=en", &form).await.status, 404, "as for every shopper");
+    }
 }
 
 /// The code of an authenticator that is being set up.
