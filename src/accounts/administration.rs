@@ -86,7 +86,7 @@ impl Accounts {
     }
 
     async fn hash_temporary(&self, password: &str) -> Result<String, AccountRefusal> {
-        Ok(self.passwords.hash(SecretString::from(password.to_owned()), HashRequest::internal()).await?)
+        self.passwords.hash(SecretString::from(password.to_owned()), HashRequest::internal()).await
     }
 }
 
