@@ -42,6 +42,14 @@ async fn journey_with(name: &str, shops: &[&Shop], more: Value) {
     print!("{output}");
 }
 
+/// Runs a journey at `localhost`: browsers have no passkeys at an IP address.
+async fn journey_at_localhost(name: &str) {
+    let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").at_localhost().start().await;
+    let origin = shop.origins()[0].replace("127.0.0.1", "localhost");
+    journey_with(name, &[&shop], json!({"places": [["zh", 390], ["en", 1280]], "origins": [origin]})).await;
+    shop.audit_is_clean().await;
+}
+
 /// Each language once, on one screen size each: for journeys that test behavior more than layout.
 fn both_languages() -> Value {
     json!({"places": [["en", 390], ["zh", 1280]]})
@@ -227,19 +235,17 @@ async fn account_of_a_busy_network_costs_a_computation_a_wait_or_an_address() {
 
 #[tokio::test]
 async fn passkey_logs_in_and_proves_who_the_staff_are() {
-    let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").at_localhost().start().await;
-    let origin = shop.origins()[0].replace("127.0.0.1", "localhost");
-    let places = json!({"places": [["zh", 390], ["en", 1280]], "origins": [origin]});
-    journey_with("passkeys", &[&shop], places).await;
-    shop.audit_is_clean().await;
+    journey_at_localhost("passkeys").await;
 }
 
 #[tokio::test]
 async fn refund_asks_who_the_staff_are_and_loses_nothing() {
-    let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").at_localhost().start().await;
-    let origin = shop.origins()[0].replace("127.0.0.1", "localhost");
-    journey_with("step_up", &[&shop], json!({"places": [["zh", 390], ["en", 1280]], "origins": [origin]})).await;
-    shop.audit_is_clean().await;
+    journey_at_localhost("step_up").await;
+}
+
+#[tokio::test]
+async fn wallet_asks_again_who_spends_and_loses_nothing() {
+    journey_at_localhost("spending").await;
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ const GREETING = { zh: '新年快乐', en: 'Happy new year' };
 export default async function packets(run) {
   const { shop } = run;
   const giver = await (await run.visit()).logInAsNewUser();
-  await fill(giver.account, 30_000);
+  await giver.account.fillWallet(30_000);
   const id = await give(giver);
   const shares = [await opensByScript(await run.visit(), shop, id)];
   shares.push(await opensByForm(await run.visit({ scripts: false }), shop, id));
@@ -22,15 +22,6 @@ export default async function packets(run) {
   await restComesBack(giver, shop);
   await rain(run, await (await run.visit()).logInAs(shop.admin));
 }
-
-/** Tops up a wallet by the API. */
-async function fill(account, amount) {
-  const { payment } = await account.ask('POST', '/api/wallet/top-ups', { amount: { amount, currency: 'CNY' } });
-  await fetch(`${account.origin}/sandbox/cashier/${payment.id}/pay`, { method: 'POST', redirect: 'manual' });
-  await eventually('the wallet is filled', () => balance(account));
-}
-
-const balance = (account) => account.ask('GET', '/api/wallet').then((wallet) => wallet.balance.amount);
 
 async function give(visitor) {
   const { page, locale } = visitor;
@@ -55,7 +46,7 @@ async function give(visitor) {
   await visitor.inspect('packet-given');
   const link = await page.locator('#link').inputValue();
   ok(link.startsWith(visitor.shop.origin), link);
-  same(await balance(visitor.account), 20_000);
+  same(await visitor.account.balance(), 20_000);
   return link.split('/').at(-1);
 }
 
@@ -143,9 +134,9 @@ async function listsAreRight(visitor) {
 /** Staff stop a packet without claims. */
 async function restComesBack(visitor, shop) {
   const { packet } = await visitor.account.ask('POST', '/api/packets', { total: 5000, count: 5, greeting: '' });
-  same(await balance(visitor.account), 15_000);
+  same(await visitor.account.balance(), 15_000);
   await shop.admin.ask('POST', `/api/admin/packets/${packet.id}/stop`);
-  await eventually('the rest is back', async () => (await balance(visitor.account)) === 20_000);
+  await eventually('the rest is back', async () => (await visitor.account.balance()) === 20_000);
   await visitor.go('/wallet');
   await visitor.inspect('wallet-packets');
   await visitor.go(`/packets/${packet.id}/result`);

@@ -2,7 +2,7 @@
 // one, and without scripts. Afterwards it goes on to what was asked for, with all that was entered. The shop is at `localhost`,
 // because browsers have no passkeys at an IP address.
 
-import { changePassword, nextDigitsFor, removeSecondFactor, setUpSecondFactor, useAuthenticator } from '../lib/authenticator.mjs';
+import { addPasskey, changePassword, leaveUnproved, nextDigitsFor, removeSecondFactor } from '../lib/authenticator.mjs';
 import { ok, same } from '../lib/check.mjs';
 import { isConfirmed } from '../lib/console.mjs';
 import { newName, PASSWORD } from '../lib/shop.mjs';
@@ -34,9 +34,7 @@ async function colleague(run, prepare = async () => {}) {
   same((await visitor.context.request.post('/api/login', { data: { username, password } })).status(), 200);
   await changePassword(visitor, password, PASSWORD);
   await prepare(visitor);
-  const secret = await setUpSecondFactor(visitor, PASSWORD);
-  await changePassword(visitor, PASSWORD, NEW_PASSWORD);
-  return { visitor, secret };
+  return { visitor, secret: await leaveUnproved(visitor, PASSWORD, NEW_PASSWORD) };
 }
 
 function openOrder(visitor, order) {
@@ -113,15 +111,7 @@ async function refundPart(visitor, amount) {
 /** A press of a button of the device stands for password and code. The form goes on by itself. */
 async function withPasskey(run, sale) {
   const { order, payer } = await paidOrder(run, sale);
-  const { visitor } = await colleague(run, async (own) => {
-    await useAuthenticator(own);
-    await own.go('/account');
-    await own.page.locator('#passkeys details:has(#add-passkey) summary').click();
-    await own.page.locator('#passkey-name').fill('🔑');
-    await own.page.locator('#passkey-password').fill(PASSWORD);
-    await own.page.locator('#add-passkey button:not(.show)').click();
-    await own.page.waitForURL(own.path('/account?done=passkey-added'));
-  });
+  const { visitor } = await colleague(run, (own) => addPasskey(own, PASSWORD));
   const { page, locale } = visitor;
   await openOrder(visitor, order);
   await refundPart(visitor, '12.50');

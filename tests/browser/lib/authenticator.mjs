@@ -33,6 +33,25 @@ export function changePassword(visitor, present, next) {
   return ask(visitor, 'put', '/password', { password: present, new_password: next });
 }
 
+/** Sets up an authenticator app and leaves a session that proves nothing, as one is that is too old. Returns the app's key. */
+export async function leaveUnproved(visitor, password, next) {
+  const secret = await setUpSecondFactor(visitor, password);
+  await changePassword(visitor, password, next);
+  return secret;
+}
+
+/** Adds a passkey on the account's page. */
+export async function addPasskey(visitor, password) {
+  const { page } = visitor;
+  await useAuthenticator(visitor);
+  await visitor.go('/account');
+  await page.locator('#passkeys details:has(#add-passkey) summary').click();
+  await page.locator('#passkey-name').fill('🔑');
+  await page.locator('#passkey-password').fill(password);
+  await page.locator('#add-passkey button:not(.show)').click();
+  await page.waitForURL(visitor.path('/account?done=passkey-added'));
+}
+
 /** The digits that come next, which the shop accepts already. Each code works once. */
 export function nextDigitsFor(key) {
   return digitsFor(key, Date.now() + STEP_MS);

@@ -41,6 +41,17 @@ export class Account {
     return order;
   }
 
+  balance() {
+    return this.ask('GET', '/api/wallet').then((wallet) => wallet.balance.amount);
+  }
+
+  /** Tops up an empty wallet at the sandbox's checkout. */
+  async fillWallet(amount) {
+    const { payment } = await this.ask('POST', '/api/wallet/top-ups', { amount: { amount, currency: 'CNY' } });
+    await fetch(`${this.origin}/sandbox/cashier/${payment.id}/pay`, { method: 'POST', redirect: 'manual' });
+    await eventually('the wallet is filled', () => this.balance());
+  }
+
   /** Pays for an order at the sandbox's checkout as soon as it is stored. */
   async pay({ id, sale_id: sale }) {
     const started = await eventually('the order can be paid', () => this.ask('POST', `/api/sales/${sale}/orders/${id}/payments`));
