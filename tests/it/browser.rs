@@ -94,6 +94,13 @@ async fn pages_are_ready_before_the_rush_and_right_in_their_details() {
 }
 
 #[tokio::test]
+async fn pages_fit_between_phone_and_wide_screen() {
+    let shop = shop(Rung::Sqlite).await;
+    journey_with("layouts", &[&shop], both_languages()).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn console_shows_goods_days_and_openings_as_they_are() {
     let shop = shop(Rung::Sqlite).await;
     journey("console_details", &shop).await;

@@ -1,0 +1,114 @@
+// Pages at sizes between a phone and a wide screen: nothing covers anything, the button is in reach, pictures are sharp, and
+// every page of the console has a title of its own.
+
+import { eventually, ok, same } from '../lib/check.mjs';
+import { png } from '../lib/png.mjs';
+import { GOODS } from '../lib/shop.mjs';
+
+const LANDSCAPE = { width: 844, height: 390 };
+const TABLET = { width: 768, height: 1024 };
+
+export default async function layouts(run) {
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const sale = await run.shop.openSale({ total: 20, limit: 3 });
+  await buttonIsInReach(visitor, sale);
+  await barCoversNothing(visitor, sale);
+  await givePicture(run.shop);
+  await picturesAreSharp(visitor);
+  await orderRowsDoNotOverlap(run, visitor, sale);
+  await titlesDiffer(await (await run.visit()).logInAs(run.shop.admin));
+}
+
+async function openSale(visitor, sale) {
+  await visitor.go(`/sales/${sale}`);
+  await visitor.slot('button').and(visitor.page.locator(':enabled')).waitFor();
+}
+
+/** On a phone in landscape the button is there without scrolling. */
+async function buttonIsInReach(visitor, sale) {
+  await visitor.page.setViewportSize(LANDSCAPE);
+  await openSale(visitor, sale);
+  const { y, height } = await visitor.slot('button').boundingBox();
+  ok(y >= 0 && y + height <= LANDSCAPE.height, `the button is from ${y} to ${y + height}`);
+  await visitor.inspect('sale-landscape');
+}
+
+/** What the bar at the lower edge might cover of a tablet's page: countdown and stock. */
+async function barCoversNothing(visitor, sale) {
+  await visitor.page.setViewportSize(TABLET);
+  await openSale(visitor, sale);
+  await visitor.slot('left').waitFor();
+  const covered = await visitor.page.evaluate(() => ['.clock .when', '[data-slot="left"]', '.offer h1', '.prices'].filter((part) => {
+    const element = document.querySelector(part);
+    const { left, top, width, height } = element.getBoundingClientRect();
+    return !element.contains(document.elementFromPoint(left + Math.min(width / 2, 20), top + height / 2));
+  }));
+  same(covered, [], 'parts that are covered or out of view');
+  await visitor.inspect('sale-tablet');
+}
+
+/** The goods of the list's large card get a picture that is wider than the page. */
+async function givePicture({ origin, admin }) {
+  const response = await fetch(`${origin}/api/admin/goods/${GOODS.phone}/image`, {
+    method: 'PUT',
+    headers: { cookie: admin.cookie, 'content-type': 'image/png' },
+    body: png(2400, 1800),
+  });
+  same(response.status, 200);
+}
+
+/** The large picture of the list is chosen for its own width, not for a card's. */
+async function picturesAreSharp(visitor) {
+  const { page } = visitor;
+  for (const width of [1024, 1152, 1280, 1920]) {
+    await page.setViewportSize({ width, height: 1000 });
+    const image = page.locator('.hero picture img').first();
+    await eventually('the picture is on the list', async () => { await visitor.go('/'); return image.count(); });
+    await image.evaluate((element) => element.decode());
+    const { shown, chosen, largest } = await image.evaluate((element) => {
+      const sources = [...element.closest('picture').querySelectorAll('[srcset]')].flatMap((source) => source.srcset.split(','));
+      const sizes = sources.map((source) => source.trim().split(' ')).map(([url, size]) => [new URL(url, location).href, Number.parseInt(size, 10)]);
+      return {
+        shown: element.clientWidth * devicePixelRatio,
+        chosen: new Map(sizes).get(element.currentSrc),
+        largest: Math.max(...sizes.map(([, size]) => size)),
+      };
+    });
+    ok(chosen >= Math.min(shown, largest), `at ${width} a picture of ${chosen} for ${shown} pixels`);
+  }
+}
+
+/** No text of a row lies on another. */
+async function orderRowsDoNotOverlap(run, visitor, sale) {
+  const { page } = visitor;
+  await visitor.account.buy(sale, 3);
+  await visitor.account.buy(await run.shop.openSale({ total: 5 }));
+  for (const width of [390, 600, 768, 900, 1024, 1280]) {
+    await page.setViewportSize({ width, height: 1000 });
+    await visitor.go('/orders');
+    await eventually('a countdown', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('[data-pay-by]').first().textContent()));
+    const overlaps = await page.locator('ul.orders > li').evaluateAll((rows) => rows.flatMap((row) => {
+      const texts = [...row.querySelectorAll('*')]
+        .filter((element) => element.children.length === 0 && element.textContent.trim() && element.checkVisibility() && !element.closest('.visually-hidden'))
+        .map((element) => [element.textContent.trim(), element.getBoundingClientRect()]);
+      const lie = (one, other) => one.left < other.right - 1 && other.left < one.right - 1 && one.top < other.bottom - 1 && other.top < one.bottom - 1;
+      return texts.flatMap(([text, box], n) => texts.slice(n + 1).filter(([, other]) => lie(box, other)).map(([other]) => `${text} / ${other}`));
+    }));
+    same(overlaps, [], `texts on each other at ${width}`);
+  }
+  await page.setViewportSize(TABLET);
+  await visitor.inspect('orders-tablet');
+}
+
+async function titlesDiffer(visitor) {
+  const { page } = visitor;
+  await visitor.goAdmin();
+  const pages = await page.locator('nav a[href^="/admin"]').evaluateAll((links) => [...new Set(links.map((link) => new URL(link.href).pathname))]);
+  ok(pages.length >= 8, `the console's menu has ${pages}`);
+  const titles = [];
+  for (const path of pages) {
+    await page.goto(`${path}?lang=${visitor.locale}`);
+    titles.push(await page.title());
+  }
+  same(new Set(titles).size, titles.length, `titles of ${pages}: ${titles}`);
+}
