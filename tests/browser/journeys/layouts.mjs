@@ -3,7 +3,6 @@
 
 import { eventually, ok, same } from '../lib/check.mjs';
 import { png } from '../lib/png.mjs';
-import { GOODS } from '../lib/shop.mjs';
 
 const LANDSCAPE = { width: 844, height: 390 };
 const TABLET = { width: 768, height: 1024 };
@@ -13,7 +12,7 @@ export default async function layouts(run) {
   const sale = await run.shop.openSale({ total: 20, limit: 3 });
   await buttonIsInReach(visitor, sale);
   await barCoversNothing(visitor, sale);
-  await givePicture(run.shop);
+  await givePictures(run.shop);
   await picturesAreSharp(visitor);
   await orderRowsDoNotOverlap(run, visitor, sale);
   await titlesDiffer(await (await run.visit()).logInAs(run.shop.admin));
@@ -47,14 +46,17 @@ async function barCoversNothing(visitor, sale) {
   await visitor.inspect('sale-tablet');
 }
 
-/** The goods of the list's large card get a picture that is wider than the page. */
-async function givePicture({ origin, admin }) {
-  const response = await fetch(`${origin}/api/admin/goods/${GOODS.phone}/image`, {
-    method: 'PUT',
-    headers: { cookie: admin.cookie, 'content-type': 'image/png' },
-    body: png(2400, 1800),
-  });
-  same(response.status, 200);
+/** All goods get a picture that is wider than the page, because any may lead the list. */
+async function givePictures({ origin, admin }) {
+  const { goods } = await admin.ask('GET', '/api/admin/goods');
+  for (const { id } of goods) {
+    const response = await fetch(`${origin}/api/admin/goods/${id}/image`, {
+      method: 'PUT',
+      headers: { cookie: admin.cookie, 'content-type': 'image/png' },
+      body: png(2400, 1800),
+    });
+    same(response.status, 200);
+  }
 }
 
 /** The large picture of the list is chosen for its own width, not for a card's. */
