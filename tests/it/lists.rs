@@ -1,4 +1,4 @@
-//! Waiting rooms that several processes fill at once.
+//! Waiting rooms that several processes fill at once, and the ranks of a draw.
 
 mod stack {
     use std::collections::{HashMap, HashSet};
@@ -142,5 +142,35 @@ mod stack {
         let locked: HashSet<_> = entries.into_iter().map(|(_, entry)| entry).collect();
         assert_eq!(of_list, locked);
         assert!(locked.len() < told.len(), "latecomers are in later segments");
+    }
+
+    /// Writing all ranks reads each entry about once. PostgreSQL prefers to read the whole list of a sale for each part.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn ranks_of_a_draw_are_written_along_its_list() {
+        const ENTRIES: i64 = 20_000;
+        let (fixture, stores) = prepare().await;
+        let mut database = PgConnection::connect(&fixture.settings["SECKILL_DATABASE_URL"]).await.unwrap();
+        let fill = format!(
+            "INSERT INTO draws (sale_id, state, secret, rules, lock_at_ms) VALUES (1, 'locked', '{}', '', 1);
+             INSERT INTO draw_entries (sale_id, user_id, entry, entered_at_ms, state)
+               SELECT 1, CAST(n AS TEXT), md5(CAST(n AS TEXT)), 1, 'in' FROM generate_series(1, {ENTRIES}) n",
+            "5a".repeat(32)
+        );
+        sqlx::raw_sql(sqlx::AssertSqlSafe(fill)).execute(&mut database).await.unwrap();
+        let sql = "SELECT entry FROM draw_entries ORDER BY user_id";
+        let order: Vec<String> = sqlx::query_scalar(sql).fetch_all(&mut database).await.unwrap();
+        let order: Vec<EntryId> = order.iter().map(|entry| entry.parse().unwrap()).collect();
+        let read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'draw_entries'";
+        database.close().await.unwrap();
+        stores[0].write_ranks(SALE, &order).await.unwrap();
+        // A session that ends reports what it has read.
+        join_all(stores.iter().map(Store::close)).await;
+
+        let mut database = PgConnection::connect(&fixture.settings["SECKILL_DATABASE_URL"]).await.unwrap();
+        let rows: i64 = sqlx::query_scalar(read).fetch_one(&mut database).await.unwrap();
+        assert!((ENTRIES..3 * ENTRIES).contains(&rows), "{rows} rows were read for {ENTRIES} ranks");
+        let sql = "SELECT entry FROM draw_entries ORDER BY rank";
+        let ranked: Vec<String> = sqlx::query_scalar(sql).fetch_all(&mut database).await.unwrap();
+        assert_eq!(ranked, order.iter().map(EntryId::to_string).collect::<Vec<_>>());
     }
 }

@@ -107,15 +107,21 @@ impl Store {
 
     /// Writes ranks, from 0, of entries of a locked list in the order in which they win. May be repeated.
     pub async fn write_ranks(&self, id: SaleId, order: &[EntryId]) -> Result<(), StoreError> {
-        for (chunk, first) in order.chunks(MAX_ROWS).zip((0..).step_by(MAX_ROWS)) {
-            let ranked: Vec<String> = (0..chunk.len()).map(|n| format!("(${}, {})", n + 2, first + n)).collect();
+        let mut ranks: Vec<(EntryId, usize)> = order.iter().copied().zip(0..).collect();
+        // In the order of the list, so that a statement reads only its part of the list, whatever the database plans.
+        ranks.sort_unstable();
+        for part in ranks.chunks(MAX_ROWS) {
+            let ranked: Vec<String> =
+                part.iter().enumerate().map(|(n, (_, rank))| format!("(${}, {rank})", n + 2)).collect();
             let sql = format!(
                 "WITH ranked (entry, place) AS (VALUES {}) UPDATE draw_entries SET rank = ranked.place FROM ranked
-                 WHERE draw_entries.sale_id = $1 AND draw_entries.entry = ranked.entry",
-                ranked.join(",")
+                 WHERE draw_entries.sale_id = $1 AND draw_entries.entry = ranked.entry
+                   AND draw_entries.entry BETWEEN $2 AND ${}",
+                ranked.join(","),
+                part.len() + 1
             );
             let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0);
-            chunk.iter().fold(query, |query, entry| query.bind(entry.to_string())).execute(&self.pool).await?;
+            part.iter().fold(query, |query, (entry, _)| query.bind(entry.to_string())).execute(&self.pool).await?;
         }
         Ok(())
     }
