@@ -3,8 +3,10 @@
 
 import { call, count, create, main, say, show, sleep, slot, table, timeZone, translator, utcOf, write } from './lib.js';
 import { installPalette } from './palette.js';
+import { installShortcuts } from './shortcuts.js';
 
 installPalette();
+installShortcuts();
 
 // ---- live numbers ----
 

@@ -6,7 +6,15 @@ texts! {
         label: "页面、场次、订单号、用户名", "Page, sale, order number or username";
         search: "查找", "Search";
         none: "没有找到。", "Nothing found.";
-        keys: "↑ ↓ 选择，回车打开。列表中：j、k 移动，x 勾选。", "↑ ↓ choose, Enter opens. In lists: j and k move, x ticks.";
+        keys: "↑ ↓ 选择，回车打开。", "↑ ↓ choose, Enter opens.";
+        shortcuts: "快捷键", "Keyboard shortcuts";
+        key_find: "查找页面、场次、订单、用户（苹果电脑：⌘ K）", "Find a page, sale, order or user (⌘ K on a Mac)";
+        key_move: "列表中的下一行、上一行", "Next and previous row of a list";
+        key_open: "打开所在的行", "Open the row";
+        key_tick: "勾选或取消所在的行", "Tick the row, or untick it";
+        key_close: "关闭对话框", "Close a dialog";
+        key_help: "显示快捷键", "Show these shortcuts";
+        close: "关闭", "Close";
         k_page: "页面", "Page";
         k_sale: "场次", "Sale";
         k_order: "订单", "Order";

@@ -82,6 +82,7 @@ embed! {
     "share.js"
     "shop.css"
     "shop.js"
+    "shortcuts.js"
     "spread.js"
     "store.css"
     "tables.js"

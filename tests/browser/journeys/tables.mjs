@@ -19,6 +19,7 @@ export default async function tables(run) {
   await sortsAndNarrows(visitor, list, orders);
   await savesAView(visitor, list, `#${sale}`);
   await holdsByKeys(visitor, list, orders);
+  await listsItsKeys(visitor);
   await findsWithThePalette(visitor, shoppers[0].username);
   for (const path of ['/log', '/calendar', '/users', '/packets']) {
     await visitor.goAdmin(path);
@@ -81,6 +82,27 @@ async function holdsByKeys(visitor, list, orders) {
   same(await page.locator('.outcome[data-mood="good"]').count(), 2);
   await page.locator('button[value="release"]').click();
   same(await page.locator('.outcome[data-mood="good"]').count(), 2, 'both can be released');
+}
+
+/** The list of keys comes and goes by a key or its button, and not while something is typed. */
+async function listsItsKeys(visitor) {
+  const { page } = visitor;
+  const list = page.locator('#shortcuts');
+  await page.goto(`/admin/log?lang=${visitor.locale}`);
+  await eventually('the keys are listed', async () => {
+    await page.keyboard.press('?');
+    return list.isVisible();
+  });
+  await visitor.inspect('tables-keys');
+  await page.keyboard.press('?');
+  await list.waitFor({ state: 'hidden' });
+  if (visitor.width < 500) return;
+  await page.locator('.filter input:visible').first().focus();
+  await page.keyboard.press('?');
+  ok(await list.isHidden(), 'a field gets the key');
+  await page.locator('[data-shortcuts]').click();
+  await page.keyboard.press('Escape');
+  await list.waitFor({ state: 'hidden' });
 }
 
 async function findsWithThePalette(visitor, username) {
