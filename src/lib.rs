@@ -96,6 +96,8 @@ pub mod rate_limit;
 
 pub mod slots;
 
+pub mod revalidating_cache;
+
 pub mod config;
 
 pub mod tls;

@@ -1,7 +1,7 @@
 //! The report of a sale: its figures while it runs, and for ever after it.
 //!
 //! Totals, counters and the opening are kept as long as the sale. What needs a look at every order is in the digest, which is
-//! kept once the sale is retired ([`Digests`]).
+//! kept once the sale is retired ([`Digests`](crate::control::digests::Digests)).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::opening::OpeningCounts;
 use super::sample::{OrderFacts, Requests};
 use super::{Cockpit, counter_totals};
-use crate::control::digests::Digests;
+use crate::control::digests::ReadDigest;
 use crate::domain::evenness::{ArrivalGroup, by_arrival};
 use crate::domain::wire::wire_enum;
 use crate::domain::{Money, Sale, SaleDigest, SaleState};
@@ -26,10 +26,12 @@ pub struct DrawFigures {
 #[derive(Debug, Clone)]
 pub struct SaleReport {
     pub sale: Sale,
-    /// When the figures were read.
+    /// When the oldest of the figures were read.
     pub at: Timestamp,
     /// Whether nothing of the sale is under way any more.
     pub is_final: bool,
+    /// Whether newer figures are being read.
+    pub is_renewing: bool,
     pub orders: OrderFacts,
     pub refunded_in_parts: Money,
     pub requests: Requests,
@@ -110,10 +112,9 @@ impl FigureValue {
 }
 
 impl Cockpit {
-    /// The figures of a sale as they are now.
-    pub async fn report(&self, sale: Sale, digests: &Digests) -> Result<SaleReport, StoreError> {
+    /// The figures of a sale as they are now, and those of its digest.
+    pub async fn report(&self, sale: Sale, read: ReadDigest) -> Result<SaleReport, StoreError> {
         let store = &self.sources.store;
-        let (digest, is_final) = digests.of(&sale).await?;
         let counters = counter_totals(&self.sources, sale.id).await?;
         let counts = store.count_orders(sale.id).await?;
         let draw = match store.draw(sale.id).await? {
@@ -127,8 +128,9 @@ impl Cockpit {
             None => None,
         };
         Ok(SaleReport {
-            at: self.sources.clock.now(),
-            is_final,
+            at: read.read_at.unwrap_or_else(|| self.sources.clock.now()),
+            is_final: read.read_at.is_none(),
+            is_renewing: read.is_renewing,
             orders: OrderFacts::of(&counts),
             refunded_in_parts: store.refunded_in_parts(&sale).await?,
             requests: Requests::of(&counters),
@@ -137,7 +139,7 @@ impl Cockpit {
             opening: OpeningCounts::of(&counters),
             queue: store.queue(sale.id).await?,
             draw,
-            digest,
+            digest: read.digest,
             sale,
         })
     }

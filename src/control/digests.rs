@@ -1,60 +1,67 @@
 //! Digests of sales for their reports. While a sale runs its digest is read on demand; once the sale is retired, which nothing
 //! changes any more, it is kept for ever.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 use tracing::info;
 
 use crate::clock::Clock;
 use crate::domain::{Sale, SaleDigest, SaleId};
+use crate::revalidating_cache::{ComputationError, Known, RevalidatingCache};
 use crate::store::{Store, StoreError};
 
-/// A digest that was just read serves other viewers for this multiple of the time that reading it took.
-const REUSE_FACTOR: u32 = 20;
-/// But not for longer.
-const MAX_REUSE: Duration = Duration::from_secs(60);
 /// Sales of one step. Others follow a minute later.
 const BATCH_SIZE: i64 = 10;
+/// Of several sales, because a report shows an earlier one beside its own.
+const MAX_KEPT: usize = 16;
 
-struct Latest {
-    digest: Arc<SaleDigest>,
-    until: Timestamp,
+/// The digest of a sale for its report.
+#[derive(Debug, Clone)]
+pub struct ReadDigest {
+    pub digest: Arc<SaleDigest>,
+    /// When the orders were read. `None` for a digest that is final.
+    pub read_at: Option<Timestamp>,
+    /// Whether a newer one is being read.
+    pub is_renewing: bool,
 }
 
-/// The digests that one process reads, one at a time: a sale of a million orders takes seconds, which belong to shoppers.
+/// The digests that one process reads: a sale of a million orders takes seconds.
 pub struct Digests {
     store: Store,
     clock: Clock,
-    /// Of several sales, because a report shows an earlier one beside its own.
-    latest: Mutex<HashMap<SaleId, Latest>>,
+    running: RevalidatingCache<SaleId, SaleDigest, StoreError>,
 }
 
 impl Digests {
     pub fn new(store: Store, clock: Clock) -> Digests {
-        Digests { store, clock, latest: Mutex::default() }
+        Digests { store, running: RevalidatingCache::new("digests of sales", MAX_KEPT, clock.clone()), clock }
     }
 
-    /// The digest of a sale, and whether it is final.
-    pub async fn of(&self, sale: &Sale) -> Result<(Arc<SaleDigest>, bool), StoreError> {
-        if let Some(kept) = self.store.kept_digest(sale.id).await? {
-            return Ok((Arc::new(kept), true));
+    /// The digest of a sale. `None` when `patience` ends before the first one is read.
+    pub async fn within(
+        &self,
+        patience: Duration,
+        sale: &Sale,
+    ) -> Result<Option<ReadDigest>, ComputationError<StoreError>> {
+        match self.store.kept_digest(sale.id).await? {
+            Some(kept) => Ok(Some(ReadDigest::last(kept))),
+            None => Ok(self.running.get(sale.id, patience, self.read(sale)).await?.map(ReadDigest::of)),
         }
-        let mut latest = self.latest.lock().await;
-        let now = self.clock.now();
-        latest.retain(|_, known| now < known.until);
-        if let Some(known) = latest.get(&sale.id) {
-            return Ok((known.digest.clone(), false));
+    }
+
+    /// The digest of a sale, however long it takes.
+    pub async fn wait(&self, sale: &Sale) -> Result<ReadDigest, ComputationError<StoreError>> {
+        match self.store.kept_digest(sale.id).await? {
+            Some(kept) => Ok(ReadDigest::last(kept)),
+            None => Ok(ReadDigest::of(self.running.wait(sale.id, self.read(sale)).await?)),
         }
-        let began = Instant::now();
-        let digest = Arc::new(self.store.digest_sale(sale, now).await?);
-        let until = self.clock.now() + (began.elapsed() * REUSE_FACTOR).min(MAX_REUSE);
-        latest.insert(sale.id, Latest { digest: digest.clone(), until });
-        Ok((digest, false))
+    }
+
+    fn read(&self, sale: &Sale) -> impl Future<Output = Result<SaleDigest, StoreError>> + use<> {
+        let (store, clock, sale) = (self.store.clone(), self.clock.clone(), sale.clone());
+        async move { store.digest_sale(&sale, clock.now()).await }
     }
 
     /// Keeps the digests of sales that were retired.
@@ -66,5 +73,15 @@ impl Digests {
             info!(sale = %sale.id, "the digest of a sale that is over was kept");
         }
         Ok(())
+    }
+}
+
+impl ReadDigest {
+    fn last(kept: SaleDigest) -> ReadDigest {
+        ReadDigest { digest: Arc::new(kept), read_at: None, is_renewing: false }
+    }
+
+    fn of(known: Known<SaleDigest>) -> ReadDigest {
+        ReadDigest { digest: known.value, read_at: Some(known.read_at), is_renewing: known.is_renewing }
     }
 }

@@ -33,6 +33,7 @@ mod bulk;
 mod cases;
 mod checklist;
 mod cockpit;
+mod computing;
 mod countries;
 mod draw_console;
 mod draw_proof;
@@ -77,6 +78,7 @@ pub use bulk::BulkText;
 pub use cases::CasesText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
+pub use computing::ComputingText;
 pub use countries::country;
 pub use draw_console::DrawConsoleText;
 pub use draw_proof::{DrawCheckText, DrawProofText};
@@ -165,6 +167,7 @@ tables! {
     people: PeopleText,
     script: ScriptText,
     cockpit: CockpitText,
+    computing: ComputingText,
     orders: OrdersText,
     outcome: OutcomeText,
     support: SupportText,

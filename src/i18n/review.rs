@@ -39,7 +39,9 @@ texts! {
         uphold_text: "答复申诉，订单继续暂缓发货。", "Answers the appeal. The order stays held.";
         summary_orders: "{} 笔订单", "{} orders";
         summary_units: "{} 件", "{} units";
-        first_only: "单次最多处理 200 笔，其余请再次操作。", "At most 200 orders at a time. Repeat it for the rest.";
+        first_only: "前 {} 个账号的合计", "Sums of the first {} accounts";
+        members_page: "每页 {} 个账号的订单；操作只针对本页。", "Orders of {} accounts on a page. Actions apply to this page.";
+        compared: "账号比对时间", "Accounts compared at";
         reason: "原因（买家可见）", "Reason (the buyer reads it)";
         reason_help: "原样显示在买家的订单页和邮件中，请使用买家的语言。", "Shown as is on the order page and in the email, so use the buyer’s language.";
         sure: "我确定", "Yes, I’m sure";

@@ -1,16 +1,69 @@
-//! Clusters of a sale with their orders, for staff. They are computed when they are asked for.
+//! Clusters of a sale with their orders, for staff.
+//!
+//! Which accounts belong together is computed from all signals of the sale, in the background ([`RevalidatingCache`]). Orders and
+//! holds are read anew for every page, so that it shows what staff just did. A cluster may have any number of accounts; a page
+//! reads the orders of a bounded number of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::Orders;
 use crate::domain::cluster::clusters;
-use crate::domain::{Cluster, Money, OrderHold, OrderId, OrderStatus, SaleId, UserId};
-use crate::store::{FoundOrder, StoreError};
+use crate::domain::{Cluster, LinkReason, Money, OrderHold, OrderId, OrderStatus, SaleId, UserId};
+use crate::revalidating_cache::{ComputationError, Known, RevalidatingCache};
+use crate::store::{FoundOrder, LiveOrder, Store, StoreError};
 
-/// A cluster with its orders.
+/// Sales whose clusters are kept. Those of a million accounts take up to 100 MB.
+const MAX_KEPT: usize = 4;
+/// Accounts of a cluster whose orders are on one page. Each has one live order at most.
+pub const MEMBERS_PAGE_SIZE: usize = 200;
+/// Accounts whose orders are summed for one cluster.
+pub const MAX_SUMMED_MEMBERS: usize = 1_000;
+/// Accounts whose orders are summed for one page of clusters.
+const MAX_SUMMED_ON_PAGE: usize = 3_000;
+
+/// The clusters of sales as they were computed, the largest first.
+pub(super) type ClusterCache = RevalidatingCache<SaleId, Vec<Cluster>, StoreError>;
+
+pub(super) fn cache(clock: crate::clock::Clock) -> ClusterCache {
+    RevalidatingCache::new("clusters of sales", MAX_KEPT, clock)
+}
+
+/// What a page of clusters shows, or why it shows none.
+type Asked<T> = Result<Option<T>, ComputationError<StoreError>>;
+
+/// A page of the clusters of a sale.
+#[derive(Debug)]
+pub struct ClusterList {
+    pub clusters: Vec<ClusterSummary>,
+    /// Clusters on all pages.
+    pub count: usize,
+    pub read_at: Timestamp,
+    /// Whether newer clusters are being computed.
+    pub is_renewing: bool,
+}
+
+/// A cluster without its members.
+#[derive(Debug)]
+pub struct ClusterSummary {
+    /// The account that stands for the cluster in addresses.
+    pub id: UserId,
+    pub members: usize,
+    pub reasons: BTreeMap<LinkReason, usize>,
+    pub totals: ClusterTotals,
+}
+
+/// A cluster with the orders of one page of its members.
 #[derive(Debug)]
 pub struct ReviewedCluster {
-    pub cluster: Cluster,
+    pub summary: ClusterSummary,
     /// Newest first.
     pub orders: Vec<ReviewedOrder>,
+    /// The last member of the page, if there are more.
+    pub next: Option<UserId>,
+    pub read_at: Timestamp,
 }
 
 /// An order of a cluster, and its hold if it lasts.
@@ -20,9 +73,11 @@ pub struct ReviewedOrder {
     pub hold: Option<OrderHold>,
 }
 
-/// What the orders of a cluster are together.
+/// What the live orders of a cluster are together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterTotals {
+    /// Accounts whose orders are summed, at most [`MAX_SUMMED_MEMBERS`].
+    pub accounts: usize,
     /// Unpaid and paid orders, and their units.
     pub orders: usize,
     pub units: u64,
@@ -33,23 +88,32 @@ pub struct ClusterTotals {
     pub appeals: usize,
 }
 
-impl ReviewedCluster {
-    /// The account that stands for the cluster in addresses.
-    pub fn id(&self) -> UserId {
-        self.cluster.members[0]
+impl ClusterSummary {
+    fn of(cluster: &Cluster, live: &HashMap<UserId, LiveOrder>) -> ClusterSummary {
+        let summed = summed(cluster);
+        let live = || summed.iter().filter_map(|member| live.get(member));
+        let paid = live().filter(|order| order.status == OrderStatus::Paid);
+        let totals = ClusterTotals {
+            accounts: summed.len(),
+            orders: live().count(),
+            units: live().map(|order| u64::from(order.quantity)).sum(),
+            paid: paid.map(|order| order.amount).try_fold(None, add).flatten(),
+            held: live().filter(|order| order.is_held).count(),
+            appeals: live().filter(|order| order.has_open_appeal).count(),
+        };
+        let Cluster { members, reasons } = cluster;
+        ClusterSummary { id: members[0], members: members.len(), reasons: reasons.clone(), totals }
     }
 
-    pub fn totals(&self) -> ClusterTotals {
-        let live = || self.orders.iter().filter(|order| order.is_live());
-        let paid = live().map(|order| &order.found.order).filter(|order| order.status == OrderStatus::Paid);
-        ClusterTotals {
-            orders: live().count(),
-            units: live().map(|order| u64::from(order.found.order.quantity)).sum(),
-            paid: paid.map(|order| order.amount).try_fold(None, add).flatten(),
-            held: live().filter(|order| order.hold.is_some()).count(),
-            appeals: live().filter(|order| order.open_appeal().is_some()).count(),
-        }
+    /// Whether the totals are those of some of the members.
+    pub fn is_cut(&self) -> bool {
+        self.totals.accounts < self.members
     }
+}
+
+/// The members whose orders are summed.
+fn summed(cluster: &Cluster) -> &[UserId] {
+    &cluster.members[..cluster.members.len().min(MAX_SUMMED_MEMBERS)]
 }
 
 /// The sum so far and an amount; `None` when they differ in their currency or are too large.
@@ -74,45 +138,101 @@ impl ReviewedOrder {
 }
 
 impl Orders {
-    /// The clusters of a sale, the largest first, and those of one page with their orders.
+    /// At most `limit` clusters of a sale, the largest first; fewer when they are large. `None` while they are computed for the
+    /// first time and `patience` ends.
     pub async fn clusters(
         &self,
         sale: SaleId,
-        after: usize,
-        limit: usize,
-    ) -> Result<(usize, Vec<ReviewedCluster>), StoreError> {
-        let all = self.compute(sale).await?;
-        let count = all.len();
-        let mut page = Vec::new();
-        for cluster in all.into_iter().skip(after).take(limit) {
-            page.push(self.with_orders(sale, cluster).await?);
-        }
-        Ok((count, page))
+        (after, limit): (usize, usize),
+        patience: Duration,
+    ) -> Asked<ClusterList> {
+        let Some(Known { value: all, read_at, is_renewing }) = self.known_clusters(sale, patience).await? else {
+            return Ok(None);
+        };
+        let page = page_of(all.get(after..).unwrap_or_default(), limit);
+        let accounts: Vec<UserId> = page.iter().flat_map(summed).copied().collect();
+        let live = self.store.live_orders_of(sale, &accounts).await?;
+        let clusters = page.iter().map(|cluster| ClusterSummary::of(cluster, &live)).collect();
+        Ok(Some(ClusterList { clusters, count: all.len(), read_at, is_renewing }))
     }
 
-    /// The cluster of an account in a sale. `None` when the account stands alone.
-    pub async fn cluster_of(&self, sale: SaleId, user: UserId) -> Result<Option<ReviewedCluster>, StoreError> {
-        let all = self.compute(sale).await?;
-        match all.into_iter().find(|cluster| cluster.members.contains(&user)) {
-            Some(cluster) => Ok(Some(self.with_orders(sale, cluster).await?)),
-            None => Ok(None),
-        }
+    /// The cluster of an account in a sale, with the orders of its members behind `after`. The inner `None` when the account
+    /// stands alone, the outer one as with [`Orders::clusters`].
+    pub async fn cluster_of(
+        &self,
+        sale: SaleId,
+        user: UserId,
+        after: Option<UserId>,
+        patience: Duration,
+    ) -> Asked<Option<ReviewedCluster>> {
+        let Some(Known { value: all, read_at, .. }) = self.known_clusters(sale, patience).await? else {
+            return Ok(None);
+        };
+        let Some(cluster) = all.iter().find(|cluster| cluster.members.binary_search(&user).is_ok()) else {
+            return Ok(Some(None));
+        };
+        let from = after.map_or(0, |after| cluster.members.partition_point(|member| *member <= after));
+        let (rest, size) = (&cluster.members[from..], MEMBERS_PAGE_SIZE);
+        let page = &rest[..rest.len().min(size)];
+        let next = page.last().copied().filter(|_| rest.len() > size);
+        let live = self.store.live_orders_of(sale, summed(cluster)).await?;
+        let orders = self.reviewed_orders(sale, page).await?;
+        Ok(Some(Some(ReviewedCluster { summary: ClusterSummary::of(cluster, &live), orders, next, read_at })))
     }
 
-    /// On a thread for long computations: a large sale has hundreds of thousands of signals.
-    async fn compute(&self, sale: SaleId) -> Result<Vec<Cluster>, StoreError> {
-        let signals = self.store.shared_signals(sale).await?;
-        let computed = tokio::task::spawn_blocking(move || clusters(&signals)).await;
-        Ok(computed.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic())))
+    async fn known_clusters(&self, sale: SaleId, patience: Duration) -> Asked<Known<Vec<Cluster>>> {
+        self.clusters.get(sale, patience, compute(self.store.clone(), sale)).await
     }
 
-    async fn with_orders(&self, sale: SaleId, cluster: Cluster) -> Result<ReviewedCluster, StoreError> {
-        let mut found = self.store.orders_of_accounts(sale, &cluster.members).await?;
+    /// The orders of some accounts, newest first, with their holds.
+    async fn reviewed_orders(&self, sale: SaleId, accounts: &[UserId]) -> Result<Vec<ReviewedOrder>, StoreError> {
+        let mut found = self.store.orders_of_accounts(sale, accounts).await?;
         found.sort_by_key(|found| std::cmp::Reverse(found.order.id));
         found.iter_mut().for_each(|found| found.order.mask_recipient());
         let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
         let mut holds = self.store.lasting_holds(&ids).await?;
         let orders = found.into_iter().map(|found| ReviewedOrder { hold: holds.remove(&found.order.id), found });
-        Ok(ReviewedCluster { cluster, orders: orders.collect() })
+        Ok(orders.collect())
+    }
+}
+
+/// The first clusters whose orders one page sums; one at least.
+fn page_of(clusters: &[Cluster], limit: usize) -> &[Cluster] {
+    let mut accounts = 0;
+    let fits = clusters.iter().take(limit).take_while(|cluster| {
+        accounts += summed(cluster).len();
+        accounts <= MAX_SUMMED_ON_PAGE
+    });
+    &clusters[..fits.count()]
+}
+
+/// On a thread for long computations: a large sale has millions of signals.
+async fn compute(store: Store, sale: SaleId) -> Result<Vec<Cluster>, StoreError> {
+    let signals = store.shared_signals(sale).await?;
+    let computed = tokio::task::spawn_blocking(move || clusters(&signals)).await;
+    Ok(computed.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic())))
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn cluster(members: usize) -> Cluster {
+        Cluster {
+            members: (0..members as u128).map(|n| UserId(Uuid::from_u128(n))).collect(),
+            reasons: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn page_of_large_clusters_is_shorter() {
+        assert_eq!(MAX_SUMMED_ON_PAGE, 3 * MAX_SUMMED_MEMBERS, "a page has one cluster of any size");
+        let clusters = [cluster(5_000), cluster(1_000), cluster(998), cluster(2), cluster(2)];
+        assert_eq!(page_of(&clusters, 50).len(), 4);
+        assert_eq!(page_of(&clusters, 2).len(), 2);
+        assert_eq!(page_of(&clusters[4..], 50).len(), 1);
+        assert_eq!(page_of(&[], 50).len(), 0);
     }
 }

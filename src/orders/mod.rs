@@ -77,6 +77,7 @@ pub struct Orders {
     signals: Signals,
     /// Appeals of each account.
     appeals: Arc<UserLimit>,
+    clusters: clusters::ClusterCache,
 }
 
 impl Orders {
@@ -89,6 +90,7 @@ impl Orders {
         secret: &ShopSecret,
     ) -> Orders {
         Orders {
+            clusters: clusters::cache(clock.clone()),
             store,
             stock,
             eligibility,

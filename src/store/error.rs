@@ -1,5 +1,9 @@
 //! The error of every statement, and its cause: a passing condition, the data, or anything else.
 
+use std::sync::Arc;
+
+use crate::revalidating_cache::ComputationError;
+
 /// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -15,6 +19,12 @@ pub enum StoreError {
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         if is_passing(&error) { StoreError::Unavailable(error) } else { StoreError::Refused(error) }
+    }
+}
+
+impl From<StoreError> for ComputationError<StoreError> {
+    fn from(error: StoreError) -> Self {
+        ComputationError::Failed(Arc::new(error))
     }
 }
 

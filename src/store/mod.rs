@@ -100,7 +100,7 @@ pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
 pub use orders::holds::{AppealOutcome, HoldChange};
 pub use orders::intake::{Demand, PersistedOrder};
 pub use orders::releases::HeldUnits;
-pub use orders::search::{FoundOrder, FoundTotals, OrderSearch};
+pub use orders::search::{FoundOrder, FoundTotals, LiveOrder, OrderSearch};
 pub use orders::staff_actions::{AuditReason, StaffAction};
 pub use orders::totals::{OrderTotals, StatusCount};
 pub use packets::{

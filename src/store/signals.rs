@@ -17,6 +17,8 @@ const KEEP_SALE: Duration = Duration::from_secs(30 * 24 * 3600);
 const KEEP_REGISTRATION: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Accounts per statement of a purge.
 const PURGE_SIZE: i64 = 1000;
+/// Signals per statement of a reading.
+const PART_SIZE: i64 = 4_000;
 /// The sale of signals that were noted with a registration.
 const REGISTRATION: SaleId = SaleId(0);
 
@@ -72,12 +74,40 @@ async fn insert(tx: &mut Tx, user: UserId, sale: SaleId, signals: &[Signal], at:
 }
 
 impl Store {
-    /// The signals of a sale that more than one account has.
+    /// The signals of a sale that more than one account has. All signals are read along their index, in parts, because those
+    /// of a large sale take longer than a statement may.
     pub async fn shared_signals(&self, sale: SaleId) -> Result<Vec<AccountSignal>, StoreError> {
-        let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals AS noted WHERE sale_id = $1
-               AND EXISTS (SELECT 1 FROM account_signals WHERE sale_id = $1 AND kind = noted.kind
-                 AND digest = noted.digest AND user_id <> noted.user_id)";
-        self.all(sqlx::query(sql).bind(sale.0), account_signal).await
+        let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals
+             WHERE sale_id = $1 AND (kind, digest, user_id) > ($2, $3, $4) ORDER BY kind, digest, user_id LIMIT $5";
+        let mut shared = Vec::new();
+        // The signal of the last account, while no second account has it.
+        let mut single: Option<AccountSignal> = None;
+        let mut after = [String::new(), String::new(), String::new()];
+        loop {
+            let mut query = sqlx::query(sql).bind(sale.0);
+            for key in &after {
+                query = query.bind(key.clone());
+            }
+            let part = self.all(query.bind(PART_SIZE), account_signal).await?;
+            let is_last = (part.len() as i64) < PART_SIZE;
+            if let Some(AccountSignal { user, signal, .. }) = part.last() {
+                after = [signal.kind.to_string(), signal.digest.clone(), user.to_string()];
+            }
+            for noted in part {
+                let is_like = |other: &AccountSignal| other.signal == noted.signal;
+                if single.as_ref().is_some_and(is_like) {
+                    shared.extend(single.take());
+                    shared.push(noted);
+                } else if shared.last().is_some_and(is_like) {
+                    shared.push(noted);
+                } else {
+                    single = Some(noted);
+                }
+            }
+            if is_last {
+                return Ok(shared);
+            }
+        }
     }
 
     /// The signals of one account, for its export, with the sale if they belong to one.

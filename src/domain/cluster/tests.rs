@@ -49,6 +49,14 @@ fn two_digests_of_one_thing_link_accounts_across_a_change_of_the_secret() {
 }
 
 #[test]
+fn million_accounts_at_one_address_are_one_cluster() {
+    let signals: Vec<_> = (0..1_000_000).map(|n| noted(n, SignalKind::Address, "a", 0)).collect();
+    let found = clusters(&signals);
+    assert_eq!((found.len(), found[0].members.len()), (1, 1_000_000));
+    assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Address, 1_000_000)]));
+}
+
+#[test]
 fn weak_signals_link_nothing_by_themselves() {
     let network: Vec<_> = (0..50).map(|n| noted(n, SignalKind::Site, "carrier", n as i64)).collect();
     assert!(clusters(&network).is_empty(), "strangers behind one carrier");

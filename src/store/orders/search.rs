@@ -56,6 +56,16 @@ pub struct FoundOrder {
     pub held_at: Option<Timestamp>,
 }
 
+/// What sums need of an unpaid or paid order.
+#[derive(Debug, Clone)]
+pub struct LiveOrder {
+    pub status: OrderStatus,
+    pub quantity: u32,
+    pub amount: Money,
+    pub is_held: bool,
+    pub has_open_appeal: bool,
+}
+
 const OTHER_COLUMNS: &str = "(SELECT username FROM users WHERE users.id = orders.user_id) AS username,
      (SELECT held_at_ms FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS held_at_ms";
 /// Orders that staff hold. Few are held at a time, so their ids are read first.
@@ -68,6 +78,17 @@ fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
     let (order, username) = (order(row)?, row.try_get("username")?);
     let held_at = row::optional_time(row, "held_at_ms")?.filter(|_| order.status.is_live());
     Ok(FoundOrder { order, username, held_at })
+}
+
+fn live_order(row: &AnyRow) -> Result<(UserId, LiveOrder), sqlx::Error> {
+    let order = LiveOrder {
+        status: row::parsed(row, "status")?,
+        quantity: u32::try_from(row::int(row, "quantity")?).map_err(|_| row::undecodable("quantity"))?,
+        amount: row::money(row, "amount")?,
+        is_held: row::int(row, "holds")? > 0,
+        has_open_appeal: row::int(row, "appeals")? > 0,
+    };
+    Ok((row::parsed(row, "user_id")?, order))
 }
 
 /// The value that a condition is bound to.
@@ -191,17 +212,39 @@ impl Store {
         Ok(found)
     }
 
-    /// The orders that accounts have in a sale, in any order.
+    /// The orders that accounts have in a sale, in any order. Of very many the live ones and the newest.
     pub async fn orders_of_accounts(&self, sale: SaleId, users: &[UserId]) -> Result<Vec<FoundOrder>, StoreError> {
         let mut found = Vec::new();
         for chunk in padded(users) {
             let sql = format!(
-                "SELECT {}, {OTHER_COLUMNS} FROM orders WHERE sale_id = $1 AND user_id IN {}",
+                "SELECT {}, {OTHER_COLUMNS} FROM orders WHERE sale_id = $1 AND user_id IN {}
+                 ORDER BY CASE WHEN status IN ('unpaid', 'paid') THEN 0 ELSE 1 END, id DESC LIMIT {MAX_SUMMED_ORDERS}",
                 columns!(),
                 list(chunk.len(), 1)
             );
             let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
             found.extend(self.all(query, found_order).await?);
+        }
+        Ok(found)
+    }
+
+    /// The unpaid or paid order of each account in a sale. One account has one at most.
+    pub async fn live_orders_of(
+        &self,
+        sale: SaleId,
+        users: &[UserId],
+    ) -> Result<HashMap<UserId, LiveOrder>, StoreError> {
+        let mut found = HashMap::with_capacity(users.len());
+        for chunk in padded(users) {
+            let sql = format!(
+                "SELECT user_id, status, quantity, amount, currency,
+                   (SELECT COUNT(*) FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS holds,
+                   (SELECT COUNT(*) FROM order_holds JOIN hold_appeals ON hold_appeals.hold_id = order_holds.id
+                      WHERE order_id = orders.id AND ended_at_ms IS NULL AND answered_at_ms IS NULL) AS appeals
+                 FROM orders WHERE sale_id = $1 AND user_id IN {} AND status IN ('unpaid', 'paid')",
+                list(chunk.len(), 1)
+            );
+            found.extend(self.all(bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk), live_order).await?);
         }
         Ok(found)
     }

@@ -6,9 +6,12 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::StaffVisitTo;
-use crate::domain::{OrderId, SaleId, UserId};
+use super::computing::{PAGE_PATIENCE, computing, reloading};
+use crate::domain::{Locale, OrderId, SaleId, UserId};
 use crate::i18n;
+use crate::orders::clusters::ClusterList;
 use crate::orders::review::{ReviewAction, ReviewCounts};
+use crate::pages::Chrome;
 use crate::store::AuditReason;
 use crate::web::Shop;
 use crate::web::extract::session::{SupportShoppers, ViewConsole};
@@ -16,9 +19,10 @@ use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS, ReviewFormState, ReviewNotice};
+use crate::web::views::{ClusterPage, ClustersPage, ComputingPage, MAX_REVIEWED_ORDERS};
+use crate::web::views::{ReviewFormState, ReviewNotice};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -32,16 +36,38 @@ pub async fn list(
     Query(ClustersQuery { after }): Query<ClustersQuery>,
 ) -> Result<Response, Problem> {
     let entry = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
-    let (count, clusters) = shop.orders.clusters(sale, after, LARGE_PAGE_SIZE).await?;
+    let goods_name = goods_name_and_cover(Some(&*entry), visitor.locale).0;
+    let chrome = visitor.chrome_at(match after {
+        0 => format!("/admin/sales/{sale}/clusters?lang={}", visitor.locale),
+        after => format!("/admin/sales/{sale}/clusters?lang={}&after={after}", visitor.locale),
+    });
+    let Some(list) = shop.orders.clusters(sale, (after, LARGE_PAGE_SIZE), PAGE_PATIENCE).await? else {
+        return being_compared(chrome, sale, goods_name);
+    };
+    let ClusterList { clusters, count, read_at, is_renewing } = list;
+    let path = is_renewing.then(|| chrome.path.clone());
     let page = ClustersPage {
-        chrome: visitor.chrome_at(format!("/admin/sales/{sale}/clusters?lang={}", visitor.locale)),
+        chrome,
         sale,
-        goods_name: goods_name_and_cover(Some(&*entry), visitor.locale).0,
+        goods_name,
         next: Some(after.saturating_add(clusters.len())).filter(|next| *next < count && !clusters.is_empty()),
         clusters,
         is_later: after > 0,
+        read_at,
+        is_renewing,
     };
-    personal(StatusCode::OK, &page)
+    let page = personal(StatusCode::OK, &page)?;
+    Ok(match path {
+        Some(path) => reloading(page, &path),
+        None => page,
+    })
+}
+
+/// The page while the accounts of the sale are compared for the first time.
+fn being_compared(chrome: Chrome, sale: SaleId, goods_name: String) -> Result<Response, Problem> {
+    let t = &i18n::text(chrome.locale).review;
+    let back = (format!("/admin/sales/{sale}"), format!("← {}", t.back));
+    computing(ComputingPage { chrome, sale, goods_name, title: t.title, back })
 }
 
 /// The action that the page reports as done, and how many orders it met.
@@ -54,6 +80,8 @@ pub struct ReviewQuery {
     ended: usize,
     own: usize,
     waits: usize,
+    /// The last member of the page before.
+    after: Cursor,
 }
 
 impl ReviewQuery {
@@ -68,34 +96,35 @@ pub async fn show(
     Query(query): Query<ReviewQuery>,
 ) -> Result<Response, Problem> {
     let notice = ReviewNotice::of(i18n::text(visitor.locale), &query.done, query.counts());
-    page(&shop, &visitor, ids, staff.may::<SupportShoppers>(), notice, ReviewFormState::default()).await
+    page(&shop, &visitor, ids, &query.after, staff.may::<SupportShoppers>(), notice, ReviewFormState::default()).await
 }
 
 async fn page(
     shop: &Shop,
     visitor: &Visitor,
     (sale, user): (SaleId, UserId),
+    after: &Cursor,
     may_act: bool,
     notice: Option<ReviewNotice>,
     form: ReviewFormState,
 ) -> Result<Response, Problem> {
     let entry = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
-    let of = shop.orders.cluster_of(sale, user).await?.ok_or(Code::NotFound)?;
-    let status = if form.action.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-    let page = ClusterPage {
-        chrome: visitor.chrome_at(format!("{}?lang={}", cluster_path(sale, user), visitor.locale)),
-        sale,
-        goods_name: goods_name_and_cover(Some(&*entry), visitor.locale).0,
-        of,
-        may_act,
-        notice,
-        form,
+    let goods_name = goods_name_and_cover(Some(&*entry), visitor.locale).0;
+    let after: Option<UserId> = after.read("after")?;
+    let chrome = visitor.chrome_at(cluster_page(sale, user, after, visitor.locale));
+    let Some(of) = shop.orders.cluster_of(sale, user, after, PAGE_PATIENCE).await? else {
+        return being_compared(chrome, sale, goods_name);
     };
+    let of = of.ok_or(Code::NotFound)?;
+    let status = if form.action.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let page = ClusterPage { chrome, sale, goods_name, of, after, may_act, notice, form };
     personal(status, &page)
 }
 
-fn cluster_path(sale: SaleId, user: UserId) -> String {
-    format!("/admin/sales/{sale}/clusters/{user}")
+/// The address of a page of a cluster: the members behind `after`.
+fn cluster_page(sale: SaleId, user: UserId, after: Option<UserId>, locale: Locale) -> String {
+    let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
+    format!("/admin/sales/{sale}/clusters/{user}?lang={locale}{after}")
 }
 
 /// A form of the page. It names the orders that the member of the staff has seen, so that an order that joined the cluster
@@ -108,6 +137,9 @@ pub struct ClusterForm {
     reason: String,
     #[serde(default)]
     confirm: String,
+    /// The page to return to.
+    #[serde(default)]
+    after: Cursor,
 }
 
 impl ClusterForm {
@@ -140,7 +172,7 @@ async fn act(
     let orders = form.orders()?;
     let reason = match ReviewFormState::check(name, form.reason, &form.confirm) {
         Ok(reason) => reason,
-        Err(state) => return page(&shop, &visitor, (sale, user), true, None, state).await,
+        Err(state) => return page(&shop, &visitor, (sale, user), &form.after, true, None, state).await,
     };
     let by = staff.session.user_id;
     let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };
@@ -149,9 +181,8 @@ async fn act(
         None => shop.staff_refunds.refund_held(sale, &orders, by, reason).await?,
     };
     let ReviewCounts { done, unchanged, ended, own, waits } = done;
+    let path = cluster_page(sale, user, form.after.read("after")?, visitor.locale);
     Ok(see_other(&format!(
-        "{}?lang={}&done={name}&changed={done}&unchanged={unchanged}&ended={ended}&own={own}&waits={waits}",
-        cluster_path(sale, user),
-        visitor.locale
+        "{path}&done={name}&changed={done}&unchanged={unchanged}&ended={ended}&own={own}&waits={waits}"
     )))
 }

@@ -11,6 +11,7 @@ pub mod bulk;
 pub mod calendar;
 pub mod clusters;
 pub mod cockpit;
+pub mod computing;
 pub mod dead_letters;
 pub mod draws;
 pub mod goods;

@@ -8,8 +8,10 @@ use axum::response::Response;
 use futures::stream;
 
 use super::StaffVisitTo;
+use super::computing::{PAGE_PATIENCE, computing, reloading};
 use crate::cockpit::report::{FigureValue, SaleReport};
-use crate::domain::SaleId;
+use crate::domain::{Sale, SaleId};
+use crate::i18n;
 use crate::store::StoreError;
 use crate::web::Shop;
 use crate::web::extract::PathIds;
@@ -18,28 +20,48 @@ use crate::web::problem::{Code, Problem};
 use crate::web::shared::csv::{Record, download};
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::response::personal;
-use crate::web::views::ReportPage;
+use crate::web::views::{ComputingPage, ReportPage};
 
 const HEADER: [&str; 6] = ["section", "name", "from_ms", "value", "earlier", "difference"];
 
-/// The reports of a sale and of the one before it.
-async fn reports(shop: &Shop, id: SaleId) -> Result<(SaleReport, Option<SaleReport>), Problem> {
+/// A sale and the one before it.
+async fn sales(shop: &Shop, id: SaleId) -> Result<(Sale, Option<Sale>), Problem> {
     let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
-    let earlier = match shop.store.sale_before(&sale).await? {
-        Some(earlier) => Some(shop.cockpit.report(earlier, &shop.digests).await?),
-        None => None,
-    };
-    Ok((shop.cockpit.report(sale, &shop.digests).await?, earlier))
+    let earlier = shop.store.sale_before(&sale).await?;
+    Ok((sale, earlier))
 }
 
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
 ) -> Result<Response, Problem> {
-    let (report, earlier) = reports(&shop, id).await?;
+    let (sale, earlier) = sales(&shop, id).await?;
     let entry = shop.catalogue.entry(id).await?;
     let goods_name = goods_name_and_cover(entry.as_deref(), visitor.locale).0;
     let chrome = visitor.chrome_at(format!("/admin/sales/{id}/report?lang={}", visitor.locale));
-    personal(StatusCode::OK, &ReportPage { chrome, goods_name, report, earlier })
+    let digest = async |sale: &Sale| shop.digests.within(PAGE_PATIENCE, sale).await;
+    let digests = match &earlier {
+        Some(earlier) => {
+            let (now, then) = tokio::try_join!(digest(&sale), digest(earlier))?;
+            now.zip(then).map(|(now, then)| (now, Some(then)))
+        }
+        None => digest(&sale).await?.map(|now| (now, None)),
+    };
+    let Some((now, then)) = digests else {
+        let t = i18n::text(visitor.locale);
+        let back = (format!("/admin/sales/{id}"), t.report.back.to_owned());
+        return computing(ComputingPage { chrome, sale: id, goods_name, title: t.report.title, back });
+    };
+    let earlier = match earlier.zip(then) {
+        Some((earlier, digest)) => Some(shop.cockpit.report(earlier, digest).await?),
+        None => None,
+    };
+    let report = shop.cockpit.report(sale, now).await?;
+    let path = report.is_renewing.then(|| chrome.path.clone());
+    let page = personal(StatusCode::OK, &ReportPage { chrome, goods_name, report, earlier })?;
+    Ok(match path {
+        Some(path) => reloading(page, &path),
+        None => page,
+    })
 }
 
 /// Figures, and the numbers of the plots. They name no account.
@@ -48,7 +70,16 @@ pub async fn export(
     _: Staff<ViewConsole>,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    let (report, earlier) = reports(&shop, id).await?;
+    let (sale, earlier) = sales(&shop, id).await?;
+    let earlier = match earlier {
+        Some(earlier) => {
+            let digest = shop.digests.wait(&earlier).await?;
+            Some(shop.cockpit.report(earlier, digest).await?)
+        }
+        None => None,
+    };
+    let digest = shop.digests.wait(&sale).await?;
+    let report = shop.cockpit.report(sale, digest).await?;
     let records = records(&report, earlier.as_ref());
     Ok(download(&format!("sale-{id}.csv"), &HEADER, stream::iter([Ok::<_, StoreError>(records)])))
 }

@@ -11,6 +11,7 @@ use crate::packets::{ClaimRefusal, GiveRefusal, LookupRefusal, PacketPageError};
 use crate::payments::PaymentError;
 use crate::pictures::PictureRefusal;
 use crate::pipeline::dead_letters::DeadLetterError;
+use crate::revalidating_cache::ComputationError;
 use crate::store::{AccountChangeRefusal, AddressRefusal, GoodsRefusal, SaleRefusal, StoreError};
 use crate::waiting_rooms::JoinRefusal;
 use crate::waitlist::WaitlistRefusal;
@@ -105,13 +106,28 @@ fn whole_seconds(moment: Timestamp, now: Timestamp) -> u64 {
     ms.div_ceil(1000).max(1)
 }
 
-impl From<StoreError> for Problem {
-    fn from(error: StoreError) -> Self {
-        let code = match error {
+impl From<&StoreError> for Code {
+    fn from(error: &StoreError) -> Self {
+        match error {
             StoreError::Unavailable(_) => Code::Unavailable,
             StoreError::Refused(_) => Code::Internal,
-        };
-        Problem::new(code).cause(error)
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Problem::new(Code::from(&error)).cause(error)
+    }
+}
+
+/// The cache has logged the cause.
+impl From<ComputationError<StoreError>> for Problem {
+    fn from(error: ComputationError<StoreError>) -> Self {
+        match error {
+            ComputationError::Failed(error) => Code::from(&*error).into(),
+            ComputationError::Panicked => Code::Internal.into(),
+        }
     }
 }
 

@@ -28,13 +28,28 @@ fn form(orders: &[&str], reason: &str) -> String {
     format!("orders={}&reason={reason}&confirm=yes", orders.join("+"))
 }
 
-/// The address of the only cluster of a sale.
-async fn only_cluster(who: &TestClient<'_>, sale: &str) -> String {
-    let page = who.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
-    assert!(page.is_page(200), "{page:?}");
-    let clusters: Vec<&str> = page.text().split("data-cluster=\"").skip(1).collect();
-    assert_eq!(clusters.len(), 1, "{}", page.text());
-    format!("/admin/sales/{sale}/clusters/{}", &clusters[0][..36])
+/// The clusters of a sale once the page shows so many accounts in all. Those that were computed last may serve for a moment.
+async fn clusters_of(who: &TestClient<'_>, sale: &str, accounts: usize) -> Vec<String> {
+    loop {
+        let page = who.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
+        assert!(page.is_page(200), "{page:?}");
+        let shown = page.text().split("data-cluster=\"").skip(1);
+        let size = |cluster: &str| -> usize {
+            let (before, _) = cluster.split_once(" accounts</a>").unwrap();
+            before.rsplit('>').next().unwrap().replace(',', "").parse().unwrap()
+        };
+        if shown.clone().map(size).sum::<usize>() == accounts {
+            return shown.map(|cluster| format!("/admin/sales/{sale}/clusters/{}", &cluster[..36])).collect();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+/// The address of the only cluster of a sale, which has so many accounts.
+async fn only_cluster(who: &TestClient<'_>, sale: &str, accounts: usize) -> String {
+    let clusters = clusters_of(who, sale, accounts).await;
+    assert_eq!(clusters.len(), 1);
+    clusters[0].clone()
 }
 
 async fn mailed_to(shop: &TestShop, kind: &str) -> usize {
@@ -61,7 +76,7 @@ async fn accounts_with_one_address_are_a_cluster_in_the_console() {
     order_to(&shop, &wang, &sale, "西湖区文三路 1 号").await;
     order_to(&shop, &zhao, &sale, "西湖区文三路1号").await;
     let (alone, url) = order_to(&shop, &lin, &sale, "西湖区文三路１号").await;
-    let path = only_cluster(&admin, &sale).await;
+    let path = only_cluster(&admin, &sale, 3).await;
     let page = admin.get(&format!("{path}?lang=en")).await;
     assert!(page.text().contains("Same delivery address: 3 accounts"), "{}", page.text());
     assert!(page.text().contains("3 orders · 3 units · ¥5,997"), "{}", page.text());
@@ -85,10 +100,77 @@ async fn new_address_of_an_unpaid_order_replaces_the_signals_of_the_old_one() {
     order_to(&shop, &mei, &sale, "文三路 1 号").await;
     let url = wang.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
     assert_eq!(wang.put(&format!("{url}/address"), delivery("文三路 1 号", "x")).await.status, 200);
-    only_cluster(&admin, &sale).await;
+    only_cluster(&admin, &sale, 2).await;
     assert_eq!(wang.put(&format!("{url}/address"), delivery("文一路 9 号", "x")).await.status, 200);
-    let page = admin.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
-    assert!(page.text().contains("No linked accounts."), "{}", page.text());
+    assert!(clusters_of(&admin, &sale, 0).await.is_empty());
+}
+
+/// Accounts 1 to `count` with a paid order each that goes to one address.
+async fn many_orders_to_one_address(shop: &TestShop, sale: &str, count: usize) {
+    let numbers = format!("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})");
+    let id = |first: &str| format!("printf('{first}0000000-0000-4000-8000-%012d', i)");
+    let (order, user) = (id("1"), id("2"));
+    let statements = [
+        format!(
+            "INSERT INTO orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms,
+               pay_by_ms) {numbers} SELECT {order}, {sale}, {user}, 1, 199900, 'CNY', 'paid', 1, 1, 1 FROM n"
+        ),
+        format!(
+            "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms)
+             {numbers} SELECT {user}, {sale}, 'address', 'one', 1 FROM n"
+        ),
+    ];
+    for sql in statements {
+        assert_eq!(shop.execute(sql).await, count as u64);
+    }
+}
+
+#[tokio::test]
+async fn cluster_of_many_accounts_has_pages_and_keeps_its_place() {
+    shop_with_sale!(shop, admin, sale);
+    many_orders_to_one_address(&shop, &sale, 5_001).await;
+    let path = only_cluster(&admin, &sale, 5_001).await;
+    let list = admin.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
+    assert!(list.text().contains("Sums of the first 1,000 accounts"), "{}", list.text());
+    let orders = |page: &TestResponse| page.text().matches("data-label=\"Order\"").count();
+    let first = admin.get(&format!("{path}?lang=en")).await;
+    assert_eq!(orders(&first), 200, "{}", first.text());
+    assert!(first.text().contains("<dd>1,000</dd>") && first.text().contains("200 orders · 200 units · ¥399,800"));
+    let last = "20000000-0000-4000-8000-000000005000";
+    assert!(first.text().contains("after=20000000-0000-4000-8000-000000000200"), "{}", first.text());
+    let end = admin.get(&format!("{path}?lang=en&after={last}")).await;
+    assert_eq!(orders(&end), 1);
+    assert!(end.text().contains("First page") && !end.text().contains("Next page"), "{}", end.text());
+    let order = "10000000-0000-4000-8000-000000005001";
+    let held = admin.send_form(&format!("{path}/hold?lang=en"), &format!("{}&after={last}", form(&[order], "x"))).await;
+    assert!(
+        held.header("location").starts_with(&format!("{path}?lang=en&after={last}&done=hold&changed=1")),
+        "{held:?}"
+    );
+    let held = admin.get(held.header("location")).await;
+    assert!(held.text().contains("Held for review") && held.text().contains(">Release</summary>"), "{}", held.text());
+    assert_eq!(admin.get(&format!("{path}?after=x")).await.status, 422);
+}
+
+#[tokio::test]
+async fn signals_of_more_accounts_than_one_part_has_are_all_read() {
+    shop_with_sale!(shop, admin, sale);
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 8999)";
+    shop.execute(format!(
+        "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms) {numbers}
+         SELECT printf('20000000-0000-4000-8000-%012d', i), {sale}, 'address', printf('%04d', i / 3), 1 FROM n
+         WHERE i < 8997 UNION ALL SELECT printf('20000000-0000-4000-8000-%012d', i), {sale}, 'contact', i, 1 FROM n"
+    ))
+    .await;
+    let signals = shop.parts.store.shared_signals(SaleId(sale.parse().unwrap())).await.unwrap();
+    assert_eq!(
+        signals.len(),
+        8_997,
+        "three accounts at each address, across parts of 4,000; contacts of one account each"
+    );
+    let found = crate::domain::cluster::clusters(&signals);
+    assert_eq!((found.len(), found[2_998].members.len()), (2_999, 3));
+    drop(admin);
 }
 
 #[tokio::test]
@@ -124,7 +206,7 @@ async fn cluster_is_held_released_and_refunded_with_reasons_that_buyers_read() {
     mei.verify("mei@shop.example").await;
     let (one, one_url) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
     let (two, two_url) = order_to(&shop, &wang, &sale, "文三路1号").await;
-    let path = only_cluster(&sven, &sale).await;
+    let path = only_cluster(&sven, &sale, 2).await;
 
     let wrong = sven.send_form(&format!("{path}/hold?lang=en"), &format!("orders={one}&reason=&confirm=yes")).await;
     assert!(wrong.is_page(422) && wrong.text().contains("Required."), "{wrong:?}");
@@ -278,7 +360,7 @@ async fn refund_of_a_cluster_beyond_the_bound_waits_and_stays_held() {
     let (one, one_url) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
     let (two, two_url) = order_to(&shop, &wang, &sale, "文三路 1 号").await;
     let (own, _) = order_to(&shop, &sven, &sale, "文三路 1 号").await;
-    let path = only_cluster(&sven, &sale).await;
+    let path = only_cluster(&sven, &sale, 3).await;
     let held = sven.send_form(&format!("{path}/hold"), &form(&[&one, &two, &own], REASON)).await;
     assert!(held.header("location").contains("changed=2&unchanged=0&ended=0&own=1"), "{held:?}");
     let refunded = sven.send_form(&format!("{path}/refund"), &form(&[&one, &two], REASON)).await;
@@ -339,7 +421,7 @@ async fn of_actions_at_once_each_order_is_ended_once() {
     let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
     let (one, _) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
     let (two, _) = order_to(&shop, &wang, &sale, "文三路 1 号").await;
-    let path = only_cluster(&sven, &sale).await;
+    let path = only_cluster(&sven, &sale, 2).await;
     let body = form(&[&one, &two], REASON);
     let hold = format!("{path}/hold");
     let (first, second) = tokio::join!(sven.send_form(&hold, &body), sara.send_form(&hold, &body));

@@ -213,8 +213,14 @@ impl TestClient<'_> {
         HeaderMap::from_iter(pairs)
     }
 
+    /// As a browser: a page that is being computed loads itself again until it is there.
     async fn get(&self, path: &str) -> TestResponse {
-        self.send("GET", path, &[], Body::empty()).await
+        loop {
+            let answer = self.send("GET", path, &[], Body::empty()).await;
+            if answer.header("refresh").is_empty() {
+                return answer;
+            }
+        }
     }
 
     async fn post(&self, path: &str, json: Value) -> TestResponse {

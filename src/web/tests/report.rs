@@ -86,7 +86,7 @@ async fn two_running_sales_are_not_read_again_for_the_next_viewer() {
         let id = SaleId(shop.open_sale(&admin, 3).await.parse().unwrap());
         sales.push(shop.parts.store.sale(id).await.unwrap().unwrap());
     }
-    let digest = async |n: usize| shop.parts.digests.of(&sales[n]).await.unwrap().0;
+    let digest = async |n: usize| shop.parts.digests.wait(&sales[n]).await.unwrap().digest;
     let (first, second) = (digest(0).await, digest(1).await);
     assert!(std::sync::Arc::ptr_eq(&first, &digest(0).await));
     assert!(std::sync::Arc::ptr_eq(&second, &digest(1).await));

@@ -42,8 +42,8 @@ pub use admin::{
 };
 pub use admin::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkUserAction, BulkVerdict, ListBar};
 pub use admin::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS, ReviewForm, ReviewFormState, ReviewNotice};
+pub use admin::{ComputingPage, MailPage, ReportPage, ShownMail};
 pub use admin::{HitKind, SearchHit, SearchPage};
-pub use admin::{MailPage, ReportPage, ShownMail};
 pub use admin::{PartialRefundFormState, RevealFormState, StaffActionFormState};
 pub use archive::{ArchivePage, shown_states};
 pub use askama::Template;

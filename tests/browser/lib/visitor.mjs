@@ -143,6 +143,8 @@ export class Visitor {
 
   /** Inspects the page in the light and the dark theme. */
   async inspect(name, page = this.page) {
+    // Figures that take long are on their way: the page loads itself again until they are there.
+    await page.locator('[data-reloads]').first().waitFor({ state: 'detached' });
     if (this.examines) this.faults.push(...await inspect(page, `${name}-${this.locale}-${this.width}`, this));
   }
 

@@ -77,30 +77,49 @@ pub struct Crawl {
     router: Router,
 }
 
+struct Answer {
+    status: StatusCode,
+    cookie: Option<String>,
+    reloads: bool,
+    body: String,
+}
+
 impl Crawl {
     pub fn new(router: Router) -> Crawl {
         Crawl { router }
     }
 
-    async fn send(&self, request: Request<Body>) -> (StatusCode, Option<String>, String) {
+    async fn send(&self, request: Request<Body>) -> Answer {
         let answer = self.router.clone().oneshot(request).await.unwrap();
         let cookie = answer.headers().get("set-cookie").and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let status = answer.status();
+        let (status, reloads) = (answer.status(), answer.headers().contains_key("refresh"));
         let body = axum::body::to_bytes(answer.into_body(), usize::MAX);
         let body = match tokio::time::timeout(READ_TIMEOUT, body).await {
             Ok(body) => String::from_utf8_lossy(&body.unwrap()).into_owned(),
             Err(_) => String::new(),
         };
-        (status, cookie, body)
+        Answer { status, cookie, reloads, body }
     }
 
     /// Signs in, and returns the cookie.
     pub async fn session(&self, path: &str, username: &str, password: &str) -> String {
         let body = json!({"username": username, "password": password}).to_string();
         let request = Request::post(path).header("content-type", "application/json").body(body.into()).unwrap();
-        let (status, cookie, body) = self.send(request).await;
+        let Answer { status, cookie, body, .. } = self.send(request).await;
         assert!(status.is_success(), "{path}: {status} {body}");
         cookie.unwrap().split(';').next().unwrap().to_owned()
+    }
+
+    /// As a browser: a page that is being computed loads itself again until it is there.
+    async fn visit(&self, path: &str, session: &str) -> (StatusCode, String) {
+        loop {
+            let request = Request::get(path).header("cookie", session).body(Body::empty()).unwrap();
+            let answer = self.send(request).await;
+            if !answer.reloads {
+                return (answer.status, answer.body);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     pub async fn visit_all(&self, session: &str) {
@@ -112,8 +131,7 @@ impl Crawl {
             if !seen.insert(shape(&path)) {
                 continue;
             }
-            let request = Request::get(&path).header("cookie", session).body(Body::empty()).unwrap();
-            let (status, _, body) = self.send(request).await;
+            let (status, body) = self.visit(&path, session).await;
             assert!(!status.is_server_error(), "{path}: {status} {body}");
             waiting.extend(links(&path, &body));
         }

@@ -13,6 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+const RELOAD_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The connections of a test; clones share them.
 #[derive(Clone)]
@@ -83,8 +84,15 @@ impl Client {
         RequestBuilder { client: self, method, path: path.to_owned(), headers: HeaderMap::new(), body: Bytes::new() }
     }
 
+    /// As a browser: a page that is being computed loads itself again until it is there.
     pub async fn get(&self, path: &str) -> Answer {
-        self.request(Method::GET, path).send().await
+        loop {
+            let answer = self.request(Method::GET, path).send().await;
+            if answer.header("refresh").is_empty() {
+                return answer;
+            }
+            tokio::time::sleep(RELOAD_INTERVAL).await;
+        }
     }
 
     pub async fn post(&self, path: &str, json: Value) -> Answer {

@@ -1,16 +1,19 @@
 //! The console's pages of clusters: accounts of a sale that seem to belong together.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
+use jiff::Timestamp;
 
 use super::Chrome;
 use super::review::{ReviewForm, ReviewFormState, ReviewNotice};
-use crate::domain::{Cluster, LinkReason, SaleId};
+use crate::domain::{LinkReason, SaleId, UserId};
 use crate::i18n::fill;
-use crate::orders::clusters::{ReviewedCluster, ReviewedOrder};
-use crate::pages::filters;
+use crate::orders::clusters::{ClusterSummary, MEMBERS_PAGE_SIZE, ReviewedCluster, ReviewedOrder};
+use crate::pages::filters::{self, grouped};
 
-/// Orders that one request acts on.
-pub const MAX_REVIEWED_ORDERS: usize = 200;
+/// Orders that one request acts on: each account of a page has one live order at most.
+pub const MAX_REVIEWED_ORDERS: usize = MEMBERS_PAGE_SIZE;
 
 /// The clusters of a sale, the largest first.
 #[derive(Debug, Template)]
@@ -19,26 +22,29 @@ pub struct ClustersPage {
     pub chrome: Chrome,
     pub sale: SaleId,
     pub goods_name: String,
-    pub clusters: Vec<ReviewedCluster>,
+    pub clusters: Vec<ClusterSummary>,
     /// Where the next page begins.
     pub next: Option<usize>,
     pub is_later: bool,
+    /// When the accounts were compared.
+    pub read_at: Timestamp,
+    pub is_renewing: bool,
 }
 
 /// Why accounts are linked, in words.
-fn reasons(chrome: &Chrome, cluster: &Cluster) -> Vec<String> {
+fn in_words(chrome: &Chrome, reasons: &BTreeMap<LinkReason, usize>) -> Vec<String> {
     let t = &chrome.text().review;
     let words = |reason: &LinkReason| match reason {
         LinkReason::Address => t.by_address,
         LinkReason::Contact => t.by_contact,
         LinkReason::Registration => t.by_registration,
     };
-    cluster.reasons.iter().map(|(reason, accounts)| fill(words(reason), accounts)).collect()
+    reasons.iter().map(|(reason, accounts)| fill(words(reason), grouped(accounts))).collect()
 }
 
 impl ClustersPage {
-    fn reasons(&self, of: &ReviewedCluster) -> Vec<String> {
-        reasons(&self.chrome, &of.cluster)
+    fn reasons(&self, of: &ClusterSummary) -> Vec<String> {
+        in_words(&self.chrome, &of.reasons)
     }
 }
 
@@ -50,6 +56,8 @@ pub struct ClusterPage {
     pub sale: SaleId,
     pub goods_name: String,
     pub of: ReviewedCluster,
+    /// The last member of the page before.
+    pub after: Option<UserId>,
     pub may_act: bool,
     pub notice: Option<ReviewNotice>,
     pub form: ReviewFormState,
@@ -57,7 +65,7 @@ pub struct ClusterPage {
 
 impl ClusterPage {
     fn reasons(&self) -> Vec<String> {
-        reasons(&self.chrome, &self.of.cluster)
+        in_words(&self.chrome, &self.of.summary.reasons)
     }
 
     /// The forms that apply to some of the orders.
@@ -80,9 +88,8 @@ impl ClusterPage {
         words: &'static str,
         applies: impl Fn(&ReviewedOrder) -> bool,
     ) -> ReviewForm {
-        let all: Vec<_> =
+        let orders: Vec<_> =
             self.of.orders.iter().filter(|order| applies(order)).map(|order| &order.found.order).collect();
-        let orders = &all[..all.len().min(MAX_REVIEWED_ORDERS)];
         let amounts = orders.iter().map(|order| order.amount);
         let currency = orders.first().map(|order| order.amount.currency);
         let amount = currency.filter(|currency| orders.iter().all(|order| order.amount.currency == *currency));
@@ -93,7 +100,7 @@ impl ClusterPage {
             words,
             units: orders.iter().map(|order| u64::from(order.quantity)).sum(),
             amount,
-            is_cut: orders.len() < all.len(),
+            after: self.after,
             orders: orders.iter().map(|order| order.id).collect(),
             is_dangerous: false,
         }

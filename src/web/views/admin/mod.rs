@@ -9,6 +9,7 @@ mod bulk;
 mod calendar;
 mod clusters;
 mod cockpit;
+mod computing;
 mod dead_letters;
 mod draws;
 mod goods;
@@ -38,6 +39,7 @@ pub use bulk::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkUserAction, 
 pub use calendar::{CalendarCell, CalendarDay, CalendarPage, CalendarSale, CalendarWeek};
 pub use clusters::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS};
 pub use cockpit::CockpitPage;
+pub use computing::ComputingPage;
 pub use dead_letters::DeadLettersPage;
 pub use draws::{AdminDrawPage, RoundFormState};
 pub use goods::{AdminGoodsForm, AdminGoodsList, OtherChanges, UploadError};

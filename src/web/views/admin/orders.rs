@@ -215,7 +215,7 @@ impl AdminOrderPage {
             orders: Vec::new(),
             units: 0,
             amount: None,
-            is_cut: false,
+            after: None,
             is_dangerous: false,
         };
         match self.lasting_hold() {

@@ -1,7 +1,7 @@
 //! Forms that hold, release or refund orders, and what they did.
 
 use crate::domain::hold::check_review_reason;
-use crate::domain::{Money, OrderId};
+use crate::domain::{Money, OrderId, UserId};
 use crate::i18n::{Text, field_error, fill, problem};
 use crate::orders::review::ReviewCounts;
 use crate::pages::Chrome;
@@ -17,8 +17,8 @@ pub struct ReviewForm {
     pub orders: Vec<OrderId>,
     pub units: u64,
     pub amount: Option<Money>,
-    /// Whether there are more orders than one request acts on.
-    pub is_cut: bool,
+    /// The page of a cluster that the orders are on: the last member of the page before.
+    pub after: Option<UserId>,
     pub is_dangerous: bool,
 }
 
