@@ -8,17 +8,17 @@ use super::session::Session;
 use super::{AccountRefusal, Accounts, TEMPORARY_PASSWORD_LIFETIME, names};
 use crate::domain::UserId;
 use crate::signing::key_for;
-use crate::store::{AccountChange, AccountChangeRefusal, Actor, RequestId, Role, User};
+use crate::store::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, RequestId, Role, User};
 
 impl Accounts {
     /// Changes an account. Sessions that end with it are revoked here at once and in other processes within a second.
     pub async fn change_account(
         &self,
         by: &Session,
-        id: UserId,
+        edit: impl Into<AccountEdit>,
         change: &AccountChange,
     ) -> Result<User, AccountChangeRefusal> {
-        let (user, ended) = self.store.change_account(&actor(by), id, change, self.clock.now()).await?;
+        let (user, ended) = self.store.change_account(&actor(by), &edit.into(), change, self.clock.now()).await?;
         self.revocations.add(ended.as_slice());
         self.note_change(&user, change);
         Ok(user)

@@ -55,6 +55,8 @@ pub enum AccountRefusal {
     /// The owners require a second factor, and the account's only one is a passkey.
     #[error("the account signs in with its passkey")]
     PasskeyNeeded,
+    #[error("the policy is in another version")]
+    StaleVersion,
     /// The account needs a second factor first.
     #[error("a second factor is required")]
     SecondFactorRequired,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::administration::actor;
 use super::session::Session;
 use super::{ADMIN, AccountRefusal, Accounts};
-use crate::store::{StoreError, User};
+use crate::store::{StaffPolicy, StoreError, User};
 
 /// What a member of the staff has to do at the own account before anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,15 +32,21 @@ impl Accounts {
     }
 
     /// Requires a second factor of all staff, or no longer. Who requires it has one, so that the shop keeps an owner who can
-    /// take it back.
-    pub async fn require_second_factor(&self, by: &Session, required: bool) -> Result<(), AccountRefusal> {
+    /// take it back. The policy must be in one of the `versions`.
+    pub async fn require_second_factor(
+        &self,
+        by: &Session,
+        versions: Option<&[i64]>,
+        required: bool,
+    ) -> Result<StaffPolicy, AccountRefusal> {
         let user = self.store.user(by.user_id).await?;
         if required && !user.is_some_and(|user| user.has_second_factor()) {
             return Err(AccountRefusal::SecondFactorRequired);
         }
-        self.store.require_second_factor(&actor(by), required).await?;
+        let changed = self.store.require_second_factor(&actor(by), versions, required).await?;
+        let policy = changed.ok_or(AccountRefusal::StaleVersion)?;
         self.second_factor_required.store(required, Ordering::Relaxed);
-        Ok(())
+        Ok(policy)
     }
 
     /// Requires a second factor of all staff if the shop has no administrator yet. Whether it had none. Counts in this process
@@ -50,7 +56,7 @@ impl Accounts {
     }
 
     pub(super) async fn refresh_policy(&self) -> Result<(), StoreError> {
-        self.second_factor_required.store(self.store.requires_second_factor().await?, Ordering::Relaxed);
+        self.second_factor_required.store(self.store.staff_policy().await?.second_factor_required, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -206,6 +206,8 @@ static PROBLEMS: &[Problem] = &[
         ["Overlapping sale", "The same product is already on sale at that time."]),
     Problem::new("changed_meanwhile", ["已被他人修改", "有人刚刚修改了本场次。你填写的内容仍在下方，请核对后再保存。"],
         ["Changed in the meantime", "Someone else just changed this sale. Your input is still below: please review it, then save."]),
+    Problem::new("stale_version", ["已被他人修改", "有人刚刚修改了这里。页面已显示最新内容，请核对后再操作。"],
+        ["Changed in the meantime", "Someone else just changed this. The page shows it as it is now: please check, then try again."]),
     Problem::new("idempotency_key_reused", ["表单已提交过", "这份表单之前已用其他内容提交过，请重新打开页面再填写。"],
         ["Already submitted", "This form was already submitted with other values. Please open the page again."]),
     Problem::new("request_under_way", ["正在处理", "上一次提交仍在处理，请稍后查看结果。"],

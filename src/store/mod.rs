@@ -73,7 +73,7 @@ use transaction::{ListLock, Tx};
 
 pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
 pub(crate) use accounts::changes::first_valid_issue;
-pub use accounts::changes::{AccountChange, AccountChangeRefusal, Actor, DeletionOutcome};
+pub use accounts::changes::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, DeletionOutcome};
 pub use accounts::contacts::{RegistrationContact, RegistrationDevice};
 pub use accounts::guesses::{GuessCount, GuessLimitReached};
 pub use accounts::mail_address::AccountMail;
@@ -81,6 +81,7 @@ pub use accounts::passkeys::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, 
 pub use accounts::recovery::StaffRecovery;
 pub use accounts::registrations::{CountOutcome, RegistrationCount};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
+pub use accounts::staff_policy::StaffPolicy;
 pub use accounts::{RegisterOutcome, Role, User, UserSearch};
 pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};

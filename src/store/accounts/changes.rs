@@ -26,6 +26,8 @@ pub enum AccountChangeRefusal {
     /// Only owners may block staff.
     #[error("the role does not allow this")]
     NotAllowed,
+    #[error("the account is in another version")]
+    StaleVersion,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -66,6 +68,20 @@ fn audit_details(user: &User) -> Value {
         "role": user.role.as_str(), "blocked": user.is_blocked(), "reason": user.blocked_reason,
         "second_factor": user.second_factor.is_some(), "passkeys": user.passkeys,
     })
+}
+
+/// The account that is changed.
+#[derive(Debug, Clone)]
+pub struct AccountEdit {
+    pub id: UserId,
+    /// It must be in one of these versions; `None` for any.
+    pub versions: Option<Vec<i64>>,
+}
+
+impl From<UserId> for AccountEdit {
+    fn from(id: UserId) -> Self {
+        AccountEdit { id, versions: None }
+    }
 }
 
 /// A change that staff make to an account.
@@ -137,20 +153,23 @@ impl Store {
     pub async fn change_account(
         &self,
         actor: &Actor,
-        id: UserId,
+        edit: &AccountEdit,
         change: &AccountChange,
         now: Timestamp,
     ) -> Result<(User, Option<Revocation>), AccountChangeRefusal> {
         let mut tx = self.begin().await?;
         // Serializes changes of staff: the checks below stay true until the commit.
         let number = sessions::next_number(&mut tx).await?;
-        let before = existing(&mut tx, id).await?;
+        let before = existing(&mut tx, edit.id).await?;
         let is_current =
             accounts::read(&mut tx, actor.id).await?.is_some_and(|a| a.role == actor.role && !a.is_blocked());
         if !is_current {
             return Err(AccountChangeRefusal::NotAllowed);
         }
         check_allowed(&mut tx, actor, &before, change).await?;
+        if edit.versions.as_ref().is_some_and(|versions| !versions.contains(&before.version)) {
+            return Err(AccountChangeRefusal::StaleVersion);
+        }
         let changed = carry_out(&mut tx, number, &actor.name, &before, change, now).await?;
         tx.commit().await?;
         Ok(changed)
@@ -295,6 +314,8 @@ async fn carry_out(
 ) -> Result<(User, Option<Revocation>), AccountChangeRefusal> {
     let id = before.id;
     apply(tx, id, change, now).await?;
+    let next = "UPDATE users SET version = version + 1 WHERE id = $1";
+    sqlx::query(next).bind(id.to_string()).execute(&mut **tx).await?;
     tell(tx, before, change).await?;
     let ended = match change {
         AccountChange::Unblock => None,

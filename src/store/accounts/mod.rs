@@ -79,6 +79,8 @@ pub struct User {
     pub second_factor: Option<String>,
     /// The number of passkeys.
     pub passkeys: i64,
+    /// Every change that staff make is the next one.
+    pub version: i64,
 }
 
 impl User {
@@ -98,6 +100,7 @@ impl User {
             password_expires_at: None,
             second_factor: None,
             passkeys: 0,
+            version: 1,
         }
     }
 
@@ -135,7 +138,7 @@ impl UserSearch {
 macro_rules! columns {
     () => {
         "id, username, password_hash, role, created_at_ms, logged_in_at_ms, blocked_at_ms, blocked_reason,
-         deleted_at_ms, must_change_password, password_expires_at_ms, second_factor,
+         deleted_at_ms, must_change_password, password_expires_at_ms, second_factor, version,
          (SELECT COUNT(*) FROM passkeys WHERE passkeys.user_id = users.id) AS passkeys"
     };
 }
@@ -155,6 +158,7 @@ fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
         password_expires_at: row::optional_time(row, "password_expires_at_ms")?,
         second_factor: row.try_get("second_factor")?,
         passkeys: row::int(row, "passkeys")?,
+        version: row::int(row, "version")?,
     })
 }
 

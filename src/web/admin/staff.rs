@@ -10,7 +10,7 @@ use super::{ConfirmForm, StaffVisit};
 use crate::accounts::AccountRefusal;
 use crate::accounts::staff_rules::staff_role;
 use crate::domain::{Locale, UserId};
-use crate::store::{AccountChange, Role};
+use crate::store::{AccountChange, AccountEdit, Role};
 use crate::web::Shop;
 use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::ManageStaff;
@@ -59,11 +59,8 @@ async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPa
     let staff = shop.store.staff().await?;
     let chrome = visitor.chrome_at(staff_path(visitor.locale));
     let StaffPageState { form, username, role, errors, problem, done, temporary } = state;
-    let factor_required = shop.accounts.requires_second_factor();
-    personal(
-        status,
-        &StaffPage { chrome, staff, factor_required, form, username, role, errors, problem, done, temporary },
-    )
+    let policy = shop.store.staff_policy().await?;
+    personal(status, &StaffPage { chrome, staff, policy, form, username, role, errors, problem, done, temporary })
 }
 
 fn staff_path(locale: Locale) -> String {
@@ -136,6 +133,14 @@ pub struct RoleForm {
     role: String,
     #[serde(default)]
     confirm: String,
+    /// That of the account as the form shows it.
+    #[serde(default)]
+    version: String,
+}
+
+/// The version in a form. One of an older program has none.
+fn shown_version(version: &str) -> Option<Vec<i64>> {
+    version.parse().ok().map(|version| vec![version])
 }
 
 pub async fn set_role(
@@ -144,7 +149,8 @@ pub async fn set_role(
     Form(form): Form<RoleForm>,
 ) -> Result<Response, Problem> {
     let role = staff_role(&form.role).filter(|_| form.confirm == "yes");
-    change(visit, id, role.map(AccountChange::SetRole), "role").await
+    let edit = AccountEdit { id, versions: shown_version(&form.version) };
+    change(visit, edit, role.map(AccountChange::SetRole), "role").await
 }
 
 pub async fn dismiss(
@@ -189,6 +195,9 @@ pub struct PolicyForm {
     second_factor_required: String,
     #[serde(default)]
     confirm: String,
+    /// That of the policy as the form shows it.
+    #[serde(default)]
+    version: String,
 }
 
 pub async fn set_policy(
@@ -199,8 +208,9 @@ pub async fn set_policy(
         return not_confirmed(&shop, &visitor).await;
     }
     let required = form.second_factor_required == "yes";
-    match shop.accounts.require_second_factor(&staff.session, required).await {
-        Ok(()) => Ok(see_other(&format!("{}&done=policy", staff_path(visitor.locale)))),
+    let versions = shown_version(&form.version);
+    match shop.accounts.require_second_factor(&staff.session, versions.as_deref(), required).await {
+        Ok(_) => Ok(see_other(&format!("{}&done=policy", staff_path(visitor.locale)))),
         Err(refusal) => refused(&shop, &visitor, refusal.into()).await,
     }
 }
@@ -208,12 +218,12 @@ pub async fn set_policy(
 /// Applies a confirmed change to a member of the staff and redirects to the page. Otherwise the page shows the problem.
 async fn change(
     (State(shop), staff, visitor): OwnerRequest,
-    id: UserId,
+    edit: impl Into<AccountEdit>,
     confirmed: Option<AccountChange>,
     done: &str,
 ) -> Result<Response, Problem> {
     let Some(change) = confirmed else { return not_confirmed(&shop, &visitor).await };
-    match shop.accounts.change_account(&staff.session, id, &change).await {
+    match shop.accounts.change_account(&staff.session, edit, &change).await {
         Ok(_) => Ok(see_other(&format!("{}&done={done}", staff_path(visitor.locale)))),
         Err(refusal) => refused(&shop, &visitor, refusal.into()).await,
     }
@@ -228,6 +238,10 @@ async fn refused(shop: &Shop, visitor: &Visitor, refusal: Problem) -> Result<Res
     match code {
         Code::LastOwner | Code::Yourself | Code::NotAllowed | Code::SecondFactorRequired => {
             page(shop, visitor, code.status(), StaffPageState::with_problem(code.as_str())).await
+        }
+        // A form has no `If-Match` that a program could have sent.
+        Code::StaleVersion => {
+            page(shop, visitor, StatusCode::CONFLICT, StaffPageState::with_problem(code.as_str())).await
         }
         _ => Err(refusal),
     }

@@ -148,6 +148,7 @@ impl From<AccountRefusal> for Problem {
             }
             AccountRefusal::Blocked => Code::Blocked.into(),
             AccountRefusal::SecondFactorRequired => Code::SecondFactorRequired.into(),
+            AccountRefusal::StaleVersion => Code::StaleVersion.into(),
             AccountRefusal::PasswordExpired => Code::PasswordExpired.into(),
             AccountRefusal::CodeNeeded(_) => Code::CodeNeeded.into(),
             AccountRefusal::BadCode => Code::BadCode.into(),
@@ -273,6 +274,7 @@ impl From<AccountChangeRefusal> for Problem {
             AccountChangeRefusal::LastOwner => Code::LastOwner.into(),
             AccountChangeRefusal::Yourself => Code::Yourself.into(),
             AccountChangeRefusal::NotAllowed => Code::NotAllowed.into(),
+            AccountChangeRefusal::StaleVersion => Code::StaleVersion.into(),
             AccountChangeRefusal::Store(error) => error.into(),
         }
     }

@@ -3,7 +3,8 @@
 use axum::Extension;
 use axum::Json as Answer;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,10 +12,11 @@ use serde_json::{Value, json};
 use super::{StaffCall, StaffCallTo};
 use crate::accounts::staff_rules::{check_block_reason, staff_role};
 use crate::domain::UserId;
-use crate::store::{AccountChange, Role, User};
+use crate::store::{AccountChange, AccountEdit, Role, StaffPolicy, User};
 use crate::web::api::orders::OrderJson;
 use crate::web::api::own_account::SessionJson;
 use crate::web::cache_policy::Cache;
+use crate::web::extract::precondition::{entity_tag, expected_versions};
 use crate::web::extract::repeatable::Repeatable;
 use crate::web::extract::session::{ManageStaff, Permission, SupportShoppers, ViewConsole};
 use crate::web::extract::{Json, PathIds, Query};
@@ -37,6 +39,11 @@ fn private(body: Value) -> Response {
     (Cache::Private, Answer(body)).into_response()
 }
 
+/// An answer about what has a version.
+fn versioned(version: i64, body: Value) -> Response {
+    ([(ETAG, entity_tag(version))], private(body)).into_response()
+}
+
 pub async fn users(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<UserSearchQuery>,
@@ -52,7 +59,7 @@ pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId
     let sessions: Vec<SessionJson> = sessions.into_iter().map(|row| SessionJson::of(row, None)).collect();
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?;
     let orders: Vec<OrderJson> = orders.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
-    Ok(private(json!({"user": json_of(&user), "sessions": sessions, "orders": orders})))
+    Ok(versioned(user.version, json!({"user": json_of(&user), "sessions": sessions, "orders": orders})))
 }
 
 #[derive(Deserialize)]
@@ -85,12 +92,18 @@ pub async fn start_recovery(
     Ok(StatusCode::ACCEPTED)
 }
 
-async fn change<P: Permission>(
+async fn change<P: Permission>(call: StaffCallTo<P, UserId>, change: AccountChange) -> Result<Response, Problem> {
+    change_version(call, None, change).await
+}
+
+/// Changes an account in one of the versions.
+async fn change_version<P: Permission>(
     (State(shop), staff, PathIds(id)): StaffCallTo<P, UserId>,
+    versions: Option<Vec<i64>>,
     change: AccountChange,
 ) -> Result<Response, Problem> {
-    let user = shop.accounts.change_account(&staff.session, id, &change).await?;
-    Ok(private(json!({"user": json_of(&user)})))
+    let user = shop.accounts.change_account(&staff.session, AccountEdit { id, versions }, &change).await?;
+    Ok(versioned(user.version, json!({"user": json_of(&user)})))
 }
 
 pub async fn staff((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
@@ -127,19 +140,26 @@ pub struct RoleRequest {
     role: String,
 }
 
+/// With `If-Match` only that of a version that it names.
 pub async fn set_role(
     call: StaffCallTo<ManageStaff, UserId>,
+    headers: HeaderMap,
     Json(new): Json<RoleRequest>,
 ) -> Result<Response, Problem> {
-    change(call, AccountChange::SetRole(checked_role(&new.role)?)).await
+    change_version(call, expected_versions(&headers), AccountChange::SetRole(checked_role(&new.role)?)).await
 }
 
-pub async fn dismiss(call: StaffCallTo<ManageStaff, UserId>) -> Result<Response, Problem> {
-    change(call, AccountChange::SetRole(Role::User)).await
+/// With `If-Match` only from a version that it names.
+pub async fn dismiss(call: StaffCallTo<ManageStaff, UserId>, headers: HeaderMap) -> Result<Response, Problem> {
+    change_version(call, expected_versions(&headers), AccountChange::SetRole(Role::User)).await
+}
+
+fn policy_answer(policy: StaffPolicy) -> Response {
+    versioned(policy.version, json!({"second_factor_required": policy.second_factor_required}))
 }
 
 pub async fn policy((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
-    Ok(private(json!({"second_factor_required": shop.store.requires_second_factor().await?})))
+    Ok(policy_answer(shop.store.staff_policy().await?))
 }
 
 #[derive(Deserialize)]
@@ -148,13 +168,14 @@ pub struct StaffPolicyBody {
     second_factor_required: bool,
 }
 
+/// With `If-Match` only a version that it names.
 pub async fn set_policy(
     (State(shop), by): StaffCall<ManageStaff>,
+    headers: HeaderMap,
     Json(policy): Json<StaffPolicyBody>,
 ) -> Result<Response, Problem> {
-    let required = policy.second_factor_required;
-    shop.accounts.require_second_factor(&by.session, required).await?;
-    Ok(private(json!({"second_factor_required": required})))
+    let (versions, required) = (expected_versions(&headers), policy.second_factor_required);
+    Ok(policy_answer(shop.accounts.require_second_factor(&by.session, versions.as_deref(), required).await?))
 }
 
 /// A member of the staff gets a temporary password, which only this answer carries.

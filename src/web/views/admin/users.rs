@@ -8,7 +8,7 @@ use super::{FieldError, error_text};
 use crate::domain::{Money, Order, UserId};
 use crate::i18n::problem;
 use crate::pages::filters;
-use crate::store::{Role, SessionRow, User};
+use crate::store::{Role, SessionRow, StaffPolicy, User};
 use crate::web::views::Chrome;
 
 /// The state of an account: a class of the style sheet, and a word.
@@ -150,7 +150,7 @@ pub struct StaffPage {
     pub chrome: Chrome,
     pub staff: Vec<User>,
     /// Whether the owners require a second factor of all staff.
-    pub factor_required: bool,
+    pub policy: StaffPolicy,
     /// The form with the errors: `appoint`, `create`, or none.
     pub form: &'static str,
     pub username: String,
@@ -209,7 +209,7 @@ impl StaffPage {
         let t = &self.chrome.text().people;
         match self.done.as_str() {
             "role" => Some(t.done_role),
-            "policy" => Some(if self.factor_required { t.done_policy_on } else { t.done_policy_off }),
+            "policy" => Some(if self.policy.second_factor_required { t.done_policy_on } else { t.done_policy_off }),
             "dismiss" => Some(t.done_dismiss),
             "reset" => Some(t.done_reset),
             "appoint" => Some(t.done_appoint),
