@@ -10,6 +10,7 @@ pub mod sync;
 
 pub mod database;
 pub mod give;
+mod lists;
 pub mod redis;
 pub mod settle;
 
@@ -22,16 +23,17 @@ use tokio::sync::Semaphore;
 use tracing::warn;
 
 pub use give::{GiveRefusal, GiveRequest, Purse};
+pub use lists::{PacketPageError, PacketView};
 
 use crate::batching::{Batch, BatchHandler, BatchKey, Batcher, NoDecision};
 use crate::clock::Clock;
 use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
-use crate::domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
-use crate::domain::{PacketId, Page, UserId};
+use crate::domain::packet::{Packet, PacketState, Share};
+use crate::domain::{PacketId, UserId};
 use crate::gate::UserLimit;
 use crate::metrics::Metrics;
-use crate::store::{PacketClaim, StopOutcome, Store, StoreError};
+use crate::store::{StopOutcome, Store, StoreError};
 use directory::{ListedPacket, PacketDirectory};
 
 /// Claims on settled packets that query the database at the same time; further ones are answered `Overloaded`.
@@ -129,16 +131,6 @@ pub enum ClaimRefusal {
     Overloaded,
 }
 
-/// Why there is no page of packets.
-#[derive(Debug, thiserror::Error)]
-pub enum PacketPageError {
-    /// The list has no such packet.
-    #[error("unknown cursor")]
-    UnknownCursor,
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// Why a visitor is not shown a packet.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupRefusal {
@@ -148,16 +140,6 @@ pub enum LookupRefusal {
     RateLimited,
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// A packet with the names that belong to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PacketView {
-    pub packet: Packet,
-    /// `None` for the shop and for deleted accounts.
-    pub giver: Option<String>,
-    /// The name of the luckiest, once the packet is settled.
-    pub luckiest: Option<String>,
 }
 
 /// Everything that users and staff do with packets.
@@ -280,12 +262,6 @@ impl Packets {
         })
     }
 
-    /// A packet with names; `None` when it does not exist.
-    pub async fn view(&self, id: PacketId) -> Result<Option<PacketView>, StoreError> {
-        let Some(packet) = self.store.packet(id).await? else { return Ok(None) };
-        Ok(self.with_names(vec![packet]).await?.pop())
-    }
-
     /// The share that a user has, even before it reaches the database. Also `None` while the backend does not answer.
     pub async fn share_of(&self, user: UserId, packet: &Packet) -> Result<Option<Share>, StoreError> {
         if let Some(claim) = self.store.packet_claim_of(packet.id, user).await? {
@@ -302,61 +278,6 @@ impl Packets {
         Ok(None)
     }
 
-    /// The claims on a packet, latest first, of shares before `before`.
-    pub async fn claims(
-        &self,
-        id: PacketId,
-        before: Option<i64>,
-        limit: usize,
-    ) -> Result<Page<PacketClaim, i64>, StoreError> {
-        let claims = self.store.packet_claims(id, before, limit as i64 + 1).await?;
-        Ok(Page::cut(claims, limit, |claim| claim.claim.share))
-    }
-
-    /// The packets that a user or the shop gave, newest first, given before `before`.
-    pub async fn given(
-        &self,
-        giver: Giver,
-        before: Option<PacketId>,
-        limit: usize,
-    ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
-        // A packet of another giver is as unknown as one that does not exist, so cursors do not find packets.
-        let before = self.cursor(before, |packet| packet.giver == giver).await?;
-        let packets = self.store.packets_given(giver, before.as_ref(), limit as i64 + 1).await?;
-        self.page_of(packets, limit).await
-    }
-
-    /// All packets, for the staff: newest first, given before `before`.
-    pub async fn all(
-        &self,
-        before: Option<PacketId>,
-        limit: usize,
-    ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
-        let before = self.cursor(before, |_| true).await?;
-        let packets = self.store.packets(before.as_ref(), limit as i64 + 1).await?;
-        self.page_of(packets, limit).await
-    }
-
-    /// The shares that a user claimed, newest first, claimed before that of packet `before`.
-    pub async fn received(
-        &self,
-        user: UserId,
-        before: Option<PacketId>,
-        limit: usize,
-    ) -> Result<Page<(ShareClaim, PacketView), PacketId>, PacketPageError> {
-        let mark = match before {
-            Some(id) => {
-                let claim = self.store.packet_claim_of(id, user).await?.ok_or(PacketPageError::UnknownCursor)?;
-                Some((claim.claimed_at, id))
-            }
-            None => None,
-        };
-        let received = self.store.packets_received(user, mark, limit as i64 + 1).await?;
-        let (claims, packets): (Vec<ShareClaim>, Vec<Packet>) = received.into_iter().unzip();
-        let views = self.with_names(packets).await?;
-        Ok(Page::cut(claims.into_iter().zip(views).collect(), limit, |(claim, _)| claim.packet_id))
-    }
-
     /// Expires a packet now, for the staff. Data control then settles it and returns what is left.
     pub async fn stop(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
         let stopped = self.store.stop_packet(id, actor).await?;
@@ -371,32 +292,6 @@ impl Packets {
     /// Waits until every batch is decided.
     pub async fn finish(&self) {
         self.batcher.finish().await;
-    }
-
-    /// The packet before which a page ends, if it is in the list.
-    async fn cursor(
-        &self,
-        id: Option<PacketId>,
-        is_listed: impl Fn(&Packet) -> bool,
-    ) -> Result<Option<Packet>, PacketPageError> {
-        let Some(id) = id else { return Ok(None) };
-        let packet = self.store.packet(id).await?.filter(is_listed);
-        packet.map(Some).ok_or(PacketPageError::UnknownCursor)
-    }
-
-    async fn page_of(&self, packets: Vec<Packet>, limit: usize) -> Result<Page<PacketView, PacketId>, PacketPageError> {
-        Ok(Page::cut(self.with_names(packets).await?, limit, |view| view.packet.id))
-    }
-
-    async fn with_names(&self, packets: Vec<Packet>) -> Result<Vec<PacketView>, StoreError> {
-        let users = packets.iter().flat_map(|p| [p.giver.user(), p.best.map(|(user, _)| user)]).flatten();
-        let names = self.store.usernames(&users.collect::<Vec<_>>()).await?;
-        let views = packets.into_iter().map(|packet| PacketView {
-            giver: packet.giver.user().and_then(|user| names.get(&user).cloned()),
-            luckiest: packet.best.and_then(|(user, _)| names.get(&user).cloned()),
-            packet,
-        });
-        Ok(views.collect())
     }
 }
 
