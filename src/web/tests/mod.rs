@@ -49,6 +49,7 @@ mod shop_pages;
 mod shoppers;
 mod spending;
 mod spread;
+mod staff_accounts;
 mod step_up;
 mod strictness;
 mod support;
