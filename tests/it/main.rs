@@ -8,6 +8,8 @@ mod support;
 
 mod contract;
 
+mod audit;
+mod books;
 mod buckets;
 mod checklist;
 mod clocks;

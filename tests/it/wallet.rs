@@ -58,6 +58,10 @@ impl WalletStore {
         wallet
     }
 
+    pub fn pool(&self) -> &AnyPool {
+        &self.pool
+    }
+
     pub async fn execute(&self, statements: &[String]) {
         for sql in statements {
             sqlx::query(sqlx::AssertSqlSafe(sql.clone())).execute(&self.pool).await.unwrap();
