@@ -41,6 +41,12 @@ impl From<StoreError> for EligibilityRefusal {
     }
 }
 
+impl From<Ineligible> for EligibilityRefusal {
+    fn from(lacks: Ineligible) -> Self {
+        EligibilityRefusal::Ineligible(lacks)
+    }
+}
+
 /// Why a code was not redeemed.
 #[derive(Debug)]
 pub enum RedeemRefusal {
@@ -64,10 +70,12 @@ pub struct RuleState {
     pub lacks: Option<Ineligible>,
 }
 
-/// Every rule of a sale for one account, and the groups with which it would take part.
+/// Every rule of a sale for one account, and what taking part would claim.
 struct Assessment {
     states: Vec<RuleState>,
     groups: Vec<Group>,
+    /// Whether the deposit of the sale is not set aside yet.
+    owes_deposit: bool,
 }
 
 /// Checks accounts against the rules of sales.
@@ -96,26 +104,40 @@ impl Eligibility {
     }
 
     /// Checks every rule of a sale, and lets the account take part with its groups. Safe to repeat. A sale that is not
-    /// announced or has ended is not checked: it takes no one.
+    /// announced or has ended is not checked: it takes no one. The deposit is set aside with what the account takes part with.
     pub async fn check(&self, sale: SaleId, user: UserId) -> Result<(), EligibilityRefusal> {
-        let Some(known) = self.catalogue.known(sale) else { return Ok(()) };
+        self.admit(sale, user).await.map(drop)
+    }
+
+    /// Checks as [`check`](Self::check) does, and sets the deposit of the sale aside.
+    pub async fn check_and_hold(&self, sale: SaleId, user: UserId) -> Result<(), EligibilityRefusal> {
+        let owes_deposit = self.admit(sale, user).await?;
+        if owes_deposit && !self.store.hold_deposit(sale, user).await? {
+            return Err(Ineligible::DepositNeeded.into());
+        }
+        Ok(())
+    }
+
+    /// Returns whether the deposit of the sale is still to be set aside.
+    async fn admit(&self, sale: SaleId, user: UserId) -> Result<bool, EligibilityRefusal> {
+        let Some(known) = self.catalogue.known(sale) else { return Ok(false) };
         let is_over = matches!(known.sale.state, SaleState::Draft | SaleState::Ended);
         if known.sale.eligibility.are_none() || is_over {
-            return Ok(());
+            return Ok(false);
         }
         if !self.per_account.allows(user) {
             return Err(EligibilityRefusal::RateLimited);
         }
-        let Assessment { states, groups } = self.assess(&known.sale, user).await?;
+        let Assessment { states, groups, owes_deposit } = self.assess(&known.sale, user).await?;
         if let Some(lacks) = states.iter().find_map(|state| state.lacks) {
-            return Err(EligibilityRefusal::Ineligible(lacks));
+            return Err(lacks.into());
         }
         if groups.is_empty() {
-            return Ok(());
+            return Ok(owes_deposit);
         }
         match self.store.claim_groups(sale, user, &groups).await? {
-            None => Ok(()),
-            Some(kind) => Err(EligibilityRefusal::Ineligible(kind.taken())),
+            None => Ok(owes_deposit),
+            Some(kind) => Err(kind.taken().into()),
         }
     }
 
@@ -187,9 +209,18 @@ impl Eligibility {
             }
         }
         let taken = self.store.group_of_another(sale.id, user, &groups).await?;
-        let lacks = |rule| lacks(rule, rules, applicant.as_ref(), needs_address, taken);
+        let (mut owes_deposit, mut is_poor) = (false, false);
+        if let Some(amount) = rules.deposit_amount() {
+            let standing = self.store.deposit_standing(sale.id, user).await?;
+            owes_deposit = !standing.is_covered;
+            is_poor = owes_deposit && standing.balance < amount;
+        }
+        let lacks = |rule| match rule {
+            EligibilityRule::Deposit => is_poor.then_some(Ineligible::DepositNeeded),
+            rule => lacks(rule, rules, applicant.as_ref(), needs_address, taken),
+        };
         let states = rules.rules().map(|rule| RuleState { rule, lacks: lacks(rule) }).collect();
-        Ok(Assessment { states, groups })
+        Ok(Assessment { states, groups, owes_deposit })
     }
 
     /// One group, under every key of the shop.
@@ -222,5 +253,7 @@ fn lacks(
             let is_invited = applicant.is_some_and(|applicant| applicant.has_invitation);
             (!is_invited).then_some(Ineligible::InvitationNeeded)
         }
+        // Of the wallet, not of the account.
+        EligibilityRule::Deposit => None,
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::domain::draw::EntryId;
-use crate::domain::{DrawEntry, Phase, SaleId, UserId};
+use crate::domain::{DrawEntry, Ineligible, Phase, SaleId, UserId};
 use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::metrics::Metrics;
 use crate::rate_limit::RequestLimits;
@@ -68,6 +68,7 @@ impl Entries {
             }
             EnterOutcome::Known(entry) => Ok((entry, false)),
             EnterOutcome::Closed(phase) => Err(EntryRefusal::Closed(phase)),
+            EnterOutcome::DepositNeeded => Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into()),
             EnterOutcome::NoSuchDraw => Err(EntryRefusal::NoSuchDraw),
         }
     }

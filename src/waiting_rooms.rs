@@ -17,7 +17,9 @@ use crate::batching::{Batch, BatchHandler, BatchKey, Batcher};
 use crate::catalogue::Catalogue;
 use crate::domain::claim::Unavailable;
 use crate::domain::draw::EntryId;
-use crate::domain::{Bucket, Line, OrderId, OrderStatus, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId};
+use crate::domain::{
+    Bucket, Ineligible, Line, OrderId, OrderStatus, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId,
+};
 use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::metrics::Metrics;
 use crate::periodic::Periodic;
@@ -163,6 +165,7 @@ impl WaitingRooms {
                 Ok(Joined { place, state, is_new })
             }
             JoinOutcome::Closed(phase) => Err(JoinRefusal::Closed(phase)),
+            JoinOutcome::DepositNeeded => Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into()),
             JoinOutcome::NoSuchQueue => Err(JoinRefusal::NoSuchQueue),
         }
     }

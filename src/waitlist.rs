@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::catalogue::Catalogue;
-use crate::domain::{Order, OrderId, Phase, SaleId, UserId, Waiter, WaiterState};
+use crate::domain::{Ineligible, Order, OrderId, Phase, SaleId, UserId, Waiter, WaiterState};
 use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::gate::Gate;
 use crate::rate_limit::RequestLimits;
@@ -117,6 +117,7 @@ impl WaitlistRequests {
             WaitOutcome::HasOrder(order) => Err(WaitlistRefusal::HasOrder(order)),
             WaitOutcome::OverLimit => Err(WaitlistRefusal::OverLimit),
             WaitOutcome::Closed(phase) => Err(WaitlistRefusal::Closed(phase)),
+            WaitOutcome::DepositNeeded => Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into()),
             WaitOutcome::NoWaitlist => Err(WaitlistRefusal::NoWaitlist),
         }
     }

@@ -18,6 +18,7 @@ use crate::config::{Config, PaymentProvider};
 use crate::control::Control;
 use crate::control::allot::{self, Allotter};
 use crate::control::audit::Audit;
+use crate::control::deposits::Deposits;
 use crate::control::digests::Digests;
 use crate::control::draws::Draws;
 use crate::control::queues::Queues;
@@ -332,6 +333,7 @@ impl Services {
             queues: Queues::new(self.store.clone(), self.metrics.clone()),
             draws: Draws::new(self.store.clone(), self.metrics.clone()),
             waitlists: Waitlists::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
+            deposits: Deposits::new(self.store.clone()),
             digests: self.digests.clone(),
             expiry: Expiry::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
             payments: self.payments.clone(),

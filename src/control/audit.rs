@@ -55,6 +55,7 @@ enum Part {
     WalletPayments,
     Ledger,
     Books,
+    Deposits,
     StrandedMoney,
     Packets,
     Turns,
@@ -68,13 +69,14 @@ enum Part {
     Queue,
 }
 
-const PARTS: [Part; 17] = [
+const PARTS: [Part; 18] = [
     Part::Orders,
     Part::RepeatedOrders,
     Part::Charges,
     Part::WalletPayments,
     Part::Ledger,
     Part::Books,
+    Part::Deposits,
     Part::StrandedMoney,
     Part::Packets,
     Part::Turns,
@@ -97,6 +99,7 @@ impl Part {
             Part::WalletPayments => "wallet_payments",
             Part::Ledger => "ledger",
             Part::Books => "books",
+            Part::Deposits => "deposits",
             Part::StrandedMoney => "stranded_money",
             Part::Packets => "packets",
             Part::Turns => "turns",
@@ -192,6 +195,10 @@ impl Audit {
             Part::Books => {
                 let wrong = self.snapshot().await?.book_mismatches().await?;
                 vec![check("the sums of closed days equal what moved on them", wrong)]
+            }
+            Part::Deposits => {
+                let wrong = self.snapshot().await?.deposit_mismatches().await?;
+                vec![check("what is set aside is the sum of the deposits of sales that are not over", wrong)]
             }
             Part::StrandedMoney => {
                 vec![check("no deleted account has money", self.snapshot().await?.stranded_money().await?)]

@@ -6,7 +6,7 @@
 //! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
 //! [`sales_admin`] changes goods and sales, [`today`] sums up what they see first, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
 //! the invariants. [`schedule`] opens and closes sales, [`queues`] calls shoppers from waiting rooms, [`draws`] holds draws,
-//! [`waitlists`] gives units that come back to the next who waits, [`digests`] keeps what the reports of sales need.
+//! [`waitlists`] gives units that come back to the next who waits, [`deposits`] returns what sales set aside, [`digests`] keeps what the reports of sales need.
 
 pub mod sales_admin;
 pub mod stock_sync;
@@ -15,6 +15,7 @@ pub mod allot;
 pub mod audit;
 pub mod audit_file;
 pub mod checklist;
+pub mod deposits;
 pub mod digests;
 pub mod draws;
 pub mod queues;
@@ -42,6 +43,7 @@ use crate::pipeline::rabbit::Monitor;
 use crate::stock::Stock;
 use crate::store::Store;
 use allot::Allotter;
+use deposits::Deposits;
 use digests::Digests;
 use draws::Draws;
 use queues::Queues;
@@ -72,6 +74,8 @@ const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
 const QUEUES_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a unit that came back is offered to the next who waits.
 const WAITLISTS_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon the deposits of a sale that is over go back.
+const DEPOSITS_INTERVAL: Duration = Duration::from_secs(1);
 /// For rows that nothing needs any more.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// Totals of orders are wrong only after an older version changed orders beside this one.
@@ -93,6 +97,7 @@ pub struct Control {
     pub queues: Queues,
     pub draws: Draws,
     pub waitlists: Waitlists,
+    pub deposits: Deposits,
     pub digests: Arc<Digests>,
     pub expiry: Expiry,
     pub payments: Payments,
@@ -124,6 +129,7 @@ impl Control {
         let waiting_rooms = LeasedTask { interval: QUEUES_INTERVAL, name: "waiting rooms", ..schedule };
         let draws = LeasedTask { interval: DRAWS_INTERVAL, name: "draws", ..schedule };
         let waitlists = LeasedTask { interval: WAITLISTS_INTERVAL, name: "waitlists", ..schedule };
+        let deposits = LeasedTask { interval: DEPOSITS_INTERVAL, name: "deposits", ..schedule };
         let mail = LeasedTask { interval: MAIL_INTERVAL, name: "mail", ..schedule };
         let push = LeasedTask { interval: MAIL_INTERVAL, name: "push", ..schedule };
         let notices = LeasedTask { interval: NOTICES_INTERVAL, name: "notices", ..schedule };
@@ -152,6 +158,7 @@ impl Control {
             waiting_rooms.run(|| async { Ok(self.queues.step().await?) }),
             draws.run(|| async { Ok(self.draws.step().await?) }),
             waitlists.run(|| async { Ok(self.waitlists.step().await?) }),
+            deposits.run(|| async { Ok(self.deposits.step().await?) }),
             mail.run(|| async { stop.run_until_cancelled(self.send_mail()).await.unwrap_or(Ok(())) }),
             push.run(|| async { stop.run_until_cancelled(self.send_pushes()).await.unwrap_or(Ok(())) }),
             notices.run(|| async { stop.run_until_cancelled(self.write_notices()).await.unwrap_or(Ok(())) }),

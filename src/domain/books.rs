@@ -10,6 +10,8 @@ wire_enum! {
     pub enum AccountKind {
         /// The wallets of all users.
         User = "user",
+        /// What is set aside of wallets while their owners take part in sales.
+        Deposit = "deposit",
         /// The unclaimed money of all red packets.
         Packet = "packet",
         /// What the shop earned, less what it gave away.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::Money;
 use super::wire::wire_enum;
 
 /// The rules of a sale. Without any, every account may take part.
@@ -18,6 +19,8 @@ pub struct EligibilityRules {
     pub one_per_address: bool,
     /// The account has redeemed an invitation code of the sale.
     pub invitation: bool,
+    /// Set aside from the wallet while the account takes part, and given back in full. In the currency of wallets.
+    pub deposit: Option<Money>,
 }
 
 /// What a change of a sale says about its rules. `None` leaves one as it is.
@@ -28,6 +31,7 @@ pub struct EligibilityChange {
     pub one_per_contact: Option<bool>,
     pub one_per_address: Option<bool>,
     pub invitation: Option<bool>,
+    pub deposit: Option<Option<Money>>,
 }
 
 wire_enum! {
@@ -38,6 +42,7 @@ wire_enum! {
         OnePerContact = "one_per_contact",
         OnePerAddress = "one_per_address",
         Invitation = "invitation",
+        Deposit = "deposit",
     }
 }
 
@@ -61,6 +66,8 @@ wire_enum! {
         /// Another account takes part with the delivery address.
         AddressTaken = "address_taken",
         InvitationNeeded = "invitation_needed",
+        /// The wallet has less than the deposit.
+        DepositNeeded = "deposit_needed",
     }
 }
 
@@ -77,6 +84,7 @@ impl EligibilityRules {
             one_per_contact: change.one_per_contact.unwrap_or(self.one_per_contact),
             one_per_address: change.one_per_address.unwrap_or(self.one_per_address),
             invitation: change.invitation.unwrap_or(self.invitation),
+            deposit: change.deposit.unwrap_or(self.deposit),
         }
     }
 
@@ -88,7 +96,13 @@ impl EligibilityRules {
             EligibilityRule::OnePerContact => self.one_per_contact,
             EligibilityRule::OnePerAddress => self.one_per_address,
             EligibilityRule::Invitation => self.invitation,
+            EligibilityRule::Deposit => self.deposit.is_some(),
         })
+    }
+
+    /// The deposit in minor units of the currency of wallets.
+    pub fn deposit_amount(self) -> Option<i64> {
+        self.deposit.map(|deposit| deposit.amount)
     }
 }
 

@@ -18,6 +18,9 @@ pub fn money(amount: i64) -> Money {
 /// Bounds of one top-up, in minor units.
 pub const TOP_UP_LIMITS: std::ops::RangeInclusive<i64> = 100..=5_000_000;
 
+/// Bounds of the deposit of a sale, in minor units.
+pub const DEPOSIT_LIMITS: std::ops::RangeInclusive<i64> = 100..=1_000_000;
+
 /// Why an amount cannot be added to a wallet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TopUpRefusal {
@@ -51,6 +54,8 @@ pub fn check_top_up(amount: Money) -> Result<(), TopUpRefusal> {
 pub enum LedgerAccount {
     /// A user's wallet.
     User(UserId),
+    /// What is set aside of a user's wallet while the user takes part in sales.
+    Deposit(UserId),
     /// The unclaimed money of a red packet.
     Packet(PacketId),
     /// The shop's earnings from wallets, less what it has given away.
@@ -77,6 +82,7 @@ impl fmt::Display for LedgerAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LedgerAccount::User(id) => write!(f, "user:{id}"),
+            LedgerAccount::Deposit(id) => write!(f, "deposit:{id}"),
             LedgerAccount::Packet(id) => write!(f, "packet:{id}"),
             LedgerAccount::Shop => f.write_str("shop"),
             LedgerAccount::Provider => f.write_str("provider"),
@@ -89,6 +95,7 @@ impl FromStr for LedgerAccount {
     fn from_str(text: &str) -> Result<Self, ()> {
         match text.split_once(':') {
             Some(("user", id)) => id.parse().map(LedgerAccount::User).map_err(|_| ()),
+            Some(("deposit", id)) => id.parse().map(LedgerAccount::Deposit).map_err(|_| ()),
             Some(("packet", id)) => id.parse().map(LedgerAccount::Packet).map_err(|_| ()),
             None if text == "shop" => Ok(LedgerAccount::Shop),
             None if text == "provider" => Ok(LedgerAccount::Provider),
@@ -98,7 +105,7 @@ impl FromStr for LedgerAccount {
 }
 
 wire_enum! {
-    /// The reason of a transfer. The reference of a transfer is a payment, order, packet or user, depending on its
+    /// The reason of a transfer. The reference of a transfer is a payment, order, packet, sale or user, depending on its
     /// kind.
     pub enum TransferKind {
         /// A provider's payment filled a wallet; the reference is the payment.
@@ -115,6 +122,10 @@ wire_enum! {
         Return = "return",
         /// A user gave up the balance when deleting the account, or money came after that; the reference is the user.
         GiveUp = "giveup",
+        /// A user's deposit was set aside; the reference is the sale.
+        Deposit = "deposit",
+        /// A deposit went back into the wallet; the reference is the sale.
+        DepositReturn = "deposit_return",
     }
 }
 
@@ -122,7 +133,7 @@ wire_enum! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
     /// One of `topup:<payment>`, `pay:<order>`, `refund:<order>`, `fund:<packet>`, `claim:<packet>:<user>`,
-    /// `return:<packet>`, `giveup:<user>`, `giveup:<transfer>`.
+    /// `return:<packet>`, `giveup:<user>`, `giveup:<transfer>`, `deposit:<sale>:<user>:<n>`, `deposit_return:<sale>:<user>:<n>`.
     pub id: String,
     pub kind: TransferKind,
     /// See [`TransferKind`].
@@ -175,13 +186,14 @@ mod tests {
         assert_eq!(LedgerAccount::User(user).to_string(), text);
         for account in [
             LedgerAccount::User(user),
+            LedgerAccount::Deposit(user),
             LedgerAccount::Packet(PacketId(7)),
             LedgerAccount::Shop,
             LedgerAccount::Provider,
         ] {
             assert_eq!(account.to_string().parse(), Ok(account));
         }
-        for wrong in ["", "shops", "shop:1", "user:", "user:7", "packet:07", "packet", "bank:1"] {
+        for wrong in ["", "shops", "shop:1", "user:", "user:7", "deposit:7", "packet:07", "packet", "bank:1"] {
             assert_eq!(wrong.parse::<LedgerAccount>(), Err(()), "{wrong:?}");
         }
     }

@@ -43,6 +43,7 @@ texts! {
         f_accounts_before: "最晚注册时间", "Accounts registered no later than";
         f_verified_contact: "须有已验证的邮箱", "Confirmed email address needed";
         f_one_per_contact: "同一邮箱限一个账号", "One account per mailbox";
+        f_deposit: "可退保证金", "Refundable deposit";
         f_one_per_address: "同一地址限一个账号", "One account per address";
         f_invitation: "须有邀请码", "Invitation code needed";
         f_state: "状态", "State";

@@ -17,6 +17,7 @@ texts! {
         credits: "贷方（转入）", "Credits (in)";
         closing: "期末余额", "Closing";
         account_user: "用户钱包", "Users’ wallets";
+        account_deposit: "活动保证金（暂存）", "Deposits of sales (set aside)";
         account_packet: "未领红包", "Unclaimed red packets";
         account_shop: "本店", "The shop";
         account_held: "金额不符的收款（待处理）", "Captures of a wrong amount (held)";

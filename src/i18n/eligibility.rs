@@ -10,6 +10,10 @@ texts! {
         one_per_address: "同一收货地址只限一个账号参与，订单寄到参与时的默认地址。",
             "One account per delivery address. The order goes to the address that was your default when you took part.";
         invitation: "有本场的邀请码（F 码），一个账号用一个。", "You have an invitation code for this sale. One code per account.";
+        deposit: "参与时从钱包暂存保证金（全额退回）", "When you take part, a refundable deposit is set aside from your wallet:";
+        deposit_help: "付款、撤回报名后立即退回；其余在活动结束后退回，没有付款的也一样。这不是费用。",
+            "It comes back in full: at once when you pay for your order or take your entry back, otherwise once the sale is over, also if you let a unit go unpaid. It isn’t a fee.";
+        add_money: "充值", "Top up your wallet";
         check: "看看我能否参与", "Check whether you can take part";
         met: "✓ 已满足", "✓ Done";
         all_met: "你满足全部条件，可以参与。", "You meet every condition and can take part.";
@@ -39,6 +43,9 @@ texts! {
         one_per_contact: "同一邮箱限一个账号", "One account per mailbox";
         one_per_address: "同一收货地址限一个账号", "One account per delivery address";
         invitation: "须有邀请码（F 码）", "An invitation code";
+        deposit: "可退保证金（元）", "Refundable deposit (CNY)";
+        deposit_help: "留空表示不收。参与时从买家钱包暂存，付款或活动结束后全额退回，1 到 10000 元。",
+            "Empty means none. Set aside from the wallet of everyone who takes part, and returned in full when they pay or the sale is over. ¥1 to ¥10,000.";
         price: "一个人有多个邮箱和地址：这些条件提高囤号的成本，但认不出是不是同一个人。",
             "One person can have many mailboxes and addresses: these conditions make accounts dearer, and don’t recognise people.";
         link: "邀请码", "Invitation codes";
@@ -77,6 +84,7 @@ impl EligibilityText {
             EligibilityRule::OnePerContact => self.one_per_contact,
             EligibilityRule::OnePerAddress => self.one_per_address,
             EligibilityRule::Invitation => self.invitation,
+            EligibilityRule::Deposit => self.deposit,
         }
     }
 }

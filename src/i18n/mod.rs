@@ -285,6 +285,8 @@ impl Text {
             TransferKind::Claim => self.wallet.kind_claim,
             TransferKind::Return => self.wallet.kind_return,
             TransferKind::GiveUp => self.wallet.kind_giveup,
+            TransferKind::Deposit => self.wallet.kind_deposit,
+            TransferKind::DepositReturn => self.wallet.kind_deposit_return,
         }
     }
 

@@ -86,6 +86,8 @@ static PROBLEMS: &[Problem] = &[
         ["The address is fixed", "This sale allows one account per delivery address, so the order goes to the one you took part with. Recipient and phone may change."]),
     Problem::new("invitation_needed", ["需要邀请码", "本场须有邀请码（F 码），请先使用你的邀请码。"],
         ["Invitation code needed", "This sale asks for an invitation code. Please use yours first."]),
+    Problem::new("deposit_needed", ["余额不足以暂存保证金", "本场需要从钱包暂存一笔可全额退回的保证金。请先充值。"],
+        ["Not enough for the deposit", "This sale sets a deposit aside from your wallet, which you get back in full. Please top up first."]),
     Problem::new("bad_invitation", ["邀请码无效", "没有这个邀请码，或它已被使用或作废。请核对后再试。"],
         ["This code doesn’t work", "There is no such code for this sale, or it was used or revoked. Please check it and try again."]),
     Problem::new("bad_quantity", ["数量无效", "请选择有效的购买数量。"],
@@ -274,6 +276,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("bad_queue_seat", "购买时限须为 10 到 3600 秒。", "Enter 10 to 3600 seconds."),
     ("draw_one_each", "抽签场次每人限购 1 件。", "In a draw each person can buy one."),
     ("draw_window", "抽签场次须设开始和结束时间。", "A draw needs a start and an end time."),
+    ("bad_deposit", "请填写 1 到 10000 元；仅限人民币标价的活动。", "Enter ¥1 to ¥10,000. Only sales priced in CNY can have one."),
     ("bad_draw_window", "付款时限须为 60 到 2592000 秒。", "Enter 60 to 2592000 seconds."),
     ("bad_draw_review", "审核时间须为 0 到 604800 秒。", "Enter 0 to 604800 seconds."),
     ("wrong_round", "这不是所等待的随机数。", "This is not the awaited round."),
@@ -326,13 +329,14 @@ pub fn problem(code: &str) -> &'static Problem {
 
 /// The refusals of a purchase, for the script.
 pub fn refusals() -> impl Iterator<Item = &'static Problem> {
-    const CODES: [&str; 22] = [
+    const CODES: [&str; 23] = [
         "account_too_new",
         "contact_not_verified",
         "contact_taken",
         "address_needed",
         "address_taken",
         "invitation_needed",
+        "deposit_needed",
         "bad_token",
         "no_such_sale",
         "not_open",

@@ -21,17 +21,25 @@ texts! {
         kind_claim: "抢到红包", "Red packet received";
         kind_return: "红包退回", "Red packet returned";
         kind_giveup: "放弃余额", "Balance given up";
+        kind_deposit: "保证金暂存", "Deposit set aside";
+        kind_deposit_return: "保证金退回", "Deposit returned";
+        deposits: "暂存中", "Set aside";
+        deposits_text: "参与活动的保证金，会全额退回余额。", "Deposits of sales you take part in. They come back in full.";
+        deposit_since: "始于", "Since";
+        for_sale: "充值后返回参与条件。", "After paying you return to the sale’s conditions.";
+        see_sale: "查看活动", "View sale";
         see_order: "查看订单", "View order";
         see_packet: "查看红包", "View red packet";
         pay: "用钱包支付 · {}", "Pay with wallet · {}";
         pay_holds: "钱包余额 {}。", "Wallet balance: {}.";
+        pay_deposit: "其中 {} 为将退回的保证金。", "That includes the deposit of {}, which comes back.";
         pay_short: "钱包余额 {}，不足以支付此订单。", "Your wallet balance of {} doesn’t cover this order.";
         prove_lead: "距上次验证身份已超过 12 小时，使用钱包前请再次输入密码。刚才填写的内容会保留。",
             "It’s been more than 12 hours since you logged in. Enter your password to use your wallet. What you’ve filled in is kept.";
         no_provider: "本店目前没有开通在线支付，只能用钱包余额付款。",
             "The shop takes no online payments at the moment. Orders can be paid from the wallet.";
         no_top_up: "本店目前没有开通在线支付，无法充值。", "The shop takes no online payments at the moment, so you can’t top up.";
-        give_up: "我放弃钱包和未领完红包中的 {}，归商店所有。", "I give up the {} in my wallet and open red packets. It goes to the shop.";
-        give_up_text: "钱包和未领完的红包里还有 {}，删除前可以先花掉。", "You still have {} in your wallet and open red packets. You may want to spend it first.";
+        give_up: "我放弃钱包、保证金和未领完红包中的 {}，归商店所有。", "I give up the {} in my wallet, deposits and open red packets. It goes to the shop.";
+        give_up_text: "钱包、保证金和未领完的红包里还有 {}，删除前可以先花掉。", "You still have {} in your wallet, deposits and open red packets. You may want to spend it first.";
     }
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
-use crate::domain::{DrawStage, EligibilityRule, Goods, Locale, ModeName, Sale, SaleMode, SaleState};
+use crate::domain::{DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Sale, SaleMode, SaleState};
 use crate::i18n::refusals;
 use crate::pages::discount::discount_label;
 use crate::pages::list_page::ListPage;
@@ -110,6 +110,11 @@ impl SalePage<'_> {
     /// The moment that a rule about who may take part names.
     fn moment(&self, rule: &EligibilityRule) -> Option<Timestamp> {
         self.sale.eligibility.accounts_before.filter(|_| *rule == EligibilityRule::AccountsBefore)
+    }
+
+    /// The amount that the rule names.
+    fn deposit(&self, rule: &EligibilityRule) -> Option<Money> {
+        self.sale.eligibility.deposit.filter(|_| *rule == EligibilityRule::Deposit)
     }
 
     /// The page is the same for all: no code was typed, and none refused.

@@ -55,6 +55,7 @@ const MIGRATIONS: [(i64, &str, &str); 45] = [
     (55, "queue joins", include_str!("../../migrations/0055_queue_joins.sql")),
     (57, "registration contacts", include_str!("../../migrations/0057_registration_contacts.sql")),
     (58, "versions", include_str!("../../migrations/0058_versions.sql")),
+    (59, "deposits", include_str!("../../migrations/0059_deposits.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

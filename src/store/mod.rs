@@ -13,7 +13,8 @@
 //!    a change that waits for one sale does not keep the catalogue from all others;
 //! 4. the list of a draw or a waiting room (`ListLock`), or the row of a waitlist, then entries, places or waiters; then rows of orders,
 //!    payments and claims; an order before its payments and its holds;
-//! 5. transfers by id, then balances of users and packets by account ([`wallet`]): money moves last;
+//! 5. transfers by id, then balances of users, deposits and packets by account ([`wallet`]): money moves last. What takes a
+//!    deposit locks the balances before ([`deposits`]);
 //! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
 //!
 //! The row of the feed of changed orders ([`orders`]: changes) is locked by transactions that lock nothing else.
@@ -42,6 +43,7 @@ mod packets;
 
 mod waitlists;
 
+mod deposits;
 mod eligibility;
 
 mod books;
@@ -87,6 +89,7 @@ pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
 pub use books::Period;
 pub use books::journal::{JournalCursor, JournalLine, JournalSource};
+pub use deposits::{Deposit, DepositStanding};
 pub use draws::Draw;
 pub use draws::entries::{EnterOutcome, ExcludeOutcome, WithdrawOutcome};
 pub use draws::reading::{MAX_COUNTED_ENTRIES, StaffEntry};

@@ -241,8 +241,45 @@ async fn messages_of_accounts_stay_theirs(url: &str) {
     assert_refused(execute(&mut connection, &message("c", "'unknown'")).await, "a message of an unknown account");
 }
 
+/// The column of the kinds is made anew.
+async fn wallet_transfers_keep_their_kinds_and_get_two_more(url: &str) {
+    let store = Store::open(url).unwrap();
+    store.ping().await.unwrap();
+    migrate_up_to(59, url).await;
+    let mut connection = AnyConnection::connect(url).await.unwrap();
+    for (id, kind) in [("topup:1", "topup"), ("pay:1", "pay"), ("giveup:1", "giveup")] {
+        let sql =
+            format!("INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES ('{id}', '{kind}', '1', 1)");
+        assert_eq!(execute(&mut connection, &sql).await.unwrap(), 1);
+        let entry = format!(
+            "INSERT INTO wallet_entries (transfer_id, account, amount, at_ms) VALUES ('{id}', 'user:{USER}', 5, 1)"
+        );
+        assert_eq!(execute(&mut connection, &entry).await.unwrap(), 1);
+    }
+    store.migrate().await.unwrap();
+    for kind in ["topup", "pay", "giveup"] {
+        let kept = format!("UPDATE wallet_transfers SET at_ms = 2 WHERE id = '{kind}:1' AND kind = '{kind}'");
+        assert_eq!(execute(&mut connection, &kept).await.unwrap(), 1, "{kind}");
+    }
+    let insert = |kind: &str| {
+        format!("INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES ('{kind}:2', '{kind}', '1', 1)")
+    };
+    for kind in ["deposit", "deposit_return", "claim"] {
+        assert_eq!(execute(&mut connection, &insert(kind)).await.unwrap(), 1, "{kind}");
+    }
+    assert_refused(execute(&mut connection, &insert("gift")).await, "an unknown kind");
+    let orphan = "INSERT INTO wallet_entries (transfer_id, account, amount, at_ms) VALUES ('gone', 'shop', 5, 1)";
+    assert_refused(execute(&mut connection, orphan).await, "an entry without a transfer");
+}
+
 mod sqlite {
     use seckill::config::sqlite_in;
+
+    #[tokio::test]
+    async fn wallet_transfers_keep_their_kinds_and_get_two_more() {
+        let dir = tempfile::tempdir().unwrap();
+        super::wallet_transfers_keep_their_kinds_and_get_two_more(&sqlite_in(dir.path())).await;
+    }
 
     #[tokio::test]
     async fn messages_of_accounts_stay_theirs() {
@@ -310,6 +347,13 @@ mod stack {
         async fn messages_of_accounts_stay_theirs() {
             let fixture = Fixture::new(Rung::Postgres).await;
             super::super::messages_of_accounts_stay_theirs(&fixture.settings["SECKILL_DATABASE_URL"]).await;
+        }
+
+        #[tokio::test]
+        async fn wallet_transfers_keep_their_kinds_and_get_two_more() {
+            let fixture = Fixture::new(Rung::Postgres).await;
+            let url = &fixture.settings["SECKILL_DATABASE_URL"];
+            super::super::wallet_transfers_keep_their_kinds_and_get_two_more(url).await;
         }
 
         #[tokio::test]

@@ -8,6 +8,7 @@ use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use crate::domain::{AuditAction, MailKind, UserId};
 use crate::store::accounts;
 use crate::store::accounts::tombstone;
+use crate::store::deposits::returns;
 use crate::store::packets::open::UNCLAIMED;
 use crate::store::{
     NewSession, Revocation, Role, Store, StoreError, Tx, User, audit_log, mail, reminders, row, wallet,
@@ -284,12 +285,20 @@ impl Store {
 /// balance is locked, from which they are funded.
 async fn empty_wallet(tx: &mut Tx, id: UserId, give_up: bool, now: Timestamp) -> Result<bool, sqlx::Error> {
     let account = LedgerAccount::User(id);
-    let balance = wallet::lock(tx, &[account.to_string()]).await?.into_values().sum();
-    let in_packets = sqlx::query(UNCLAIMED).bind(id.to_string()).fetch_one(&mut **tx).await?;
-    if balance > 0 && give_up {
-        wallet::post(tx, &[Transfer::simple(TransferKind::GiveUp, id, balance, account, LedgerAccount::Shop)], now)
-            .await?;
+    let deposits = returns::of_user(tx, id).await?;
+    returns::mark_returned(tx, &deposits).await?;
+    let mut accounts = vec![account.to_string()];
+    if !deposits.is_empty() {
+        accounts.insert(0, LedgerAccount::Deposit(id).to_string());
     }
+    // What is set aside comes back in the same call.
+    let balance: i64 = wallet::lock(tx, &accounts).await?.into_values().sum();
+    let in_packets = sqlx::query(UNCLAIMED).bind(id.to_string()).fetch_one(&mut **tx).await?;
+    let mut transfers = returns::transfers(&deposits);
+    if balance > 0 && give_up {
+        transfers.push(Transfer::simple(TransferKind::GiveUp, id, balance, account, LedgerAccount::Shop));
+    }
+    wallet::post(tx, &transfers, now).await?;
     Ok(give_up || balance == 0 && row::int(&in_packets, "amount")? == 0)
 }
 

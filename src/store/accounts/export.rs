@@ -45,6 +45,7 @@ impl Store {
             "wallet": {
                 "balance": money(self.wallet_balance(LedgerAccount::User(id)).await?),
                 "entries": self.entries_for_export(id).await?,
+                "deposits": self.deposits_for_export(id).await?,
             },
             "packets": {
                 "given": self.packets_given_for_export(id).await?,
@@ -179,6 +180,16 @@ impl Store {
             json!({"sale_id": sale, "kind": noted.signal.kind, "digest": noted.signal.digest, "at": noted.at})
         });
         Ok(noted.collect())
+    }
+
+    async fn deposits_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let deposits = self.deposits_of(id).await?.into_iter().map(|deposit| {
+            json!({
+                "sale_id": deposit.sale_id, "amount": money(deposit.amount), "held_at": deposit.held_at,
+                "returned_at": deposit.returned_at,
+            })
+        });
+        Ok(deposits.collect())
     }
 
     async fn entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {

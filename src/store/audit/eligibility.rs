@@ -5,7 +5,7 @@ use crate::store::{KEEP_GROUPS, StoreError, row};
 
 /// Sales with rules that their orders are compared with.
 const SALES_WITH_RULES: &str = "SELECT id FROM sales WHERE accounts_before_ms IS NOT NULL OR invitation = 1
-     OR one_per_contact = 1 OR one_per_address = 1 ORDER BY id";
+     OR one_per_contact = 1 OR one_per_address = 1 OR deposit IS NOT NULL ORDER BY id";
 
 /// Live orders of open accounts, of a step of the orders of one sale. Accounts that were deleted have taken what proves it
 /// with them.
@@ -41,6 +41,13 @@ const UNGROUPED: &str = live_orders!(
          WHERE sale_groups.user_id = orders.user_id AND sale_groups.sale_id = sales.id AND kind = 'address')))"
 );
 
+/// One that was returned counts.
+const WITHOUT_DEPOSIT: &str = live_orders!(
+    "its owner had no deposit",
+    "sales.deposit IS NOT NULL AND NOT EXISTS (SELECT 1 FROM deposits
+       WHERE deposits.user_id = orders.user_id AND deposits.sale_id = sales.id)"
+);
+
 impl Snapshot {
     /// Describes live orders whose owners had no right to buy by the rules of their sale. Groups of sales that ended long ago
     /// are gone. At most one account has a group: it is the key of a table.
@@ -50,7 +57,7 @@ impl Snapshot {
         for sale in self.all(sqlx::query(SALES_WITH_RULES), |row| row::int(row, "id")).await? {
             let mut steps = Steps::<String>::along(format!("orders WHERE sale_id = {sale} AND"), "id");
             while let Some(step) = steps.next(self).await? {
-                for sql in [TOO_NEW, UNINVITED] {
+                for sql in [TOO_NEW, UNINVITED, WITHOUT_DEPOSIT] {
                     let query = step.bind(sqlx::query(sql)).bind(sale);
                     problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
                 }

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod books;
+mod deposits;
 mod draws;
 mod eligibility;
 mod money;

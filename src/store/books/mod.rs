@@ -158,9 +158,8 @@ pub(in crate::store) async fn movements(
     if from >= to {
         return Ok(Vec::new());
     }
-    let wallets =
-        "SELECT CASE WHEN account LIKE 'user:%' THEN 'user' WHEN account LIKE 'packet:%' THEN 'packet' ELSE account END
-           AS kind,
+    let wallets = "SELECT CASE WHEN account LIKE 'user:%' THEN 'user' WHEN account LIKE 'packet:%' THEN 'packet'
+             WHEN account LIKE 'deposit:%' THEN 'deposit' ELSE account END AS kind,
            CAST(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END) AS BIGINT) AS debits,
            CAST(SUM(CASE WHEN amount > 0 THEN amount ELSE 0 END) AS BIGINT) AS credits
          FROM wallet_entries WHERE at_ms >= $1 AND at_ms < $2 GROUP BY kind";

@@ -8,7 +8,7 @@ use super::lock;
 use crate::domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
 use crate::domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 use crate::store::audit_log::log;
-use crate::store::{ListLock, Store, StoreError, Tx, row, sales};
+use crate::store::{ListLock, Store, StoreError, Tx, deposits, row, sales};
 
 /// Entries of one page of the public list.
 pub const LIST_PAGE_SIZE: i64 = 10_000;
@@ -21,6 +21,8 @@ pub enum EnterOutcome {
     Known(DrawEntry),
     /// The sale takes no entries now.
     Closed(Phase),
+    /// The wallet has less than the deposit.
+    DepositNeeded,
     NoSuchDraw,
 }
 
@@ -87,10 +89,9 @@ impl Store {
             return Ok(EnterOutcome::Known(known));
         }
         let mut tx = self.begin().await?;
-        match self.open_phase(&mut tx, sale).await? {
-            None => return Ok(EnterOutcome::NoSuchDraw),
-            Some(Phase::Open) => {}
-            Some(phase) => return Ok(EnterOutcome::Closed(phase)),
+        let Some(open) = open_phase(&mut tx, sale).await? else { return Ok(EnterOutcome::NoSuchDraw) };
+        if open.phase != Phase::Open {
+            return Ok(EnterOutcome::Closed(open.phase));
         }
         let sql =
             "INSERT INTO draw_entries (sale_id, user_id, entry, entered_at_ms, state) VALUES ($1, $2, $3, $4, 'in')
@@ -99,6 +100,9 @@ impl Store {
         let written = query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?.rows_affected();
         let row = sqlx::query(OWN).bind(sale.0).bind(user.to_string()).fetch_one(&mut *tx).await?;
         let own = entry(&row)?;
+        if !deposits::take(&mut tx, sale, open.deposit, &[user]).await?.is_empty() {
+            return Ok(EnterOutcome::DepositNeeded);
+        }
         tx.commit().await?;
         Ok(if written == 1 { EnterOutcome::Entered(own) } else { EnterOutcome::Known(own) })
     }
@@ -106,7 +110,7 @@ impl Store {
     /// Takes an entry back while the sale is open. Repeating it changes nothing.
     pub async fn withdraw_entry(&self, sale: SaleId, user: UserId) -> Result<WithdrawOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        match self.open_phase(&mut tx, sale).await? {
+        match open_phase(&mut tx, sale).await?.map(|open| open.phase) {
             None => return Ok(WithdrawOutcome::NoSuchEntry),
             Some(Phase::Open) => {}
             Some(phase) => return Ok(WithdrawOutcome::Closed(phase)),
@@ -114,6 +118,7 @@ impl Store {
         let sql = "UPDATE draw_entries SET state = 'withdrawn' WHERE sale_id = $1 AND user_id = $2 AND state = 'in'";
         sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?;
         let row = sqlx::query(OWN).bind(sale.0).bind(user.to_string()).fetch_optional(&mut *tx).await?;
+        deposits::returns::withdraw(&mut tx, sale, user).await?;
         tx.commit().await?;
         Ok(if row.is_some() { WithdrawOutcome::Done } else { WithdrawOutcome::NoSuchEntry })
     }
@@ -135,9 +140,11 @@ impl Store {
                AND state IN ('in', 'excluded') RETURNING user_id";
         let query = sqlx::query(sql).bind(sale.0).bind(id.to_string()).bind(reason.as_str());
         let Some(row) = query.fetch_optional(&mut *tx).await? else { return Ok(ExcludeOutcome::NoSuchEntry) };
-        let after = json!({"entry": id.to_string(), "user_id": row::text(&row, "user_id")?, "reason": reason});
+        let user: UserId = row::parsed(&row, "user_id")?;
+        let after = json!({"entry": id.to_string(), "user_id": user, "reason": reason});
         let now = tx.now;
         log(&mut tx, actor, AuditAction::Exclude, &format!("sale {sale}"), None, Some(&after), now).await?;
+        deposits::returns::withdraw(&mut tx, sale, user).await?;
         tx.commit().await?;
         Ok(ExcludeOutcome::Done)
     }
@@ -155,13 +162,21 @@ impl Store {
         let after = after.map(|id| id.to_string()).unwrap_or_default();
         self.all(sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE), listed).await
     }
+}
 
-    /// The phase in which the sale takes entries or not. The list is not closed before the end of the transaction.
-    async fn open_phase(&self, tx: &mut Tx, id: SaleId) -> Result<Option<Phase>, sqlx::Error> {
-        let Some(draw) = lock(tx, ListLock::Shared, id).await? else { return Ok(None) };
-        let Some(sale) = sales::read(tx, id).await? else { return Ok(None) };
-        Ok(Some(if draw.state == DrawState::Announced { sale.phase(tx.now) } else { Phase::Ended }))
-    }
+/// What an entry depends on.
+struct Openness {
+    /// In which the sale takes entries or not.
+    phase: Phase,
+    deposit: Option<i64>,
+}
+
+/// Whether the sale takes entries. The list is not closed before the end of the transaction.
+async fn open_phase(tx: &mut Tx, id: SaleId) -> Result<Option<Openness>, sqlx::Error> {
+    let Some(draw) = lock(tx, ListLock::Shared, id).await? else { return Ok(None) };
+    let Some(sale) = sales::read(tx, id).await? else { return Ok(None) };
+    let phase = if draw.state == DrawState::Announced { sale.phase(tx.now) } else { Phase::Ended };
+    Ok(Some(Openness { phase, deposit: sale.eligibility.deposit_amount() }))
 }
 
 /// A page of the public list.

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use super::deposits::returns;
 use super::orders::open_payments::close_payments_of;
 use super::orders::{add_events, read};
 use super::wallet::{Posted, lock, post};
@@ -247,18 +248,15 @@ impl Store {
         .bind(now.as_millisecond())
         .execute(&mut *tx)
         .await?;
+        // The deposit that comes back helps to pay.
+        let mut transfers = take_back_deposit(&mut tx, order.id).await?;
         // A free order moves no money, and transfers of nothing are not allowed.
         if amount > 0 {
-            let paid = Transfer::simple(
-                TransferKind::Pay,
-                order.id,
-                amount,
-                LedgerAccount::User(order.user_id),
-                LedgerAccount::Shop,
-            );
-            if post(&mut tx, &[paid], now).await? == Posted::NotEnough {
-                return Ok(WalletPaymentOutcome::NotEnough);
-            }
+            let (from, to) = (LedgerAccount::User(order.user_id), LedgerAccount::Shop);
+            transfers.push(Transfer::simple(TransferKind::Pay, order.id, amount, from, to));
+        }
+        if post(&mut tx, &transfers, now).await? == Posted::NotEnough {
+            return Ok(WalletPaymentOutcome::NotEnough);
         }
         tx.commit().await?;
         Ok(WalletPaymentOutcome::Paid(id))
@@ -323,10 +321,20 @@ async fn record_webhook(tx: &mut Tx, webhook_id: &str, payment: &str, now: Times
 async fn pay(tx: &mut Tx, order: OrderId, now: Timestamp) -> Result<CaptureOutcome, sqlx::Error> {
     if move_order(tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
         close_payments_of(tx, &[order]).await?;
+        let returned = take_back_deposit(tx, order).await?;
+        // What a ledger account of deposits has is what its rows say, so there is enough.
+        post(tx, &returned, now).await?;
         return Ok(CaptureOutcome::Paid(order));
     }
     move_order(tx, order, OrderStatus::Cancelled, OrderStatus::RefundPending, now).await?;
     Ok(CaptureOutcome::Refunding)
+}
+
+/// The transfer that returns the deposit of an order that is paid, if there is one. The caller posts it.
+async fn take_back_deposit(tx: &mut Tx, order: OrderId) -> Result<Vec<Transfer>, sqlx::Error> {
+    let held = returns::of_order(tx, order).await?;
+    returns::mark_returned(tx, held.as_slice()).await?;
+    Ok(returns::transfers(held.as_slice()))
 }
 
 /// Fills a wallet. Deleting an account locks the balance too, so the money reaches an owner or is refunded.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use crate::domain::draw::EntryId;
 use crate::domain::queue::present_segment;
@@ -12,7 +12,7 @@ use crate::domain::{
     ModeName, Phase, Place, QueuePlace, QueuePlan, QueueSeed, SaleId, SaleState, TurnState, UserId, Window,
 };
 use crate::store::orders::intake::live_orders;
-use crate::store::{ListLock, Store, StoreError, Tx, bind_ids, list, padded, row, sales};
+use crate::store::{ListLock, Store, StoreError, Tx, bind_ids, deposits, list, padded, row, sales};
 
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,8 @@ pub enum JoinOutcome {
     },
     /// The waiting room takes in no one now.
     Closed(Phase),
+    /// The wallet has less than the deposit.
+    DepositNeeded,
     NoSuchQueue,
 }
 
@@ -79,8 +81,14 @@ impl Store {
         for request in requests {
             own.entry(request.user_id).or_insert_with(|| room.place(request.entry, request.signed, tx.now));
         }
+        let mut poor = HashSet::new();
+        if phase == Phase::Open && room.deposit.is_some() {
+            let users: Vec<UserId> = own.keys().copied().collect();
+            poor = deposits::take(&mut tx, sale, room.deposit, &users).await?;
+            own.retain(|user, _| !poor.contains(user));
+        }
         let mut places = 0;
-        if phase == Phase::Open {
+        if phase == Phase::Open && !own.is_empty() {
             places = insert(&mut tx, sale, &own).await?;
         }
         let (mut known, mut new) = (HashMap::new(), own.keys().copied().collect::<HashSet<_>>());
@@ -108,8 +116,9 @@ impl Store {
             0 => tx.commit().await?,
             places => tx.commit_after(counting(sale, places)).await?,
         }
-        let outcome = |request: &Joining| match (known.get(&request.user_id), own[&request.user_id]) {
-            (_, place) if new.contains(&request.user_id) => {
+        let outcome = |request: &Joining| match (known.get(&request.user_id), own.get(&request.user_id)) {
+            _ if poor.contains(&request.user_id) => JoinOutcome::DepositNeeded,
+            (_, Some(&place)) if new.contains(&request.user_id) => {
                 let entries = [Some(request.entry), request.signed.map(|(entry, _)| entry)];
                 JoinOutcome::Joined { place, state: TurnState::Waiting, is_new: entries.contains(&Some(place.entry)) }
             }
@@ -127,6 +136,7 @@ struct Room {
     seed: QueueSeed,
     locked_at: Option<Timestamp>,
     plan: QueuePlan,
+    deposit: Option<i64>,
     state: SaleState,
     window: Window,
 }
@@ -137,7 +147,7 @@ impl Room {
     fn reading(sale: SaleId) -> String {
         format!(
             "SELECT seed, locked_at_ms FROM queues WHERE sale_id = {sale};
-             SELECT queue_prequeue_s, queue_gather_s, queue_seat_s, state, opens_at_ms, closes_at_ms
+             SELECT queue_prequeue_s, queue_gather_s, queue_seat_s, state, opens_at_ms, closes_at_ms, deposit
              FROM sales WHERE id = {sale} AND mode = '{}'",
             ModeName::Queue.as_str()
         )
@@ -150,6 +160,7 @@ impl Room {
             seed: row::parsed(queue, "seed")?,
             locked_at: row::optional_time(queue, "locked_at_ms")?,
             plan: sales::queue_plan(sale)?,
+            deposit: sale.try_get("deposit")?,
             state: row::parsed(sale, "state")?,
             window: sales::window(sale)?,
         }))

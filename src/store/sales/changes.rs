@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::sale::{SaleMove, WrongState};
+use crate::domain::wallet::{CURRENCY, DEPOSIT_LIMITS};
 use crate::domain::{
     AuditAction, DrawPlan, EligibilityChange, EligibilityRules, GoodsId, ModeChange, Money, QueuePlan, Rush, Sale,
     SaleId, SaleMode, SaleState, Window,
@@ -52,6 +53,7 @@ impl SaleDraft {
             (order.is_none_or(|(opens, closes)| opens < closes), "closes_at", "window_order"),
             (ages.is_none_or(|(before, opens)| before <= opens), "accounts_before", "after_opening"),
             (!order.is_some_and(|window| self.outlasts(window)), "spread_ms", "spread_beyond_end"),
+            (self.has_right_deposit(), "deposit", "bad_deposit"),
         ];
         checks
             .into_iter()
@@ -64,6 +66,14 @@ impl SaleDraft {
 }
 
 impl SaleDraft {
+    /// Wallets hold one currency, so only a sale in it can ask for a deposit.
+    fn has_right_deposit(&self) -> bool {
+        let is_right = |deposit: Money| {
+            deposit.currency == CURRENCY && self.price.currency == CURRENCY && DEPOSIT_LIMITS.contains(&deposit.amount)
+        };
+        self.eligibility.deposit.is_none_or(is_right)
+    }
+
     /// The times of a waiting room follow from the opening.
     fn queue_checks(&self) -> impl Iterator<Item = (bool, &'static str, &'static str)> + use<> {
         let has_opening = self.window.opens_at.is_some();

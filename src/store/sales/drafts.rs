@@ -5,7 +5,6 @@ use sqlx::AssertSqlSafe;
 
 use crate::domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 use crate::store::audit_log::log;
-use crate::store::eligibility;
 use crate::store::sales::changes::saved_state;
 use crate::store::sales::revision::{next_id, touch};
 use crate::store::sales::{
@@ -13,6 +12,7 @@ use crate::store::sales::{
     random_seed, sale,
 };
 use crate::store::{OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
+use crate::store::{deposits, eligibility};
 
 /// A page of ended sales.
 #[derive(Debug, Clone, Default)]
@@ -89,6 +89,7 @@ impl Store {
         announced_draw::delete(&mut tx, &before).await?;
         announced_queue::delete(&mut tx, &before).await?;
         eligibility::delete(&mut tx, id).await?;
+        deposits::returns::delete(&mut tx, id).await?;
         sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
         log(&mut tx, actor, AuditAction::Delete, &format!("sale {id}"), Some(&before), None, now).await?;
         tx.commit().await?;
@@ -190,9 +191,9 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
         "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
            state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow, spread_seed,
            mode, queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon,
-           accounts_before_ms, verified_contact, one_per_contact, one_per_address, invitation)
+           accounts_before_ms, verified_contact, one_per_contact, one_per_address, invitation, deposit)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-           $24, $25, $26, $27, $28, $29, $30)",
+           $24, $25, $26, $27, $28, $29, $30, $31)",
     );
     let query = bind_definition(query, sale)
         .bind(now.as_millisecond())

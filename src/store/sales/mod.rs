@@ -18,6 +18,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
+use crate::domain::wallet::money;
 use crate::domain::{
     DrawPlan, EligibilityRules, GoodsId, ModeName, Money, QueuePlan, Rush, Sale, SaleId, SaleMode, SpreadSeed, Window,
 };
@@ -31,7 +32,7 @@ macro_rules! columns {
         "id, goods_id, price, list_price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, \
          state, version, epoch, buckets, lot, spread_ms, shadow, spread_seed, mode, \
          queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon, \
-         accounts_before_ms, verified_contact, one_per_contact, one_per_address, invitation"
+         accounts_before_ms, verified_contact, one_per_contact, one_per_address, invitation, deposit"
     };
 }
 pub(super) use columns;
@@ -104,17 +105,19 @@ fn eligibility(row: &AnyRow) -> Result<EligibilityRules, sqlx::Error> {
         one_per_contact: flag("one_per_contact")?,
         one_per_address: flag("one_per_address")?,
         invitation: flag("invitation")?,
+        deposit: row.try_get::<Option<i64>, _>("deposit")?.map(money),
     })
 }
 
-/// Binds the five columns of a sale's rules about who may take part.
+/// Binds the six columns of a sale's rules about who may take part.
 fn bind_eligibility<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
-    let EligibilityRules { accounts_before, verified_contact, one_per_contact, one_per_address, invitation } =
+    let EligibilityRules { accounts_before, verified_contact, one_per_contact, one_per_address, invitation, .. } =
         sale.eligibility;
     let flags = [verified_contact, one_per_contact, one_per_address, invitation];
     flags
         .into_iter()
         .fold(query.bind(accounts_before.map(Timestamp::as_millisecond)), |query, flag| query.bind(i64::from(flag)))
+        .bind(sale.eligibility.deposit_amount())
 }
 
 /// Binds the seven columns of a sale's mode.
@@ -207,7 +210,7 @@ async fn apply_change(
            buckets = $12, lot = $13, spread_ms = $14, spread_seed = $15, mode = $16, queue_prequeue_s = $17,
            queue_gather_s = $18, queue_seat_s = $19, draw_window_s = $20, draw_review_s = $21, draw_beacon = $22,
            accounts_before_ms = $23, verified_contact = $24, one_per_contact = $25, one_per_address = $26,
-           invitation = $27
+           invitation = $27, deposit = $28
          WHERE id = $11",
     );
     let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);

@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::domain::{OrderId, Phase, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist};
-use crate::store::{Store, StoreError, Tx, list, padded, row, sales};
+use crate::store::{Store, StoreError, Tx, deposits, list, padded, row, sales};
 
 /// No more accounts than this are counted.
 pub const MAX_COUNTED_WAITERS: i64 = 10_000;
@@ -20,6 +20,8 @@ pub enum WaitOutcome {
     /// The account has a live order of the sale.
     HasOrder(OrderId),
     OverLimit,
+    /// The wallet has less than the deposit.
+    DepositNeeded,
     /// The sale has no waitlist in this phase.
     Closed(Phase),
     /// There is no such sale, or it is not a rush.
@@ -141,6 +143,9 @@ impl Store {
         let is_new = query.execute(&mut *tx).await?.rows_affected() == 1;
         let row = sqlx::query(OWN).bind(id.0).bind(user.to_string()).fetch_one(&mut *tx).await?;
         let own = waiter(&row)?;
+        if !deposits::take(&mut tx, id, sale.eligibility.deposit_amount(), &[user]).await?.is_empty() {
+            return Ok(WaitOutcome::DepositNeeded);
+        }
         tx.commit().await?;
         Ok(if is_new { WaitOutcome::Joined(own) } else { WaitOutcome::Known(own) })
     }
@@ -148,8 +153,13 @@ impl Store {
     /// Takes an account out of the line. Repeating it changes nothing. `false` when the account never was in it. An order that
     /// was on its way arrives nevertheless, and can be cancelled.
     pub async fn leave_waitlist(&self, sale: SaleId, user: UserId) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
         let sql = "UPDATE waiters SET state = 'left' WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'";
-        let left = sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&self.pool).await?.rows_affected();
+        let left = sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?.rows_affected();
+        if left == 1 {
+            deposits::returns::withdraw(&mut tx, sale, user).await?;
+        }
+        tx.commit().await?;
         Ok(left == 1 || self.waiter(sale, user).await?.is_some())
     }
 }

@@ -21,13 +21,14 @@ pub struct WalletEntry {
     pub about: Option<EntrySubject>,
 }
 
-/// The order, packet or payment that a transfer belongs to.
+/// The order, packet, payment or sale that a transfer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntrySubject {
     Order { sale_id: SaleId, id: OrderId },
     Packet { id: PacketId },
     Payment { id: PaymentId },
+    Sale { id: SaleId },
 }
 
 /// The cursor of a page of lines: only older lines follow. Its text is `<milliseconds>_<transfer>`.
@@ -67,6 +68,9 @@ fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
         },
         TransferKind::Fund | TransferKind::Claim | TransferKind::Return => {
             Some(EntrySubject::Packet { id: row::parsed(row, "reference")? })
+        }
+        TransferKind::Deposit | TransferKind::DepositReturn => {
+            Some(EntrySubject::Sale { id: row::parsed(row, "reference")? })
         }
         TransferKind::GiveUp => None,
     };

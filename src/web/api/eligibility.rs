@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{EligibilityRule, Ineligible, SaleId, SaleState};
+use crate::domain::{EligibilityRule, Ineligible, Money, SaleId, SaleState};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::client::ClientAddress;
@@ -23,6 +23,8 @@ struct EligibilityResponse {
     eligible: bool,
     /// Accounts that were registered later may not take part.
     accounts_before: Option<Timestamp>,
+    /// Set aside from the wallet of an account that takes part, and given back in full.
+    deposit: Option<Money>,
     rules: Vec<RuleJson>,
 }
 
@@ -46,6 +48,7 @@ pub async fn own(
         sale_id: sale,
         eligible: states.iter().all(|state| state.lacks.is_none()),
         accounts_before: known.sale.eligibility.accounts_before,
+        deposit: known.sale.eligibility.deposit,
         rules: states.into_iter().map(|state| RuleJson { rule: state.rule, lacks: state.lacks }).collect(),
     };
     Ok((Cache::Private, Json(response)).into_response())

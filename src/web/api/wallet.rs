@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::UserCall;
 use super::payments::{CheckoutJson, OnePayment};
 use crate::domain::wallet::{TransferKind, money};
-use crate::domain::{Money, PaymentId};
-use crate::store::{EntrySubject, PaymentPurpose, WalletEntry};
+use crate::domain::{Money, PaymentId, SaleId};
+use crate::store::{Deposit, EntrySubject, PaymentPurpose, WalletEntry};
 use crate::web::cache_policy::Cache;
 use crate::web::extract;
 use crate::web::extract::session::SignedIn;
@@ -21,14 +21,31 @@ use crate::web::problem::{Code, Problem};
 use crate::web::shared::pagination::Cursor;
 use crate::web::shared::paths::wallet_path;
 use crate::web::shared::response::created;
-use crate::web::shared::wallet::{balance_of, wallet_entries};
+use crate::web::shared::wallet::{balance_of, set_aside, wallet_entries};
 
 #[derive(Serialize)]
 struct WalletJson {
     balance: Money,
+    /// The sum of the deposits.
+    set_aside: Money,
+    deposits: Vec<DepositJson>,
     entries: Vec<WalletEntryJson>,
     /// For `?before=`; `null` on the last page.
     next: Option<String>,
+}
+
+/// Money that is set aside while the account takes part in a sale.
+#[derive(Serialize)]
+struct DepositJson {
+    sale_id: SaleId,
+    amount: Money,
+    held_at: Timestamp,
+}
+
+impl From<Deposit> for DepositJson {
+    fn from(Deposit { sale_id, amount, held_at, .. }: Deposit) -> Self {
+        DepositJson { sale_id, amount: money(amount), held_at }
+    }
 }
 
 /// One movement of money, and what it belongs to.
@@ -63,8 +80,11 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let before = query.before.read("before")?;
     let page = wallet_entries(&shop.store, session.user_id, before.as_ref()).await?;
+    let deposits = shop.store.held_deposits_of(session.user_id).await?;
     let wallet = WalletJson {
         balance: balance_of(&shop.store, session.user_id).await?,
+        set_aside: set_aside(&deposits),
+        deposits: deposits.into_iter().map(DepositJson::from).collect(),
         entries: page.items.into_iter().map(WalletEntryJson::from).collect(),
         next: page.next.map(|mark| mark.to_string()),
     };

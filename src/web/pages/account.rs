@@ -22,7 +22,7 @@ use crate::web::problem::{Code, Problem};
 use crate::web::shared::account::{delete_account, export_account};
 use crate::web::shared::paths::account_path;
 use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::wallet::balance_of;
+use crate::web::shared::wallet::{balance_of, set_aside};
 use crate::web::shared::{FieldError, NoticeQuery};
 use crate::web::views::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
 
@@ -68,6 +68,7 @@ pub(super) async fn page(
     let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let balance = balance_of(&shop.store, user.id).await?;
     let unclaimed = shop.store.unclaimed_money(user.id).await?;
+    let set_aside = set_aside(&shop.store.held_deposits_of(user.id).await?);
     let recovery_left = shop.store.recovery_codes_left(user.id).await?;
     let sessions = shop.accounts.sessions_of(session).await?;
     let passkeys = shop.accounts.passkeys_of(session).await?;
@@ -79,7 +80,8 @@ pub(super) async fn page(
         chrome,
         user,
         balance,
-        at_stake: money(balance.amount + unclaimed),
+        set_aside,
+        at_stake: money(balance.amount + set_aside.amount + unclaimed),
         recovery_left,
         sessions,
         current: session.id,

@@ -63,6 +63,7 @@ async fn page(
         sale: id,
         goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,
         accounts_before: known.sale.eligibility.accounts_before,
+        deposit: known.sale.eligibility.deposit,
         states: shop.eligibility.states(&known.sale, session.user_id).await?,
         refused_code,
         chrome: visitor.chrome_at(eligibility_path(visitor.locale, id)),

@@ -11,7 +11,8 @@ use super::{UserVisit, eligibility};
 use crate::accounts::Session;
 use crate::domain::hold::check_appeal;
 use crate::domain::order::OrderEvent;
-use crate::domain::{Locale, ModeName, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
+use crate::domain::wallet::money;
+use crate::domain::{Locale, ModeName, Money, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
 use crate::orders::OrderLookup;
 use crate::orders::review::AppealRefusal;
 use crate::pages::onward::onward;
@@ -154,12 +155,26 @@ async fn page(
         false => None,
     };
     let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
-    let wallet = if accepts_wallet { Some(balance_of(&shop.store, session.user_id).await?) } else { None };
+    let (mut wallet, mut deposit) = (None, None);
+    if accepts_wallet {
+        deposit = deposit_of(shop, session.user_id, order.sale_id).await?;
+        let balance = balance_of(&shop.store, session.user_id).await?;
+        wallet = Some(money(balance.amount + deposit.map_or(0, |deposit| deposit.amount)));
+    }
     let online = shop.payments.is_online();
     let status = if appeal.error.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let chrome = visitor.chrome_at(order_path(visitor.locale, order.sale_id, order.id));
     let now = shop.clock.now();
-    personal(status, &OrderPage { chrome, order, proposed, wallet, online, sale, now, appeal })
+    personal(status, &OrderPage { chrome, order, proposed, wallet, deposit, online, sale, now, appeal })
+}
+
+/// What is set aside for a sale, which comes back when its order is paid.
+async fn deposit_of(shop: &Shop, user: UserId, sale: SaleId) -> Result<Option<Money>, Problem> {
+    if shop.catalogue.known(sale).is_some_and(|known| known.sale.eligibility.deposit.is_none()) {
+        return Ok(None);
+    }
+    let held = shop.store.held_deposits_of(user).await?;
+    Ok(held.iter().find(|deposit| deposit.sale_id == sale).map(|deposit| money(deposit.amount)))
 }
 
 /// What the page says about the sale of an order.

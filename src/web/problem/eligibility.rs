@@ -13,6 +13,7 @@ impl From<Ineligible> for Code {
             Ineligible::AddressNeeded => Code::AddressNeeded,
             Ineligible::AddressTaken => Code::AddressTaken,
             Ineligible::InvitationNeeded => Code::InvitationNeeded,
+            Ineligible::DepositNeeded => Code::DepositNeeded,
         }
     }
 }

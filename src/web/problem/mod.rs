@@ -121,6 +121,7 @@ problems! {
     AddressTaken 409 "address_taken" "The sale is one for each delivery address, and another account takes part with this one.";
     OtherAddress 409 "other_address" "The sale is one for each delivery address. The order goes to the one with which the account took part.";
     InvitationNeeded 403 "invitation_needed" "The sale asks for an invitation code. Redeem one first.";
+    DepositNeeded 409 "deposit_needed" "The sale asks for a deposit, and the wallet has less than that. Top it up first.";
     BadInvitation 403 "bad_invitation" "The sale has no such code, another account has redeemed it, or it was revoked.";
     NotEntered 404 "not_entered" "The account has no entry in this draw.";
     NotLocked 409 "not_locked" "The list of entries is not locked yet.";

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::domain::draw::Beacon;
 use crate::domain::spread::advised_spread_ms;
+use crate::domain::wallet;
 use crate::domain::{Currency, EligibilityRules, GoodsId, ModeChange, ModeName, Money, Rush, Sale, SaleMode, Window};
 use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use crate::web::shared::FieldError;
@@ -43,6 +44,8 @@ pub struct SaleForm {
     pub one_per_contact: String,
     pub one_per_address: String,
     pub invitation: String,
+    /// In the currency of wallets; empty for none.
+    pub deposit: String,
     /// Of the shop, for a new draw; not a field.
     #[serde(skip)]
     pub draw_beacon: Option<Beacon>,
@@ -88,6 +91,7 @@ impl SaleForm {
             one_per_contact: ticked(rules.one_per_contact),
             one_per_address: ticked(rules.one_per_address),
             invitation: ticked(rules.invitation),
+            deposit: rules.deposit.map(price_text).unwrap_or_default(),
             version: sale.version.to_string(),
             ..SaleForm::default()
         }
@@ -95,7 +99,7 @@ impl SaleForm {
 
     /// Without a time, accounts that are registered by now may take part. To the minute, so that a form that is sent twice says
     /// the same.
-    fn eligibility(&self, before: Option<Timestamp>, now: Timestamp) -> EligibilityRules {
+    fn eligibility(&self, before: Option<Timestamp>, deposit: Option<Money>, now: Timestamp) -> EligibilityRules {
         let is_ticked = |field: &str| field == "yes";
         let minute = TimestampRound::new().smallest(Unit::Minute).mode(RoundMode::Trunc);
         let this_minute = now.round(minute).unwrap_or(now);
@@ -105,6 +109,7 @@ impl SaleForm {
             one_per_contact: is_ticked(&self.one_per_contact),
             one_per_address: is_ticked(&self.one_per_address),
             invitation: is_ticked(&self.invitation),
+            deposit,
         }
     }
 
@@ -136,6 +141,7 @@ impl SaleForm {
         let [total, limit] = [&self.total, &self.per_user_limit].map(|text| text.trim().parse::<i64>());
         let [opens_at, closes_at] = [&self.opens_at, &self.closes_at].map(|text| optional(text, time));
         let accounts_before = optional(&self.accounts_before, time);
+        let deposit = optional(&self.deposit, |text| price(text, wallet::CURRENCY));
         let buckets = optional(&self.buckets, |text| text.parse::<u8>().ok());
         let [lot, spread_ms] = [&self.lot, &self.spread_ms].map(|text| optional(text, |text| text.parse::<i64>().ok()));
         let [prequeue, gather, seat, draw_window, draw_review] = [
@@ -172,6 +178,7 @@ impl SaleForm {
             (draw_review.is_some(), "draw_review_s", "bad_draw_review"),
             (expected.is_some(), "expected_accounts", "bad_number"),
             (accounts_before.is_some(), "accounts_before", "bad_time"),
+            (deposit.is_some(), "deposit", "bad_deposit"),
         ]));
         // A field that cannot be read has its error already. A valid value in its place lets the other checks run.
         let draft = SaleDraft {
@@ -191,7 +198,7 @@ impl SaleForm {
                 draw_review_s: draw_review.flatten(),
                 draw_beacon: self.draw_beacon,
             }),
-            eligibility: self.eligibility(accounts_before.flatten(), now),
+            eligibility: self.eligibility(accounts_before.flatten(), deposit.flatten(), now),
         };
         errors.extend(check_sale(&draft));
         errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));
@@ -292,6 +299,19 @@ mod tests {
         assert_eq!(saved.accounts_before, "2026-11-20T08:00:00Z".parse().ok());
         assert_eq!(errors(&before("2026-11-22T08:00")), [("accounts_before", "after_opening")]);
         assert_eq!(errors(&before("soon")), [("accounts_before", "bad_time")]);
+    }
+
+    #[test]
+    fn deposit_has_bounds_and_the_currency_of_wallets() {
+        let form = |deposit: &str, currency: &str| {
+            let (deposit, currency) = (deposit.into(), currency.into());
+            SaleForm { deposit, currency, ..form() }
+        };
+        let deposit = |text: &str| form(text, "CNY").parse(now()).unwrap().eligibility.deposit_amount();
+        assert_eq!((deposit(""), deposit("1"), deposit(" 10000.00 ")), (None, Some(100), Some(1_000_000)));
+        for (text, currency) in [("0", "CNY"), ("0.99", "CNY"), ("10000.01", "CNY"), ("ten", "CNY"), ("10", "USD")] {
+            assert_eq!(errors(&form(text, currency)), [("deposit", "bad_deposit")], "{text} {currency}");
+        }
     }
 
     #[test]

@@ -17,6 +17,6 @@ pub async fn purchase_token(
 ) -> Result<IssuedToken, Problem> {
     let issued = shop.gate.issue_token(sale, user, seat)?;
     // A place in a waiting room may be older than the rules, so its account is checked again.
-    shop.eligibility.check(sale, user).await?;
+    shop.eligibility.check_and_hold(sale, user).await?;
     Ok(issued)
 }

@@ -2,11 +2,16 @@
 
 use crate::domain::wallet::{LedgerAccount, money};
 use crate::domain::{Money, Page, UserId};
-use crate::store::{EntryCursor, Store, StoreError, WalletEntry};
+use crate::store::{Deposit, EntryCursor, Store, StoreError, WalletEntry};
 use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
 
 pub async fn balance_of(store: &Store, user: UserId) -> Result<Money, StoreError> {
     Ok(money(store.wallet_balance(LedgerAccount::User(user)).await?))
+}
+
+/// What of a user's money is set aside for sales.
+pub fn set_aside(deposits: &[Deposit]) -> Money {
+    money(deposits.iter().map(|deposit| deposit.amount).sum())
 }
 
 /// One page of a user's wallet entries, newest first.

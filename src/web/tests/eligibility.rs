@@ -1,5 +1,6 @@
 //! Who may take part in a sale: every rule, in every way to earn a right to buy.
 
+mod deposits;
 mod invitations;
 mod pages;
 

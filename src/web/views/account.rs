@@ -20,7 +20,9 @@ pub struct AccountPage {
     pub user: User,
     /// The balance of the wallet.
     pub balance: Money,
-    /// What deleting the account gives up: the balance, and what is unclaimed in open packets.
+    /// What of the wallet is set aside for sales.
+    pub set_aside: Money,
+    /// What deleting the account gives up: the balance, what is set aside, and what is unclaimed in open packets.
     pub at_stake: Money,
     pub recovery_left: i64,
     pub sessions: Vec<SessionRow>,

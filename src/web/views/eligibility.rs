@@ -4,7 +4,7 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::domain::{EligibilityRule, Ineligible, SaleId};
+use crate::domain::{EligibilityRule, Ineligible, Money, SaleId};
 use crate::eligibility::RuleState;
 use crate::i18n::problem;
 use crate::pages::filters;
@@ -17,6 +17,7 @@ pub struct EligibilityPage {
     pub sale: SaleId,
     pub goods_name: String,
     pub accounts_before: Option<Timestamp>,
+    pub deposit: Option<Money>,
     pub states: Vec<RuleState>,
     /// An invitation code that could not be redeemed, as typed.
     pub refused_code: Option<String>,
@@ -39,6 +40,15 @@ impl EligibilityPage {
     /// The moment that the rule names.
     fn moment(&self, state: &RuleState) -> Option<Timestamp> {
         self.accounts_before.filter(|_| state.rule == EligibilityRule::AccountsBefore)
+    }
+
+    /// The amount that the rule names.
+    fn deposit(&self, state: &RuleState) -> Option<Money> {
+        self.deposit.filter(|_| state.rule == EligibilityRule::Deposit)
+    }
+
+    fn needs_deposit(&self, state: &RuleState) -> bool {
+        state.lacks == Some(Ineligible::DepositNeeded)
     }
 
     /// What the account lacks, and what to do about it.

@@ -63,7 +63,7 @@ pub use recovery::{NewPasswordPage, RecoveryRequestPage, VerifyAddressPage};
 pub use sign_in::{CodePage, ContactPage, ContactStep, PriceField, SignInPage};
 pub use step_up::{StepUpForm, StepUpPage};
 pub use waitlist::WaitlistPage;
-pub use wallet::WalletPage;
+pub use wallet::{HeldDeposit, WalletPage};
 
 use crate::i18n::field_error;
 use crate::pages::Chrome;

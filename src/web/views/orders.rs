@@ -122,8 +122,10 @@ pub struct OrderPage {
     pub order: OrderView,
     /// The shopper's default address, for an order that has none yet.
     pub proposed: Option<AddressCard>,
-    /// The balance of the shopper's wallet, if the order can be paid from it.
+    /// What the shopper's wallet can pay with, if the order can be paid from it: its balance, and the deposit, which comes back.
     pub wallet: Option<Money>,
+    /// The deposit that is set aside for the sale.
+    pub deposit: Option<Money>,
     /// Whether a payment provider is on.
     pub online: bool,
     /// `None` for a sale that is gone.
@@ -288,6 +290,7 @@ mod tests {
                 chrome: test_chrome(Locale::En, "/en/orders/7/x"),
                 order: view(status, "Phone"),
                 proposed: None,
+                deposit: None,
                 wallet: (status == OrderStatus::Unpaid).then(|| Money::new(399_799, Currency::CNY)),
                 online: true,
                 sale: Some(sale_of_order(status)),
@@ -313,7 +316,17 @@ mod tests {
         let hostile = "\"><script>alert(1)</script>";
         let (chrome, order) = (test_chrome(Locale::Zh, hostile), view(OrderStatus::Paid, hostile));
         let (appeal, sale) = (AppealFormState::default(), None);
-        let page = OrderPage { chrome, order, proposed: None, wallet: None, online: true, sale, now: at(0), appeal };
+        let page = OrderPage {
+            chrome,
+            order,
+            proposed: None,
+            wallet: None,
+            deposit: None,
+            online: true,
+            sale,
+            now: at(0),
+            appeal,
+        };
         assert_eq!(page.render().unwrap().matches("<script").count(), 1);
     }
 

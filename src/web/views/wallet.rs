@@ -1,14 +1,25 @@
 //! The wallet of a signed-in user.
 
 use askama::Template;
+use jiff::Timestamp;
 
 use super::Chrome;
-use crate::domain::Money;
 use crate::domain::wallet::money;
+use crate::domain::{Money, SaleId};
 use crate::i18n::field_error;
 use crate::pages::filters;
 use crate::store::{EntrySubject, WalletEntry};
 use crate::web::shared::FieldError;
+
+/// Money that is set aside for a sale.
+#[derive(Debug)]
+pub struct HeldDeposit {
+    pub sale_id: SaleId,
+    /// Empty for a sale that the catalogue does not have.
+    pub goods_name: String,
+    pub amount: Money,
+    pub held_at: Timestamp,
+}
 
 /// The balance, the top-up form, and the entries, newest first.
 #[derive(Debug, Template)]
@@ -16,6 +27,11 @@ use crate::web::shared::FieldError;
 pub struct WalletPage {
     pub chrome: Chrome,
     pub balance: Money,
+    /// What is set aside for sales, and the sum of it.
+    pub deposits: Vec<HeldDeposit>,
+    pub set_aside: Money,
+    /// The sale whose deposit the top-up is for, to go back there.
+    pub sale: Option<SaleId>,
     /// Whether a payment provider is on: only then can the wallet be topped up.
     pub online: bool,
     pub entries: Vec<WalletEntry>,
@@ -45,6 +61,7 @@ impl WalletPage {
         match entry.about? {
             EntrySubject::Order { sale_id, id } => Some((format!("/{l}/orders/{sale_id}/{id}"), t.see_order)),
             EntrySubject::Packet { id } => Some((format!("/{l}/packets/{id}"), t.see_packet)),
+            EntrySubject::Sale { id } => Some((format!("/{l}/sales/{id}"), t.see_sale)),
             EntrySubject::Payment { .. } => None,
         }
     }

@@ -1,5 +1,6 @@
 //! The contract suite: what the shop promises on every rung.
 
+mod deposits;
 mod draws;
 mod eligibility;
 mod notices;
@@ -53,6 +54,7 @@ macro_rules! contract_tests {
             draws::units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next,
             waitlist::units_that_come_back_go_to_those_who_wait,
             eligibility::one_account_of_an_address_buys_and_none_without_a_code,
+            deposits::deposits_are_taken_once_and_come_back_in_full,
             notices::urgent_messages_are_written_once_and_end_with_the_session,
             reviews::linked_orders_are_held_appealed_released_and_refunded,
             reviews::hold_against_payment_cancellation_and_refund_has_one_end,

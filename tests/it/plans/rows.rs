@@ -4,6 +4,7 @@
 pub const GROWING: &[&str] = &[
     "account_signals",
     "addresses",
+    "deposits",
     "draw_entries",
     "hold_appeals",
     "queue_places",
@@ -158,7 +159,11 @@ pub fn statements(count: i64) -> Vec<String> {
             "{sale}, {id}, 1, i, i, i, CASE WHEN i % 20 = 7 THEN 'offered' ELSE 'waiting' END,
              CASE WHEN i % 20 = 7 THEN i END, CASE WHEN i % 20 = 7 THEN {id} END",
         ),
-        "UPDATE sales SET one_per_contact = 1, one_per_address = 1, invitation = 1 WHERE id = 50".to_owned(),
+        "UPDATE sales SET one_per_contact = 1, one_per_address = 1, invitation = 1, deposit = 1000 WHERE id = 50".to_owned(),
+        rows(
+            "deposits (user_id, sale_id, number, amount, held_at_ms, returned_at_ms)",
+            "{id}, {sale}, 1, 1000, i, CASE WHEN i % 10 > 0 THEN i END",
+        ),
         rows("sale_groups (sale_id, kind, digest, user_id, claimed_at_ms)", "{sale}, 'address', {id}, {user}, i"),
         format!(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {SALES})

@@ -18,6 +18,8 @@ pub struct NewSale {
     spread_ms: i64,
     mode: &'static str,
     one_per_address: bool,
+    /// In minor units.
+    deposit: Option<i64>,
     invitation: bool,
 }
 
@@ -34,6 +36,7 @@ impl NewSale {
             spread_ms: 600,
             mode: "rush",
             one_per_address: false,
+            deposit: None,
             invitation: false,
         }
     }
@@ -82,6 +85,12 @@ impl NewSale {
         self
     }
 
+    /// Sets this many minor units aside from the wallet of each account that takes part.
+    pub fn deposit(mut self, amount: i64) -> NewSale {
+        self.deposit = Some(amount);
+        self
+    }
+
     /// Accounts need an invitation code.
     pub fn invited(mut self) -> NewSale {
         self.invitation = true;
@@ -101,6 +110,7 @@ impl NewSale {
             "spread_ms": self.spread_ms,
             "mode": self.mode,
             "one_per_address": self.one_per_address,
+            "deposit": self.deposit.map(|amount| json!({"amount": amount, "currency": "CNY"})),
             "invitation": self.invitation,
             "draw_review_s": 0,
             "queue_gather_s": 2,

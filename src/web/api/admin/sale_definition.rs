@@ -58,6 +58,8 @@ pub struct SaleEdit {
     one_per_contact: Option<bool>,
     one_per_address: Option<bool>,
     invitation: Option<bool>,
+    #[serde(default, deserialize_with = "present")]
+    deposit: Option<Option<Money>>,
     /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening time
     /// was given or removed.
     draft: Option<bool>,
@@ -101,6 +103,7 @@ impl SaleEdit {
                 one_per_contact: self.one_per_contact,
                 one_per_address: self.one_per_address,
                 invitation: self.invitation,
+                deposit: self.deposit,
             },
         }
     }

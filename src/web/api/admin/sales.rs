@@ -56,6 +56,7 @@ pub struct NewSale {
     one_per_address: bool,
     #[serde(default)]
     invitation: bool,
+    deposit: Option<Money>,
     /// `true` hides the sale from shoppers whatever its window. Otherwise a sale with an opening time is scheduled.
     #[serde(default)]
     draft: bool,
@@ -133,6 +134,7 @@ pub async fn create(
             one_per_contact: new.one_per_contact,
             one_per_address: new.one_per_address,
             invitation: new.invitation,
+            deposit: new.deposit,
         },
     };
     let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };

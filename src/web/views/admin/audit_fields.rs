@@ -100,6 +100,7 @@ static FIELDS: &[Row] = &{
         ("", "one_per_contact", |t| t.f_one_per_contact, Flag, MAIN),
         ("", "one_per_address", |t| t.f_one_per_address, Flag, MAIN),
         ("", "invitation", |t| t.f_invitation, Flag, MAIN),
+        ("", "deposit", |t| t.f_deposit, Money, MAIN),
         ("", "state", |t| t.f_state, SaleState, MAIN),
         ("", "status", |t| t.f_status, OrderStatus, MAIN),
         ("", "user_id", |t| t.f_owner, User, MAIN),

@@ -42,6 +42,7 @@ impl BooksPage {
         let t = &self.chrome.text().books;
         match line.account {
             AccountKind::User => t.account_user,
+            AccountKind::Deposit => t.account_deposit,
             AccountKind::Packet => t.account_packet,
             AccountKind::Shop => t.account_shop,
             AccountKind::Held => t.account_held,

@@ -1,0 +1,43 @@
+//! Deposits of sales that are over, or drafts again, go back to their wallets.
+//!
+//! A step may be interrupted anywhere and made again: what a transaction has returned is returned once. Each sale on its own:
+//! one that fails is tried again later and later, and delays no other.
+
+use tracing::info;
+
+use crate::domain::SaleId;
+use crate::periodic::Backoff;
+use crate::store::{Store, StoreError};
+
+pub struct Deposits {
+    store: Store,
+    backoff: Backoff<SaleId>,
+}
+
+impl Deposits {
+    pub fn new(store: Store) -> Deposits {
+        Deposits { store, backoff: Backoff::new("deposits of a sale") }
+    }
+
+    /// Returns every deposit that is due.
+    pub async fn step(&self) -> Result<(), StoreError> {
+        for sale in self.store.sales_to_return_deposits().await? {
+            if !self.backoff.is_waiting(&sale) {
+                self.backoff.record(sale, self.give_back(sale).await.map_err(|error| error.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    async fn give_back(&self, sale: SaleId) -> Result<(), StoreError> {
+        let mut total = 0;
+        loop {
+            let returned = self.store.return_deposits(sale).await?;
+            total += returned;
+            if returned == 0 {
+                info!(%sale, deposits = total, "the deposits of a sale were returned");
+                return Ok(());
+            }
+        }
+    }
+}

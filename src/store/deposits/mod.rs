@@ -1,0 +1,213 @@
+//! Deposits: money of a wallet that is set aside while its owner takes part in a sale, and goes back in full ([`returns`]).
+//!
+//! An account has one of a sale at a time. It is taken with the place or the entry, in the same transaction, and moves from
+//! the account's wallet to its ledger account of deposits. The transfers of the account's n-th deposit of a sale are named
+//! after sale, account and n, so each is made once.
+//!
+//! The balances of both ledger accounts are locked before a deposit is taken, in the order of their names, and the rows are
+//! read again under these locks: of transactions that take one for the same account the second finds that of the first.
+
+pub(super) mod returns;
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use super::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, wallet};
+use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
+use crate::domain::{SaleId, UserId};
+
+/// A deposit of an account in a sale, the last one that it had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deposit {
+    pub sale_id: SaleId,
+    pub user_id: UserId,
+    /// How often the account had one of this sale, this one included.
+    pub number: i64,
+    /// Minor units of the currency of wallets.
+    pub amount: i64,
+    pub held_at: Timestamp,
+    /// `None` while it is set aside.
+    pub returned_at: Option<Timestamp>,
+}
+
+/// What an account has for the deposit of a sale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DepositStanding {
+    /// The balance of the wallet.
+    pub balance: i64,
+    /// The deposit is set aside, or the account has a live order and needs none.
+    pub is_covered: bool,
+}
+
+macro_rules! columns {
+    () => {
+        "sale_id, user_id, number, amount, held_at_ms, returned_at_ms"
+    };
+}
+use columns;
+
+fn deposit(row: &AnyRow) -> Result<Deposit, sqlx::Error> {
+    Ok(Deposit {
+        sale_id: SaleId(row::int(row, "sale_id")?),
+        user_id: row::parsed(row, "user_id")?,
+        number: row::int(row, "number")?,
+        amount: row::int(row, "amount")?,
+        held_at: row::time(row, "held_at_ms")?,
+        returned_at: row::optional_time(row, "returned_at_ms")?,
+    })
+}
+
+impl Store {
+    /// The deposits of an account in all sales, also returned ones, for its export.
+    pub async fn deposits_of(&self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE user_id = $1 ORDER BY sale_id");
+        self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
+    }
+
+    /// What of an account's money is set aside, the newest first.
+    pub async fn held_deposits_of(&self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL ORDER BY held_at_ms DESC, sale_id DESC"
+        );
+        self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
+    }
+
+    pub async fn deposit_standing(&self, sale: SaleId, user: UserId) -> Result<DepositStanding, StoreError> {
+        let sql =
+            "SELECT CAST(COALESCE((SELECT balance FROM wallet_balances WHERE account = $3), 0) AS BIGINT) AS balance,
+               (SELECT COUNT(*) FROM deposits WHERE user_id = $1 AND sale_id = $2 AND returned_at_ms IS NULL)
+               + (SELECT COUNT(*) FROM orders WHERE user_id = $1 AND sale_id = $2 AND status IN ('unpaid', 'paid'))
+               AS covers";
+        let query = sqlx::query(sql).bind(user.to_string()).bind(sale.0).bind(LedgerAccount::User(user).to_string());
+        let row = query.fetch_one(&self.pool).await?;
+        Ok(DepositStanding { balance: row::int(&row, "balance")?, is_covered: row::int(&row, "covers")? > 0 })
+    }
+
+    /// Sets the deposit of a sale aside for an account, once. `false` when the balance of the wallet is too low. Safe to repeat.
+    pub async fn hold_deposit(&self, id: SaleId, user: UserId) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let found = sqlx::query("SELECT deposit FROM sales WHERE id = $1").bind(id.0).fetch_optional(&mut *tx).await?;
+        let amount = found.map(|row| row.try_get("deposit")).transpose()?.flatten();
+        let is_held = take(&mut tx, id, amount, &[user]).await?.is_empty();
+        if is_held {
+            tx.commit().await?;
+        }
+        Ok(is_held)
+    }
+}
+
+/// Sets a deposit of this amount aside for accounts. One that has it already, or a live order of the sale, keeps what it has.
+/// Returns the accounts whose wallets have too little, for which nothing has changed. Without an amount nothing is done.
+pub(in crate::store) async fn take(
+    tx: &mut Tx,
+    sale: SaleId,
+    amount: Option<i64>,
+    users: &[UserId],
+) -> Result<HashSet<UserId>, sqlx::Error> {
+    let Some(amount) = amount else { return Ok(HashSet::new()) };
+    let held = last_deposits(tx, sale, users).await?;
+    let mut without: Vec<UserId> = users.iter().filter(|user| !is_held(&held, user)).copied().collect();
+    let buyers = buyers(tx, sale, &without).await?;
+    without.retain(|user| !buyers.contains(user));
+    without.sort_unstable();
+    without.dedup();
+    if without.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let mut accounts: Vec<String> =
+        without.iter().flat_map(|user| accounts_of(*user).map(|of| of.to_string())).collect();
+    accounts.sort_unstable();
+    let balances = wallet::lock(tx, &accounts).await?;
+    let last = last_deposits(tx, sale, &without).await?;
+    without.retain(|user| !is_held(&last, user));
+    let has_enough =
+        |user: &UserId| balances.get(&LedgerAccount::User(*user).to_string()).is_some_and(|balance| *balance >= amount);
+    let (able, unable): (Vec<UserId>, Vec<UserId>) = without.into_iter().partition(has_enough);
+    let now = tx.now;
+    let new: Vec<Deposit> = able
+        .into_iter()
+        .map(|user_id| {
+            let number = last.get(&user_id).map_or(0, |last| last.number) + 1;
+            Deposit { sale_id: sale, user_id, number, amount, held_at: now, returned_at: None }
+        })
+        .collect();
+    insert(tx, &new).await?;
+    let transfers: Vec<Transfer> = new.iter().map(|deposit| transfer(TransferKind::Deposit, deposit)).collect();
+    match wallet::post(tx, &transfers, now).await? {
+        wallet::Posted::Done { .. } => Ok(unable.into_iter().collect()),
+        // The balances are locked since they were read.
+        wallet::Posted::NotEnough => Err(sqlx::Error::Protocol("a locked balance has changed".into())),
+    }
+}
+
+fn is_held(deposits: &HashMap<UserId, Deposit>, user: &UserId) -> bool {
+    deposits.get(user).is_some_and(|deposit| deposit.returned_at.is_none())
+}
+
+fn accounts_of(user: UserId) -> [LedgerAccount; 2] {
+    [LedgerAccount::Deposit(user), LedgerAccount::User(user)]
+}
+
+/// The last deposit of each account in a sale.
+async fn last_deposits(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashMap<UserId, Deposit>, sqlx::Error> {
+    let mut found = HashMap::with_capacity(users.len());
+    for chunk in padded(users) {
+        let users = list(chunk.len(), 1);
+        let sql = format!(concat!("SELECT ", columns!(), " FROM deposits WHERE sale_id = $1 AND user_id IN {}"), users);
+        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
+        for row in query.fetch_all(&mut **tx).await? {
+            let deposit = deposit(&row)?;
+            found.insert(deposit.user_id, deposit);
+        }
+    }
+    Ok(found)
+}
+
+/// The accounts that have a live order of a sale.
+async fn buyers(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, sqlx::Error> {
+    let mut found = HashSet::new();
+    for chunk in padded(users) {
+        let users = list(chunk.len(), 1);
+        let sql = format!(
+            "SELECT user_id FROM orders WHERE sale_id = $1 AND status IN ('unpaid', 'paid') AND user_id IN {users}"
+        );
+        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
+        for row in query.fetch_all(&mut **tx).await? {
+            found.insert(row::parsed(&row, "user_id")?);
+        }
+    }
+    Ok(found)
+}
+
+/// Writes deposits in the place of the accounts' earlier ones.
+async fn insert(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
+    for chunk in deposits.chunks(MAX_ROWS) {
+        let sql = format!(
+            "INSERT INTO deposits (sale_id, user_id, number, amount, held_at_ms) VALUES {}
+             ON CONFLICT (user_id, sale_id) DO UPDATE SET number = excluded.number, amount = excluded.amount,
+               held_at_ms = excluded.held_at_ms, returned_at_ms = NULL",
+            placeholders(chunk.len(), 5)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for Deposit { sale_id, user_id, number, amount, held_at, .. } in chunk {
+            query = query.bind(sale_id.0).bind(user_id.to_string()).bind(*number).bind(*amount);
+            query = query.bind(held_at.as_millisecond());
+        }
+        query.execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// The transfer that sets a deposit aside, or that returns it.
+fn transfer(kind: TransferKind, of: &Deposit) -> Transfer {
+    let Deposit { sale_id, user_id, number, amount, .. } = of;
+    let [deposit, wallet] = accounts_of(*user_id);
+    let (from, to) = if kind == TransferKind::Deposit { (wallet, deposit) } else { (deposit, wallet) };
+    let simple = Transfer::simple(kind, sale_id, *amount, from, to);
+    Transfer { id: format!("{kind}:{sale_id}:{user_id}:{number}"), ..simple }
+}

@@ -1,0 +1,111 @@
+//! Deposits go back: at once when their order is paid, when their entry is withdrawn and when their account is deleted, and for
+//! all others once the sale is over or a draft again.
+//!
+//! Returning may run twice: its transfer has the number of the deposit, and a row is marked only with the same number.
+
+use std::collections::BTreeMap;
+
+use sqlx::AssertSqlSafe;
+
+use super::{Deposit, columns, deposit, transfer};
+use crate::domain::wallet::{Transfer, TransferKind};
+use crate::domain::{OrderId, SaleId, UserId};
+use crate::store::{Store, StoreError, Tx, row, wallet};
+
+/// Deposits of one transaction: short enough that payments of the same wallets wait for it.
+const MAX_RETURNS: i64 = 256;
+
+impl Store {
+    /// Sales that hold deposits although they are over or are drafts. A sale is over when it is retired: its time to pay has
+    /// ended, and a draw is settled.
+    pub async fn sales_to_return_deposits(&self) -> Result<Vec<SaleId>, StoreError> {
+        let sql = "SELECT id FROM sales WHERE (retired_at_ms IS NOT NULL OR state = 'draft') AND EXISTS
+               (SELECT 1 FROM deposits WHERE deposits.sale_id = sales.id AND returned_at_ms IS NULL) ORDER BY id";
+        self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
+    }
+
+    /// Returns deposits of a sale, a bounded number of them. Returns how many there were.
+    pub async fn return_deposits(&self, sale: SaleId) -> Result<usize, StoreError> {
+        let mut tx = self.begin().await?;
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL ORDER BY user_id LIMIT $2"
+        );
+        let rows = sqlx::query(sql).bind(sale.0).bind(MAX_RETURNS).fetch_all(&mut *tx).await?;
+        let due = rows.iter().map(deposit).collect::<Result<Vec<_>, _>>()?;
+        give_back(&mut tx, &due).await?;
+        tx.commit().await?;
+        Ok(due.len())
+    }
+}
+
+/// Returns the deposit of an account that withdraws, unless it has a live order of the sale, which it was taken for.
+pub(in crate::store) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM deposits WHERE sale_id = $1 AND user_id = $2 AND returned_at_ms IS NULL AND NOT EXISTS (SELECT 1 FROM orders
+           WHERE orders.sale_id = deposits.sale_id AND orders.user_id = deposits.user_id AND status IN ('unpaid', 'paid'))"
+    );
+    let found = sqlx::query(sql).bind(sale.0).bind(user.to_string()).fetch_optional(&mut **tx).await?;
+    let due = found.as_ref().map(deposit).transpose()?;
+    give_back(tx, due.as_slice()).await
+}
+
+/// The deposit that was taken for an order.
+pub(in crate::store) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Option<Deposit>, sqlx::Error> {
+    let sql = "SELECT deposits.sale_id, deposits.user_id, number, deposits.amount, held_at_ms, returned_at_ms
+         FROM orders JOIN deposits ON deposits.user_id = orders.user_id AND deposits.sale_id = orders.sale_id
+         WHERE orders.id = $1 AND returned_at_ms IS NULL";
+    let found = sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?;
+    found.as_ref().map(deposit).transpose()
+}
+
+/// What is set aside of an account, in all sales.
+pub(in crate::store) async fn of_user(tx: &mut Tx, user: UserId) -> Result<Vec<Deposit>, sqlx::Error> {
+    let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL");
+    sqlx::query(sql).bind(user.to_string()).fetch_all(&mut **tx).await?.iter().map(deposit).collect()
+}
+
+/// Returns what is set aside of a draft that is deleted, and deletes the rows.
+pub(in crate::store) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
+    let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL");
+    let held = sqlx::query(sql).bind(sale.0).fetch_all(&mut **tx).await?;
+    let held = held.iter().map(deposit).collect::<Result<Vec<_>, _>>()?;
+    give_back(tx, &held).await?;
+    sqlx::query("DELETE FROM deposits WHERE sale_id = $1").bind(sale.0).execute(&mut **tx).await?;
+    Ok(())
+}
+
+async fn give_back(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
+    mark_returned(tx, deposits).await?;
+    match wallet::post(tx, &transfers(deposits), tx.now).await? {
+        wallet::Posted::Done { .. } => Ok(()),
+        wallet::Posted::NotEnough => Err(sqlx::Error::Protocol("less is set aside than the deposits that are".into())),
+    }
+}
+
+/// The transfers that return deposits. Posted together with [`mark_returned`].
+pub(in crate::store) fn transfers(deposits: &[Deposit]) -> Vec<Transfer> {
+    deposits.iter().map(|deposit| transfer(TransferKind::DepositReturn, deposit)).collect()
+}
+
+/// Marks deposits as returned. The locks of money come after those of the rows.
+pub(in crate::store) async fn mark_returned(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
+    let mut by_sale: BTreeMap<SaleId, Vec<String>> = BTreeMap::new();
+    for Deposit { sale_id, user_id, number, .. } in deposits {
+        by_sale.entry(*sale_id).or_default().push(format!("('{user_id}',{number})"));
+    }
+    for (sale, rows) in by_sale {
+        // UUIDs and numbers, so that the statement needs no parameters.
+        let sql = format!(
+            "UPDATE deposits SET returned_at_ms = {} WHERE sale_id = {sale} AND returned_at_ms IS NULL
+               AND (user_id, number) IN (VALUES {})",
+            tx.now.as_millisecond(),
+            rows.join(",")
+        );
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
+    }
+    Ok(())
+}

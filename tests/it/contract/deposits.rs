@@ -1,0 +1,73 @@
+//! Deposits of those who take part in a sale.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
+
+use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
+
+const ACCOUNTS: u64 = 6;
+const DEPOSIT: i64 = 1_000;
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The balance, and what is set aside.
+async fn wallet(shopper: &Shopper) -> (i64, i64) {
+    let wallet = shopper.client.get("/api/wallet").await.expect(200).json();
+    (wallet["balance"]["amount"].as_i64().unwrap(), wallet["set_aside"]["amount"].as_i64().unwrap())
+}
+
+async fn wait_for_wallet(shopper: &Shopper, expected: (i64, i64)) {
+    eventually("the wallet has what it should", TIMEOUT, async || match wallet(shopper).await {
+        found if found == expected => Ok(()),
+        found => Err(format!("{found:?}, not {expected:?}")),
+    })
+    .await;
+}
+
+async fn fill(shopper: &Shopper) {
+    let top_up = json!({"amount": {"amount": DEPOSIT, "currency": "CNY"}});
+    let top_up = shopper.client.post("/api/wallet/top-ups", top_up).await.expect(201).json();
+    let cashier = format!("/sandbox/cashier/{}", top_up["payment"]["id"].as_str().unwrap());
+    shopper.pay_at(&cashier).await.expect(303);
+    wait_for_wallet(shopper, (DEPOSIT, 0)).await;
+}
+
+/// The deposit is taken once for requests that are made at once, and none is kept: not that of the winner, of the others, or of
+/// an account that takes its entry back.
+pub async fn deposits_are_taken_once_and_come_back_in_full(rung: Rung) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
+    let opening = Duration::from_secs(15);
+    let draw = NewSale::of(1).opens_in(opening).closes_in(opening + Duration::from_secs(10)).draw().deposit(DEPOSIT);
+    let sale = shop.create(draw).await;
+    let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
+    let (poor, able) = shoppers.split_last().unwrap();
+    join_all(able.iter().map(fill)).await;
+    shop.wait_for_phase(&sale, "open").await;
+    let entry = format!("/api/sales/{sale}/entry");
+    poor.client.post(&entry, json!({})).await.expect_problem(409, "deposit_needed");
+    for shopper in able {
+        let tries = join_all((0..3).map(|_| shopper.client.post(&entry, json!({})))).await;
+        assert_eq!(tries.iter().filter(|answer| answer.status == 201).count(), 1, "{tries:?}");
+        assert_eq!(wallet(shopper).await, (0, DEPOSIT));
+    }
+    let withdrawals = (0..2).map(|_| able[0].client.request(axum::http::Method::DELETE, &entry).send());
+    assert!(join_all(withdrawals).await.iter().all(|answer| answer.status == 204));
+    assert_eq!(wallet(&able[0]).await, (DEPOSIT, 0));
+
+    shop.wait_for_sold(&sale, 1, TIMEOUT).await;
+    let mut paid = false;
+    for shopper in &able[1..] {
+        let own = shopper.client.get(&entry).await.expect(200).json()["entry"].clone();
+        if let Some(order) = own["order_id"].as_str() {
+            let checkout = shopper.begin_payment(&sale, order).await;
+            shopper.pay_at(&checkout).await.expect(303);
+            paid = true;
+        }
+    }
+    assert!(paid, "an account has won");
+    for shopper in able {
+        wait_for_wallet(shopper, (DEPOSIT, 0)).await;
+    }
+    shop.audit_is_clean().await;
+}
