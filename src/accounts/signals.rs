@@ -1,7 +1,5 @@
-//! What accounts may have in common, as keyed digests: the address of delivery, the verified contact, the network of the
-//! registration. One spelling of a thing has one digest, and only the shop can compute it.
-//!
-//! The payment boundary tells nothing of the instrument that paid, so there is no signal of it.
+//! What accounts may have in common, as keyed digests: the address of delivery, the verified contact, the instrument that paid,
+//! the network of the registration. One spelling of a thing has one digest, and only the shop can compute it.
 
 use crate::domain::{Address, MailAddress, Network, Signal, SignalKind};
 use crate::signing::{KeyedDigests, ShopSecret};
@@ -26,6 +24,11 @@ impl Signals {
     pub fn of_contact(&self, address: &str) -> Vec<Signal> {
         let mailbox = MailAddress::parse(address).map(|address| address.mailbox());
         mailbox.map(|mailbox| self.signals(SignalKind::Contact, &mailbox)).unwrap_or_default()
+    }
+
+    /// The fingerprint that a payment provider gives of a card or an account. Fingerprints of two providers differ.
+    pub fn of_instrument(&self, provider: &str, fingerprint: &str) -> Vec<Signal> {
+        self.signals(SignalKind::Instrument, &format!("{provider} {fingerprint}"))
     }
 
     /// The network of a registration.
@@ -95,6 +98,15 @@ mod tests {
         assert_eq!(of("mei@shop.example"), of("mei+@shop.example"));
         assert_ne!(of("mei@shop.example"), of("mei@other.example"));
         assert_ne!(of("mei@shop.example"), of("wang@shop.example"));
+    }
+
+    #[test]
+    fn instruments_of_two_providers_are_two_signals() {
+        let of = |provider, fingerprint| signals().of_instrument(provider, fingerprint);
+        assert_eq!(of("sandbox", "card 4242"), of("sandbox", "card 4242"));
+        assert_ne!(of("sandbox", "card 4242"), of("sandbox", "card 1881"));
+        assert_ne!(of("sandbox", "card 4242"), of("elsewhere", "card 4242"));
+        assert!(!of("sandbox", "card 4242")[0].digest.contains("4242"));
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl Services {
             security,
             probe,
             batcher: Batcher::new(Arc::new(Units(backends.stock.clone())), metrics.clone()),
-            payments: Payments::new(store.clone(), metrics.clone(), provider),
+            payments: Payments::new(store.clone(), metrics.clone(), &secret, provider),
             sandbox,
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
             health,

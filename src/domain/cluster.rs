@@ -1,6 +1,7 @@
 //! Clusters: accounts of one sale that seem to belong together, for a person to look at. A cluster decides nothing.
 //!
-//! **Strong signals** link accounts by themselves: orders that go to one address, or one verified contact.
+//! **Strong signals** link accounts by themselves: orders that go to one address, or were paid with one instrument, or one
+//! verified contact.
 //!
 //! **Weak signals** link only together: accounts that were registered from one network within [`SIGN_UP_WINDOW`] of each
 //! other, and whose orders go to one street. A network alone says nothing, because a mobile carrier, a campus or an office
@@ -30,6 +31,8 @@ wire_enum! {
         Street = "street",
         /// A verified mail address.
         Contact = "contact",
+        /// What paid the order at a provider, such as a card.
+        Instrument = "instrument",
         /// The network of the registration: an IPv4 address, or a /64 of IPv6.
         Host = "host",
         /// The same, wider: a /24, or a /48.
@@ -42,6 +45,7 @@ wire_enum! {
     pub enum LinkReason {
         Address = "address",
         Contact = "contact",
+        Instrument = "instrument",
         /// Registered from one network within minutes, and delivered to one street.
         Registration = "registration",
     }
@@ -133,6 +137,7 @@ pub fn clusters(signals: &[AccountSignal]) -> Vec<Cluster> {
         let reason = match signal.kind {
             SignalKind::Address => LinkReason::Address,
             SignalKind::Contact => LinkReason::Contact,
+            SignalKind::Instrument => LinkReason::Instrument,
             SignalKind::Street => {
                 streets.entry(number).or_default().push(&signal.digest);
                 continue;

@@ -15,6 +15,7 @@ texts! {
         why: "关联原因", "Why they are linked";
         by_address: "收货地址相同：{} 个账号", "Same delivery address: {} accounts";
         by_contact: "邮箱相同：{} 个账号", "Same mailbox: {} accounts";
+        by_instrument: "付款工具相同：{} 个账号", "Same payment instrument: {} accounts";
         by_registration: "几分钟内从同一网络注册，且收货街道相同：{} 个账号",
             "Registered from one network within minutes and delivered to one street: {} accounts";
         live_orders: "有效订单", "Live orders";

@@ -63,6 +63,8 @@ texts! {
         cashier_text: "本页模拟支付平台，请选择支付结果。", "This page stands in for a payment provider. Choose the payment result.";
         cashier_number: "支付单号", "Payment ID";
         cashier_pay: "模拟付款成功", "Pay";
+        cashier_cards: "或指定一张测试卡，商店会记下卡的指纹：", "Or name a test card, whose fingerprint the shop gets:";
+        cashier_card: "用尾号 {} 的卡付款", "Pay with card ending {}";
         cashier_decline: "模拟付款失败", "Decline";
         cashier_settled: "付款成功", "Payment successful";
         cashier_declined: "付款失败", "Payment declined";

@@ -29,9 +29,11 @@ use uuid::Uuid;
 
 pub use sandbox::{Sandbox, Settled};
 
+use crate::accounts::Signals;
 use crate::domain::wallet::{TopUpRefusal, check_top_up};
 use crate::domain::{Money, Order, PaymentId, UserId};
 use crate::metrics::Metrics;
+use crate::signing::ShopSecret;
 use crate::store::{NewPayment, PaymentPurpose, Store, StoreError, WalletPaymentOutcome};
 use provider::{Charge, Provider};
 
@@ -71,13 +73,20 @@ const MAX_DETAILS_CHARS: usize = 500;
 pub struct Payments {
     store: Store,
     metrics: Arc<Metrics>,
+    /// Digests of the instruments that pay.
+    signals: Signals,
     /// `None`: only wallets pay.
     provider: Option<Arc<dyn Provider>>,
 }
 
 impl Payments {
-    pub fn new(store: Store, metrics: Arc<Metrics>, provider: Option<Arc<dyn Provider>>) -> Payments {
-        Payments { store, metrics, provider }
+    pub fn new(
+        store: Store,
+        metrics: Arc<Metrics>,
+        secret: &ShopSecret,
+        provider: Option<Arc<dyn Provider>>,
+    ) -> Payments {
+        Payments { store, metrics, signals: Signals::new(secret), provider }
     }
 
     /// Whether a provider takes payments and top-ups.

@@ -90,6 +90,9 @@ pub struct Report {
     pub amount: Option<Money>,
     /// What the provider says about it, for staff.
     pub reason: String,
+    /// Of a capture: the provider's fingerprint of the card or account that paid, the same for each payment with it. `None`: the
+    /// provider does not tell.
+    pub instrument: Option<String>,
 }
 
 wire_enum! {

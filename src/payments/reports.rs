@@ -37,7 +37,14 @@ impl Payments {
                 CloseOutcome::Closed => return Ok(self.open_case(report, CaseKind::Mismatched).await?),
             },
         };
-        self.capture(&report.id, payment, amount).await?;
+        let outcome = self.capture(&report.id, payment, amount).await?;
+        // Also for a report that comes again because the first one was interrupted here.
+        if let Some(instrument) = report.instrument.as_deref().filter(|text| !text.is_empty())
+            && matches!(outcome, CaptureOutcome::Paid(_) | CaptureOutcome::AlreadyApplied)
+        {
+            let signals = self.signals.of_instrument(self.provider()?.name(), &bounded(instrument));
+            self.store.note_payment(payment, &signals).await?;
+        }
         Ok(())
     }
 

@@ -42,6 +42,8 @@ struct BodyData {
     amount: Option<Money>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instrument: Option<String>,
 }
 
 /// What became of a payer's decision.
@@ -83,12 +85,19 @@ impl Sandbox {
 
     /// Records the payer's decision. The webhook is queued in the same transaction and delivered at once if the shop
     /// accepts it.
-    pub async fn settle(&self, payment: &SandboxPayment, pay: bool) -> Result<Settled, StoreError> {
+    ///
+    /// `card` is the end of the number of the card that pays, if the payer names one.
+    pub async fn settle(&self, payment: &SandboxPayment, pay: bool, card: Option<&str>) -> Result<Settled, StoreError> {
         let (status, kind) = match pay {
             true => ("captured", ReportKind::Captured),
             false => ("declined", ReportKind::Declined),
         };
-        let data = BodyData { payment_id: payment.id.to_string(), amount: Some(payment.amount), ..BodyData::default() };
+        let data = BodyData {
+            payment_id: payment.id.to_string(),
+            amount: Some(payment.amount),
+            instrument: card.filter(|_| pay).map(|card| format!("card {card}")),
+            ..BodyData::default()
+        };
         let body = serde_json::to_string(&Body { event: kind.as_str().to_owned(), data }).unwrap_or_default();
         let webhook = SandboxWebhook { id: format!("msg_{}", Uuid::now_v7().simple()), body, attempts: 0 };
         if self.store.sandbox_settle(payment.id, status, &webhook).await? {
@@ -160,8 +169,8 @@ impl Provider for Sandbox {
         signed.verify(now).map_err(|_| PaymentError::BadSignature)?;
         let id = headers.get(webhook::ID).and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
         let Body { event, data } = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
-        let BodyData { payment_id: payment, refund_id: refund, amount, reason } = data;
-        Ok(Report { id: id.to_owned(), event, payment, refund, amount, reason })
+        let BodyData { payment_id: payment, refund_id: refund, amount, reason, instrument } = data;
+        Ok(Report { id: id.to_owned(), event, payment, refund, amount, reason, instrument })
     }
 }
 
@@ -229,6 +238,7 @@ mod fuzz {
         let refund = r#""refund_id":"0198c0de-0000-7000-8000-000000000002""#;
         let valid = [
             format!(r#"{{"type":"payment.captured","data":{{{payment},{money}}}}}"#),
+            format!(r#"{{"type":"payment.captured","data":{{{payment},{money},"instrument":"card 4242"}}}}"#),
             format!(r#"{{"type":"refund.failed","data":{{{payment},{refund},{money},"reason":"no"}}}}"#),
         ];
         for text in &valid {

@@ -1,5 +1,5 @@
-//! Signals of accounts: digests of what accounts may have in common. They are noted at a registration and when an order gets
-//! its address, never while units are sold. Those of a registration are copied to each sale in which the account has an order
+//! Signals of accounts: digests of what accounts may have in common. They are noted at a registration, when an order gets
+//! its address and when it is paid, never while units are sold. Those of a registration are copied to each sale in which the account has an order
 //! with an address, so that the signals of a sale stand for themselves and go together.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use super::{Store, StoreError, Tx, placeholders, row};
-use crate::domain::{AccountSignal, SaleId, Signal, UserId};
+use crate::domain::{AccountSignal, PaymentId, SaleId, Signal, UserId};
 
 /// How long the signals of a sale are kept after it.
 const KEEP_SALE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -74,6 +74,24 @@ async fn insert(tx: &mut Tx, user: UserId, sale: SaleId, signals: &[Signal], at:
 }
 
 impl Store {
+    /// Notes what a captured payment says of its instrument, with the sale of its order. Nothing for a top-up, whose money
+    /// belongs to no sale. May be repeated.
+    pub async fn note_payment(&self, payment: PaymentId, signals: &[Signal]) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        // The lock keeps a deletion of the account out, which deletes signals too.
+        let sql =
+            "UPDATE users SET role = role WHERE deleted_at_ms IS NULL AND id = (SELECT orders.user_id FROM payments
+               JOIN orders ON orders.id = payments.order_id WHERE payments.id = $1 AND payments.status = 'captured')
+             RETURNING id, (SELECT orders.sale_id FROM payments JOIN orders ON orders.id = payments.order_id
+               WHERE payments.id = $1) AS sale_id";
+        let Some(row) = sqlx::query(sql).bind(payment.to_string()).fetch_optional(&mut *tx).await? else {
+            return Ok(());
+        };
+        let (user, sale, now) = (row::parsed(&row, "id")?, SaleId(row::int(&row, "sale_id")?), tx.now);
+        insert(&mut tx, user, sale, signals, now).await?;
+        Ok(tx.commit().await?)
+    }
+
     /// The signals of a sale that more than one account has. All signals are read along their index, in parts, because those
     /// of a large sale take longer than a statement may.
     pub async fn shared_signals(&self, sale: SaleId) -> Result<Vec<AccountSignal>, StoreError> {

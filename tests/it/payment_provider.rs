@@ -24,6 +24,7 @@ use seckill::store::{
     AuditReason, CaseAction, LockPatience, NewPartialRefund, NewStaffRefund, PartialRefund, Payment, PaymentPurpose,
     PaymentStatus, StaffAction, StaffRefund, WALLET,
 };
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -220,7 +221,7 @@ impl Provider for Liar {
     fn read(&self, _: &HeaderMap, body: &[u8], _: Timestamp) -> Result<Report, PaymentError> {
         let Message { id, event, payment, refund, amount } =
             serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
-        Ok(Report { id, event, payment, refund, amount, reason: String::new() })
+        Ok(Report { id, event, payment, refund, amount, reason: String::new(), instrument: None })
     }
 }
 
@@ -243,7 +244,8 @@ impl Arena {
         let random = StdRng::seed_from_u64(seed);
         let books = Books { random, entries: BTreeMap::new(), refunds: BTreeMap::new(), messages: Vec::new() };
         let liar = Arc::new(Liar(Mutex::new(books)));
-        let payments = Payments::new(shop.store.clone(), Arc::new(Metrics::default()), Some(liar.clone()));
+        let secret = SecretString::from("s".repeat(64)).into();
+        let payments = Payments::new(shop.store.clone(), Arc::new(Metrics::default()), &secret, Some(liar.clone()));
         let broken = Mutex::new(orders.iter().copied().step_by(3).collect());
         Arena { shop, liar, payments, orders, broken, closed: AtomicBool::new(false) }
     }

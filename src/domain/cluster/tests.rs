@@ -38,6 +38,19 @@ fn one_address_or_contact_links_accounts_and_their_neighbours() {
 }
 
 #[test]
+fn one_instrument_links_accounts_and_is_no_other_kind() {
+    let signals = [
+        noted(1, SignalKind::Instrument, "a", 0),
+        noted(2, SignalKind::Instrument, "a", 0),
+        noted(3, SignalKind::Address, "a", 0),
+        noted(4, SignalKind::Instrument, "b", 0),
+    ];
+    let found = clusters(&signals);
+    assert_eq!(members(&found), [[user(1), user(2)]]);
+    assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Instrument, 2)]));
+}
+
+#[test]
 fn two_digests_of_one_thing_link_accounts_across_a_change_of_the_secret() {
     let signals = [
         noted(1, SignalKind::Address, "old", 0),

@@ -55,7 +55,8 @@ pub async fn pay(
     visitor: Visitor,
     PathIds(id): PathIds<PaymentId>,
 ) -> Result<Response, Problem> {
-    settle(&shop, visitor, id, true).await
+    let card = card(&visitor);
+    settle(&shop, visitor, id, true, card.as_deref()).await
 }
 
 pub async fn decline(
@@ -63,14 +64,27 @@ pub async fn decline(
     visitor: Visitor,
     PathIds(id): PathIds<PaymentId>,
 ) -> Result<Response, Problem> {
-    settle(&shop, visitor, id, false).await
+    settle(&shop, visitor, id, false, None).await
+}
+
+/// The last four digits of a card, if the payer chose one.
+fn card(visitor: &Visitor) -> Option<String> {
+    let (_, query) = visitor.path.split_once('?')?;
+    let digits = query_value(query, "card")?;
+    (digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
 }
 
 /// Settles the payment and returns the payer to the order. Settling again changes nothing. A payment that has ended is
 /// refused with a page that says so.
-async fn settle(shop: &Shop, visitor: Visitor, id: PaymentId, pay: bool) -> Result<Response, Problem> {
+async fn settle(
+    shop: &Shop,
+    visitor: Visitor,
+    id: PaymentId,
+    pay: bool,
+    card: Option<&str>,
+) -> Result<Response, Problem> {
     let payment = payment(shop, id).await?;
-    match sandbox(shop)?.settle(&payment, pay).await? {
+    match sandbox(shop)?.settle(&payment, pay, card).await? {
         Settled::Now | Settled::Before => Ok(see_other(own_path(&payment.return_path).unwrap_or("/"))),
         Settled::Closed => page(shop, visitor, id, StatusCode::CONFLICT).await,
     }

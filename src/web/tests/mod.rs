@@ -132,7 +132,7 @@ impl TestShop {
     async fn make_payment(&self, id: PaymentId) -> CaptureOutcome {
         let sandbox = self.parts.sandbox.as_ref().unwrap();
         let payment = sandbox.payment(id).await.unwrap().unwrap();
-        sandbox.settle(&payment, true).await.unwrap();
+        sandbox.settle(&payment, true, None).await.unwrap();
         let now = self.parts.clock.now();
         self.parts.store.apply_capture(&format!("msg_{id}"), id, payment.amount, now).await.unwrap()
     }
@@ -141,7 +141,7 @@ impl TestShop {
     async fn decline_payment(&self, id: PaymentId) {
         let sandbox = self.parts.sandbox.as_ref().unwrap();
         let payment = sandbox.payment(id).await.unwrap().unwrap();
-        sandbox.settle(&payment, false).await.unwrap();
+        sandbox.settle(&payment, false, None).await.unwrap();
         self.parts.store.decline_payment(id).await.unwrap();
     }
 

@@ -6,6 +6,9 @@ use super::Chrome;
 use crate::domain::{Money, PaymentId};
 use crate::pages::filters;
 
+/// The last digits of cards to choose from.
+const CARDS: [&str; 2] = ["4242", "1881"];
+
 /// A payment to confirm or decline.
 #[derive(Debug, Template)]
 #[template(path = "cashier.html")]

@@ -37,6 +37,7 @@ fn in_words(chrome: &Chrome, reasons: &BTreeMap<LinkReason, usize>) -> Vec<Strin
     let words = |reason: &LinkReason| match reason {
         LinkReason::Address => t.by_address,
         LinkReason::Contact => t.by_contact,
+        LinkReason::Instrument => t.by_instrument,
         LinkReason::Registration => t.by_registration,
     };
     reasons.iter().map(|(reason, accounts)| fill(words(reason), grouped(accounts))).collect()
