@@ -101,7 +101,7 @@ where
     ) -> Result<Option<Known<V>>, ComputationError<E>> {
         match self.find(key, compute) {
             Found::Fresh(known) => Ok(Some(known)),
-            Found::Flight(flight, kept) => match timeout(patience, landed(flight)).await {
+            Found::Flight(flight, kept) => match timeout(patience, outcome_of(flight)).await {
                 Ok(outcome) => Ok(Some(outcome?.known(false))),
                 Err(_) => Ok(kept.map(|kept| kept.known(true))),
             },
@@ -116,7 +116,7 @@ where
     ) -> Result<Known<V>, ComputationError<E>> {
         match self.find(key, compute) {
             Found::Fresh(known) => Ok(known),
-            Found::Flight(flight, _) => Ok(landed(flight).await?.known(false)),
+            Found::Flight(flight, _) => Ok(outcome_of(flight).await?.known(false)),
         }
     }
 
@@ -127,21 +127,21 @@ where
         match &entry.kept {
             Some(kept) if kept.is_fresh(now) => Found::Fresh(kept.known(false)),
             _ => {
-                let flight = entry.flight.get_or_insert_with(|| self.take_off(key, compute)).clone();
+                let flight = entry.flight.get_or_insert_with(|| self.begin(key, compute)).clone();
                 Found::Flight(flight, entry.kept.clone())
             }
         }
     }
 
-    fn take_off(&self, key: K, compute: impl Future<Output = Result<V, E>> + Send + 'static) -> Flight<V, E> {
+    fn begin(&self, key: K, compute: impl Future<Output = Result<V, E>> + Send + 'static) -> Flight<V, E> {
         let (sender, flight) = watch::channel(None);
         let shared = self.0.clone();
         tokio::spawn(async move {
-            let mut landing = Landing { shared, key, sender, outcome: Err(ComputationError::Panicked) };
-            let shared = landing.shared.clone();
+            let mut running = Running { shared, key, sender, outcome: Err(ComputationError::Panicked) };
+            let shared = running.shared.clone();
             let _turn = shared.turn.lock().await;
             let (began, read_at) = (Instant::now(), shared.clock.now());
-            landing.outcome = match compute.await {
+            running.outcome = match compute.await {
                 Ok(value) => {
                     let fresh_until = shared.clock.now() + (began.elapsed() * FRESH_FACTOR).min(MAX_FRESH);
                     Ok(Kept { value: Arc::new(value), read_at, fresh_until })
@@ -154,7 +154,7 @@ where
 }
 
 /// What became of a computation.
-async fn landed<V, E>(mut flight: Flight<V, E>) -> Outcome<V, E> {
+async fn outcome_of<V, E>(mut flight: Flight<V, E>) -> Outcome<V, E> {
     match flight.wait_for(Option::is_some).await.as_deref() {
         Ok(Some(Ok(kept))) => Ok(kept.clone()),
         Ok(Some(Err(error))) => Err(error.clone()),
@@ -163,16 +163,16 @@ async fn landed<V, E>(mut flight: Flight<V, E>) -> Outcome<V, E> {
 }
 
 /// Notes what became of a computation when it is dropped, so that a panic leaves no key behind that is computed for ever.
-struct Landing<K: Hash + Eq + Clone + Display, V, E: Display> {
+struct Running<K: Hash + Eq + Clone + Display, V, E: Display> {
     shared: Arc<Shared<K, V, E>>,
     key: K,
     sender: watch::Sender<Option<Outcome<V, E>>>,
     outcome: Outcome<V, E>,
 }
 
-impl<K: Hash + Eq + Clone + Display, V, E: Display> Drop for Landing<K, V, E> {
+impl<K: Hash + Eq + Clone + Display, V, E: Display> Drop for Running<K, V, E> {
     fn drop(&mut self) {
-        self.shared.land(&self.key, &self.outcome);
+        self.shared.finish(&self.key, &self.outcome);
         let outcome = std::mem::replace(&mut self.outcome, Err(ComputationError::Panicked));
         self.sender.send_replace(Some(outcome));
     }
@@ -185,7 +185,7 @@ impl<K: Hash + Eq, V, E> Shared<K, V, E> {
 }
 
 impl<K: Hash + Eq + Clone + Display, V, E: Display> Shared<K, V, E> {
-    fn land(&self, key: &K, outcome: &Outcome<V, E>) {
+    fn finish(&self, key: &K, outcome: &Outcome<V, E>) {
         let mut entries = self.entries();
         let before = entries.remove(key).and_then(|entry| entry.kept);
         let kept = match outcome {

@@ -36,7 +36,7 @@ async fn accounts_that_pay_with_one_card_are_a_cluster() {
         assert_eq!(noted.len(), usize::from(card.is_some()), "{export}");
         assert!(noted.iter().all(|signal| signal["sale_id"] == sale && !signal["digest"].to_string().contains("4242")));
     }
-    let path = only_cluster(&admin, &sale).await;
+    let path = only_cluster(&admin, &sale, 2).await;
     let page = admin.get(&format!("{path}?lang=en")).await;
     assert!(page.text().contains("Same payment instrument: 2 accounts"), "{}", page.text());
     for (name, is_member) in [("mei", true), ("wang", true), ("lin", false), ("zhao", false)] {
