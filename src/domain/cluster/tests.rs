@@ -117,6 +117,7 @@ fn are_linked(signals: &[AccountSignal], one: UserId, other: UserId) -> bool {
     };
     shares(SignalKind::Address)
         || shares(SignalKind::Contact)
+        || shares(SignalKind::Instrument)
         || shares(SignalKind::Street)
             && (registered_together(SignalKind::Host) || registered_together(SignalKind::Site))
 }
@@ -135,7 +136,7 @@ fn clusters_are_the_closure_of_the_links_of_every_pair() {
         for n in 0..accounts {
             let second = random(3_000) as i64;
             for kind in SignalKind::ALL {
-                let digest = format!("{}", random(if kind == SignalKind::Street { 3 } else { 9 }));
+                let digest = format!("{}", random(if kind == SignalKind::Street { 3 } else { 12 }));
                 if random(3) > 0 && !signals.iter().any(|s| s.user == user(n) && s.signal.kind == kind) {
                     signals.push(noted(n, kind, &digest, second));
                 }
