@@ -37,12 +37,12 @@ async fn fill(shopper: &Shopper) {
 /// an account that takes its entry back.
 pub async fn deposits_are_taken_once_and_come_back_in_full(rung: Rung) {
     let shop = Plan::on(rung).await.one_role_per_process().start().await;
-    let opening = Duration::from_secs(15);
-    let draw = NewSale::of(1).opens_in(opening).closes_in(opening + Duration::from_secs(10)).draw().deposit(DEPOSIT);
-    let sale = shop.create(draw).await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
     let (poor, able) = shoppers.split_last().unwrap();
     join_all(able.iter().map(fill)).await;
+    let opening = Duration::from_secs(2);
+    let draw = NewSale::of(1).opens_in(opening).closes_in(opening + Duration::from_secs(10)).draw().deposit(DEPOSIT);
+    let sale = shop.create(draw).await;
     shop.wait_for_phase(&sale, "open").await;
     let entry = format!("/api/sales/{sale}/entry");
     poor.client.post(&entry, json!({})).await.expect_problem(409, "deposit_needed");

@@ -48,15 +48,16 @@ async fn violations(shop: &TestShop) -> Vec<String> {
     checks.into_iter().flat_map(|check| check.violations).collect()
 }
 
-/// Ends a sale, and retires it.
-async fn end(shop: &TestShop, sale: &str) {
-    shop.admin().await.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
+/// The sale closes, and is retired.
+async fn end(shop: &TestShop, clock: &Clock, sale: &str) {
+    clock.advance(HOUR);
+    shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
     shop.parts.store.retire_sale(id(sale), shop.parts.clock.now()).await.unwrap();
 }
 
 #[tokio::test]
 async fn token_takes_the_deposit_once_and_the_paid_order_returns_it() {
-    let (shop, _, sale) = rush(deposit()).await;
+    let (shop, clock, sale) = rush(deposit()).await;
     let mei = shop.shopper("mei").await;
     assert_eq!(token(&mei, &sale).await.problem(), problem(409, "deposit_needed"));
     fill(&shop, &mei, DEPOSIT - 1).await;
@@ -73,7 +74,11 @@ async fn token_takes_the_deposit_once_and_the_paid_order_returns_it() {
     assert_eq!(wallet(&mei).await, (500, DEPOSIT));
     let listed = mei.get("/api/wallet").await.json();
     assert_eq!(listed["deposits"][0]["sale_id"], sale);
-    assert_eq!((&listed["entries"][0]["kind"], &listed["entries"][0]["sale"]["id"]), (&json!("deposit"), &json!(sale)));
+    // The clock stands still, so all have one time.
+    let of_sale = |entry: &&Value| entry["sale"]["id"] == sale;
+    let kinds: Vec<&Value> =
+        listed["entries"].as_array().unwrap().iter().filter(of_sale).map(|of| &of["kind"]).collect();
+    assert_eq!(kinds, ["deposit"]);
     let page = mei.get("/en/wallet").await;
     assert!(page.text().contains("Set aside · ¥10<") && page.text().contains("Phone"), "{page:?}");
     assert!(mei.get("/zh/account").await.text().contains("暂存中 · ¥10<"));
@@ -88,7 +93,7 @@ async fn token_takes_the_deposit_once_and_the_paid_order_returns_it() {
     let export = mei.get("/api/account/export").await.json();
     assert!(export["wallet"]["deposits"][0]["returned_at"].is_string(), "{export}");
     assert_audit_finds_nothing(&shop).await;
-    end(&shop, &sale).await;
+    end(&shop, &clock, &sale).await;
     give_back(&shop).await;
     assert_eq!(wallet(&mei).await, (1_500, 0), "it comes back once");
 }
@@ -120,13 +125,13 @@ async fn deposits_come_back_when_the_sale_is_over() {
     }
     // The first lets the order expire.
     assert_eq!(late.buy(&sale, 1).await.status, 202);
-    clock.advance(HOUR);
+    clock.advance(HOUR - Duration::from_secs(1));
     let expiry = Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone());
     expiry.cancel_overdue().await.unwrap();
     expiry.release().await.unwrap();
     give_back(&shop).await;
     assert_eq!((wallet(&late).await, wallet(&none).await), ((0, DEPOSIT), (0, DEPOSIT)));
-    end(&shop, &sale).await;
+    end(&shop, &clock, &sale).await;
     let outlasting = violations(&shop).await;
     assert_eq!(outlasting.len(), 2, "{outlasting:?}");
     assert!(outlasting[0].contains("is over and still has a deposit of"), "{outlasting:?}");
@@ -168,7 +173,10 @@ async fn entry_of_a_draw_has_a_deposit_until_it_is_withdrawn_or_the_draw_is_sett
 
     clock.advance(HOUR);
     shop.parts.store.follow_schedule(id(&sale)).await.unwrap().unwrap();
+    // The review, and the public round.
     clock.advance(Duration::from_secs(600));
+    draws(&shop).step().await.unwrap();
+    clock.advance(Duration::from_secs(603));
     draws(&shop).step().await.unwrap();
     give_back(&shop).await;
     assert_eq!(wallet(&clients[0]).await.1 + wallet(&clients[1]).await.1, 2 * DEPOSIT, "the second may be next");
@@ -194,7 +202,8 @@ async fn place_in_a_waiting_room_has_a_deposit_and_a_draft_returns_it() {
     let clock = hour_before();
     let shop = shop_at(&clock).await;
     let queue = deposit_and(json!({"mode": "queue", "queue_prequeue_s": 7200}));
-    let sale = announce(&shop.admin().await, queue).await;
+    let admin = shop.admin().await;
+    let sale = announce(&admin, queue).await;
     let (mei, poor) = (shop.shopper("mei").await, shop.shopper("poor").await);
     fill(&shop, &mei, DEPOSIT).await;
     shop.parts.catalogue.refresh().await.unwrap();
@@ -206,7 +215,6 @@ async fn place_in_a_waiting_room_has_a_deposit_and_a_draft_returns_it() {
     assert!(poor.get(&place).await.json()["place"].is_null(), "no place without its deposit");
     assert_audit_finds_nothing(&shop).await;
 
-    let admin = shop.admin().await;
     assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/unschedule"), json!({})).await.status, 200);
     give_back(&shop).await;
     assert_eq!(wallet(&mei).await, (DEPOSIT, 0));
@@ -236,7 +244,7 @@ async fn waitlist_of_a_sale_has_a_deposit_that_leaving_returns() {
 
 #[tokio::test]
 async fn deposit_of_a_deleted_account_is_given_up_with_its_wallet() {
-    let (shop, _, sale) = rush(deposit()).await;
+    let (shop, clock, sale) = rush(deposit()).await;
     let mei = shop.shopper("mei").await;
     fill(&shop, &mei, DEPOSIT).await;
     assert_eq!(token(&mei, &sale).await.status, 200);
@@ -249,7 +257,7 @@ async fn deposit_of_a_deleted_account_is_given_up_with_its_wallet() {
     let of_shop = LedgerAccount::Shop;
     assert_eq!(shop.parts.store.wallet_balance(of_shop).await.unwrap(), DEPOSIT);
     assert_audit_finds_nothing(&shop).await;
-    end(&shop, &sale).await;
+    end(&shop, &clock, &sale).await;
     give_back(&shop).await;
     assert_eq!(shop.parts.store.wallet_balance(of_shop).await.unwrap(), DEPOSIT);
     assert_audit_finds_nothing(&shop).await;
@@ -280,6 +288,7 @@ async fn pages_tell_of_the_deposit_and_lead_through_the_top_up_back() {
     assert!(mei.get(&rules).await.text().contains("You meet every condition"));
     assert_eq!(mei.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await.status, 303);
     assert_eq!(wallet(&mei).await, (0, DEPOSIT));
+    crate::control::publish(&shop.parts.catalogue, &shop.parts.pages).unwrap();
     let public = mei.get(&format!("/zh/sales/{sale}")).await;
     assert!(public.text().contains("保证金") && public.text().contains("¥10"), "{public:?}");
 }
