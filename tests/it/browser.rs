@@ -164,6 +164,13 @@ async fn shopper_reads_the_rules_of_a_sale_and_takes_part() {
 }
 
 #[tokio::test]
+async fn shopper_leaves_a_deposit_and_reads_of_it() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("deposit", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn linked_accounts_are_held_appeal_and_are_released_or_refunded() {
     let shop = shop(Rung::Sqlite).await;
     journey("clusters", &shop).await;

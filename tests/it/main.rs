@@ -15,6 +15,7 @@ mod checklist;
 mod clocks;
 mod connections;
 mod dead_letters;
+mod deposits;
 mod edge;
 mod faults;
 mod grants;
