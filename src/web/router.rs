@@ -208,7 +208,7 @@ fn provider_api() -> Routes {
 }
 
 fn admin_api() -> Routes {
-    use super::api::admin::{accounts, approvals, audit_log, books, dead_letters, draws, goods, live};
+    use super::api::admin::{accounts, approvals, audit_log, books, clusters, dead_letters, draws, goods, live};
     use super::api::admin::{invitations, order_changes, orders};
     use super::api::admin::{packets, payment_cases, queues, sale_definition, sales, security};
 
@@ -235,6 +235,8 @@ fn admin_api() -> Routes {
         .route("/api/admin/sales/{sale}/draw/round", post(draws::give_round))
         .route("/api/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude))
         .route("/api/admin/sales/{sale}/live", get(live::live))
+        .route("/api/admin/sales/{sale}/clusters", get(clusters::list))
+        .route("/api/admin/sales/{sale}/clusters/{user}", get(clusters::show))
         .route("/api/admin/dead-letters", get(dead_letters::list))
         .route("/api/admin/dead-letters/replay", post(dead_letters::replay))
         .route("/api/admin/dead-letters/discard", post(dead_letters::discard))
@@ -242,6 +244,8 @@ fn admin_api() -> Routes {
         .route("/api/admin/orders/changes", get(order_changes::list))
         .route("/api/admin/orders/{order}", get(orders::show))
         .route("/api/admin/orders/{order}/cancel", post(orders::cancel))
+        .route("/api/admin/orders/{order}/hold", post(clusters::hold))
+        .route("/api/admin/orders/{order}/release", post(clusters::release))
         .route("/api/admin/orders/{order}/recipient", post(orders::recipient))
         .route("/api/admin/payment-cases", get(payment_cases::list))
         .route("/api/admin/payment-cases/{case}", get(payment_cases::show))

@@ -1,5 +1,6 @@
 //! Accounts that belong together, and the review of their orders: held, released, refunded, appealed.
 
+mod api;
 mod instruments;
 
 use super::support::{assert_audit_finds_nothing, paid_order, pay};

@@ -14,6 +14,8 @@ pub mod dead_letters;
 
 pub mod approvals;
 
+pub mod clusters;
+
 pub mod orders;
 
 pub mod order_changes;

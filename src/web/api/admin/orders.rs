@@ -127,7 +127,7 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderI
     detail(&shop, id).await
 }
 
-async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
+pub(super) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
     let order = existing_order(shop, id).await?;
     let held_at = shop.store.lasting_holds(&[id]).await?.get(&id).map(|hold| hold.held_at);
     let history = shop.store.steps(&order).await?;
@@ -139,7 +139,7 @@ async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
     Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }
 
-async fn existing_order(shop: &Shop, id: OrderId) -> Result<Order, Problem> {
+pub(super) async fn existing_order(shop: &Shop, id: OrderId) -> Result<Order, Problem> {
     shop.store.order_with_id(id).await?.ok_or(Code::NotFound.into())
 }
 
@@ -254,4 +254,4 @@ async fn refund_for(
     }
 }
 
-const OWN_ORDER: &str = "The order is your own. Another member of the staff has to do this.";
+pub(super) const OWN_ORDER: &str = "The order is your own. Another member of the staff has to do this.";
