@@ -22,6 +22,7 @@ use crate::control::deposits::Deposits;
 use crate::control::digests::Digests;
 use crate::control::draws::Draws;
 use crate::control::queues::Queues;
+use crate::control::revenue::Revenue;
 use crate::control::sales_admin::SalesAdmin;
 use crate::control::schedule::Schedule;
 use crate::control::stock_sync::StockSync;
@@ -229,6 +230,7 @@ impl Services {
             health: self.health.clone(),
             pages: self.pages.clone(),
             clock: self.clock.clone(),
+            revenue: Arc::new(Revenue::new(self.store.clone(), self.clock.clone())),
         }
     }
 

@@ -20,6 +20,7 @@ pub mod digests;
 pub mod draws;
 pub mod queues;
 pub mod reconcile;
+pub mod revenue;
 pub mod schedule;
 pub mod today;
 pub mod waitlists;

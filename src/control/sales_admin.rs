@@ -11,6 +11,7 @@ use tracing::warn;
 
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
+use crate::control::revenue::Revenue;
 use crate::control::stock_sync::StockSync;
 use crate::domain::sale::SaleMove;
 use crate::domain::{GalleryChange, Goods, GoodsId, OrderStatus, Page, Sale, SaleId};
@@ -104,6 +105,7 @@ pub struct SalesAdmin {
     pub health: Health,
     pub pages: Arc<Publisher>,
     pub clock: Clock,
+    pub revenue: Arc<Revenue>,
 }
 
 impl SalesAdmin {

@@ -1,19 +1,19 @@
 //! What the staff see first: the money of the last day, the next sale, and what waits for a hand.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::checklist::ChecklistItem;
 use super::sales_admin::{Overview, SaleRow, SalesAdmin};
-use crate::domain::books::AccountKind;
 use crate::domain::{Money, SaleState};
-use crate::store::{PendingCounts, Period, StoreError};
-
-const DAY: Duration = Duration::from_secs(24 * 3600);
+use crate::revalidating_cache::ComputationError;
+use crate::store::{PendingCounts, StoreError};
 
 #[derive(Debug, Clone)]
 pub struct Today {
-    /// What the shop earned within the last 24 hours less what it gave back or away, by currency.
-    pub revenue: Vec<Money>,
+    /// What the shop earned within the last 24 hours less what it gave back or away, by currency. `None` while it is summed up
+    /// for the first time.
+    pub revenue: Option<Arc<Vec<Money>>>,
     /// The announced sale that opens first, and its checklist.
     pub next: Option<(SaleRow, Vec<ChecklistItem>)>,
     pub pending: PendingCounts,
@@ -22,12 +22,9 @@ pub struct Today {
 }
 
 impl SalesAdmin {
-    /// `current` are the sales that have not ended.
-    pub async fn today(&self, current: &Overview) -> Result<Today, StoreError> {
-        let now = self.clock.now();
-        let sums = self.store.moved_within(Period { from: now - DAY, to: now }).await?;
-        let of_shop = sums.into_iter().filter(|sum| sum.account == AccountKind::Shop);
-        let revenue = of_shop.map(|sum| Money::new(sum.credits - sum.debits, sum.currency));
+    /// `current` are the sales that have not ended. Waits up to `patience` for the revenue.
+    pub async fn today(&self, current: &Overview, patience: Duration) -> Result<Today, ComputationError<StoreError>> {
+        let revenue = self.revenue.of_last_day(patience).await?;
         let announced = current.sales.iter().filter(|row| row.sale.state == SaleState::Scheduled);
         let next =
             announced.filter(|row| row.sale.window.opens_at.is_some()).min_by_key(|row| row.sale.window.opens_at);
@@ -39,6 +36,6 @@ impl SalesAdmin {
             Some(monitor) => monitor.depths().await.ok().map(|depths| depths.dead.into()),
             None => None,
         };
-        Ok(Today { revenue: revenue.collect(), next, pending: self.store.pending_counts().await?, dead_letters })
+        Ok(Today { revenue, next, pending: self.store.pending_counts().await?, dead_letters })
     }
 }

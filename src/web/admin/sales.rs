@@ -8,6 +8,7 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use super::computing::PAGE_PATIENCE;
 use super::saved_views::own_list_bar;
 use super::{StaffVisit, StaffVisitTo, cockpit};
 use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand, SaleRow};
@@ -70,7 +71,7 @@ async fn page(
     let current = shop.sales_admin.current().await?;
     let filter = SaleFilter::parse(&query.q, &current.goods);
     let is_first = query.q.trim().is_empty() && query.state.is_empty() && before.is_none() && warning.is_none();
-    let today = if is_first { Some(shop.sales_admin.today(&current).await?) } else { None };
+    let today = if is_first { Some(shop.sales_admin.today(&current, PAGE_PATIENCE).await?) } else { None };
     let past = PastPage { before, goods: filter.goods.clone(), number: filter.number, limit: PAST_PAGE_SIZE };
     let past = shop.sales_admin.past(&past, &current).await?;
     let found = current.sales.into_iter().filter(|row| filter.matches(&row.sale));

@@ -3,6 +3,17 @@
 use super::support::paid_order;
 use super::*;
 
+/// What the console shows first, once it shows this revenue: the one that was summed up last may serve for a moment.
+async fn overview_with(revenue: &str, staff: &TestClient<'_>) -> String {
+    loop {
+        let overview = overview(staff).await;
+        if tile(&overview, "/admin/orders/books").as_deref() == Some(revenue) {
+            return overview;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
 async fn overview(staff: &TestClient<'_>) -> String {
     let page = staff.get("/admin?lang=en").await;
     assert!(page.is_page(200), "{page:?}");
@@ -21,9 +32,8 @@ async fn console_begins_with_what_needs_a_hand() {
     let shop = TestShop::open().await;
     let (admin, mei, lin) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lin").await);
     let vera = shop.staff(&admin, "vera", Role::Viewer).await;
-    let quiet = overview(&admin).await;
+    let quiet = overview_with("none", &admin).await;
     assert!(quiet.contains("Nothing needs a hand.") && quiet.contains("No sale is scheduled."), "{quiet}");
-    assert_eq!(tile(&quiet, "/admin/orders/books").as_deref(), Some("none"));
 
     let sale = shop.open_sale(&admin, 5).await;
     paid_order(&shop, &mei, &sale).await;
@@ -33,8 +43,7 @@ async fn console_begins_with_what_needs_a_hand() {
          SELECT 'x', 'disputed', id, amount, currency, 'x', 1 FROM payments",
     )
     .await;
-    let busy = overview(&admin).await;
-    assert_eq!(tile(&busy, "/admin/orders/books").as_deref(), Some("¥1,999"));
+    let busy = overview_with("¥1,999", &admin).await;
     assert_eq!(tile(&busy, "/admin/orders?status=unpaid").as_deref(), Some("1"));
     assert_eq!(tile(&busy, "/admin/orders/payments").as_deref(), Some("1"));
     assert_eq!(tile(&busy, "/admin/dead-letters"), None, "there is no RabbitMQ");

@@ -6,7 +6,7 @@ use super::Chrome;
 use super::sale_form::CheckList;
 use crate::control::checklist::CheckState;
 use crate::control::today::Today;
-use crate::domain::SaleId;
+use crate::domain::{Money, SaleId};
 use crate::i18n::{OverviewText, fill};
 use crate::pages::filters::{self, grouped};
 use crate::store::MAX_COUNTED_PENDING;
@@ -57,8 +57,11 @@ impl OverviewPart<'_> {
         };
         let mut tiles = Vec::new();
         if self.chrome.owns() {
-            let amounts: Vec<String> = self.today.revenue.iter().map(ToString::to_string).collect();
-            let value = if amounts.is_empty() { t.nothing_earned.to_owned() } else { amounts.join(" · ") };
+            let value = match self.today.revenue.as_deref() {
+                None => self.chrome.text().computing.title.to_owned(),
+                Some(none) if none.is_empty() => t.nothing_earned.to_owned(),
+                Some(amounts) => amounts.iter().map(Money::to_string).collect::<Vec<_>>().join(" · "),
+            };
             tiles.push(OverviewTile { path: "/admin/orders/books", label: t.revenue, value, needs_a_hand: false });
         }
         tiles.push(tile("/admin/orders?status=unpaid", t.unpaid, pending.unpaid_orders, false));
