@@ -74,17 +74,21 @@ async fn every_list_refuses_a_malformed_cursor_in_the_same_way() {
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let packet = admin.post("/api/packets", json!({"total": 5, "count": 1})).await.json();
     let id = packet["packet"]["id"].as_str().unwrap();
+    let sale = shop.open_sale(&admin, 1).await;
+    let nobody = uuid::Uuid::nil().to_string();
     let document: Value = serde_json::from_str(include_str!("../openapi.json")).unwrap();
     let mut lists = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {
         let parameters = operations["get"]["parameters"].as_array().into_iter().flatten();
         for cursor in parameters.filter_map(|p| p["name"].as_str()).filter(|name| ["before", "after"].contains(name)) {
-            let path = path.replace("{packet}", id);
+            let path = path.replace("{packet}", id).replace("{sale}", &sale).replace("{user}", &nobody);
             let user = if path.starts_with("/api/admin/") { &admin } else { &mei };
             let answer = user.get(&format!("{path}?{cursor}=x")).await;
             assert_eq!(answer.problem(), problem(422, "invalid"), "{path}");
             assert_eq!(answer.json()["fields"], json!([{"field": cursor, "code": "bad_cursor"}]), "{path}");
-            assert_eq!(user.get(&format!("{path}?{cursor}=")).await.status, 200, "{path}: the first page");
+            // An account that stands alone has no cluster.
+            let first_page = if path.ends_with(&nobody) { 404 } else { 200 };
+            assert_eq!(user.get(&format!("{path}?{cursor}=")).await.status, first_page, "{path}: the first page");
             lists += 1;
         }
     }

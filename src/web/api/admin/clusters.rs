@@ -32,8 +32,8 @@ const RETRY_AFTER_S: u64 = 2;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct ClustersQuery {
-    /// Clusters before the page.
-    after: usize,
+    /// The number of clusters before the page.
+    after: Cursor,
 }
 
 #[derive(Serialize)]
@@ -93,6 +93,7 @@ pub async fn list(
     (State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>,
     Query(ClustersQuery { after }): Query<ClustersQuery>,
 ) -> Result<Response, Problem> {
+    let after: usize = after.read("after")?.unwrap_or_default();
     existing_sale(&shop, sale).await?;
     let list = shop.orders.clusters(sale, (after, LARGE_PAGE_SIZE), PATIENCE).await?;
     let ClusterList { clusters, count, read_at, .. } = list.ok_or_else(being_computed)?;
@@ -123,8 +124,9 @@ pub async fn show(
     (State(shop), _, PathIds((sale, user))): StaffCallTo<ViewConsole, (SaleId, UserId)>,
     Query(ClusterQuery { after }): Query<ClusterQuery>,
 ) -> Result<Response, Problem> {
+    let after = after.read("after")?;
     existing_sale(&shop, sale).await?;
-    let found = shop.orders.cluster_of(sale, user, after.read("after")?, PATIENCE).await?;
+    let found = shop.orders.cluster_of(sale, user, after, PATIENCE).await?;
     let ReviewedCluster { summary, orders, next, read_at } = found.ok_or_else(being_computed)?.ok_or(Code::NotFound)?;
     let orders = orders.into_iter().map(|order| order.found).collect();
     let orders = found_orders(&shop.store, orders).await?;
