@@ -27,14 +27,15 @@ use crate::web::views::{ReviewFormState, ReviewNotice};
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct ClustersQuery {
-    /// Clusters before the page.
-    after: usize,
+    /// The number of clusters before the page.
+    after: Cursor,
 }
 
 pub async fn list(
     (State(shop), _, visitor, PathIds(sale)): StaffVisitTo<ViewConsole, SaleId>,
     Query(ClustersQuery { after }): Query<ClustersQuery>,
 ) -> Result<Response, Problem> {
+    let after: usize = after.read("after")?.unwrap_or_default();
     let entry = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let goods_name = goods_name_and_cover(Some(&*entry), visitor.locale).0;
     let chrome = visitor.chrome_at(match after {

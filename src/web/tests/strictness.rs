@@ -99,6 +99,9 @@ async fn every_list_refuses_a_malformed_cursor_in_the_same_way() {
     for page in ["", "/orders", "/orders/payments", "/packets", "/users", "/log", "/security"] {
         assert!(admin.get(&format!("/admin{page}?before=x")).await.is_page(422), "{page}");
     }
+    for page in ["", "/00000000-0000-0000-0000-000000000000"] {
+        assert!(admin.get(&format!("/admin/sales/{sale}/clusters{page}?after=x")).await.is_page(422), "{page}");
+    }
 }
 
 #[tokio::test]
