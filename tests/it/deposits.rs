@@ -12,13 +12,13 @@ use uuid::Uuid;
 use crate::wallet::WalletStore;
 
 const ACCOUNTS: usize = 300;
-const DEPOSIT: i64 = 1_000;
+pub const DEPOSIT: i64 = 1_000;
 const SALE: SaleId = SaleId(1);
 
-/// Accounts of which every tenth has a cent too little.
-async fn crowd(wallet: &WalletStore) -> Vec<(UserId, i64)> {
+/// A sale with a waiting room that takes deposits, and accounts of which every tenth has a cent too little.
+pub async fn crowd(wallet: &WalletStore, accounts: usize) -> Vec<(UserId, i64)> {
     let accounts: Vec<(UserId, i64)> =
-        (0..ACCOUNTS).map(|n| (UserId(Uuid::now_v7()), DEPOSIT - i64::from(n % 10 == 0))).collect();
+        (0..accounts).map(|n| (UserId(Uuid::now_v7()), DEPOSIT - i64::from(n % 10 == 0))).collect();
     let all: i64 = accounts.iter().map(|(_, amount)| amount).sum();
     let rows = |row: &dyn Fn(&(UserId, i64)) -> String| accounts.iter().map(row).collect::<Vec<_>>().join(",");
     let (users, transfers) = (
@@ -54,19 +54,33 @@ async fn balances(wallet: &WalletStore, accounts: &[(UserId, i64)]) -> Vec<i64> 
     balances
 }
 
-async fn assert_consistent(wallet: &WalletStore) {
+pub async fn assert_consistent(wallet: &WalletStore) {
     let mut snapshot = wallet.store.snapshot(Default::default()).await.unwrap();
     assert_eq!(snapshot.wallet_mismatches().await.unwrap(), Vec::<String>::new());
     assert_eq!(snapshot.deposit_mismatches().await.unwrap(), Vec::<String>::new());
 }
 
+fn joining((user_id, _): &(UserId, i64)) -> Joining {
+    let entry = EntryId::new(Uuid::new_v4().into_bytes());
+    Joining { user_id: *user_id, entry, signed: None }
+}
+
+/// All of them ask for a place once.
+pub async fn join(wallet: &WalletStore, accounts: &[(UserId, i64)]) {
+    for batch in accounts.chunks(256) {
+        let batch: Vec<Joining> = batch.iter().map(joining).collect();
+        wallet.store.join_queue(SALE, &batch).await.unwrap();
+    }
+}
+
+/// The sale is over.
+pub async fn retire(wallet: &WalletStore) {
+    wallet.execute(&[format!("UPDATE sales SET state = 'ended', retired_at_ms = 1 WHERE id = {SALE}")]).await;
+}
+
 async fn deposits_of_a_crowd_are_taken_and_returned_once(url: &str) {
     let wallet = WalletStore::open(url).await;
-    let accounts = crowd(&wallet).await;
-    let joining = |(user_id, _): &(UserId, i64)| {
-        let entry = EntryId::new(Uuid::new_v4().into_bytes());
-        Joining { user_id: *user_id, entry, signed: None }
-    };
+    let accounts = crowd(&wallet, ACCOUNTS).await;
     // The same accounts at once, in batches of other sizes and in another order.
     let batches: Vec<Vec<Joining>> = vec![
         accounts.iter().map(joining).collect(),
@@ -90,7 +104,7 @@ async fn deposits_of_a_crowd_are_taken_and_returned_once(url: &str) {
     assert_consistent(&wallet).await;
 
     assert_eq!(wallet.store.sales_to_return_deposits().await.unwrap(), [], "the sale goes on");
-    wallet.execute(&[format!("UPDATE sales SET state = 'ended', retired_at_ms = 1 WHERE id = {SALE}")]).await;
+    retire(&wallet).await;
     assert_eq!(wallet.store.sales_to_return_deposits().await.unwrap(), [SALE]);
     let give_back = async || {
         // A transaction that waited for another one finds nothing to return, or what is left.

@@ -5,33 +5,11 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shopper};
 
 const ACCOUNTS: u64 = 6;
 const DEPOSIT: i64 = 1_000;
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The balance, and what is set aside.
-async fn wallet(shopper: &Shopper) -> (i64, i64) {
-    let wallet = shopper.client.get("/api/wallet").await.expect(200).json();
-    (wallet["balance"]["amount"].as_i64().unwrap(), wallet["set_aside"]["amount"].as_i64().unwrap())
-}
-
-async fn wait_for_wallet(shopper: &Shopper, expected: (i64, i64)) {
-    eventually("the wallet has what it should", TIMEOUT, async || match wallet(shopper).await {
-        found if found == expected => Ok(()),
-        found => Err(format!("{found:?}, not {expected:?}")),
-    })
-    .await;
-}
-
-async fn fill(shopper: &Shopper) {
-    let top_up = json!({"amount": {"amount": DEPOSIT, "currency": "CNY"}});
-    let top_up = shopper.client.post("/api/wallet/top-ups", top_up).await.expect(201).json();
-    let cashier = format!("/sandbox/cashier/{}", top_up["payment"]["id"].as_str().unwrap());
-    shopper.pay_at(&cashier).await.expect(303);
-    wait_for_wallet(shopper, (DEPOSIT, 0)).await;
-}
 
 /// The deposit is taken once for requests that are made at once, and none is kept: not that of the winner, of the others, or of
 /// an account that takes its entry back.
@@ -39,7 +17,7 @@ pub async fn deposits_are_taken_once_and_come_back_in_full(rung: Rung) {
     let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
     let (poor, able) = shoppers.split_last().unwrap();
-    join_all(able.iter().map(fill)).await;
+    join_all(able.iter().map(|shopper| shopper.top_up(DEPOSIT))).await;
     let opening = Duration::from_secs(2);
     let draw = NewSale::of(1).opens_in(opening).closes_in(opening + Duration::from_secs(10)).draw().deposit(DEPOSIT);
     let sale = shop.create(draw).await;
@@ -49,11 +27,11 @@ pub async fn deposits_are_taken_once_and_come_back_in_full(rung: Rung) {
     for shopper in able {
         let tries = join_all((0..3).map(|_| shopper.client.post(&entry, json!({})))).await;
         assert_eq!(tries.iter().filter(|answer| answer.status == 201).count(), 1, "{tries:?}");
-        assert_eq!(wallet(shopper).await, (0, DEPOSIT));
+        assert_eq!(shopper.wallet().await, (0, DEPOSIT));
     }
     let withdrawals = (0..2).map(|_| able[0].client.request(axum::http::Method::DELETE, &entry).send());
     assert!(join_all(withdrawals).await.iter().all(|answer| answer.status == 204));
-    assert_eq!(wallet(&able[0]).await, (DEPOSIT, 0));
+    assert_eq!(able[0].wallet().await, (DEPOSIT, 0));
 
     shop.wait_for_sold(&sale, 1, TIMEOUT).await;
     let mut paid = false;
@@ -67,7 +45,7 @@ pub async fn deposits_are_taken_once_and_come_back_in_full(rung: Rung) {
     }
     assert!(paid, "an account has won");
     for shopper in able {
-        wait_for_wallet(shopper, (DEPOSIT, 0)).await;
+        shopper.wait_for_wallet((DEPOSIT, 0), TIMEOUT).await;
     }
     shop.audit_is_clean().await;
 }

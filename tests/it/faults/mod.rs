@@ -6,6 +6,7 @@
 #[macro_use]
 mod crash;
 mod degraded;
+mod deposits;
 mod flush;
 mod kills;
 mod lossy;
@@ -38,9 +39,10 @@ async fn open_shop(sale: NewSale) -> (Shop, String) {
 }
 
 /// Every role twice.
+const ROLES: [&str; 8] = ["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"];
+
 async fn start_shop() -> Shop {
-    let roles = ["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"];
-    Plan::on(Rung::Rabbit).await.roles(&roles).start().await
+    Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await
 }
 
 /// Every accepted order is stored or visibly rejected, nothing is stored twice, and everything is sold.

@@ -134,6 +134,29 @@ impl Shopper {
     }
 
     /// Pays at the checkout.
+    /// What the wallet has, and what of it is set aside.
+    pub async fn wallet(&self) -> (i64, i64) {
+        let wallet = self.client.get("/api/wallet").await.expect(200).json();
+        (wallet["balance"]["amount"].as_i64().unwrap(), wallet["set_aside"]["amount"].as_i64().unwrap())
+    }
+
+    pub async fn wait_for_wallet(&self, expected: (i64, i64), within: Duration) {
+        eventually("the wallet has what it should", within, async || match self.wallet().await {
+            found if found == expected => Ok(()),
+            found => Err(format!("{found:?}, not {expected:?}")),
+        })
+        .await;
+    }
+
+    /// Pays into a wallet that is empty.
+    pub async fn top_up(&self, amount: i64) {
+        let top_up = json!({"amount": {"amount": amount, "currency": "CNY"}});
+        let top_up = self.client.post("/api/wallet/top-ups", top_up).await.expect(201).json();
+        let cashier = format!("/sandbox/cashier/{}", top_up["payment"]["id"].as_str().unwrap());
+        self.pay_at(&cashier).await.expect(303);
+        self.wait_for_wallet((amount, 0), TIMEOUT).await;
+    }
+
     pub async fn pay_at(&self, checkout: &str) -> Answer {
         self.client.request(Method::POST, &format!("{checkout}/pay")).form(&[]).send().await
     }
