@@ -191,7 +191,7 @@ impl Diary {
         }
     }
 
-    async fn pay(&mut self, n: usize) {
+    pub async fn pay(&mut self, n: usize) {
         let path = format!("{}/payments", self.path(n));
         let request = self.shopper.client.request(Method::POST, &path).json(&json!({}));
         let Some(begun) = self.keep("begin payment", patiently(request.try_send()).await) else { return };

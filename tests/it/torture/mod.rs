@@ -2,11 +2,13 @@
 //! answer they ever got. Once the faults are lifted and the shop has settled, every answer must have been true.
 //!
 //! [`schedule`] derives what breaks and when from a seed; [`arena`] and [`strike`] do it; [`customer`]s shop, others wait for
-//! their [`turns`], and an [`admin`]istrator pauses and tops up; [`verdict`] judges. `scripts/torture` runs it for longer, and many times.
+//! their [`turns`] with [`deposits`] set aside, and an [`admin`]istrator pauses and tops up; [`verdict`] judges.
+//! `scripts/torture` runs it for longer, and many times.
 
 mod admin;
 mod arena;
 mod customer;
+mod deposits;
 mod line;
 mod report;
 mod schedule;
@@ -148,6 +150,7 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
     let mut verdict = verdict::judge(&shop, all_sales, &diaries, Some(window).filter(|w| *w == SHORT_WINDOW)).await;
     verdict.broken.extend(untrue.into_iter().chain(found));
     verdict.broken.extend(verdict::totals(&shop, &sales, UNITS, &managed).await);
+    verdict.broken.extend(deposits::come_back(&shop, &waiters).await);
     for (n, process) in shop.processes.iter_mut().enumerate() {
         verdict.broken.extend(process.exit_status().map(|status| format!("process {n} ended by itself: {status}")));
     }

@@ -2,7 +2,7 @@
 //! press out of turn, give units back and come again while everything breaks.
 //!
 //! A place or an entry that was answered stays, no unit is granted before its turn, and once the faults are lifted every unit
-//! goes to one of those who wait. The audit recomputes the order itself.
+//! goes to one of those who wait. The audit recomputes the order itself. Taking part costs a deposit ([`super::deposits`]).
 
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::customer::{Diary, THINK_MS, patiently};
+use super::deposits::DEPOSIT;
 use super::verdict::{SETTLE_TIMEOUT, sale_id};
 use crate::support::{Answer, NewSale, Shop, pause};
 
@@ -44,7 +45,7 @@ impl Wait {
     const ALL: [Wait; 3] = [Wait::Queue, Wait::Draw, Wait::Waitlist];
 
     fn sale(self) -> NewSale {
-        let sale = NewSale::of(UNITS);
+        let sale = NewSale::of(UNITS).deposit(DEPOSIT);
         match self {
             Wait::Queue => sale.opens_in(QUEUE_OPENS_IN).queue(),
             Wait::Draw => sale.opens_in(DRAW_OPENS_IN).closes_in(DRAW_CLOSES_IN).draw(),
@@ -75,15 +76,18 @@ struct ToldPlace {
 /// A shopper who waits, with every answer.
 pub struct Waiter {
     wait: Wait,
-    sale: String,
+    pub sale: String,
     pub diary: Diary,
     place: Option<ToldPlace>,
 }
 
-/// Creates the sales. Their shoppers begin at once.
+/// Fills the wallets and creates the sales. Their shoppers begin at once.
 pub async fn open_all(shop: &Shop) -> Vec<Waiter> {
     let (mut waiters, shoppers) = (Vec::new(), shop.shoppers());
-    for (wait, first) in Wait::ALL.into_iter().zip((FIRST_SHOPPER..).step_by(1_000)) {
+    let crowds: Vec<(Wait, u64)> = Wait::ALL.into_iter().zip((FIRST_SHOPPER..).step_by(1_000)).collect();
+    let all = crowds.iter().flat_map(|(_, first)| *first..*first + SHOPPERS);
+    join_all(all.map(async |n| shoppers(n).top_up(DEPOSIT).await)).await;
+    for (wait, first) in crowds {
         let sale = match wait {
             Wait::Waitlist => shop.open(wait.sale()).await,
             Wait::Queue | Wait::Draw => shop.create(wait.sale()).await,
@@ -112,7 +116,8 @@ impl Waiter {
             let live = self.live_order();
             match (random.random_range(0..100), live) {
                 (0..8, Some(n)) => self.diary.cancel(n).await,
-                (8..60, Some(n)) => self.diary.read(n, window).await,
+                (8..12, Some(n)) => self.diary.pay(n).await,
+                (12..60, Some(n)) => self.diary.read(n, window).await,
                 (0..30, None) => self.join().await,
                 (30..60, _) => self.press().await,
                 _ => self.look().await,

@@ -1,0 +1,57 @@
+//! Deposits of those who wait. Each wallet has exactly one deposit, so a second one that is taken, or one that does not come
+//! back for the next try, refuses its owner.
+
+use axum::http::Method;
+use futures::future::join_all;
+use seckill::clock::Clock;
+use sqlx::{AnyConnection, Connection};
+use tokio::time::Instant;
+
+use super::customer::patiently;
+use super::turns::Waiter;
+use super::verdict::{SETTLE_TIMEOUT, sale_id};
+use crate::support::{Shop, pause};
+
+/// Of each sale in which shoppers wait, in minor units.
+pub const DEPOSIT: i64 = 1_000;
+
+/// Ends the sales, and waits until each deposit is back in its wallet. Returns what is not.
+pub async fn come_back(shop: &Shop, waiters: &[Waiter]) -> Vec<String> {
+    if let Err(error) = retire(shop, waiters).await {
+        return vec![format!("the sales with deposits cannot be retired: {error}")];
+    }
+    let deadline = Instant::now() + SETTLE_TIMEOUT;
+    loop {
+        let missing: Vec<String> = join_all(waiters.iter().map(missing)).await.into_iter().flatten().collect();
+        if missing.is_empty() || Instant::now() >= deadline {
+            return missing;
+        }
+        pause(500).await;
+    }
+}
+
+/// The shop retires a sale a minute after the last of its orders is paid or has expired; a winner of a draw has a day to pay.
+async fn retire(shop: &Shop, waiters: &[Waiter]) -> anyhow::Result<()> {
+    let mut database = AnyConnection::connect(&shop.database_url()).await?;
+    for of_sale in waiters.chunk_by(|one, other| one.sale == other.sale) {
+        sqlx::query("UPDATE sales SET state = 'ended', retired_at_ms = $1 WHERE id = $2")
+            .bind(Clock::system().now().as_millisecond())
+            .bind(sale_id(&of_sale[0].sale).0)
+            .execute(&mut database)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn missing(waiter: &Waiter) -> Option<String> {
+    let answer = patiently(waiter.diary.shopper.client.request(Method::GET, "/api/wallet").try_send()).await;
+    let what = format!("the wallet of shopper {} in sale {}", waiter.diary.n, waiter.sale);
+    match answer {
+        Some(answer) if answer.status == 200 => {
+            let wallet = answer.json();
+            let is_whole = wallet["balance"]["amount"] == DEPOSIT && wallet["set_aside"]["amount"] == 0;
+            (!is_whole).then(|| format!("{what} is {wallet}"))
+        }
+        other => Some(format!("{what}: {:?}", other.map(|answer| answer.text().to_owned()))),
+    }
+}
